@@ -60,9 +60,6 @@ def data_of(name, **options):
     return (y, p, weight) if name in VECTORS else (np.minimum(y, 1), p[:, 0], weight)
 
 
-# -- rows and weights ------------------------------------------------------------------------------
-
-
 @every_estimator
 @few
 @given(st.data())
@@ -113,9 +110,6 @@ def test_equal_weights_are_no_weights(name, weight):
         assert value == near(value_of(name, y, p), slack_of(name))
 
 
-# -- classes ---------------------------------------------------------------------------------------
-
-
 @every_estimator
 def test_class_by_class_values_are_those_of_each_class(name):
     y, p, weight = problems()
@@ -139,9 +133,6 @@ def test_the_names_of_the_classes_do_not_matter(name):
         assert value_of(name, *moved, weight, setting=setting) == near(value, slack)
     by_label = value_of(name, y, p[:, order], weight, labels=order.tolist())
     assert by_label == near(value_of(name, *moved, weight), slack)
-
-
-# -- input -----------------------------------------------------------------------------------------
 
 
 @every_estimator
@@ -191,9 +182,6 @@ def test_bad_data_are_refused(name):
         assert_refused(lambda bad=bad: bad(call), [message])
     with pytest.warns(UserWarning, match="y_prob"):
         call(CLASS_TRUE, ROWS * 0.9)
-
-
-# -- replicates ------------------------------------------------------------------------------------
 
 
 def replicates(name, y, p, n_resamples=70, rng=5, **options):
@@ -279,9 +267,6 @@ def test_estimates_have_the_value_and_an_interval_that_grows_with_the_level(name
     assert 0 <= wide.low <= narrow.low <= narrow.high <= wide.high
 
 
-# -- streams ---------------------------------------------------------------------------------------
-
-
 @every_estimator
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_stream_has_the_value_of_its_rows(name, weighted):
@@ -301,9 +286,6 @@ def test_a_stream_has_the_value_of_its_rows(name, weighted):
     assert fastece.ece(sum(parts), estimator=CASES[name]) == value
 
 
-# -- bins: the reference ---------------------------------------------------------------------------
-
-
 @given(cases.binary(), cases.binned_fields(), st.data())
 def test_any_data_equal_the_reference(data, fields, draw):
     weight = draw.draw(st.none() | cases.integer_weights(len(data[0])))
@@ -316,9 +298,6 @@ def test_any_data_equal_the_reference(data, fields, draw):
 def test_any_class_vectors_equal_the_reference(data, fields, setting):
     want = reference.ece(*cases.as_lists(*data), setting=setting, **fields)
     assert fastece.ece(*data, setting=setting, **fields) == near(want)
-
-
-# -- bins: symmetries ------------------------------------------------------------------------------
 
 
 @given(
@@ -342,9 +321,6 @@ def test_exchanging_the_two_labels_mirrors_convex_shares(data, edges, n_bins):
     fields = {"edges": edges, "n_bins": n_bins, "mapping": "convex"}
     value = fastece.ece(true, prob, **fields)
     assert fastece.ece(1 - true, 1 - prob, **fields) == near(value)
-
-
-# -- bins: inequalities ----------------------------------------------------------------------------
 
 
 @given(cases.binary(), cases.binned_fields(("hard",)), st.data())

@@ -58,9 +58,6 @@ def random_problem(seed, most=60, inside=False):
     return (rng.random(n) < s ** [1, 1.5, 0.5][seed // 3 % 3]).astype(int), s
 
 
-# -- definitions -----------------------------------------------------------------------------------
-
-
 @given(st.sampled_from(list(REFERENCE)), cases.binary(max_size=25), st.data())
 def test_values_are_those_of_the_reference(name, data, draw):
     y, s = data
@@ -150,9 +147,6 @@ def test_equal_rates_do_not_decrease_whatever_their_weights_round_to():
     assert sweep_bins(sample, weight, n, 1e-12)[1] == sweep_bins(sample, weight * 10, n, 0.0)[1]
 
 
-# -- the authors' packages -------------------------------------------------------------------------
-
-
 def test_debiased_errors_are_those_of_their_authors():
     calibration = pytest.importorskip("calibration")
     for seed in range(500):
@@ -182,9 +176,6 @@ def test_smooth_errors_are_those_of_their_authors(monkeypatch, seeds):
             value = fastece.ece(y, s, estimator="smooth_ece", scale=h)
             # Of 500 problems theirs is off by up to 1.6e-3, where ours is the integral to 1e-5.
             assert value == pytest.approx(theirs, rel=2e-3, abs=1e-5)
-
-
-# -- extremes --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -226,9 +217,6 @@ def test_classes_that_scores_keep_apart_have_as_many_bins_as_rows():
     assert fastece.ece(y, s, estimator="ece_sweep") == near(np.abs(y - s).mean(), 1e-9)
     y[n // 2 - 1 : n // 2 + 1] ^= True  # nearly so: half as many are looked at in no time
     assert 0.2 < fastece.ece(y, s, estimator="ece_sweep") < 0.3
-
-
-# -- diagrams and parameters -----------------------------------------------------------------------
 
 
 def test_a_diagram_of_debiased_bins_has_their_value():

@@ -55,9 +55,6 @@ def once(estimator, sample):
     return float(estimator.evaluate(whole, np.ones(sample.n, np.uint8)))
 
 
-# -- draws -----------------------------------------------------------------------------------------
-
-
 @every_estimator
 def test_a_draw_has_the_value_of_the_repeated_rows(name):
     if name in VECTORS:
@@ -105,9 +102,6 @@ def test_values_of_labels_are_those_of_the_sample_with_them(name):
         for r in (0, 31):
             want = once(estimator, sample.with_labels(labels[0, :, r]))
             assert values[r] == near(want, slack_of(name)), sample.n
-
-
-# -- plans -----------------------------------------------------------------------------------------
 
 
 @every_estimator
@@ -165,9 +159,6 @@ def test_two_methods_are_enough(name):
         assert of_bare == near(null, slack_of(name))
 
 
-# -- an estimator of one's own ---------------------------------------------------------------------
-
-
 class MeanGap:
     """|sum w (y - s)| / sum w, with nothing but what the protocol requires; keeps its samples."""
 
@@ -216,9 +207,6 @@ def test_a_sample_names_the_rows_of_the_caller():
         assert np.array_equal(sample.v, weight[sample.rows])
         assert (sample.low, sample.high) == (0.0, 1.0)
         assert sample.s.dtype == np.float64
-
-
-# -- threads ---------------------------------------------------------------------------------------
 
 
 def test_eight_threads_give_the_same_bits_as_one():

@@ -501,8 +501,10 @@ class Binned(Parameters):
     ) -> Bins:
         """Compute the bins of all problems: fixed, of a float grid, or of one problem."""
         (low, high), (right, convex), found = self.range_of(problems), self._rule, None
-        if self.is_fixed or not fits_float_grid(problems, n_bins, convex):
-            layouts = [self.layout(problems, n_bins)] * problems.n_problems
+        if self.is_fixed:
+            layouts = [self.fixed_layout(n_bins, low, high)] * problems.n_problems
+        elif not fits_float_grid(problems, n_bins, convex):
+            layouts = [self.layout(problems, n_bins)]
         else:
             moments = WITH_WEIGHT.get(moments, moments)
             layouts, found = equal_mass_sums(

@@ -59,9 +59,6 @@ def value_by_norm(setting, data, weight, norms, **fields):
     return dict(zip(norms, values, strict=True))
 
 
-# -- every combination -----------------------------------------------------------------------------
-
-
 @binnings
 @pytest.mark.parametrize("setting", PROBLEM)
 def test_every_combination_equals_the_reference(setting, binning):
@@ -132,9 +129,6 @@ def test_options_of_the_value_equal_the_reference(binning):
     assert not bad, f"{len(bad)} of {len(checks)}: {bad[:5]}"
 
 
-# -- edges -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("closed", ["right", "left"])
 @pytest.mark.parametrize("score_range", ["unit", (1 / 3, 1.0), (0.1, 0.7), (0.03, 0.3)], ids=str)
 @pytest.mark.parametrize("n_bins", [5, 49, 256, 1000])
@@ -176,9 +170,6 @@ def test_minus_zero_is_zero():
                 got = fastece.ece([0, 1, -0.0, 1], minus.astype(dtype), **fields)
                 assert got == fastece.ece([0, 1, 0, 1], plus.astype(dtype), **fields), fields
     assert fastece.ece([0, 1], [0.2, 0.5], sample_weight=[-0.0, 1.0]) == 0.5
-
-
-# -- quantile edges --------------------------------------------------------------------------------
 
 
 def test_equality_cuts_at_the_midpoint_and_otherwise_at_the_score():
@@ -225,9 +216,6 @@ def test_a_cut_between_neighbouring_floats_separates_them(closed):
         assert fastece.ece([1, 0], scores, **fields) == pytest.approx(0.5, abs=1e-15)
 
 
-# -- convex mapping --------------------------------------------------------------------------------
-
-
 def test_the_nearer_centre_gets_the_larger_share():
     # B = 2: centres 0.25 and 0.75; 0.375 is a quarter of the way, so three quarters stay.
     result = fastece.reliability_diagram([1], [0.375], n_bins=2, mapping="convex")
@@ -241,9 +229,6 @@ def test_a_shared_centre_belongs_to_the_first_of_its_bins():
     assert result.edges.tolist() == [0.0, 0.5, 0.5, 0.5, 1.0]
     assert result.count.tolist() == [0, 4, 0, 0]
     assert np.isnan(result.score).tolist() == [True, False, True, True]
-
-
-# -- value -----------------------------------------------------------------------------------------
 
 
 def test_a_bin_of_negligible_weight_is_not_the_maximum_but_still_a_part_of_the_mean():
@@ -313,8 +298,6 @@ def test_sqrt_counts_rows_of_positive_weight_before_the_threshold():
     assert fastece.ece(true, prob, **fields) == fastece.ece(true, prob, **five)
 
 
-# -- functions -------------------------------------------------------------------------------------
-
 VGG_LIKE = cases.class_matrix(cases.score_sets()["bell"])
 
 
@@ -347,9 +330,6 @@ def test_sce_ace_and_tace_are_nixons(average):
                 *as_lists(*VGG_LIKE, v), setting="classwise", average=average, **fields
             )
             assert same(got, want), (function.__name__, options)
-
-
-# -- settings --------------------------------------------------------------------------------------
 
 
 def test_auto_is_binary_for_one_dimension_and_confidence_for_two():
@@ -425,9 +405,6 @@ def test_string_labels_without_an_order_are_sorted():
     assert fastece.ece(["n", "y"], two) == fastece.ece([0, 1], two)
 
 
-# -- logits ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("setting", ["binary", "confidence", "classwise", 0])
 def test_binary_logits_equal_the_reference(setting):
     rng = np.random.default_rng(6)
@@ -455,9 +432,6 @@ def test_finite_logits_may_be_of_any_size():
     for setting in ("binary", "confidence", "classwise"):
         assert fastece.ece([1, 0], rows, setting=setting, from_logits=True) == 0.0
         assert fastece.ece([0, 1], single, setting=setting, from_logits=True) == 0.0
-
-
-# -- precision and size ----------------------------------------------------------------------------
 
 
 def test_float32_counts_do_not_saturate():
@@ -499,9 +473,6 @@ def test_two_jobs_give_the_same_bits_as_one(estimator):
     if estimator == "ece":
         bins = np.searchsorted(np.arange(16) / 15, prob, "left") - 1
         assert same(one, np.abs(np.bincount(bins, true - prob, 15)).sum() / n)
-
-
-# -- the common call -------------------------------------------------------------------------------
 
 
 def common_and_general(y, p, setting="auto", **fields):

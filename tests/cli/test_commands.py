@@ -15,8 +15,6 @@ from fastece.kernels import _jit
 from fastece.resampling import engine
 from helpers.command_line import SMALL, failure, run, text
 
-# --- faults and bad input --------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("error", [TypeError, ValueError])
 def test_a_fault_of_the_package_shows_its_traceback(capsys, monkeypatch, write, error):
@@ -67,9 +65,6 @@ def test_warnings_are_in_words_of_the_command_line(capsys, write):
     assert err.endswith("probabilities, but --from-logits?\n")
 
 
-# --- options -----------------------------------------------------------------------------------
-
-
 def test_values_are_read_as_their_kinds():
     read = make_parser().parse_args
     options = read(["report", "a.csv", "--setting", "3", "--n-bins", "sqrt"])
@@ -92,8 +87,6 @@ def test_numbers_that_json_has_not():
     assert read(["demo", "--markdown"]).form(page) == "# title"
     assert read(["demo"]).form(page) == "title"
 
-
-# --- progress --------------------------------------------------------------------------------
 
 CLEAR = "\r\x1b[K"
 
@@ -144,9 +137,6 @@ def test_every_step_of_a_report_is_told(capsys, monkeypatch):
         assert f"{CLEAR}{step}" in err
     assert "intervals, 64 replicates of a calibrated model: 1 of " in err
     assert err.endswith(CLEAR)
-
-
-# --- the program -----------------------------------------------------------------------------
 
 
 def program(code, **options):
@@ -208,9 +198,6 @@ def test_the_installed_command_and_the_module_are_the_same():
         pytest.skip("fastece is not installed beside this interpreter")
     command = subprocess.run([script, *options], capture_output=True, check=True)
     assert command.stdout == module.stdout
-
-
-# --- warmup and study ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])

@@ -167,9 +167,6 @@ def test_empty_bins_are_null_in_json(capsys, write):
     assert diagram["count"][13] == 1
 
 
-# --- files as they come ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("command", ["report", "compare", "curve", "recalibrate"])
 def test_every_command_reads_standard_input(capsys, write, monkeypatch, command):
     path = write(SMALL)
@@ -212,9 +209,6 @@ def test_a_path_that_is_not_utf_8_is_printed(tmp_path, capsysbinary):
         out, err = capsysbinary.readouterr()
         assert rb"\udcff\udcfe.csv" in out
         assert err == b""
-
-
-# --- pictures --------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("figures")

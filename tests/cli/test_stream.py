@@ -168,9 +168,6 @@ def test_a_picture(capsys, write, tmp_path):
     assert picture.read_text(encoding="utf-8").count("<svg") == 1
 
 
-# --- bad rows and files -----------------------------------------------------------------------
-
-
 def rows_of(n, **bad):
     """A file of n rows, some of which are others: by their line, the header is 1."""
     rows = [f"{i % 3 % 2},{(i % 20 + 0.5) / 20}" for i in range(n)]

@@ -156,9 +156,6 @@ def test_detection_of_confidences_alone():
     assert compat.ECE(10, detection=True).measure(x[:, None], y) == want
 
 
-# -- where ours departs: what netcal does is asserted too, so that a change is noticed -------------
-
-
 def test_two_labels_of_more_classes(peer):
     x = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2]])
     y = np.array([0, 1, 0, 1])

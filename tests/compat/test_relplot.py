@@ -66,9 +66,6 @@ def test_smooth_errors_are_as_near_as_the_page_says(peer, name, apart):
             assert compat.smECE_sigma(f, y, sigma) == pytest.approx(want, abs=apart)
 
 
-# -- where ours departs: what relplot does is asserted too, so that a change is noticed ------------
-
-
 def test_one_beside_the_last_bin(peer):
     """The quirk that stays: 1 is in a bin of its own, but for bins whose width says otherwise."""
     y = np.array([1, 0])

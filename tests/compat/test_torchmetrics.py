@@ -243,9 +243,6 @@ def test_batches():
     assert got == pytest.approx(0.3)
 
 
-# -- where ours departs: what torchmetrics does is asserted too, so that a change is noticed -------
-
-
 def test_a_little_above_one_makes_the_batch_logits(torch):
     """The quirk that stays, with a warning: rounding in float32 suffices for it."""
     from torchmetrics.functional.classification import multiclass_calibration_error

@@ -107,9 +107,6 @@ def test_discrete_scores_have_a_bin_each():
     assert got == pytest.approx(want, abs=1e-14)
 
 
-# -- where ours departs: what the library does is asserted too, so that a change is noticed --------
-
-
 def test_debias_of_the_first_power_is_the_expectation(peer):
     """There the mean of 1000 draws, another number each time; ours is what it is the mean of."""
     rng = np.random.default_rng(6)

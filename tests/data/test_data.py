@@ -15,9 +15,6 @@ from fastece.data.source import SETTINGS, Setting, class_count, find_setting, on
 from helpers import strategies as cases
 from helpers.strategies import as_lists
 
-# -- reading ---------------------------------------------------------------------------------------
-
-
 SHAPES = {"binary": (), "confidence": (4,), "classwise": (4,)}
 N = 1000
 
@@ -193,9 +190,6 @@ def test_more_cells_than_memory_are_refused(measure):
         measure(np.full(10, 9), p, n_bins=2**24)
 
 
-# -- logits ----------------------------------------------------------------------------------------
-
-
 def test_minus_infinity_among_logits_is_no_warning_with_any_labels():
     for labels in ([0.0, 1, 1], [0, 1, 1], [False, True, True]):
         value = fastece.ece(np.array(labels), [-np.inf, 1.0, 2.0], from_logits=True)
@@ -243,9 +237,6 @@ def test_logits_that_are_no_numbers_are_named(setting):
         z[3] = -np.inf
         with pytest.raises(ValueError, match="y_prob"):
             fastece.ece(y, z, setting=setting, from_logits=True)
-
-
-# -- problems and samples --------------------------------------------------------------------------
 
 
 TRUE, PROB = cases.class_matrix(cases.score_sets()["bell"])
@@ -332,9 +323,6 @@ def test_the_problem_of_a_sample_has_its_arrays():
     assert again.s.tolist() == s.tolist()
     assert again.s is not s
     assert again.rows.tolist() == [3, 5]
-
-
-# -- settings --------------------------------------------------------------------------------------
 
 
 def test_the_top_label_alone_has_a_support_of_its_own():

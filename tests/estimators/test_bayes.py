@@ -31,8 +31,6 @@ from fastece.estimators.bayes import (
 from fastece.kernels import bayes
 from oracles import reference_bayes as reference
 
-# -- the estimator ---------------------------------------------------------------------------------
-
 
 def sample_of(s, y, v=None):
     """Rows as they come, as one problem."""
@@ -139,9 +137,6 @@ def test_large_norms_come_close_to_the_largest_gap():
     found = [ece(y, p, estimator=BayesCurve(norm=norm)) for norm in (50, 200, 1000, np.inf)]
     assert np.all(np.diff(found) > 0)
     assert found[-2] == pytest.approx(found[-1], rel=0.02)
-
-
-# -- the posterior ---------------------------------------------------------------------------------
 
 
 def drawn(n, curve, seed=0, a=2.0, b=1.0):
@@ -358,9 +353,6 @@ def test_fixed_normal_numbers_are_normal_and_differ_by_class():
 def test_the_effective_count_has_no_unit(unit):
     w = np.arange(1.0, 8)
     assert rooms.effective_count(unit * w, 7) == pytest.approx(28**2 / 140, rel=1e-12)
-
-
-# -- coverage: seeds are fixed, rates over all seeds are stated ------------------------------------
 
 
 CURVES = {

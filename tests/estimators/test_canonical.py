@@ -17,17 +17,11 @@ from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused
 from helpers.canonical_cases import CLOSE, FORMS, KERNELS, SETS, assert_near, near, skce
 from oracles import reference_canonical as oracle
 
-# -- `canonical_error` -----------------------------------------------------------------------------
-
-
 NORMS = [1.0, 2.0]
 FIXED = [DirichletKDE(h, norm=p) for h in (1e-5, 3e-4, 1e-3, 0.01, 0.1, 2.0, 3.0) for p in NORMS]
 TWO_KERNELS = [DirichletKDE(h, norm=p) for h in (1e-4, 0.05) for p in NORMS]
 WIDTHS = ["median", 1e-6, 0.01, 0.3, 1.0, 5.0]
 SKCES = [SKCE(form, kernel, width) for form in FORMS for kernel in KERNELS for width in WIDTHS]
-
-
-# -- the reference ---------------------------------------------------------------------------------
 
 
 @given(cases.vectors(), st.sampled_from(FIXED), st.sampled_from(SKCES))
@@ -132,9 +126,6 @@ def test_a_thousand_classes():
         assert_near(skce(y, p, form), cases.expected_skce(y, p, form=form))
 
 
-# -- two classes -----------------------------------------------------------------------------------
-
-
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.randoms(use_true_random=False))
 @settings(max_examples=30)
 def test_scores_are_the_two_columns(scores, random):
@@ -146,9 +137,6 @@ def test_scores_are_the_two_columns(scores, random):
             value = function(y, s, **options)
             assert value == function(y, np.column_stack([1 - s, s]), **options)
             assert_near(value, cases.expected(estimator, y, s))
-
-
-# -- few rows, equal rows, far rows ----------------------------------------------------------------
 
 
 def test_of_two_rows_each_says_what_the_other_was():
@@ -171,8 +159,6 @@ def test_a_single_row_is_refused(weight, function):
     assert str(error.value).count("\n") == 0
 
 
-# -- refusals --------------------------------------------------------------------------------------
-
 REFUSED = {
     "bandwidth": (canonical_error, DirichletKDE, 0, 0.0, -0.1, nan, inf, True, "x", None, [0.1]),
     "norm": (canonical_error, DirichletKDE, 3, 1.5, 0, -1, nan, inf, True, "two", None),
@@ -190,9 +176,6 @@ def test_a_bad_field_is_refused_by_name(name):
         assert_refused(lambda field=field: estimator(**field), [f"^{name}: "])
 
 
-# -- the reference ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("n", "n_classes"), [(64, 2), (330, 9), (1200, 4)])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_sums_are_those_of_numpy(n, n_classes, kernel):
@@ -208,9 +191,6 @@ def test_sums_are_those_of_numpy(n, n_classes, kernel):
     assert skce(y, p, "biased", kernel=kernel, sample_weight=v) == near(total / v.sum() ** 2)
     pairs = v.sum() ** 2 - (v**2).sum()
     assert_near(skce(y, p, kernel=kernel, sample_weight=v), (total - same) / pairs)
-
-
-# -- the width -------------------------------------------------------------------------------------
 
 
 def test_the_median_is_of_the_first_thousand_rows_of_positive_weight():
@@ -239,9 +219,6 @@ def test_of_width_0_rows_are_alike_where_they_are_equal(kernel):
     equal = np.tile(p[0], (9, 1))
     gap = np.eye(3)[y] - equal
     assert skce(y, equal, "biased", kernel=kernel) == near((gap.sum(0) ** 2).sum() / 81)
-
-
-# -- what it estimates -----------------------------------------------------------------------------
 
 
 def test_by_hand():
@@ -276,9 +253,6 @@ def test_the_mean_over_all_labels_is_the_true_value(kernel):
     own = v**2 @ (1 - (q**2).sum(axis=1)) / v.sum() ** 2
     truth = oracle.skce_truth(lists, q.tolist(), kernel, 0.4, v.tolist())
     assert means["biased"] == near(truth + own)
-
-
-# -- few rows --------------------------------------------------------------------------------------
 
 
 def test_the_biased_form_of_one_row_is_its_own_term():

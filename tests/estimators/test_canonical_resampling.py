@@ -17,9 +17,6 @@ from helpers.chance import ALPHA, chi_square_p
 from helpers.resample_cases import same_bits
 from helpers.samples import draws
 
-# -- replicates ------------------------------------------------------------------------------------
-
-
 NAMES = ["canonical", "skce"]
 # Rows of which no kernel is kept in memory.
 MANY = 4100
@@ -39,9 +36,6 @@ def data(n=24, n_classes=3, seed=0, weighted=False):
 def plan_of(estimator, y, p, v=None, size=None):
     sample = cases.sample_of(y, p, v)
     return estimator.prepare(sample, len(y) if size is None else size)
-
-
-# -- multiplicities --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -102,9 +96,6 @@ def test_scores_are_columns_to_every_setting_without_vectors(name):
             assert_near(estimator.evaluate(plan, c[0, :, r]), want)
 
 
-# -- labels ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["canonical, norm 2", "skce, default"])
 def test_values_of_other_hits_of_a_binary_problem(name):
     estimator, (y, p, v) = ESTIMATORS[name], data(15, weighted=True)
@@ -113,9 +104,6 @@ def test_values_of_other_hits_of_a_binary_problem(name):
     values = estimator.values(estimator.prepare(sample, 15), Labels(labels))
     for r in (0, 31):
         assert_near(values[r], cases.expected(estimator, labels[0, :, r], sample.s, v))
-
-
-# -- the true error --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -127,9 +115,6 @@ def test_the_true_error_is_that_of_the_reference(name, weighted):
     for chances in (q, 0.5 * q + 0.5 * p, np.eye(3)[y]):
         assert_near(estimator.truth(plan, chances), cases.expected_truth(estimator, p, chances, v))
     assert estimator.truth(plan, p) == 0
-
-
-# -- by name ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [2, 5, 100, 130])
@@ -163,9 +148,6 @@ def test_an_estimate_has_the_value_and_an_interval(name):
         assert result.method == "test inversion"
 
 
-# -- threads and memory ----------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_without_a_kept_kernel_values_are_the_same(name):
@@ -189,9 +171,6 @@ def test_without_a_kept_kernel_values_are_the_same(name):
     assert estimator.evaluate(plan, whole) == near(relabelled[0])
     assert estimator.truth(plan, p) == near(0.0)
     assert estimator.truth(plan, q) > 0
-
-
-# -- by labels -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -285,8 +264,6 @@ def test_a_binary_problem_is_that_of_two_columns(name, scores):
         law = stats.ks_2samp(one.null_distribution.round(9), two.null_distribution.round(9))
         assert law.pvalue > ALPHA, setting
 
-
-# -- levels ----------------------------------------------------------------------------------------
 
 # Of 2000 simulations 3.5 to 6.5 % may be false alarms. That there are fewer or more is up to
 # chance, for a test whose level is exactly 5 %, in 0.2 % of all seeds (a binomial law); in 0.45 %

@@ -28,9 +28,6 @@ from helpers.strategies import as_lists
 from oracles import reference_kde as oracle
 from oracles.reference_kde import densities
 
-# -- values ----------------------------------------------------------------------------------------
-
-
 ROUNDS = 8
 
 
@@ -211,9 +208,6 @@ def test_densities_are_those_of_another_package(kernel, h):
     assert product == pytest.approx(g[inner & curve.supported], abs=1e-3 * f.max())
 
 
-# -- Silverman's rule ------------------------------------------------------------------------------
-
-
 def test_silverman_counts_rows_and_not_weights():
     y, s = smooth(60)
     rng = np.random.default_rng(4)
@@ -257,9 +251,6 @@ def test_labels_under_the_null_do_not_move_the_scores():
     assert rule.null_distribution.tolist() == same(fixed.null_distribution.tolist(), 1e-9)
 
 
-# -- replicates ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", [n for n, e in VARIANTS.items() if e.grid_step == "auto"])
 def test_evaluate_is_brute_force_on_the_repeated_rows(name):
     estimator = VARIANTS[name]
@@ -297,9 +288,6 @@ def test_tiny_weights_are_weights(kernel):
         assert np.isfinite(found.bootstrap_distribution).all()
 
 
-# -- the oracle ------------------------------------------------------------------------------------
-
-
 def near(value, slack=1e-7):
     return pytest.approx(value, rel=slack, abs=1e-12)
 
@@ -324,9 +312,6 @@ def test_the_second_beta_kernel_is_the_density_of_a_beta_law():
     assert oracle.rho(2 * b, b) == near(2)
 
 
-# -- bandwidth -------------------------------------------------------------------------------------
-
-
 def test_silverman_by_hand():
     s = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]  # sd^2 = 0.06; IQR = 0.65 - 0.25, over 1.349
     assert oracle.silverman(s, None, 8) == near(sqrt(0.06) * 6**-0.2)
@@ -346,9 +331,6 @@ def test_silverman_by_hand():
     clipped = np.clip(spread, 0.3, 0.8)
     assert oracle.silverman(spread, None, 50, 0.3, 0.8) == oracle.silverman(clipped, None, 50)
     assert oracle.silverman(spread, None, 50) == near(spread.std(ddof=1) * 37.5**-0.2)
-
-
-# -- many bandwidths of one sample -----------------------------------------------------------------
 
 
 BANDWIDTHS = [0.3, 0.004, 0.02, 0.02, 2.0, 0.11]

@@ -20,9 +20,6 @@ from helpers.kde_helpers import kde, smooth
 from helpers.kernel_forms import PLAIN
 from oracles import reference_kde as oracle
 
-# -- even grids ------------------------------------------------------------------------------------
-
-
 RANGES = [(0.0, 1.0), (0.25, 0.9)]
 # The least number of cells, an odd and an even one.
 COUNTS = [1, 2, 7]
@@ -61,9 +58,6 @@ def test_cosine_transforms_are_the_direct_sums(count, width, kernel):
         inside = cells[:, :, GHOSTS:-GHOSTS]
         assert mesh.transformed(cells, h) == pytest.approx(direct, rel=1e-12, abs=1e-12)
         assert direct.sum(2) == near(inside.sum(2))
-
-
-# -- beta kernels ----------------------------------------------------------------------------------
 
 
 BANDWIDTHS = [0.02, 0.1, 0.7, 3.0]

@@ -36,9 +36,6 @@ def call(name, *data, **options):
     return getattr(fastece, name)(*data, **options)
 
 
-# -- values ----------------------------------------------------------------------------------------
-
-
 def random_problem(seed):
     """Labels, probabilities of 2 to 5 classes or of one, and weights or none; some of them tied."""
     rng = np.random.default_rng(seed)
@@ -98,9 +95,6 @@ def test_clipped_log_losses_equal_the_reference(data, clip):
     assert want <= -log(clip) + 1e-12
 
 
-# -- what is not the usual -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("true", "prob", "values"),
     [
@@ -134,9 +128,6 @@ def test_small_and_uniform_data_have_values(true, prob, values):
 def test_other_clips_are_refused(clip, error, message):
     with pytest.raises(error, match=re.escape(message)):
         fastece.log_loss([0, 1], [0.2, 0.7], clip=clip)
-
-
-# -- class vectors through the protocol ------------------------------------------------------------
 
 
 def test_class_vectors_are_kept_where_they_are_asked_for():
@@ -223,9 +214,6 @@ def test_class_vectors_from_another_process_can_be_written_to():
     assert sent.terms.flags.writeable
 
 
-# -- an infinite loss ------------------------------------------------------------------------------
-
-
 def test_an_infinite_log_loss_has_no_interval():
     rng = np.random.default_rng(0)
     p, y = rng.dirichlet(np.ones(4), 40), rng.integers(0, 4, 40)
@@ -249,9 +237,6 @@ def test_an_infinite_log_loss_has_no_interval():
     assert set(finite) == {True, False}
     assert np.array_equal(np.isfinite(classes.interval(method="bca").low), finite)
     assert np.isfinite(fastece.bootstrap(y, sure, estimator=LogLoss(1e-6), n_resamples=9).bias)
-
-
-# -- where a score is no answer --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)

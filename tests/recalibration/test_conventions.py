@@ -86,9 +86,6 @@ def test_copies_and_pickles_answer_alike(variant):
         np.testing.assert_array_equal(other.transform(data.new), want)
 
 
-# -- containers ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("put", [frozen, strided, np.asfortranarray, np.ndarray.tolist])
 @pytest.mark.parametrize("problem", PROBLEMS)
 @every_method

@@ -135,9 +135,6 @@ def test_arrays_of_a_curve_are_its_own(kernel):
     assert str(reliability_curve(y, s, **options).to_dict()) == str(again.to_dict())
 
 
-# -- settings --------------------------------------------------------------------------------------
-
-
 def test_class_wise_there_is_a_curve_for_each_class():
     y, p = matrix()
     curves = reliability_curve(y, p, setting="classwise")
@@ -163,9 +160,6 @@ def test_the_curve_of_the_top_label_begins_at_one_class_in_k(n_classes):
     (s, hits, *_), *_ = reference.problems(*as_lists(y, p), "confidence")
     f, _ = oracle.densities(curve.score, s, hits, None, 0.05, "gaussian", low, 1.0)
     assert curve.density == pytest.approx(f, abs=1e-3 * f.max())
-
-
-# -- a curve is a function -------------------------------------------------------------------------
 
 
 def test_a_curve_interpolates_its_posterior():
@@ -195,9 +189,6 @@ def test_a_curve_refuses_what_is_no_score(bad):
         curve(bad)
     with pytest.raises(ValueError):
         curve.interval(bad)
-
-
-# -- the band --------------------------------------------------------------------------------------
 
 
 def test_without_resamples_there_is_no_band():

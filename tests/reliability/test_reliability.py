@@ -123,9 +123,6 @@ def test_whoever_writes_to_a_diagram_changes_no_other(setting, estimator):
     assert fastece.ece(*CLASSES, setting=setting, estimator=estimator, n_bins=6) == value
 
 
-# --- rows and intervals ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("binning", BINNINGS, ids="-".join)
 def test_rows_are_those_of_kish(binning):
     for kind in WEIGHTS:

@@ -24,8 +24,6 @@ from helpers.resample_cases import (
 )
 from helpers.samples import CALIBRATION_ERRORS
 
-# -- one call --------------------------------------------------------------------------------------
-
 
 def test_the_values_of_all_classes_are_those_of_the_single_call():
     options = {"setting": "classwise", "average": None}
@@ -42,9 +40,6 @@ def test_the_values_of_all_classes_are_those_of_the_single_call():
 def test_ten_thousand_less_one_replicates_are_the_default():
     n = 5
     assert fastece.bootstrap(*binary(n)).bootstrap_distribution.shape == (9999,)
-
-
-# -- what is drawn ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [None, 1, 3, 13])
@@ -121,9 +116,6 @@ def test_a_row_may_be_drawn_more_often_than_a_byte_holds(n, size):
             assert found[str(name)].bootstrap_distribution[r] == near(want)
 
 
-# -- what it is worth ------------------------------------------------------------------------------
-
-
 def test_an_optional_fast_path_is_the_slow_one_32_at_a_time():
     class Fast(Code):
         def block(self, plan, c):
@@ -135,9 +127,6 @@ def test_an_optional_fast_path_is_the_slow_one_32_at_a_time():
         options = {"n_resamples": n_resamples}
         want = distribution(*binary(12), estimator=Code(13), **options)
         assert same_bits(distribution(*binary(12), estimator=Fast(13), **options), want)
-
-
-# -- small and uniform data ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "canonical"])

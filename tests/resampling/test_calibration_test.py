@@ -111,9 +111,6 @@ def test_classes_have_a_band_each_and_estimators_without_bins_none():
     assert fastece.calibration_test(*data, estimator=Mean(), n_resamples=20, rng=0).band is None
 
 
-# -- laws ------------------------------------------------------------------------------------------
-
-
 def test_labels_under_the_hypothesis_follow_the_scores():
     # All 16 patterns of four hits, a probability of 0 and of 1 apart; false-alarm rate 1e-4.
     count, s = 20_000, np.array([0.1, 0.0, 0.5, 1.0, 0.8, 0.35])

@@ -31,8 +31,6 @@ U64 = np.uint64
 MANY_BLOCKS = 20 if PLAIN else 1500
 
 
-# -- Poisson counts --------------------------------------------------------------------------------
-
 RATES = [0.0, 1e-3, 0.05, 0.25, 0.5, 0.9, 0.98, 1 - 2 / sqrt(1e6), 1.0]
 
 
@@ -125,8 +123,6 @@ def test_a_small_part_is_drawn_as_a_list():
     assert draws_of(1, 1, 1) == Multinomial(1, 1, 1)
 
 
-# -- labels ----------------------------------------------------------------------------------------
-
 SCORES = [0.0, 1.0, 0.5, 1e-9, 1 - 2.0**-53, 0.3, 2.0**-16, 1 - 2.0**-16, 2.0**-17, 5e-324, 0.5001]
 
 
@@ -188,9 +184,6 @@ def test_classes_are_as_frequent_as_their_probabilities(n_classes):
 def test_a_sum_that_is_not_quite_one_is_shared_by_all_classes():
     prob = np.array([[0.2, 0.3, 0.4999], [0.5, 0.5, 0.0005]])
     assert up_to_of(prob) == pytest.approx(np.cumsum(prob / prob.sum(1, keepdims=True), 1)[:, :2])
-
-
-# -- the key ---------------------------------------------------------------------------------------
 
 
 def test_the_key_is_the_first_word_of_the_generator():

@@ -82,9 +82,6 @@ def processes():
         yield pool
 
 
-# -- the same bits ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2, 7, -1])
 def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(alone, n_jobs):
     assert_same_bits(everything(n_jobs=n_jobs), alone)
@@ -106,9 +103,6 @@ def test_callers_on_several_threads_do_not_disturb_each_other(alone):
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda jobs: everything(n_jobs=jobs), [1, 2, 1, 2]):
             assert_same_bits(found, alone)
-
-
-# -- whose work it is ------------------------------------------------------------------------------
 
 
 def test_an_executor_is_asked_for_submit_alone_and_is_left_open(alone):
@@ -175,9 +169,6 @@ def test_executor_and_threads_exclude_each_other(call):
         pytest.raises(ValueError, match=r"executor.*n_jobs|n_jobs.*executor"),
     ):
         call(*arguments, n_resamples=40, executor=pool, n_jobs=2)
-
-
-# -- when something goes wrong ---------------------------------------------------------------------
 
 
 def test_an_error_of_an_estimator_reaches_the_caller(processes):

@@ -45,9 +45,6 @@ def drawn(key, group, replicates):
     return c.transpose(0, 2, 1).reshape(-1, c.shape[1])[:replicates].astype(np.int64)
 
 
-# -- the law ---------------------------------------------------------------------------------------
-
-
 def test_draws_of_four_groups_have_the_law_of_all_draws():
     # All 4^4 draws of groups of 1, 2, 3 and 5 rows; false-alarm rate 1e-4.
     group = np.array([2, 0, 3, 3, 1, 2, 3, 1, 2, 3, 3])
@@ -63,17 +60,11 @@ def test_draws_of_four_groups_have_the_law_of_all_draws():
     assert chi_square_p([found.get(c, 0) for c in law], expected) > ALPHA
 
 
-# -- groups of one row -----------------------------------------------------------------------------
-
-
 def test_groups_of_one_row_are_the_test_without():
     true, prob = binary(50)
     plain = fastece.calibration_test(true, prob, n_resamples=99, rng=0)
     alone = fastece.calibration_test(true, prob, n_resamples=99, rng=0, groups=np.arange(50))
     assert same_bits(alone.null_distribution, plain.null_distribution)
-
-
-# -- values ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("estimator", OF_SUMS, ids=str)
@@ -167,9 +158,6 @@ def test_a_band_is_made_of_the_curves_of_drawn_groups():
     assert np.median(parts, axis=0)[inside] == pytest.approx(curve.median[inside], abs=2e-3)
 
 
-# -- who does the work -----------------------------------------------------------------------------
-
-
 def test_a_result_says_its_groups_and_is_pickled_with_them():
     true, prob = binary(100)
     options = {"groups": uneven(100), "n_resamples": 50, "method": "bca"}
@@ -177,9 +165,6 @@ def test_a_result_says_its_groups_and_is_pickled_with_them():
     assert "setting binary: 100 rows in 20 groups, 50 replicates" in str(result)
     assert pickle.loads(pickle.dumps(result)).to_dict() == result.to_dict()
     assert result.to_dict()["n_groups"] == 20
-
-
-# -- the test of calibration -----------------------------------------------------------------------
 
 
 BINS = [
@@ -255,9 +240,6 @@ def test_the_grouped_test_finds_what_is_not_calibrated():
         *classes(200), setting="classwise", average=None, groups=uneven(200), n_resamples=99, rng=0
     )
     assert by_class.p_value.shape == (3,)
-
-
-# -- bad input -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -50,9 +50,6 @@ def test_a_pickled_result_holds_no_data():
     assert len(pickle.dumps(result)) < 3000
 
 
-# -- printed ---------------------------------------------------------------------------------------
-
-
 def test_results_are_frozen_and_become_plain_values():
     data, options = two_models(30), {"n_resamples": 20, "rng": 0}
     for result in (
@@ -126,8 +123,6 @@ def test_estimators_without_a_text_are_named_by_their_class():
         assert "OneBin" in result.estimator
         assert " at 0x" not in result.estimator
 
-
-# -- in notebooks ---------------------------------------------------------------------------------
 
 rng = np.random.default_rng(0)
 P = rng.random(60)

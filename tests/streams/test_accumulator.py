@@ -63,9 +63,6 @@ def assert_exact(state, y, p, setting, weight, n_bins, **fields):
         assert seen == near(expected, slack), (n_bins, fields)
 
 
-# -- exact values ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_uniform_bins_and_brier_scores_are_those_of_memory(setting, weights):
@@ -187,9 +184,6 @@ def test_one_state_answers_many_questions_and_stays_as_it_is():
     assert same_arrays(arrays(state), before)
 
 
-# -- weights ---------------------------------------------------------------------------------------
-
-
 def test_empty_and_weightless_batches_change_no_answer():
     y, p = binary_data("spread", 30)
     state = state_of(y, p)
@@ -248,9 +242,6 @@ def test_states_add_up_to_the_limit_and_not_beyond():
     assert_refused(lambda: below.update([1], [0.5], sample_weight=[LIMIT / 2]), ["weight"])
     twice = {name: array + array for name, array in doubled.items()}
     assert_refused(lambda: Accumulator().load_state_dict(twice), ["weight|state"])
-
-
-# -- sums of states --------------------------------------------------------------------------------
 
 
 @st.composite
@@ -364,9 +355,6 @@ def test_states_of_other_settings_do_not_add_up(one, two, name):
         assert same_arrays(arrays(a), before)
 
 
-# -- arrays of a state -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_arrays_of_two_states_add_up(setting):
     n_classes, y, p = data_of(setting, 50)
@@ -420,8 +408,6 @@ def test_memory_is_fixed():
         assert sum(array.nbytes for array in state.state_dict().values()) < 1.6e6
     assert Accumulator(7, setting="classwise").nbytes <= 7.1 * Accumulator().nbytes
 
-
-# -- what is refused -------------------------------------------------------------------------------
 
 BAD_BATCHES = [
     ([0, 1, 1], [0.1, 0.2, nan], {}, ["y_prob", "2", "(?i)nan"]),

@@ -23,9 +23,6 @@ def number(n_bins, n):
     return max(1, int(np.sqrt(n))) if n_bins == "sqrt" else n_bins
 
 
-# -- uniform bins whose edges are within cells -----------------------------------------------------
-
-
 @pytest.mark.parametrize("weights", ["none", "random"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_bins", OTHER_BINS)
@@ -63,9 +60,6 @@ def test_bins_of_the_support():
         assert abs(state.ece(**options) - fastece.ece(y, p, **options)) <= 2 * crowd + 1 / N_CELLS
 
 
-# -- bins of equal weight --------------------------------------------------------------------------
-
-
 def quantile_cases():
     for kind, weights in zip(KINDS, ("none", "random", "integers"), strict=True):
         for n in (1, 2, 5, 40, 1500):
@@ -94,9 +88,6 @@ def test_edges_of_equal_weight_have_nearly_their_rank(estimator, n_bins):
         shares = shares_of_cells(p, weight)
         for edge, error in zip(edges[1:-1], rank_errors(p, edges, weight), strict=True):
             assert error <= 1e-4 + shares[cell_of(edge)] + 1e-12, edge
-
-
-# -- density ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "triweight"])

@@ -53,9 +53,6 @@ def without_sizes(array):
 chunkings = st.lists(st.integers(0, 400), max_size=5).map(cuts)
 
 
-# -- the same bits ---------------------------------------------------------------------------------
-
-
 @settings(max_examples=12)
 @given(first=chunkings, second=chunkings, third=chunkings, name=st.sampled_from(list(OPTIONS)))
 def test_any_chunking_gives_the_same_bits(first, second, third, name):
@@ -143,9 +140,6 @@ def test_labels_and_probabilities_of_one_task_are_made_once():
     assert sorted(made) == [0, 1, 2]
 
 
-# -- pools -----------------------------------------------------------------------------------------
-
-
 def batches(size=130, n_columns=2):
     """Batches of the rows, one of them empty."""
     columns = rows()[:n_columns]
@@ -204,9 +198,6 @@ def test_a_bounded_number_of_batches_waits():
     assert 1 < pool.most <= 2 * os.cpu_count()
 
 
-# -- bad input -------------------------------------------------------------------------------------
-
-
 def test_a_bad_row_is_named_with_its_block():
     y, p, *_ = rows()
     p[777] = 1.5
@@ -255,9 +246,6 @@ def test_wrong_options_are_refused_before_any_work():
         from_dask(y, p, n_replicates=3)
     with pytest.raises(TypeError, match="n_cell"):
         from_dask(y, p, n_cell=3)
-
-
-# -- processes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -30,9 +30,6 @@ def replicates(state, estimator="ece", **fields):
     return state.bootstrap(estimator, **fields).bootstrap_distribution
 
 
-# -- the same bits however the rows are cut --------------------------------------------------------
-
-
 def test_the_first_replicates_do_not_depend_on_their_number():
     y, p = binary_data("bimodal", 100)
     few, more, odd = (state_of(y, p, n_replicates=r, seed=5) for r in (7, 100, 33))
@@ -86,9 +83,6 @@ def test_two_parts_that_share_their_rows_are_refused():
     assert (state_of(y[:10], p[:10]) + state_of(y[10:], p[10:])).n == 20
     # Nothing is shared with a state that has no rows.
     assert same_bits(replicates(a + Accumulator(**KEY)), replicates(a))
-
-
-# -- the law ---------------------------------------------------------------------------------------
 
 
 def weights_of_row(row, **options):
@@ -152,9 +146,6 @@ def test_weights_of_groups_are_poisson_numbers():
     assert np.array_equal(weights[5], weights_of_row(77, seed=7, groups=[2]))
 
 
-# -- groups ----------------------------------------------------------------------------------------
-
-
 def test_a_group_may_be_spread_over_workers():
     y, p = binary_data("bimodal", 60)
     groups = np.random.default_rng(0).integers(0, 12, 60) * 1000 - 5000
@@ -188,9 +179,6 @@ def test_groups_are_checked():
     grouped = state_of(y, p, groups=y, **KEY)
     assert_refused(lambda: grouped.update(y, p), ["groups: must be given, as rows before had some"])
     assert_refused(lambda: grouped + state, ["must have groups for all rows or for none"])
-
-
-# -- results ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

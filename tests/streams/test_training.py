@@ -126,9 +126,6 @@ def test_merge_pickle_and_states():
         whole.merge(parts[0].accumulator)
 
 
-# -- torch -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("is_vector", [False, True])
 def test_tensors_of_any_float_type(dtype, is_vector):

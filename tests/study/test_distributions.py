@@ -124,9 +124,6 @@ def test_wrong_sizes_are_refused():
             GaussianMixture.draw(*sizes)
 
 
-# -- models ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_models_give_probabilities_to_all_classes(name):
     mixture = drawn_mixture(3, 2, seed=1)

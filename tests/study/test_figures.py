@@ -91,9 +91,6 @@ def labels_of(ax):
     return [(words(text), text.xy) for text in ax.texts]
 
 
-# -- curves ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("measure", MEASURES)
 def test_curves_are_those_of_the_table(measure):
     table = summary_of(measure=measure)
@@ -195,9 +192,6 @@ def test_ticks_are_round_numbers_and_both_ends_of_the_sizes(want):
     assert [float(text) for text in errors] == pytest.approx(figure.axes[0].get_yticks().tolist())
 
 
-# -- looks and legend ------------------------------------------------------------------------------
-
-
 def test_every_estimator_is_told_apart_in_grey_too():
     figure = curves_figure(summary_of([*SIXTEEN, *OWN], settings=["a"]))
     looks = looks_of(figure)
@@ -241,9 +235,6 @@ def test_dollars_are_no_formulas():
     figure = curves_figure(summary_of(names, settings=names))
     figure.draw_without_rendering()  # formulas like these would be an error
     assert list(looks_of(figure)) == [ax.get_title() for ax in figure.axes] == names
-
-
-# -- refusals and files ----------------------------------------------------------------------------
 
 
 def test_tables_that_cannot_be_drawn_are_refused():

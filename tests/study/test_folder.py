@@ -58,9 +58,6 @@ def test_an_empty_folder_and_one_in_folders_that_are_not_there_are_good(tmp_path
         open_folder(folder, SINGLE)
 
 
-# -- code ------------------------------------------------------------------------------------------
-
-
 def test_results_of_another_version_of_ones_own_estimator_are_refused(module, tmp_path):
     design = replace(SINGLE, estimators=("own_estimators:Gap",))
     open_folder(tmp_path / "a", design)

@@ -79,9 +79,6 @@ def whole(three, tmp_path_factory):
     return folder, run_study(three, folder, pictures=False)
 
 
-# -- what is drawn ---------------------------------------------------------------------------------
-
-
 def test_settings_and_sizes_are_those_that_fit_a_file(three):
     found = {which.holds: which for which in three.distributions}
     assert {holds: three.settings_of(which) for holds, which in found.items()} == {
@@ -128,9 +125,6 @@ def test_estimates_are_those_of_plain_loops_on_the_drawn_rows(three):
                 want = cases.corrected(name, problems, points=12)
                 rel = 1e-3 if "kde" in name else 1e-10
                 assert outcome.estimates[k, e, 0, j] == pytest.approx(want, rel=rel, abs=1e-6)
-
-
-# -- what is true ----------------------------------------------------------------------------------
 
 
 def pulls_of_plain_loops(s, q, n_bins, value):
@@ -186,9 +180,6 @@ def test_large_files_have_a_hundred_bins(tmp_path):
         value, _, error = run_distribution(design, design.distributions[0]).truth[0]
         want = truth_of_plain_loops([(s[:n].tolist(), y[:n].tolist(), 0.0, 1.0)], n_bins)
         assert (value, error) == pytest.approx(want, rel=1e-10)
-
-
-# -- what is said ----------------------------------------------------------------------------------
 
 
 def test_the_summary_is_over_the_files_that_have_a_setting_and_a_size(whole):
@@ -299,9 +290,6 @@ def test_bad_files_are_named(tmp_path):
         Predictions((wrong,))
 
 
-# -- how it is run ---------------------------------------------------------------------------------
-
-
 def test_results_of_a_file_that_has_changed_are_refused(tmp_path):
     s, y = drawn(600)
     path = write_csv(tmp_path / "a.csv", ["y_true", "y_prob"], y, s)
@@ -309,9 +297,6 @@ def test_results_of_a_file_that_has_changed_are_refused(tmp_path):
     write_csv(tmp_path / "a.csv", ["y_true", "y_prob"], 1 - y, s)
     with pytest.raises(ValueError, match=r"holds a study with source of .*a\.csv '"):
         run_study(Predictions((path,), draws=2), tmp_path / "a", pictures=False)
-
-
-# -- the command -----------------------------------------------------------------------------------
 
 
 def run(capsys, *arguments):

@@ -36,9 +36,6 @@ def assert_complete(folder, want, design=TINY):
     assert cells == {which.file_name for which in design.distributions}
 
 
-# -- at every step ---------------------------------------------------------------------------------
-
-
 class Killed(BaseException):
     """In place of a signal."""
 
@@ -98,9 +95,6 @@ def test_killed_between_any_two_changes_of_files(tmp_path, monkeypatch):
         else:
             assert_complete(folder, tmp_path / "whole", FEW)
     assert failed == []
-
-
-# -- what is half written --------------------------------------------------------------------------
 
 
 @pytest.fixture

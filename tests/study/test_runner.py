@@ -44,9 +44,6 @@ def assert_values(outcome, again, size, draws, value):
                 assert outcome.estimates[s, e, i, j] == want, (setting, name, size, j)
 
 
-# -- a whole cell of the paper's study -------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def paper():
     which = Distribution(2, 2, 0, "naive_bayes", 0)
@@ -69,9 +66,6 @@ def test_a_cell_has_its_shape(paper):
 def test_some_draws_of_every_size_have_the_value_of_plain_loops(paper):
     for i, size in enumerate(paper[1].design.sizes):
         assert_values(*paper, size, [i, 100 - i, 199 - i], quick_corrected)
-
-
-# -- small cells, with ties ------------------------------------------------------------------------
 
 
 SMALL = replace(SINGLE, models=("naive_bayes", "random_forest"), draws=8, smallest=25, largest=45)

@@ -17,9 +17,6 @@ from helpers.kernel_forms import PLAIN
 from helpers.samples import BINNED, R, draws, repeated, sample_of
 from helpers.strategies import as_lists, labels_for, weights_for
 
-# -- all methods -----------------------------------------------------------------------------------
-
-
 VARIANTS = {
     **BINNED,
     "norm 2, quantiles, convex": Binned(n_bins=6, edges="quantile", mapping="convex", norm=2),
@@ -154,9 +151,6 @@ def test_multiplicities_of_other_rows_are_refused():
     for shape in ((3, R), (2, R - 1)):
         with pytest.raises(ValueError, match="c: must have 2 rows of 32 counts"):
             Binned().values(plan, Counts(np.ones(shape, np.uint8)[None]))
-
-
-# -- given edges -----------------------------------------------------------------------------------
 
 
 EDGES = {

@@ -17,8 +17,6 @@ from helpers.kernel_forms import PLAIN
 from helpers.samples import sample_of
 from helpers.strategies import as_lists
 
-# -- rows in order ---------------------------------------------------------------------------------
-
 
 def test_weights_are_left_alone_where_they_can_be():
     sample = sample_of([0.2, 0.5], [0, 1], [1.0, 3.0])
@@ -28,9 +26,6 @@ def test_weights_are_left_alone_where_they_can_be():
     # A row is not to vanish: a weight that is next to nothing stays greater than 0.
     scaled, _ = scale_weights(sample_of([0.2, 0.5], [0, 1], [1e300, 1e-300]))
     assert scaled.v.min() > 0
-
-
-# -- bins of equal weight without a sort -----------------------------------------------------------
 
 
 @pytest.fixture
