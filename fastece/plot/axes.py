@@ -56,17 +56,8 @@ def plot_result(
     Parameters
     ----------
     result : ReliabilityDiagram or ReliabilityCurve
-    ax : matplotlib Axes, optional
-        Where to draw. Without it, on a new figure; where more than half of the rows have scores
-        within 0.05 of 0 or 1, other axes beside show the same over log odds.
-    color : color, optional
-        By default the next one of the axes.
-    label : str, optional
-        Name of the model in the legend.
-    legend : bool, default True
-        Whether there is a legend: beside the axes, or below their labels.
-    band : bool or ConsistencyBand, default True
-        Whether to draw intervals; of a diagram also the band of a test.
+    ax, color, label, legend, band
+        As in its method `plot`.
 
     Returns
     -------
