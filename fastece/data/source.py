@@ -241,6 +241,10 @@ class Problems(Source):
             score, hit = score.copy(), hit.copy()
         return Sample(score, hit, self.v, self.low, self.high, self.positions, self.vectors)
 
+    def view(self, k: int) -> Sample:
+        """Return problem `k` as a sample that is only read, without positions of its rows."""
+        return Sample(*self.score_and_outcome(k), self.v, self.low, self.high, np.empty(0, np.int64))
+
     def problem(self, k: int) -> "Problems":
         """Return problem `k` as a source of its own."""
         return one_problem(replace(self.sample(k), vectors=None))

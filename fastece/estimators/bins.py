@@ -18,6 +18,7 @@ equal mass     sorted rows, with cuts between them    the drawn rows, as a sampl
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -31,6 +32,7 @@ from fastece.checks.parameters import check_choice, check_real, list_names
 from fastece.data.reading import Map
 from fastece.data.sample import Sample, increasing
 from fastece.data.source import Problems, one_problem
+from fastece.kernels import MOMENTS
 from fastece.typing import F64, I32, U8
 
 if TYPE_CHECKING:
@@ -213,6 +215,55 @@ def quantile_edges(
     edges, cuts = np.empty(n_bins + 1), np.empty(n_bins - 1)
     kernels.quantiles.quantile_edges(u, kernels.weights(w), low, high, right, edges, cuts)
     return edges, cuts
+
+
+# Up to so many scores numpy looks for ranks; of more, `PART` times the root of their number, at even
+# steps, tell where these are, but for `MARGIN` standard deviations of their own ranks.
+FEW_SCORES, PART, MARGIN = 2048, 4, 4.0
+
+
+def scores_of_ranks(s: F64, first: int, last: int) -> tuple[float, float]:
+    """Find the scores of two neighbouring ranks, counted from 0, without a sort.
+
+    Floyd and Rivest (1975, "Expected time bounds for selection"): 1 ns a score.
+    """
+    while s.size > FEW_SCORES:
+        some = np.sort(s[:: math.isqrt(s.size) // PART])
+        at = (first + 0.5) / s.size * some.size
+        margin = MARGIN * 0.5 * math.sqrt(some.size)
+        ends = (math.floor(at - margin), math.ceil(at + margin))
+        low, high = (some[min(max(end, 0), some.size - 1)] for end in ends)
+        inside = np.empty(s.size)
+        below, count = kernels.quantiles.scores_between(s, low, high, inside)
+        if not below <= first <= last < below + count:  # at an end, or where rows have a pattern
+            break
+        if low == high:
+            return low, low
+        if count > s.size / 2:
+            break
+        s, first, last = inside[:count], first - below, last - below
+    ordered = np.partition(s, (first, last))
+    return ordered[first], ordered[last]
+
+
+def quartiles(sample: Sample, w: F64 | None, low: float, high: float) -> tuple[float, float]:
+    """Find the outer edges of four bins of equal weight (`quantile_edges`) without a sort.
+
+    Weighted scores that are not many are sorted.
+    """
+    if w is None:
+        n, found = sample.n, []
+        for j in (1, 3):  # on both sides of a cut, if it is between two scores
+            first = -(-j * n // 4) - 1
+            found.append(sum(scores_of_ranks(sample.s, first, first + (j * n % 4 == 0))) / 2)
+        return found[0], found[1]
+    if sample.n < MANY_ROWS:
+        edges, _ = quantile_edges(*sort_scores(sample.s, w), 4, low, high, right=True)
+    else:
+        problem = one_problem(replace(sample, v=w, c=None))
+        (layout,), _ = equal_mass_sums(problem, 4, low, high, True, -math.inf, MOMENTS[:2], map)
+        edges = layout.edges
+    return edges[1], edges[3]
 
 
 # Scores taken at once: a thread is busy with them for a millisecond, so that two seldom wait for

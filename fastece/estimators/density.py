@@ -24,9 +24,11 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.checks.arrays import contiguous
 from fastece.checks.parameters import check_choice, check_range, check_real
+from fastece.data.reading import Map
 from fastece.data.sample import Sample, scale_weights
+from fastece.data.source import Problems, Source
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows, check_width
-from fastece.estimators.bins import order_rows, quantile_edges
+from fastece.estimators.bins import order_rows, quartiles
 from fastece.estimators.density_grids import (
     PER_OCTAVE,
     SHAPES,
@@ -94,31 +96,36 @@ class CellShares:
 
 @dataclass(frozen=True)
 class Copies:
-    """Replicates in which row i counts ``c[i]`` times.
+    """Replicates in which row i counts ``c[i]`` times; None: every row counts once.
 
-    One, or several of different bandwidths, whose rows are added up once.
+    One, or several of different bandwidths, whose rows are added up once. They need no order.
     """
 
-    c: NDArray[Any]
+    c: NDArray[Any] | None = None
     count: int = 1
     sums: dict[CellShares, F64] = field(default_factory=dict)
 
+    def weight(self, sample: Sample) -> F64 | None:
+        """Return the weight (n,) of all copies of each row; None where it is 1."""
+        return sample.v if self.c is None else replace(sample, c=self.c.astype(np.float64)).weight
+
     def spreads(self, plan: "DensityPlan") -> F64:
         """Compute the spreads (4, R) of the scores for Silverman's rule."""
-        c, rows = self.c.astype(np.float64), plan.rows
-        w = c * rows.v if rows.v.size else c
-        edges, _ = quantile_edges(rows.u, w, 4, rows.low, rows.high, right=True)
-        spread = np.array([w.sum(), *(plan.terms @ c), edges[3] - edges[1]])
-        return np.repeat(spread[:, None], self.count, axis=1)
+        sample, w = plan.sample, self.weight(plan.sample)
+        lower, upper = quartiles(sample, w, *plan.range)
+        first, second = kernels.density.distances(sample.s, kernels.weights(w), plan.centre)
+        spread = [sample.n if w is None else w.sum(), first, second, upper - lower]
+        return np.repeat(np.array(spread)[:, None], self.count, axis=1)
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
         """Add the rows of the replicates `lanes` (L, W) to the cells (L, 2, C, W)."""
         if shares not in self.sums:
             self.sums.clear()
-            self.sums[shares] = np.empty((1, *cells.shape[1:3], 1))
-            once = np.ascontiguousarray(self.c, np.float64).reshape(1, -1, 1)
-            shares.spread(once, self.sums[shares])
-        cells[:] = self.sums[shares]
+            self.sums[shares] = np.empty(cells.shape[1:3])
+            at, *grid = shares.cells
+            w = kernels.weights(self.weight(shares.sample))
+            kernels.density.share_rows(at, shares.sample.y, w, *grid, self.sums[shares])
+        cells[:] = self.sums[shares][:, :, None]
 
 
 @dataclass(frozen=True)
@@ -198,7 +205,8 @@ class DensityPlan(Plan):
     @cached_property
     def centre(self) -> float:
         """Mean of the scores: squared distances from it do not cancel."""
-        return float(np.average(self.sample.s, weights=self.sample.v))
+        s, v = self.sample.s, self.sample.v
+        return float(s.mean() if v is None else np.average(s, weights=v))
 
     @cached_property
     def rows(self) -> "OrderedRows":
@@ -215,7 +223,7 @@ class DensityPlan(Plan):
     @cached_property
     def bandwidth(self) -> float:
         """Bandwidth when every row counts once."""
-        return float(self.bandwidths(Copies(np.ones(self.sample.n)))[0])
+        return float(self.bandwidths(Copies())[0])
 
     def bandwidths(self, replicates: Resamples) -> F64:
         """Return the bandwidth (R,) of each replicate: given, or by Silverman's rule.
@@ -239,22 +247,43 @@ class DensityPlan(Plan):
         """Grids made so far, by level, with the rows shared among their cells."""
         return {}
 
-    def groups(self, h: F64) -> Iterator[tuple[CellShares, Lanes]]:
-        """Group the replicates by grid, which depends on each one's bandwidth alone."""
-        is_beta, grids = self.kde.kernel == "beta", self.grids
+    @property
+    def per_octave(self) -> int:
+        """Number of grids for each doubling of the bandwidth; 0: one grid in all."""
+        is_beta = self.kde.kernel == "beta"
         choice = self.kde.bandwidth if is_beta else self.kde.grid_step
-        # Grids per doubling of the bandwidth, or one in all.
-        per_octave = PER_OCTAVE if is_beta else LEVELS
-        per_octave = 0 if self.even or isinstance(choice, float) else per_octave
-        levels = np.floor(per_octave * np.log2(h / SMALLEST) + 1e-9)
+        return 0 if self.even or isinstance(choice, float) else PER_OCTAVE if is_beta else LEVELS
+
+    def levels(self, h: Any) -> NDArray[Any]:
+        """Return the level of the grid for each bandwidth, which depends on that alone."""
+        return np.floor(self.per_octave * np.log2(h / SMALLEST) + 1e-9)
+
+    def grid(self, level: int) -> CellShares:
+        """Return the grid of a level, with the rows shared among its cells."""
+        if level not in self.grids:
+            step = self.per_octave
+            least = SMALLEST * 2.0 ** (level / step) if step else self.bandwidth
+            mesh = self.kde.mesh(self.sample, least, self.finer, self.even)
+            self.grids[level] = CellShares(mesh, self.sample)
+        return self.grids[level]
+
+    def groups(self, h: F64) -> Iterator[tuple[CellShares, Lanes]]:
+        """Group the replicates by grid."""
+        levels = self.levels(h)
         for level in map(int, np.unique(levels)):
-            if level not in grids:
-                least = SMALLEST * 2.0 ** (level / per_octave) if per_octave else self.bandwidth
-                mesh = self.kde.mesh(self.sample, least, self.finer, self.even)
-                grids[level] = CellShares(mesh, self.sample)
-            mine = np.flatnonzero(levels == level)
-            for group in grids[level].mesh.groups(h[mine]):
-                yield grids[level], mine[group]
+            grid, mine = self.grid(level), np.flatnonzero(levels == level)
+            for group in grid.mesh.groups(h[mine]):
+                yield grid, mine[group]
+
+    def density(self, copies: Copies, h: float | None = None) -> tuple[AnyMesh, F64]:
+        """Compute the densities (1, 2, G, 1) of one replicate, and return its grid too."""
+        h = float(self.bandwidths(copies)[0]) if h is None else h
+        grid = self.grid(int(self.levels(h)))
+        mesh = grid.mesh
+        cells, density = np.empty((1, 2, mesh.n_nodes, 1)), np.empty((1, 2, mesh.count, 1))
+        copies.spread(grid, np.zeros((1, 1), np.intp), cells)
+        mesh.densities(cells, np.array([[h]]), density)
+        return mesh, density
 
     def densities(
         self, replicates: Resamples, h: F64 | None = None
@@ -378,7 +407,9 @@ class KDE(Parameters):
     def plan(self, sample: Sample, size: int, finer: float, even: bool = False) -> DensityPlan:
         """Prepare a sample with grids `finer` times as fine, or with one even grid."""
         sample, _ = scale_weights(sample)
-        sample = replace(sample, s=sample.s.clip(*self.range_of(sample)))
+        low, high = self.range_of(sample)
+        if low > 0 or high < 1:
+            sample = replace(sample, s=sample.s.clip(low, high))
         return DensityPlan(self, sample, size, finer, even)
 
     def prepare(self, sample: Sample, size: int) -> DensityPlan:
@@ -387,7 +418,27 @@ class KDE(Parameters):
 
     def evaluate(self, plan: DensityPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
-        return float(self.errors(plan, Copies(c))[0])
+        return self.error(plan, Copies(c))
+
+    def error(self, plan: DensityPlan, copies: Copies) -> float:
+        """Compute the value of one replicate."""
+        mesh, density = plan.density(copies)
+        return float(self.norms(mesh, density)[0, 0])
+
+    def norms(self, mesh: AnyMesh, density: F64) -> F64:
+        """Compute the values (L, W) of densities (L, 2, G, W) of scores and hits."""
+        norm = self.largest_gap if math.isinf(self.norm) else self.integral
+        return norm(mesh, density)
+
+    def point_values(self, source: Source, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a source; rows are not sorted."""
+        if not isinstance(source, Problems):
+            return super().point_values(source, run)
+
+        def value(k: int) -> float:
+            return self.error(self.prepare(source.view(k), source.n), Copies())
+
+        return np.array(list(run(value, range(source.n_problems))))
 
     def values(self, plan: DensityPlan, draws: Draws) -> F64:
         """Compute the value of each replicate."""
@@ -401,9 +452,8 @@ class KDE(Parameters):
     def errors(self, plan: DensityPlan, resamples: Resamples, h: F64 | None = None) -> F64:
         """Compute the value (R,) of each replicate, with given or its own bandwidths."""
         out = np.empty(resamples.count)
-        value = self.largest_gap if math.isinf(self.norm) else self.integral
         for mesh, density, lanes in plan.densities(resamples, h):
-            out[lanes] = value(mesh, density).ravel()[: lanes.size]
+            out[lanes] = self.norms(mesh, density).ravel()[: lanes.size]
         return out
 
     def integral(self, mesh: AnyMesh, density: F64) -> F64:
@@ -431,7 +481,7 @@ class KDE(Parameters):
         is_beta = self.kernel == "beta"
         h: Any = "silverman" if is_beta else float(bandwidths.min())
         plan = replace(self, bandwidth=h).plan(sample, size, self.finer, even=not is_beta)
-        return self.errors(plan, Copies(sample.counts, bandwidths.size), bandwidths)
+        return self.errors(plan, Copies(sample.c, bandwidths.size), bandwidths)
 
 
 def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:

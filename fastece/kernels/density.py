@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fastece.kernels import REPLICATES
 from fastece.kernels._jit import jit
-from fastece.kernels.arithmetic import ONE, ROUND, THREE, TWO, zero
+from fastece.kernels.arithmetic import BLOCK, ONE, ROUND, THREE, TWO, lane_sum, zero
 from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.replicates import (
     OrderedRows,
@@ -76,6 +76,22 @@ def drawn_spreads(u: F64, w: F64, centre: float, low: float, high: float, out: F
         out[0, r] = u.shape[1] if once else total_weight(weight)
         quantile_edges(u[r], weight, low, high, bool(ONE), edges, knots)
         out[1, r], out[2, r], out[3, r] = first, second, edges[3] - edges[1]
+
+
+@jit
+def distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
+    """Sum up weighted distances of scores from a centre, and squares of them.
+
+    In eight lanes, since a single one waits for every addition. Empty weights are 1.
+    """
+    first, second = np.zeros(8), np.zeros(8)
+    for i in range(0, s.size, 8):
+        for lane in range(min(8, s.size - i)):
+            x = s[i + lane] - centre
+            term = x * w[i + lane] if w.size else x
+            first[lane] += term
+            second[lane] += x * term
+    return lane_sum(first), lane_sum(second)
 
 
 # --- binning ----------------------------------------------------------------------------------
@@ -175,6 +191,57 @@ def spread_scores(
                 sums[at + THREE] += fourth[i]
             for j in range(np.uint64(0), cells):
                 out[part, 0, j, r], out[part, 1, j, r] = sums[j], sums[cells + j]
+
+
+@jit
+def share_rows(
+    x: F64, y: U8, w: F64, low: float, step: float, count: int, cubic: bool, out: F64
+) -> None:
+    """Place rows and add them up in cells, misses and hits apart: `out` (2, C).
+
+    The shares that `place` gives are polynomials of the place t between two centres, so there are
+    four sums between any two: of 1, t, t**2 and t**3, next to each other, which are one addition of
+    four numbers. Rows in turn have two of each, as one row after the other would wait for the sum.
+    With empty weights every row counts 1. 2.5 to 3.5 ns a row, where `place` and `spread` take 9.
+    """
+    size, last, lines = min(x.size, BLOCK), count - 1.0, np.uint32(4 * (count + 1))
+    line, place_in = np.empty(size, np.uint32), np.empty(size)
+    sums = np.zeros(np.uint32(4) * lines)
+    for start in range(0, x.size, BLOCK):
+        m = min(BLOCK, x.size - start)
+        for i in range(m):
+            at = (x[start + i] - low) / step - 0.5
+            j = (at + ROUND) - ROUND
+            j -= 1.0 if j > at else 0.0
+            j = -1.0 if j < -1.0 else j
+            j = last if j > last else j
+            t = at - j
+            t = 0.0 if t < 0.0 else t
+            line[i], place_in[i] = np.uint32(4) * np.uint32(np.int32(j) + np.int32(1)), min(t, 1.0)
+        for i in range(m):
+            t, weight = place_in[i], w[start + i] if w.size else 1.0
+            kind = np.uint32(y[start + i]) + np.uint32(2) * np.uint32(i & 1)
+            at_line = np.uint64(line[i] + kind * lines)
+            square = t * t * weight
+            sums[at_line] += weight
+            sums[at_line + ONE] += t * weight
+            sums[at_line + TWO] += square
+            sums[at_line + THREE] += t * square
+    zero(out.reshape(out.size))
+    for kind in range(2):
+        for j in range(count + 1):
+            b = kind * lines + 4 * j
+            d = b + 2 * lines
+            one, first = sums[b] + sums[d], sums[b + 1] + sums[d + 1]
+            second, third = sums[b + 2] + sums[d + 2], sums[b + 3] + sums[d + 3]
+            if cubic:
+                out[kind, j] -= (third - 3.0 * second + 2.0 * first) * SIXTH
+                out[kind, j + 1] += (third - 2.0 * second - first) * 0.5 + one
+                out[kind, j + 2] -= (third - second - 2.0 * first) * 0.5
+                out[kind, j + 3] += (third - first) * SIXTH
+            else:
+                out[kind, j + 1] += one - first
+                out[kind, j + 2] += first
 
 
 @jit
