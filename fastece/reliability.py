@@ -532,10 +532,10 @@ def _(estimator: BayesCurve, ordered: Sample, n: int, level: float) -> dict[str,
 
 @curve_of.register
 def _(estimator: KDE, ordered: Sample, n: int, level: float) -> dict[str, Any]:  # noqa: ARG001
-    plan, once = estimator.plan(ordered, n, REFINEMENT, even=True), Copies(ordered.counts)
-    ((mesh, densities, _),) = plan.densities(once)
-    density, hits = densities[0, :, :, 0].copy()
-    score, bandwidth = mesh.score.copy(), float(plan.bandwidths(once)[0])
+    plan, once = estimator.plan(ordered, n, REFINEMENT, even=True), Copies(ordered.c)
+    bandwidth = float(plan.bandwidths(once)[0])
+    mesh, densities = plan.density(once, bandwidth)
+    (density, hits), score = densities[0, :, :, 0].copy(), mesh.score.copy()
     supported = is_supported(density, mesh.low, mesh.high)
     probability = posterior(density, hits, score, mesh.low, mesh.high)
     probability[~supported] = np.nan

@@ -73,11 +73,14 @@ def read_problems(
     `guess_logits`, numbers outside [0, 1] are read as logits.
     """
     from_logits = check_flag("from_logits", from_logits)
-    prob = as_probabilities(y_prob, prob_name)
+    is_plain = labels is pos_label is None and are_plain(y_true, y_prob)
+    prob = y_prob if is_plain else as_probabilities(y_prob, prob_name)
     row = find_setting(setting, prob.shape)
     n_classes = class_count(prob.shape)
-    names = column_names(y_prob)
-    label, order = as_labels(y_true, prob, prob_name, names, labels, pos_label)
+    label, order = y_true, None
+    if not is_plain:
+        names = column_names(y_prob)
+        label, order = as_labels(y_true, prob, prob_name, names, labels, pos_label)
     v = as_weights(sample_weight, len(prob))
     tolerance = row_sum_tolerance(y_prob, prob)
     if from_logits:
@@ -100,6 +103,14 @@ def read_problems(
     if v is None or v.all():
         return problems
     return problems.where(np.flatnonzero(v))
+
+
+def are_plain(y: Any, p: Any) -> bool:
+    """Return whether labels and probabilities are arrays that need no conversion."""
+    return (
+        type(y) is type(p) is np.ndarray and p.dtype.char in "df" and y.dtype.kind in "iub"
+        and p.ndim in (1, 2) and p.shape[1:] != (1,) and p.size > 0 and y.shape == p.shape[:1]
+    )  # fmt: skip
 
 
 def read_rows(

@@ -243,7 +243,8 @@ class Problems(Source):
 
     def view(self, k: int) -> Sample:
         """Return problem `k` as a sample that is only read, without positions of its rows."""
-        return Sample(*self.score_and_outcome(k), self.v, self.low, self.high, np.empty(0, np.int64))
+        s, y = self.score_and_outcome(k)
+        return Sample(s, y, self.v, self.low, self.high, np.empty(0, np.int64))
 
     def problem(self, k: int) -> "Problems":
         """Return problem `k` as a source of its own."""

@@ -217,8 +217,8 @@ def quantile_edges(
     return edges, cuts
 
 
-# Up to so many scores numpy looks for ranks; of more, `PART` times the root of their number, at even
-# steps, tell where these are, but for `MARGIN` standard deviations of their own ranks.
+# Up to so many scores numpy looks for ranks; of more, `PART` times the root of their number at even
+# steps tell where these are, but for `MARGIN` standard deviations of their own ranks.
 FEW_SCORES, PART, MARGIN = 2048, 4, 4.0
 
 
@@ -247,9 +247,9 @@ def scores_of_ranks(s: F64, first: int, last: int) -> tuple[float, float]:
 
 
 def quartiles(sample: Sample, w: F64 | None, low: float, high: float) -> tuple[float, float]:
-    """Find the outer edges of four bins of equal weight (`quantile_edges`) without a sort.
+    """Find the outer cuts of four bins of equal weight, without a sort of many.
 
-    Weighted scores that are not many are sorted.
+    As `quantile_edges` defines them.
     """
     if w is None:
         n, found = sample.n, []

@@ -122,9 +122,9 @@ class Copies:
         if shares not in self.sums:
             self.sums.clear()
             self.sums[shares] = np.empty(cells.shape[1:3])
-            at, *grid = shares.cells
-            w = kernels.weights(self.weight(shares.sample))
-            kernels.density.share_rows(at, shares.sample.y, w, *grid, self.sums[shares])
+            sample, (at, *grid) = shares.sample, shares.cells
+            share_rows: Any = kernels.density.share_rows
+            share_rows(at, sample.y, kernels.weights(self.weight(sample)), *grid, self.sums[shares])
         cells[:] = self.sums[shares][:, :, None]
 
 
@@ -256,7 +256,7 @@ class DensityPlan(Plan):
 
     def levels(self, h: Any) -> NDArray[Any]:
         """Return the level of the grid for each bandwidth, which depends on that alone."""
-        return np.floor(self.per_octave * np.log2(h / SMALLEST) + 1e-9)
+        return np.asarray(np.floor(self.per_octave * np.log2(h / SMALLEST) + 1e-9))
 
     def grid(self, level: int) -> CellShares:
         """Return the grid of a level, with the rows shared among its cells."""

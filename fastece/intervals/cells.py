@@ -305,7 +305,7 @@ class DensityGaps(Statistic):
         """Prepare the densities of a sample, with the bandwidth of its scores."""
         plan = self.kde.prepare(sample, size)
         expected = np.where(sample.y == 1, sample.s, 1 - sample.s)
-        ((mesh, density, _),) = plan.densities(Copies(expected), np.array([plan.bandwidth]))
+        mesh, density = plan.density(Copies(expected), plan.bandwidth)
         assert isinstance(mesh, Mesh)
         f, g = density[0, :, :, 0] * mesh.width
         return GapPlan(plan, mesh, f, g)

@@ -175,14 +175,12 @@ def _(estimator: BayesCurve, call: Call, key: int, gap: ConfidenceInterval) -> P
 
 def density_values(kde: KDE, sample: Sample, n: int) -> F64:
     """Compute the error of a density, and its parts over and under (3,)."""
-    sample = sample.sorted()
-    ((mesh, density, _),) = kde.prepare(sample, n).densities(Copies(sample.counts))
-    value = kde.largest_gap if math.isinf(kde.norm) else kde.integral
+    mesh, density = kde.prepare(sample, n).density(Copies(sample.c))
     hits, expected = density[:, 1].copy(), mesh.score[:, None] * density[:, 0]
     found = []
     for g in (hits, np.minimum(hits, expected), np.maximum(hits, expected)):
         density[:, 1] = g
-        found.append(float(value(mesh, density).item()))
+        found.append(float(kde.norms(mesh, density).item()))
     # Between two points of which one is over and one under, the rule of the whole knows where the
     # gap is 0, and that of a part does not.
     whole, *parts = found

@@ -228,20 +228,20 @@ def share_rows(
             sums[at_line + TWO] += square
             sums[at_line + THREE] += t * square
     zero(out.reshape(out.size))
-    for kind in range(2):
+    turns = sums.reshape((2, 2, count + 1, 4))
+    for hit in range(2):
+        total = out[hit]
         for j in range(count + 1):
-            b = kind * lines + 4 * j
-            d = b + 2 * lines
-            one, first = sums[b] + sums[d], sums[b + 1] + sums[d + 1]
-            second, third = sums[b + 2] + sums[d + 2], sums[b + 3] + sums[d + 3]
+            a, b = turns[0, hit, j], turns[1, hit, j]
+            one, first, second, third = a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]
             if cubic:
-                out[kind, j] -= (third - 3.0 * second + 2.0 * first) * SIXTH
-                out[kind, j + 1] += (third - 2.0 * second - first) * 0.5 + one
-                out[kind, j + 2] -= (third - second - 2.0 * first) * 0.5
-                out[kind, j + 3] += (third - first) * SIXTH
+                total[j] -= (third - 3.0 * second + 2.0 * first) * SIXTH
+                total[j + 1] += (third - 2.0 * second - first) * 0.5 + one
+                total[j + 2] -= (third - second - 2.0 * first) * 0.5
+                total[j + 3] += (third - first) * SIXTH
             else:
-                out[kind, j + 1] += one - first
-                out[kind, j + 2] += first
+                total[j + 1] += one - first
+                total[j + 2] += first
 
 
 @jit

@@ -90,16 +90,17 @@ def increasing_order(s: F64, row: I32) -> None:
 
 @jit
 def scores_between(s: F64, low: float, high: float, out: F64) -> tuple[int, int]:
-    """Copy the scores from `low` to `high`; return how many are below, and how many there are.
+    """Copy the scores from `low` to `high`; count those below, and them.
 
-    `out` has room for all of them.
+    `out` has room for all scores.
     """
-    below, count = np.uint64(0), np.uint64(0)
+    below: Any = np.uint64(0)
+    count: Any = np.uint64(0)
     for i in range(s.size):  # without a branch, which would be mispredicted
         out[count] = s[i]
         count += np.uint64((s[i] >= low) & (s[i] <= high))
         below += np.uint64(s[i] < low)
-    return np.int64(below), np.int64(count)
+    return np.int64(below), np.int64(count)  # type: ignore[return-value]
 
 
 # --- edges ----------------------------------------------------------------------------------

@@ -8,6 +8,9 @@ import reference
 
 import fastece
 from fastece import KDE, bandwidth_sweep, bootstrap, calibration_test, ece, mce
+from fastece.data.sample import Sample
+from fastece.estimators.base import Counts
+from fastece.estimators.bins import quartiles
 from helpers import kde_cases
 from helpers.kde_cases import KERNELS
 from helpers.kde_helpers import (
@@ -387,3 +390,36 @@ def test_what_is_no_bandwidth_is_refused(bandwidths, options, error, message):
     y, p = data(20)
     with pytest.raises(error, match=message):
         fastece.bandwidth_sweep(y, p, bandwidths, **options)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 2048, 2049, 3000, 20_000])
+def test_quartiles_need_no_sort(n):
+    rng = np.random.default_rng(n)
+    scores = {
+        "spread": rng.random(n), "sharp": rng.beta(0.2, 0.05, n), "ties": rng.random(n).round(1),
+        "a heap": np.where(rng.random(n) < 0.3, 0.7, rng.random(n)), "one": np.full(n, 0.3),
+        "ends": np.where(rng.random(n) < 0.5, 0.0, 1.0), "in order": np.sort(rng.random(n)),
+        "a pattern": np.where(np.arange(n) % 11 == 0, 0.9, 0.5 * rng.random(n)),
+    }  # fmt: skip
+    for s in scores.values():
+        sample = Sample(s, np.zeros(n, np.uint8), None, 0.0, 1.0, np.arange(n))
+        for w in (None, rng.random(n)):
+            edges = reference.quantile_edges(s, np.ones(n) if w is None else w, 4)
+            assert list(quartiles(sample, w, 0.0, 1.0)) == [edges[1], edges[3]]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"norm": np.inf}, {"kernel": "beta"}, {"bandwidth": 0.02}, {"grid_step": 0.003}]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_single_value_is_that_of_the_replicate_with_every_row_once(weighted, options):
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 50, 5000):
+        s = rng.beta(0.6, 0.4, n)
+        y, v = (rng.random(n) < s).astype(np.int64), rng.random(n) if weighted else None
+        kde = KDE(**options)
+        sample = Sample(s, y.astype(np.uint8), v, 0.0, 1.0, np.arange(n)).sorted()
+        once = Counts(np.ones((1, n, 32), np.uint8))
+        expected = kde.values(kde.prepare(sample, n), once)[0]
+        value = ece(y, s, estimator=kde, sample_weight=v)
+        assert value == pytest.approx(expected, rel=1e-10, abs=1e-10, nan_ok=True)

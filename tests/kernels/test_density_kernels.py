@@ -1,5 +1,7 @@
 """Kernels of densities, compiled and as plain Python, against loops over the rows."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import reference
@@ -173,6 +175,36 @@ def test_drawn_scores_are_placed_and_count_once(lanes, weighted, cubic):
                 out = fresh(*expected.shape)
                 kernel(drawn, s, y, v, *grid, out)
                 assert out == near(expected)
+
+
+@pytest.mark.parametrize("cubic", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_a_sample_are_added_up_as_their_shares(weighted, cubic):
+    rng = np.random.default_rng(15)
+    for (low, high), n in product(RANGES, (1, 12, 2050)):
+        s = rng.uniform(low, high, n)
+        s[0], s[-1] = low, high
+        y, v = rng.integers(0, 2, n).astype(np.uint8), rng.random(n) if weighted else NO_WEIGHTS
+        for count in (1, 9):
+            grid = low, (high - low) / count, count, cubic
+            cell, share = np.full(n, -9, np.int32), fresh(4, n)
+            forms(density.place)[-1](s, *grid, cell, share)
+            share *= v if weighted else 1.0
+            expected = sums_of(np.ones((1, n, 1)), y, cell, share, count + 2 * GHOSTS)[0, :, :, 0]
+            for kernel in forms(density.share_rows):
+                out = fresh(*expected.shape)
+                kernel(s, y, v, *grid, out)
+                assert out == near(expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_distances_from_a_centre_are_added_up(weighted):
+    rng = np.random.default_rng(16)
+    for n in (1, 7, 8, 9, 100):
+        s, v = rng.random(n), rng.random(n) if weighted else NO_WEIGHTS
+        w = v if weighted else np.ones(n)
+        for kernel in forms(density.distances):
+            assert kernel(s, v, 0.3) == near([w @ (s - 0.3), w @ (s - 0.3) ** 2])
 
 
 def folded(count, reach):

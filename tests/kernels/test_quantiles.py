@@ -129,3 +129,13 @@ def test_neither_a_heavy_last_score_nor_rounding_is_a_decrease():
     rates = np.array([1.0, 2.0]), np.array([3.0, 6.0 + 1e-13])
     for kernel in forms(quantiles.has_decrease):  # rounding is none
         assert not kernel(*rates, np.arange(2, dtype=np.int32), 1e-12)
+
+
+def test_scores_between_two_are_found_in_their_order():
+    s = np.array([0.5, 0.2, 0.9, 0.5, 0.4, 0.0, 1.0])
+    for low, high in ((0.4, 0.5), (0.0, 1.0), (0.6, 0.7), (0.2, 0.2)):
+        for kernel in forms(quantiles.scores_between):
+            inside = np.full(s.size, np.nan)
+            below, count = kernel(s, low, high, inside)
+            assert below == (s < low).sum()
+            assert inside[:count].tolist() == s[(s >= low) & (s <= high)].tolist()
