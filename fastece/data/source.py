@@ -246,6 +246,19 @@ class Problems(Source):
         s, y = self.score_and_outcome(k)
         return Sample(s, y, self.v, self.low, self.high, np.empty(0, np.int64))
 
+    def parts(self, k: int, numbers: int) -> Iterator[Sample]:
+        """Yield problem `k` in parts of so many numbers, as samples that are only read."""
+        whole, vectors = self.view(k), self.vectors
+        step = max(1, numbers // (1 if vectors is None else vectors.prob.shape[1]))
+        for start in range(0, self.n, step):
+            rows = slice(start, start + step)
+            part = whole.where(rows)
+            if vectors is not None:
+                at = rows if self.rows is None else self.rows[rows]
+                own = Vectors(vectors.prob[at], vectors.label[at])
+                part = replace(part, rows=np.arange(part.n), vectors=own)
+            yield part
+
     def problem(self, k: int) -> "Problems":
         """Return problem `k` as a source of its own."""
         return one_problem(replace(self.sample(k), vectors=None))

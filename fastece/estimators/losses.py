@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from fastece import kernels
 from fastece.checks.arrays import row_slices
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_real
+from fastece.data.reading import Map
 from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample, scale_weights
+from fastece.data.source import Problems, Source
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32
@@ -26,6 +28,8 @@ from fastece.typing import F64, I32
 # Rows that are added up in one piece: with their multiplicities they fit into the first-level
 # cache, and sums of few rounded numbers lose less.
 TILE = 1024
+# Numbers of a single value that are made at once: they stay in the second-level cache.
+PART = 2**14
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,15 @@ class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
 
 
 class Mean(Parameters):
-    """A weighted mean over rows, or a function of some; subclasses define `numbers`."""
+    """A weighted mean over rows, or a function of some; subclasses define `numbers`.
 
+    Attributes
+    ----------
+    is_local : bool
+        Whether there is one number, which depends on no other row.
+    """
+
+    is_local: ClassVar[bool] = True
     needs_sorted = False
     is_calibration_error = False
     native = (Counts, Rows)
@@ -83,6 +94,22 @@ class Mean(Parameters):
             terms = np.concatenate([terms, infinite[None]])
         terms = terms if v is None else terms * v
         return MeanPlan(terms, len(x), v is not None, has_infinite)
+
+    def point_values(self, source: Source, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a source, of arrays in parts."""
+        if not (isinstance(source, Problems) and self.is_local):
+            return super().point_values(source, run)
+        problems, _ = scale_weights(source)
+
+        def value(k: int) -> float:
+            sums, total = 0.0, 0.0
+            for part in problems.parts(k, PART):
+                x = self.numbers(part)
+                sums += float(x.sum() if part.v is None else x @ part.v)
+                total += part.n if part.v is None else float(part.v.sum())
+            return float(self.value(np.array([[sums / total]]))[0])
+
+        return np.array(list(run(value, range(problems.n_problems))))
 
     def evaluate(self, plan: MeanPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
@@ -238,6 +265,7 @@ class Sharpness(Mean):
     """
 
     needs = "squares"
+    is_local = False
 
     def numbers(self, sample: Sample) -> F64:
         """Compute squared distances from the mean score, and the distances (2, n).
