@@ -16,12 +16,12 @@ from fastece.checks.labels import as_groups
 from fastece.cli import inputs
 from fastece.cli.output import Page, Progress
 from fastece.files import (
-    STANDARD_INPUT,
     FileCount,
     FileSum,
     Predictions,
     Reader,
     expand_paths,
+    is_piped,
     read_whole,
 )
 from fastece.plot.pages import save_picture
@@ -52,7 +52,7 @@ def run(options: Namespace, progress: Progress) -> Page:
             rule = "must be stop for one file"
             raise InputError("on_error", rule, hint="skip goes with {stream}")
         progress(f"reading {title}")
-        is_limited = paths[0] != STANDARD_INPUT
+        is_limited = not is_piped(paths[0])  # which is not read twice
         rows = read_whole(paths[0], is_limited=is_limited, **inputs.file_options(options))
     if rows is None:  # of several files, or of one that is too large
         report = report_of_stream(paths, title, options, progress)

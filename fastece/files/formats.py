@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -38,6 +39,8 @@ BROKEN = (EOFError, OSError, zlib.error)
 # At most so many rows of a batch, and so many numbers: a few megabytes. Of text, characters: some
 # megabytes, and some ten times as much while its cells are strings.
 ROWS, NUMBERS, CHARACTERS = 2**17, 2**19, 2**20
+# Of JSON Lines, some so many lines are searched for the first good object.
+HEAD = 1000
 # Bytes that are no text, as Python keeps them.
 UNDECODED = re.compile("[\udc80-\udcff]")
 # Chooses the columns of labels and those of numbers, of a table without rows.
@@ -52,11 +55,10 @@ def read_tables(path: str, choose: Choose, header: Collection[str]) -> Iterator[
     is_input = path == STANDARD_INPUT
     name = "standard input" if is_input else path
     with readable(name, *BROKEN), ExitStack() as stack:
-        if is_input:  # whole, as it may hold what is not read from one end to the other
-            plain: Any = io.BufferedReader(io.BytesIO(sys.stdin.buffer.read()))
-        else:
-            plain = stack.enter_context(open(path, "rb"))
-        size = 0 if is_input else os.path.getsize(path)
+        plain: Any = sys.stdin.buffer if is_input else stack.enter_context(open(path, "rb"))
+        size = 0 if is_piped(path) else os.path.getsize(path)
+        if is_piped(path):  # whole, as it may hold what is not read from one end to the other
+            plain = io.BufferedReader(io.BytesIO(plain.read()))
         is_packed = plain.peek(2).startswith(GZIP)
         file = stack.enter_context(gzip.open(plain)) if is_packed else plain
         start = file.peek(6)[:6]
@@ -65,13 +67,14 @@ def read_tables(path: str, choose: Choose, header: Collection[str]) -> Iterator[
         if not kind and suffix in BINARY.values():
             rule = f"is no {suffix[1:]} file: it starts with {start!r}"
             raise InputError("path", rule, place=name)
+        check_encoding(name, start)
         if not kind:
             lines = stack.enter_context(
                 io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
             )
             tables = text_tables(name, lines, choose, header)
         else:
-            whole = path if file is plain and not is_input else io.BytesIO(file.read())
+            whole = path if file is plain and not is_piped(path) else io.BytesIO(file.read())
             tables = READERS[kind](name, whole, choose)
         count = 0
         for table in tables:
@@ -80,6 +83,19 @@ def read_tables(path: str, choose: Choose, header: Collection[str]) -> Iterator[
                 yield replace(table, share=plain.tell() / size if size else 0.0)
         if not count:
             raise InputError("path", "is empty: it has no rows", place=name)
+
+
+def is_piped(path: str) -> bool:
+    """Return whether a path is of a pipe or a terminal, which can be read once only."""
+    return path == STANDARD_INPUT or (os.path.exists(path) and not os.path.isfile(path))
+
+
+def check_encoding(name: str, start: bytes) -> None:
+    """Refuse text in UTF-16 or UTF-32, which its first bytes show."""
+    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
+        text = start[:4].decode(encoding, "replace")
+        if text.startswith("\ufeff") or (text.isascii() and text.strip("\0") == text != ""):
+            raise InputError("path", f"is {encoding[:6].upper()}; save it as UTF-8", place=name)
 
 
 @contextmanager
@@ -180,15 +196,22 @@ READERS: dict[str, Callable[[str, Any, Choose], Iterator[Table]]] = {
 def text_tables(
     file: str, lines: Iterator[str], choose: Choose, header: Collection[str]
 ) -> Iterator[Table]:
-    """Read delimited text, or JSON Lines, whose first line is an object."""
+    """Read delimited text, or JSON Lines, where an object comes before any header."""
     chunks = chunks_of(lines)
     first = next(chunks)
     start = next(filter(None, map(str.strip, first)), "")
-    if start.startswith("["):
+    is_object, is_array = start.startswith("{"), start.startswith("[")
+    if is_object or not any(name in start for name in header):
+        is_long = is_array and not start.endswith("]")  # over lines that may be objects
+        found = None if is_long else find_head(file, first, chunks, choose)
+        if found is not None:
+            return object_tables(file, *found, first, chunks)
+    if is_array:
         rule = "is a JSON array; one object a line (JSON Lines) is read"
         raise InputError("path", rule, place=file)
-    if start.startswith("{"):
-        return object_tables(file, first, chunks, choose)
+    if is_object:
+        rows = [read_object(line) for line in first if line.strip()]
+        Table(file, [], {}, places_of(first, 0), "line").refuse([("path", rows, row_fault)])
     delimiter, names, before = read_header(file, first, header)
     chunks = chain([first[before:]], chunks)
     head = Table(file, names, {}, unit="line")
@@ -348,22 +371,42 @@ def check_row(row: list[str], width: int) -> list[str] | Fault:
     return Fault("is no text in UTF-8", bad.encode("utf-8", "surrogateescape"))
 
 
-def object_tables(
+def find_head(
     file: str, first: list[str], chunks: Iterator[list[str]], choose: Choose
-) -> Iterator[Table]:
+) -> tuple[dict[str, Any], list[str]] | None:
+    """Find the first object that has columns to choose, and these columns.
+
+    It is among some first lines, to which `first` grows. If none has, the error is about the first.
+    """
+    tried, error = 0, None
+    while tried < len(first):
+        for line in first[tried:]:
+            row = read_object(line)
+            if isinstance(row, dict):
+                try:
+                    names = [name for name, _ in paths_of(row)]
+                    chosen = choose(Table(file, names, {}, unit="line", rows=[row]))
+                    return row, [*chain(*chosen)]
+                except InputError as fault:
+                    error = error or fault
+        tried = len(first)
+        first += next(chunks, []) if tried < HEAD else []
+    if error is not None:
+        raise error
+    return None
+
+
+def object_tables(
+    file: str, head: dict[str, Any], wanted: list[str], first: list[str],
+    chunks: Iterator[list[str]],
+) -> Iterator[Table]:  # fmt: skip
     """Read chunks of JSON Lines, by pyarrow where columns are keys of simple values.
 
-    Columns are the keys of the first object; a dotted path, such as a.b.0, leads to what is inside.
-    A log is one batch.
+    Columns are the keys of the head; a dotted path, such as a.b.0, leads to what is inside. A log
+    is one batch.
     """
-    objects = [read_object(line) for line in first if line.strip()]
-    head = next((row for row in objects if isinstance(row, dict)), None)
-    if head is None:
-        table = Table(file, [], {}, places_of(first, 0), "line")
-        table.refuse([("path", objects, row_fault)])
     paths = dict(paths_of(head))
     names, before, is_one = [*paths], 0, is_log(head)
-    wanted = [*chain(*choose(Table(file, names, {}, unit="line", rows=[head])))]
 
     def parse(source: Any, size: int) -> Any:
         from pyarrow import json as reader
@@ -375,7 +418,10 @@ def object_tables(
         rows: list[Any] = []
         columns = None
         if not is_one and all(paths[name] == (name,) for name in wanted):
-            columns = arrow_columns(list(filter(str.strip, lines)), wanted, parse)
+            full = [*filter(str.strip, lines)]
+            # Else pyarrow would read objects that go on in the next line.
+            is_plain = sum(map("".join(full).count, ("}\n{", "}\r\n{"))) >= len(full) - 1
+            columns = arrow_columns(full, wanted, parse) if is_plain else None
         if columns is None:
             rows = [read_object(line) for line in lines if line.strip()]
             columns = {
@@ -394,13 +440,26 @@ def places_of(lines: Sequence[str], before: int) -> range | NDArray[Any]:
     return np.array([k for k, line in zip(places, lines, strict=True) if line.strip()])
 
 
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the dictionary of an object of JSON, none of whose keys may come twice."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        (twice, count), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{count} of its values have the key {twice!r}")
+    return row
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
+
+
 def read_object(line: str) -> dict[str, Any] | Fault:
     """Read the object of a line, or return the rule that it breaks."""
+    if not line.isascii() and UNDECODED.search(line):
+        return Fault("is no text in UTF-8")
     try:
-        row = json.loads(line)
+        row = DECODER.decode(line)
     except (ValueError, RecursionError) as error:
-        is_text = line.isascii() or not UNDECODED.search(line)
-        return Fault(f"must hold a JSON object: {error}" if is_text else "is no text in UTF-8")
+        return Fault(f"must hold a JSON object: {error}")
     return row if isinstance(row, dict) else Fault("must hold a JSON object", row)
 
 

@@ -26,7 +26,7 @@ def is_log(row: dict[str, Any]) -> bool:
 
 def read_log(table: Table) -> tuple[list[int], list[list[float]]]:
     """Read the right choice and the log-likelihoods of each question of a log."""
-    rows, first = table.rows, table.rows[0]
+    rows = table.rows
 
     def refuse(name: str, rule: str, are_bad: Iterable[bool]) -> None:
         pairs = zip(rows, are_bad, strict=True)
@@ -40,6 +40,7 @@ def read_log(table: Table) -> tuple[list[int], list[list[float]]]:
 
     if any(isinstance(row, Fault) for row in rows):
         table.refuse([("path", [*rows], row_fault)])
+    first = next(filter(is_log, rows))
     name = next(name for name in RESPONSES if name in first)
     scores, numbers, texts = zip(*(read_question(row, name) for row in rows), strict=True)
     refuse(name, "must hold the log-likelihoods of two or more choices", (not z for z in scores))

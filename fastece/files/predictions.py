@@ -403,11 +403,12 @@ class FileSum:
 
     def add_batch(self, reader: Reader, table: Table, count: FileCount) -> None:
         """Add a batch; if it is bad and bad rows are skipped, add its halves separately."""
-        size = len(table.places)
+        size, forms = len(table.places), dict(reader.forms)
         try:
             self.add_rows(reader.read_batch(table))
             count.rows += size
         except BadArgumentError as error:
+            reader.forms = forms  # those of good rows
             if not self.skips or error.place is None:
                 raise
             if size > 1:

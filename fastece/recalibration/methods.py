@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from copy import deepcopy
@@ -17,7 +18,7 @@ from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_choice, check_flag, check_integer, list_names
 from fastece.document.numbers import to_plain
-from fastece.files import whole_file
+from fastece.files import unique_keys, whole_file
 from fastece.recalibration.base import (
     Calibrator,
     OneVsRest,
@@ -253,7 +254,9 @@ def load(path: str | PathLike[str]) -> Calibrator:
     """
     text = Path(path).read_bytes()
     try:
-        return read_model(json.loads(text, parse_constant=refuse_constant))
+        return read_model(
+            json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique_keys)
+        )
     except (ValueError, TypeError, RecursionError) as error:
         rule = f"is no map that fastece has saved and can read: {error}"
         raise InputError("path", rule, place=str(path)) from error
@@ -281,14 +284,14 @@ def read_model(content: Any) -> Calibrator:
         raise InputError("classes", f"must be null or {n} strings")
     found = content["parameters"]
     check_keys("parameters", found, [parameter.name for parameter in model.PARAMETERS])
-    sizes = [{"K": n} for _ in range(n)]
+    sizes: dict[int, dict[str, int]] = defaultdict(lambda: {"K": n})  # of each class
     for parameter in model.PARAMETERS:
         name, value = parameter.name, found[parameter.name]
         if n == 2 or not isinstance(model, OneVsRest):
             read: Any = read_array(name, value, parameter, sizes[0])
         elif isinstance(value, list) and len(value) == n:
-            pairs = enumerate(zip(value, sizes, strict=True))
-            read = [read_array(f"{name}[{k}]", x, parameter, size) for k, (x, size) in pairs]
+            pairs = enumerate(value)
+            read = [read_array(f"{name}[{k}]", x, parameter, sizes[k]) for k, x in pairs]
             read = read if parameter.shape else np.array(read)
         else:
             raise InputError(name, f"must have {n} entries, one for each class")
@@ -308,7 +311,7 @@ def read_array(name: str, value: Any, parameter: Parameter, sizes: dict[str, int
     `sizes` of axes are those of one problem: its first array gives the number of points.
     """
     array = np.array(None)
-    with suppress(ValueError):  # of lists of different lengths
+    with suppress(ValueError, OverflowError):  # lists of different lengths, numbers too large
         array = np.array(value, np.float64) if are_numbers(value) else array
     if parameter.shape in ("B", "b"):
         sizes.setdefault("B", max(array.size + (parameter.shape == "b"), 1))

@@ -165,10 +165,13 @@ def test_a_missing_key_is_refused(name, tmp_path):
                     assert place[-1] in sentence, (place, sentence)
 
 
-WRONG = ["text", None, {}, [], [1.0, "a"], True, float("nan"), float("inf"), [[1.0], [2.0, 3.0]]]
+WRONG = [
+    "text", None, {}, [], [1.0, "a"], True, float("nan"), float("inf"), [[1.0], [2.0, 3.0]],
+    10**400, -(10**400),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda x: f"{x!r:.9}")
 @every_method
 def test_a_value_of_the_wrong_kind_is_refused(name, wrong, tmp_path):
     """Every value of the file, one after the other."""
@@ -244,6 +247,14 @@ def test_scores_that_decrease_are_refused(tmp_path):
     found = document(path)
     found["parameters"]["score"].reverse()
     assert "score: must not decrease" in refusal(tmp_path / "damaged.json", found)
+
+
+@pytest.mark.parametrize("key", ["method", "temperature", "from_logits"])
+def test_keys_that_come_twice_are_refused(key, tmp_path):
+    path = tmp_path / "model.json"
+    save(models("temperature")[0], path)
+    text = re.sub(f'("{key}": [^,}}]*)', r"\1, \1", path.read_text(encoding="utf-8"))
+    assert f"2 of its values have the key {key!r}" in refusal(path, text)
 
 
 def test_names_of_classes_are_kept(tmp_path):
