@@ -11,6 +11,8 @@
 import warnings
 from typing import Any
 
+import numpy as np
+
 from fastece.calls import ece
 from fastece.checks.errors import InputTypeError
 from fastece.streams.accumulator import Accumulator
@@ -49,6 +51,8 @@ class CalibrationMetric:
     They may be torch tensors on any device, of any float type, bfloat16 too, with or without a
     gradient, or numpy arrays. Nothing of torch is needed unless `sync` is called.
 
+    A batch is counted in whole or not at all, also when an interrupt such as Ctrl-C ends `update`.
+
     Examples
     --------
     >>> import numpy as np
@@ -73,7 +77,6 @@ class CalibrationMetric:
             n_classes, setting=setting, from_logits=from_logits, n_cells=n_cells,
             n_replicates=n_replicates, seed=seed,
         )  # fmt: skip
-        self._is_sum = False
 
     def update(
         self, preds: Any, target: Any, sample_weight: Any = None, row_offset: int | None = None,
@@ -97,7 +100,6 @@ class CalibrationMetric:
         RuntimeError
             The metric holds the sum of several processes, see `sync`.
         """
-        self._refuse_sum("update")
         self.accumulator.update(target, preds, sample_weight, row_offset, groups)
 
     def compute(self) -> float:
@@ -121,10 +123,12 @@ class CalibrationMetric:
     def reset(self) -> None:
         """Forget all rows, as at the start of an epoch."""
         self.accumulator.reset()
-        self._is_sum = False
 
     def merge(self, other: "CalibrationMetric") -> "CalibrationMetric":
-        """Add the rows of another metric with the same options; return this metric."""
+        """Add the rows of another metric with the same options; return this metric.
+
+        A RuntimeError refuses the sum of several processes, see `sync`.
+        """
         if not isinstance(other, CalibrationMetric):
             raise InputTypeError(
                 "other", f"must be a CalibrationMetric, got {type(other).__name__}"
@@ -133,7 +137,10 @@ class CalibrationMetric:
         return self
 
     def state_dict(self) -> dict[str, I64]:
-        """Return the arrays of sums, to save or to add to other processes' sums."""
+        """Return the arrays of sums, to save or to add to other processes' sums.
+
+        After `sync` there is one more, "is_sum", and whoever loads them takes no more rows.
+        """
         return self.accumulator.state_dict()
 
     def load_state_dict(self, state: dict[str, I64]) -> "CalibrationMetric":
@@ -144,9 +151,10 @@ class CalibrationMetric:
     def sync(self, group: Any = None) -> "CalibrationMetric":
         """Replace the counts by their sum over all processes of `torch.distributed`.
 
-        Every process has to call it, and then all of them `compute` the same bits. The sum takes
-        no further rows, for the next sum would count the old ones once per process: `reset` first,
-        or sum up a copy, `copy.deepcopy(metric).sync().compute()`, and go on with the metric.
+        Every process has to call it, and then all of them `compute` the same bits. The sum, and
+        what loads its state, takes no further rows, for the next sum would count the old ones once
+        per process: `reset` first, or sum up a copy, `copy.deepcopy(metric).sync().compute()`, and
+        go on with the metric.
 
         Parameters
         ----------
@@ -167,22 +175,17 @@ class CalibrationMetric:
         import torch
         from torch import distributed
 
-        self._refuse_sum("sync")
+        state = self.state_dict()
+        if "is_sum" in state:
+            raise RuntimeError("sync: these are the rows of all processes; reset() first")
         if not distributed.is_initialized():
             raise RuntimeError("sync: call torch.distributed.init_process_group first")
         device = "cuda" if distributed.get_backend(group) == "nccl" else "cpu"
-        state = self.state_dict()
         for name, part in state.items():
             tensor = torch.tensor(part, device=device)  # a copy: a sum that fails changes nothing
             distributed.all_reduce(tensor, group=group)
             state[name] = tensor.cpu().numpy()
-        self.load_state_dict(state)
-        self._is_sum = True
-        return self
-
-    def _refuse_sum(self, what: str) -> None:
-        if self._is_sum:
-            raise RuntimeError(f"{what}: these are the rows of all processes; reset() first")
+        return self.load_state_dict({**state, "is_sum": np.ones(1, np.int64)})
 
 
 def warn_of_no_rows() -> float:

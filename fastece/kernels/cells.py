@@ -31,6 +31,15 @@ DISTANCE_UNIT, DETAIL = 2.0**29, 2.0**32
 # the second words of sums of w and of w r, of misses and of hits. The last five are 0 where every
 # row counts 1.
 FIRST, SECOND, SQUARE, LOW_WEIGHT, LOW_FIRST, WORDS = 0, 2, 3, 4, 6, 8
+# What is counted: rows of positive weight; rows in all; how often the row of the number 0 was
+# there; rows with groups; the sum of squared distances of class vectors, in two words; the second
+# word of the sum of w**2 - w; states that were merged; and their fingerprints. The last three are
+# not saved: the number of the next row, and the sums of weights and of their squares, in units.
+TOTALS = (
+    "n", "rows", "first_rows", "grouped", "distance", "distance_low", "square_low", "parts",
+    "fingerprint", "next_row", "weight", "square",
+)  # fmt: skip
+SAVED, SQUARE_LOW = TOTALS.index("next_row"), TOTALS.index("square_low")
 
 
 @jit
@@ -170,6 +179,50 @@ def add_replicates(
                 line, count = sums[b, 2 * coarse[i] + y[start + i]], c[i]
                 for j in range(REPLICATES):
                     line[j] += np.int64(count[j]) * w
+
+
+@jit
+def add_batch(
+    prob: NDArray[Any], label: NDArray[Any], weight: F64, fine: I64, coarse: I64, totals: I64,
+    more: I64, draws: Any,
+) -> None:  # fmt: skip
+    """Add a batch to all sums of a state, in one call.
+
+    Python answers signals between its own steps and never within a kernel, so no interrupt leaves
+    a part of a batch.
+
+    Parameters
+    ----------
+    prob, label : arrays
+        Scores (n,) and hits; or class vectors (n, P), whose columns are problems, and classes.
+    weight : (n,) float64 array
+        Empty: every row counts 1.
+    fine, coarse : (P, ...) int64 arrays
+        As of `add_rows`, of each problem.
+    totals, more : int64 arrays
+        The totals, and what the batch adds to them but for the rest of the squares.
+    draws : tuple or None
+        Of replicates: key, ids, law and tail, as of `add_replicates`, and their sums (P, ...).
+    """
+    low, n_cells = np.int64(0), fine.shape[1] - 2
+    if prob.ndim == 1:
+        low = add_rows(prob, label, weight, fine[0], coarse[0])
+        if draws is not None:
+            key, ids, law, tail, sums = draws
+            add_replicates(key, prob, label, weight, ids, law, tail, n_cells, sums[0])
+    else:
+        s, y = np.empty(label.size), np.empty(label.size, np.uint8)
+        for k in range(fine.shape[0]):
+            for i in range(label.size):
+                s[i] = prob[i, k]
+                y[i] = label[i] == k
+            low = add_rows(s, y, weight, fine[k], coarse[k])
+            if draws is not None:
+                key, ids, law, tail, sums = draws
+                add_replicates(key, s, y, weight, ids, law, tail, n_cells, sums[k])
+    for i in range(totals.size):
+        totals[i] += more[i]
+    totals[SQUARE_LOW] += low
 
 
 @jit

@@ -6,7 +6,7 @@ have the same bits however replicates are cut into tasks and whoever evaluates t
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, islice
@@ -217,10 +217,22 @@ def evaluate(
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
         task = min(TASK, cost // (4 * jobs))
-        return run(replicates, first, last, task, partial(pool.submit, stop=stop), AHEAD * jobs)
+        return run(replicates, first, last, task, partial(submit, pool, stop), AHEAD * jobs)
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def submit(pool: ThreadPoolExecutor, stop: Event, function: Any, *args: Any) -> Future[F64]:
+    """Submit a task to a pool, or run it here where the pool refuses it."""
+    try:
+        return pool.submit(function, *args, stop=stop)
+    except RuntimeError as error:
+        if "shutdown" not in str(error):  # of the interpreter, whose main thread has ended
+            raise
+        future: Future[F64] = Future()
+        future.set_result(function(*args))
+        return future
 
 
 def thread_count(replicates: Replicates, jobs: int) -> int:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from copy import deepcopy
+from copy import copy
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -16,11 +17,8 @@ from fastece.data.source import DISTANCES, RANKS, SQUARES, Source
 from fastece.intervals.estimate import estimate
 from fastece.reliability import reliability_curve, reliability_diagram
 from fastece.resampling.bootstrap import bootstrap
-from fastece.streams.state import Settings, State, group_ids, read_batch
+from fastece.streams.state import MAX_ROW, Settings, State, group_ids, read_batch
 from fastece.typing import F64, I64
-
-# Draws of row i begin at 32 i of a counter of 64 bits.
-MAX_ROW = 2**59 - 1
 
 
 class Accumulator(Source):
@@ -33,6 +31,9 @@ class Accumulator(Source):
     with scores 0 and 1 by themselves: weights and hits in each; in a ninth as many coarse cells
     also the sums of w s, w s y and w s^2. Sums are integers, so any partition of the rows, in any
     order, on any number of workers, gives the same bits.
+
+    A batch is added in whole or not at all, also when an interrupt such as Ctrl-C ends `update`;
+    so is what `merge` adds. Threads may share one; to ask while others add, ask a `copy`.
 
     Parameters
     ----------
@@ -116,20 +117,14 @@ class Accumulator(Source):
         settings = Settings(n_classes, setting, n_cells, n_replicates, seed, from_logits)
         self.setting, self.labels, self.key = settings.row, None, settings.key
         self.n_classes, self.low, self.high = settings.n_classes or 2, settings.low, 1.0
-        self._state, self._next_row = State(settings), 0
-        # Sums as numbers, for further questions about the same rows: 10 MB a problem at most.
-        self._cells: list[Cells] | None = None
+        self._state, self._lock = State(settings), RLock()
 
     # --- adding rows ------------------------------------------------------------------------
 
     def reset(self) -> Self:
         """Forget all rows."""
         self._state = State(self._state.settings)
-        self._next_row, self._cells = 0, None
         return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_cells": None}
 
     def update(
         self, y_true: Any, y_prob: Any, sample_weight: Any = None, row_offset: int | None = None,
@@ -153,35 +148,21 @@ class Accumulator(Source):
         ------
         ValueError, TypeError
             As `fastece.ece`; then nothing was added.
+        RuntimeError
+            These are the rows of several processes, see `CalibrationMetric.sync`.
         """
-        settings, first = self._state.settings, self._next_row
+        settings = self._state.settings
         # Another check compares both.
         n = max(len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob))
         if row_offset is not None:
-            first = check_integer("row_offset", row_offset, 0, MAX_ROW - n)
+            row_offset = check_integer("row_offset", row_offset, 0, MAX_ROW - n)
         batch = read_batch(settings, y_true, y_prob, sample_weight) if n else None
-        ids = self._ids(groups, first, n)
-        if batch is not None:
-            problems, distance = batch
-            ids, self._cells = None if ids is None else ids[problems.positions], None
-            self._state.add(problems, distance, ids)
-            self._state.count(grouped=problems.n if groups is not None else 0)
-        has_first = settings.n_replicates > 0 and groups is None and n > 0 and first == 0
-        self._state.count(rows=n, first_rows=has_first)
-        self._next_row = first + n
-        return self
-
-    def _ids(self, groups: Any, first: int, n: int) -> I64 | None:
-        """Return the ids that seed the draws of rows: their numbers, or their groups."""
-        if groups is None:
-            if self._state.get("grouped") and n:
-                raise InputError("groups", "must be given, as rows before had some")
-            return np.arange(first, first + n) if self._state.settings.n_replicates else None
-        if not self._state.settings.n_replicates:
+        if groups is not None and not settings.n_replicates:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
-        if self._state.get("n") > self._state.get("grouped"):
-            raise InputError("groups", "must be None, as rows before had none")
-        return group_ids(groups, n) if n else None
+        ids = group_ids(groups, n) if n and groups is not None else None
+        with self._lock:
+            self._state.add(batch, n, row_offset, ids)
+        return self
 
     # --- several states ---------------------------------------------------------------------
 
@@ -189,14 +170,21 @@ class Accumulator(Source):
         """Add all rows of another accumulator of the same settings."""
         if not isinstance(other, Accumulator):
             raise InputTypeError("other", "must be an Accumulator", value=other)
-        self._state.merge(other._state)
-        self._cells = None
-        self._next_row = max(self._next_row, other._next_row, self._state.get("rows"))
+        first, second = sorted((self._lock, other._lock), key=id)  # in one order, everywhere
+        with first, second:
+            self._state = self._state.merged(other._state)
         return self
 
     def copy(self) -> "Accumulator":
         """Return another accumulator with the same rows."""
-        return deepcopy(self)
+        return copy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {**vars(self), "_state": self._state.copy(), "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
 
     def __add__(self, other: Any) -> "Accumulator":
         if isinstance(other, int) and other == 0:  # as `sum` begins
@@ -219,7 +207,8 @@ class Accumulator(Source):
         Sums of several accumulators with the same settings may be added elementwise, by any
         all-reduce.
         """
-        return {name: array.copy() for name, array in self._state.arrays.items()}
+        with self._lock:
+            return {name: array.copy() for name, array in self._state.arrays.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> Self:
         """Restore the sums that `state_dict` returned, or a total of several.
@@ -229,7 +218,7 @@ class Accumulator(Source):
         """
         mine = State(self._state.settings)
         mine.load(state)
-        self._state, self._next_row, self._cells = mine, mine.get("rows"), None
+        self._state = mine
         return self
 
     # --- a source of samples ----------------------------------------------------------------------
@@ -260,9 +249,8 @@ class Accumulator(Source):
         """Return the sums of each problem as numbers."""
         if not self.n:
             raise InputError("y_true", "has no rows", hint="update adds some of positive weight")
-        if self._cells is None:
-            self._cells = [self._state.cells(k) for k in range(self.n_problems)]
-        return self._cells
+        with self._lock:
+            return self._state.cells()
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:
         """Return the cells of problem `k` as sorted rows with counts."""

@@ -5,6 +5,7 @@ The sums do not depend on how rows were split, on their order, or on the number 
 
 import zlib
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -27,24 +28,23 @@ from fastece.kernels import NO_WEIGHTS, REPLICATES
 from fastece.resampling.draws import new_key, poisson_law
 from fastece.typing import F64, I64
 
-# What sums hold: weights, and their squares, in all; and the smallest weight that is not lost, and
-# that counts in replicates.
-MAX_WEIGHT, MAX_SQUARE = 2.0**32, 2.0**38
+# What sums hold: weights, and their squares, in all, and how often 1 is counted in either; and the
+# smallest weight that is not lost, and that counts in replicates.
+MAX_WEIGHT, MAX_SQUARE, UNITS = 2.0**32, 2.0**38, (2.0**30, 2.0**24)
 MIN_WEIGHT, MIN_DRAWN_WEIGHT = 2.0**-40, 2.0**-20
+# Draws of row i begin at 32 i of a counter of 64 bits.
+MAX_ROW = 2**59 - 1
 # Fine cells of a coarse one: 7200 coarse cells still hold edges and centres of all numbers of bins
 # that 64800 fine ones do.
 RATIO = 9
 MAX_CELLS, MAX_REPLICATES = 2**22, 2**16
-# What is counted: rows of positive weight; rows in all; how often the row of the number 0 was
-# there; rows with groups; the sum of squared distances of class vectors, in two words; the second
-# word of the sum of w**2 - w; states that were merged; and their fingerprints.
-TOTALS = (
-    "n", "rows", "first_rows", "grouped", "distance", "distance_low", "square_low", "parts",
-    "fingerprint",
-)  # fmt: skip
+# The arrays of a state.
+SUMS = ("fine", "coarse", "replicates", "totals")
 # If rounding may be more than this part of the sum of the squares, of small weights, then coarse
 # cells share that sum by their weights.
 ROUGH = 0.01
+# More than rounding makes of a bound; and more than how often a replicate draws a row.
+SLACK, MOST_DRAWN = 1 + 1e-6, 41
 # Entries of class vectors that are read twice: they stay in the second-level cache.
 PIECE = 2**15
 
@@ -109,10 +109,12 @@ class Settings:
 
 
 class State:
-    """Sums of rows, int64 arrays.
+    """Sums of rows, int64 arrays, and what is found from them.
 
     They are `fine` (P, N + 2, 2), `coarse` (P, N', 8), `replicates` (P, blocks, 2 N', 32) and
     `totals`.
+
+    A state changes by `add` alone, as a whole; what else there is to do makes another state.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -122,64 +124,86 @@ class State:
         self.fine = np.zeros((problems, settings.n_cells + 2, 2), np.int64)
         self.coarse = np.zeros((problems, coarse, kernels.cells.WORDS), np.int64)
         self.replicates = np.zeros((problems, blocks, 2 * coarse, REPLICATES), np.int64)
-        self.totals = np.zeros(len(TOTALS), np.int64)
-        self.count(parts=1, fingerprint=settings.fingerprint)
-        # What was added so far, for the check that it fits.
-        self.weight, self.square = 0.0, 0.0
+        self.totals = totals({"parts": 1, "fingerprint": settings.fingerprint})
+        # Whether these are rows of several processes, which the next sum would count again.
+        self.is_sum = False
+        # Sums as numbers, for further questions about the same rows: 10 MB a problem at most.
+        self.known_cells: list[Cells] | None = None
 
     def get(self, name: str) -> int:
-        """Return one of the `TOTALS`."""
-        return int(self.totals[TOTALS.index(name)])
-
-    def count(self, **more: int) -> None:
-        """Add to some of the `TOTALS`."""
-        for name, value in more.items():
-            self.totals[TOTALS.index(name)] += value
+        """Return one of the totals."""
+        return int(self.totals[kernels.cells.TOTALS.index(name)])
 
     @property
     def arrays(self) -> dict[str, I64]:
-        """All sums, by their names."""
-        return {name: getattr(self, name) for name in ("fine", "coarse", "replicates", "totals")}
+        """The sums that are saved, by their names."""
+        saved = {name: getattr(self, name) for name in SUMS[:3]} | {
+            "totals": self.totals[: kernels.cells.SAVED]
+        }
+        return saved | ({"is_sum": np.ones(1, np.int64)} if self.is_sum else {})
+
+    def copy(self) -> "State":
+        """Return another state with the same rows."""
+        new = copy(self)
+        for name in SUMS:
+            setattr(new, name, getattr(self, name).copy())
+        new.known_cells = None
+        return new
+
+    def refuse_sum(self, action: str) -> None:
+        """Refuse to take rows, if these are those of several processes."""
+        if self.is_sum:
+            raise RuntimeError(f"{action}: these are the rows of all processes; reset() first")
 
     def check_room(self, weight: float, square: float) -> None:
-        """Refuse weights, and squares of them, that do not fit into the sums."""
-        for what, most, sum_ in (
-            ("the weights", MAX_WEIGHT, self.weight + weight),
-            ("the squares of the weights", MAX_SQUARE, self.square + square),
+        """Refuse more weights, and squares of them, that do not fit into the sums."""
+        for name, sum_, most in (
+            ("weights", self.get("weight") / UNITS[0] + weight, MAX_WEIGHT),
+            ("squares of the weights", self.get("square") / UNITS[1] + square, MAX_SQUARE),
         ):
             if sum_ > most:
                 raise InputError(
-                    "sample_weight", f"{what} of all rows must add up to at most {most:g}",
+                    "sample_weight", f"the {name} of all rows must add up to at most {most:g}",
                     value=sum_, hint="divide all weights by one number",
                 )  # fmt: skip
 
-    def check_totals(self, totals: I64) -> None:
+    def check_totals(self) -> None:
         """Refuse totals of states that cannot be merged."""
-        known = dict(zip(TOTALS, totals.tolist(), strict=True))
-        if known["fingerprint"] != known["parts"] * self.settings.fingerprint:
+        if self.get("fingerprint") != self.get("parts") * self.settings.fingerprint:
             raise InputError("state", "must have the settings of this accumulator")
-        if known["grouped"] not in (0, known["n"]):
+        if self.get("grouped") not in (0, self.get("n")):
             raise InputError("state", "must have groups for all rows or for none")
-        if known["first_rows"] > 1:
+        if not 0 <= self.get("n") <= self.get("rows") <= MAX_ROW or self.get("parts") < 1:
+            raise InputError("state", "has numbers of rows that do not go together")
+        if self.get("first_rows") > 1:
             raise InputError(
                 "state", "must be of different rows, and two parts have one of the number 0",
                 hint="update takes the row_offset of each part",
             )  # fmt: skip
 
-    def merge(self, other: "State") -> None:
-        """Add all sums of another state."""
+    def merged(self, other: "State") -> "State":
+        """Return the sums of both states."""
+        for one in (self, other):
+            one.refuse_sum("merge")
         for name, mine in asdict(self.settings).items():
             if mine != (theirs := getattr(other.settings, name)):
                 rule = f"must have the settings of this one: its {name} is {mine!r}"
                 raise InputError("other", rule, value=theirs)
-        self.check_room(other.weight, other.square)
-        self.check_totals(self.totals + other.totals)
-        for name, array in self.arrays.items():
-            array += other.arrays[name]
-        self.weight, self.square = self.weight + other.weight, self.square + other.square
+        weight, square = (other.get(name) for name in ("weight", "square"))
+        self.check_room(weight / UNITS[0], square / UNITS[1])
+        new = copy(self)
+        new.totals = self.totals + other.totals
+        new.check_totals()
+        next_row = max(self.get("next_row"), other.get("next_row"), new.get("rows"))
+        new.totals[kernels.cells.SAVED] = next_row
+        for name in SUMS[:3]:
+            setattr(new, name, getattr(self, name) + getattr(other, name))
+        new.known_cells = None
+        return new
 
     def load(self, sums: dict[str, Any]) -> None:
         """Load sums by name, and refuse invalid ones."""
+        self.is_sum = "is_sum" in sums
         for name, array in self.arrays.items():
             got = np.asarray(sums[name]) if name in sums else None
             if got is None or got.shape != array.shape or got.dtype != np.int64:
@@ -189,49 +213,92 @@ class State:
             array[:] = got
         if more := sorted({*sums} - {*self.arrays}):
             raise InputError("state", f"must hold {[*self.arrays]}", value=more[0])
+        if self.is_sum and sums["is_sum"] != 1:
+            raise InputError("state", "must be one sum over all processes, not several added up")
         if any((array < 0).any() for array in (self.fine, self.replicates, self.totals[:4])):
             raise InputError("state", "has weights or counts below 0, so sums were too large")
-        self.check_totals(self.totals)
-        self.weight = float(self.fine[0].sum(dtype=np.float64) / kernels.cells.WEIGHT_UNIT)
-        self.square = self.weight + self.more_square
-        self.check_room(0.0, 0.0)
+        self.check_totals()
+        weight, square, *_ = np.ravel([self.check_cells(k) for k in range(len(self.fine))])
+        self.totals[kernels.cells.SAVED :] = (
+            self.get("rows"), int(weight * UNITS[0]), int(square * UNITS[1])
+        )  # fmt: skip
+
+    def check_cells(self, k: int) -> tuple[float, float]:
+        """Refuse sums of problem `k` that no rows have; return weights and squares in all."""
+        cells, n = self._cells(k), self.get("n")
+        drawn = self.replicates[k].max((0, 2), initial=0) / kernels.cells.REPLICATE_UNIT
+        weight, low = cells.coarse_weight, self.coarse[k, :, kernels.cells.LOW_WEIGHT :]
+        each, all_rows, squares = weight.sum(0), float(weight.sum()), float(cells.square.sum())
+        self.check_room(all_rows, squares)
+        far = (self.settings.n_classes or 0) + 1 if self.settings.is_auto_vector else 0
+        if not (
+            cells.weight.min() >= 0
+            and (n > 0) == (all_rows > 0)
+            and (abs(low / kernels.cells.DETAIL) <= n / 2).all()
+            and (self.fine[k].sum() == self.fine[0].sum())
+            and (abs(cells.score) <= SLACK / 2 * weight).all()
+            and ((cells.square > 0) == (each > 0)).all()
+            and (cells.square <= SLACK * each**2 + n / ROUGH / kernels.cells.SQUARE_UNIT).all()
+            and all_rows**2 <= SLACK * n * squares
+            and cells.square_score.min() >= 0
+            and (cells.square_score <= SLACK / 4 * each + n / kernels.cells.MOMENT_UNIT).all()
+            and (MOST_DRAWN * weight >= drawn.reshape(-1, 2).T).all()
+            and 0 <= self.squared_distance <= SLACK * far * all_rows
+        ):
+            raise InputError("state", "has sums that do not go together, so it is damaged")
+        return all_rows, squares
 
     def __eq__(self, other: object) -> bool:
         """Compare settings and sums; the number of parts may differ."""
         assert isinstance(other, State), "accumulators compare their states"
         same = ("n", "first_rows", "grouped", "distance", "distance_low", "square_low")
-        sums = [name for name in self.arrays if name != "totals"]
         return (
             self.settings == other.settings
             and all(self.get(name) == other.get(name) for name in same)
-            and all(np.array_equal(self.arrays[name], other.arrays[name]) for name in sums)
+            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in SUMS[:3])
         )
 
     __hash__ = None  # type: ignore[assignment]
 
-    def add(self, problems: Problems, distance: I64, ids: I64 | None) -> None:
-        """Add rows that have been checked.
+    def add(
+        self, batch: tuple[Problems, I64] | None, n: int, offset: int | None, groups: I64 | None
+    ) -> None:
+        """Add `n` rows that have been checked, of which `batch` has those of positive weight.
 
-        `distance` is the sum of squared distances of class vectors from the true class, in two
-        words; `ids` (n,) seed the draws of rows, None without replicates.
+        With the problems come the sums of squared distances of class vectors from the true class,
+        in two words; `groups` are the numbers of the groups of the rows.
         """
-        v = problems.v
-        weight = float(problems.n if v is None else v.sum())
+        self.refuse_sum("update")
+        if groups is None and n and self.get("grouped"):
+            raise InputError("groups", "must be given, as rows before had some")
+        if groups is not None and self.get("n") > self.get("grouped"):
+            raise InputError("groups", "must be None, as rows before had none")
+        next_row, has_draws = self.get("next_row"), self.settings.n_replicates > 0
+        first = next_row if offset is None else offset
+        has_first = has_draws and groups is None and n > 0 and first == 0
+        more = {"rows": n, "first_rows": has_first, "next_row": first + n - next_row}
+        if batch is None:
+            self.totals += totals(more)  # in one step
+            return
+        problems, distance = batch
+        count, v = problems.n, problems.v
         with np.errstate(over="ignore"):  # what is infinite is refused
-            square = float(problems.n if v is None else v @ v)
+            weight = float(count if v is None else v.sum())
+            square = float(count if v is None else v @ v)
         self.check_room(weight, square)
-        w, law = kernels.weights(v), poisson_law(1.0)
-        key = np.uint64(0 if ids is None else self.settings.key)
+        more |= {"weight": int(weight * UNITS[0]), "square": int(square * UNITS[1])}
+        more |= {"n": count, "distance": distance[0], "distance_low": distance[1]}
+        more["grouped"], draws = 0 if groups is None else count, None
+        if has_draws:
+            ids = np.arange(first, first + n) if groups is None else groups
+            key = np.uint64(self.settings.key)
+            draws = key, ids[problems.positions], *poisson_law(1.0), self.replicates
+        self.known_cells = None
         with np.errstate(over="ignore"):  # for kernels that are not compiled
-            for k in range(problems.n_problems):
-                s, y = problems.score_and_outcome(k)
-                low = kernels.cells.add_rows(s, y, w, self.fine[k], self.coarse[k])
-                if ids is not None:
-                    kernels.cells.add_replicates(
-                        key, s, y, w, ids, *law, self.settings.n_cells, self.replicates[k]
-                    )
-        self.weight, self.square = self.weight + weight, self.square + square
-        self.count(n=problems.n, square_low=low, distance=distance[0], distance_low=distance[1])
+            kernels.cells.add_batch(
+                problems.prob, problems.label, kernels.weights(v), self.fine, self.coarse,
+                self.totals, totals(more), draws,
+            )  # fmt: skip
 
     @property
     def squared_distance(self) -> float:
@@ -246,7 +313,13 @@ class State:
         low = self.get("square_low") / kernels.cells.DETAIL
         return (high + low) / kernels.cells.SQUARE_UNIT
 
-    def cells(self, k: int) -> Cells:
+    def cells(self) -> list[Cells]:
+        """Return the sums of each problem as numbers."""
+        if self.known_cells is None:
+            self.known_cells = [self._cells(k) for k in range(self.settings.n_problems)]
+        return self.known_cells
+
+    def _cells(self, k: int) -> Cells:
         """Return the sums of problem `k` as numbers."""
         settings = self.settings
         names, words = kernels.cells, self.coarse[k].T.astype(np.float64)
@@ -291,6 +364,11 @@ class State:
         share = np.divide(unit, total, out=np.zeros_like(total), where=total > 0)
         for weights in compress(drawn.T, has_rows):
             yield sample.counts * (weights * share)[sample.rows]
+
+
+def totals(values: dict[str, int]) -> I64:
+    """Return an array of totals from some of them; others are 0."""
+    return np.array([values.get(name, 0) for name in kernels.cells.TOTALS], np.int64)
 
 
 # --- reading of batches ---------------------------------------------------------------------

@@ -88,6 +88,33 @@ def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
         assert (sums == expected).all()
 
 
+@pytest.mark.parametrize("has_draws", [False, True])
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_a_batch_is_added_to_the_sums_of_all_problems(n_classes, has_draws):
+    n, kinds = 50, n_classes or 1
+    s, y, w = rows(n)
+    prob = s if n_classes is None else np.stack([s, s[::-1], 1 - s], axis=1)
+    ids, more = np.arange(n) + 3, np.arange(len(cells.TOTALS))
+    for kernel in forms(cells.add_batch):
+        fine, coarse = np.ones((kinds, CELLS + 2, 2), np.int64), np.ones((kinds, COARSE, 8), int)
+        sums, totals = np.ones((kinds, 1, 2 * COARSE, REPLICATES), np.int64), 10 * more
+        draws = (np.uint64(4), ids, *LAW, sums) if has_draws else None
+        label = y if n_classes is None else y.astype(np.int64)
+        kernel(prob, label, w, fine, coarse, totals, more, draws)
+        for k in range(kinds):
+            column = s if n_classes is None else np.ascontiguousarray(prob[:, k])
+            hit = y if n_classes is None else (y == k).astype(np.uint8)
+            wanted = np.ones_like(fine[k]), np.ones_like(coarse[k]), np.ones_like(sums[k])
+            low = cells.add_rows(column, hit, w, *wanted[:2])
+            if has_draws:
+                with np.errstate(over="ignore"):
+                    cells.add_replicates(np.uint64(4), column, hit, w, ids, *LAW, CELLS, wanted[2])
+            for got, expected in zip((fine[k], coarse[k], sums[k]), wanted, strict=True):
+                assert np.array_equal(got, expected)
+        more_low = low * (np.array(cells.TOTALS) == "square_low")
+        assert np.array_equal(totals, 11 * more + more_low)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_classes", [2, 5, 3000])
 def test_distances_of_class_vectors_are_squared(dtype, n_classes):

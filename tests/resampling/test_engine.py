@@ -269,6 +269,34 @@ def test_an_interrupt_is_answered_at_once(estimator, n_jobs):
             child.kill()
 
 
+LATE = """
+import threading
+import numpy as np
+import fastece
+
+prob = np.random.default_rng(0).random(30_000)
+true = prob < 0.4
+options = dict(n_resamples=3000, rng=0, n_jobs={n_jobs})
+wanted = fastece.bootstrap(true, prob, **options).bootstrap_distribution
+
+def work():
+    threading.main_thread().join()  # or all but ended
+    found = fastece.bootstrap(true, prob, **options).bootstrap_distribution
+    print(np.array_equal(found, wanted))
+
+threading.Thread(target=work).start()
+"""
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_a_thread_goes_on_after_the_main_one(n_jobs):
+    done = subprocess.run(
+        [sys.executable, "-c", LATE.format(n_jobs=n_jobs)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 MEASURED = """
 import resource
 import numpy as np

@@ -5,6 +5,7 @@ import pytest
 
 import fastece
 from fastece import Accumulator
+from helpers.stream_cases import binary_data, class_data
 
 
 @pytest.mark.parametrize("noise", [1e-12, 6e-8])
@@ -82,3 +83,81 @@ def test_a_state_below_0_is_refused():
     arrays["fine"] = -arrays["fine"]
     with pytest.raises(ValueError, match="state: has weights or counts below 0"):
         Accumulator().load_state_dict(arrays)
+
+
+WHOLE = {
+    "binary": {},
+    "weights": {},
+    "light": {},
+    "replicates": {"n_replicates": 33, "seed": 0},
+    "vectors": {"n_classes": 4},
+    "class-wise": {"n_classes": 4, "setting": "classwise"},
+}
+
+
+def whole(case, n=200):
+    """A state of some rows."""
+    y, p = class_data(n, 4) if "n_classes" in WHOLE[case] else binary_data("spread", n)
+    exponent = {"weights": (-2, 1), "light": (-11, -3)}.get(case)
+    weight = exponent and 10 ** np.random.default_rng(0).uniform(*exponent, n)
+    return Accumulator(**WHOLE[case], n_cells=90).update(y, p, weight)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("coarse", (0, 5, 0), 2**60),
+        ("coarse", (0, 5, 2), -1),
+        ("coarse", (0, 5, 2), 2**40),
+        ("coarse", (0, 5, 3), -(2**61)),
+        ("coarse", (0, 5, 3), 2**40),
+        ("coarse", (0, 5, 4), -(2**63)),
+        ("coarse", (0, 5, 6), 2**63 - 1),
+        ("fine", (0, 5, 0), 2**61),
+        ("replicates", (0, 1, 3, 5), 2**50),
+        ("totals", 0, 300),
+        ("totals", 0, 0),
+        ("totals", 1, 2**60),
+        ("totals", 4, 1),
+        ("totals", 7, 0),
+    ],
+)
+def test_sums_that_do_not_go_together_are_refused(name, place, value):
+    state = whole("replicates")
+    sums = state.state_dict()
+    sums[name][place] = value
+    with pytest.raises(ValueError, match=r"state: |weights"):
+        Accumulator(**WHOLE["replicates"], n_cells=90).load_state_dict(sums)
+
+
+def damaged(state, rng):
+    """Its sums with one or two words that are wrong, mostly of those that are not 0."""
+    sums = state.state_dict()
+    for _ in range(rng.integers(1, 3)):
+        flat = sums[rng.choice([name for name in sums if sums[name].size])].reshape(-1)
+        used = np.flatnonzero(flat)
+        i = rng.choice(used) if used.size and rng.random() < 0.7 else rng.integers(flat.size)
+        bit, word = np.int64(1) << int(rng.integers(63)), rng.integers(-(2**62), 2**62)
+        flat[i] = (flat[i] ^ bit, word, -flat[i])[rng.integers(3)]
+    return sums
+
+
+@pytest.mark.parametrize("count", [15, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", WHOLE)
+def test_a_damaged_state_is_refused_or_answers(case, count):
+    state, rng = whole(case), np.random.default_rng(count)
+    refused = 0
+    for _ in range(count):
+        try:
+            read = Accumulator(**WHOLE[case], n_cells=90).load_state_dict(damaged(state, rng))
+        except ValueError:
+            refused += 1
+            continue
+        for name in ("ece", "ece_c", "ece_kde", "ece_a", "brier_score"):
+            assert np.isfinite(read.ece(name)), name
+        read.reliability_diagram()
+        if case != "class-wise":
+            read.estimate()
+        if case == "replicates":
+            read.bootstrap()
+    assert refused > count / 2

@@ -159,7 +159,8 @@ metric.update(preds, target, row_offset=500 * rank)
 assert copy.deepcopy(metric).sync().accumulator.n == 1001
 assert metric.accumulator.n == len(preds)
 assert metric.sync() is metric
-for method in (metric.sync, lambda: metric.update(preds, target)):
+loaded = CalibrationMetric(n_replicates=32, seed=1).load_state_dict(metric.state_dict())
+for method in (metric.sync, lambda: metric.update(preds, target), loaded.sync):
     try:
         method()
     except RuntimeError as error:
@@ -172,6 +173,36 @@ metric.reset()
 metric.update(preds, target)
 distributed.destroy_process_group()
 """
+
+
+def test_a_sum_of_processes_takes_no_more_rows_and_neither_does_its_checkpoint():
+    metric = CalibrationMetric()
+    metric.update(*rows())
+    one = {"is_sum": np.ones(1, np.int64)}  # as after `sync`
+    metric.load_state_dict({**metric.state_dict(), **one})
+    state = metric.state_dict()
+    saved = CalibrationMetric().load_state_dict(state)
+    read = fastece.Accumulator().load_state_dict(state)
+    for held in (metric, saved, copy.deepcopy(saved), pickle.loads(pickle.dumps(saved))):
+        assert held.compute() == read.ece()
+        other = CalibrationMetric()
+        for action in (
+            lambda held=held: held.update(*rows()),
+            lambda held=held, other=other: held.merge(other),
+            lambda held=held, other=other: other.merge(held),
+            lambda held=held: sum([held.accumulator, held.accumulator]),
+        ):
+            with pytest.raises(RuntimeError, match="rows of all processes"):
+                action()
+        assert held.accumulator == read
+        assert other.accumulator.n == 0
+        assert "is_sum" not in other.state_dict()
+    with pytest.raises(ValueError, match="one sum over all processes"):
+        saved.load_state_dict({name: 2 * array for name, array in state.items()})
+    saved.reset()
+    saved.update(*rows())
+    assert saved.accumulator == read
+    assert "is_sum" not in saved.state_dict()
 
 
 @pytest.mark.slow

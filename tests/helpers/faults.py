@@ -1,0 +1,85 @@
+"""Interrupts: at every line of the package, and by a signal at random moments."""
+
+import linecache
+import os
+import signal
+import sys
+import time
+from contextlib import contextmanager, suppress
+
+import numpy as np
+
+import fastece
+
+PACKAGE = os.path.dirname(fastece.__file__) + os.sep
+
+
+class Interrupt(KeyboardInterrupt):
+    """In place of Ctrl-C, so that a real one still ends the tests."""
+
+
+@contextmanager
+def interrupt_at_line(last):
+    """Raise an interrupt before the `last` line of the package that is executed inside.
+
+    Yields a list that has an entry once it was raised. The end of a `with` block is passed over:
+    the interpreter answers no signal between a block and its exit.
+    """
+    count, raised, begun, previous = 0, [], set(), sys.gettrace()
+
+    def trace(frame, event, _):
+        nonlocal count
+        if not frame.f_code.co_filename.startswith(PACKAGE) or raised:
+            return None
+        if event == "line":
+            place = id(frame), frame.f_lineno
+            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+            if line.startswith("with ") and place in begun:
+                return trace
+            begun.add(place)
+            count += 1
+            if count == last:
+                raised.append(place)
+                raise Interrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        with suppress(Interrupt):
+            yield raised
+    finally:
+        sys.settrace(previous)
+
+
+def interrupt_after(seconds, action):
+    """Call an action, and raise an interrupt in it by a real signal after some time."""
+
+    def answer(*_):
+        raise Interrupt
+
+    previous = signal.signal(signal.SIGALRM, answer)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
+            action()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except Interrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+
+
+def seconds_of(action, rounds=5):
+    """The median time of an action, which is called anew each time."""
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def moments(seconds, count, seed=0):
+    """Random moments of an action that takes so long."""
+    return np.random.default_rng(seed).uniform(0, 1.1 * seconds, count)
