@@ -172,7 +172,7 @@ class Accumulator(Source):
             raise InputTypeError("other", "must be an Accumulator", value=other)
         first, second = sorted((self._lock, other._lock), key=id)  # in one order, everywhere
         with first, second:
-            self._state = self._state.merged(other._state)
+            self._state = self._state.merge(other._state)
         return self
 
     def copy(self) -> "Accumulator":

