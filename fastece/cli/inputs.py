@@ -84,10 +84,10 @@ def read_label(option: str, text: str, is_text: bool) -> Any:
     return value
 
 
-def class_numbers(data: dict[str, Any]) -> NDArray[Any]:
-    """Return the labels of data as numbers of classes."""
+def class_numbers(data: dict[str, Any]) -> tuple[NDArray[Any], list[Any] | None]:
+    """Return the labels of data as numbers of classes, and the labels in their order."""
     y_true, y_prob, *order = (data[x] for x in ("y_true", "y_prob", "labels", "pos_label"))
-    return as_labels(y_true, np.asarray(y_prob), "y_prob", column_names(y_prob), *order)[0]
+    return as_labels(y_true, np.asarray(y_prob), "y_prob", column_names(y_prob), *order)
 
 
 def read_data(

@@ -143,7 +143,7 @@ def describe_way(options: Namespace) -> str:
 def read_rows(file: Predictions, options: Namespace) -> Rows:
     """Check predictions as every command does, and return them for methods."""
     call = inputs.read_data(file, options, inputs.estimators_of(file, options), least=1)
-    label = inputs.class_numbers(inputs.data_of(file, options)).astype(np.int64)
+    label = inputs.class_numbers(inputs.data_of(file, options))[0].astype(np.int64)
     order = call.models[0].labels
     classes = HITS if file.pairs else None if order is None else [str(one) for one in order]
     return Rows(file, np.asarray(file.y_prob), label, classes)

@@ -3,6 +3,7 @@
 Its rows come from a file, or from a stream of files.
 """
 
+import csv
 import os
 from argparse import Namespace
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from fastece.files import (
     is_piped,
     read_whole,
 )
+from fastece.files.columns import as_arrays, as_texts
 from fastece.plot.pages import save_picture
 from fastece.report.report import LEAD, make_report
 from fastece.report.result import Report
@@ -122,9 +124,9 @@ def read_stream(
         progress(f"{rows} rows, {100 * part:.0f} % of {title} read")
 
     reading = FileSum(sums.add, options.on_error == "skip", show)
-    any_labels = options.labels is not None or options.pos_label is not None
+    labels = [*next(csv.reader([options.labels or ""]), []), *filter(None, [options.pos_label])]
     for path in paths:
-        reading.add_file(Reader(path, **inputs.file_options(options), any_labels=any_labels))
+        reading.add_file(Reader(path, **inputs.file_options(options), labels=labels))
     return reading.files
 
 
@@ -154,6 +156,7 @@ class Sums:
     def __init__(self, options: Namespace) -> None:
         self.options = options
         self.first: Predictions | None = None
+        self.order: list[Any] | None = None
         self.sums: dict[tuple[str, Any], Accumulator] = {}
 
     def add(self, found: Predictions) -> None:
@@ -162,7 +165,8 @@ class Sums:
             raise InputError("y_prob", "must have the kind of columns that the file before has")
         found = inputs.mark_logits(found, self.options)
         data = inputs.data_of(found, self.options)
-        y, p, v = inputs.class_numbers(data), found.y_prob, found.weights
+        data["labels"] = data["labels"] or self.order
+        (y, order), p, v = inputs.class_numbers(data), found.y_prob, found.weights
         setting = "binary" if found.pairs else data["setting"]
         parts: list[Any] = [(("rows", None), setting, slice(None))]
         if setting == "classwise" or isinstance(setting, int):
@@ -170,15 +174,17 @@ class Sums:
         if "by" in found.others:
             positions, labels = as_groups(found.others["by"], len(y))
             parts += [(("slice", x), setting, positions == k) for k, x in enumerate(labels)]
-            if len({*self.slices, *labels}) > MOST_SLICES:
+            if len({*labels, *(x for name, x in self.sums if name == "slice")}) > MOST_SLICES:
                 rule = f"must have at most {MOST_SLICES} different values in a stream"
                 raise InputError("by", rule, hint="take a column with fewer")
-        n_classes = p.shape[1] if p.ndim > 1 else None
+        n_classes = p.shape[1] if p.ndim > 1 and p.shape[1] > 1 else None
         for key, setting, rows in parts:
             sums = self.sums.get(key) or Accumulator(
                 n_classes, setting=setting, from_logits=found.from_logits
             )
             self.sums[key] = sums.update(y[rows], p[rows], None if v is None else v[rows])
+        if order is not None and None not in order:
+            self.order = order  # the other label of a positive one is the same in all batches
         if self.first is None:
             self.first, rows = found, self.sums["rows", None]
             for name, estimator in inputs.estimators_of(found, self.options).items():
@@ -187,5 +193,12 @@ class Sums:
 
     @property
     def slices(self) -> dict[Any, Accumulator]:
-        """Sums of each slice by its label."""
-        return {label: sums for (name, label), sums in self.sums.items() if name == "slice"}
+        """Sums of each slice by its label; strings are numbers if all are written so."""
+        found = {label: sums for (name, label), sums in self.sums.items() if name == "slice"}
+        texts = [label for label in found if isinstance(label, str)]
+        numbers = dict(zip(texts, as_arrays([as_texts(texts)])[0].tolist(), strict=True))
+        slices: dict[Any, Accumulator] = {}
+        for label, sums in found.items():
+            key = numbers.get(label, label)
+            slices[key] = slices[key] + sums if key in slices else sums
+        return slices

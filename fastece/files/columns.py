@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -17,7 +17,7 @@ DIGITS = {*"0123456789.+-eE"}
 MISSING = ("", "nan", "NaN")
 # How labels that are no strings are written, and how they are read; 007, 1_1 and +1 are strings.
 FORMS: list[tuple[str, Callable[[str], Any]]] = [
-    (r"-?(0|[1-9]\d*)", int),
+    (r"-?(0|[1-9]\d{0,17})", int),  # int64
     (r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", float),
     (r"[Tt]rue|[Ff]alse", lambda cell: cell.lower() == "true"),
 ]
@@ -67,6 +67,7 @@ class Table:
     unit: str = "row"  # or "line"
     rows: Sequence[Any] = ()  # of JSON Lines the first object, of a log all
     share: float = 0.0  # of the file that is read when these rows are
+    first: Mapping[str, Any] = field(default_factory=dict)  # row of the file, which decides kinds
 
     def row(self, index: int) -> str:
         """Return the name of a row for messages."""
@@ -103,7 +104,8 @@ class Table:
         """Raise the error of the first bad row of some columns of cells."""
         faults: dict[int, tuple[str, Fault]] = {}
         for name, cells, check in columns:
-            first = next((cell for cell in cells if not isinstance(cell, Fault)), None)
+            good = (cell for cell in cells if not check(cell, cell))
+            first = self.first[name] if name in self.first else next(good, None)
             for index, cell in enumerate(cells):
                 if index not in faults and (fault := check(cell, first)):
                     faults[index] = name, fault
@@ -134,7 +136,7 @@ def as_labels(cells: Column) -> Labels | None:
         cells = cell_list(cells)
         if not all(isinstance(cell, str) for cell in cells):
             is_bad = any(label_fault(cell, cells[0]) for cell in cells)
-            return None if is_bad else np.array(cells)
+            return None if is_bad else cell_array(cells)
         cells = as_texts(cells)
     return None if {*MISSING} & {*cells.words} else cells
 
@@ -160,9 +162,17 @@ def as_numbers(cells: Column) -> Numbers | None:
     if any(numbers_fault(cell, cells[0]) for cell in cells):
         return None
     names = [*cells[0]] if cells and isinstance(cells[0], dict) else []
-    array = np.array([[cell[name] for name in names] for cell in cells] if names else cells)
+    array = cell_array([[cell[name] for name in names] for cell in cells] if names else cells)
     array = array.astype(np.float64) if array.dtype.kind == "U" else array
     return NamedColumns(array, names) if names else array
+
+
+def cell_array(cells: list[Any]) -> NDArray[Any]:
+    """Make an array of cells, of floats where integers are too large for others."""
+    array = np.array(cells)
+    with suppress(ValueError, TypeError, OverflowError):
+        return array.astype(np.float64) if array.dtype.kind == "O" else array
+    return array
 
 
 def row_fault(row: Any, _first: Any) -> Fault | None:
@@ -191,6 +201,8 @@ def numbers_fault(cell: Any, first: Any) -> Fault | None:
     """
     if isinstance(cell, Fault) or not isinstance(first, list | dict):
         return number_fault(cell)
+    if isinstance(cell, list | dict) and not cell:
+        return Fault("must hold numbers", cell, "")
     keys: Any = set if isinstance(first, dict) else len
     if type(cell) is not type(first) or keys(cell) != keys(first):
         return Fault(f"must hold {len(first)} numbers, as the first row does", cell, "")
@@ -277,5 +289,5 @@ def arrow_column(column: Any) -> NDArray[Any] | Texts | None:
     if not is_list:
         return array
     width = len(cells) // max(len(column), 1)
-    is_matrix = width and (np.from_dlpack(column.value_lengths()) == width).all()
+    is_matrix = width > 1 and (np.from_dlpack(column.value_lengths()) == width).all()
     return array.reshape(-1, width) if is_matrix else None

@@ -41,6 +41,8 @@ BROKEN = (EOFError, OSError, zlib.error)
 ROWS, NUMBERS, CHARACTERS = 2**17, 2**19, 2**20
 # Of JSON Lines, some so many lines are searched for the first good object.
 HEAD = 1000
+# Objects of JSON on so many levels are read by Python, which refuses too many.
+DEPTH = 500
 # Bytes that are no text, as Python keeps them.
 UNDECODED = re.compile("[\udc80-\udcff]")
 # Chooses the columns of labels and those of numbers, of a table without rows.
@@ -419,9 +421,7 @@ def object_tables(
         columns = None
         if not is_one and all(paths[name] == (name,) for name in wanted):
             full = [*filter(str.strip, lines)]
-            # Else pyarrow would read objects that go on in the next line.
-            is_plain = sum(map("".join(full).count, ("}\n{", "}\r\n{"))) >= len(full) - 1
-            columns = arrow_columns(full, wanted, parse) if is_plain else None
+            columns = arrow_columns(full, wanted, parse) if are_objects(full) else None
         if columns is None:
             rows = [read_object(line) for line in lines if line.strip()]
             columns = {
@@ -430,6 +430,19 @@ def object_tables(
             }
         yield Table(file, names, columns, places_of(lines, before), "line", rows if is_one else ())
         before += len(lines)
+
+
+def are_objects(lines: list[str]) -> bool:
+    """Return whether each line looks like an object that is not nested deeply.
+
+    Else pyarrow reads on in the next line, and crashes on null and on objects of many levels.
+    """
+    text = "".join(lines).strip()
+    ends = text.count("}\n{") + text.count("}\r\n{") + 1
+    is_plain = text.startswith("{") and text.endswith("}") and ends == len(lines)
+    return is_plain and not any(
+        len(line) > DEPTH and line.count("[") + line.count("{") > DEPTH for line in lines
+    )
 
 
 def places_of(lines: Sequence[str], before: int) -> range | NDArray[Any]:

@@ -1,5 +1,6 @@
 """Predictions from files, whose column names show how to read them, whole or in batches."""
 
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,18 @@ from numpy.typing import NDArray
 from fastece.checks.arrays import first_number
 from fastece.checks.errors import BadArgumentError, InputError, InputWarning, warn_outside
 from fastece.checks.parameters import check_integer
-from fastece.files.columns import Labels, NamedColumns, Numbers, Table, Texts, as_arrays, join
+from fastece.files.columns import (
+    FORMS,
+    Labels,
+    NamedColumns,
+    Numbers,
+    Table,
+    Texts,
+    as_arrays,
+    as_texts,
+    cell_list,
+    join,
+)
 from fastece.files.formats import read_tables
 from fastece.files.harness import is_log, read_log
 
@@ -104,10 +116,16 @@ class Reader:
     classes: int | None = None  # behind the top label of a file of labels and confidences
     weights: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)  # of other arguments, by their names
-    any_labels: bool = False  # the caller knows the classes: labels may be texts in a stream
+    labels: Collection[str] = ()  # that the caller names: in a stream others must be numbers
 
     def __post_init__(self) -> None:
-        self.label, self.forms = self.y_true or "y_true", dict[str, str]()
+        self.label = self.y_true or "y_true"
+        # Kinds of columns and strings of labels in all batches so far, cells of the first row.
+        self.forms, self.words, self.first = dict[str, str](), [*self.labels], dict[str, Any]()
+        if (
+            as_arrays([as_texts(self.words)])[0].dtype.kind != "U"
+        ):  # how numbers are written is free
+            self.words = []
 
     def tables(self) -> Iterator[Table]:
         """Yield the unread batches of rows, in their order."""
@@ -146,23 +164,27 @@ class Reader:
 
     def read(self, table: Table) -> Rows:
         """Read a batch, whose columns are of the kind of the batches before it."""
-        rows = Rows(replace(table, columns={}), *table.read(*self.chosen))
+        columns = replace(table, first=self.first).read(*self.chosen)
+        rows = Rows(replace(table, columns={}), *columns)
         for name, column in {**rows.numbers, **rows.labels}.items():
+            one = "no string" if name in rows.labels else "a number"
             if isinstance(column, Texts):
                 form = "a string"
             else:
-                _, width, *_ = *np.shape(column), 1
-                one = "no string" if name in rows.labels else "a number"
-                form = one if width == 1 else f"{width} numbers"
+                form = f"{np.shape(column)[1]} numbers" if np.ndim(column) > 1 else one
+            if name in self.prob_names and len(self.prob_names) > 1:
+                self.forms = {name: one, **self.forms}
             self.check_form(table, name, form)
+        if not self.first:
+            self.first = {name: cell_list(x)[0] for name, x in table.part(0, 1).columns.items()}
         return rows
 
-    def check_form(self, table: Table, name: str, form: str) -> None:
+    def check_form(self, table: Table, name: str, form: str, key: str = "") -> None:
         """Refuse a batch with cells of another kind than the batches before it."""
-        wanted = self.forms.setdefault(name, form)
-        if wanted != form:
+        self.forms = {name + key: form, **self.forms}
+        if (wanted := self.forms[name + key]) != form:
             place = f"{table.file}: {table.row(0)}, column {name}"
-            raise InputError(name, f"must be {wanted}, as rows before it, got {form}", place=place)
+            raise InputError(name, f"must be {wanted}, as in other rows, got {form}", place=place)
 
     def interpret(self, rows: Rows) -> Predictions:
         """Turn columns into predictions."""
@@ -201,14 +223,22 @@ class Reader:
         if self.is_log:
             rule = "is a log of lm-evaluation-harness, which is no stream"
             raise InputError("path", rule, place=table.file)
-        found = self.interpret(self.read(table))
-        if found.pairs:  # texts that are numbers are so where another row has one that is not
-            is_text = found.label.dtype.kind == "U"
-            self.check_form(table, "label", "a string" if is_text else "a number")
-        elif found.label.dtype.kind in "OUST" and not self.any_labels:
-            # Text that is a number is so where another row of the batch has one that is not.
-            texts = [str(label).strip().removeprefix("-") for label in found.label]
-            bad = next((i for i, text in enumerate(texts) if not text.isdecimal()), 0)
+        rows = self.read(table)
+        label = rows.labels.get(self.label)
+        if isinstance(label, Texts):  # which strings are numbers depends on all of them
+            self.words = [*dict.fromkeys([*label.words, *self.words])]
+            rows.labels[self.label] = Texts(label.codes, self.words)
+        found = self.interpret(rows)
+        strings = {  # of which the caller may make numbers, once it knows them all
+            name: np.array(column.words)[column.codes]
+            for name, column in rows.labels.items() if isinstance(column, Texts)
+        }  # fmt: skip
+        if found.pairs:
+            check_spelling(table, found, *(strings.get(x, found.cells[x]) for x in PAIR[:2]))
+        elif found.label.dtype.kind in "OUST" and not self.labels:
+            # Text that is a number is so where another row has one that is not.
+            are_numbers = [bool(re.fullmatch(FORMS[0][0], str(x))) for x in found.label.tolist()]
+            bad = 0 if all(are_numbers) else are_numbers.index(False)
             rule = (
                 "must be the number of a class, as which column another label stands for is not "
                 "known before all rows are read"
@@ -217,6 +247,9 @@ class Reader:
             error = InputError("y_true", rule, index=bad, value=found.label[bad], hint=hint)
             found.place(error)
             raise error
+        elif isinstance(label, Texts):
+            form = "a string" if found.label.dtype.kind == "U" else "a number"
+            self.check_form(table, self.label, form, " as it is written")
         names = getattr(found.y_prob, "columns", [])
         if any(name.isdecimal() and int(name) != k for k, name in enumerate(names)):
             rule = f"columns {names!r:.200} must be in the order of their classes in a stream"
@@ -224,7 +257,8 @@ class Reader:
         y = found.y_true
         if y.dtype == np.int8 and y.min(initial=0) >= 0:
             y = y.view(np.uint8)
-        return replace(found, y_true=y, y_prob=np.asarray(found.y_prob))
+        others = {key: strings.get(self.columns[key], x) for key, x in found.others.items()}
+        return replace(found, y_true=y, y_prob=np.asarray(found.y_prob), others=others)
 
 
 def read_predictions(path: str | PathLike[str], **options: Any) -> Predictions:
@@ -287,6 +321,18 @@ def read_pairs(rows: Rows, classes: int | None) -> Predictions:
         true == predicted, confidence, true, True, classes,
         columns={"y_prob": [PAIR[2]]}, cells=dict(zip(PAIR[:2], labels, strict=True)),
     )  # fmt: skip
+
+
+def check_spelling(
+    table: Table, found: Predictions, true: NDArray[Any], predicted: NDArray[Any]
+) -> None:
+    """Refuse equal numbers in two spellings: with later labels they may be strings."""
+    bad = np.flatnonzero((true == predicted) != found.y_true)
+    if bad.size:
+        index = int(bad[0])
+        rule = f"must be written as {PAIR[0]} is, {true[index]!r}, in a stream"
+        place = f"{table.file}: {table.row(index)}, column {PAIR[1]}"
+        raise InputError(PAIR[1], rule, value=predicted[index], place=place, rows=bad.size)
 
 
 def read_questions(table: Table) -> Predictions:
@@ -403,12 +449,12 @@ class FileSum:
 
     def add_batch(self, reader: Reader, table: Table, count: FileCount) -> None:
         """Add a batch; if it is bad and bad rows are skipped, add its halves separately."""
-        size, forms = len(table.places), dict(reader.forms)
+        size, known = len(table.places), (reader.forms, reader.words, reader.first)
         try:
             self.add_rows(reader.read_batch(table))
             count.rows += size
         except BadArgumentError as error:
-            reader.forms = forms  # those of good rows
+            reader.forms, reader.words, reader.first = known  # of good rows
             if not self.skips or error.place is None:
                 raise
             if size > 1:

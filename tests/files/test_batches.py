@@ -171,16 +171,19 @@ def test_labels_are_numbers_of_classes(write, rows, message):
 
 
 @pytest.mark.usefixtures("tiny")
-def test_all_batches_have_labels_of_one_kind(write):
-    path = write("true_label,pred_label,confidence\na,a,0.5\n1,1,0.5\n")
-    with pytest.raises(ValueError, match="line 3, column label: must be a string"):
+def test_labels_of_pairs_may_be_numbers_and_strings(write):
+    path = write("true_label,pred_label,confidence\na,a,0.5\n1,1,0.5\n1,2,0.5\n")
+    assert joined(read_batches(path), "y_true").tolist() == [True, True, False]
+    path = write("true_label,pred_label,confidence\n1,1.0,0.5\na,a,0.5\n")
+    assert read_predictions(path).y_true.tolist() == [False, True]  # as there is a string
+    with pytest.raises(ValueError, match="line 2, column pred_label: must be written as true_la"):
         list(read_batches(path))
 
 
 @pytest.mark.usefixtures("tiny")
 def test_all_batches_have_the_same_number_of_probabilities(write):
     rows = as_json([{"y_true": 0, "y_prob": [0.5, 0.5]}, {"y_true": 0, "y_prob": [1, 0, 0]}])
-    with pytest.raises(ValueError, match="line 2, column y_prob: must be 2 numbers"):
+    with pytest.raises(ValueError, match="line 2, column y_prob: must be 2 numbers, as in"):
         list(read_batches(write(rows, "a.jsonl")))
 
 

@@ -1,0 +1,245 @@
+"""Odd files are the same read whole and as streams: their rows, or the place that is refused."""
+
+import re
+from argparse import Namespace
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fastece.checks.errors import BadArgumentError
+from fastece.cli.report import Sums
+from fastece.files import FileSum, Reader, formats, read_predictions
+from helpers.command_line import as_json, failure, values
+from helpers.odd_files import draw_file
+
+QUICK, ALL = range(250), range(250, 2000)
+OPTIONS = {
+    "setting": "auto", "labels": None, "pos_label": None, "from_logits": False, "estimators": [],
+    "n_bins": 15, "by": None,
+}  # fmt: skip
+
+
+class Total(Sums):
+    """Sums of a report, and the rows that they are made of."""
+
+    def __init__(self, **options):
+        super().__init__(Namespace(**{**OPTIONS, **options}))
+        self.rows = []
+
+    def add(self, found):
+        self.first = self.first or found  # whose errors are not tried
+        super().add(found)
+        prob = np.asarray(found.y_prob, float)
+        ones = np.ones(len(prob))
+        columns = [
+            np.asarray(found.y_true, float), prob.reshape(len(prob), -1),
+            ones if found.weights is None else found.weights,
+            found.others.get("by", ones),
+        ]  # fmt: skip
+        rows = zip(*(x.tolist() for x in columns), strict=True)
+        self.rows += [(*x[:3], as_number(x[3]), found.row(k)) for k, x in enumerate(rows)]
+
+    def __eq__(self, other):
+        mine, theirs = (
+            {(name, as_number(x)): sums for (name, x), sums in total.sums.items()}
+            for total in (self, other)
+        )
+        return mine == theirs
+
+    __hash__ = None
+
+
+def as_number(value):
+    """A slice as a number if it can be one: only all strings show whether they are."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return value
+
+
+def outcome(call):
+    """What a call returns, or the error about input that it raises."""
+    try:
+        return call(), None
+    except BadArgumentError as error:
+        return None, error
+
+
+def read_whole(path, options):
+    total, found = Total(), read_predictions(path, **options)
+    with found.located():
+        total.add(replace(found, y_prob=np.asarray(found.y_prob)))
+    return total
+
+
+def read_stream(path, options, skips=False):
+    """The total of a stream, and the counts of its file."""
+    total = Total()
+    stream = FileSum(total.add, skips, lambda *_: None)
+    stream.add_file(Reader(str(path), **options))
+    return total, stream.files[0]
+
+
+def expected(file):
+    """The rows of a good file as they were drawn."""
+    for y, p, weight, by in file.good:
+        weight = weight if "weights" in file.options else 1.0
+        yield y, p, weight, as_number(by) if "columns" in file.options else 1.0
+
+
+def same_place(file, whole, stream):
+    """Whether two refusals name the same row.
+
+    A row that is bad but agrees with itself makes the others bad when all are looked at, and labels
+    that a stream does not take are not what is wrong with the whole.
+    """
+    is_first = 0 in file.bad and re.search("as the first row|must be one value", whole.rule)
+    is_text = stream.rule.startswith("must be the number of a class")
+    several = len(file.bad) > 1  # of which each way of reading may find another first
+    return bool(whole.place == stream.place or is_first or is_text or several)
+
+
+def check(file, tmp_path, small, monkeypatch):
+    """Check a file in batches of a few rows, and of all."""
+    path = tmp_path / (file.name + ".gz" * file.is_packed)
+    path.write_bytes(file.content)
+    total, error = outcome(lambda: read_whole(path, file.options))
+    assert (error is None) == (not file.bad), error
+    if not file.bad:
+        rows = [row[:4] for row in total.rows]
+        for got, wanted in zip(rows, expected(file), strict=True):
+            assert got[0] == wanted[0]
+            assert got[1] == pytest.approx(wanted[1], abs=1e-15)
+            assert got[2:] == wanted[2:]
+    for sizes in ((formats.ROWS, formats.CHARACTERS), small):
+        with monkeypatch.context() as patch:
+            patch.setattr(formats, "ROWS", sizes[0])
+            patch.setattr(formats, "CHARACTERS", sizes[1])
+            check_stream(file, path, total, error)
+
+
+def check_stream(file, path, total, error):
+    """Check a stream, and one without its bad rows, against the whole."""
+    found, refusal = outcome(lambda: read_stream(path, file.options))
+    if error is None:
+        assert refusal is None
+        assert found[0].rows == total.rows
+        assert found[0] == total
+    else:
+        assert refusal is not None
+        assert same_place(file, error, refusal), (error, refusal)
+    rest, skipping = outcome(lambda: read_stream(path, file.options, skips=True))
+    if rest is not None and not rest[1].is_cut:
+        assert rest[1].rows + rest[1].skipped == len(file.good)
+    if file.bad and not file.is_whole and len(file.bad) < len(file.rows):
+        good = path.with_name("good")
+        good.write_bytes(file.without_bad_rows().content)
+        alone = read_stream(good, file.options)
+        assert skipping is None
+        assert (rest[1].skipped, rest[1].is_cut) == (len(file.bad), False), rest[1].reason
+        assert rest[0] == alone[0]
+
+
+def check_seed(seed, tmp_path, monkeypatch):
+    rng = np.random.default_rng([28, seed])
+    file = draw_file(rng)
+    check(file, tmp_path, (int(rng.choice([1, 2, 3])), int(rng.choice([1, 20, 60]))), monkeypatch)
+
+
+@pytest.mark.filterwarnings("ignore:.*sum")  # rows of rounded probabilities
+@pytest.mark.parametrize("part", range(6))
+def test_odd_files_are_the_same_whole_and_as_streams(part, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    for seed in QUICK[part::6]:
+        check_seed(seed, tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*sum")
+@pytest.mark.parametrize("part", range(10))
+def test_more_odd_files(part, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    for seed in ALL[part::10]:
+        check_seed(seed, tmp_path, monkeypatch)
+
+
+# --- what the odd files have shown ----------------------------------------------------------------
+
+
+@pytest.fixture
+def by_lines(tmp_path, monkeypatch):
+    """Write a file, which is read line by line."""
+    monkeypatch.setattr(formats, "CHARACTERS", 1)
+
+    def write(content, name="a.csv"):
+        path = tmp_path / name
+        path.write_text(content, encoding="utf-8")
+        return path
+
+    return write
+
+
+ROWS = [(i % 2, (i % 7 + 1) / 9) for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    "names", [("1", "x"), ("1", "2"), ("1", "1.0"), ("True", "2"), ("1.5", "2")]
+)
+def test_a_slice_is_one_whatever_the_batches(names, by_lines, capsys, tmp_path):
+    rows = "".join(f"{y},{p},{names[k % 2]}\n" for k, (y, p) in enumerate(ROWS))
+    path = by_lines(f"y_true,y_prob,g\n{rows}")
+    whole = as_json(capsys, "report", path, "--by", "g")["slices"]["rows"]
+    stream = as_json(capsys, "report", path, "--by", "g", "--stream")["slices"]["rows"]
+    assert [(x["label"], x["n"]) for x in stream] == [(x["label"], x["n"]) for x in whole]
+    if names == ("1", "2"):  # of another format, where they are numbers
+        arrays = np.array([(*row, k % 2 + 1) for k, row in enumerate(ROWS)])
+        types = [("y_true", "i8"), ("y_prob", "f8"), ("g", "i8")]
+        np.save(tmp_path / "b.npy", np.array([*map(tuple, arrays)], types))
+        both = as_json(capsys, "report", path, tmp_path / "b.npy", "--by", "g")["slices"]["rows"]
+        assert [(x["label"], x["n"]) for x in both] == [(x["label"], 2 * x["n"]) for x in whole]
+
+
+@pytest.mark.parametrize(
+    ("labels", "options"),
+    [
+        (("0", "cat"), ["--labels", "0,cat"]),
+        (("1", "cat"), ["--pos-label", "cat"]),
+        (("1.0", "0.0"), ["--labels", "0,1"]),
+        (("True", "False"), ["--pos-label", "true"]),
+        (("b", "a"), ["--pos-label", "a"]),
+    ],
+)
+def test_labels_with_names_are_the_same_in_batches_of_a_line(labels, options, by_lines, capsys):
+    rows = "".join(f"{labels[y]},{p}\n" for y, p in ROWS)
+    path = by_lines(f"y_true,y_prob\n{rows}")
+    whole = as_json(capsys, "report", path, *options)
+    stream = as_json(capsys, "report", path, *options, "--stream")
+    assert values(stream)["ece"] == pytest.approx(values(whole)["ece"], abs=1e-12)
+    assert stream["accuracy"] == pytest.approx(whole["accuracy"], abs=1e-12)
+
+
+def test_the_negative_label_is_one_in_all_batches(by_lines, capsys):
+    rows = "".join(f"{('yes', 'no', 'maybe')[k % 3]},{p}\n" for k, (_, p) in enumerate(ROWS))
+    path = by_lines(f"y_true,y_prob\n{rows}")
+    for options in ([], ["--stream"]):
+        line = failure(capsys, "report", path, "--pos-label", "yes", *options)
+        assert "column y_true: must be" in line
+
+
+@pytest.mark.parametrize(
+    "line", ["null", '{"y_true": 0, "y_prob": ' + "[" * 10**5 + "]" * 10**5 + "}"]
+)
+def test_lines_that_would_crash_pyarrow_are_refused(line, by_lines):
+    rows = '{"y_true": 0, "y_prob": 0.5}\n' * 3
+    path = by_lines(f"{rows}{line}\n", "a.jsonl")
+    with pytest.raises(ValueError, match="line 4: must hold a JSON object"):
+        read_predictions(path)
+
+
+def test_one_list_among_columns_of_numbers_is_refused(by_lines):
+    row = '{"y_true": 0, "p_0": 0.5, "p_1": %s}\n'
+    path = by_lines(row % 0.5 + row % "[0.5]", "a.jsonl")
+    _, whole = outcome(lambda: read_predictions(path))
+    _, stream = outcome(lambda: read_stream(path, {}))
+    assert whole.place == stream.place == f"{path}: line 2, column p_1"
