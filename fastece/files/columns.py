@@ -104,8 +104,8 @@ class Table:
         """Raise the error of the first bad row of some columns of cells."""
         faults: dict[int, tuple[str, Fault]] = {}
         for name, cells, check in columns:
-            good = (cell for cell in cells if not check(cell, cell))
-            first = self.first[name] if name in self.first else next(good, None)
+            first = next((cell for cell in cells if not isinstance(cell, Fault)), None)
+            first = self.first.get(name, first)
             for index, cell in enumerate(cells):
                 if index not in faults and (fault := check(cell, first)):
                     faults[index] = name, fault
