@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import pairwise
 from numbers import Real
@@ -192,6 +192,15 @@ class ReliabilityDiagram(Plottable):
         """Describe the bins as a table."""
         title = f"{self.estimator}, setting {self.setting}: calibration error {self.value:.5f}"
         return Document(title, sections=[Section(table=self.table())])
+
+    def pool(self, most: int) -> "ReliabilityDiagram":
+        """Put neighbouring bins together until there are at most `most`."""
+        first = np.arange(0, self.count.size, math.ceil(self.count.size / most))
+        sums: Any = {x: np.add.reduceat(getattr(self, x), first) for x in ("count", "rows")}
+        for x in ("score", "frequency", "gap"):
+            total = np.add.reduceat(np.nan_to_num(getattr(self, x)) * self.count, first)
+            sums[x] = total / np.where(sums["count"] > 0, sums["count"], np.nan)
+        return replace(self, edges=self.edges[[*first, -1]], **sums)
 
     def table(self, width: int = 30) -> Table:
         """Describe each bin that holds rows, and empty neighbours together.

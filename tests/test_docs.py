@@ -161,9 +161,9 @@ def test_commands_and_options_that_pages_name_exist(capsys):
 
 
 def test_output_on_the_page_of_the_command_line_is_what_is_printed(capsys):
-    (shown,) = re.findall(r"```text\n(.*?)\.\.\.\n```", PAGES["docs/command_line.md"], re.DOTALL)
+    (shown,) = re.findall(r"```text\n(handwritten.*?)```", PAGES["docs/command_line.md"], re.DOTALL)
     assert main(["demo"]) == 0
-    assert capsys.readouterr().out.startswith(shown)
+    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize("command", ["report", "compare", "curve", "recalibrate"])
@@ -205,7 +205,7 @@ def test_sentence_for_a_paper_has_the_numbers_of_the_demo(capsys):
     assert main(["demo"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert f" rows {n} " in printed
-    assert f" ece {value} [{low}, {high}] {p_value} " in printed
+    assert re.search(rf" ece {value} \[{low}, {high}\] \S+ {p_value} ", printed)
 
 
 def recommendations(page):

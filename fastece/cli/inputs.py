@@ -123,7 +123,8 @@ def score_range(predictions: Predictions) -> dict[str, Any]:
 def estimators_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
     """Choose the errors of a report, with any that the options name.
 
-    The errors have the bins and the range of the options, if they take them.
+    The errors have the bins and the range of the options, if they take them. Of a report that is
+    not full there are the two that always come first, and those of the options.
     """
-    names = [*ERRORS, *options.estimators]
+    names = [*(() if options.full is False else ERRORS), *options.estimators]
     return choose_errors(names, n_bins=options.n_bins, **score_range(predictions))

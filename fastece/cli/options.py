@@ -69,6 +69,7 @@ OPTIONS = {
     "--confidence-level": value("LEVEL", "of the intervals (default 0.95)", float, 0.95),
     "--seed": value(None, "of everything that is random (default 0)", int, 0),
     "--plot": value("FILE", "write a picture: .png, .svg or .pdf, with matplotlib"),
+    "--full": {"action": "store_true", "help": "everything, not only what one screen holds"},
     "--html": value("FILE", "write the report as one HTML page, with matplotlib"),
     "--out": value("PATH", "recalibrated predictions, as FILE has them; of study: a folder"),
     "--estimator": {
@@ -135,7 +136,8 @@ COMMANDS = {
         "Lines, NPY, NPZ or Parquet (with pyarrow), all also packed by gzip; or a log of "
         "lm-evaluation-harness. Several files, patterns in quotes and folders are one stream of "
         "rows, which need not fit in memory. With --resamples 0 only posteriors have intervals.",
-        ("files",), (*FILE, "--by", "--groups", *ERRORS, "--html", "--stream", "--on-error"),
+        ("files",),
+        (*FILE, "--by", "--groups", *ERRORS, "--full", "--html", "--stream", "--on-error"),
     ),
     "compare": Command(
         "compare", "the difference between two models, on the same rows",
@@ -155,7 +157,7 @@ COMMANDS = {
         "report", "the report on predictions that ship with fastece",
         "Report on a small neural network that reads handwritten digits (1797 rows, 10 classes, "
         "cross-validated).",
-        (), (*ERRORS, "--html"),
+        (), (*ERRORS, "--full", "--html"),
     ),
     "curve": Command(
         "curve", "how often scores come true, at any score",

@@ -7,7 +7,7 @@ import csv
 import os
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from fastece.checks.errors import InputError
 from fastece.checks.labels import as_groups
 from fastece.cli import inputs
+from fastece.cli.options import FORMS
 from fastece.cli.output import Page, Progress
 from fastece.files import (
     FileCount,
@@ -27,8 +28,8 @@ from fastece.files import (
 )
 from fastece.files.columns import as_arrays, as_texts
 from fastece.plot.pages import save_picture
-from fastece.report.report import LEAD, make_report
-from fastece.report.result import Report
+from fastece.report.report import LEAD, TEST, make_report
+from fastece.report.result import SCREEN, Report, first_page
 from fastece.report.words import count_of
 from fastece.streams.accumulator import Accumulator
 
@@ -38,12 +39,17 @@ DEMO_TITLE = "handwritten digits, a small neural network"
 REPLICATES = 1999
 # Files and reasons that are listed.
 MOST_FILES = 10
+# Lines that list the files that were written.
+FILE_LINES = 4
 # Slices of a stream, which has the sums of each: some megabytes.
 MOST_SLICES = 200
 
 
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece report FILE [FILE ...]``, or ``fastece demo``, which has no file."""
+    # A page with pictures and a program get everything.
+    shows_all, form = options.full, options.form
+    options.full = bool(shows_all or options.html or options.plot or form is FORMS["--json"][1])
     paths = expand_paths(options.files or [])
     title, rows = inputs.title_of(paths[0]) if paths else DEMO_TITLE, None
     if not paths:
@@ -64,7 +70,11 @@ def run(options: Namespace, progress: Progress) -> Page:
     def draw(path: Path) -> None:
         save_picture(path, report._panels)
 
-    return Page(report.document(), report.to_dict(), {"html": report.to_html, "plot": draw})
+    left = SCREEN - (FILE_LINES if options.html or options.plot else 0)
+    chosen = [LEAD, TEST, *options.estimators]
+    brief = replace(report, measures=[x for x in report.measures if x["name"] in chosen])
+    page = report.document() if shows_all else first_page(brief, left)
+    return Page(page, report.to_dict(), {"html": report.to_html, "plot": draw})
 
 
 def report_of_rows(
@@ -78,7 +88,7 @@ def report_of_rows(
             n_jobs=-1, by=rows.others.get("by"), groups=rows.others.get("groups"), note=rows.note,
             names=(options.by or "", options.groups or ""), pairs=rows.pairs,
             n_classes=rows.classes, progress=progress, rng=options.seed, n_resamples=count,
-            confidence_level=options.confidence_level,
+            confidence_level=options.confidence_level, is_full=options.full,
         )  # fmt: skip
 
 
@@ -106,7 +116,7 @@ def report_of_stream(
         top=sums.sums.get(("top", None)), by=sums.slices or None, names=(options.by or "", ""),
         pairs=first.pairs, n_classes=first.classes if first.pairs else rows.n_classes,
         stream=describe_files(counts), confidence_level=options.confidence_level,
-        rng=options.seed, progress=progress,
+        rng=options.seed, progress=progress, is_full=options.full,
     )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def section_lines(section: Section) -> Iterator[str]:
         rows = [list(map(format_cell, row)) for row in section.table.rows]
         yield from align([list(section.table.head), *rows], is_text(section.table))
     for note in section.notes:
-        yield from fill(note, WIDTH).splitlines()
+        yield from fill(note, WIDTH - 2).splitlines()  # which are indented
 
 
 def to_markdown(document: Document) -> str:

@@ -78,6 +78,8 @@ class ConfidenceCurve:
         The true error for which the one that was seen is the median.
     replicates : int
         Number of errors of a calibrated model that it is made from.
+    floor : float
+        Their mean: what chance alone shows.
     """
 
     p_value: float
@@ -85,6 +87,7 @@ class ConfidenceCurve:
     high: F64
     centre: float
     replicates: int
+    floor: float = np.nan
 
     def interval(self, level: float) -> ConfidenceInterval:
         """Return the interval of true errors with p-values above 1 - `level`.
@@ -201,7 +204,7 @@ def invert(
     # Beyond the last hypothesis, replicates only tell that p is not larger.
     sizes = np.append(sizes, dense.sizes(np.array([FARTHEST])))
     high = np.stack([sizes, np.maximum.accumulate(np.append(p, p[-1])[::-1])[::-1]])
-    curve = ConfidenceCurve(p_value, low, high, 0.0, null.size)
+    curve = ConfidenceCurve(p_value, low, high, 0.0, null.size, float(null.mean()))
     if p_value > 0.5:
         return curve
     # Where half of the replicates exceed the error that was seen, between both paths.

@@ -25,7 +25,7 @@ from fastece.intervals.estimate import estimate_results, posterior_maker
 from fastece.plot.pages import Panel
 from fastece.reliability import ReliabilityCurve, curves_of, diagrams_of
 from fastece.report.result import ClassVectors, GroupedError, Report
-from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, SCORES
+from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, NO_SIGN, SCORES, UNCLEAR
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import bootstrap_results
 from fastece.resampling.calibration_test import calibration_results, hits_and_misses
@@ -137,7 +137,8 @@ def make_report(
     data: dict[str, Any], errors: dict[str, Any], *, title: str, rng: Any, by: Any = None,
     groups: Any = None, names: tuple[str, str] = ("", ""), pairs: bool = False,
     n_classes: int | None = None, note: str = "", top: Source | None = None,
-    stream: dict[str, Any] | None = None, progress: Progress = lambda _: None, **options: Any,
+    stream: dict[str, Any] | None = None, progress: Progress = lambda _: None,
+    is_full: bool = True, **options: Any,
 ) -> Report:  # fmt: skip
     """Build the report on `data`, arguments of `fastece.ece`.
 
@@ -156,6 +157,8 @@ def make_report(
         Facts about a stream by name, and "notes".
     note, progress
         As in `Report`; a function that takes the name of each step.
+    is_full : bool
+        Whether to compute everything, or only what the first page shows.
     options
         Other options of `fastece.bootstrap`.
     """
@@ -171,13 +174,16 @@ def make_report(
     seed = int(rng) if isinstance(rng, Integral) and not isinstance(rng, bool) else new_key(rng)
     lead, key = call.only(errors[LEAD]), new_key(seed)
     has_rows, per_class = isinstance(source, Problems), source.setting.per_class
-    curve = None if per_class else curves_of(replace(lead, n_resamples=0), None)[0]
+    curve = None
+    if is_full and not per_class:
+        curve = curves_of(replace(lead, n_resamples=0), None)[0]
     measures = measure_errors(call, seed, progress)
     # Without resamples, and where rows are not kept, diagrams have no band.
-    panels = diagram_panels(call, [None], seed if has_rows and call.n_resamples else None)
+    has_band = has_rows and call.n_resamples
+    panels = diagram_panels(call, [None], seed if has_band else None) if is_full else []
     panels += [] if curve is None else [Panel({None: curve.drawing()})]
     progress("direction, scores, classes and slices")
-    return Report(
+    report = Report(
         title=title,
         n=call.n,
         n_effective=float(diagrams_of(Binned(1), source)[0].rows[0]),
@@ -189,12 +195,12 @@ def make_report(
         p_value=measures[1]["p_value"],
         measures=measures,
         direction=direction_of(lead, key) if has_rows or not per_class else None,
-        scores=measure_scores(scores, seed),
-        decomposition=decomposition_of(call) if has_rows else None,
+        scores=measure_scores(scores, seed) if is_full else [],
+        decomposition=decomposition_of(call) if is_full and has_rows else None,
         classes=class_table(lead, read, key),
         slices=None if parts is None else slices.slices_of(lead, parts, key),
         groups=None if whole is None else measure_groups(whole, seed, names[1]),
-        vectors=measure_vectors(call, read, seed, progress) if has_rows and not pairs else None,
+        vectors=None,
         diagrams=diagrams_of(errors[TEST], source),
         curve=curve,
         pairs=pairs,
@@ -203,6 +209,12 @@ def make_report(
         stream={} if stream is None and not has_rows else stream,
         _panels=panels,
     )
+    # Where nothing else decides, the verdict depends on the test of class vectors.
+    is_open = call.n_resamples and report.verdict in (NO_SIGN, UNCLEAR)
+    if pairs or not has_rows or not (is_full or is_open):
+        return report
+    which = [*CLASS_VECTORS] if is_full else ["skce"]
+    return replace(report, vectors=measure_vectors(call, read, seed, progress, which))
 
 
 def check_parts(
@@ -267,7 +279,8 @@ def measure_groups(call: Call, seed: int, column: str) -> GroupedError:
 def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, Any]]:
     """Compute a line of numbers for each estimator of a call.
 
-    Without resamples, and where rows are not kept, only posteriors have intervals.
+    Without resamples, and where rows are not kept, only posteriors have intervals, and there is no
+    floor, which is the mean error of a calibrated model.
     """
     lines, (source,) = {}, call.sources
     for name, estimator in call.estimators.items():
@@ -276,8 +289,9 @@ def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, 
         whole = ", class vectors" if call.uses_class_vectors(estimator) else ""
         lines[name] = {
             "name": name, "value": float(call.average_of(np.asarray(values))), "low": None,
-            "high": None, "p_value": None, "estimator": f"{estimator}{whole}", "n_bins": None,
-            "occupied": None, "bandwidth": None, "rows_behind": None, "smoothing": None, **details,
+            "high": None, "p_value": None, "floor": None, "estimator": f"{estimator}{whole}",
+            "n_bins": None, "occupied": None, "bandwidth": None, "rows_behind": None,
+            "smoothing": None, **details,
         }  # fmt: skip
     progress(f"intervals, {call.n_resamples} replicates of a calibrated model")
     has_rows = ROWS in source.has
@@ -289,7 +303,8 @@ def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, 
     found = estimate_results(replace(call, estimators=known), rng=seed) if known else {}
     for name, answer in found.items():
         low, high = answer.confidence_interval
-        lines[name] |= {"low": low, "high": high, "p_value": answer.p_value}
+        floor = None if answer.p_value is None else answer._parts[0].floor
+        lines[name] |= {"low": low, "high": high, "p_value": answer.p_value, "floor": floor}
     return list(lines.values())
 
 
@@ -411,9 +426,9 @@ MOST_PAIRS, LEAST_REPLICATES = 10**9, 32
 
 
 def measure_vectors(
-    call: Call, read: Callable[..., Problems], seed: int, progress: Progress
+    call: Call, read: Callable[..., Problems], seed: int, progress: Progress, names: Sequence[str]
 ) -> ClassVectors | None:
-    """Compute errors of class vectors, if a call is about more than two classes."""
+    """Compute errors of class vectors by name, if there are more than two classes."""
     (problems,) = call.models
     asks = problems.setting.is_top or problems.setting.per_class
     if not asks or problems.n_classes < LEAST_CLASSES:
@@ -430,11 +445,11 @@ def measure_vectors(
     least = max(LEAST_REPLICATES, math.ceil(1 / (1 - call.level)))
     count = min(call.n_resamples, max(MOST_PAIRS // call.n**2, least))
     vectors = read(setting="auto", vectors=True)
-    # The bandwidth that the likelihood chooses takes the longest.
-    kde: Any = ESTIMATORS["canonical"]
-    sample = vectors.sample(0)
-    plan = with_threads(call.jobs, lambda run: kde.prepare(sample, sample.n, run))
-    rows = {"canonical": replace(kde, bandwidth=plan.bandwidth), "skce": ESTIMATORS["skce"]}
+    rows: dict[str, Any] = {name: ESTIMATORS[name] for name in names}
+    if "canonical" in rows:  # the bandwidth that the likelihood chooses takes the longest
+        kde, sample = rows["canonical"], vectors.sample(0)
+        plan = with_threads(call.jobs, lambda run: kde.prepare(sample, sample.n, run))
+        rows["canonical"] = replace(kde, bandwidth=plan.bandwidth)
     whole = replace(call, sources=[vectors], estimators=rows, n_resamples=count, average="macro")
     results = calibration_results(whole, seed) if count else {}
     lines = []

@@ -1,7 +1,7 @@
 """The numbers of a report, and its sections."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,9 @@ from typing import Any
 from fastece import __version__
 from fastece.decomposition import ScoreDecomposition
 from fastece.document.document import Cell, Document, Section, Table
-from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_p
+from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_cell, format_p
 from fastece.document.result import Record, Result
-from fastece.document.writers import to_html
+from fastece.document.writers import WIDTH, to_html, to_text
 from fastece.intervals.direction import Direction
 from fastece.intervals.slices import Slices
 from fastece.plot.pages import Panel, draw_page, require_matplotlib, to_svg
@@ -21,6 +21,8 @@ from fastece.report import words
 # Slices in a table, those with the most evidence first, and classes if none are miscalibrated; the
 # rest is counted.
 MOST_LINES, FEW_CLASSES = 40, 3
+# Lines of the first page, and of its diagram with the head.
+SCREEN, DIAGRAM = 30, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +162,7 @@ class Report(Result):
     def _judgement(self) -> words.Judgement:
         """The judgement of the numbers."""
         interval, found = self.confidence_interval, self.direction
-        tables = {"classes": self.classes, "slices": self.slices}
-        off = {name: (sum(row.low > 0 for row in x), len(x)) for name, x in tables.items() if x}
+        off = self._off
         if found is None or interval is None:
             return words.judge_classes(*off["classes"], self.confidence_level, self.value)
         return words.judge(
@@ -171,6 +172,12 @@ class Report(Result):
             mean_gap_interval=found.mean_gap_interval, off=off,
             others=[] if self.vectors is None else self.vectors.evidence(self.confidence_level),
         )  # fmt: skip
+
+    @property
+    def _off(self) -> dict[str, tuple[int, int]]:
+        """How many classes and slices are miscalibrated, and of how many, by name."""
+        tables = {"classes": self.classes, "slices": self.slices}
+        return {name: (sum(row.low > 0 for row in x), len(x)) for name, x in tables.items() if x}
 
     @property
     def headline(self) -> str:
@@ -220,6 +227,56 @@ class Report(Result):
         return page
 
 
+# --- the first page -------------------------------------------------------------------------
+
+
+def first_page(report: Report, most_lines: int) -> Document:
+    """Describe the verdict, the main errors and the diagram on one screen."""
+    sections = [Section("Sample", brief(report)), answers(report)]
+    of_classes = report.classes if len(report.diagrams) > 1 else None
+    for found, name in ((of_classes, "class"), (report.slices, "slice")):
+        part = breakdown(report, found, name, FEW_CLASSES)
+        sections += [] if part is None else [replace(part, notes=[])]
+    end = Section(notes=[*(report.stream or {}).get("notes", [])[:1], words.MORE])
+    page = Document(report.title, report.headline, [*sections, end])
+    used = sum(max(1, math.ceil(len(line) / WIDTH)) for line in to_text(page).splitlines())
+    left = min(most_lines - used - 2, DIAGRAM) - 1  # but for its title and head
+    if len(report.diagrams) == 1 and left > 1:
+        table = report.diagrams[0].pool(left).table()
+        sections.append(Section("Reliability diagram", table=table))
+    return replace(page, sections=[*sections, end])
+
+
+def brief(report: Report) -> dict[str, Cell]:
+    """Describe the rows, the direction and the classes, in a line each."""
+    counts, found = stream(report), report.direction
+    facts = {**({} if counts is None else counts.facts), **sample(report).facts}
+    if found is not None:
+        over, under, gap = (format_cell(x) for x in (found.over, found.under, found.mean_gap))
+        interval = format_cell(found.mean_gap_interval)
+        facts["direction"] = f"too high {over}, too low {under}; mean gap {gap} {interval}"
+    off = [f"{x} of {count} {name}" for name, (x, count) in report._off.items()]
+    return {**facts, **({"miscalibrated": ", ".join(off)} if off else {})}
+
+
+def answers(report: Report) -> Section:
+    """Describe the first error, the usual one, and the others."""
+    usual, found = report.measures[1], report.groups
+    used = words.USUAL.format(usual["occupied"], usual["n_bins"])
+    texts, rows = [words.ANSWER, used, *[""] * (len(report.measures) - 2)], []
+    for line, text in zip(report.measures, texts, strict=True):
+        number, interval = with_interval(line["value"], line["low"], line["high"])
+        floor = Number(line["floor"], interval)
+        rows.append([line["name"], number, interval, floor, PValue(line["p_value"]), text])
+    if found is not None:
+        numbers = with_interval(found.value, *found.confidence_interval)
+        text = words.OF_GROUPED.format(found.n_groups)
+        rows.insert(2, [found.name, *numbers, None, PValue(found.p_value), text])
+    head = ["error", "value", ci(report), "chance alone", "p-value", ""]
+    notes = [words.OF_CHANCE][report.p_value is None :] + cautions(report)
+    return Section("Calibration errors", table=Table(head, rows), notes=notes)
+
+
 # --- sections -------------------------------------------------------------------------------
 
 
@@ -260,7 +317,7 @@ def stream(report: Report) -> Section | None:
 
 def errors(report: Report) -> Section:
     """Describe every requested error."""
-    rows, notes = [], []
+    rows = []
     for line in report.measures:
         bins = None if line["n_bins"] is None else f"{line['occupied']} of {line['n_bins']}"
         estimator = line["estimator"]
@@ -269,11 +326,17 @@ def errors(report: Report) -> Section:
             estimator += f", {mean}bandwidth {line['bandwidth']:.4g}"
         numbers = with_interval(line["value"], line["low"], line["high"])
         rows.append([line["name"], *numbers, PValue(line["p_value"]), bins or "-", estimator])
-        why = words.caution(line["rows_behind"], line["smoothing"], line["value"], report.n)
-        notes += [f"{line['name']} is not to be read: {why}."] if why else []
     head = ["error", "value", ci(report), "p-value", "bins used", "estimator"]
     of_all = [words.OF_ERRORS] if report.p_value is not None else []
-    return Section("Calibration errors", table=Table(head, rows), notes=[*of_all, *notes])
+    notes = [*of_all, *cautions(report)]
+    return Section("Calibration errors", table=Table(head, rows), notes=notes)
+
+
+def cautions(report: Report) -> list[str]:
+    """Explain which errors are not to be read."""
+    each = {x["name"]: words.caution(x["rows_behind"], x["smoothing"], x["value"], report.n)
+            for x in report.measures}  # fmt: skip
+    return [f"{name} is not to be read: {why}." for name, why in each.items() if why]
 
 
 def direction(report: Report) -> Section | None:
@@ -327,13 +390,15 @@ def class_vectors(report: Report) -> Section | None:
     return Section(title, table=Table(head, rows), notes=notes)
 
 
-def breakdown(report: Report, found: Slices | None, name: str) -> Section | None:
+def breakdown(
+    report: Report, found: Slices | None, name: str, most: int = MOST_LINES
+) -> Section | None:
     """Describe errors of classes, or of slices."""
     if found is None:
         return None
     off = sum(row.low > 0 for row in found)
     # Slices were asked for by name; of classes, some are many.
-    most = min(len(found) if name == "slice" else max(off, FEW_CLASSES), MOST_LINES)
+    most = min(len(found) if name == "slice" else max(off, FEW_CLASSES), most)
     more = len(found) - most
     notes = [f"and {more} with less evidence"] * (more > 0)
     notes.append(words.OF_SLICES.format(off, len(found)))

@@ -128,10 +128,10 @@ def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
 
 
 def test_every_step_of_a_report_is_told(capsys, monkeypatch):
-    plain = text(capsys, "demo", "--resamples", 64)
+    plain = text(capsys, "demo", "--full", "--resamples", 64)
     use_terminal(monkeypatch)
     monkeypatch.setattr(engine, "INLINE", 0)
-    code, out, err = run(capsys, "demo", "--resamples", 64)
+    code, out, err = run(capsys, "demo", "--full", "--resamples", 64)
     assert (code, out) == (0, plain)  # the same page every time
     for step in ("reading", "measuring ece_kde", "intervals, 64 replicates"):
         assert f"{CLEAR}{step}" in err

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 
 import fastece
 from fastece.cli import main
-from fastece.document.numbers import to_plain
+from fastece.document.numbers import ConfidenceInterval, Number, to_plain
+from fastece.report import report as report_module
 from fastece.report.report import ERRORS
 from helpers.command_line import DATA, DIGITS, PAIRS, SMALL, as_json, failure, run, text, values
 
@@ -95,7 +97,7 @@ def test_options_are_arguments_of_a_report(capsys, rows, columns, data, options,
 
 def test_demo_is_the_report_of_the_digits(capsys, digits):
     check_equal(as_json(capsys, "demo", quick=False), fastece.calibration_report(*digits))
-    lines = text(capsys, "demo", quick=False).splitlines()
+    lines = text(capsys, "demo", "--full", quick=False).splitlines()
     assert len(lines) <= 72
     assert max(map(len, lines)) <= 110
     for name in ("digits_neural_network.npz", "digits_random_forest.npz"):
@@ -104,6 +106,49 @@ def test_demo_is_the_report_of_the_digits(capsys, digits):
             assert np.allclose(found["y_prob"].sum(1), 1, atol=1e-5)
             assert np.bincount(found["y_true"]).min() > 150
         assert (DATA / name).stat().st_size < 300_000
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--y-prob", "p_0,p_1,p_2"], ["rows             60\n", "chance alone", "(0."]),
+        (["--y-true", "hit", "--y-prob", "p_0", "--weights", "w"], ["effective rows", "weight"]),
+        (["--y-true", "hit", "--y-prob", "p_0", "--by", "g", "--groups", "g"],
+         ["Slices by g", "miscalibrated    0 of 9 slices", "9 groups drawn as a whole"]),
+        (["--y-prob", "p_0,p_1,p_2", "--setting", "classwise", "--estimator", "mmce"],
+         ["Classes, most", "\n  mmce "]),
+        (["--y-prob", "p_0,p_1,p_2", "--n-bins", 60, "--estimator", "ece_kde"], ["\n  ece_kde "]),
+        (["--y-prob", "p_0,p_1,p_2", "--stream", "--by", "g"], ["files            1", "Slices"]),
+        (["--y-prob", "p_0,p_1,p_2", "--stream", "--setting", "classwise"], ["Classes, most"]),
+    ],
+)  # fmt: skip
+def test_the_first_page_is_one_screen(capsys, rows, options, parts):
+    options = ["report", rows, "--y-true", "y", *options]
+    options += [] if "--stream" in options else ["--resamples", 99]
+    page, full = text(capsys, *options), text(capsys, *options, "--full")
+    lines = page.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines[1:])) <= 100
+    for part in (*parts, "accuracy ", "ece_bayes", "--full: other errors"):
+        assert part in page, part
+    assert lines[1] == full.splitlines()[1]
+    assert text(capsys, *options, "--markdown").count("\n| ece\\_bayes |") == 1
+    line = as_json(capsys, *options)["measures"][1]
+    interval = None if line["low"] is None else ConfidenceInterval(line["low"], line["high"])
+    shown = Number(line["value"], interval)
+    assert re.search(rf"\n  ece +{shown} ", page)
+
+
+def test_the_first_page_knows_the_floor_and_computes_no_more_than_it_shows(capsys, monkeypatch):
+    wanted = fastece.calibration_test(Y, P, n_resamples=99).null_distribution.mean()
+    found = fastece.calibration_report(Y, P, n_resamples=99)
+    assert found.measures[1]["floor"] == pytest.approx(wanted, rel=0.15)
+    assert found.measures[0]["floor"] is None
+    for name in ("measure_scores", "decomposition_of", "diagram_panels", "curves_of"):
+        monkeypatch.setattr(report_module, name, None)
+    assert "No sign" in text(capsys, "demo", "--resamples", 19)
+    with pytest.raises(TypeError):
+        main(["demo", "--full", "--resamples", "0"])
 
 
 def test_groups_are_drawn_as_a_whole(capsys, rows):
@@ -222,7 +267,9 @@ def test_a_report_writes_a_picture_and_a_page(capsys, write, tmp_path):
     assert page.read_text(encoding="utf-8").endswith("</html>\n")
     plain = text(capsys, "report", path)
     out = text(capsys, "report", path, "--plot", picture)
-    assert out == f"{plain}\nFiles\n  picture  {picture}\n"
+    assert out.splitlines()[:15] == plain.splitlines()[:15]
+    assert out.endswith(f"\n\nFiles\n  picture  {picture}\n")
+    assert out.count("\n") <= 30
 
 
 @pytest.mark.parametrize("count", [0, 32])

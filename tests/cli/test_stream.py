@@ -71,7 +71,7 @@ def test_a_stream_has_the_errors_of_all_rows(capsys, write, binary):
     assert report["direction"]["mean_gap"] == pytest.approx((y - p).mean(), abs=1e-9)
     assert report["stream"]["batches"] > 5
     assert report["stream"]["rows"] == N
-    assert "Streamed" in text(capsys, "report", path, "--stream")
+    assert "Streamed" in text(capsys, "report", path, "--stream", "--full")
 
 
 def test_a_stream_is_the_report_of_its_accumulator(capsys, write, vectors):

@@ -236,6 +236,6 @@ if __name__ == "__main__":
     np.savez(sys.argv[1], y_true=rng.integers(0, 3, 99), y_prob=np.full((99, 3), 1 / 3))
     for setting in ("auto", "classwise", "2"):
         assert main(["report", sys.argv[1], "--setting", setting]) == 0
-    assert main(["demo"]) == 0
+    assert main(["demo", "--full"]) == 0
     compiled = {k.__qualname__: list(k.stats.cache_misses) for k in _jit.KERNELS}
     print({name: signatures for name, signatures in compiled.items() if signatures})

@@ -38,8 +38,13 @@ def test_errors_and_tests_are_those_of_the_functions():
 
 
 def test_a_verdict_knows_what_no_class_shows_by_itself():
-    found = report(*vectors(1000, twisted=True))
+    y, p = vectors(1000, twisted=True)
+    found = report(y, p)
     assert found.verdict == "unclear"
+    options = {"title": "", "rng": 0, "n_resamples": 99, "is_full": False}
+    first = maker.make_report({"y_true": y, "y_prob": p}, maker.choose_errors([]), **options)
+    assert first.headline == found.headline
+    assert [line["name"] for line in first.vectors.lines] == ["skce"]
     assert "class vectors are miscalibrated (skce, p = 0.01)" in found.headline
     assert "Class vectors\n  error" in str(found)
     assert "## Class vectors" in found.to_markdown()
