@@ -27,6 +27,7 @@ from fastece.recalibration import METHODS
 
 FEW = 40
 GROUPS = np.arange(FEW) // 2
+DRAWS: dict[str, Any] = {"n_replicates": 1, "seed": 0}
 # Kinds of numbers that are read as they are; others are converted to one of them.
 KINDS = tuple(product(("f8", "f4"), ("i8", "u1")))
 # Settings that read rows in a way of their own, by the shape of the probabilities.
@@ -89,8 +90,9 @@ def steps() -> Iterator[Callable[[], object]]:
     for shape, kind, is_weighted in product(SETTINGS, KINDS, (False, True)):
         data = arguments(shape, *kind, is_weighted)
         n_classes = None if len(shape) == 1 else shape[1]
-        state = fastece.Accumulator(n_classes, n_cells=90, n_replicates=1, seed=0)
-        yield partial(state.update, **data)
+        for state_setting, draws in product(("classwise", "auto"), ({}, DRAWS)):
+            state = fastece.Accumulator(n_classes, setting=state_setting, n_cells=90, **draws)
+            yield partial(state.update, **data)
         yield partial(fastece.estimate, state)
         for setting, estimator in product(SETTINGS[shape], ESTIMATORS):
             for function in (fastece.ece, fastece.reliability_diagram):
