@@ -420,8 +420,9 @@ def object_tables(
         rows: list[Any] = []
         columns = None
         if not is_one and all(paths[name] == (name,) for name in wanted):
-            full = [*filter(str.strip, lines)]
-            columns = arrow_columns(full, wanted, parse) if are_objects(full) else None
+            full = lines if are_objects(lines) else [*filter(str.strip, lines)]
+            if full is lines or are_objects(full):
+                columns = arrow_columns(full, wanted, parse)
         if columns is None:
             rows = [read_object(line) for line in lines if line.strip()]
             columns = {
@@ -438,10 +439,11 @@ def are_objects(lines: list[str]) -> bool:
     Else pyarrow reads on in the next line, and crashes on null and on objects of many levels.
     """
     text = "".join(lines).strip()
-    ends = text.count("}\n{") + text.count("}\r\n{") + 1
-    is_plain = text.startswith("{") and text.endswith("}") and ends == len(lines)
-    return is_plain and not any(
-        len(line) > DEPTH and line.count("[") + line.count("{") > DEPTH for line in lines
+    ends = text.count("}\n{") or text.count("}\r\n{")
+    if not (text.startswith("{") and text.endswith("}") and ends == len(lines) - 1):
+        return False
+    return max(map(len, lines)) <= DEPTH or not any(
+        line.count("[") + line.count("{") > DEPTH for line in lines
     )
 
 
