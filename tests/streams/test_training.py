@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import sys
 import tracemalloc
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -203,6 +205,43 @@ def test_a_sum_of_processes_takes_no_more_rows_and_neither_does_its_checkpoint()
     saved.update(*rows())
     assert saved.accumulator == read
     assert "is_sum" not in saved.state_dict()
+
+
+class Tensor:
+    """As much of a tensor as `sync` needs."""
+
+    def __init__(self, values, device):
+        self.values = values.copy()
+        assert device == "cpu"
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.values
+
+
+def test_sync_leaves_a_sum_of_processes(monkeypatch):
+    def all_reduce(tensor, group):
+        assert group is None
+        tensor.values *= 2  # of two processes with the same rows
+
+    torch = ModuleType("torch")
+    torch.tensor = Tensor
+    torch.distributed = SimpleNamespace(
+        is_initialized=lambda: True, get_backend=lambda _: "gloo", all_reduce=all_reduce
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    metric, resumed = CalibrationMetric(), CalibrationMetric()
+    metric.update(*rows())
+    assert metric.sync() is metric
+    resumed.load_state_dict(metric.state_dict())
+    for held in (metric, resumed):
+        assert held.accumulator.n == 2 * N
+        for action in (held.sync, lambda held=held: held.update(*rows())):
+            with pytest.raises(RuntimeError, match="rows of all processes"):
+                action()
+        assert held.accumulator.n == 2 * N
 
 
 @pytest.mark.slow
