@@ -12,9 +12,7 @@ takes predictions in batches, and does not keep them. Labels are always the firs
 0.23333333333333336
 """
 
-import ast
 from importlib import import_module
-from typing import Any
 
 __version__ = "0.2.0"
 
@@ -23,21 +21,28 @@ _MODULES = {
     "calls", "compat", "distributed", "estimators", "files", "plot", "protocol", "recalibration",
     "reliability", "sklearn", "streams", "study", "training",
 }  # fmt: skip
-# The public names stand in __init__.pyi; their modules are imported when they are first used.
-_STUB = ast.parse(__loader__.get_data(f"{__path__[0]}/__init__.pyi")).body
-_HOMES = {x.name: s.module for s in _STUB if isinstance(s, ast.ImportFrom) for x in s.names}
-
-__all__ = sorted(_HOMES)
+# The modules of the public names, which are imported when they are first used, once it is filled.
+_HOMES: dict[str, str] = {}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
-    if name not in _HOMES:
+    if not _HOMES:  # not at once, as the command line starts here
+        import ast
+
+        stub = ast.parse(__loader__.get_data(f"{__path__[0]}/__init__.pyi")).body
+        froms = (x for x in stub if isinstance(x, ast.ImportFrom))
+        _HOMES.update({alias.name: str(x.module) for x in froms for alias in x.names})
+    if name == "__all__":
+        value: object = sorted(_HOMES)
+    elif name in _HOMES:
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__getattr__("__all__")})

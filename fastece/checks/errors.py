@@ -38,6 +38,11 @@ def repr_of(value: Any) -> str:
     return f"{value.item() if isinstance(value, np.generic) else value!r:.{WIDTH}}"
 
 
+def to_unicode(text: str) -> str:
+    """Write halves of surrogate pairs, which UTF-8 has not, as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def refer(name: str, names: Names) -> str | None:
     """Return the reader's name of an argument, or else its name in Python."""
     return names[name] if name in names else PYTHON.get(name, f"{name}=")

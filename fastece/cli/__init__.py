@@ -1,3 +1,42 @@
 """The command line: ``fastece report FILE``, ``compare A B`` and other commands."""
 
-from fastece.cli.commands import main as main
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command, by default the one of the process, and return the exit code.
+
+    Returns
+    -------
+    int
+        The exit code: 0, or 1 if the page cannot be printed, or 2 for bad input, with one line on
+        stderr, or 130 if it was interrupted.
+    """
+    is_process = arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_process:
+        signal.signal(signal.SIGINT, stop)
+    try:
+        from fastece.cli import commands
+
+        return commands.main(arguments)
+    except KeyboardInterrupt:
+        print("fastece: interrupted", file=sys.stderr)
+        return 130
+    finally:
+        if is_process:  # all is done, and the end of Python would print a traceback
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def stop(*_: object) -> None:
+    """End the process at once, as imports swallow interrupts, or wrap them in errors."""
+    os.write(2, b"fastece: interrupted\n")
+    os._exit(130)
+
+
+def allow_interrupts() -> None:
+    """Let an interrupt be an exception again, after which files are removed."""
+    if signal.getsignal(signal.SIGINT) is stop:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

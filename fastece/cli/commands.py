@@ -1,5 +1,6 @@
 """Commands: their run, the form of their output, and exit codes."""
 
+import errno
 import io
 import os
 import sys
@@ -10,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from fastece.checks.errors import BadArgumentError, InputError, InputWarning
+from fastece.cli import allow_interrupts
 from fastece.cli.options import COMMANDS, REFERENCES, make_parser
 
 # Options of `fastece study` that belong to simulated models, or to files.
@@ -28,8 +30,9 @@ def run_command(options: Namespace) -> Any:
     from fastece.cli.output import check_files, show_progress
 
     check_files(options)
+    module = import_module(f"fastece.cli.{COMMANDS[options.command].module}")
+    allow_interrupts()
     with show_progress() as progress:
-        module = import_module(f"fastece.cli.{COMMANDS[options.command].module}")
         return module.run(options, progress).write(options, progress)
 
 
@@ -37,6 +40,7 @@ def run_study(options: Namespace) -> Any:
     """Run ``fastece study``."""
     from fastece import study
 
+    allow_interrupts()
     if options.estimators and os.getcwd() not in sys.path:  # they may be in the working folder
         sys.path.append(os.getcwd())
     names = ("convention", *SIMULATED, *OF_FILES, "draws")
@@ -56,14 +60,9 @@ def run_study(options: Namespace) -> Any:
     return study.run_study(design, folder, n_jobs=options.jobs)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, by default the one of the process, and return the exit code.
-
-    Returns
-    -------
-    int
-        The exit code: 0, or 2 for bad input, with one line on stderr, or 130 if it was interrupted.
-    """
+def main(arguments: Sequence[str] | None) -> int:
+    """Run one command, print its page, and return the code of `fastece.cli.main`."""
+    open_streams()
     options = make_parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -72,9 +71,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always")
         try:
             text = options.form(run_command(options))
-        except KeyboardInterrupt:
-            print("fastece: interrupted", file=sys.stderr)
-            return 130
         except (OSError, MemoryError, ImportError) as error:
             return refuse(str(error) or "not enough memory")
         except BadArgumentError as error:
@@ -84,17 +80,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(one.message, InputWarning):
             one.message.rename(REFERENCES)
     for warning in dict.fromkeys(str(one.message) for one in caught):  # the rows are read often
-        print(f"fastece: warning: {warning}", file=sys.stderr)
+        print_line(f"fastece: warning: {warning}", sys.stderr)
+    fault = print_line(text, sys.stdout)
+    # A reader, such as head, that has seen enough is no error.
+    if fault is None or isinstance(fault, BrokenPipeError):
+        return 0
+    return refuse(f"the page cannot be printed: {fault.strerror}", 1)
+
+
+def open_streams() -> None:
+    """Open standard streams that are closed, so that no file is opened as one of them."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def print_line(text: str, stream: Any) -> OSError | None:
+    """Print a text, and return the error if that cannot be done."""
+    if stream is None:
+        return OSError(errno.EBADF, "standard output is closed")
     try:
-        print(text, flush=True)
+        print(text, file=stream, flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        # A reader, such as head, that has seen enough is no error.
-        return 0 if isinstance(error, BrokenPipeError) else refuse(str(error))
-    return 0
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # for the end of the process
+        return error
+    return None
 
 
-def refuse(message: str) -> int:
-    """Print a message as one line on stderr, and return the exit code of bad input."""
-    print(f"fastece: error: {' '.join(message.split())}", file=sys.stderr)
-    return 2
+def refuse(message: str, code: int = 2) -> int:
+    """Print a message as one line on stderr, and return the exit code."""
+    print_line(f"fastece: error: {' '.join(message.split())}", sys.stderr)
+    return code

@@ -9,13 +9,12 @@ import numpy as np
 
 from fastece.checks.errors import InputError
 from fastece.cli.inputs import describe_data, estimators_of, read_data, read_file, title_of
-from fastece.cli.output import Page, Progress
+from fastece.cli.output import Page, Progress, save_picture
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ROUNDING, Number, PValue, format_interval
 from fastece.document.result import Results
 from fastece.files import STANDARD_INPUT, Predictions
 from fastece.intervals.compare import comparison_results
-from fastece.plot.pages import save_picture
 from fastece.report.report import LEAD, TEST, compare_panels, scores_of
 from fastece.report.words import SCORES, sentence
 from fastece.resampling.arguments import Call

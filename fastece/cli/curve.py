@@ -9,11 +9,10 @@ import numpy as np
 
 from fastece.checks.errors import InputError
 from fastece.cli.inputs import describe_data, read_data, read_file, score_range, title_of
-from fastece.cli.output import Page, Progress
+from fastece.cli.output import Page, Progress, save_picture
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number
 from fastece.estimators.table import find_estimator
-from fastece.plot.pages import save_picture
 from fastece.reliability import ReliabilityCurve, curves_of
 from fastece.report.report import curve_panels
 

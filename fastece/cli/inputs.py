@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.arrays import column_names
-from fastece.checks.errors import InputError
+from fastece.checks.errors import InputError, to_unicode
 from fastece.checks.labels import as_labels
 from fastece.files import STANDARD_INPUT, Predictions, read_predictions
 from fastece.report.report import ERRORS, choose_errors
@@ -24,8 +24,7 @@ PAIRS = "the file has labels and confidences of predicted classes, which is a bi
 
 def title_of(path: str) -> str:
     """Return the name of a file for pages and messages."""
-    name = path.encode("utf-8", "backslashreplace").decode()  # of a path that is not UTF-8
-    return "standard input" if path == STANDARD_INPUT else name
+    return "standard input" if path == STANDARD_INPUT else to_unicode(path)
 
 
 def file_options(options: Namespace) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -15,8 +14,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line on stderr and exit with 2."""
-        print(f"fastece: error: {message} (fastece --help)", file=sys.stderr)
-        sys.exit(2)
+        self.exit(2, f"fastece: error: {message} (fastece --help)\n")
 
 
 def number_or_text(number: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -72,6 +70,10 @@ OPTIONS = {
     "--full": {"action": "store_true", "help": "everything, not only what one screen holds"},
     "--html": value("FILE", "write the report as one HTML page, with matplotlib"),
     "--out": value("PATH", "recalibrated predictions, as FILE has them; of study: a folder"),
+    "--safe-csv": {
+        "action": "store_true",
+        "help": "of --out: an apostrophe before texts that a spreadsheet would run, such as =1+1",
+    },
     "--estimator": {
         "action": "append", "default": [], "metavar": "NAME", "dest": "estimators",
         "help": "one more error, such as mmce; of study MODULE:NAME, with prepare and evaluate",
@@ -150,7 +152,8 @@ COMMANDS = {
         "Recalibrate a file out of folds, so that no row is recalibrated by what was fitted to it, "
         "or by a model of another file, and compare before and after.",
         ("file",),
-        (*FILE, "--method", "--folds", "--groups", "--fit", "--load", "--save", "--out", *ERRORS),
+        (*FILE, "--method", "--folds", "--groups", "--fit", "--load", "--save", "--out",
+         "--safe-csv", *ERRORS),
         1999,
     ),
     "demo": Command(

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,12 +14,13 @@ from fastece.checks.errors import InputError
 from fastece.document.document import Document, Section
 from fastece.document.numbers import to_plain
 from fastece.document.result import Readable
-from fastece.files import STANDARD_INPUT, check_output
-from fastece.plot.pages import KINDS, require_matplotlib
+from fastece.files import STANDARD_INPUT, check_output, expand_paths
+from fastece.files.writing import ending_of, is_device, write_file
+from fastece.plot.pages import KINDS, Panel, draw_picture, require_matplotlib
 
 # Options that name a file to write, and the names of these files on the page.
 FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model"}
-# Endings of files with pictures; the others are written beside their place, and renamed.
+# Endings of files with pictures.
 ENDINGS = {"plot": KINDS, "html": (".html", ".htm")}
 INPUTS = ("file", "a", "b", "fit", "load")
 # Takes the name of the next step.
@@ -59,19 +60,39 @@ class Page(Readable):
         return replace(self, description=description, values={**self.values, **paths})
 
 
+def save_picture(path: Path, panels: Sequence[Panel], note: str = "") -> None:
+    """Write a page of panels to a file."""
+    write_file(path, draw_picture(path, panels, note))
+
+
 def check_files(options: Namespace) -> None:
     """Check the files that options name for output, before anything is computed."""
-    given = [getattr(options, name) for name in INPUTS]
-    taken = {os.path.realpath(path) for path in given if path not in (None, STANDARD_INPUT)}
-    for option in FILES:
-        path = getattr(options, option)
-        if path is not None:
-            check_file(option, path)
-            if os.path.realpath(path) in taken:
-                raise InputError(option, "must be no other file of this command", value=path)
-            if option == "out":
-                check_output(Path(path))
-            taken.add(os.path.realpath(path))
+    outputs = {x: path for x in FILES if (path := getattr(options, x)) is not None}
+    given = [path for name in INPUTS if (path := getattr(options, name)) is not None]
+    given += expand_paths(options.files or [])
+    given += ["/dev/stdout"] if os.path.isfile("/dev/stdout") else []
+    taken = set(map(identity, given))
+    if STANDARD_INPUT in given and sys.stdin is None:
+        raise InputError("path", "is closed", place="standard input")
+    for option, path in outputs.items():
+        check_file(option, path)
+        if identity(path) in taken:
+            rule = "must be a file that this command does not read, or write already"
+            raise InputError(option, rule, value=path)
+        if option == "out":
+            check_output(Path(path))
+        taken.add(identity(path))
+    if options.safe_csv and not (options.out and ending_of(Path(options.out)) == ".csv"):
+        raise InputError("safe_csv", "goes with {out} and a name that ends in .csv or .csv.gz")
+
+
+def identity(path: str) -> Any:
+    """Return the same for all names of a file: where it is on the disk, or would be."""
+    try:
+        found = os.stat("/dev/stdin" if path == STANDARD_INPUT else path)
+    except OSError:
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
 
 
 def check_file(option: str, path: str) -> None:
@@ -86,9 +107,9 @@ def check_file(option: str, path: str) -> None:
         raise InputError(option, "must be a file, and - is standard input")
     if not file.parent.is_dir():
         raise InputError(option, "must be in a folder that exists", value=str(file.parent))
-    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+    if file.is_dir() or (file.exists() and not os.access(file, os.W_OK)):
         raise InputError(option, "must be a file that can be written", value=path)
-    if not endings and not os.access(file.resolve().parent, os.W_OK):
+    if not is_device(file) and not os.access(file.resolve().parent, os.W_OK):
         raise InputError(option, "must be in a folder that can be written", value=path)
 
 

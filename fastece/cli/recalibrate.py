@@ -4,7 +4,6 @@ Methods are applied out of folds, fitted to another file, or saved.
 """
 
 import math
-import os
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator
@@ -19,12 +18,11 @@ from fastece.checks.errors import BadArgumentError, InputError, InputWarning, Ro
 from fastece.checks.parameters import check_choice
 from fastece.cli import inputs
 from fastece.cli.compare import Differences, measure, sign_of
-from fastece.cli.output import Page, Progress
+from fastece.cli.output import Page, Progress, identity, save_picture
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import decimals, format_number
 from fastece.estimators.table import ESTIMATORS
 from fastece.files import Predictions, write_predictions
-from fastece.plot.pages import save_picture
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate, save
 from fastece.report.report import LEAD, TEST, diagram_panels
 from fastece.report.words import sentence
@@ -110,7 +108,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     sections += [Section(notes=[OUT_OF_FOLDS])] if is_of_folds else []
     writers = {
         "plot": lambda path: save_picture(path, diagram_panels(found.call, NAMES), verdict),
-        "out": lambda path: write_predictions(path, after),
+        "out": lambda path: write_predictions(path, after, is_safe=options.safe_csv),
         "save": lambda path: save(model, path),
     }
     remarks = {"out": OF_LOGITS * before.from_logits, "save": OF_ALL_ROWS * is_of_folds}
@@ -125,7 +123,7 @@ def check_way(options: Namespace) -> None:
             raise InputError(given[0], f"does not go with --{name}")
     if options.method is not None:
         check_choice("method", options.method, [*METHODS, ALL])
-    if options.fit and os.path.realpath(options.fit) == os.path.realpath(options.file):
+    if options.fit and identity(options.fit) == identity(options.file):
         rule = "must be another file, or rows are recalibrated by what was fitted to them"
         raise InputError("fit", rule, hint="{cv} is for one file")
 

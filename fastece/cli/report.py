@@ -16,7 +16,7 @@ from fastece.checks.errors import InputError
 from fastece.checks.labels import as_groups
 from fastece.cli import inputs
 from fastece.cli.options import FORMS
-from fastece.cli.output import Page, Progress
+from fastece.cli.output import Page, Progress, save_picture
 from fastece.files import (
     FileCount,
     FileSum,
@@ -27,7 +27,6 @@ from fastece.files import (
     read_whole,
 )
 from fastece.files.columns import as_arrays, as_texts
-from fastece.plot.pages import save_picture
 from fastece.report.report import LEAD, TEST, make_report
 from fastece.report.result import SCREEN, Report, first_page
 from fastece.report.words import count_of

@@ -7,6 +7,7 @@ from itertools import count
 from string import Template
 from textwrap import fill
 
+from fastece.checks.errors import to_unicode
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import format_cell
 
@@ -37,7 +38,7 @@ def to_text(document: Document) -> str:
     for section in document.sections:
         lines += ["", section.title] if section.title else []
         lines += [f"  {line}" for line in section_lines(section)]
-    return "\n".join(lines)
+    return to_unicode("\n".join(lines))
 
 
 def section_lines(section: Section) -> Iterator[str]:
@@ -68,7 +69,7 @@ def to_markdown(document: Document) -> str:
             rows.insert(1, rule)
             lines += ["", *(f"| {' | '.join(row)} |" for row in rows)]
         lines += [line for note in section.notes for line in ("", escape_markdown(note))]
-    return "\n".join([*lines, ""])
+    return to_unicode("\n".join([*lines, ""]))
 
 
 def escape_markdown(text: str) -> str:
@@ -80,12 +81,12 @@ def to_html(document: Document) -> str:
     """Write a document as one page, with its pictures, that loads nothing."""
     page = files("fastece").joinpath("document", "page.html").read_text(encoding="utf-8")
     body = "\n".join(html_lines(document, 1, shows_pictures=True))
-    return Template(page).substitute(title=escape(document.title), body=body)
+    return to_unicode(Template(page).substitute(title=escape(document.title), body=body))
 
 
 def to_fragment(document: Document) -> str:
     """Write a document as HTML for a notebook, without pictures."""
-    return "\n".join(["<div>", *html_lines(document, 4), "</div>"])
+    return to_unicode("\n".join(["<div>", *html_lines(document, 4), "</div>"]))
 
 
 def html_lines(document: Document, level: int, *, shows_pictures: bool = False) -> Iterator[str]:

@@ -12,5 +12,5 @@ from fastece.files.predictions import Reader as Reader
 from fastece.files.predictions import read_predictions as read_predictions
 from fastece.files.predictions import read_whole as read_whole
 from fastece.files.writing import check_output as check_output
-from fastece.files.writing import whole_file as whole_file
+from fastece.files.writing import write_file as write_file
 from fastece.files.writing import write_predictions as write_predictions

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fastece.checks.errors import to_unicode
 from fastece.checks.parameters import check_flag
 from fastece.plot.marks import (
     PLAIN,
@@ -98,7 +99,7 @@ def draw_model(
 
 def shorten(label: str) -> str:
     """Cut a long name, and quote one with "_", which matplotlib would hide."""
-    label = repr(label) if label.startswith("_") else label
+    label = repr(label) if label.startswith("_") else to_unicode(label)
     return label if len(label) <= LONGEST_NAME else f"{label[: LONGEST_NAME - 1]}…"
 
 

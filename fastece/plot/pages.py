@@ -190,11 +190,12 @@ def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
     return figure
 
 
-def save_picture(path: Path, panels: Sequence[Panel], note: str = "") -> None:
-    """Write a page of panels in the format that the name of the file has."""
+def draw_picture(path: Path, panels: Sequence[Panel], note: str = "") -> bytes:
+    """Draw a page of panels as the content of a file, in the format that its name has."""
     figure = draw_page(panels, note)
     figure.draw_without_rendering()  # the layout takes two turns to settle with square axes
-    figure.savefig(path, format=path.suffix[1:].lower(), dpi=DPI)
+    figure.savefig(content := io.BytesIO(), format=path.suffix[1:].lower(), dpi=DPI)
+    return content.getvalue()
 
 
 def require_matplotlib(argument: str) -> None:

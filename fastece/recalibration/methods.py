@@ -18,7 +18,7 @@ from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_choice, check_flag, check_integer, list_names
 from fastece.document.numbers import to_plain
-from fastece.files import unique_keys, whole_file
+from fastece.files import unique_keys, write_file
 from fastece.recalibration.base import (
     Calibrator,
     OneVsRest,
@@ -227,8 +227,7 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
     parameters = {x.name: getattr(model, f"{x.name}_") for x in model.PARAMETERS}
     values = FORMAT, VERSION, name, options, model.n_classes_, model.classes_, parameters
     content = to_plain(dict(zip(KEYS, values, strict=True)))
-    with whole_file(Path(path)) as file:
-        file.write(json.dumps(content, allow_nan=False).encode() + b"\n")
+    write_file(path, json.dumps(content, allow_nan=False).encode() + b"\n")
 
 
 def load(path: str | PathLike[str]) -> Calibrator:

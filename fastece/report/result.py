@@ -12,6 +12,7 @@ from fastece.document.document import Cell, Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_cell, format_p
 from fastece.document.result import Record, Result
 from fastece.document.writers import WIDTH, to_html, to_text
+from fastece.files import write_file
 from fastece.intervals.direction import Direction
 from fastece.intervals.slices import Slices
 from fastece.plot.pages import Panel, draw_page, require_matplotlib, to_svg
@@ -223,7 +224,7 @@ class Report(Result):
         require_matplotlib("to_html")
         page = to_html(self.document())
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            write_file(path, page.encode())
         return page
 
 

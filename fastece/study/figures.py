@@ -3,6 +3,7 @@
 Estimators differ in grey too: families by their markers, variants by dashes and filling.
 """
 
+import io
 import math
 from collections.abc import Sequence
 from itertools import cycle
@@ -13,7 +14,7 @@ import numpy as np
 
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice
-from fastece.files import whole_file
+from fastece.files import write_file
 from fastece.plot.axes import new_figure
 from fastece.plot.marks import BLACK
 from fastece.study.candidates import BANDWIDTHS, BAYES, BINS, ZERO
@@ -265,5 +266,5 @@ def save_figure(figure: "Figure", path: str | Path) -> None:
     options: dict[str, Any] = {"format": kind[1:], "dpi": DPI, "metadata": UNDATED[kind]}
     with matplotlib.rc_context({"svg.hashsalt": "fastece"}):  # no random names of parts
         figure.draw_without_rendering()  # the layout settles at the second turn
-        with whole_file(path) as file:
-            figure.savefig(file, **options)
+        figure.savefig(content := io.BytesIO(), **options)
+    write_file(path, content.getvalue())

@@ -5,6 +5,7 @@ other code are never mixed with its own.
 """
 
 import ast
+import io
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from fastece.checks.errors import InputError
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number, to_plain
 from fastece.document.result import Readable
-from fastece.files import whole_file
+from fastece.files import write_file
 from fastece.resampling.arguments import check_executor
 from fastece.study.candidates import ZERO, candidates_of
 from fastece.study.design import CONVENTIONS, StudyDesign, holdout_of
@@ -249,8 +250,7 @@ def open_folder(folder: Path, design: StudyDesign) -> Path:
         raise InputError("out", f"{folder} exists, and holds no study")
     else:
         folder.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
-            file.write(note.encode() + b"\n")
+        write_file(path, note.encode() + b"\n")
     (folder / "distributions").mkdir(exist_ok=True)
     return folder
 
@@ -295,11 +295,12 @@ def write_table(path: Path, table: "pa.Table") -> None:
     """Write a table as CSV or Parquet, by the ending of the file."""
     from pyarrow import csv, parquet
 
-    with whole_file(path) as file:
-        if path.suffix == ".csv":
-            csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))
-        else:
-            parquet.write_table(table, file)
+    file = io.BytesIO()
+    if path.suffix == ".csv":
+        csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))
+    else:
+        parquet.write_table(table, file)
+    write_file(path, file.getvalue())
 
 
 def computed_tables(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fastece.cli import commands, warmup
+from fastece.cli import commands, main, warmup
 from fastece.cli.options import COMMANDS, OPTIONS, make_parser
 from fastece.cli.output import Page, show, show_progress
 from fastece.document.document import Document
@@ -182,8 +182,74 @@ def test_output_that_cannot_be_written_is_an_error():
         done = subprocess.run(
             [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, check=False
         )
-    assert done.returncode == 2
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"fastece: error: the page cannot be printed: ")
     assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("closed", "code", "message"),
+    [("stdout", 1, "the page cannot be printed: standard output is closed"), ("stderr", 0, ""),
+     ("stdin", 2, "standard input: is closed")],
+)  # fmt: skip
+def test_a_closed_stream_is_one_line(capsys, monkeypatch, write, closed, code, message):
+    path = "-" if closed == "stdin" else write(SMALL)
+    monkeypatch.setattr(sys, closed, None)
+    assert main(["report", str(path), "--resamples", "0"]) == code
+    out, err = capsys.readouterr()
+    assert err == (f"fastece: error: {message}\n" if message else "")
+    assert bool(out) == (closed == "stderr")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="numbers of files differ")
+def test_no_file_takes_the_number_of_a_closed_stream(write):
+    code = (
+        "import os, sys\nfor number in (0, 1, 2): os.close(number)\n"
+        "sys.stdin = sys.stdout = sys.stderr = None\n"
+        "from fastece.cli import commands, main\n"
+        "commands.run_command = lambda _: os._exit(os.open(sys.argv[1], os.O_RDONLY))\n"
+        "main(['demo'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, write(SMALL)], check=False)
+    assert done.returncode > 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+@pytest.mark.parametrize(
+    ("moment", "code", "error"),
+    [("import numpy", 130, "fastece: interrupted\n"), ("run", 130, "fastece: interrupted\n"),
+     ("end", 0, "")],
+)  # fmt: skip
+def test_an_interrupt_of_the_process_is_one_line_at_any_moment(moment, code, error):
+    program = f"""
+import atexit, os, signal, sys
+from fastece.cli import main
+
+def interrupt(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "numpy":
+            try:
+                interrupt()
+            finally:  # as imports do
+                print("a traceback", file=sys.stderr)
+
+if {moment == "import numpy"}:
+    sys.meta_path.insert(0, Finder())
+else:
+    from fastece.cli import commands
+    commands.run_command = lambda _: (interrupt() if {moment == "run"} else None, "page")[1]
+    atexit.register(interrupt if {moment == "end"} else int)
+sys.argv[1:] = ["demo"]
+sys.exit(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (code, error)
+    assert done.stdout == ("" if code else "page\n")
 
 
 @pytest.mark.slow

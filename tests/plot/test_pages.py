@@ -10,7 +10,7 @@ import pytest
 import fastece
 from fastece.checks.errors import InputError
 from fastece.cli.output import check_file
-from fastece.plot.pages import Panel, draw_page, save_picture, to_svg
+from fastece.plot.pages import Panel, draw_page, draw_picture, to_svg
 
 matplotlib = pytest.importorskip("matplotlib")
 pytest.importorskip("matplotlib.figure")
@@ -27,7 +27,7 @@ def diagram():
 def test_the_name_of_the_file_says_its_kind(diagram, tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
     check_file("plot", str(path))
-    save_picture(path, [Panel({None: diagram.drawing()})])
+    path.write_bytes(draw_picture(path, [Panel({None: diagram.drawing()})]))
     assert path.read_bytes().startswith(STARTS[suffix.lower()])
 
 

@@ -1,0 +1,134 @@
+"""Files that a command writes: never what it reads, and whole or as they were."""
+
+import errno
+import json
+import os
+import sys
+
+import pytest
+
+from fastece.cli.output import identity
+from helpers.command_line import SMALL, failure, run, text
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes need rights there")
+QUICK = ("--method", "platt", "--resamples", "9")
+SAME = """
+report a.html --html a.html
+report a.html --html ./folder/../a.html
+report a.html --html link.html
+report a.html --html hard.html
+report a.html b.html --html b.html
+report folder --html folder/link.html
+report b*.html --html b.html
+report - --html a.html
+compare a.html b.html --plot b.png
+curve a.html --plot a.png
+recalibrate a.html --fit b.html --plot b.png
+recalibrate a.html --load b.html --save b.html
+recalibrate a.html --load b.html --save b.png
+recalibrate a.html --out out.csv --save hard.csv
+recalibrate a.html --out new.csv --save to_new.csv
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder of two files of predictions, with links to them, and of an old file."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for name in ("a.html", "b.html", "folder/c.csv", "out.csv"):
+        (tmp_path / name).write_text(SMALL)
+    for link, name in [("hard.html", "a.html"), ("a.png", "a.html"), ("b.png", "b.html"),
+                       ("hard.csv", "out.csv"), ("folder/link.html", "folder/c.csv")]:  # fmt: skip
+        os.link(name, link)
+    (tmp_path / "link.html").symlink_to("a.html")
+    (tmp_path / "to_new.csv").symlink_to("new.csv")
+    return tmp_path
+
+
+def files_of(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("line", SAME.strip().splitlines())
+def test_a_file_that_is_read_or_written_is_not_written_over(capsys, monkeypatch, folder, line):
+    if " - " in line:
+        monkeypatch.setattr(
+            "fastece.cli.output.identity", lambda x: identity(x.replace("-", "a.html"))
+        )
+    before = files_of(folder)
+    message = failure(capsys, *line.split())
+    assert f" {line.split()[-2]}: must be a file that this command does not read" in message
+    assert files_of(folder) == before
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_are_not_recalibrated_by_a_hard_link_of_themselves(capsys):
+    assert "--fit: must be another file" in failure(
+        capsys, "recalibrate", "a.html", "--fit", "hard.html"
+    )
+
+
+@pytest.mark.parametrize("option", ["--html o.html", "--plot o.png", "--out o.csv", "--save o"])
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_full_disk_leaves_what_was_there(capsys, monkeypatch, folder, option, is_old):
+    command = "report" if option.startswith("--html") else "recalibrate"
+    path = folder / option.split()[1]
+    if is_old:
+        path.write_text("old")
+    before = files_of(folder)
+
+    def fail(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    message = failure(capsys, command, "a.html", "--resamples", "9", *option.split())
+    assert "No space left" in message
+    assert f"'{path.name}'" in message
+    assert files_of(folder) == before
+
+
+def test_a_pipe_gets_the_predictions(capsys, folder):
+    os.mkfifo("pipe.csv")
+    reader = os.open("pipe.csv", os.O_RDONLY | os.O_NONBLOCK)
+    text(capsys, "recalibrate", "a.html", *QUICK, "--out", "pipe.csv")
+    assert os.read(reader, 12) == b"y_true,y_pro"
+    os.close(reader)
+    assert (folder / "pipe.csv").is_fifo()
+
+
+def test_what_cannot_be_kept_is_a_warning(capsys, folder):
+    code, _, err = run(capsys, "recalibrate", "a.html", *QUICK, "--out", "hard.csv")
+    assert code == 0
+    assert err.startswith("fastece: warning: hard.csv: was one file with others, by hard links")
+    assert (folder / "out.csv").read_text() == SMALL
+
+
+@pytest.mark.parametrize("form", ["", "--json", "--markdown", "--html o.html", "--plot o.svg"])
+def test_halves_of_surrogate_pairs_are_escapes(capsys, folder, form):
+    rows = [{"y_true": i % 2, "y_prob": i / 40, "g": "\ud800" if i % 3 else "b"} for i in range(40)]
+    (folder / "s.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    page = text(capsys, "report", "s.jsonl", "--by", "g", *form.split())
+    for path in folder.glob("o.html"):
+        page = path.read_text(encoding="utf-8")
+    assert "\\ud800" in page
+    page.encode()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "line", ["--safe-csv", "--safe-csv --out o.jsonl", "--safe-csv --save o.csv"]
+)
+def test_only_text_is_made_safe(capsys, line):
+    assert "--safe-csv: goes with --out and a name" in failure(
+        capsys, "recalibrate", "a.html", *line.split()
+    )
+
+
+@pytest.mark.parametrize(("option", "start"), [("", "=y,y_prob"), ("--safe-csv", "'=y,y_prob")])
+def test_safe_csv_writes_apostrophes(capsys, folder, option, start):
+    (folder / "f.csv").write_text(SMALL.replace("y_true", "=y"))
+    text(capsys, "recalibrate", "f.csv", "--y-true", "=y", "--y-prob", "y_prob", *QUICK, "--out",
+         "o.csv", *option.split())  # fmt: skip
+    assert (folder / "o.csv").read_text().startswith(f"{start}\n")
