@@ -32,15 +32,13 @@ def __getattr__(name: str) -> object:
         import ast
 
         stub = ast.parse(__loader__.get_data(f"{__path__[0]}/__init__.pyi")).body
-        froms = (x for x in stub if isinstance(x, ast.ImportFrom))
-        _HOMES.update({alias.name: str(x.module) for x in froms for alias in x.names})
+        imports = (x for x in stub if isinstance(x, ast.ImportFrom))
+        _HOMES.update({x.name: str(one.module) for one in imports for x in one.names})
     if name == "__all__":
-        value: object = sorted(_HOMES)
-    elif name in _HOMES:
-        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    else:
+        return sorted(_HOMES)
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     return value
 
 

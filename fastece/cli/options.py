@@ -70,10 +70,7 @@ OPTIONS = {
     "--full": {"action": "store_true", "help": "everything, not only what one screen holds"},
     "--html": value("FILE", "write the report as one HTML page, with matplotlib"),
     "--out": value("PATH", "recalibrated predictions, as FILE has them; of study: a folder"),
-    "--safe-csv": {
-        "action": "store_true",
-        "help": "of --out: an apostrophe before texts that a spreadsheet would run, such as =1+1",
-    },
+    "--safe-csv": {"action": "store_true", "help": "of --out: ' before what a spreadsheet runs"},
     "--estimator": {
         "action": "append", "default": [], "metavar": "NAME", "dest": "estimators",
         "help": "one more error, such as mmce; of study MODULE:NAME, with prepare and evaluate",

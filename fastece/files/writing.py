@@ -87,8 +87,7 @@ def to_lines(columns: Columns) -> bytes:
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
     def text(cell: Any) -> str:  # JSON has no infinity, but numbers that are read as it
-        is_float = isinstance(cell, float)
-        return repr(cell).replace("inf", "1e999") if is_float else encode(cell)
+        return repr(cell).replace("inf", "1e999") if isinstance(cell, float) else encode(cell)
 
     names = [*map(encode, columns)]
     rows = zip(*(map(text, column.tolist()) for column in columns.values()), strict=True)
@@ -156,7 +155,7 @@ def replace_file(path: str | PathLike[str], content: bytes) -> None:
     def write(file: IO[bytes]) -> None:
         file.write(content)
         file.flush()
-        if old is not None:
+        if old is not None and hasattr(os, "fchown"):  # not on Windows
             keep_access(place, old, file.fileno())
         os.fsync(file.fileno())
 
@@ -167,11 +166,8 @@ def replace_file(path: str | PathLike[str], content: bytes) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    if old is not None and (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
-        rule = "has another owner or group now, as what it had cannot be given"
-        warn_outside(InputWarning("path", rule, place=str(path)))
-    if old is not None and old.st_nlink > 1:
-        rule = "was one file with others, by hard links, which keep the old content"
+    if old is not None and (new.st_uid, new.st_gid, 1) != (old.st_uid, old.st_gid, old.st_nlink):
+        rule = "is a new file: its owner or group, or other hard links to it, could not be kept"
         warn_outside(InputWarning("path", rule, place=str(path)))
 
 
@@ -181,8 +177,7 @@ def make_file(path: Path, mode: int, write: Callable[[IO[bytes]], None]) -> None
         with open(os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, mode), "wb") as file:
             write(file)
             # Links are followed only with some folder, though an absolute path has no use of it.
-            source, number = f"/proc/self/fd/{file.fileno()}", file.fileno()
-            os.link(source, path, src_dir_fd=number, follow_symlinks=True)
+            os.link(f"/proc/self/fd/{file.fileno()}", path, src_dir_fd=file.fileno())
         return
     with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
         write(file)
@@ -190,12 +185,9 @@ def make_file(path: Path, mode: int, write: Callable[[IO[bytes]], None]) -> None
 
 def keep_access(path: Path, old: os.stat_result, file: int) -> None:
     """Give an open file the owner, the mode and the list of readers of an old one."""
-    if not hasattr(os, "fchown"):  # on Windows
-        return
-    for owner in (old.st_uid, -1):
-        with suppress(OSError):
-            os.fchown(file, owner, old.st_gid)
-            break
+    with suppress(OSError):  # a group of one's own can be given, another owner only by root
+        os.fchown(file, -1, old.st_gid)
+        os.fchown(file, old.st_uid, -1)
     with suppress(OSError, AttributeError):  # most have no such list, but on Linux some do
         os.setxattr(file, READERS_LIST, os.getxattr(path, READERS_LIST))
     # What a group could read is not for another group.

@@ -234,10 +234,8 @@ def run_study(
 
 def open_folder(folder: Path, design: StudyDesign) -> Path:
     """Make the folder of a study with a note on its code, or compare its note."""
-    note, path = (
-        json.dumps({**code_of(design), **design.to_dict()}, indent=1),
-        folder / "study.json",
-    )
+    note = json.dumps({**code_of(design), **design.to_dict()}, indent=1)
+    path = folder / "study.json"
     if path.exists():
         found = json.loads(path.read_text(encoding="utf-8"))
         for name, value in json.loads(note).items():

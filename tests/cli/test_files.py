@@ -101,7 +101,9 @@ def test_a_pipe_gets_the_predictions(capsys, folder):
 def test_what_cannot_be_kept_is_a_warning(capsys, folder):
     code, _, err = run(capsys, "recalibrate", "a.html", *QUICK, "--out", "hard.csv")
     assert code == 0
-    assert err.startswith("fastece: warning: hard.csv: was one file with others, by hard links")
+    assert err.startswith(
+        "fastece: warning: hard.csv: is a new file: its owner or group, or other hard"
+    )
     assert (folder / "out.csv").read_text() == SMALL
 
 
