@@ -2,8 +2,10 @@
 
 import ast
 import csv
+import io
 from argparse import Namespace
 from dataclasses import replace
+from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -55,7 +57,8 @@ def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
                 raise InputError(name, f"needs probabilities of classes, and {PAIRS}")
     is_text = predictions.y_true.dtype.kind in "OUST"
     if order is not None:
-        order = [read_label("labels", cell, is_text) for cell in next(csv.reader([order]), [])]
+        cells = chain(*csv.reader(io.StringIO(order, newline="")))
+        order = [read_label("labels", cell, is_text) for cell in cells]
     if positive is not None:
         positive = read_label("pos_label", positive, is_text)
     return {

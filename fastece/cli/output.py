@@ -107,9 +107,11 @@ def check_file(option: str, path: str) -> None:
         raise InputError(option, "must be a file, and - is standard input")
     if not file.parent.is_dir():
         raise InputError(option, "must be in a folder that exists", value=str(file.parent))
-    if file.is_dir() or (file.exists() and not os.access(file, os.W_OK)):
+    place = Path(os.path.realpath(path))
+    # What is a link still is one of a circle.
+    if place.is_dir() or place.is_symlink() or (file.exists() and not os.access(file, os.W_OK)):
         raise InputError(option, "must be a file that can be written", value=path)
-    if not is_device(file) and not os.access(file.resolve().parent, os.W_OK):
+    if not is_device(file) and not os.access(place.parent, os.W_OK):
         raise InputError(option, "must be in a folder that can be written", value=path)
 
 

@@ -58,8 +58,8 @@ def to_markdown(document: Document) -> str:
     lines = [f"# {escape_markdown(document.title)}"]
     lines += ["", f"**{escape_markdown(document.lead)}**"] if document.lead else []
     for section in document.sections:
-        lines += ["", f"## {section.title}"] if section.title else []
-        facts = [f"- {name}: {escape_markdown(format_cell(section.facts[name]))}"
+        lines += ["", f"## {escape_markdown(section.title)}"] if section.title else []
+        facts = [f"- {escape_markdown(name)}: {escape_markdown(format_cell(section.facts[name]))}"
                  for name in section.facts]  # fmt: skip
         lines += ["", *facts] if facts else []
         if section.table is not None:
