@@ -13,7 +13,7 @@ import pytest
 
 import fastece
 from fastece.cli import main
-from fastece.recalibration import load
+from fastece.recalibration import METHODS, load, save
 
 FOLDER = Path(fastece.__file__).parent
 # Rooms of compiled kernels, which are code.
@@ -70,6 +70,26 @@ def test_saved_maps_are_not_unpickled(tmp_path):
     assert not trap.exists()
     pickle.loads(path.read_bytes())
     assert trap.exists()  # so the trap works
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_damaged_maps_are_refused_or_read(method, tmp_path):
+    """Bytes that are changed, left out or put in: an error in words, or a map that answers."""
+    rng = np.random.default_rng(0)
+    score, path = rng.random(200), tmp_path / "map.json"
+    save(METHODS[method]().fit(score, rng.random(200) < score), path)
+    whole, refused = path.read_bytes(), 0
+    for _ in range(100):
+        first, last = sorted(rng.integers(0, len(whole), 2))
+        middle = (rng.bytes(1), b"", b"9" * 400, whole[first : first + 20])[rng.integers(4)]
+        path.write_bytes(whole[:first] + middle + whole[min(last, first + 3) :])
+        try:
+            found = load(path).transform(score)
+        except ValueError:
+            refused += 1
+        else:
+            assert ((found >= 0) & (found <= 1)).all()
+    assert refused > 50
 
 
 def imported(path):

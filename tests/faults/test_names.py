@@ -1,0 +1,148 @@
+"""Names that no font, page or terminal expects: of files, columns, classes and groups of rows."""
+
+import html.parser
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from fastece.cli import main
+from helpers import output_faults as faults
+
+pytest.importorskip("matplotlib")
+if os.name != "posix":
+    pytest.skip("has other names of files", allow_module_level=True)
+
+NAMES = {
+    "surrogate": "\ud800",
+    "escape": "\x1b[31mred\x1b]0;title\x07",
+    "control": "a\x01\x7f\x9bb",
+    "lines": "a\nb\r\nc\u2028d",
+    "html": "<script>alert(1)</script><img src=x onerror=alert(1)>&\"'",
+    "markdown": "|`*_[a](javascript:1)#",
+    "formula": "$\\frac{$ ^_ $x$",
+    "direction": "\u202egnp.exe",
+    "no glyph": "\u4e2d\U0001f600\uffff",
+    "long": "n" * 500,
+}
+REPORT = ["report", "a.jsonl", "--resamples", "0"]
+FORMS = ["--json", "--markdown", "--html x.html", "--plot x.png", "--plot x.svg"]
+
+
+class Page(html.parser.HTMLParser):
+    """The names of the elements of a page, and of their attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.attributes = set(), set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.add(tag)
+        self.attributes |= {name for name, _ in attributes}
+
+
+def lines_of(**columns):
+    """JSON Lines of these columns, with the scores and outcomes."""
+    rows = [
+        {"y_true": y, "y_prob": p}
+        | {name: values[i % len(values)] for name, values in columns.items()}
+        for i, (y, p) in enumerate(zip(faults.OUTCOMES, faults.SCORES, strict=True))
+    ]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def group_of_rows(name):
+    return lines_of(g=[name, "other"]), [*REPORT, "--by", "g"]
+
+
+def column(name):
+    return lines_of(**{name: ["b", "a"]}), [*REPORT, "--by", name]
+
+
+def group_of_a_stream(name):
+    return lines_of(g=[name, "other"]), ["report", "a.jsonl", "--by", "g", "--stream"]
+
+
+def classes(name):
+    rows = [
+        {"y_true": (name, "b", "c")[i % 3], "p_0": p, "p_1": (1 - p) / 2, "p_2": (1 - p) / 2}
+        for i, p in enumerate(faults.SCORES)
+    ]
+    content = "".join(json.dumps(row) + "\n" for row in rows)
+    return content, [*REPORT, "--labels", f"{name},b,c", "--setting", "classwise"]
+
+
+PLACES = [group_of_rows, classes]
+PLACES += [pytest.param(x, marks=pytest.mark.slow) for x in (column, group_of_a_stream)]
+
+
+def check_output(form, code, out, err):
+    """All is whole and can be read; a refusal is one line that a terminal can show."""
+    for text in (out, err):
+        text.encode()
+    assert all(line.startswith("fastece: ") for line in err.splitlines() if line)
+    path = Path((form or "none").split()[-1])
+    if code:
+        assert (code, out, path.exists()) == (2, "", False)
+        assert err.count("\n") == 1
+    elif form == "--json":
+        json.loads(out)
+        assert out.isascii()
+        assert out.count("\n") == 1
+    elif form == "--markdown":
+        assert not re.search(r"(?<!\\)<(script|img)", out)
+    else:
+        content = path.read_bytes()
+        assert faults.CHECKS[path.suffix[1:]](content)
+        if path.suffix == ".html":
+            page = Page(content.decode())
+            assert not page.elements & {"script", "iframe", "object"}
+            assert "onerror" not in page.attributes
+
+
+def run(capsys, line, form):
+    """Run a command in this form, look at what it writes, and return its exit code."""
+    try:
+        code = main([*line, *form.split()])
+    except SystemExit as stop:  # of the parser, which cannot take it
+        code = stop.code
+    check_output(form, code, *capsys.readouterr())
+    return code
+
+
+@pytest.mark.parametrize("form", FORMS[:3])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", NAMES)
+def test_names_in_every_form(name, place, form, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    faults.without_drawing(monkeypatch.setattr)
+    content, line = place(NAMES[name])
+    Path("a.jsonl").write_text(content)
+    run(capsys, line, form)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS[2:])
+@pytest.mark.parametrize("place", PLACES[:2])
+@pytest.mark.parametrize("name", NAMES)
+def test_names_on_pictures(name, place, form, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    content, line = place(NAMES[name])
+    Path("a.jsonl").write_text(content)
+    run(capsys, line, form)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "long"])
+def test_names_of_files(name, tmp_path, monkeypatch, capsys):
+    """As the system gives them: bytes that are no UTF-8 are lone surrogates."""
+    monkeypatch.chdir(tmp_path)
+    faults.without_drawing(monkeypatch.setattr)
+    path = NAMES[name].replace("/", "-").replace("\ud800", "\udcff\udc80") + ".csv"
+    Path(path).write_text(faults.CONTENT)
+    for form in FORMS[:3]:
+        assert run(capsys, ["report", path, "--resamples", "0"], form) == 0
+    assert run(capsys, ["report", path, "--n-bins", "0"], "") == 2
+    assert run(capsys, ["report", path, "--weights", "none"], "") == 2

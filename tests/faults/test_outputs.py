@@ -1,0 +1,460 @@
+"""Every output of every command under every fault: the old file or the whole new one, no other."""
+
+import errno
+import os
+import stat
+import tempfile
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from fastece.cli import main
+from helpers import output_faults as faults
+from helpers.output_faults import OLD, OUTPUTS, one_line, tree
+
+for package in ("matplotlib", "pyarrow"):
+    pytest.importorskip(package)
+if os.name != "posix":
+    pytest.skip("has other files and signals", allow_module_level=True)
+every_output = pytest.mark.parametrize("output", OUTPUTS, ids=str)
+# One of each function that writes is quick.
+QUICK = ("r.html", "c.png", "x.csv.gz", "m.json")
+some_outputs_quickly = pytest.mark.parametrize(
+    "output",
+    [x if x.name in QUICK else pytest.param(x, marks=pytest.mark.slow) for x in OUTPUTS],
+    ids=str,
+)
+ROOT = os.geteuid() == 0
+
+
+@pytest.fixture
+def out(tmp_path, monkeypatch):
+    """The folder for outputs, beside the inputs; nothing is drawn on pictures."""
+    monkeypatch.chdir(tmp_path)
+    faults.without_drawing(monkeypatch.setattr)
+    return faults.write_inputs(tmp_path)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run an output's command under a fault: exit code and standard error."""
+
+    def run_command(output, path=None, a="a.csv", fault=None):
+        if fault is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                faults.write_inputs(folder)
+                faults.warm_up(folder, output)
+            capsys.readouterr()
+        with fault or nullcontext():
+            code = main(output.line(path, a))
+        printed, err = capsys.readouterr()
+        assert (printed == "") == (code != 0)
+        return code, err
+
+    return run_command
+
+
+@contextmanager
+def raises(function, error, calls):
+    """Let a function of the system raise an error; `calls` gets the arguments of its calls."""
+
+    def fails(*arguments, **_):
+        calls.append(arguments)
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, function, fails)
+        yield
+
+
+@some_outputs_quickly
+@pytest.mark.parametrize("old", [None, OLD], ids=["new", "old"])
+def test_without_a_fault_the_whole_file_is_there_and_nothing_else(output, old, out, run):
+    if old:
+        (out / output.name).write_bytes(old)
+    before = tree(out.parent)
+    assert run(output) == (0, "")
+    after = tree(out.parent)
+    assert output.is_whole(after.pop(f"out/{output.name}"))
+    before.pop(f"out/{output.name}", None)
+    assert after == before
+
+
+@some_outputs_quickly
+@pytest.mark.parametrize("old", [None, OLD], ids=["new", "old"])
+def test_on_a_full_disk_all_is_as_before(output, old, out, run):
+    if old:
+        (out / output.name).write_bytes(old)
+    before = tree(out.parent)
+    code, err = run(output, fault=faults.file_limit(len(OLD) + 50))
+    assert code == 2
+    assert one_line(err, output.option, output.name)
+    assert "too large" in err, err
+    assert tree(out.parent) == before
+
+
+@some_outputs_quickly
+@pytest.mark.parametrize("function", ["fsync", "replace"])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(OSError(errno.ENOSPC, "No space left on device"), 2), (KeyboardInterrupt(), 130)],
+    ids=["full", "interrupt"],
+)
+def test_what_fails_at_the_end_leaves_all_as_before(output, function, error, code, out, run):
+    (out / output.name).write_bytes(OLD)
+    before = tree(out.parent)
+    calls = []
+    found, err = run(output, fault=raises(function, error, calls))
+    after = tree(out.parent)
+    if calls:
+        assert found == code
+        assert err.count("\n") == 1
+        assert code == 130 or one_line(err, output.option, output.name), err
+        assert after == before
+    else:
+        assert (found, err) == (0, "")
+        assert output.is_whole(after[f"out/{output.name}"])
+
+
+def folder(path):
+    path.mkdir()
+    (path / "thesis.tex").write_text("mine")
+
+
+def loop(path):
+    path.symlink_to(path.name)
+
+
+REFUSED = {
+    "a folder": (folder, "out/{}"),
+    "a loop of links": (loop, "out/{}"),
+    "a link to nowhere": (lambda path: path.symlink_to("none/x"), "out/{}"),
+    "no folder": (None, "none/{}"),
+    "in a file": (None, "a.csv/{}"),
+    "long name": (None, "out/" + 300 * "n" + "{}"),
+}
+
+
+@every_output
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_place_that_cannot_be_written_is_refused(output, fault, out, run):
+    make, path = REFUSED[fault]
+    if make:
+        make(out / output.name)
+    before = tree(out.parent)
+    code, err = run(output, path.format(output.name))
+    assert code == 2
+    assert one_line(err, output.option, output.name), err
+    assert tree(out.parent) == before
+
+
+SAME = {
+    "path": ("{name}", None),
+    "another path": ("./out/../{name}", None),
+    "symlink": ("link-{name}", os.symlink),
+    "hard link": ("link-{name}", os.link),
+}
+READERS = [output for output in OUTPUTS if "a.csv" in output.command]
+# Inputs beside the first: the option or place, and what else the command needs.
+INPUTS = [
+    ("compare a.csv {x} --resamples 9", "--plot", "x.svg"),
+    ("report b.csv {x} --json", "--html", "x.html"),
+    ("report ?.csv x* --json", "--plot", "x.pdf"),
+    ("recalibrate a.csv --resamples 9 --fit {x}", "--out", "x.csv"),
+    ("recalibrate a.csv --resamples 9 --fit {x}", "--save", "x.json"),
+    ("recalibrate a.csv --resamples 9 --load {x}", "--plot", "x.png"),
+    ("recalibrate a.csv --resamples 9 --load {x}", "--out", "x.csv"),
+]
+
+
+@pytest.mark.parametrize("how", SAME)
+@pytest.mark.parametrize("output", READERS, ids=str)
+def test_an_input_is_not_written_over(output, how, out, run):
+    path, make = SAME[how]
+    path = path.format(name=output.name)
+    faults.write_table(output.name)
+    if make:
+        make(output.name, path)
+    before = tree(out.parent)
+    code, err = run(output, path, a=output.name)
+    assert code == 2
+    assert one_line(err, output.option), err
+    assert tree(out.parent) == before
+
+
+@pytest.mark.parametrize("how", SAME)
+@pytest.mark.parametrize(("command", "option", "name"), INPUTS)
+def test_other_inputs_are_not_written_over(command, option, name, how, out, capsys):
+    path, make = SAME[how]
+    path = path.format(name=name)
+    if "--load" in command:
+        line = "recalibrate a.csv --resamples 9 --folds 2 --save"
+        assert main([*line.split(), name]) == 0
+    else:
+        Path(name).write_text(faults.CONTENT)
+    if make:
+        make(name, path)
+    capsys.readouterr()
+    before = tree(out.parent)
+    code = main([*command.format(x=name).split(), option, path])
+    printed, err = capsys.readouterr()
+    assert (code, printed) == (2, "")
+    assert one_line(err, option), err
+    assert tree(out.parent) == before
+
+
+@pytest.mark.parametrize("how", SAME)
+@pytest.mark.parametrize(
+    ("command", "first", "second"),
+    [("recalibrate a.csv --resamples 9", "--out x.csv", "--save"),
+     ("recalibrate a.csv --resamples 9", "--plot x.svg", "--save"),
+     ("report a.csv --resamples 0", "--plot x.svg", "--html"),
+     ("demo --resamples 0", "--plot x.png", "--html")],
+)  # fmt: skip
+def test_two_outputs_are_two_files(command, first, second, how, out, capsys):
+    path, make = SAME[how]
+    name = first.split()[1]
+    path = path.format(name=name)
+    if make:
+        Path(name).write_bytes(OLD)
+        path += ".html" if second == "--html" else ""
+        make(name, path)
+    before = tree(out.parent)
+    code = main([*command.split(), *first.split(), second, path])
+    printed, err = capsys.readouterr()
+    assert (code, printed) == (2, "")
+    assert one_line(err, second, first.split()[0]), err
+    assert tree(out.parent) == before
+
+
+@some_outputs_quickly
+@pytest.mark.parametrize("kind", [faults.Pipe, faults.Terminal])
+def test_devices_and_pipes_are_written_through(output, kind, out, run):
+    path = out / output.name
+    other = kind(path)
+    before = tree(out.parent)
+    code, err = run(output)
+    content = other.content()
+    assert (code, err) == (0, "")
+    assert output.is_whole(content)
+    if kind is faults.Terminal:
+        path.unlink()  # it leads nowhere now
+        before.pop(f"out/{output.name}")
+    assert tree(out.parent) == before
+
+
+@some_outputs_quickly
+def test_mode_and_owner_are_kept(output, out, run):
+    path = out / output.name
+    path.write_bytes(OLD)
+    path.chmod(0o640)
+    owner = (faults.NOBODY, 12345) if ROOT else (os.geteuid(), os.getegid())
+    os.chown(path, *owner)
+    assert run(output) == (0, "")
+    assert output.is_whole(path.read_bytes())
+    found = path.stat()
+    assert stat.S_IMODE(found.st_mode) == 0o640
+    assert (found.st_uid, found.st_gid) == owner
+
+
+@some_outputs_quickly
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_a_new_file_has_the_mode_of_new_files(output, mask, mode, out, run):
+    before = os.umask(mask)
+    try:
+        assert run(output) == (0, "")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((out / output.name).stat().st_mode) == mode
+
+
+@some_outputs_quickly
+@pytest.mark.parametrize("old", [None, OLD], ids=["new", "old"])
+def test_links_stay(output, old, out, run):
+    """A link to a link to a file in another folder: the file is written, as by any program."""
+    far = out.parent / "far"
+    far.mkdir()
+    if old:
+        (far / output.name).write_bytes(old)
+    (out / "between").symlink_to(f"../far/{output.name}")
+    (out / output.name).symlink_to("between")
+    before = tree(out.parent)
+    assert run(output) == (0, "")
+    after = tree(out.parent)
+    assert output.is_whole(after.pop(f"far/{output.name}"))
+    before.pop(f"far/{output.name}", None)
+    assert after == before
+
+
+@some_outputs_quickly
+def test_of_two_names_of_a_file_none_is_lost_without_a_word(output, out, run):
+    path, other = out / output.name, out / "other"
+    path.write_bytes(OLD)
+    os.link(path, other)
+    code, err = run(output)
+    assert code == 0
+    assert output.is_whole(path.read_bytes())
+    if other.read_bytes() == OLD:
+        assert err.startswith("fastece: warning: ")
+        assert output.name in err
+        assert err.count("\n") == 1
+    else:
+        assert err == ""
+        assert path.samefile(other)
+    assert sorted(found.name for found in out.iterdir()) == sorted([output.name, "other"])
+
+
+@some_outputs_quickly
+def test_files_with_names_like_those_aside_are_not_touched(output, out, run):
+    (out / output.name).write_bytes(OLD)
+    for name in (f"{output.name}.part", f".{output.name}.part", f"{output.name}.tmp"):
+        (out / name).write_bytes(OLD)
+    before = tree(out)
+    assert run(output) == (0, "")
+    after = tree(out)
+    assert output.is_whole(after.pop(output.name))
+    before.pop(output.name)
+    assert after == before
+
+
+def test_a_long_name_is_as_good_as_a_short_one(out, run):
+    output = OUTPUTS[0]
+    path = out / f"{'n' * 250}.html"
+    assert run(output, path) == (0, "")
+    assert output.is_whole(path.read_bytes())
+    assert [*tree(out)] == [path.name]
+
+
+def closed_folder(path):
+    path.parent.chmod(0o555)
+
+
+def closed_folder_with_file(path):
+    path.write_bytes(OLD)
+    path.chmod(0o666)
+    path.parent.chmod(0o555)
+
+
+def closed_file(path):
+    path.write_bytes(OLD)
+    path.chmod(0o444)
+
+
+def hidden_folder(path):
+    path.parent.chmod(0)
+
+
+def folder_of_all(path):
+    """Any may write the file and the folder, but only the owner may rename it."""
+    path.write_bytes(OLD)
+    path.chmod(0o666)
+    path.parent.chmod(0o1777)
+
+
+@pytest.fixture
+def open_place(monkeypatch):
+    """Inputs and a folder that every user may read and write."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.chdir(folder)
+        faults.without_drawing(monkeypatch.setattr)
+        out = faults.write_inputs(folder)
+        for path in (Path(folder), out):
+            path.chmod(0o777)
+        yield out
+        out.chmod(0o777)
+
+
+@pytest.mark.skipif(not ROOT, reason="cannot become another user")
+@some_outputs_quickly
+@pytest.mark.parametrize(
+    ("fault", "is_certain"),
+    [(closed_folder, True), (closed_folder_with_file, False), (closed_file, True),
+     (hidden_folder, True), (folder_of_all, False)],
+)  # fmt: skip
+def test_what_a_user_may_not_write_stays_as_it_is(output, fault, is_certain, open_place, run):
+    fault(open_place / output.name)
+    before = tree(open_place.parent)
+    code, err = run(output, fault=faults.rights_of_nobody())
+    after = tree(open_place.parent)
+    if is_certain or code:
+        assert code == 2
+        assert one_line(err, output.option, output.name), err
+        assert after == before
+    else:
+        assert output.is_whole(after.pop(f"out/{output.name}"))
+        before.pop(f"out/{output.name}")
+        assert after == before
+
+
+def study(capsys):
+    """Exit code and standard error of a small study into a folder."""
+    capsys.readouterr()
+    code = main(["study", "--jobs", "1", "--json", "--out", "out/study"])
+    printed, err = capsys.readouterr()
+    assert (printed == "") == (code != 0)
+    return code, err
+
+
+@pytest.fixture
+def small_study(monkeypatch):
+    """The study of no options is small, and pictures take no time."""
+    for package in ("sklearn", "joblib", "tqdm", "threadpoolctl"):
+        pytest.importorskip(package)
+    from fastece.study.design import PRESETS
+    from helpers import study_cases
+
+    study_cases.with_quick_figures(monkeypatch.setattr)
+    monkeypatch.setitem(PRESETS, "quick", study_cases.SINGLE)
+
+
+@pytest.mark.usefixtures("small_study")
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [100, 3000, 30_000])
+def test_a_study_on_a_full_disk_goes_on_when_there_is_room(size, out, capsys):
+    """The design, the values and the summary are the first that there is no room for."""
+    with faults.file_limit(size):
+        code, err = study(capsys)
+    assert code == 2
+    assert one_line(err, "study"), err
+    assert "too large" in err
+    assert not [name for name in tree(out) if name.endswith(".part")]
+    assert study(capsys) == (0, "")
+    assert {"study.json", "summary.csv", "values.parquet"} <= set(tree(out / "study"))
+    assert not [name for name in tree(out) if name.endswith(".part")]
+
+
+@pytest.mark.usefixtures("small_study")
+@pytest.mark.parametrize("make", [Path.touch, loop, os.mkfifo, folder])
+def test_a_study_needs_a_folder_of_its_own(make, out, capsys):
+    make(out / "study")
+    before = tree(out)
+    code, err = study(capsys)
+    assert code == 2
+    assert one_line(err, "--out", "study"), err
+    assert tree(out) == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ROOT, reason="cannot become another user")
+@pytest.mark.usefixtures("small_study")
+def test_a_study_in_a_folder_that_a_user_may_not_write_is_refused(open_place, capsys):
+    open_place.chmod(0o555)
+    before = tree(open_place)
+    with faults.rights_of_nobody():
+        code, err = study(capsys)
+    assert code == 2
+    assert one_line(err, "--out", "study"), err
+    assert tree(open_place) == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/ns/mnt").exists(), reason="needs mounts of its own")
+def test_on_a_small_file_system_that_is_full(tmp_path):
+    """Every output, one after the other, where one page of 4096 bytes is free, or none."""
+    faults.write_inputs(tmp_path)
+    done = faults.in_mounts(tmp_path)
+    if done is None:
+        pytest.skip("cannot mount a file system")
+    assert [(name, problem) for name, problem in done if problem] == []
+    assert len(done) == 2 * len(OUTPUTS)

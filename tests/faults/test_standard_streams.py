@@ -1,0 +1,206 @@
+"""Standard streams that are closed, full, ended early or no files, and interrupts at the start."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fastece.cli import main
+from helpers import output_faults as faults
+from helpers.output_faults import one_line
+
+pytest.importorskip("matplotlib")
+if os.name != "posix":
+    pytest.skip("has other files and signals", allow_module_level=True)
+
+COMMANDS = [
+    "report a.csv --resamples 0",
+    "report a.csv b.csv",
+    "compare a.csv b.csv --resamples 9",
+    "recalibrate a.csv --resamples 9 --folds 2",
+    "curve a.csv",
+    "demo --resamples 0",
+]
+FORMS = ["", "--json", "--markdown"]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with inputs."""
+    monkeypatch.chdir(tmp_path)
+    faults.without_drawing(monkeypatch.setattr)
+    faults.write_inputs(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_page_without_standard_output_is_an_error(command, form, capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None)
+        code = main([*command.split(), *form.split()])
+    _, err = capsys.readouterr()
+    assert code == 1
+    assert one_line(err, "standard output"), err
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_page_for_which_there_is_no_room_is_an_error(command, form, capsys, monkeypatch):
+    if form not in FORMS[1:]:  # so that nothing is compiled where there is no room
+        main(command.split())
+        capsys.readouterr()
+    with monkeypatch.context() as patch, open("page", "w", encoding="utf-8") as full:
+        patch.setattr(sys, "stdout", full)
+        with faults.file_limit(100):
+            code = main([*command.split(), *form.split()])
+    _, err = capsys.readouterr()
+    assert code in (1, 2)
+    assert one_line(err, "standard output", "too large"), err
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("report a.csv --resamples 0", 0), ("report none.csv", 2), ("report a.csv --n-bins 0", 2)],
+)
+def test_without_standard_error_the_code_tells(command, code, capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", None)
+        assert main(command.split()) == code
+    assert (capsys.readouterr().out == "") == (code != 0)
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("command", ["report -", "report - --stream", "compare a.csv -",
+                                     "recalibrate a.csv --fit -", "curve -"])  # fmt: skip
+def test_without_standard_input_there_is_nothing_to_read(command, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(command.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert one_line(err, "standard input", "-"), err
+
+
+PRELUDE = f'fastece() {{ "{sys.executable}" -m fastece "$@"; }}\n'
+# What a user types into bash, its exit code, and words of its one line on standard error.
+CLOSED = """
+fastece report a.csv --resamples 0 2>&-                       | 0 |
+fastece report none.csv 2>&-                                  | 2 |
+fastece report - <&-                                          | 2 | standard input
+fastece report - <&- 2>&-                                     | 2 |
+fastece report a.csv --resamples 0 <&-                        | 0 |
+fastece report a.csv --resamples 0 >&-                        | 1 | standard output
+fastece report a.csv --resamples 0 >&- 2>&-                   | 1 |
+fastece report a.csv --resamples 0 --html o.html <&- >&- 2>&- | 1 |
+ulimit -f 0; fastece report a.csv --resamples 0 >page         | 1 2 | too large
+fastece demo --resamples 0 | head -1; exit ${PIPESTATUS[0]}   | 0 |
+"""
+CLOSED = [[word.strip() for word in line.rsplit("|", 2)] for line in CLOSED.strip().splitlines()]
+
+
+def bash(line, folder):
+    """What this line of bash does."""
+    return subprocess.run(
+        ["bash", "-c", PRELUDE + line], cwd=folder, env=faults.environment(),
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("line", "codes", "words"), CLOSED)
+def test_closed_and_full_streams_of_a_shell(line, codes, words, place):
+    done = bash(line, place)
+    assert str(done.returncode) in codes.split(), done.stderr
+    if words:
+        assert one_line(done.stderr, words), done.stderr
+    else:
+        assert done.stderr == ""
+    if done.returncode == 0:
+        assert done.stdout
+    if "o.html" in line:  # no stream was taken for the page
+        assert (place / "o.html").read_text().rstrip().endswith("</html>")
+
+
+# A line of bash, the command that gives the same, and options of both.
+PIPES = """
+cat a.csv | fastece report /dev/stdin                | report a.csv                | --resamples 0
+cat a.csv | fastece report /dev/stdin                | report a.csv                | --stream
+fastece report <(cat a.csv)                          | report a.csv                | --resamples 0
+fastece report <(gzip -c a.csv)                      | report a.csv                | --resamples 0
+fastece report <(cat a.npz)                          | report a.npz                | --resamples 0
+fastece report <(cat a.parquet)                      | report a.parquet            | --resamples 0
+fastece report <(cat a.csv) <(cat b.csv)             | report a.csv b.csv          |
+fastece compare <(cat a.csv) <(cat b.csv)            | compare a.csv b.csv         | --resamples 9
+fastece recalibrate a.csv --fit <(cat b.csv)         | recalibrate a.csv --fit b.csv | --resamples 9
+"""
+PIPES = [[part.strip() for part in line.rsplit("|", 2)] for line in PIPES.strip().splitlines()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("piped", "named", "options"), PIPES)
+def test_pipes_are_read_as_files_are(piped, named, options, place, capsys):
+    for name in ("a.npz", "a.parquet"):
+        if name in named:
+            faults.write_table(name)
+    assert main([*named.split(), "--json", *options.split()]) == 0
+    want = capsys.readouterr()
+    found = bash(f"{piped} --json {options}", place)
+    assert (found.returncode, found.stderr, want.err) == (0, "", "")
+    found, want = json.loads(found.stdout), json.loads(want.out)
+    names = ("title", "fitted", "a", "b", "stream")  # names of files are in them
+    assert {**found, **dict.fromkeys(names)} == {**want, **dict.fromkeys(names)}
+
+
+@pytest.mark.slow
+def test_a_map_is_saved_into_a_pipe(place):
+    line = "fastece recalibrate a.csv --resamples 9 --folds 2 --save >(cat >m.json); code=$?; wait"
+    done = bash(f"{line}; sleep 0.2; exit $code", place)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert faults.map_is_whole((place / "m.json").read_bytes())
+
+
+def ended_by(number, delay, folder):
+    """Exit code and standard error of a command to which a signal comes so late."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "fastece", "report", "a.csv"], cwd=folder, text=True,
+        env=faults.environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as child:  # fmt: skip
+        time.sleep(delay)
+        child.send_signal(number)
+        out, err = child.communicate(timeout=60)
+    return child.returncode, out, err
+
+
+@pytest.mark.slow
+def test_an_interrupt_at_the_start_is_one_line(place):
+    """From 0 ms on. Until Python itself has started, which reads no line of fastece, it ends as
+    every program of Python does: killed by the signal, or with a traceback of its own modules."""
+    start = time.perf_counter()
+    ended_by(signal.SIGCONT, 0, place)
+    seconds = time.perf_counter() - start
+    rng = random.Random(0)
+    delays = sorted(rng.uniform(0, seconds) for _ in range(14))
+    seen = []
+    for delay in delays:
+        code, out, err = ended_by(signal.SIGINT, delay, place)
+        if "fastece" not in err and code in (-signal.SIGINT, 1, 130) and not out:
+            assert code != 0
+            seen.append("Python")
+            continue
+        if code == 0 and "ctypes callback" in err:
+            seen.append("llvmlite")  # which drops an interrupt while it loads a kernel
+            continue
+        seen.append("interrupted" if code else "done")
+        # Killed by the signal is 130, too, in a shell.
+        assert code in (130, -signal.SIGINT) or (code, err) == (0, ""), (delay, err)
+        assert err.count("\n") <= 1, (delay, err)
+    assert seen.count("interrupted") >= 4, seen
