@@ -14,7 +14,7 @@ from fastece.checks.errors import InputError
 from fastece.document.document import Document, Section
 from fastece.document.numbers import to_plain
 from fastece.document.result import Readable
-from fastece.files import STANDARD_INPUT, check_output, expand_paths
+from fastece.files import STANDARD_INPUT, check_output, expand_paths, identity
 from fastece.files.writing import ending_of, is_device, write_file
 from fastece.plot.pages import KINDS, Panel, draw_picture, require_matplotlib
 
@@ -84,15 +84,6 @@ def check_files(options: Namespace) -> None:
         taken.add(identity(path))
     if options.safe_csv and not (options.out and ending_of(Path(options.out)) == ".csv"):
         raise InputError("safe_csv", "goes with {out} and a name that ends in .csv or .csv.gz")
-
-
-def identity(path: str) -> Any:
-    """Return the same for all names of a file: where it is on the disk, or would be."""
-    try:
-        found = os.stat("/dev/stdin" if path == STANDARD_INPUT else path)
-    except OSError:
-        return os.path.realpath(path)
-    return found.st_dev, found.st_ino
 
 
 def check_file(option: str, path: str) -> None:

@@ -18,11 +18,11 @@ from fastece.checks.errors import BadArgumentError, InputError, InputWarning, Ro
 from fastece.checks.parameters import check_choice
 from fastece.cli import inputs
 from fastece.cli.compare import Differences, measure, sign_of
-from fastece.cli.output import Page, Progress, identity, save_picture
+from fastece.cli.output import Page, Progress, save_picture
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import decimals, format_number
 from fastece.estimators.table import ESTIMATORS
-from fastece.files import Predictions, write_predictions
+from fastece.files import Predictions, identity, write_predictions
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate, save
 from fastece.report.report import LEAD, TEST, diagram_panels
 from fastece.report.words import sentence

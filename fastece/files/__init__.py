@@ -2,6 +2,7 @@
 
 from fastece.files.formats import STANDARD_INPUT as STANDARD_INPUT
 from fastece.files.formats import expand_paths as expand_paths
+from fastece.files.formats import identity as identity
 from fastece.files.formats import is_piped as is_piped
 from fastece.files.formats import unique_keys as unique_keys
 from fastece.files.predictions import LAYOUTS as LAYOUTS

@@ -498,11 +498,20 @@ def expand_paths(paths: Sequence[str]) -> list[str]:
     begin with "." or "_".
     """
     found = [file for path in paths for file in files_of(path)]
-    places = [os.path.realpath(file) for file in found]
+    places = [identity(file) for file in found]
     for k, place in enumerate(places):
         if place in places[:k]:
             raise InputError("path", "is named twice; its rows would count twice", place=found[k])
     return found
+
+
+def identity(path: str) -> Any:
+    """Return the same for all names of a file: where it is on the disk, or would be."""
+    try:
+        found = os.stat("/dev/stdin" if path == STANDARD_INPUT else path)
+    except OSError:
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
 
 
 def files_of(path: str) -> list[str]:

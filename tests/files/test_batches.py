@@ -281,9 +281,11 @@ def test_folders_and_patterns_are_files(tmp_path):
         (["{}/*.csv"], "no file has such a name"),
         (["{}"], "no file in this folder ends in .csv"),
         (["{}/x.md", "{}/./x.md"], "x.md: is named twice"),
+        (["{}/x.md", "{}/hard link"], "hard link: is named twice"),
     ],
 )
 def test_what_means_no_files_is_refused(tmp_path, paths, message):
     (tmp_path / "x.md").write_text("")
+    (tmp_path / "hard link").hardlink_to(tmp_path / "x.md")
     with pytest.raises(ValueError, match=message):
         expand_paths([path.format(tmp_path) for path in paths])
