@@ -44,6 +44,15 @@ def moments(seconds, name):
         yield seconds * (rng.random() if k % 2 else rng.uniform(0.7, 1.02))
 
 
+def has_unnamed_files(folder):
+    """Can a file here be written before it has a name?"""
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
 def was_ended(code, err, number):
     """Did the signal end it, in the way of this signal?"""
     if number == signal.SIGINT:
@@ -74,9 +83,10 @@ def test_outputs(output, place, trials):
             content = after[f"out/{output.name}"]
             assert (code and content == OLD) or output.is_whole(content)
             for name in set(after) - set(before):
-                # Who is killed cannot clean up. It never has the name of the output.
+                # Who is killed cannot clean up: where files need a name before they are whole.
                 assert code < 0
                 assert name.endswith(".part")
+                assert not has_unnamed_files(place)
                 (place / name).unlink()
             assert after.keys() >= before.keys()
     assert sum(ended.values()) >= 6  # else the moments were none of the run
