@@ -1,10 +1,13 @@
 """What holds for every test: one hypothesis profile, and no figure that stays open."""
 
+import os
 import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+# What compiles says so on stderr, which tests look at.
+os.environ["FASTECE_QUIET"] = "1"
 # No deadline, since the first call compiles; the same examples anywhere.
 settings.register_profile(
     "fastece",

@@ -1,7 +1,6 @@
 """Output of a command: its page, the files that it writes, and its progress."""
 
 import os
-import shutil
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,12 +15,16 @@ from fastece.document.numbers import to_plain
 from fastece.document.result import Readable
 from fastece.files import STANDARD_INPUT, check_output, expand_paths, identity
 from fastece.files.writing import ending_of, is_device, write_file
+from fastece.kernels._progress import progress as kernels
+from fastece.kernels._progress import show
 from fastece.plot.pages import KINDS, Panel, draw_picture, require_matplotlib
 
 # Options that name a file to write, and the names of these files on the page.
 FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model"}
 # Endings of files with pictures.
 ENDINGS = {"plot": KINDS, "html": (".html", ".htm")}
+# Kernels that a command compiles where none are kept, about.
+KERNELS = {"demo": 52, "report": 43, "warmup": 150}
 INPUTS = ("file", "a", "b", "fit", "load")
 # Takes the name of the next step.
 Progress = Callable[[str], None]
@@ -107,16 +110,16 @@ def check_file(option: str, path: str) -> None:
 
 
 @contextmanager
-def show_progress() -> Iterator[Progress]:
+def show_progress(command: str = "") -> Iterator[Progress]:
     """Show the steps of the block in a line on stderr, if it is a terminal.
 
     The block gets a function that takes the name of its next step. The package itself gives how
-    many tasks of a step are done, and which kernel is about to be compiled.
+    many tasks of a step are done.
     """
+    kernels.expected = KERNELS.get(command, 0)
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from fastece.kernels import _jit
     from fastece.resampling import engine
 
     step = "working"
@@ -129,20 +132,9 @@ def show_progress() -> Iterator[Progress]:
     def show_tasks(done: int, total: int) -> None:
         show(f"{step}: {done} of {total} parts done")
 
-    def show_kernel(name: str, done: int) -> None:
-        show(f"compiling, the first time only: {done} kernels done, now {name}")
-
     engine.progress_callbacks.append(show_tasks)
-    _jit.progress_callbacks.append(show_kernel)
     try:
         yield show_step
     finally:
         engine.progress_callbacks.remove(show_tasks)
-        _jit.progress_callbacks.remove(show_kernel)
         show("")
-
-
-def show(text: str) -> None:
-    """Overwrite the line with a text, cut to the width of the terminal."""
-    width = shutil.get_terminal_size().columns - 1
-    print(f"\r\x1b[K{text[:width]}", end="", file=sys.stderr, flush=True)

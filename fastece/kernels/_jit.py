@@ -41,6 +41,8 @@ import numba
 import numpy as np
 from llvmlite.binding import get_host_cpu_name, get_process_triple
 
+from fastece.kernels._progress import progress
+
 # The first and the last version of numba that this is tested with.
 TESTED = ((0, 61), (0, 68))
 IS_TESTED = TESTED[0] <= numba.version_info.short <= TESTED[1]
@@ -67,10 +69,6 @@ SEAL = hashlib.sha256().digest_size
 
 # Every kernel of this process, as its module is imported.
 KERNELS: list[Any] = []
-# Called with the name of each kernel that this process is about to compile (not of those that are
-# read from disk), and with how many it has compiled.
-progress_callbacks: list[Callable[[str, int], None]] = []
-compiled_names: list[str] = []
 
 
 # --- what a cached kernel depends on --------------------------------------------------------
@@ -199,13 +197,6 @@ CACHE_DIRECTORY = None if config.DISABLE_JIT else cache_directory()
 # --- one kernel -----------------------------------------------------------------------------
 
 
-def report_compilation(name: str) -> None:
-    """Pass the name of a kernel about to be compiled to the callbacks."""
-    for callback in tuple(progress_callbacks):  # one may take itself off
-        callback(name, len(compiled_names))
-    compiled_names.append(name)
-
-
 class KernelCache:
     """Files of the compiled code of one kernel, one for each set of argument types.
 
@@ -243,7 +234,8 @@ class KernelCache:
             except Exception as error:  # whole, and still not what numba takes
                 if not FAILURES:
                     give_up(error)
-        report_compilation(self._name)
+        with suppress(OSError, ValueError):  # of a closed stream
+            progress.begin(self._name)
         return None
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
@@ -251,6 +243,8 @@ class KernelCache:
 
         After one warning, no more is tried.
         """
+        with suppress(OSError, ValueError):
+            progress.end()
         # Addresses, in code or in the name of a type, mean nothing to another process.
         tied = compiled.lifted or compiled.library.has_dynamic_globals or " at 0x" in repr(sig)
         if self.cache_path is None or tied or FAILURES:

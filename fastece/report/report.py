@@ -174,9 +174,8 @@ def make_report(
     seed = int(rng) if isinstance(rng, Integral) and not isinstance(rng, bool) else new_key(rng)
     lead, key = call.only(errors[LEAD]), new_key(seed)
     has_rows, per_class = isinstance(source, Problems), source.setting.per_class
-    curve = None
-    if is_full and not per_class:
-        curve = curves_of(replace(lead, n_resamples=0), None)[0]
+    has_curve = is_full and not per_class
+    curve = curves_of(replace(lead, n_resamples=0), None)[0] if has_curve else None
     measures = measure_errors(call, seed, progress)
     # Without resamples, and where rows are not kept, diagrams have no band.
     has_band = has_rows and call.n_resamples
@@ -210,11 +209,11 @@ def make_report(
         _panels=panels,
     )
     # Where nothing else decides, the verdict depends on the test of class vectors.
-    is_open = call.n_resamples and report.verdict in (NO_SIGN, UNCLEAR)
-    if pairs or not has_rows or not (is_full or is_open):
-        return report
-    which = [*CLASS_VECTORS] if is_full else ["skce"]
-    return replace(report, vectors=measure_vectors(call, read, seed, progress, which))
+    if has_rows and not pairs and (is_full or report.verdict in (NO_SIGN, UNCLEAR)):
+        which = [*CLASS_VECTORS] if is_full else ["skce"]
+        vectors = measure_vectors(call, read, seed, progress, which)
+        report = replace(report, vectors=vectors)
+    return report
 
 
 def check_parts(

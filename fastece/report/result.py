@@ -250,9 +250,8 @@ def first_page(report: Report, most_lines: int) -> Document:
 
 def brief(report: Report) -> dict[str, Cell]:
     """Describe the rows, the direction and the classes, in a line each."""
-    counts, found = stream(report), report.direction
-    facts = {**({} if counts is None else counts.facts), **sample(report).facts}
-    if found is not None:
+    facts = {**getattr(stream(report), "facts", {}), **sample(report).facts}
+    if (found := report.direction) is not None:
         over, under, gap = (format_cell(x) for x in (found.over, found.under, found.mean_gap))
         interval = format_cell(found.mean_gap_interval)
         facts["direction"] = f"too high {over}, too low {under}; mean gap {gap} {interval}"
@@ -274,7 +273,7 @@ def answers(report: Report) -> Section:
         text = words.OF_GROUPED.format(found.n_groups)
         rows.insert(2, [found.name, *numbers, None, PValue(found.p_value), text])
     head = ["error", "value", ci(report), "chance alone", "p-value", ""]
-    notes = [words.OF_CHANCE][report.p_value is None :] + cautions(report)
+    notes = errors(report).notes[report.p_value is not None :]  # but for the one of all errors
     return Section("Calibration errors", table=Table(head, rows), notes=notes)
 
 
@@ -318,7 +317,7 @@ def stream(report: Report) -> Section | None:
 
 def errors(report: Report) -> Section:
     """Describe every requested error."""
-    rows = []
+    rows, notes = [], []
     for line in report.measures:
         bins = None if line["n_bins"] is None else f"{line['occupied']} of {line['n_bins']}"
         estimator = line["estimator"]
@@ -327,17 +326,11 @@ def errors(report: Report) -> Section:
             estimator += f", {mean}bandwidth {line['bandwidth']:.4g}"
         numbers = with_interval(line["value"], line["low"], line["high"])
         rows.append([line["name"], *numbers, PValue(line["p_value"]), bins or "-", estimator])
+        why = words.caution(line["rows_behind"], line["smoothing"], line["value"], report.n)
+        notes += [f"{line['name']} is not to be read: {why}."] if why else []
     head = ["error", "value", ci(report), "p-value", "bins used", "estimator"]
     of_all = [words.OF_ERRORS] if report.p_value is not None else []
-    notes = [*of_all, *cautions(report)]
-    return Section("Calibration errors", table=Table(head, rows), notes=notes)
-
-
-def cautions(report: Report) -> list[str]:
-    """Explain which errors are not to be read."""
-    each = {x["name"]: words.caution(x["rows_behind"], x["smoothing"], x["value"], report.n)
-            for x in report.measures}  # fmt: skip
-    return [f"{name} is not to be read: {why}." for name, why in each.items() if why]
+    return Section("Calibration errors", table=Table(head, rows), notes=[*of_all, *notes])
 
 
 def direction(report: Report) -> Section | None:

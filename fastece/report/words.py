@@ -73,7 +73,6 @@ STREAM = {"skipped": "rows skipped", "cut_files": "files cut off"}
 # Of the first page: the errors that always come first, and what else there is.
 ANSWER, USUAL = "best guess of the error", "the usual ECE, {} of {} bins used"
 OF_GROUPED = "{} groups drawn as a whole"
-OF_CHANCE = "Chance alone: the mean error of a calibrated model with these scores."
 MORE = "--full: other errors, scores, class vectors, classes, bins; --html FILE: pictures; --json"
 INFINITE_LOSS = "{}: an outcome had probability 0; fastece.log_loss has clip= for that."
 

@@ -456,14 +456,16 @@ def test_the_package_allows_the_versions_of_numba_that_are_tested():
     assert f'"numba>={low_major}.{low},<{major}.{high + 1}"' in text
 
 
-def test_callbacks_get_what_this_process_compiles(tmp_path, package):
+def test_progress_gets_what_this_process_compiles(tmp_path, package):
     watch = (
-        "from fastece.kernels import _jit;"
-        "_jit.progress_callbacks.append(lambda name, count: print(name, count));"
+        "from fastece.kernels import _jit, _progress; _progress.PATIENCE = -1;"
+        "import sys; sys.stderr.isatty = lambda: True;"
+        "_progress.show = lambda text: text and print(text.split()[-1], _jit.progress.done);"
     )
-    first = shown(watch + PAIR, package, FASTECE_CACHE_DIR=tmp_path)
-    assert first == "doubled 0\nincreased 1\ndoubled 2\nincreased 3\n" + PAIR_SHOWS
-    assert shown(watch + PAIR, package, FASTECE_CACHE_DIR=tmp_path) == PAIR_SHOWS
+    options = {"FASTECE_CACHE_DIR": tmp_path, "FASTECE_QUIET": ""}
+    first = shown(watch + PAIR, package, **options)
+    assert first == "doubled 1\nincreased 2\ndoubled 3\nincreased 4\n" + PAIR_SHOWS
+    assert shown(watch + PAIR, package, **options) == PAIR_SHOWS
 
 
 @pytest.mark.slow

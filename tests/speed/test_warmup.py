@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -120,6 +120,7 @@ def test_it_fails_as_soon_as_something_is_not_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(_jit, "FAILURES", [])
     monkeypatch.setattr(_jit, "CACHE_DIRECTORY", str(tmp_path))
     monkeypatch.setattr(warmup, "steps", lambda: iter([full_disk, calls.clear]))
+    monkeypatch.setattr(warmup.subprocess, "Popen", lambda *_, **__: nullcontext())
     with pytest.raises(OSError, match="no space"):
         warmup.run(None, print)
     assert calls == ["full"]
