@@ -340,24 +340,34 @@ def split_rows(
     """Split lines into rows of cells; cells in quotes may contain ends of lines.
 
     Rows are cells or the rule that they break; then how many lines each row ends after, and how
-    many were used, those of `lines` that the last row took among them.
+    many were used, those of `lines` that the last row took among them. Of a broken row only the
+    first line is used, as what follows a quote that nothing closes may be rows.
     """
     rows: list[list[str] | Fault] = []
     ends: list[int] = []
-    used, more = 0, chain(chunk, lines)
-    while used < len(chunk):
-        reader = csv.reader(more, delimiter=delimiter, strict=True)
+    used, held = 0, [*chunk]
+
+    def lines_from(start: int) -> Iterator[str]:
+        yield from (held[k] for k in range(start, len(held)))
+        for line in lines:
+            held.append(line)
+            yield line
+
+    while used < len(held):
+        reader = csv.reader(lines_from(used), delimiter=delimiter, strict=True)
+        before = used
         try:
             for row in reader:
+                used = before + reader.line_num
                 if row:
                     rows.append(check_row(row, width))
-                    ends.append(used + reader.line_num)
-                if used + reader.line_num >= len(chunk):
+                    ends.append(used)
+                if used >= len(held):
                     break
         except (csv.Error, *BROKEN) as error:
+            used += 1
             rows.append(Fault(str(error)))
-            ends.append(used + reader.line_num)
-        used += reader.line_num
+            ends.append(used)
     return rows, ends, used
 
 

@@ -51,7 +51,11 @@ def write_predictions(path: Path, predictions: Predictions, *, is_safe: bool = F
     columns = {names[0]: prob} if len(names) == 1 else dict(zip(names, prob.T, strict=True))
     labels = predictions.cells or {"y_true": predictions.y_true}
     columns = {**labels, **columns}
-    content = WRITERS[ending_of(path)](quote_formulas(columns) if is_safe else columns)
+    try:
+        content = WRITERS[ending_of(path)](quote_formulas(columns) if is_safe else columns)
+    except UnicodeError as error:
+        rule = "must end in .jsonl or .npz, as half of a surrogate pair, in a label, is no UTF-8"
+        raise InputError("out", rule, value=str(path)) from error
     if path.suffix.lower() == PACKED:
         content = gzip.compress(content, 6, mtime=0)
     write_file(path, content)

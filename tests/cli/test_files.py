@@ -118,6 +118,16 @@ def test_halves_of_surrogate_pairs_are_escapes(capsys, folder, form):
     page.encode()
 
 
+@pytest.mark.parametrize("name", ["o.csv", "o.csv.gz", "o.parquet"])
+def test_halves_of_surrogate_pairs_in_labels_are_refused(capsys, folder, name):
+    pytest.importorskip("pyarrow")
+    rows = [{"y_true": "b\ud800"[i % 2], "y_prob": i / 40} for i in range(40)]
+    (folder / "s.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    line = ("recalibrate", "s.jsonl", "--pos-label", "b", *QUICK, "--out", name)
+    assert "--out: must end in .jsonl or .npz" in failure(capsys, *line)
+    assert not (folder / name).exists()
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     "line", ["--safe-csv", "--safe-csv --out o.jsonl", "--safe-csv --save o.csv"]

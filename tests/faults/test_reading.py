@@ -124,6 +124,18 @@ def test_of_two_kinds_that_alternate_the_first_good_one_counts(write):
     assert sums == add_up(write(as_lines(LISTS), "good.jsonl"))[0]
 
 
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("bad", ['"0,0.5', '0,"0.5', '0,"0.5"x', '"""'])
+@pytest.mark.parametrize("place", [0, 7, 20])
+def test_a_quote_that_nothing_closes_costs_its_own_line_only(bad, place, write):
+    good = [f"{row['y_true']},{row['y_prob']}" for row in GOOD[:20]]
+    lines = ["y_true,y_prob", *good[:place], bad, *good[place:]]
+    sums, count = add_up(write("\n".join(lines), "a.csv"))
+    assert (count.rows, count.skipped, count.is_cut) == (20, 1, False)
+    assert f": line {place + 2}: " in count.reason
+    assert sums == add_up(write(as_lines(GOOD[:20]), "good.jsonl"))[0]
+
+
 def test_a_file_whose_rows_are_all_bad_leaves_the_others_alone(write, capsys):
     paths = [write(as_lines([FIRST["a list"]] * 3), "a.jsonl"), write(as_lines(GOOD), "b.jsonl")]
     report = as_json(capsys, "report", *paths, *SKIP)

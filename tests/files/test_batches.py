@@ -125,7 +125,7 @@ BAD = {
     "a cell that is no number": ("1,0.5\n0,x\n", "line 7, column y_prob: must be a number"),
     "a label that is no class": ("1,0.5\nx,0.1\n", "line 7, column y_true: must be "),
     "a cut line": ("1,0.5\n0", "line 7: must have 2 cells"),
-    "a quote that nothing closes": ('1,0.5\n"0,0.1\n1,0.1\n', "line 8: unexpected end of data"),
+    "a quote that nothing closes": ('1,0.5\n"0,0.1\n1,0.1\n', "line 7: unexpected end of data"),
     "no text": (b"1,0.5\n0,\xff\n", "line 7: is no text in UTF-8"),
 }
 
