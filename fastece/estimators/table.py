@@ -1,10 +1,10 @@
 """The table of estimators, one row each, and their values on problems."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
 from functools import lru_cache
+from threading import main_thread
 from typing import Any, TypeVar, cast
 
 from fastece.checks.errors import InputError, InputTypeError
@@ -89,7 +89,9 @@ def kept_change(row: Estimator, /, **fields: Any) -> Estimator:
 
 def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:
     """Call `work` with a `map` that runs on `n_jobs` threads."""
-    if n_jobs == 1:
+    if n_jobs == 1 or not main_thread().is_alive():  # after whose end no thread can begin
         return work(map)
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(n_jobs) as pool:
         return work(pool.map)

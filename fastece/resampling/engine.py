@@ -6,12 +6,12 @@ have the same bits however replicates are cut into tasks and whoever evaluates t
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, islice
 from operator import attrgetter
-from threading import Event
+from threading import Event, main_thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -212,6 +212,10 @@ def evaluate(
     if executor is not None:
         count = min(max(cost // SENT_TASK, LEAST_SENT), MOST_SENT)
         return run(replicates, first, last, cost // count, executor.submit)
+    if not main_thread().is_alive():  # after whose end no thread can begin
+        return replicates.values(first, last)
+    from concurrent.futures import ThreadPoolExecutor
+
     jobs = thread_count(replicates, jobs)
     stop, pool = Event(), ThreadPoolExecutor(jobs)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
@@ -223,12 +227,12 @@ def evaluate(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def submit(pool: ThreadPoolExecutor, stop: Event, function: Any, *args: Any) -> Future[F64]:
+def submit(pool: Executor, stop: Event, function: Any, *args: Any) -> Future[F64]:
     """Submit a task to a pool, or run it here where the pool refuses it."""
     try:
         return pool.submit(function, *args, stop=stop)
     except RuntimeError as error:
-        if "shutdown" not in str(error):  # of the interpreter, whose main thread has ended
+        if "shutdown" not in str(error):  # of the interpreter, whose main thread ends
             raise
         future: Future[F64] = Future()
         future.set_result(function(*args))

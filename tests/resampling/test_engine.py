@@ -190,7 +190,7 @@ def test_a_few_tasks_wait_at_a_time(monkeypatch):
             most.append(sum(not future.done() for future in submitted))
             return submitted[-1]
 
-    monkeypatch.setattr(engine, "ThreadPoolExecutor", Counting)
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", Counting)
     monkeypatch.setattr(engine, "TASK", 2**20)
     true, prob, _ = data(2**15)
     found = fastece.bootstrap(true, prob, n_resamples=3200, rng=0, n_jobs=2)
@@ -210,7 +210,7 @@ def test_fewer_threads_give_the_same_bits(monkeypatch):
 
     true, prob, _ = data(2**14)
     options = {"n_resamples": 640, "rng": 0, "n_jobs": 6}
-    monkeypatch.setattr(engine, "ThreadPoolExecutor", Noted)
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", Noted)
     many = fastece.bootstrap(true, prob, **options)
     monkeypatch.setattr(engine, "MORE_MEMORY", 2**22)
     few = fastece.bootstrap(true, prob, **options)
@@ -294,6 +294,28 @@ def test_a_thread_goes_on_after_the_main_one(n_jobs):
         [sys.executable, "-c", LATE.format(n_jobs=n_jobs)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+FIRST_USE = """
+import threading
+import fastece
+
+def work():
+    threading.main_thread().join()
+    true, prob = [0, 1, 1, 0] * 5000, [0.2, 0.3, 0.8, 0.7] * 5000
+    fastece.bootstrap(true, prob, n_resamples=999, rng=0)
+    vectors = [[1 - p, p] for p in prob]
+    print(fastece.ece(true, vectors, setting="classwise", estimator="smooth_ece", n_jobs=2) >= 0)
+
+threading.Thread(target=work).start()
+"""
+
+
+def test_a_thread_may_begin_after_the_main_one():
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_USE], capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.stderr) == ("True\n", "")
 
 
