@@ -73,7 +73,7 @@ def check_files(options: Namespace) -> None:
     outputs = {x: path for x in FILES if (path := getattr(options, x)) is not None}
     given = [path for name in INPUTS if (path := getattr(options, name)) is not None]
     given += expand_paths(options.files or [])
-    given += ["/dev/stdout"] if os.path.isfile("/dev/stdout") else []
+    given += filter(os.path.isfile, ("/dev/stdout", "/dev/stderr"))
     taken = set(map(identity, given))
     if STANDARD_INPUT in given and sys.stdin is None:
         raise InputError("path", "is closed", place="standard input")

@@ -133,7 +133,8 @@ def array_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
     count = len(np.atleast_1d(first))
     for key in wanted:
         if columns[key].shape[:1] != (count,):
-            rule = f"has shape {columns[key].shape}, {wanted[0]} has {first.shape}"
+            other = f"{wanted[0]} has {first.shape}" if first.ndim else "must be a column"
+            rule = f"has shape {columns[key].shape}, {other}"
             raise InputError(key, rule, place=f"{name}: column {key}")
     table = Table(name, [*columns], {key: columns[key] for key in wanted}, range(1, count + 1))
     step = rows_of(sum(columns[key].size for key in wanted) / max(count, 1))

@@ -270,7 +270,7 @@ def read_model(content: Any) -> Calibrator:
     """Read the map of the content of a file."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError("format", f"must be {FORMAT}")
-    check_integer("version", content.get("version"), 1, VERSION, "a version that it reads,")
+    check_integer("version", content.get("version"), 1, VERSION, "a known version")
     check_keys("content", content, KEYS)
     model = METHODS[check_choice("method", content["method"], list(METHODS))]()
     check_keys("options", content["options"], model.get_params())

@@ -128,6 +128,21 @@ def test_halves_of_surrogate_pairs_in_labels_are_refused(capsys, folder, name):
     assert not (folder / name).exists()
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/stderr"), reason="has no names of open files")
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.usefixtures("folder")
+def test_the_file_of_a_standard_stream_is_not_replaced(capsys, number):
+    stream = os.dup(number)
+    try:
+        with open("log.json", "w") as file:
+            os.dup2(file.fileno(), number)
+        line = failure(capsys, "recalibrate", "a.html", *QUICK, "--save", "log.json")
+    finally:
+        os.dup2(stream, number)
+        os.close(stream)
+    assert line.startswith("fastece: error: --save: must be a file that this command does not")
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     "line", ["--safe-csv", "--safe-csv --out o.jsonl", "--safe-csv --save o.csv"]

@@ -71,6 +71,7 @@ def test_arrays_of_other_lengths_are_refused_before_a_row_counts(name, write, ca
     path = write(as_npz(**LENGTHS[name]), "a.npz")
     line = failure(capsys, "report", path, "--weights", "w")
     assert "has shape" in line
+    assert ("y_true: has shape (), must be a column" in line) == (name == "a number")
     assert failure(capsys, "report", path, "--weights", "w", "--stream") == line
     assert "has shape" in failure(capsys, "report", path, "--weights", "w", *SKIP)
     monkeypatch.setattr(predictions, "MOST_ROWS", 3)  # a stream that nobody asked for
