@@ -1,8 +1,8 @@
 """The table of first calls in docs/speed.md: what compiles, and how long.
 
 Each call has a process of its own, whose folder of compiled kernels is empty. With several
-checkouts they take turns, and the last column is the ratio of the last one to the first: on a
-machine that does other work too, only that is to be trusted.
+checkouts they take turns, and the last column is the ratio of the last one to the first, of seconds
+of a processor: on a machine that does other work too, only that is to be trusted.
 
     python scripts/first_calls.py [--rounds 3] [--kernels] [CHECKOUT ...]
 """
@@ -57,17 +57,19 @@ print(json.dumps([sum(sum(k.stats.cache_misses.values()) for k in _jit.KERNELS),
 """
 
 
-def measure(call: str, checkout: Path) -> tuple[float, int, dict[str, float]]:
-    """Run a call in a new process; return its seconds, kernels and their seconds."""
+def measure(call: str, checkout: Path) -> tuple[float, float, int, dict[str, float]]:
+    """Run a call in a new process; return its seconds, those of processors, and its kernels."""
     with tempfile.TemporaryDirectory() as folder:
         quiet = {"FASTECE_QUIET": "1", "FASTECE_CACHE_DIR": folder, "PYTHONPATH": str(checkout)}
-        start = os.times().elapsed
+        start = os.times()
         done = subprocess.run(
             [sys.executable, "-c", CHILD, call],
-            capture_output=True, text=True, check=True, env={**os.environ, **quiet},
+            capture_output=True, text=True, check=True, env={**os.environ, **quiet}, cwd=folder,
         )  # fmt: skip
         count, seconds = json.loads(done.stdout.splitlines()[-1])
-        return os.times().elapsed - start, count, seconds
+        end = os.times()
+        busy = sum(end[2:4]) - sum(start[2:4])
+        return end.elapsed - start.elapsed, busy, count, seconds
 
 
 def main() -> None:
@@ -78,16 +80,17 @@ def main() -> None:
     parser.add_argument("--call", action="append", help="only these, by a part of the name")
     parser.add_argument("--kernels", action="store_true", help="the dearest kernels of each, too")
     options = parser.parse_args()
-    print("| first call | seconds | kernels compiled | of the first checkout |")
-    print("| --- | ---: | ---: | ---: |")
+    print("| first call | seconds | of a processor | kernels compiled | of the first checkout |")
+    print("| --- | ---: | ---: | ---: | ---: |")
     for name, call in CALLS.items():
         if options.call and not any(part in name for part in options.call):
             continue
         rounds = [[measure(call, x) for x in options.checkouts] for _ in range(options.rounds)]
         seconds = median(turns[-1][0] for turns in rounds)
-        ratio = median(turns[-1][0] / turns[0][0] for turns in rounds)
-        _, count, kernels = rounds[-1][-1]
-        print(f"| {name} | {seconds:.1f} | {count} | {ratio:.2f}x |", flush=True)
+        busy = median(turns[-1][1] for turns in rounds)
+        ratio = median(turns[-1][1] / turns[0][1] for turns in rounds)
+        *_, count, kernels = rounds[-1][-1]
+        print(f"| {name} | {seconds:.1f} | {busy:.1f} | {count} | {ratio:.2f}x |", flush=True)
         if options.kernels:
             dearest = sorted(kernels.items(), key=lambda pair: -pair[1])[:12]
             print("  ", ", ".join(f"{kernel} {x:.2f}" for kernel, x in dearest), flush=True)
