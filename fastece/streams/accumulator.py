@@ -33,7 +33,8 @@ class Accumulator(Source):
     order, on any number of workers, gives the same bits.
 
     A batch is added in whole or not at all, also when an interrupt such as Ctrl-C ends `update`;
-    so is what `merge` adds. Threads may share one; to ask while others add, ask a `copy`.
+    so is what `merge` adds. Threads may share one; to ask while others add, ask a `copy`. A process
+    that is forked while a thread adds must leave it alone, as its lock is never released there.
 
     Parameters
     ----------
