@@ -266,11 +266,7 @@ class ScoreDecomposition(Decomposition):
     uncertainty: float
     rule: str
 
-    _parts: ClassVar[dict[str, str]] = {
-        "miscalibration": "+",
-        "discrimination": "-",
-        "uncertainty": "+",
-    }
+    _parts: ClassVar = {"miscalibration": "+", "discrimination": "-", "uncertainty": "+"}
 
     @property
     def _name(self) -> str:
@@ -372,12 +368,8 @@ def fit_isotonic(sample: Sample) -> tuple[F64, F64, F64, Any]:
         s, y, w = sample.s[order], sample.y[order], w[order]
     first = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
     hits, misses = np.add.reduceat(w * y, first), np.add.reduceat(w * (1 - y), first)
-    return (
-        s[first],
-        hits,
-        misses,
-        isotonic_regression(hits / (hits + misses), weights=hits + misses),
-    )
+    found = isotonic_regression(hits / (hits + misses), weights=hits + misses)
+    return s[first], hits, misses, found
 
 
 def least_score(rule: str, hits: F64, misses: F64) -> float:

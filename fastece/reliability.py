@@ -18,7 +18,7 @@ from fastece.data.reading import Map, read_source
 from fastece.data.sample import Sample
 from fastece.data.source import Source, need_rows
 from fastece.document.document import Document, Section, Table
-from fastece.document.numbers import Number
+from fastece.document.numbers import ConfidenceInterval, Number
 from fastece.document.result import Result
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bayes import REACH, BayesCurve, rows_near
@@ -36,13 +36,7 @@ from fastece.plot.axes import plot_result
 from fastece.plot.marks import FEWEST, BinDrawing, CurveDrawing
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import (
-    ConfidenceInterval,
-    as_float,
-    check_level,
-    quantiles,
-    tails_of,
-)
+from fastece.resampling.results import as_float, check_level, quantiles, tails_of
 from fastece.typing import F64
 
 if TYPE_CHECKING:
@@ -672,10 +666,8 @@ def reliability_curve(
     """
     if "average" in options:
         raise InputTypeError("average", "is no option of reliability_curve: classes have their own")
-    call = read_call(
-        "reliability_curve", y_true, {"y_prob": y_prob}, 0, estimator=estimator,
-        n_resamples=n_resamples, **options, average=None,
-    )  # fmt: skip
+    options |= {"estimator": estimator, "n_resamples": n_resamples, "average": None}
+    call = read_call("reliability_curve", y_true, {"y_prob": y_prob}, 0, **options)
     call = add_groups(call, groups, y_prob)
     curves = curves_of(call, rng)
     return curves if call.sources[0].setting.per_class else curves[0]

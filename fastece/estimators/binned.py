@@ -391,13 +391,12 @@ class Binned(Parameters):
                 return np.concatenate([self.errors(self.bins_of(plan, part)) for part in parts])
             case Rows():
                 rows = contiguous(draws.rows, np.int32)
-                some = np.array_split(rows, -(-len(rows) // plan.replicates_at_once(1)))
-                # The bins of one replicate alone numpy would add in another order.
-                pairs = [part if len(part) > 1 else np.repeat(part, 2, axis=0) for part in some]
-                values = [self.errors(plan.row_bins(part)) for part in pairs]
-                return np.concatenate(
-                    [x[: len(part)] for x, part in zip(values, some, strict=True)]
-                )
+                values = []
+                for part in np.array_split(rows, -(-len(rows) // plan.replicates_at_once(1))):
+                    # The bins of one replicate alone numpy would add in another order.
+                    some = part if len(part) > 1 else np.repeat(part, 2, axis=0)
+                    values.append(self.errors(plan.row_bins(some))[: len(part)])
+                return np.concatenate(values)
         return super().values(plan, draws)
 
     def bins_of(self, plan: BinnedPlan, counts: Counts) -> Bins:
@@ -450,9 +449,8 @@ class Binned(Parameters):
             sums = (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
             gap, weight, hits, square, total = (contiguous(x, np.float64) for x in sums)
             least, out = EMPTY if equal else 0.0, np.empty(len(gap))
-            kernels.errors.debiased_errors(
-                gap, weight, hits, square, total, least, equal, norm, out
-            )
+            compute = kernels.errors.debiased_errors
+            compute(gap, weight, hits, square, total, least, equal, norm, out)
             return out
         # Without any row, gaps are 0 and so is the value.
         gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight

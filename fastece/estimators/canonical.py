@@ -22,16 +22,7 @@ from fastece.checks.parameters import check_choice, check_real
 from fastece.data.reading import Map
 from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample, scale_weights
 from fastece.data.source import Source
-from fastece.estimators.base import (
-    Chances,
-    Counts,
-    Draws,
-    Labels,
-    Parameters,
-    Plan,
-    Rows,
-    check_width,
-)
+from fastece.estimators import base
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, I64, U32
 
@@ -87,14 +78,14 @@ def check_rows(n: int, what: str) -> None:
         raise InputError("y_prob", f"must have 2 rows of positive weight for {what}", value=n)
 
 
-class PairEstimator(Parameters, ABC):
+class PairEstimator(base.Parameters, ABC):
     """An estimator of class vectors that looks at all pairs of rows."""
 
     needs = "rows"
     needs_vectors = True
     needs_sorted = False
     reads_pairs = True
-    native = (Counts, Labels, Rows, Chances)
+    native = (base.Counts, base.Labels, base.Rows, base.Chances)
 
     @abstractmethod
     def prepare(self, sample: Sample, size: int, run: Map = map) -> Any:
@@ -122,15 +113,15 @@ class PairEstimator(Parameters, ABC):
         plans = (self.prepare(sample, sample.n, run) for sample in samples)
         return np.array([self.value(plan, run) for plan in plans])
 
-    def values(self, plan: Any, draws: Draws) -> F64:
+    def values(self, plan: Any, draws: base.Draws) -> F64:
         """Compute the value of each replicate, in one pass over the pairs per block."""
         match draws:
-            case Counts(c):
+            case base.Counts(c):
                 blocks = draws.blocks(c.shape[1])
                 return np.concatenate([self.replicates(plan, c.astype(np.float64)) for c in blocks])
-            case Labels(y):
+            case base.Labels(y):
                 return np.concatenate([self.label_values(plan, block) for block in y])
-            case Chances(prob):
+            case base.Chances(prob):
                 return np.array([self.truth(plan, prob)])
         counts = (np.bincount(row, minlength=plan.v.size) for row in draws.rows)
         return np.array([self.evaluate(plan, c) for c in counts])
@@ -168,7 +159,7 @@ DENSITY_UNDERFLOW = 1e-200
 
 
 @dataclass(frozen=True)
-class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
+class DirichletPlan(base.Plan, CopyReadOnlyOnUnpickle):
     """Prepared data of `DirichletKDE`, with rows sorted by class."""
 
     prob: F64  # (n, K)
@@ -300,7 +291,7 @@ class DirichletKDE(PairEstimator):
     norm: float = 1.0
 
     checks: ClassVar = {
-        "bandwidth": partial(check_width, word="likelihood", least=LEAST_BANDWIDTH),
+        "bandwidth": partial(base.check_width, word="likelihood", least=LEAST_BANDWIDTH),
         "norm": partial(check_real, low=1.0, high=2.0),
     }
 
@@ -383,7 +374,7 @@ WEIGHT_UNDERFLOW = 1e-280
 
 
 @dataclass(frozen=True)
-class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
+class SKCEPlan(base.Plan, CopyReadOnlyOnUnpickle):
     """Prepared data of `SKCE` for a sample."""
 
     prob: F64  # (n, K)
@@ -498,7 +489,7 @@ class SKCE(PairEstimator):
     checks: ClassVar = {
         "form": partial(check_choice, choices=("biased", "unbiased")),
         "kernel": partial(check_choice, choices=("exponential", "gaussian")),
-        "width": partial(check_width, word="median", least=0.0),
+        "width": partial(base.check_width, word="median", least=0.0),
     }
 
     def prepare(self, sample: Sample, size: int, run: Map = map) -> SKCEPlan:  # noqa: ARG002

@@ -21,13 +21,7 @@ from fastece.intervals.inversion import BINS, z_scores
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import check_size, resample
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import (
-    METHODS,
-    MOVER,
-    ComparisonResult,
-    ConfidenceInterval,
-    Method,
-)
+from fastece.resampling.results import METHODS, MOVER, ComparisonResult, ConfidenceInterval, Method
 from fastece.typing import F64
 
 # Levels 1 - alpha at which ends are worked out, the usual ones among them; in between their
@@ -331,8 +325,7 @@ def compare(
     a, b = (class_count(as_probabilities(p, name).shape) for name, p in models.items())
     if a != b:  # labels would be out of range for one of them
         raise InputError("y_prob_b", f"must have the classes of y_prob_a, {a}", value=b)
-    call = read_call(
-        "compare", y_true, models, estimator=estimator, n_resamples=n_resamples, **options
-    )
+    options |= {"estimator": estimator, "n_resamples": n_resamples}
+    call = read_call("compare", y_true, models, **options)
     call = add_groups(call, groups, y_prob_a, "y_prob_a")
     return comparison_results(call, method=method, size=size, rng=rng)

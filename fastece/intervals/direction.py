@@ -340,8 +340,6 @@ def direction(
       Verdict: over-confident. Intervals by test inversion.
     """
     check_single(estimator)
-    call = read_call(
-        "direction", y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
-        **options,
-    )  # fmt: skip
+    options |= {"estimator": estimator, "n_resamples": n_resamples}
+    call = read_call("direction", y_true, {"y_prob": y_prob}, 0, **options)
     return direction_of(call, new_key(rng))

@@ -19,10 +19,7 @@ from fastece.intervals.cells import Cells, binned_cells, density_cells
 from fastece.intervals.inversion import NO_CURVE, ConfidenceCurve, cell_curve, label_curve
 from fastece.resampling.arguments import Call, describe, read_call, require_calibration_error
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import (
-    IntervalResult,
-    as_float,
-)
+from fastece.resampling.results import IntervalResult, as_float
 
 POSTERIOR, INVERSION = "posterior", "test inversion"
 CellMaker = Callable[[Call, Any, int], Cells]
@@ -242,10 +239,8 @@ def estimate(
       ece_ac   0.058  [0.014, 0.081]   0.0015  test inversion
       ece_kde  0.051  [0.025, 0.078]   0.0005  test inversion
     """
-    call = read_call(
-        "estimate", y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
-        **options,
-    )  # fmt: skip
+    options |= {"estimator": estimator, "n_resamples": n_resamples}
+    call = read_call("estimate", y_true, {"y_prob": y_prob}, 0, **options)
     drawn = [e for e in call.estimators.values() if posterior_maker(e) is None]
     if drawn and not call.n_resamples:
         rule = f"must be at least 1 for {describe(drawn[0])}, which has no posterior"

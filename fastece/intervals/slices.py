@@ -306,10 +306,8 @@ def slices(
     if "average" in options:
         raise InputTypeError("average", "must be left out, as a slice has one value")
     check_single(estimator)
-    call = read_call(
-        "slices", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
-        **options,
-    )  # fmt: skip
+    options |= {"estimator": estimator, "n_resamples": n_resamples}
+    call = read_call("slices", y_true, {"y_prob": y_prob}, **options)
     need_rows(call.sources[0], "slices")
     require_calibration_error(call, "slices")
     if by is None:

@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fastece.checks.errors import to_unicode
 from fastece.checks.parameters import check_flag
-from fastece.plot.marks import (
-    PLAIN,
-    AxesRange,
-    Drawing,
-    Style,
-    draw_square,
-    is_model,
-    logit_range,
-    scale_of,
-    size_of,
-)
+from fastece.plot import marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +34,7 @@ LONGEST = 44
 class Drawable(Protocol):
     """A result that can be drawn."""
 
-    def drawing(self, band: Any = True) -> Drawing:
+    def drawing(self, band: Any = True) -> marks.Drawing:
         """Return the marks of a picture, with intervals or a band, or without."""
 
 
@@ -69,21 +59,21 @@ def plot_result(
     if ax is None:
         ax, *others = new_axes(2 if drawing.is_heaped else 1)
         for other in others:
-            draw_model(drawing, other, color, label, legend, logit_range([drawing]))
+            draw_model(drawing, other, color, label, legend, marks.logit_range([drawing]))
     draw_model(drawing, ax, color, label, legend)
     return ax
 
 
 def draw_model(
-    drawing: Drawing, ax: "Axes", color: Any = None, label: str | None = None,
-    legend: bool = True, span: AxesRange = PLAIN,
+    drawing: marks.Drawing, ax: "Axes", color: Any = None, label: str | None = None,
+    legend: bool = True, span: marks.AxesRange = marks.PLAIN,
 ) -> None:  # fmt: skip
     """Draw a model on axes, which others may be on, and name it."""
-    place = sum(map(is_model, ax.get_lines()))
+    place = sum(map(marks.is_model, ax.get_lines()))
     title = f"{drawing.estimator}, {drawing.setting}"
     name = f"error {drawing.value:.4f}"
     if not place:
-        draw_square(ax, span)
+        marks.draw_square(ax, span)
         scale = " (log odds)" if span.is_logit else ""
         ax.set(xlabel=ACROSS + scale, ylabel=UP + scale)
     if not ax.get_title():
@@ -92,7 +82,7 @@ def draw_model(
         name = f"{name}, {drawing.estimator}"
     if label is not None:
         name = f"{shorten(label)}, {name}"
-    drawing.draw(ax, Style(color, name, place, span, scale_of(ax)))
+    drawing.draw(ax, marks.Style(color, name, place, span, marks.scale_of(ax)))
     if legend:
         draw_legend(ax)
 
@@ -130,7 +120,7 @@ def set_title(ax: "Axes", title: str) -> None:
     from matplotlib.font_manager import FontProperties
 
     size = FontProperties(size="medium").get_size_in_points()
-    width = max(12, int(size_of(ax)[0] / (LETTER * size)))
+    width = max(12, int(marks.size_of(ax)[0] / (LETTER * size)))
     # Labels of classes are the caller's: a dollar is no formula.
     ax.set_title(fill(title, width), fontsize=size, parse_math=False)
 
@@ -141,18 +131,19 @@ def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
     Models that have an error but no name are numbered.
     """
     pairs = [pair for ax in axes for pair in zip(*ax.get_legend_handles_labels(), strict=True)]
-    models = [mark for mark, _ in pairs if is_model(mark)]
+    models = [mark for mark, _ in pairs if marks.is_model(mark)]
     known: set[str] = set()
     entries: list[tuple[Any, str]] = []
     for mark, name in pairs:
-        if is_model(mark) and len(axes) == 1 and len(models) > 1 and name.startswith("error "):
+        is_own = marks.is_model(mark) and len(axes) == 1
+        if is_own and len(models) > 1 and name.startswith("error "):
             name = f"model {models.index(mark) + 1}, {name}"
-        if name not in known or (is_model(mark) and len(axes) == 1):
+        if is_own or name not in known:
             known.add(name)
             entries.append((mark, name))
-    first = next((i for i, (mark, _) in enumerate(entries) if is_model(mark)), 0)
-    lines = [entry for entry in entries if is_model(entry[0])]
-    return [*entries[:first], *lines, *(x for x in entries[first:] if not is_model(x[0]))]
+    first = next((i for i, (mark, _) in enumerate(entries) if marks.is_model(mark)), 0)
+    lines = [entry for entry in entries if marks.is_model(entry[0])]
+    return [*entries[:first], *lines, *(x for x in entries[first:] if not marks.is_model(x[0]))]
 
 
 def draw_legend(ax: "Axes") -> "Legend":
@@ -166,7 +157,7 @@ def draw_legend(ax: "Axes") -> "Legend":
 
     entries = entries_of(ax)
     names = [x if len(x) <= LONGEST else f"{x[: LONGEST - 1]}…" for _, x in entries]
-    across, up = size_of(ax)
+    across, up = marks.size_of(ax)
     is_beside = across > BESIDE * up
     labels = (ax.xaxis.label, *ax.get_xticklabels()[:1])
     below = PADS + 1.2 * sum(float(label.get_fontsize()) for label in labels)

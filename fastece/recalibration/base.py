@@ -13,16 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import (
-    as_probabilities,
-    as_weights,
-    check_probabilities,
-    column_names,
-    contiguous,
-    refuse_where,
-    row_sum_tolerance,
-    warn_if_probabilities,
-)
+from fastece.checks import arrays
 from fastece.checks.errors import InputError, Names, rename_arguments, warn
 from fastece.checks.labels import as_labels, check_class_indices
 from fastece.checks.parameters import check_flag
@@ -175,15 +166,15 @@ def sigmoid(z: F64) -> F64:
 
 def read_predictions(value: Any, from_logits: bool, name: str) -> Rows:
     """Check probabilities or logits (n,) or (n, K)."""
-    array = as_probabilities(value, name)
-    tolerance = row_sum_tolerance(value, array)
+    array = arrays.as_probabilities(value, name)
+    tolerance = arrays.row_sum_tolerance(value, array)
     if from_logits:
-        warn_if_probabilities(array, tolerance, name)
-    if check_probabilities(array, from_logits, name, tolerance):
+        arrays.warn_if_probabilities(array, tolerance, name)
+    if arrays.check_probabilities(array, from_logits, name, tolerance):
         array = array.clip(0.0, 1.0)
     if from_logits and array.dtype == np.float64:
         rule = f"logits must lie within {LARGEST:g} of 0, or be -inf"
-        refuse_where(name, rule, array, lambda z: (np.abs(z) > LARGEST) & (z != -np.inf))
+        arrays.refuse_where(name, rule, array, lambda z: (np.abs(z) > LARGEST) & (z != -np.inf))
     return Rows(native_scores(array), from_logits)
 
 
@@ -193,10 +184,10 @@ def read_rows(
     """Check labels, predictions and weights."""
     rows = read_predictions(y_prob, from_logits, name)
     with rename_arguments(NO_LABELS):
-        label, order = as_labels(y_true, rows.x, name, column_names(y_prob), None, None)
+        label, order = as_labels(y_true, rows.x, name, arrays.column_names(y_prob), None, None)
         label = label if order is not None else check_class_indices(label, rows.n_classes, rows.x)
-    v = as_weights(sample_weight, len(rows.x))
-    return replace(rows, label=contiguous(label, np.int64), v=v, classes=order)
+    v = arrays.as_weights(sample_weight, len(rows.x))
+    return replace(rows, label=arrays.contiguous(label, np.int64), v=v, classes=order)
 
 
 # -- methods ---------------------------------------------------------------------------------------

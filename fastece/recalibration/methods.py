@@ -19,38 +19,22 @@ from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_choice, check_flag, check_integer, list_names
 from fastece.document.numbers import to_plain
 from fastece.files import unique_keys, write_file
-from fastece.recalibration.base import (
-    Calibrator,
-    OneVsRest,
-    Parameter,
-    Rows,
-    read_predictions,
-    read_rows,
-)
-from fastece.recalibration.binary import (
-    CURVES,
-    BetaCalibration,
-    CurveCalibration,
-    HistogramBinning,
-    IsotonicCalibration,
-    PlattScaling,
-    ScalingBinning,
-)
+from fastece.recalibration import base, binary
 from fastece.recalibration.scaling import MatrixScaling, TemperatureScaling, VectorScaling
 from fastece.resampling.draws import new_key
 from fastece.resampling.engine import progress_callbacks
 from fastece.typing import I64
 
-METHODS: dict[str, type[Calibrator]] = {
+METHODS: dict[str, type[base.Calibrator]] = {
     "temperature": TemperatureScaling,
     "vector": VectorScaling,
     "matrix": MatrixScaling,
-    "platt": PlattScaling,
-    "beta": BetaCalibration,
-    "isotonic": IsotonicCalibration,
-    "histogram": HistogramBinning,
-    "scaling_binning": ScalingBinning,
-    "curve": CurveCalibration,
+    "platt": binary.PlattScaling,
+    "beta": binary.BetaCalibration,
+    "isotonic": binary.IsotonicCalibration,
+    "histogram": binary.HistogramBinning,
+    "scaling_binning": binary.ScalingBinning,
+    "curve": binary.CurveCalibration,
 }
 FORMAT, VERSION = "fastece.recalibration", 1
 KEYS = ("format", "version", "method", "options", "n_classes", "classes", "parameters")
@@ -109,7 +93,7 @@ def recalibrate(
     0.171 0.025
     """
     model = find_method(method, check_flag("from_logits", from_logits))
-    rows = read_rows(y_true, y_prob, sample_weight, from_logits)
+    rows = base.read_rows(y_true, y_prob, sample_weight, from_logits)
     fold = draw_folds(rows.label, check_integer("cv", cv, 2, rows.label.size), groups, rng)
     out = np.empty_like(rows.x)
     for part in range(cv):
@@ -127,22 +111,22 @@ class ForeignCalibrator:
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    def fit_rows(self, rows: Rows) -> Self:
+    def fit_rows(self, rows: base.Rows) -> Self:
         """Fit the object, with weights if there are any."""
         weight = {} if rows.v is None else {"sample_weight": rows.v}
         self.model.fit(rows.x, rows.label, **weight)
         return self
 
-    def map_rows(self, rows: Rows) -> NDArray[Any]:
+    def map_rows(self, rows: base.Rows) -> NDArray[Any]:
         """Map predictions to probabilities of their shape, by the fitted object."""
         name = "method.transform(X)"
-        p = read_predictions(self.model.transform(rows.x), False, name).x
+        p = base.read_predictions(self.model.transform(rows.x), False, name).x
         if p.shape != rows.x.shape:
             raise InputError(name, f"must have the shape of X, {rows.x.shape}", value=p.shape)
         return p
 
 
-def find_method(method: Any, from_logits: bool) -> Calibrator | ForeignCalibrator:
+def find_method(method: Any, from_logits: bool) -> base.Calibrator | ForeignCalibrator:
     """Return the method to fit, from its name or an object."""
     if isinstance(method, str):
         return METHODS[check_choice("method", method, list(METHODS))](from_logits=from_logits)
@@ -150,8 +134,8 @@ def find_method(method: Any, from_logits: bool) -> Calibrator | ForeignCalibrato
     if isinstance(method, type) or not has_verbs:
         rule = "must be a name or an object with fit and transform"
         raise InputTypeError("method", rule, value=method, hint=list_names(METHODS))
-    kind, own = type(method), (Calibrator.fit, Calibrator.transform)
-    if not isinstance(method, Calibrator) or (kind.fit, kind.transform) != own:
+    kind, own = type(method), (base.Calibrator.fit, base.Calibrator.transform)
+    if not isinstance(method, base.Calibrator) or (kind.fit, kind.transform) != own:
         return ForeignCalibrator(method)
     if method.from_logits != from_logits:
         raise InputError("from_logits", f"must be {method.from_logits} for {method!r}")
@@ -183,7 +167,7 @@ def draw_folds(label: I64, cv: int, groups: Any, rng: Any) -> I64:
 # -- files -----------------------------------------------------------------------------------------
 
 
-def save(model: Calibrator, path: str | PathLike[str]) -> None:
+def save(model: base.Calibrator, path: str | PathLike[str]) -> None:
     """Write a fitted map to a file.
 
     Parameters
@@ -221,7 +205,7 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
     if not model.__sklearn_is_fitted__():
         raise InputError("model", f"{type(model).__name__} must be fitted before it is saved")
     options = {
-        name: {type(x).__name__: asdict(x)} if type(x) in CURVES else x
+        name: {type(x).__name__: asdict(x)} if type(x) in binary.CURVES else x
         for name, x in model.get_params().items()
     }
     parameters = {x.name: getattr(model, f"{x.name}_") for x in model.PARAMETERS}
@@ -230,7 +214,7 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
     write_file(path, json.dumps(content, allow_nan=False).encode() + b"\n")
 
 
-def load(path: str | PathLike[str]) -> Calibrator:
+def load(path: str | PathLike[str]) -> base.Calibrator:
     """Read a fitted map from a file that `save` wrote.
 
     The file may be of this release or of an earlier one.
@@ -266,7 +250,7 @@ def refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-def read_model(content: Any) -> Calibrator:
+def read_model(content: Any) -> base.Calibrator:
     """Read the map of the content of a file."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError("format", f"must be {FORMAT}")
@@ -286,7 +270,7 @@ def read_model(content: Any) -> Calibrator:
     sizes: dict[int, dict[str, int]] = defaultdict(lambda: {"K": n})  # of each class
     for parameter in model.PARAMETERS:
         name, value = parameter.name, found[parameter.name]
-        if n == 2 or not isinstance(model, OneVsRest):
+        if n == 2 or not isinstance(model, base.OneVsRest):
             read: Any = read_array(name, value, parameter, sizes[0])
         elif isinstance(value, list) and len(value) == n:
             pairs = enumerate(value)
@@ -304,7 +288,7 @@ def check_keys(name: str, value: Any, keys: Iterable[str]) -> None:
         raise InputError(name, f"must have {', '.join(keys)}")
 
 
-def read_array(name: str, value: Any, parameter: Parameter, sizes: dict[str, int]) -> Any:
+def read_array(name: str, value: Any, parameter: base.Parameter, sizes: dict[str, int]) -> Any:
     """Read a number or an array of the shape, and between the bounds, of a parameter.
 
     `sizes` of axes are those of one problem: its first array gives the number of points.
@@ -337,7 +321,7 @@ def read_option(value: Any) -> Any:
     """Turn JSON's values into an option; JSON has no infinity and no tuples."""
     if not isinstance(value, dict):
         return value
-    kinds = {kind.__name__: kind for kind in CURVES}
+    kinds = {kind.__name__: kind for kind in binary.CURVES}
     name, fields = next(iter(value.items()), ("", None))
     if len(value) != 1 or name not in kinds or not isinstance(fields, dict):
         raise InputError("options", "must be of an estimator with a curve", value=value)

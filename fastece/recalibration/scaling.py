@@ -9,14 +9,8 @@ from numpy.typing import NDArray
 from fastece.checks.errors import warn
 from fastece.checks.parameters import check_real
 from fastece.data.reading import SLICE, softmax
+from fastece.recalibration import regression
 from fastece.recalibration.base import LARGEST, LARGEST_PARAMETER, Calibrator, Parameter, Rows
-from fastece.recalibration.regression import (
-    SMALLEST,
-    Minimum,
-    SoftmaxLoss,
-    TemperatureLoss,
-    minimise,
-)
 from fastece.typing import F64, I64
 
 # A mean log loss this near to log K, the loss without predictions, is no better.
@@ -27,13 +21,13 @@ NO_TEMPERATURE = (
 )
 
 
-def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> Minimum:
+def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> regression.Minimum:
     """Find ``-log T`` of the temperature of the least loss."""
-    loss = TemperatureLoss(z, label, weight)
+    loss = regression.TemperatureLoss(z, label, weight)
     spread = float(weight @ (loss.top - z.min(axis=1)))
-    if spread < SMALLEST:  # any temperature will do
-        return Minimum(np.zeros(1), float(np.log(z.shape[1])), "")
-    return minimise(loss, np.array([-np.log(spread)]))
+    if spread < regression.SMALLEST:  # any temperature will do
+        return regression.Minimum(np.zeros(1), float(np.log(z.shape[1])), "")
+    return regression.minimise(loss, np.array([-np.log(spread)]))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -94,8 +88,8 @@ def fit_classes(rows: Rows, **options: Any) -> tuple[F64, F64]:
     """Fit weights and intercepts by the least loss, starting at a temperature."""
     z, label, weight = rows.logits(), rows.label, rows.weight
     near = fit_temperature(z, label, weight)
-    loss = SoftmaxLoss(z, label, weight, float(np.exp(near.theta[0])), **options)
-    found = minimise(loss, loss.start)
+    loss = regression.SoftmaxLoss(z, label, weight, float(np.exp(near.theta[0])), **options)
+    found = regression.minimise(loss, loss.start)
     if found.warning and np.bincount(label, minlength=z.shape[1]).all():  # else it was given
         warn("X", found.warning)
     w, b = loss.parameters(found.theta)

@@ -388,8 +388,6 @@ def calibration_test(
     >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999).p_value
     0.001
     """
-    call = read_call(
-        "calibration_test", y_true, {"y_prob": y_prob}, estimator=estimator,
-        n_resamples=n_resamples, **options,
-    )  # fmt: skip
+    options |= {"estimator": estimator, "n_resamples": n_resamples}
+    call = read_call("calibration_test", y_true, {"y_prob": y_prob}, **options)
     return calibration_results(add_groups(call, groups, y_prob), rng)

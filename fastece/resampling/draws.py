@@ -36,18 +36,13 @@ def new_key(rng: Any) -> int:
         raise InputTypeError("rng", rule, value=rng)
     if is_seed and rng < 0:
         raise InputError("rng", "a seed must not be negative", value=rng)
-    return seed_key(int(rng)) if is_seed else first_word(np.random.default_rng(rng))
-
-
-def first_word(rng: np.random.Generator) -> int:
-    """Return the next 64 random bits of a generator."""
-    return int(rng.integers(2**64, dtype=np.uint64))
+    return seed_key(int(rng)) if is_seed else seed_key.__wrapped__(rng)
 
 
 @lru_cache(maxsize=64)
-def seed_key(seed: int) -> int:
-    """Return the first 64 random bits of a seed, which take 30 us to make."""
-    return first_word(np.random.default_rng(seed))
+def seed_key(rng: Any) -> int:
+    """Return the next 64 random bits; those of a seed take 30 us to make."""
+    return int(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
 
 
 @lru_cache(maxsize=64)

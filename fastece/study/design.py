@@ -61,6 +61,7 @@ class Population(NamedTuple):
     n_bins: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class StudyDesign(ABC):
     """Parameters of a study, in a frozen dataclass.
 
@@ -69,11 +70,12 @@ class StudyDesign(ABC):
     `file_name` for its results.
     """
 
-    draws: int
-    convention: Literal["corrected", "published"]
-    estimators: tuple[str, ...]
-    seed: int
-    files: tuple[str, ...] = ()  # of the user, that scores come from
+    draws: int = 200
+    convention: Literal["corrected", "published"] = "corrected"
+    estimators: tuple[str, ...] = ()
+    seed: int = 0
+
+    files = tuple[str, ...]()  # of the user, that scores come from
 
     def __post_init__(self: Any) -> None:
         for field in fields(self):
@@ -223,11 +225,7 @@ class Design(StudyDesign):
     smallest: int = 30
     largest: int = 500
     n_sizes: int = 20
-    draws: int = 200
     settings: tuple[str, ...] = ("confidence", "classwise")
-    convention: Literal["corrected", "published"] = "corrected"
-    estimators: tuple[str, ...] = ()
-    seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -384,10 +382,6 @@ class Predictions(StudyDesign):
 
     files: tuple[str, ...]
     sizes: tuple[int, ...] | None = None
-    draws: int = 200
-    convention: Literal["corrected", "published"] = "corrected"
-    estimators: tuple[str, ...] = ()
-    seed: int = 0
     y_true: str | None = None
     y_prob: str | None = None
 
