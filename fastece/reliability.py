@@ -23,14 +23,7 @@ from fastece.document.result import Result
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bayes import REACH, BayesCurve, rows_near
 from fastece.estimators.binned import Binned, effective_rows
-from fastece.estimators.density import (
-    KDE,
-    Copies,
-    CountBlocks,
-    DensityPlan,
-    is_supported,
-    posterior,
-)
+from fastece.estimators.density import KDE, Copies, CountBlocks, is_supported, posterior
 from fastece.estimators.table import find_estimator, with_threads
 from fastece.plot.axes import plot_result
 from fastece.plot.marks import FEWEST, BinDrawing, CurveDrawing
@@ -495,11 +488,11 @@ class Curve(Statistic):
     kde: KDE
     score: F64
 
-    def prepare(self, sample: Sample, size: int) -> DensityPlan:
+    def prepare(self, sample: Sample, size: int) -> Any:
         """Make a plan with grids that are fine enough to be interpolated."""
         return self.kde.plan(sample, size, REFINEMENT)
 
-    def values(self, plan: DensityPlan, draws: Counts) -> F64:
+    def values(self, plan: Any, draws: Counts) -> F64:
         """Compute the curve (G, 32 B) of each of the replicates."""
         resamples = CountBlocks(draws.blocks(plan.sample.n))
         out = np.empty((self.score.size, resamples.count))

@@ -1,25 +1,14 @@
 """Labels as class indices: which column of the probabilities a label stands for."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import (
-    are_whole,
-    as_array,
-    as_real,
-    elementwise,
-    find_extremes,
-    first_number,
-    is_text,
-    label_text,
-    refuse_infinite,
-    refuse_where,
-)
+from fastece.checks import arrays
 from fastece.checks.errors import InputError, InputTypeError, repr_of
 from fastece.typing import I64
 
@@ -38,7 +27,7 @@ def as_labels(
     names of the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`.
     """
     is_given = labels is not None or pos_label is not None
-    y = as_array("y_true", as_objects(value) if is_given else value)
+    y = arrays.as_array("y_true", as_objects(value) if is_given else value)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
@@ -50,7 +39,7 @@ def as_labels(
         raise InputError("y_true", f"has {y.size} rows, but {prob_name} has {len(y_prob)}")
     order = class_order(y, y_prob, prob_name, names, labels, pos_label)
     if order is None:
-        return as_real("y_true", y, "must be integers, bools or strings"), None
+        return arrays.as_real("y_true", y, "must be integers, bools or strings"), None
     return label_positions(y, order), order
 
 
@@ -68,20 +57,20 @@ def class_order(
         raise InputError("pos_label", rule)
     order: list[Any] | None = None
     if labels is not None:
-        order = as_array("labels", as_objects(labels)).ravel().tolist()
+        order = arrays.as_array("labels", as_objects(labels)).ravel().tolist()
         if len(order) != n_classes:
             rule = f"must name {n_classes} classes, got {len(order)}: {order!r:.200}"
             raise InputError("labels", rule)
         for k, label in enumerate(order):
             if label in order[:k]:
                 raise InputError("labels", "must be distinct", index=k, value=label)
-    elif names and label_text(y[0]) in names:
+    elif names and arrays.label_text(y[0]) in names:
         order = name_order(y, names, prob_name)
     if order is None and pos_label is not None:
         other, *rest = [*(x for x in distinct_labels(y) if x != pos_label), None]
         if len(rest) > 1:
             rule = f"must be the positive label {pos_label!r} or one other, such as {other!r}"
-            refuse_where("y_true", rule, y, elementwise(lambda x: x not in (pos_label, other)))
+            refuse_labels("y_true", rule, y, lambda x: x not in (pos_label, other))
         order = [other, pos_label]
     elif order is None and y.dtype.kind in "OUST":
         order = string_order(y, y_prob, prob_name, names)
@@ -93,7 +82,7 @@ def class_order(
 def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | None:
     """List the labels in the order of the columns, if columns are named after them."""
     found = distinct_labels(y)
-    label_of = {label_text(label): label for label in found}
+    label_of = {arrays.label_text(label): label for label in found}
     if len(label_of) < len(found) or not label_of.keys() <= set(names):
         return None
     if len(set(names)) < len(names):
@@ -105,15 +94,15 @@ def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | No
 def string_order(y: Array, y_prob: Array, prob_name: str, names: Sequence[str]) -> list[Any]:
     """Sort the strings, where columns have no names and there is one for each of them."""
     found = distinct_labels(y)
-    if not all(map(is_text, found)):
+    if not all(map(arrays.is_text, found)):
         rule, hint = "must be integers, bools or strings", "{labels} takes any labels"
-        refuse_where("y_true", rule, y, elementwise(lambda x: not is_text(x)), hint, InputTypeError)
+        refuse_labels("y_true", rule, y, lambda x: not arrays.is_text(x), hint, InputTypeError)
     if y_prob.ndim == 1:
         rule = f"which label {prob_name} is the probability of is unknown"
         hint = "pass {pos_label}, or {labels} with the negative and the positive one"
-    elif names and first_number(names) is None:
+    elif names and arrays.first_number(names) is None:
         rule, hint = f"must be names of {prob_name}'s columns, {names!r:.200}", "pass {labels}"
-        refuse_where("y_true", rule, y, elementwise(lambda x: label_text(x) not in names), hint)
+        refuse_labels("y_true", rule, y, lambda x: arrays.label_text(x) not in names, hint)
     elif len(found) != y_prob.shape[1]:
         rule = f"{len(found)} distinct labels for {y_prob.shape[1]} classes, in an unknown order"
         hint = f"pass {{labels}}, in the order of {prob_name}'s columns"
@@ -127,7 +116,7 @@ def as_groups(value: Any, n: int, name: str = "by") -> tuple[I64, list[Any]]:
 
     Dates are compared as text.
     """
-    array = as_array(name, as_objects(value))
+    array = arrays.as_array(name, as_objects(value))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (n,):
@@ -148,13 +137,21 @@ def distinct_labels(y: Array, name: str = "y_true") -> list[Any]:
     except TypeError as error:
         raise InputTypeError(name, f"labels must be hashable: {error}") from error
     if any(map(is_missing, found)):
-        refuse_where(name, "must not be missing or blank", y, elementwise(is_missing))
+        refuse_labels(name, "must not be missing or blank", y, is_missing)
     return found
+
+
+def refuse_labels(
+    name: str, rule: str, y: Array, is_bad: Callable[[Any], bool], hint: str = "",
+    error: type[InputError] | type[InputTypeError] = InputError,
+) -> None:  # fmt: skip
+    """Refuse an array at its first label for which `is_bad` holds."""
+    arrays.refuse_where(name, rule, y, arrays.elementwise(is_bad), hint, error)
 
 
 def is_missing(value: Any) -> bool:
     """Decide whether this is a missing value, or a string of blanks."""
-    return not value.strip() if is_text(value) else str(value) in MISSING
+    return not value.strip() if arrays.is_text(value) else str(value) in MISSING
 
 
 def label_positions(y: Array, order: list[Any]) -> I64:
@@ -174,7 +171,7 @@ def label_positions(y: Array, order: list[Any]) -> I64:
     if found.min() < 0:
         known, shown = set(order), ", ".join(map(repr_of, order[:20]))
         rule = f"must be among the labels {shown}"
-        refuse_where("y_true", rule, y, elementwise(lambda x: x not in known))
+        refuse_labels("y_true", rule, y, lambda x: x not in known)
     return found
 
 
@@ -193,15 +190,15 @@ def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
     """Check labels that are integers or bools from 0 to K - 1."""
     if y.dtype.kind == "b":
         return np.not_equal(y.view(np.uint8), 0)  # bools made of other bytes are True
-    low, high = find_extremes(y)
+    low, high = arrays.find_extremes(y)
     if y.dtype.kind == "f":
         if not -math.inf < low <= high < math.inf:
-            refuse_infinite("y_true", y)
+            arrays.refuse_infinite("y_true", y)
         rule, hint = "labels must be whole numbers", swap_hint(y, y_prob)
-        refuse_where("y_true", rule, y, lambda part: part != np.trunc(part), hint)
+        arrays.refuse_where("y_true", rule, y, lambda part: part != np.trunc(part), hint)
     if low < 0 or high >= n_classes:
         rule, hint = f"labels must be from 0 to {n_classes - 1}", "{labels} names other classes"
-        refuse_where("y_true", rule, y, lambda part: (part < 0) | (part >= n_classes), hint)
+        arrays.refuse_where("y_true", rule, y, lambda part: (part < 0) | (part >= n_classes), hint)
     return y.astype(np.int64) if y.dtype.kind == "f" else y
 
 
@@ -209,7 +206,7 @@ def swap_hint(y: Array, y_prob: Array) -> str:
     """Return a hint if y_true looks like probabilities and y_prob like labels."""
     if y.dtype.kind != "f" or y.size == 0 or y.min() < 0 or y.max() > 1:
         return ""
-    if y_prob.ndim == 1 and are_whole(y_prob):
+    if y_prob.ndim == 1 and arrays.are_whole(y_prob):
         return "{y_true} looks like probabilities and {y_prob} like labels: are they swapped?"
     return "{y_true} looks like probabilities: {first} comes first"
 

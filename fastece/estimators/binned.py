@@ -10,37 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.checks import parameters
 from fastece.checks.arrays import contiguous
 from fastece.checks.errors import InputError
-from fastece.checks.parameters import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_range,
-    check_real,
-)
 from fastece.data.reading import Map
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import Problems, Source, one_problem
+from fastece.estimators import bins as layouts
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
-from fastece.estimators.bins import (
-    MAX_BINS_PER_UNIT,
-    Layout,
-    Tiles,
-    cell_sums,
-    check_edges,
-    convex_layout,
-    equal_mass_sums,
-    fits_float_grid,
-    fixed_layout,
-    hard_layout,
-    order_rows,
-    place_terms,
-    quantile_edges,
-    sort_scores,
-    spread,
-    terms_of,
-)
 from fastece.kernels import COUNTS, GAP, HITS, MOMENTS, PACK, REPLICATES, SCORE, SQUARE, WEIGHT
 from fastece.typing import F64, I32, U8
 
@@ -117,28 +94,28 @@ class BinnedPlan(Plan):
         return self.binned.range_of(self.sample)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> layouts.Layout:
         """Bins that do not depend on the draw."""
         return self.binned.fixed_layout(self.n_bins, *self.range)
 
     @cached_property
-    def tiles(self) -> Tiles:
+    def tiles(self) -> layouts.Tiles:
         """Rows on fixed edges, for counts."""
-        return Tiles.of(self.sample, self.layout, self.binned._threshold, self.moments)
+        return layouts.Tiles.of(self.sample, self.layout, self.binned._threshold, self.moments)
 
     @cached_property
     def records(self) -> F64:
         """Cell and terms (n, 1 + Q) of each row on fixed edges, for lists of drawn rows."""
         threshold, moments = self.binned._threshold, self.moments
-        lower, terms = place_terms(self.sample, self.layout, threshold, moments)
+        lower, terms = layouts.place_terms(self.sample, self.layout, threshold, moments)
         return np.column_stack([lower, *terms])
 
     @cached_property
     def ordered(self) -> tuple["OrderedRows", F64]:
         """Sorted rows above the threshold with their terms, for edges of each draw."""
-        rows = order_rows(self.sample, *self.range, self.binned._threshold)
+        rows = layouts.order_rows(self.sample, *self.range, self.binned._threshold)
         sample = self.sample.where(slice(rows.skip, None))
-        return rows, terms_of(sample, self.binned._threshold, self.moments)
+        return rows, layouts.terms_of(sample, self.binned._threshold, self.moments)
 
     def count_bins(self, c: U8) -> Bins:
         """Sum up the bins of replicates with counts (G, n, 32)."""
@@ -155,7 +132,7 @@ class BinnedPlan(Plan):
         if self.binned.is_fixed:
             sums = np.empty((n_moments, self.layout.cells, len(rows)))
             kernels.moments.drawn_sums(self.records, self.layout.step, rows, sums)
-            return self.bins(spread(self.layout, sums), float(rows.shape[1]))
+            return self.bins(layouts.spread(self.layout, sums), float(rows.shape[1]))
         total, sums = np.empty(len(rows)), np.empty((n_moments, self.n_bins, len(rows)))
         kernels.moments.drawn_equal_mass_sums(
             sample.s, sample.y, kernels.weights(sample.v), self.binned._threshold, *self.range,
@@ -179,7 +156,7 @@ def check_bin_count(name: str, value: Any) -> int | str:
     """Check a number of bins, or "sqrt"."""
     if isinstance(value, str) and value == SQRT:
         return value
-    return check_integer(name, value, 1, MAX_BINS, 'an integer or "sqrt"')
+    return parameters.check_integer(name, value, 1, MAX_BINS, 'an integer or "sqrt"')
 
 
 @dataclass(frozen=True)
@@ -268,15 +245,17 @@ class Binned(Parameters):
 
     checks: ClassVar = {
         "n_bins": check_bin_count,
-        "edges": partial(check_edges, names=("uniform", "quantile")),
-        "mapping": partial(check_choice, choices=("hard", "convex")),
-        "norm": partial(check_real, low=1.0),
-        "closed": partial(check_choice, choices=("right", "left")),
-        "score_range": partial(check_range, names=("unit", "support")),
-        "min_count": partial(check_real, low=0.0),
-        "bin_weights": partial(check_choice, choices=("mass", "equal")),
-        "threshold": lambda name, t: None if t is None else check_real(name, t, -math.inf),
-        "debias": check_flag,
+        "edges": partial(layouts.check_edges, names=("uniform", "quantile")),
+        "mapping": partial(parameters.check_choice, choices=("hard", "convex")),
+        "norm": partial(parameters.check_real, low=1.0),
+        "closed": partial(parameters.check_choice, choices=("right", "left")),
+        "score_range": partial(parameters.check_range, names=("unit", "support")),
+        "min_count": partial(parameters.check_real, low=0.0),
+        "bin_weights": partial(parameters.check_choice, choices=("mass", "equal")),
+        "threshold": lambda name, t: (
+            None if t is None else parameters.check_real(name, t, -math.inf)
+        ),
+        "debias": parameters.check_flag,
     }
 
     def __post_init__(self) -> None:
@@ -344,7 +323,7 @@ class Binned(Parameters):
         if not is_plain or self.score_range == "support" or self.n_bins == SQRT:
             return None
         n_bins, (low, high) = self.bin_count(0), self.range_of(None)
-        if n_bins > kernels.moments.MOST_BINS or n_bins / (high - low) >= MAX_BINS_PER_UNIT:
+        if n_bins > kernels.moments.MOST_BINS or n_bins / (high - low) >= layouts.MAX_BINS_PER_UNIT:
             return None
         grid, is_uniform = self.fixed_layout(n_bins, low, high).grid, isinstance(self.edges, str)
         return low, high, n_bins, grid.right, grid.knots[:0] if is_uniform else grid.knots
@@ -379,7 +358,7 @@ class Binned(Parameters):
         # Copies of a row are rows: squares of their weights are added up, not that of their sum.
         copies = replace(problem, v=sample.counts * sample.v**2)
         layout = self.layout(problem, n_bins)
-        (square,) = cell_sums(copies, layout, self._threshold, (WEIGHT,), map)
+        (square,) = layouts.cell_sums(copies, layout, self._threshold, (WEIGHT,), map)
         return bins._replace(square=square)
 
     def values(self, plan: BinnedPlan, draws: Draws) -> F64:
@@ -434,7 +413,7 @@ class Binned(Parameters):
             raise InputError("n_bins", rule, value=n_bins)
         problems, unit = scale_weights(problems)
         at_once = self.is_fixed or problems.n_problems == 1
-        if at_once or fits_float_grid(problems, n_bins, self.mapping == "convex"):
+        if at_once or layouts.fits_float_grid(problems, n_bins, self.mapping == "convex"):
             return self._sums(problems, n_bins, moments, unit, run)
 
         def one(k: int) -> Bins:
@@ -500,29 +479,29 @@ class Binned(Parameters):
         """Compute the bins of all problems: fixed, of a float grid, or of one problem."""
         (low, high), (right, convex), found = self.range_of(problems), self._rule, None
         if self.is_fixed:
-            layouts = [self.fixed_layout(n_bins, low, high)] * problems.n_problems
-        elif not fits_float_grid(problems, n_bins, convex):
-            layouts = [self.layout(problems, n_bins)]
+            each = [self.fixed_layout(n_bins, low, high)] * problems.n_problems
+        elif not layouts.fits_float_grid(problems, n_bins, convex):
+            each = [self.layout(problems, n_bins)]
         else:
             moments = WITH_WEIGHT.get(moments, moments)
-            layouts, found = equal_mass_sums(
+            each, found = layouts.equal_mass_sums(
                 problems, n_bins, low, high, right, self._threshold, moments, run
             )
             if convex:
-                layouts, found = [convex_layout(layouts[0].edges)], None
-        sums = found or cell_sums(problems, layouts[0], self._threshold, moments, run)
+                each, found = [layouts.convex_layout(each[0].edges)], None
+        sums = found or layouts.cell_sums(problems, each[0], self._threshold, moments, run)
         total = None
         if self.threshold is None:  # every row exists, whatever its shares round to
             whole = problems.n if problems.v is None else problems.v.sum()
             total = np.full(problems.n_problems, float(whole))
-        return Bins.of([layout.edges for layout in layouts], unit, total, moments, sums)
+        return Bins.of([layout.edges for layout in each], unit, total, moments, sums)
 
-    def fixed_layout(self, n_bins: int, low: float, high: float) -> Layout:
+    def fixed_layout(self, n_bins: int, low: float, high: float) -> layouts.Layout:
         """Return the layout of bins that do not depend on the scores."""
         edges = None if isinstance(self.edges, str) else tuple(self.edges)
-        return fixed_layout(n_bins, low, high, *self._rule, edges)
+        return layouts.fixed_layout(n_bins, low, high, *self._rule, edges)
 
-    def layout(self, problems: Problems, n_bins: int) -> Layout:
+    def layout(self, problems: Problems, n_bins: int) -> layouts.Layout:
         """Return the layout of the bins of one problem."""
         low, high = self.range_of(problems)
         right, convex = self._rule
@@ -532,14 +511,14 @@ class Binned(Parameters):
         if self.threshold is not None:
             exists = s > self.threshold
             s, v = s[exists], None if v is None else v[exists]
-        edges, cuts = quantile_edges(*sort_scores(s, v), n_bins, low, high, right)
-        return convex_layout(edges) if convex else hard_layout(edges, cuts, right)
+        edges, cuts = layouts.quantile_edges(*layouts.sort_scores(s, v), n_bins, low, high, right)
+        return layouts.convex_layout(edges) if convex else layouts.hard_layout(edges, cuts, right)
 
 
 class Placement(NamedTuple):
     """Lower cell (n,) of each row, and its share there; the next cell has the rest."""
 
-    layout: Layout
+    layout: layouts.Layout
     lower: I32
     share: F64
 
@@ -630,7 +609,7 @@ class Sweep(Parameters):
 
     norm: float = 1.0
 
-    checks: ClassVar = {"norm": partial(check_real, low=1.0)}
+    checks: ClassVar = {"norm": partial(parameters.check_real, low=1.0)}
 
     def prepare(self, sample: Sample, size: int) -> tuple[Sample, int]:
         """Return the sorted sample and the number of rows of a draw."""

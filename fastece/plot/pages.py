@@ -12,19 +12,7 @@ import numpy as np
 
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_integer
-from fastece.plot.axes import (
-    ACROSS,
-    HEIGHT,
-    LONGEST_NAME,
-    UP,
-    WIDTH,
-    Drawable,
-    draw_model,
-    entries_of,
-    new_figure,
-    open_figure,
-    shorten,
-)
+from fastece.plot import axes
 from fastece.plot.marks import PLAIN, Drawing, Style, draw_square, logit_range, scale_of
 
 if TYPE_CHECKING:
@@ -58,7 +46,7 @@ class Panel(NamedTuple):
 
 
 def plot_classes(
-    results: Sequence[Drawable] | Mapping[str, Sequence[Drawable]], *, band: Any = True,
+    results: Sequence[axes.Drawable] | Mapping[str, Sequence[axes.Drawable]], *, band: Any = True,
     columns: int | None = None, figure: "Figure | None" = None,
 ) -> "Figure":  # fmt: skip
     """Draw a panel for each class, all with the same axes and one legend.
@@ -118,21 +106,21 @@ def draw_classes(
     across = best_columns(n) if columns is None else check_integer("columns", columns, 1, 2**31)
     across = min(across, n)
     if figure is None:
-        figure = open_figure(panels_size(n, across))
+        figure = axes.open_figure(panels_size(n, across))
     if n < count:
         figure.suptitle(f"the {n} of {count} classes with the largest errors")
     grid = figure.subplots(-(-n // across), across, sharex=True, sharey=True, squeeze=False)
     for ax in grid.flat[n:]:
         ax.remove()
-    axes = list(grid.flat[:n])
-    for panel, ax in zip(worst, axes, strict=True):
+    filled = list(grid.flat[:n])
+    for panel, ax in zip(worst, filled, strict=True):
         draw_panel(panel, ax)
-    for ax in axes[-across:]:  # the lowest of each column
-        ax.set_xlabel(ACROSS, fontsize="small")
+    for ax in filled[-across:]:  # the lowest of each column
+        ax.set_xlabel(axes.ACROSS, fontsize="small")
         ax.tick_params(labelbottom=True)
-    for ax in axes[::across]:
-        ax.set_ylabel(UP, fontsize="small")
-    marks, names = zip(*entries_of(*axes), strict=True)
+    for ax in filled[::across]:
+        ax.set_ylabel(axes.UP, fontsize="small")
+    marks, names = zip(*axes.entries_of(*filled), strict=True)
     legend = figure.legend(
         marks, names, loc="outside lower center", frameon=False, fontsize="small",
         ncols=max(2, int(figure.get_figwidth() // ENTRY)),
@@ -157,14 +145,14 @@ def panels_size(n: int, columns: int | None = None) -> tuple[float, float]:
 def draw_panel(panel: Panel, ax: "Axes") -> None:
     """Draw one of the small multiples."""
     errors = ", ".join(f"{drawing.value:.4f}" for drawing in panel.drawings.values())
-    name = shorten(panel.first.setting)
-    is_short = len(f"{name}, {errors}") <= LONGEST_NAME / 2 + len(", 0.0000")
+    name = axes.shorten(panel.first.setting)
+    is_short = len(f"{name}, {errors}") <= axes.LONGEST_NAME / 2 + len(", 0.0000")
     title = f"{name}, {errors}" if is_short else f"{name}\n{errors}"
     ax.set_title(title, fontsize="small", parse_math=False)
     ax.tick_params(labelsize="small")
     draw_square(ax, PLAIN)
     for place, (label, drawing) in enumerate(panel.drawings.items()):
-        name = UP if label is None else shorten(label)
+        name = axes.UP if label is None else axes.shorten(label)
         drawing.draw(ax, Style(None, name, place, PLAIN, scale_of(ax), is_panel=True))
 
 
@@ -175,14 +163,14 @@ def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
     """
     count = len(panels)
     if len({panel.first.setting for panel in panels}) == 1:
-        figure = new_figure((WIDTH * count, HEIGHT))
+        figure = axes.new_figure((axes.WIDTH * count, axes.HEIGHT))
         for ax, panel in zip(figure.subplots(1, count, squeeze=False).flat, panels, strict=True):
             span = logit_range(panel.drawings.values()) if panel.is_logit else PLAIN
             for name, drawing in panel.drawings.items():
-                draw_model(drawing, ax, label=name, span=span)
+                axes.draw_model(drawing, ax, label=name, span=span)
     else:
         width, height = panels_size(count)
-        figure = draw_classes(panels, figure=new_figure((width, height + 0.4)))
+        figure = draw_classes(panels, figure=axes.new_figure((width, height + 0.4)))
         note = "\n".join(filter(None, [panels[0].first.estimator, figure.get_suptitle(), note]))
     if note:
         note = "\n".join(fill(line, int(FIT * figure.get_figwidth())) for line in note.splitlines())
