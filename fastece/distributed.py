@@ -185,10 +185,8 @@ def from_batches(
     try:
         for i, batch in enumerate(batches):
             if not 2 <= len(batch) <= len(COLUMNS):
-                raise InputError(
-                    "batches", f"must be tuples of {', '.join(COLUMNS)}, the last two optional",
-                    index=i, value=f"a tuple of {len(batch)}",
-                )  # fmt: skip
+                rule = f"must be tuples of {', '.join(COLUMNS)}, the last two optional"
+                raise InputError("batches", rule, index=i, value=f"a tuple of {len(batch)}")
             columns = dict(zip(COLUMNS, batch, strict=False))
             work = (columns, f"batch {i}", start, n_classes, options)
             start += len(batch[0])

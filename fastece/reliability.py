@@ -433,10 +433,8 @@ class ReliabilityCurve(Plottable):
         """Interpolate values on the grid."""
         one = isinstance(s, Real)
         at = np.asarray(as_real("s", [s] if one else s), np.float64)
-        refuse_where(
-            "s", "must be a score from 0 to 1", np.atleast_1d(at),
-            lambda x: ~(np.abs(x - 0.5) <= 0.5 + TOLERANCE),
-        )  # fmt: skip
+        rule, most = "must be a score from 0 to 1", 0.5 + TOLERANCE
+        refuse_where("s", rule, np.atleast_1d(at), lambda x: ~(np.abs(x - 0.5) <= most))
         found = np.interp(at, self.score, values)
         return float(found[0]) if one else as_float(found)
 
@@ -509,9 +507,8 @@ class Curve(Statistic):
 @singledispatch
 def curve_of(estimator: Any, ordered: Sample, n: int, level: float) -> dict[str, Any]:  # noqa: ARG001
     """Compute the own fields of a curve, by name, from a sorted sample of n rows."""
-    raise InputTypeError(
-        "estimator", "a reliability curve needs a BayesCurve, or densities, KDE", value=estimator
-    )
+    rule = "a reliability curve needs a BayesCurve, or densities, KDE"
+    raise InputTypeError("estimator", rule, value=estimator)
 
 
 @curve_of.register

@@ -126,9 +126,8 @@ class Scorer:
         from sklearn import get_config
 
         if not get_config().get("enable_metadata_routing"):
-            raise RuntimeError(
-                "set_score_request: call sklearn.set_config(enable_metadata_routing=True) first"
-            )
+            advice = "call sklearn.set_config(enable_metadata_routing=True) first"
+            raise RuntimeError(f"set_score_request: {advice}")
         self.routing(sample_weight)
         self._request = sample_weight
         return self

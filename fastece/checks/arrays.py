@@ -191,11 +191,8 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
     if array.size == 0:
         raise InputError(name, f"is empty, shape {array.shape}")
     if array.ndim == 2 and array.shape[1] == 1:
-        raise InputError(
-            name,
-            f"one column, shape {array.shape}, is neither P(positive) nor a class vector",
-            hint=f"pass {name}[:, 0] for P(positive)",
-        )
+        rule = f"one column, shape {array.shape}, is neither P(positive) nor a class vector"
+        raise InputError(name, rule, hint=f"pass {name}[:, 0] for P(positive)")
     return array
 
 
@@ -254,12 +251,9 @@ def check_probabilities(
         refuse_where(name, rule, array, lambda p: (p < LOWEST) | (p > HIGHEST), hint)
     if off.size:
         total = float(array[off[0]].sum(dtype=np.float64))
-        warn(
-            name,
-            f"{off.size} of {len(array)} rows do not sum to 1 (tolerance {tolerance:.2g}); "
-            f"the first is {name}[{off[0]}] with sum {total!r}",
-            kind=RowsWarning,
-        )
+        rule = f"{off.size} of {len(array)} rows do not sum to 1 (tolerance {tolerance:.2g})"
+        rule += f"; the first is {name}[{off[0]}] with sum {total!r}"
+        warn(name, rule, kind=RowsWarning)
     return low < 0 or high > 1
 
 
@@ -314,10 +308,7 @@ def are_logits(p: NDArray[Any], name: str = "y_prob") -> bool:
     low, high = find_extremes(p)
     outside = low < 0 or high > 1
     if outside and low >= LOWEST and high <= HIGHEST:
-        warn(
-            name,
-            f"goes from {low!r} to {high!r}: taken for logits, since [0, 1] does not hold it, but "
-            "rounding may be the reason",
-            hint="clip probabilities to [0, 1]",
-        )
+        rule = f"goes from {low!r} to {high!r}: taken for logits, since [0, 1] does not hold it"
+        hint = "clip probabilities to [0, 1]"
+        warn(name, f"{rule}, but rounding may be the reason", hint=hint)
     return outside

@@ -121,9 +121,7 @@ def fill(text: str, names: Names) -> str:
     return REFERENCE.sub(lambda found: refer(found[1], names) or found[1], text)
 
 
-def warn(
-    argument: str, rule: str, *, hint: str = "", kind: type[InputWarning] = InputWarning
-) -> None:
+def warn(argument: str, rule: str, hint: str = "", kind: type[InputWarning] = InputWarning) -> None:
     """Warn of an argument, at the first frame outside this package."""
     warn_outside(kind(argument, rule, hint=hint))
 

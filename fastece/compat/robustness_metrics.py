@@ -117,12 +117,10 @@ def sums_of_gaps(problems: Problems, layout: Layout, threshold: float, power: in
     return np.asarray((np.abs(gap) ** power).sum(1))
 
 
-def samples_of(
-    labels: Any, prob: NDArray[Any], max_prob: bool, class_conditional: bool
-) -> list[Sample]:
+def samples_of(labels: Any, prob: NDArray[Any], max_prob: bool, by_class: bool) -> list[Sample]:
     """List the problem whose error is measured, or that of each class."""
     samples = NAMES.read(labels, prob, "confidence" if max_prob else "classwise").samples()
-    if not class_conditional:
+    if not by_class:
         s, y = (np.concatenate(parts) for parts in zip(*((x.s, x.y) for x in samples), strict=True))
         return [Sample(s, y, None, 0.0, 1.0, np.arange(s.size))]
     if max_prob:

@@ -74,11 +74,9 @@ def hyperpriors(n_cells: int) -> Hyperpriors:
     """Compute the hyperparameters and their priors for a number of cells."""
     chosen = [(tau, *roughness) for tau in SCALES for roughness in ROUGHNESS]
     scale = np.array([tau for tau, _, _ in chosen])
-    return Hyperpriors(
-        prior_fits(n_cells, [prior_of(n_cells, *h) for h in chosen]),
-        log_probabilities(scale, VALUE_POWER, VALUE_MIDDLE),
-        log_probabilities(scale, INTERVAL_POWER, INTERVAL_MIDDLE),
-    )
+    fits = prior_fits(n_cells, [prior_of(n_cells, *h) for h in chosen])
+    laws = (VALUE_POWER, VALUE_MIDDLE), (INTERVAL_POWER, INTERVAL_MIDDLE)
+    return Hyperpriors(fits, *(log_probabilities(scale, *law) for law in laws))
 
 
 def prior_fits(n_cells: int, priors: list[tuple[F64, F64, float]]) -> "Fits":
@@ -92,9 +90,8 @@ def prior_fits(n_cells: int, priors: list[tuple[F64, F64, float]]) -> "Fits":
         state[g // lanes, 2:, band : band + 3, g % lanes] = bands.T
         line[g // lanes, :, g % lanes] = of_line
     half = np.array([log_det / 2 for _, _, log_det in priors])
-    return kernels.bayes.Fits(
-        state.reshape(blocks, -1), np.zeros_like(line), line, np.empty((blocks, 3, lanes)), half
-    )
+    sums = np.empty((blocks, 3, lanes))
+    return kernels.bayes.Fits(state.reshape(blocks, -1), np.zeros_like(line), line, sums, half)
 
 
 def log_probabilities(scale: F64, power: float, middle: float) -> F64:
@@ -223,9 +220,8 @@ def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
         samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
         return [cells_of_rows(sample) for sample in samples]
     count = effective_count(problems.v, problems.n)
-    sums = cell_sums(
-        problems, float_layout(problems.low, problems.high), -math.inf, MOMENTS[:3], run
-    )
+    grid = float_layout(problems.low, problems.high)
+    sums = cell_sums(problems, grid, -math.inf, MOMENTS[:3], run)
     return [cells_of_sums(count, *(part[k] for part in sums)) for k in range(problems.n_problems)]
 
 
@@ -240,9 +236,8 @@ def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
     place = middle * (n_cells / weight.sum()) + kernels.bayes.ROUNDING
     place = place.astype(np.int32).clip(0, n_cells - 1)
     scale = count / weight.sum()
-    weight, hits, score = (
-        scale * np.bincount(place, x, n_cells) for x in (weight, score + gap, score)
-    )
+    parts = weight, score + gap, score
+    weight, hits, score = (scale * np.bincount(place, x, n_cells) for x in parts)
     mean = np.divide(score, weight, out=np.zeros(n_cells), where=weight > 0)
     cells = kernels.bayes.Cells(weight, hits.clip(0, weight), mean.clip(0, 1))  # of rounding
     return CellRows(count, cells, np.empty(0, np.int32), place)
@@ -487,9 +482,8 @@ def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
         p = curves.interval_draws()
         errors.append(curves.errors(p, norm))
         # The largest error: all scores below one half always come true, and no others ever.
-        limits.append(
-            curves.errors(np.where(curves.rows.cells.score < 0.5, 1.0, 0.0)[:, None], norm)
-        )
+        farthest = np.where(curves.rows.cells.score < 0.5, 1.0, 0.0)
+        limits.append(curves.errors(farthest[:, None], norm))
         factors.append(curves.log_bayes_factor)
         parts.append(ProblemPosterior(sample, curves.rows, curves.means(p)))
     top, most, n = max(factors), float(np.mean(limits)), curves.rows.n

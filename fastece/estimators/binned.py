@@ -267,10 +267,9 @@ class Binned(Parameters):
                 raise InputError(name, rule, value=value, hint="leave it out")
         convex, norm = self.mapping == "convex", self.norm
         if convex and self.closed == "left":
-            raise InputError(
-                "closed", "must be 'right' with mapping='convex', where centres on both sides of "
-                "an edge share its score", value=self.closed,
-            )  # fmt: skip
+            rule = "must be 'right' with mapping='convex'"
+            reason = "where centres on both sides of an edge share its score"
+            raise InputError("closed", f"{rule}, {reason}", value=self.closed)
         if self.min_count and not math.isinf(norm):
             rule = f"goes with norm=inf only, not {norm!r}"
             raise InputError("min_count", rule, value=self.min_count)

@@ -213,10 +213,8 @@ class DirichletPlan(base.Plan, CopyReadOnlyOnUnpickle):
     def where(self, c: F64) -> "DirichletPlan":
         """Return the plan of the rows that count, their weights multiplied by counts."""
         rows = np.flatnonzero(c)
-        return replace(
-            self, prob=self.prob[rows], label=self.label[rows], v=self.v[rows] * c[rows],
-            order=np.arange(rows.size),
-        )  # fmt: skip
+        prob, label, v = self.prob[rows], self.label[rows], self.v[rows] * c[rows]
+        return replace(self, prob=prob, label=label, v=v, order=np.arange(rows.size))
 
 
 def log_factor(prob: F64, bandwidth: float) -> F64:

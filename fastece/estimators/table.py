@@ -48,9 +48,8 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
     """
     if isinstance(estimator, str):
         if estimator not in ESTIMATORS:
-            raise InputError(
-                "estimator", "must be a known name", value=estimator, hint=list_names(ESTIMATORS)
-            )
+            hint = list_names(ESTIMATORS)
+            raise InputError("estimator", "must be a known name", value=estimator, hint=hint)
         row = ESTIMATORS[estimator]
         try:
             return kept_change(row, **fields) if fields else row
@@ -59,10 +58,8 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
     if isinstance(estimator, type) or not all(
         callable(getattr(estimator, name, None)) for name in ("prepare", "evaluate")
     ):
-        raise InputTypeError(
-            "estimator", "must be a name or an object with prepare and evaluate", value=estimator,
-            hint=list_names(ESTIMATORS),
-        )  # fmt: skip
+        rule, hint = "must be a name or an object with prepare and evaluate", list_names(ESTIMATORS)
+        raise InputTypeError("estimator", rule, value=estimator, hint=hint)
     found = change(estimator, fields, function) if fields else estimator
     return found if isinstance(found, Estimator) else UserEstimator(found)
 
@@ -73,11 +70,8 @@ def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Any
     for name in fields:
         if name not in names:
             kind = type(estimator).__name__
-            raise InputTypeError(
-                name, f"is not a parameter of the estimator {kind}, nor an option of {function}",
-                hint=list_names(names),
-            )  # fmt: skip
-
+            rule = f"is not a parameter of the estimator {kind}, nor an option of {function}"
+            raise InputTypeError(name, rule, hint=list_names(names))
     return replace(estimator, **fields)
 
 

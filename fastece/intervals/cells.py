@@ -149,9 +149,8 @@ class Cells:
             stretch[is_rare] = 1.0
         rare = kernels.errors.RareRows(np.abs(self.slope), part, which, order)
         out = np.empty((len(gaps), self.null.shape[2]))
-        kernels.errors.gap_errors(
-            gaps, np.sqrt(stretch), self.null, rare, self.side, self.norm, out
-        )
+        noise = np.sqrt(stretch)
+        kernels.errors.gap_errors(gaps, noise, self.null, rare, self.side, self.norm, out)
         return out
 
     def error(self, gaps: F64) -> F64:
@@ -172,8 +171,8 @@ class Cells:
 
 
 def make_cells(
-    gap: F64, null: F64, variance: F64, slope: F64, n: F64, share: F64, hits: F64, unit: F64,
-    norm: float, group: I64, seed: int,
+    null: F64, n: F64, norm: float, group: I64, seed: int,
+    gap: F64, variance: F64, slope: F64, share: F64, hits: F64, unit: F64,
 ) -> Cells:  # fmt: skip
     """Make cells in units of the norm from gaps, null replicates and noise.
 
@@ -212,10 +211,11 @@ def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = 
     noise = [bin_noise(binned, sample, n_bins) for sample in samples]
     variance, slope, squares = (np.array(part) for part in zip(*noise, strict=True))
     share, group = bins.weight / total, np.arange(bins.gap.size).reshape(bins.gap.shape)
+    null = (hits - bins.score[:, :, None]) / total[:, :, None]
+    n = total[:, 0] ** 2 / np.where(squares > 0, squares, 1.0)
     return make_cells(
-        bins.gap / total, (hits - bins.score[:, :, None]) / total[:, :, None], variance / total**2,
-        slope / total**2, total[:, 0] ** 2 / np.where(squares > 0, squares, 1.0), share,
-        bins.score / total, bin_units(binned, bins, share), binned.norm, group, key,
+        null, n, binned.norm, group, key, bins.gap / total, variance / total**2, slope / total**2,
+        share, bins.score / total, bin_units(binned, bins, share),
     )  # fmt: skip
 
 
@@ -348,10 +348,7 @@ def density_cells(call: Call, kde: KDE, key: int) -> Cells:
         columns[:, k, own] = gap, variance, slope, plan.scores, plan.hits, units
         number = np.floor(plan.mesh.score / (WIDTH * plan.plan.bandwidth)).astype(np.int64)
         group.append(np.pad(k * points + number, (0, points - number.size)))
-    gap, variance, slope, share, hits, unit = columns
-    return make_cells(
-        gap, null, variance, slope, n, share, hits, unit, kde.norm, np.array(group), key
-    )
+    return make_cells(null, n, kde.norm, np.array(group), key, *columns)
 
 
 def point_units(kde: KDE, plan: GapPlan) -> F64:
@@ -380,7 +377,6 @@ def density_noise(gap_plan: GapPlan, sample: Sample) -> tuple[F64, F64, float]:
     add_images(sums, mesh.folded(GHOSTS))
     taps = mesh.taps(np.array([[plan.bandwidth]]))[0, :, 0]
     out = np.empty((mesh.count, 2))
-    kernels.density.squared_sums(
-        np.ascontiguousarray(taps), mesh.folded(taps.size - 1), sums[0, :, :, 0].T.copy(), out
-    )
+    taps, places = np.ascontiguousarray(taps), mesh.folded(taps.size - 1)
+    kernels.density.squared_sums(taps, places, sums[0, :, :, 0].T.copy(), out)
     return np.maximum(out[:, 0], 0.0), out[:, 1].copy(), 1 / float(w @ w)

@@ -206,10 +206,9 @@ def method_for(call: Call, method: Any, size: Any, name: str) -> str:
     if chosen == MOVER:
         require_calibration_error(call.only(call.estimators[name]), f"method={MOVER!r}")
         if drawn:
-            raise InputError(
-                "method", f"must draw rows for {drawn[0]}=, which 'mover' does not", value=chosen,
-                hint=f"with it: {', '.join(map(repr, METHODS))}",
-            )  # fmt: skip
+            rule = f"must draw rows for {drawn[0]}=, which 'mover' does not"
+            hint = f"with it: {', '.join(map(repr, METHODS))}"
+            raise InputError("method", rule, value=chosen, hint=hint)
     return chosen
 
 

@@ -169,9 +169,7 @@ def scan_path(path: Path, seen: float, floor: float, critical: float) -> F64:
     return np.array([path.sizes(scales), above, below, small])
 
 
-def invert(
-    null: F64, seen: float, step: float, sparse: Path | None, dense: Path
-) -> ConfidenceCurve:
+def invert(null: F64, seen: float, row: float, sparse: Path | None, dense: Path) -> ConfidenceCurve:
     """Invert the tests of the hypotheses on two paths to a confidence curve.
 
     Parameters
@@ -180,7 +178,7 @@ def invert(
         Errors of a calibrated model.
     seen : float
         The error of the data.
-    step : float
+    row : float
         The smallest difference that a single row makes.
     sparse : Path or None
         Truths with a few large gaps; None where no gap is clear.
@@ -192,7 +190,7 @@ def invert(
     p_value = float((1 + (null >= seen - ROUNDING).sum()) / (null.size + 1))
     ordered = np.sort(null)
     critical = ordered[min(null.size, int(np.ceil((1 - LEVEL) * (null.size + 1)))) - 1]
-    floor = max(seen, float(np.quantile(null, FLOOR_QUANTILE)), step / 2)
+    floor = max(seen, float(np.quantile(null, FLOOR_QUANTILE)), row / 2)
     upper = scan_path(dense, seen, floor, critical)
     lower = upper if sparse is None else scan_path(sparse, seen, floor, critical)
     sizes, above, _, small = lower

@@ -237,9 +237,8 @@ def load(path: str | PathLike[str]) -> base.Calibrator:
     """
     text = Path(path).read_bytes()
     try:
-        return read_model(
-            json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique_keys)
-        )
+        options: Any = {"parse_constant": refuse_constant, "object_pairs_hook": unique_keys}
+        return read_model(json.loads(text, **options))
     except (ValueError, TypeError, RecursionError) as error:
         rule = f"is no map that fastece has saved and can read: {error}"
         raise InputError("path", rule, place=str(path)) from error

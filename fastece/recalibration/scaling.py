@@ -211,9 +211,8 @@ class MatrixScaling(Calibrator):
         check_real("intercept", self.intercept, 0.0, LARGEST)
 
     def _fit(self, rows: Rows) -> None:
-        self.weight_, self.intercept_ = fit_classes(
-            rows, off_diagonal=float(self.off_diagonal), intercept=float(self.intercept)
-        )
+        penalties = {x: float(getattr(self, x)) for x in ("off_diagonal", "intercept")}
+        self.weight_, self.intercept_ = fit_classes(rows, **penalties)
 
     def _map(self, rows: Rows) -> NDArray[Any]:
         return map_logits(rows.logits() @ self.weight_.T + self.intercept_)

@@ -82,17 +82,15 @@ def require_calibration_error(call: "Call", function: str) -> None:
     """
     for estimator in call.estimators.values():
         if not estimator.is_calibration_error:
-            rule = (
-                f"{describe(estimator)} is no calibration error, so {function} has no value of a "
-                "calibrated model to compare it with"
-            )
-            raise InputError("estimator", rule, hint="bootstrap and compare take it")
+            rule = f"{describe(estimator)} is no calibration error"
+            reason = f"so {function} has no value of a calibrated model to compare it with"
+            hint = "bootstrap and compare take it"
+            raise InputError("estimator", f"{rule}, {reason}", hint=hint)
         reads_labels = call.uses_class_vectors(estimator) or Labels in estimator.native
         if reads_labels and Chances not in estimator.native and function != "calibration_test":
-            raise InputError(
-                "estimator", f"must take the draws Chances for {function}", value=estimator,
-                hint="bootstrap, compare and calibration_test do without",
-            )  # fmt: skip
+            rule = f"must take the draws Chances for {function}"
+            hint = "bootstrap, compare and calibration_test do without"
+            raise InputError("estimator", rule, value=estimator, hint=hint)
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,7 @@ def check_size(call: Call, size: Any) -> int:
     return check_integer("size", size, 1, MOST_DRAWN)
 
 
-def bootstrap_results(
-    call: Call, *, method: Any = "basic", size: Any = None, rng: Any = None
-) -> Any:
+def bootstrap_results(call: Call, *, method: Any = "basic", size: Any = None, rng: Any) -> Any:
     """Compute the result of a call on one model, or `Results` by estimator name."""
     method, size = check_choice("method", method, METHODS), check_size(call, size)
     return results_of(call, resample(call, method, size, new_key(rng)))

@@ -280,10 +280,9 @@ def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult
         draws = model.draws(model.scores)
         null, gaps = null_values(call, estimator, draws, model.problems, bins)
     elif bins is None or estimator.debias:
-        raise InputError(
-            "estimator", "must be a binned error without debias in a test with groups: that "
-            "depends on labels by the gaps of its bins alone", value=estimator,
-        )  # fmt: skip
+        rule = "must be a binned error without debias in a test with groups"
+        reason = "that depends on labels by the gaps of its bins alone"
+        raise InputError("estimator", f"{rule}: {reason}", value=estimator)
     else:
         statistic, draws = GroupGaps(estimator, clusters), CountDraws(key, clusters.count)
         problems = [Problem(sample) for sample in data.samples()]

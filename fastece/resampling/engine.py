@@ -216,7 +216,8 @@ def evaluate(
         return replicates.values(first, last)
     from concurrent.futures import ThreadPoolExecutor
 
-    jobs = thread_count(replicates, jobs)
+    memory = COPIES * replicates.batch * replicates.draws.item * replicates.rows
+    jobs = min(jobs, 1 + MORE_MEMORY // memory)
     stop, pool = Event(), ThreadPoolExecutor(jobs)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
@@ -237,12 +238,6 @@ def submit(pool: Executor, stop: Event, function: Any, *args: Any) -> Future[F64
         future: Future[F64] = Future()
         future.set_result(function(*args))
         return future
-
-
-def thread_count(replicates: Replicates, jobs: int) -> int:
-    """Return how many of `jobs` threads have room in memory."""
-    each = COPIES * replicates.batch * replicates.draws.item * replicates.rows
-    return min(jobs, 1 + MORE_MEMORY // each)
 
 
 def run(

@@ -201,10 +201,9 @@ class BootstrapResult(IntervalResult):
         level = self._level(confidence_level)
         name = self.method if method is None else check_choice("method", method, METHODS)
         if name == "bca" != self.method:
-            raise InputError(
-                "method", "must be that of the bootstrap for 'bca', which needs a jackknife",
-                value=method, hint="pass method='bca' to the function that resamples",
-            )  # fmt: skip
+            rule = "must be that of the bootstrap for 'bca', which needs a jackknife"
+            hint = "pass method='bca' to the function that resamples"
+            raise InputError("method", rule, value=method, hint=hint)
         if self.size != self.n:  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self.value, np.nan * self.value)
         values, levels = self._values, tails_of(level)

@@ -129,9 +129,8 @@ def mean_of_folded(mean: F64, sd: F64) -> F64:
 
     z = mean / np.maximum(sd, np.finfo(float).tiny)
     with np.errstate(under="ignore", over="ignore"):
-        return np.asarray(
-            sd * math.sqrt(2 / math.pi) * np.exp(-0.5 * z * z) + mean * (1 - 2 * ndtr(-z))
-        )
+        half = sd * math.sqrt(2 / math.pi) * np.exp(-0.5 * z * z)
+        return np.asarray(half + mean * (1 - 2 * ndtr(-z)))
 
 
 def truths_of(population: Population) -> tuple[float, float, float]:

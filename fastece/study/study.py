@@ -84,11 +84,9 @@ class StudyResult(Readable):
         design, sizes = self.design, sorted(set(self.values["n"].to_pylist()))
         kind = "files of predictions" if design.files else "distributions of scores"
         division = " / truth" if design.convention == "corrected" else ""
-        notes = (
-            f"95th percentile over draws of |estimate - truth|{division}, median over the "
-            "distributions; rank: mean over sizes; best and bias: how often, and how far off on "
-            "average, over sizes.",
-        )
+        error = f"95th percentile over draws of |estimate - truth|{division}"
+        best = "best and bias: how often, and how far off on average, over sizes"
+        notes = [f"{error}, median over the distributions; rank: mean over sizes; {best}."]
         seconds = ", ".join(f"{kind} {value:.0f}" for kind, value in self.seconds.items())
         facts = {"seconds, all processes together": seconds, "files": str(self.folder)}
         errors = [name for name in self.ranking.column_names if name.startswith("error_at_")]
@@ -109,11 +107,9 @@ class StudyResult(Readable):
             table = table_of(truths, [*columns, ("", "", "")])
             sections.append(Section("true errors", table=table))
         sections.append(Section("run", facts=facts, notes=notes))
-        title = (
-            f"{len(design.distributions)} {kind}, {len(sizes)} sizes from {sizes[0]} to "
-            f"{sizes[-1]}, {design.draws} draws, {self.evaluations:,} evaluations; "
-            f"{design.convention} convention"
-        )
+        extent = f"{len(sizes)} sizes from {sizes[0]} to {sizes[-1]}, {design.draws} draws"
+        title = f"{len(design.distributions)} {kind}, {extent}, {self.evaluations:,} evaluations"
+        title += f"; {design.convention} convention"
         return Document(title, sections=sections)
 
     def to_dict(self) -> dict[str, Any]:
