@@ -218,14 +218,9 @@ def binned_parts(binned: Binned, source: Source, k: int) -> tuple[float, ...]:
         return float(np.average(x, weights=w))
 
     score, rate, base = bin_means(s)[bins], bin_means(y)[bins], mean(y)
-    return (
-        mean((s - y) ** 2),
-        mean((score - rate) ** 2),
-        mean((rate - base) ** 2),
-        base * (1 - base),
-        mean((s - score) ** 2),
-        2 * mean((s - score) * (y - rate)),
-    )
+    reliability, resolution = mean((score - rate) ** 2), mean((rate - base) ** 2)
+    variance, covariance = mean((s - score) ** 2), 2 * mean((s - score) * (y - rate))
+    return mean((s - y) ** 2), reliability, resolution, base * (1 - base), variance, covariance
 
 
 # --- by isotonic regression -----------------------------------------------------------------

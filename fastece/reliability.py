@@ -55,10 +55,9 @@ BAND = ("low", "high", "median")
 class Plottable(Result):
     """A result that draws observed frequencies over scores."""
 
-    @property
-    def _headline(self: Any) -> dict[str, Any]:
-        """The fields that every picture shows, by name."""
-        names = ("estimator", "setting", "value", "score")
+    def _fields(self: Any, *more: str) -> dict[str, Any]:
+        """Return the fields that every picture shows, and some more, by name."""
+        names = ("estimator", "setting", "value", "score", *more)
         return {name: getattr(self, name) for name in names}
 
     @abstractmethod
@@ -227,18 +226,11 @@ class ReliabilityDiagram(Plottable):
             rule = f"must have the bins of the diagram: {self.count.size}, {filled} with rows"
             raise InputError("band", f"{rule}; got {band.low.size}, {known} with rows")
         low, high = self.interval(level) if band else (None, None)
-        return BinDrawing(
-            **self._headline,
-            frequency=self.frequency,
-            weight=self.count,
-            low=low,
-            high=high,
-            interval_name=f"{100 * level:g} % CI",
-            edges=self.edges,
-            rows=self.rows,
-            band=(band.low, band.high) if has_band else None,
-            band_name=f"{100 * level:g} % if calibrated",
-        )
+        fields = self._fields("frequency", "edges", "rows")
+        fields["interval_name"] = f"{100 * level:g} % CI"
+        fields["band_name"] = f"{100 * level:g} % if calibrated"
+        ends = (band.low, band.high) if has_band else None
+        return BinDrawing(**fields, weight=self.count, low=low, high=high, band=ends)
 
 
 @singledispatch
@@ -444,14 +436,9 @@ class ReliabilityCurve(Plottable):
         fewest = 0 if self.bandwidth is None else FEWEST
         of = "resamples" if self.n_resamples else "posterior"
         ends: dict[str, Any] = {name: getattr(self, name) if band else None for name in BAND}
-        return CurveDrawing(
-            **self._headline,
-            **ends,
-            frequency=self.probability,
-            weight=self.density,
-            interval_name=f"{100 * self.confidence_level:g} % CI ({of})",
-            enough=self.supported & (self.rows >= fewest),
-        )
+        fields = self._fields() | ends | {"enough": self.supported & (self.rows >= fewest)}
+        fields["interval_name"] = f"{100 * self.confidence_level:g} % CI ({of})"
+        return CurveDrawing(**fields, frequency=self.probability, weight=self.density)
 
     def document(self) -> Document:
         """Describe the curve at eleven scores from one end of its range to the other."""

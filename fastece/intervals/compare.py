@@ -122,10 +122,9 @@ def differences(call: Call, name: str, values: list[Any], key: int) -> list[Diff
     `values` are the values of an estimator for both models; draws depend on the key.
     """
     count, estimator = min(call.n_resamples, REPLICATES), call.estimators[name]
-    errors = [
-        model_errors(replace(call, sources=[model], n_resamples=count), estimator, value, key)
-        for model, value in zip(call.models, values, strict=True)
-    ]
+    calls = [replace(call, sources=[model], n_resamples=count) for model in call.models]
+    pairs = zip(calls, values, strict=True)
+    errors = [model_errors(one, estimator, value, key) for one, value in pairs]
     samples = zip(*(model.samples() for model in call.models), strict=True)
     same = [np.array_equal(a.s, b.s) and np.array_equal(a.y, b.y) for a, b in samples]
     same = same if call.per_class else [all(same)]
@@ -186,12 +185,9 @@ def influences(call: Call, binned: Binned) -> F64:
 def check_same_classes(call: Call) -> None:
     """Check that both models of a call have the same classes, in the same setting."""
     models = call.models
-    same = {
-        "the classes and the setting": [f"{x.n_classes} and {x.setting.name!r}" for x in models],
-        "its classes in the order": [
-            str([str(label) for label in x.labels or range(x.n_classes)]) for x in models
-        ],
-    }
+    kinds = [f"{x.n_classes} and {x.setting.name!r}" for x in models]
+    orders = [str([str(label) for label in x.labels or range(x.n_classes)]) for x in models]
+    same = {"the classes and the setting": kinds, "its classes in the order": orders}
     for rule, (a, b) in same.items():
         if a != b:
             raise InputError("y_prob_b", f"must have {rule} of y_prob_a, {a}, got {b}")

@@ -146,15 +146,10 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
         (value,) = call.values(name)
         parts = curves(call, estimator, value, key)
         p_value = whole([part.p_value for part in parts])
-    return Estimate(
-        value=value,
-        confidence_level=call.level,
-        p_value=p_value,
-        method=INVERSION if p_value is not None else POSTERIOR,
-        n_resamples=max(getattr(part, "replicates", 0) for part in parts),
-        **call.facts(name, key),
-        _parts=parts,
-    )
+    method = INVERSION if p_value is not None else POSTERIOR
+    count = max(getattr(part, "replicates", 0) for part in parts)
+    facts = call.facts(name, key) | {"confidence_level": call.level, "n_resamples": count}
+    return Estimate(value=value, p_value=p_value, method=method, **facts, _parts=parts)
 
 
 def estimate_results(call: Call, *, rng: Any) -> Any:

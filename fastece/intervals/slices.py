@@ -229,15 +229,10 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
         )  # fmt: skip
         # What is no number comes last.
         rows.append(((math.isnan(evidence), -evidence, -low, -result.value), row))
-    facts = call.facts(name, key)
+    facts = call.facts(name, key) | {"confidence_level": call.level, "n_resamples": count}
     del facts["n_groups"]
-    return Slices(
-        rows=tuple(row for _, row in sorted(rows, key=itemgetter(0))),
-        confidence_level=call.level,
-        method=POSTERIOR if has_posterior else INVERSION,
-        n_resamples=count,
-        **facts,
-    )
+    ordered = tuple(row for _, row in sorted(rows, key=itemgetter(0)))
+    return Slices(rows=ordered, method=POSTERIOR if has_posterior else INVERSION, **facts)
 
 
 def slices(

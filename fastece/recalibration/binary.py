@@ -1,6 +1,7 @@
 """Maps of one score at a time; class vectors are mapped one class at a time."""
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, Literal
 
@@ -30,14 +31,9 @@ from fastece.typing import F64
 
 Edges = Literal["uniform", "quantile"]
 LINE = Parameter("slope"), Parameter("intercept")
-POINTS = (
-    Parameter("score", "B", low=0.0, high=1.0, increasing=True),
-    Parameter("value", "B", low=0.0, high=1.0),
-)
-BINS = (
-    Parameter("cut", "b", low=0.0, high=1.0, increasing=True),
-    Parameter("value", "B", low=0.0, high=1.0, may_be_nan=True),
-)
+Share = partial(Parameter, low=0.0, high=1.0)
+POINTS = Share("score", "B", increasing=True), Share("value", "B")
+BINS = Share("cut", "b", increasing=True), Share("value", "B", may_be_nan=True)
 CONSTANT = "all scores are equal, so the map is their observed frequency, for any score"
 # Scores at which a Bayesian curve is taken: evenly spaced, and closer towards both ends, where
 # modern networks have most of their scores.

@@ -224,11 +224,8 @@ def read_call(
     estimators = find_estimators(estimator, options, function)
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
     level, jobs = check_level(confidence_level), check_executor(executor, n_jobs)
-    vectors = any(one.needs_vectors for one in estimators.values())
-    sources = [
-        read_source(y_true, y_prob, prob_name=name, vectors=vectors, **reading)
-        for name, y_prob in models.items()
-    ]
+    reading["vectors"] = any(one.needs_vectors for one in estimators.values())
+    sources = [read_source(y_true, p, prob_name=name, **reading) for name, p in models.items()]
     return Call(estimators, sources, average, count, level, jobs, executor, reader=function)
 
 

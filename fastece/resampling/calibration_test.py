@@ -289,12 +289,10 @@ def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult
         null, gaps = null_values(call, statistic, draws, problems, bins)
     bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
     (value,), null = call.values(name), call.average_of(null)
+    band = bands if bands is None or data.setting.per_class else bands[0]
+    p_value = p_value_of(np.asarray(value) - ROUNDING, null)
     return CalibrationTestResult(
-        value=value,
-        p_value=p_value_of(np.asarray(value) - ROUNDING, null),
-        null_distribution=null,
-        band=bands if bands is None or data.setting.per_class else bands[0],
-        **call.facts(name, key),
+        value=value, p_value=p_value, null_distribution=null, band=band, **call.facts(name, key)
     )
 
 

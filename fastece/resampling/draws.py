@@ -41,7 +41,7 @@ def new_key(rng: Any) -> int:
 
 @lru_cache(maxsize=64)
 def seed_key(rng: Any) -> int:
-    """Return the next 64 random bits; those of a seed take 30 us to make."""
+    """Return the next 64 random bits, which take 30 us to make from a seed."""
     return int(np.random.default_rng(rng).integers(2**64, dtype=np.uint64))
 
 

@@ -163,10 +163,8 @@ def ranking_of(summary: "pa.Table", measure: str = "p95_relative_error") -> "pa.
     rows = []
     for setting in settings:
         mine = summary.take(np.flatnonzero(summary["setting"].to_numpy() == setting))
-        error, best, bias, n = (
-            mine[name].to_numpy().reshape(len(names), -1)
-            for name in (measure, "best", "relative_bias", "n")
-        )
+        columns = (mine[name].to_numpy() for name in (measure, "best", "relative_bias", "n"))
+        error, best, bias, n = (column.reshape(len(names), -1) for column in columns)
         ranks = 1 + error[real].argsort(axis=0, kind="stable").argsort(axis=0)
         mean_rank = np.full(len(names), np.nan)
         mean_rank[real] = ranks.mean(axis=1)
