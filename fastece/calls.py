@@ -206,9 +206,8 @@ def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
     """Add the options that define a measure; refuse other values from the caller."""
     for option, value in values.items():
         if options.get(option, value) != value:
-            raise InputTypeError(
-                option, f"is {value!r} in {name}", value=options[option], hint="ece takes any"
-            )
+            rule, hint = f"is {value!r} in {name}", "ece takes any"
+            raise InputTypeError(option, rule, value=options[option], hint=hint)
     return {**options, **values}
 
 
@@ -642,9 +641,8 @@ def bandwidth_sweep(
     h = np.asarray(as_real("bandwidths", bandwidths), np.float64)
     if h.ndim != 1 or not h.size:
         raise InputError("bandwidths", f"must be a list of numbers, got shape {h.shape}")
-    refuse_where(
-        "bandwidths", "must be positive and finite", h, lambda x: ~((x > 0) & (x < np.inf))
-    )
+    rule = "must be positive and finite"
+    refuse_where("bandwidths", rule, h, lambda x: ~((x > 0) & (x < np.inf)))
     source = read_source(
         y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, from_logits=from_logits,

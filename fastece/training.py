@@ -130,9 +130,8 @@ class CalibrationMetric:
         A RuntimeError refuses the sum of several processes, see `sync`.
         """
         if not isinstance(other, CalibrationMetric):
-            raise InputTypeError(
-                "other", f"must be a CalibrationMetric, got {type(other).__name__}"
-            )
+            kind = type(other).__name__
+            raise InputTypeError("other", f"must be a CalibrationMetric, got {kind}")
         self.accumulator.merge(other.accumulator)
         return self
 

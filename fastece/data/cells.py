@@ -51,11 +51,6 @@ class Cells:
     square_score: F64
     square: F64
 
-    @property
-    def ratio(self) -> int:
-        """Number of fine cells of a coarse one."""
-        return int((self.weight.shape[1] - 2) // self.square.size)
-
     @cached_property
     def coarse_weight(self) -> F64:
         """Weights (2, N') of either outcome in the coarse cells."""
@@ -85,7 +80,8 @@ class Cells:
         separate them. Two rows stand for the rows of a heavy cell, unless all have one score: where
         most scores are in one cell, quartiles of them are two scores or one.
         """
-        ratio, kinds, ends = self.ratio, self.weight[:, 1:-1], self.weight[:, [0, -1]]
+        kinds, ends = self.weight[:, 1:-1], self.weight[:, [0, -1]]
+        ratio = kinds.shape[1] // self.square.size  # fine cells of a coarse one
         n_cells, each, sums = kinds.shape[1], kinds.sum(0), self.score.sum(0)
         sums[[0, -1]] += 0.5 * ends.sum(0) * [1, -1]  # without the scores of 0 and 1
         weight = each.reshape(-1, ratio).sum(1)

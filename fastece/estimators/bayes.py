@@ -487,13 +487,9 @@ def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
         factors.append(curves.log_bayes_factor)
         parts.append(ProblemPosterior(sample, curves.rows, curves.means(p)))
     top, most, n = max(factors), float(np.mean(limits)), curves.rows.n
-    return Posterior(
-        value=float(np.mean(values)),
-        errors=np.minimum(widened(np.mean(errors, axis=0), parts, n, norm), most),
-        log_bayes_factor=top + math.log(np.mean(np.exp(np.array(factors) - top))),
-        parts=tuple(parts),
-        most=most,
-    )
+    error = np.minimum(widened(np.mean(errors, axis=0), parts, n, norm), most)
+    log_bayes_factor = top + math.log(np.mean(np.exp(np.array(factors) - top)))
+    return Posterior(float(np.mean(values)), error, log_bayes_factor, tuple(parts), most)
 
 
 def side_posteriors(samples: Sequence[Sample], norm: float) -> tuple[Posterior, ...]:
@@ -638,15 +634,11 @@ class BayesCurve(Parameters):
             The posterior mean, and the ends of the interval at each score by itself; nan where no
             row is within 0.025.
         """
-        p, tail = self._draws(sample, score), (1 - confidence_level) / 2
+        p, tail = self.curve_draws(sample, score), (1 - confidence_level) / 2
         low, high = np.quantile(p, [tail, 1 - tail], axis=1)
         return p.mean(axis=1), low, high
 
-    def mean_curve(self, sample: Sample, score: F64) -> F64:
-        """Compute the posterior mean (G,) of `curve` alone, in a third of the time."""
-        return np.asarray(self._draws(sample, score).mean(axis=1))
-
-    def _draws(self, sample: Sample, score: F64) -> F64:
+    def curve_draws(self, sample: Sample, score: F64) -> F64:
         """Draw the curve (G, 128) at some scores; nan where no row is near."""
         ordered = scale_weights(sample)[0].sorted()
         p = Curves(cells_of_rows(ordered, ordered.c)).at(score)

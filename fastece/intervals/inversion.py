@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.data.source import SETTINGS, Problems
+from fastece.data.source import SETTINGS
 from fastece.estimators.base import Chances, Estimator, Labels
 from fastece.estimators.binned import Binned, place_rows
 from fastece.intervals.cells import Cells, binned_cells
@@ -325,8 +325,11 @@ def row_directions(call: Call, estimator: Any) -> tuple[list[F64] | None, list[F
     can: there the second path has the mean gap of each class in all rows, whose noise adds up most.
     """
     (data,), are_classes = call.models, call.uses_class_vectors(estimator)
-    if are_classes:
-        data = class_problems(data)
+    if are_classes:  # every class against the rest
+        assert data.vectors is not None
+        prob, label = (x[data.positions] for x in (data.vectors.prob, data.vectors.label))
+        setting = SETTINGS["classwise"]
+        data = replace(data, setting=setting, prob=prob, label=label, low=0.0, vectors=None)
     cells = binned_cells(replace(call, sources=[data]), BINS, has_noise=False)
     share = np.where(cells.share > 0, cells.share, 1.0)
     places = [place_rows(BINS, sample, share.shape[1]).lower for sample in data.samples()]
@@ -339,14 +342,6 @@ def row_directions(call: Call, estimator: Any) -> tuple[list[F64] | None, list[F
         return [line[place] for line, place in zip(gap / share, places, strict=True)]
 
     return None if sparse is None else of_rows(sparse), of_rows(dense)
-
-
-def class_problems(data: Problems) -> Problems:
-    """Return the problems of every class against the rest from whole class vectors."""
-    assert data.vectors is not None
-    prob, label = (x[data.positions] for x in (data.vectors.prob, data.vectors.label))
-    setting = SETTINGS["classwise"]
-    return replace(data, setting=setting, prob=prob, label=label, low=0.0, vectors=None)
 
 
 def true_error(

@@ -449,7 +449,7 @@ def bayes_curve(estimator: BayesCurve, sample: Sample) -> tuple[F64, F64, Any]:
     """Compute the grid, probabilities of the event, and weights of the rows near by."""
     near = np.searchsorted((GRID[1:] + GRID[:-1]) / 2, sample.s)
     weight = np.bincount(near, unit_weights(sample.v, sample.n), GRID.size)
-    return GRID, estimator.mean_curve(sample, GRID), LEAST_WEIGHT + weight
+    return GRID, estimator.curve_draws(sample, GRID).mean(axis=1), LEAST_WEIGHT + weight
 
 
 CURVES: dict[type, Any] = {BayesCurve: bayes_curve, KDE: density_curve}

@@ -83,15 +83,21 @@ def resample(call: Call, method: str, size: int, key: int) -> dict[str, dict[str
     """Draw rows or groups, and return the fields of each estimator's result, by name."""
     problems = [call.problem(sample) for model in call.models for sample in model.samples()]
     values = replicate_values(call, problems, call.draws(key, size), size, call.n_resamples)
-    is_bca = method == "bca" and size == call.n
-    skewed = accelerations(call, problems) if is_bca else {}
+    fields = fields_of(call, values, key, method, size)
+    if method == "bca" and size == call.n:
+        for name, acceleration in accelerations(call, problems).items():
+            fields[name]["acceleration"] = acceleration
+    return fields
+
+
+def fields_of(
+    call: Call, values: dict[str, F64], key: int, method: str, size: int
+) -> dict[str, dict[str, Any]]:
+    """Return the fields of results with given replicates, by the names of the estimators."""
     return {
-        name: {
-            **call.facts(name, key), "method": method, "size": size,
-            "bootstrap_distribution": values[name], "acceleration": skewed.get(name, np.nan),
-        }
-        for name in call.estimators
-    }  # fmt: skip
+        name: {**call.facts(name, key), "method": method, "size": size, "bootstrap_distribution": x}
+        for name, x in values.items()
+    }
 
 
 def check_size(call: Call, size: Any) -> int:
@@ -126,15 +132,9 @@ def replicated_results(call: Call, method: Any) -> Any:
         draws, sample = source.draws(k), source.sample(k)
         plans = [(each, each.prepare(sample, call.n)) for each in call.estimators.values()]
         drawn.append([[float(each.evaluate(plan, c)) for each, plan in plans] for c in draws])
-    values = np.moveaxis(np.array(drawn), -1, 0)
-    fields = {
-        name: {
-            **call.facts(name, source.key), "method": method, "size": call.n,
-            "bootstrap_distribution": call.average_of(values[i]),
-        }
-        for i, name in enumerate(call.estimators)
-    }  # fmt: skip
-    return results_of(call, fields)
+    columns = np.moveaxis(np.array(drawn), -1, 0)
+    values = {name: call.average_of(x) for name, x in zip(call.estimators, columns, strict=True)}
+    return results_of(call, fields_of(call, values, source.key, method, call.n))
 
 
 def results_of(call: Call, fields: dict[str, dict[str, Any]]) -> Any:

@@ -114,16 +114,10 @@ class StudyResult(Readable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values: everything but the rows of each distribution."""
-        found: dict[str, Any] = to_plain({
-            "design": self.design.to_dict(),
-            "folder": str(self.folder),
-            "evaluations": self.evaluations,
-            "seconds": self.seconds,
-            "summary": self.summary.to_pylist(),
-            "ranking": self.ranking.to_pylist(),
-            "truths": self.truths,
-        })  # fmt: skip
-        return found
+        facts = {name: getattr(self, name) for name in ("evaluations", "seconds", "truths")}
+        tables = {name: getattr(self, name).to_pylist() for name in ("summary", "ranking")}
+        own = {"design": self.design.to_dict(), "folder": str(self.folder)}
+        return dict(to_plain({**own, **facts, **tables}))
 
     def to_frame(self) -> Any:
         """Return the ranking as a `pandas.DataFrame`; needs pandas."""
