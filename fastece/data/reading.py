@@ -11,17 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import (
-    ROW_SUM_TOLERANCE,
-    are_logits,
-    as_probabilities,
-    as_weights,
-    check_probabilities,
-    column_names,
-    contiguous,
-    row_sum_tolerance,
-    warn_if_probabilities,
-)
+from fastece.checks import arrays
 from fastece.checks.errors import InputTypeError
 from fastece.checks.labels import as_labels, check_class_indices
 from fastece.checks.parameters import check_flag
@@ -34,7 +24,7 @@ Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 # At this part of the distance from 1 that the sum of a row may have, the slow check looks at it,
 # which alone decides: sums in another order are rounded otherwise.
 NEARLY = 0.9
-TOLERANCE = NEARLY * ROW_SUM_TOLERANCE
+TOLERANCE = NEARLY * arrays.ROW_SUM_TOLERANCE
 # Entries of class vectors that are read at once: some milliseconds of one thread.
 SLICE = 2**20
 # Scores and labels of the rows, or None if one of them is not good.
@@ -74,23 +64,23 @@ def read_problems(
     """
     from_logits = check_flag("from_logits", from_logits)
     is_plain = labels is pos_label is None and are_plain(y_true, y_prob)
-    prob = y_prob if is_plain else as_probabilities(y_prob, prob_name)
+    prob = y_prob if is_plain else arrays.as_probabilities(y_prob, prob_name)
     row = find_setting(setting, prob.shape)
     n_classes = class_count(prob.shape)
     label, order = y_true, None
     if not is_plain:
-        names = column_names(y_prob)
+        names = arrays.column_names(y_prob)
         label, order = as_labels(y_true, prob, prob_name, names, labels, pos_label)
-    v = as_weights(sample_weight, len(prob))
-    tolerance = row_sum_tolerance(y_prob, prob)
+    v = arrays.as_weights(sample_weight, len(prob))
+    tolerance = arrays.row_sum_tolerance(y_prob, prob)
     if from_logits:
-        warn_if_probabilities(prob, tolerance, prob_name)
+        arrays.warn_if_probabilities(prob, tolerance, prob_name)
     found = None
     if label.dtype.kind != "f":
         found = read_rows(row, prob, label, from_logits, NEARLY * tolerance, run)
     if found is None:
-        from_logits = from_logits or (guess_logits and are_logits(prob, prob_name))
-        clip = check_probabilities(prob, from_logits, prob_name, tolerance)
+        from_logits = from_logits or (guess_logits and arrays.are_logits(prob, prob_name))
+        clip = arrays.check_probabilities(prob, from_logits, prob_name, tolerance)
         label = label if order is not None else check_class_indices(label, n_classes, prob)
         prob = prob.clip(0.0, 1.0) if clip else prob
         found = read_rows(row, prob, label, from_logits, math.inf, run)
@@ -98,7 +88,7 @@ def read_problems(
     low = 1 / n_classes if row.is_top else 0.0
     whole = None
     if vectors and prob.ndim == 2 and isinstance(setting, str) and setting == "auto":
-        whole = Vectors(class_vectors(prob, from_logits), contiguous(label, np.int64))
+        whole = Vectors(class_vectors(prob, from_logits), arrays.contiguous(label, np.int64))
     problems = Problems(row, *found, low, 1.0, n_classes, v, None, order, whole)
     if v is None or v.all():
         return problems
@@ -134,7 +124,7 @@ def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bo
     """Read scores and outcomes from the probability of the positive class."""
     hit = np.empty(label.size, np.uint8)
     label = label.view(np.uint8) if label.dtype == np.bool_ else label
-    label = contiguous(label, np.uint8 if label.dtype == np.uint8 else np.int64)
+    label = arrays.contiguous(label, np.uint8 if label.dtype == np.uint8 else np.int64)
     if not kernels.reading.read_hits(label, hit):
         return None
     if logits:
@@ -143,7 +133,8 @@ def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bo
         score = np.empty(p.size)
         kernels.arithmetic.sigmoid(native_scores(p if positive else -p), score)
     else:
-        score = contiguous(p if positive else 1 - p.astype(np.float64, copy=False), np.float64)
+        score = p if positive else 1 - p.astype(np.float64, copy=False)
+        score = arrays.contiguous(score, np.float64)
         if not kernels.reading.are_scores(score):
             return None
     return score, hit if positive else hit ^ 1
@@ -153,7 +144,7 @@ def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, toleranc
     """Read class vectors and classes."""
     if logits and not np.isfinite(prob.max(axis=1)).all():
         return None
-    prob, label = class_vectors(prob, logits), contiguous(label, np.int64)
+    prob, label = class_vectors(prob, logits), arrays.contiguous(label, np.int64)
     tolerance = math.inf if logits else tolerance
     return (prob, label) if kernels.reading.are_classes(prob, label, tolerance) else None
 
@@ -170,7 +161,7 @@ def read_top_label(
 
     def one(start: int) -> bool:
         part = slice(start, start + step)
-        p, y = native_scores(prob[part]), contiguous(label[part], np.int64)
+        p, y = native_scores(prob[part]), arrays.contiguous(label[part], np.int64)
         good: bool = kernels.reading.read_top_label(p, y, logits, tolerance, score[part], hit[part])
         if good and logits:
             score[part] = softmax(p, score[part], 1)[:, 0]
@@ -181,7 +172,7 @@ def read_top_label(
 
 def native_scores(array: NDArray[Any]) -> NDArray[Any]:
     """Convert probabilities to one of the two types that kernels are compiled for."""
-    return contiguous(array, np.float32 if array.dtype == np.float32 else np.float64)
+    return arrays.contiguous(array, np.float32 if array.dtype == np.float32 else np.float64)
 
 
 def class_vectors(prob: NDArray[Any], logits: bool) -> NDArray[Any]:

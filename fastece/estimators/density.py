@@ -27,26 +27,16 @@ from fastece.checks.parameters import check_choice, check_range, check_real
 from fastece.data.reading import Map
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import Problems, Source
+from fastece.estimators import density_grids as grids
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows, check_width
 from fastece.estimators.bins import order_rows, quartiles
-from fastece.estimators.density_grids import (
-    PER_OCTAVE,
-    SHAPES,
-    BetaMesh,
-    Mesh,
-    Shape,
-    check_count,
-    even_beta_mesh,
-    fitted_beta_mesh,
-    fitted_mesh,
-)
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, U8
 
 if TYPE_CHECKING:
     from fastece.kernels.replicates import OrderedRows
 
-AnyMesh = Mesh | BetaMesh
+AnyMesh = grids.Mesh | grids.BetaMesh
 Lanes = NDArray[np.intp]
 
 # Bandwidth where all scores are equal, and the smallest that the rule gives.
@@ -252,7 +242,8 @@ class DensityPlan(Plan):
         """Number of grids for each doubling of the bandwidth; 0: one grid in all."""
         is_beta = self.kde.kernel == "beta"
         choice = self.kde.bandwidth if is_beta else self.kde.grid_step
-        return 0 if self.even or isinstance(choice, float) else PER_OCTAVE if is_beta else LEVELS
+        levels = grids.PER_OCTAVE if is_beta else LEVELS
+        return 0 if self.even or isinstance(choice, float) else levels
 
     def levels(self, h: Any) -> NDArray[Any]:
         """Return the level of the grid for each bandwidth, which depends on that alone."""
@@ -373,7 +364,7 @@ class KDE(Parameters):
 
     checks: ClassVar = {
         "bandwidth": partial(check_width, word="silverman"),
-        "kernel": partial(check_choice, choices=(*SHAPES, "beta")),
+        "kernel": partial(check_choice, choices=(*grids.SHAPES, "beta")),
         "norm": partial(check_real, low=1.0),
         "score_range": partial(check_range, names=("support", "unit")),
         "grid_step": partial(check_width, word="auto"),
@@ -385,19 +376,20 @@ class KDE(Parameters):
         shape, step = self._shape, self.grid_step
         count = None
         if not isinstance(step, str):  # rounded so that it divides the range
-            count = max(1, round(check_count("grid_step", step, (high - low) / step)))
+            count = max(1, round(grids.check_count("grid_step", step, (high - low) / step)))
         if self.kernel != "beta":
             if count is None:
-                return fitted_mesh(shape, low, high, h, finer)
-            return Mesh(shape, low, high, count, cubic=False)
+                return grids.fitted_mesh(shape, low, high, h, finer)
+            return grids.Mesh(shape, low, high, count, cubic=False)
         if count is None and not even:
-            return fitted_beta_mesh(low, high, h, finer)
-        return even_beta_mesh(low, high, h, count or fitted_mesh(shape, 0.0, 1.0, h, finer).count)
+            return grids.fitted_beta_mesh(low, high, h, finer)
+        count = count or grids.fitted_mesh(shape, 0.0, 1.0, h, finer).count
+        return grids.even_beta_mesh(low, high, h, count)
 
     @property
-    def _shape(self) -> Shape:
+    def _shape(self) -> grids.Shape:
         """Kernel on even grids; beta kernels need grids as fine as a Gaussian does."""
-        return SHAPES.get(self.kernel, SHAPES["gaussian"])
+        return grids.SHAPES.get(self.kernel, grids.SHAPES["gaussian"])
 
     @property
     def finer(self) -> float:

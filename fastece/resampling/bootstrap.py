@@ -93,7 +93,7 @@ def resample(call: Call, method: str, size: int, key: int) -> dict[str, dict[str
 def fields_of(
     call: Call, values: dict[str, F64], key: int, method: str, size: int
 ) -> dict[str, dict[str, Any]]:
-    """Return the fields of results with given replicates, by the names of the estimators."""
+    """Return the fields of results by estimator, given their replicates."""
     return {
         name: {**call.facts(name, key), "method": method, "size": size, "bootstrap_distribution": x}
         for name, x in values.items()

@@ -162,10 +162,9 @@ class State:
             ("squares of the weights", self.get("square") / UNITS[1] + square, MAX_SQUARE),
         ):
             if sum_ > most:
-                raise InputError(
-                    "sample_weight", f"the {name} of all rows must add up to at most {most:g}",
-                    value=sum_, hint="divide all weights by one number",
-                )  # fmt: skip
+                rule = f"the {name} of all rows must add up to at most {most:g}"
+                hint = "divide all weights by one number"
+                raise InputError("sample_weight", rule, value=sum_, hint=hint)
 
     def check_totals(self) -> None:
         """Refuse totals of states that cannot be merged."""
@@ -176,10 +175,8 @@ class State:
         if not 0 <= self.get("n") <= self.get("rows") <= MAX_ROW or self.get("parts") < 1:
             raise InputError("state", "has numbers of rows that do not go together")
         if self.get("first_rows") > 1:
-            raise InputError(
-                "state", "must be of different rows, and two parts have one of the number 0",
-                hint="update takes the row_offset of each part",
-            )  # fmt: skip
+            rule = "must be of different rows, and two parts have one of the number 0"
+            raise InputError("state", rule, hint="update takes the row_offset of each part")
 
     def merge(self, other: "State") -> "State":
         """Return the sums of both states."""
@@ -386,9 +383,8 @@ def read_batch(
     wanted = () if settings.n_classes is None else (settings.n_classes,)
     if prob.shape[1:] != wanted:
         shown = "(n,)" if settings.n_classes is None else f"(n, {settings.n_classes})"
-        raise InputError(
-            "y_prob", f"must have shape {shown}", value=prob.shape, hint="as {n_classes} says"
-        )
+        rule = f"must have shape {shown}"
+        raise InputError("y_prob", rule, value=prob.shape, hint="as {n_classes} says")
     weight = None if sample_weight is None else arrays.as_real("sample_weight", sample_weight)
     if weight is None and settings.is_auto_vector and not settings.from_logits:
         found = read_vectors(settings, y_true, y_prob, prob)
