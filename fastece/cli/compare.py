@@ -105,15 +105,12 @@ class Differences:
         head = [*self.names, difference, f"{100 * self.call.level:g} % CI", "p-value"]
         errors = [[*row_of(name, x), x.estimator] for name, x in self.errors.items()]
         scores = [[*row_of(name, x), SCORES[name]] for name, x in self.scores.items()]
-        above = (
-            f"{difference} above 0: {better} has the smaller value, which is better but for "
-            "accuracy, sharpness"
-        )
+        above = f"{difference} above 0: {better} has the smaller value"
+        above += ", which is better but for accuracy, sharpness"
         notes = (above, *(OF_ROWS if self.call.groups is None else OF_GROUPS))
-        return [
-            Section("Calibration errors", table=Table(["error", *head, "estimator"], errors)),
-            Section("Scores", table=Table(["score", *head, "meaning"], scores), notes=notes),
-        ]
+        first = Section("Calibration errors", table=Table(["error", *head, "estimator"], errors))
+        scored = Section("Scores", table=Table(["score", *head, "meaning"], scores), notes=notes)
+        return [first, scored]
 
     def describe_interval(self, result: ComparisonResult) -> str:
         """Write the interval of a difference, in brackets."""

@@ -188,9 +188,8 @@ class Sums:
                 raise InputError("by", rule, hint="take a column with fewer")
         n_classes = p.shape[1] if p.ndim > 1 and p.shape[1] > 1 else None
         for key, setting, rows in parts:
-            sums = self.sums.get(key) or Accumulator(
-                n_classes, setting=setting, from_logits=found.from_logits
-            )
+            options: Any = {"setting": setting, "from_logits": found.from_logits}
+            sums = self.sums.get(key) or Accumulator(n_classes, **options)
             self.sums[key] = sums.update(y[rows], p[rows], None if v is None else v[rows])
         if order is not None and None not in order:
             self.order = order  # the other label of a positive one is the same in all batches

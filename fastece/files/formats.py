@@ -71,9 +71,8 @@ def read_tables(path: str, choose: Choose, header: Collection[str]) -> Iterator[
             raise InputError("path", rule, place=name)
         check_encoding(name, start)
         if not kind:
-            lines = stack.enter_context(
-                io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
-            )
+            text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+            lines = stack.enter_context(text)
             tables = text_tables(name, lines, choose, header)
         else:
             whole = path if file is plain and not is_piped(path) else io.BytesIO(file.read())
@@ -146,10 +145,8 @@ def array_columns(array: NDArray[Any], name: str) -> dict[str, NDArray[Any]]:
     if array.dtype.names:
         return {field: array[field] for field in array.dtype.names}
     if array.ndim != 2 or array.shape[1] < 2:
-        rule = (
-            f"holds an array of shape {array.shape}, and must hold named fields, or a matrix whose "
-            "first column is y_true, and whose others are y_prob, or p_0, p_1 and so on"
-        )
+        rule = f"holds an array of shape {array.shape}, and must hold named fields, or a matrix"
+        rule += " whose first column is y_true, and whose others are y_prob, or p_0, p_1 and so on"
         raise InputError("path", rule, place=name)
     width = array.shape[1] - 1
     names = [f"p_{k}" for k in range(width)] if width > 1 else ["y_prob"]
@@ -260,10 +257,8 @@ def read_header(file: str, lines: list[str], wanted: Collection[str]) -> tuple[s
     )
     if any(one[1] != found[0][1] for one in found):
         rule = f"the cells may be separated by {' or '.join(DELIMITERS[one[0]] for one in found)}"
-        raise InputError(
-            "path", rule, place=f"{file}: line {found[0][2]}",
-            hint="name a column of the header by {y_true}",
-        )  # fmt: skip
+        hint = "name a column of the header by {y_true}"
+        raise InputError("path", rule, place=f"{file}: line {found[0][2]}", hint=hint)
     return found[0]
 
 
@@ -325,10 +320,8 @@ def arrow_columns(
         return None
     if not lines or table.num_rows != len(lines):
         return None
-    columns = {
-        name: arrow_column(column.chunk(0))
-        for name, column in zip(names, table.columns, strict=True)
-    }
+    pairs = zip(names, table.columns, strict=True)
+    columns = {name: arrow_column(column.chunk(0)) for name, column in pairs}
     for column in columns.values():
         if column is None or (isinstance(column, np.ndarray) and (column != column).any()):
             return None

@@ -122,9 +122,8 @@ class Reader:
         self.label = self.y_true or "y_true"
         # Kinds of columns and strings of labels in all batches so far, cells of the first row.
         self.forms, self.words, self.first = dict[str, str](), [*self.labels], dict[str, Any]()
-        if (
-            as_arrays([as_texts(self.words)])[0].dtype.kind != "U"
-        ):  # how numbers are written is free
+        (words,) = as_arrays([as_texts(self.words)])
+        if words.dtype.kind != "U":  # how numbers are written is free
             self.words = []
 
     def tables(self) -> Iterator[Table]:
@@ -156,10 +155,8 @@ class Reader:
         chosen = {"y_true": labels, "y_prob": self.prob_names, "weights": weights, **others}
         for argument, names in chosen.items():
             check_names(head, argument, names)
-        self.chosen = (
-            [*dict.fromkeys([*labels, *self.columns.values()])],
-            [*dict.fromkeys([*self.prob_names, *weights])],
-        )
+        labels, numbers = [*labels, *self.columns.values()], [*self.prob_names, *weights]
+        self.chosen = [*dict.fromkeys(labels)], [*dict.fromkeys(numbers)]
         return self.chosen
 
     def read(self, table: Table) -> Rows:
@@ -239,10 +236,8 @@ class Reader:
             # Text that is a number is so where another row has one that is not.
             are_numbers = [bool(re.fullmatch(FORMS[0][0], str(x))) for x in found.label.tolist()]
             bad = 0 if all(are_numbers) else are_numbers.index(False)
-            rule = (
-                "must be the number of a class, as which column another label stands for is not "
-                "known before all rows are read"
-            )
+            rule = "must be the number of a class, as which column another label stands for"
+            rule += " is not known before all rows are read"
             hint = "pass {labels}, in the order of the classes"
             error = InputError("y_true", rule, index=bad, value=found.label[bad], hint=hint)
             found.place(error)
