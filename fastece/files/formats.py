@@ -123,11 +123,13 @@ def array_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
     with readable(name, Exception):
         mode: Any = "r" if isinstance(file, str) else None
         found = np.load(file, mmap_mode=mode, allow_pickle=False)
-        if not isinstance(found, np.ndarray):
+        if isinstance(found, np.ndarray):
+            columns = array_columns(found, name)
+            names = [*columns]
+        else:
             with found as archive:
-                found = dict(archive)
-    columns = array_columns(found, name) if isinstance(found, np.ndarray) else found
-    wanted = [*chain(*choose(Table(name, [*columns], {})))]
+                columns, names = dict(archive), archive.files  # where a name may come twice
+    wanted = [*chain(*choose(Table(name, names, {})))]
     first = columns[wanted[0]]
     count = len(np.atleast_1d(first))
     for key in wanted:

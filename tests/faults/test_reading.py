@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import threading
+import zipfile
 from contextlib import suppress
 
 import numpy as np
@@ -248,6 +249,14 @@ def test_objects_that_go_on_in_the_next_line_are_refused(write):
     )
     with pytest.raises(ValueError, match="line 2: must hold a JSON object"):
         read_predictions(write(rows, "a.jsonl"))
+
+
+@pytest.mark.parametrize("options", [[], ["--stream"]])
+def test_arrays_of_one_name_are_refused(options, write, capsys):
+    path = write(as_npz(y_true=np.arange(9) % 2, y_prob=np.full(9, 0.5)), "a.npz")
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("y_prob.npy", archive.read("y_prob.npy"))
+    assert "two columns are named 'y_prob'" in failure(capsys, "report", path, *options)
 
 
 @pytest.mark.parametrize("options", [[], ["--stream"]])
