@@ -122,9 +122,8 @@ def get_calibration_error(
     np.float64(0.375)
     """
     prob = NAMES.scores(probs)
-    is_discrete = prob.ndim in (1, 2) and all(
-        np.unique(column).size < column.size / 4 for column in np.atleast_2d(prob.T)
-    )
+    columns = np.atleast_2d(prob.T)
+    is_discrete = prob.ndim in (1, 2) and all(np.unique(x).size < x.size / 4 for x in columns)
     rule = "_discrete" if is_discrete else "_quantile"
     return error(rule, prob, labels, p, debias, BINS, mode)
 

@@ -128,10 +128,8 @@ def differences(call: Call, name: str, values: list[Any], key: int) -> list[Diff
     samples = zip(*(model.samples() for model in call.models), strict=True)
     same = [np.array_equal(a.s, b.s) and np.array_equal(a.y, b.y) for a, b in samples]
     same = same if call.per_class else [all(same)]
-    return [
-        NONE if is_same and not math.isnan(a.centre) else difference_of(a, b)
-        for is_same, a, b in zip(same, *errors, strict=True)
-    ]
+    parts = zip(same, *errors, strict=True)
+    return [NONE if x and not math.isnan(a.centre) else difference_of(a, b) for x, a, b in parts]
 
 
 def model_errors(call: Call, estimator: Any, value: Any, key: int) -> list[ModelError]:

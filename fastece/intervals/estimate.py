@@ -122,10 +122,8 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
         parts = make_cells(call, estimator, key).split(per_class)
         makers = [partial(cell_curve, cells) for cells in parts]
     else:
-        calls = [call]
-        if per_class:
-            samples = call.models[0].samples()
-            calls = [replace(call, sources=[one_problem(sample)]) for sample in samples]
+        samples = call.models[0].samples() if per_class else []
+        calls = [replace(call, sources=[one_problem(sample)]) for sample in samples] or [call]
         makers = [partial(label_curve, one, estimator, key) for one in calls]
     pairs = zip(np.atleast_1d(values), makers, strict=True)
     return [NO_CURVE if np.isnan(value) else make() for value, make in pairs]
