@@ -15,8 +15,6 @@ from fastece.document.numbers import to_plain
 from fastece.document.result import Readable
 from fastece.files import STANDARD_INPUT, check_output, expand_paths, identity
 from fastece.files.writing import ending_of, is_device, write_file
-from fastece.kernels._progress import progress as kernels
-from fastece.kernels._progress import show
 from fastece.plot.pages import KINDS, Panel, draw_picture, require_matplotlib
 
 # Options that name a file to write, and the names of these files on the page.
@@ -116,7 +114,9 @@ def show_progress(command: str = "") -> Iterator[Progress]:
     The block gets a function that takes the name of its next step. The package itself gives how
     many tasks of a step are done.
     """
-    kernels.expected = KERNELS.get(command, 0)
+    from fastece.kernels._jit import progress, show
+
+    progress.expected = KERNELS.get(command, 0)
     if not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -10,7 +10,7 @@ import pytest
 
 from fastece.cli import commands, main, warmup
 from fastece.cli.options import COMMANDS, OPTIONS, make_parser
-from fastece.cli.output import KERNELS, Page, show, show_progress
+from fastece.cli.output import KERNELS, Page, show_progress
 from fastece.document.document import Document
 from fastece.kernels import _jit
 from fastece.resampling import engine
@@ -121,7 +121,7 @@ def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
         assert engine.progress_callbacks == []
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("COLUMNS", "20")
-    show("reading " + "x" * 100)
+    _jit.show("reading " + "x" * 100)
     assert capsys.readouterr().err == CLEAR + "reading xxxxxxxxxxx"
 
 

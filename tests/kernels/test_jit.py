@@ -458,9 +458,9 @@ def test_the_package_allows_the_versions_of_numba_that_are_tested():
 
 def test_progress_gets_what_this_process_compiles(tmp_path, package):
     watch = (
-        "from fastece.kernels import _jit, _progress; _progress.PATIENCE = -1;"
+        "from fastece.kernels import _jit; _jit.PATIENCE = -1;"
         "import sys; sys.stderr.isatty = lambda: True;"
-        "_progress.show = lambda text: text and print(text.split()[-1], _jit.progress.done);"
+        "_jit.show = lambda text: text and print(text.split()[-1], _jit.progress.done);"
     )
     options = {"FASTECE_CACHE_DIR": tmp_path, "FASTECE_QUIET": ""}
     first = shown(watch + PAIR, package, **options)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fastece.kernels import _jit, _progress
+from fastece.kernels import _jit
 
 CLEAR = "\r\x1b[K"
 
@@ -13,7 +13,7 @@ CLEAR = "\r\x1b[K"
 def compile_kernels(progress, monkeypatch, is_terminal):
     """One that calls another, each for a second, and a third."""
     times = iter([0.0, 2.0, 4.0, 10.0, 11.0])
-    monkeypatch.setattr(_progress.time, "perf_counter", lambda: next(times))
+    monkeypatch.setattr(_jit.time, "perf_counter", lambda: next(times))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     progress.begin("outer")
     progress.begin("inner")
@@ -35,7 +35,7 @@ def compile_kernels(progress, monkeypatch, is_terminal):
 )  # fmt: skip
 def test_what_takes_long_is_told(capsys, monkeypatch, is_terminal, expected, told):
     monkeypatch.delenv("FASTECE_QUIET")
-    progress = _progress.Progress()
+    progress = _jit.Progress()
     progress.expected = expected
     compile_kernels(progress, monkeypatch, is_terminal)
     assert capsys.readouterr().err == "".join(told)
@@ -49,8 +49,8 @@ def test_workers_and_the_quiet_say_nothing(capsys, monkeypatch, reason):
     if reason == "worker":
         monkeypatch.setattr(multiprocessing, "parent_process", lambda: "another")
     if reason == "fast":
-        monkeypatch.setattr(_progress, "PATIENCE", 99.0)
-    compile_kernels(_progress.Progress(), monkeypatch, True)
+        monkeypatch.setattr(_jit, "PATIENCE", 99.0)
+    compile_kernels(_jit.Progress(), monkeypatch, True)
     assert capsys.readouterr().err == ""
 
 
