@@ -199,7 +199,7 @@ CACHE_DIRECTORY = None if config.DISABLE_JIT else cache_directory()
 # --- the line on stderr ---------------------------------------------------------------------
 
 # Seconds that are compiled without a word, and those that a kernel takes, about.
-PATIENCE, EACH = 1.0, 0.2
+PATIENCE, EACH = 1.0, 0.3
 
 
 def show(text: str) -> None:

@@ -26,11 +26,11 @@ def compile_kernels(progress, monkeypatch, is_terminal):
 @pytest.mark.parametrize(
     ("is_terminal", "expected", "told"),
     [
-        (True, 9, [CLEAR + "fastece: compiling once, about 2 s: kernel 2 of 9, inner", CLEAR,
-                   CLEAR + "fastece: compiling once, about 2 s: kernel 3 of 9, third", CLEAR]),
+        (True, 9, [CLEAR + "fastece: compiling once, about 3 s: kernel 2 of 9, inner", CLEAR,
+                   CLEAR + "fastece: compiling once, about 3 s: kernel 3 of 9, third", CLEAR]),
         (True, 0, [CLEAR + "fastece: compiling once, a few seconds: kernel 2, inner", CLEAR,
                    CLEAR + "fastece: compiling once, a few seconds: kernel 3, third", CLEAR]),
-        (False, 9, ["fastece: compiling once, about 2 s\n"]),
+        (False, 9, ["fastece: compiling once, about 3 s\n"]),
     ],
 )  # fmt: skip
 def test_what_takes_long_is_told(capsys, monkeypatch, is_terminal, expected, told):
