@@ -68,17 +68,22 @@ def raises(function, error, calls):
         yield
 
 
+def assert_only_one_file_changes(output, name, out, run):
+    """A run without a word writes a whole file at a place, and touches nothing else."""
+    before = tree(out.parent)
+    assert run(output) == (0, "")
+    after = tree(out.parent)
+    assert output.is_whole(after.pop(name))
+    before.pop(name, None)
+    assert after == before
+
+
 @some_outputs_quickly
 @pytest.mark.parametrize("old", [None, OLD], ids=["new", "old"])
 def test_without_a_fault_the_whole_file_is_there_and_nothing_else(output, old, out, run):
     if old:
         (out / output.name).write_bytes(old)
-    before = tree(out.parent)
-    assert run(output) == (0, "")
-    after = tree(out.parent)
-    assert output.is_whole(after.pop(f"out/{output.name}"))
-    before.pop(f"out/{output.name}", None)
-    assert after == before
+    assert_only_one_file_changes(output, f"out/{output.name}", out, run)
 
 
 @some_outputs_quickly
@@ -279,12 +284,7 @@ def test_links_stay(output, old, out, run):
         (far / output.name).write_bytes(old)
     (out / "between").symlink_to(f"../far/{output.name}")
     (out / output.name).symlink_to("between")
-    before = tree(out.parent)
-    assert run(output) == (0, "")
-    after = tree(out.parent)
-    assert output.is_whole(after.pop(f"far/{output.name}"))
-    before.pop(f"far/{output.name}", None)
-    assert after == before
+    assert_only_one_file_changes(output, f"far/{output.name}", out, run)
 
 
 @some_outputs_quickly
