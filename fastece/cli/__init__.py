@@ -22,7 +22,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from fastece.cli import commands
 
         return commands.main(arguments)
-    except KeyboardInterrupt:
+    except BaseException as error:
+        # An interrupt within a lock of the standard library makes it raise an error of its own.
+        if not any(isinstance(one, KeyboardInterrupt) for one in (error, error.__context__)):
+            raise
         print("fastece: interrupted", file=sys.stderr)
         return 130
     finally:

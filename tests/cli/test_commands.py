@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -43,9 +44,15 @@ def test_a_lack_of_the_machine_is_one_line(capsys, monkeypatch, error, message):
     assert message in failure(capsys, "demo")
 
 
-def test_an_interrupt_is_one_word(capsys, monkeypatch):
+@pytest.mark.parametrize("is_in_lock", [False, True])
+def test_an_interrupt_is_one_word(capsys, monkeypatch, is_in_lock):
     def stop(_):
-        raise KeyboardInterrupt
+        lock = threading.Lock()
+        try:
+            raise KeyboardInterrupt
+        finally:
+            if is_in_lock:  # as it is when a condition is entered: Python 3.11 releases it
+                lock.release()
 
     monkeypatch.setattr(commands, "run_command", stop)
     assert run(capsys, "demo") == (130, "", "fastece: interrupted\n")

@@ -89,7 +89,7 @@ def test_outputs(output, place, trials):
                 assert not has_unnamed_files(place)
                 (place / name).unlink()
             assert after.keys() >= before.keys()
-    assert sum(ended.values()) >= 6  # else the moments were none of the run
+    assert any(ended.values())  # else the moments were none of the run
 
 
 @pytest.mark.slow
@@ -115,4 +115,4 @@ def test_a_study_goes_on_where_it_was(number, place, trials):
         code, _, err = trials.run(STUDY)
         assert (code, err) == (0, "")
         assert results() == whole
-    assert ended >= 2
+    assert ended

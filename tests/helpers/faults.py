@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from contextlib import contextmanager, suppress
 
 import numpy as np
@@ -52,13 +53,20 @@ def interrupt_at_line(last):
 
 
 def interrupt_after(seconds, action):
-    """Call an action, and raise an interrupt in it by a real signal after some time."""
+    """Call an action, and raise an interrupt in it by a real signal after some time.
+
+    The standard library answers some interrupts by another error: a lock that it does not hold
+    (`threading.Condition`), a depth that does not match (`ast.parse`).
+    """
+    came = False
 
     def answer(_, frame):
+        nonlocal came
         # What measures coverage is called within any line, and would keep its lock for ever.
         while frame is not None and frame.f_globals["__name__"].partition(".")[0] != "coverage":
             frame = frame.f_back
         if frame is None:
+            came = True
             raise Interrupt
         signal.setitimer(signal.ITIMER_REAL, 1e-5)
 
@@ -71,6 +79,10 @@ def interrupt_after(seconds, action):
             signal.setitimer(signal.ITIMER_REAL, 0)
     except Interrupt:
         pass
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1].filename
+        if not came or place.startswith(PACKAGE):
+            raise
     finally:
         signal.signal(signal.SIGALRM, previous)
 

@@ -8,12 +8,12 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 import tty
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from traceback import print_exc, walk_tb
 from xml.etree import ElementTree
 
 import numpy as np
@@ -350,16 +350,17 @@ def run_trial(arguments, out, err):
 
     os.dup2(out.fileno(), 1)
     os.dup2(err.fileno(), 2)
+    sys.argv[1:] = arguments
     code = 130
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-        code = main(arguments)
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        code = main()
         sys.stdout.flush()
     except BaseException as error:
-        if not isinstance(error, KeyboardInterrupt) or error.__traceback__.tb_next:
-            traceback.print_exc()
+        has_begun = any(frame.f_code is main.__code__ for frame, _ in walk_tb(error.__traceback__))
+        if has_begun or not isinstance(error, KeyboardInterrupt):
+            print_exc()
             code = 1
     sys.stderr.flush()
     return code
