@@ -108,9 +108,13 @@ def ends(case, action):
 
 CHANGES = [(case, "update") for case in CASES]
 CHANGES += [(case, action) for case in ("binary", "replicates") for action in list(ACTIONS)[1:]]
+QUICK = [("binary", action) for action in ACTIONS] + [("class-wise replicates", "update")]
 
 
-@pytest.mark.parametrize(("case", "action"), CHANGES)
+@pytest.mark.parametrize(
+    ("case", "action"),
+    [*QUICK, *(pytest.param(*x, marks=pytest.mark.slow) for x in CHANGES if x not in QUICK)],
+)
 def test_an_interrupt_at_any_line_leaves_the_state_before_or_after(case, action):
     before, after = ends(case, action)
     first = new(case, 1)

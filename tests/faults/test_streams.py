@@ -13,7 +13,7 @@ from fastece.files import FileSum, Reader, formats, read_predictions
 from helpers.command_line import as_json, failure, values
 from helpers.odd_files import draw_file
 
-QUICK, ALL = range(250), range(250, 2000)
+QUICK, ALL = range(100), range(100, 2000)
 OPTIONS = {
     "setting": "auto", "labels": None, "pos_label": None, "from_logits": False, "estimators": [],
     "n_bins": 15, "by": None,
