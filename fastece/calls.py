@@ -8,20 +8,19 @@ the errors of the top label and of single classes are small.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import singledispatch
 from typing import Any, Literal, Protocol, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_average, check_jobs
-from fastece.data.reading import TOLERANCE, read_source
-from fastece.data.sample import Sample
+from fastece.data.reading import TOLERANCE, read_rows, read_source
+from fastece.data.source import SETTINGS, Problems, class_count
 from fastece.estimators.bins import CHUNK_SCORES
 from fastece.estimators.canonical import SKCE, DirichletKDE
-from fastece.estimators.density import KDE
 from fastece.estimators.table import find_estimator, with_threads
 from fastece.kernels import GAP
 from fastece.typing import F64
@@ -29,15 +28,13 @@ from fastece.typing import F64
 # Entries that are read in one piece, for a quarter of a second at most: an interrupt waits so long.
 MAX_ENTRIES = 2**24
 # Arrays of these types are read as they lie in memory.
-NAMES = ("binary", "confidence")
+COMMON_SETTINGS = ("binary", "confidence")
 GAP_ALONE, NO_SUMS = np.array([GAP]), np.empty((0, 0))
 F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
 
 
-def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any, ...] | None:
-    """Return the arguments of a common call as kernels take them, else None."""
-    if (bins := estimator.common) is None:
-        return None
+def common_arrays(y: Any, p: Any, setting: Any) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return probabilities and labels of a common call as kernels take them, else None."""
     if type(y) is not np.ndarray or type(p) is not np.ndarray:
         return None
     is_vector = p.ndim == 2 and p.shape[1] > 1
@@ -46,7 +43,7 @@ def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any,
     y = y.view(U1) if y.dtype is BOOL else y
     if not (y.dtype is I8 or y.dtype is U1) or y.shape != p.shape[:1] or not p.size:
         return None
-    if not isinstance(setting, str) or setting not in ("auto", NAMES[is_vector]):
+    if not isinstance(setting, str) or setting not in ("auto", COMMON_SETTINGS[is_vector]):
         return None
     if not p.flags.carray or not y.flags.carray:
         return None
@@ -57,36 +54,51 @@ def common_arguments(estimator: Any, y: Any, p: Any, setting: Any) -> tuple[Any,
             y = y.astype(I8, copy=False)
         elif p.dtype is F4:
             p = p.astype(F8)
-    return p, y, *bins, TOLERANCE, GAP_ALONE, NO_SUMS
+    return p, y
 
 
-def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float:
-    """Compute the value of a common call; nan for other calls and bad input."""
-    arguments = common_arguments(estimator, y, p, setting)
-    if arguments is None:
-        return math.nan
+def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float | None:
+    """Compute the value of a common call; None for other calls and bad input."""
+    arrays = common_arrays(y, p, setting)
+    if arrays is None:
+        return None
+    if estimator.common is None:
+        return short_value(estimator, *arrays)
     if y.size <= CHUNK_SCORES:
         hard_error: Any = kernels.moments.hard_error
-        return float(hard_error(*arguments))
+        value = float(hard_error(*arrays, *estimator.common, TOLERANCE, GAP_ALONE, NO_SUMS))
+        return None if math.isnan(value) else value
     sums = common_sums(estimator, y, p, (GAP,), setting)
-    return math.nan if sums is None else float(np.abs(sums[0]).sum() / y.size)
+    return None if sums is None else float(np.abs(sums[0]).sum() / y.size)
+
+
+def short_value(estimator: Any, p: NDArray[Any], y: NDArray[Any]) -> float | None:
+    """Compute the value of some rows that need no conversion; None of others and bad input."""
+    row, n_classes = SETTINGS[COMMON_SETTINGS[p.ndim - 1]], class_count(p.shape)
+    if y.size > CHUNK_SCORES or (row.is_top and estimator.needs_vectors):
+        return None
+    found = read_rows(row, p, y, False, TOLERANCE, map)
+    if found is None:
+        return None
+    problems = Problems(row, *found, 1 / n_classes if row.is_top else 0.0, 1.0, n_classes)
+    return float(estimator.point_values(problems)[0])
 
 
 def common_sums(
     estimator: Any, y: Any, p: Any, moments: Sequence[int], setting: Any = "auto"
 ) -> F64 | None:
     """Add up moments (Q, B) of the bins of a common call, by pieces; None of another."""
-    arguments = common_arguments(estimator, y, p, setting)
-    if arguments is None:
+    arrays = None if estimator.common is None else common_arrays(y, p, setting)
+    if arrays is None:
         return None
-    p, y, *bins, _, _ = arguments
+    (p, y), bins = arrays, estimator.common
     kinds, part = np.array(moments), np.empty((len(moments), bins[2]))
     dtypes = (F8, y.dtype) if p.ndim == 1 else (p.dtype, I8)
-    sums, hard_error = np.zeros_like(part), cast(Any, kernels.moments.hard_error)
+    sums, hard_error = np.zeros(part.shape), cast(Any, kernels.moments.hard_error)
     for start in range(0, y.size, CHUNK_SCORES):
         rows = slice(start, start + CHUNK_SCORES)
-        arrays = (x[rows].astype(t, copy=False) for x, t in zip((p, y), dtypes, strict=True))
-        if math.isnan(hard_error(*arrays, *bins, kinds, part)):
+        chunk = (x[rows].astype(t, copy=False) for x, t in zip((p, y), dtypes, strict=True))
+        if math.isnan(hard_error(*chunk, *bins, TOLERANCE, kinds, part)):
             return None
         sums += part
     return sums
@@ -185,7 +197,7 @@ def ece(
     chosen = find_estimator(estimator, fields)
     if labels is pos_label is sample_weight is n_jobs is None and from_logits is False:
         value = common_value(chosen, y_true, y_prob, setting)
-        if value == value:
+        if value is not None:
             return value
 
     def values_of(run: Any) -> tuple[bool, Values]:
@@ -583,17 +595,6 @@ def kernel_calibration_error(
 # --- errors by bandwidth --------------------------------------------------------------------
 
 
-@singledispatch
-def sweep(estimator: Any, sample: Sample, size: int, bandwidths: F64) -> F64:  # noqa: ARG001
-    """Compute values (H,) of an estimator on a sorted sample, at bandwidths (H,)."""
-    raise InputTypeError("estimator", "must have a bandwidth, as KDE has", value=estimator)
-
-
-@sweep.register
-def _(estimator: KDE, sample: Sample, size: int, bandwidths: F64) -> F64:
-    return estimator.sweep(sample, size, bandwidths)
-
-
 def bandwidth_sweep(
     y_true: Any, y_prob: Any = None, bandwidths: Any = (), *, estimator: Any = "ece_kde",
     setting: Any = "auto", average: Any = "macro", labels: Any = None, pos_label: Any = None,
@@ -648,7 +649,7 @@ def bandwidth_sweep(
         sample_weight=sample_weight, from_logits=from_logits,
     )  # fmt: skip
     samples = source.samples(source.needs_of(chosen))
-    values = np.array([sweep(chosen, sample.sorted(), source.n, h) for sample in samples])
+    values = np.array([chosen.sweep(sample.sorted(), source.n, h) for sample in samples])
     # Of one problem, the mean is its own value.
     per_class = source.setting.per_class and average is None
     return values if per_class else np.asarray(values.mean(0))

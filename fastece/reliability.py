@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.calls import COMMON_SETTINGS, common_sums
 from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_jobs
@@ -22,9 +23,10 @@ from fastece.document.numbers import ConfidenceInterval, Number
 from fastece.document.result import Result
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bayes import REACH, BayesCurve, rows_near
-from fastece.estimators.binned import Binned, effective_rows
+from fastece.estimators.binned import Binned, Bins, effective_rows
 from fastece.estimators.density import KDE, Copies, CountBlocks, is_supported, posterior
 from fastece.estimators.table import find_estimator, with_threads
+from fastece.kernels import MOMENTS
 from fastece.plot.axes import plot_result
 from fastece.plot.marks import FEWEST, BinDrawing, CurveDrawing
 from fastece.resampling.arguments import Call, add_groups, read_call
@@ -242,22 +244,27 @@ def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[Reliabil
 @diagrams_of.register
 def binned_diagrams(estimator: Binned, source: Source, run: Map = map) -> list[ReliabilityDiagram]:
     """Make one diagram of bins for each problem."""
-    sums = estimator.bins(source, run)
-    values, rows = estimator.errors(sums), effective_rows(estimator, source, sums)
-    score, frequency = (
-        np.divide(total, sums.weight, out=np.full_like(total, np.nan), where=sums.weight > 0)
-        for total in (sums.score, sums.hits)
-    )
-    with np.errstate(over="ignore"):  # weights that add up beyond float64 are an infinite count
+    sums, names = estimator.bins(source, run), [source.name(k) for k in range(source.n_problems)]
+    return diagrams_from(estimator, sums, effective_rows(estimator, source, sums), names)
+
+
+def diagrams_from(
+    estimator: Binned, sums: Bins, rows: F64, names: list[str]
+) -> list[ReliabilityDiagram]:
+    """Make the diagram of each problem from its bins, and their effective rows (K, B)."""
+    # Empty bins have no mean, and weights that add up beyond float64 are an infinite count.
+    with np.errstate(invalid="ignore", over="ignore"):
+        score, frequency = sums.score / sums.weight, sums.hits / sums.weight
         count = sums.weight * sums.unit
+    values, gap = estimator.errors(sums), frequency - score
     return [
         ReliabilityDiagram(
             edges=sums.edges[k].copy(),  # uniform ones are kept for the next call
-            count=count[k], score=score[k], frequency=frequency[k], gap=frequency[k] - score[k],
-            value=float(values[k]), estimator=str(estimator), setting=source.name(k),
+            count=count[k], score=score[k], frequency=frequency[k], gap=gap[k],
+            value=float(values[k]), estimator=str(estimator), setting=names[k],
             closed=estimator.closed, rows=rows[k],
         )
-        for k in range(source.n_problems)
+        for k in range(len(names))
     ]  # fmt: skip
 
 
@@ -309,7 +316,15 @@ def reliability_diagram(
       [0.000, 0.500]     2  0.3000     0.0000  -0.3000  ##############################
       (0.500, 1.000]     2  0.8000     1.0000  +0.2000  ##############################
     """
-    chosen = find_estimator(estimator, fields)
+    chosen: Any = find_estimator(estimator, fields)
+    if labels is pos_label is sample_weight is n_jobs is None and from_logits is False:
+        sums = common_sums(chosen, y_true, y_prob, MOMENTS[:4], setting)
+        if sums is not None:
+            edges = chosen.fixed_layout(sums.shape[1], *chosen.range_of(None)).edges
+            total = np.array([float(y_true.size)])
+            bins = Bins.of([edges], 1.0, total, MOMENTS[:4], sums[:, None])
+            names = [COMMON_SETTINGS[y_prob.ndim - 1]]
+            return diagrams_from(chosen, bins, bins.weight.copy(), names)[0]
 
     def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
         source = read_source(

@@ -280,7 +280,7 @@ class Convention:
             ])  # fmt: skip
         binned = self.binned(n_bins, prob, **fields)
         value = common_value(binned, label, prob, setting)
-        if value == value:
+        if value is not None:
             return np.array([value])
         return binned.point_values(names.read(label, prob, setting, **options))
 

@@ -16,14 +16,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.arrays import as_blocks
-from fastece.checks.errors import InputError
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_real
 from fastece.data.reading import Map
 from fastece.data.sample import Sample
@@ -210,6 +210,10 @@ class Estimator(Statistic):
 
         return np.array(list(run(value, range(source.n_problems))))
 
+    def sweep(self, sample: Sample, size: int, bandwidths: F64) -> F64:  # noqa: ARG002
+        """Compute the value (H,) of a sorted sample with each of some bandwidths."""
+        raise InputTypeError("estimator", "must have a bandwidth, as KDE has", value=self)
+
     def of_population(self) -> "Estimator":
         """Return the estimator without a correction for chance.
 
@@ -276,7 +280,12 @@ class Parameters(Estimator):
         for name, check in self.checks.items():
             object.__setattr__(self, name, check(name, getattr(self, name)))
 
-    def __str__(self: Any) -> str:
+    def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self: Any) -> str:
+        """The name of the class and its parameters, without those that have their default."""
         shown = [
             f"{field.name}={shorten(getattr(self, field.name))}"
             for i, field in enumerate(fields(self))

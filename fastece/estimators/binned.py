@@ -37,7 +37,7 @@ MAX_SUMS = 2**19
 # Low and high end of a range, number of bins, whether they are closed at the right, inner cuts.
 Common = tuple[float, float, int, bool, F64]
 
-NO_SUMS = np.empty((0, 0))
+NO_SUMS, NOTHING = np.empty((0, 0)), np.empty(0)
 WITH_WEIGHT = {(GAP,): (GAP, WEIGHT), (GAP, COUNTS): (GAP, WEIGHT, HITS)}
 SUMS = {GAP: "gap", WEIGHT: "weight", SCORE: "score", HITS: "hits", SQUARE: "square"}
 
@@ -282,7 +282,7 @@ class Binned(Parameters):
         text = super().__str__()
         return text if isinstance(self.edges, str) else text.replace(f"n_bins={self.n_bins}, ", "")
 
-    @property
+    @cached_property
     def is_fixed(self) -> bool:
         """Whether edges do not depend on the scores."""
         return not isinstance(self.edges, str) or self.edges == "uniform"
@@ -316,16 +316,25 @@ class Binned(Parameters):
         Low and high end of the range, number of bins, whether they are closed at the right, and
         cuts between them unless they are of equal width.
         """
-        if type(self) is not Binned:  # a class made from this one may add up something else
+        if self._plain is None or self.debias or self.mapping == "convex" or not self.is_fixed:
             return None
-        is_plain = self._moments(False) == (GAP,) and self.mapping == "hard" and self.is_fixed
-        if not is_plain or self.score_range == "support" or self.n_bins == SQRT:
+        grid, is_given = self._plain[0], self.edges != "uniform"
+        return grid.low, grid.high, grid.n_bins, grid.right, grid.knots[: None if is_given else 0]
+
+    @cached_property
+    def _plain(self) -> tuple[Any, ...] | None:
+        """Bins as `kernels.errors.binned_error` takes them; None if it does not apply."""
+        kinds, norm = ((GAP, COUNTS), self.norm) if self.debias else (self._moments(False), 0.0)
+        other = self.n_bins == SQRT or self.score_range != "unit" or self.bin_weights != "mass"
+        # A class made from this one may add up something else.
+        if other or self.threshold is not None or kinds == MOMENTS[:2] or type(self) is not Binned:
             return None
-        n_bins, (low, high) = self.bin_count(0), self.range_of(None)
-        if n_bins > kernels.moments.MOST_BINS or n_bins / (high - low) >= layouts.MAX_BINS_PER_UNIT:
+        if (n_bins := self.bin_count(0)) > kernels.moments.MOST_BINS:
             return None
-        grid, is_uniform = self.fixed_layout(n_bins, low, high).grid, isinstance(self.edges, str)
-        return low, high, n_bins, grid.right, grid.knots[:0] if is_uniform else grid.knots
+        layout = self.fixed_layout(n_bins, *self.range_of(None))
+        spacing = layout.grid.spacing if self.is_fixed else kernels.binning.ANY
+        bins = np.arange(n_bins, dtype=np.int32) if layout.bins is None else layout.bins
+        return layout.grid._replace(spacing=spacing), bins, np.array(kinds), norm
 
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
         """Prepare a sample for draws of `size` rows."""
@@ -389,6 +398,12 @@ class Binned(Parameters):
         """Compute the value (K,) of each problem of a source."""
         if not isinstance(source, Problems):
             return super().point_values(source, run)
+        few = layouts.CHUNK_SCORES if self.is_fixed else layouts.MANY_ROWS - 1
+        if self._plain and source.v is None and source.n_problems == 1 and 0 < source.n <= few:
+            u = NOTHING if self.is_fixed else np.sort(source.prob)
+            return np.array([
+                kernels.errors.binned_error(source.prob, source.label, u, *self._plain)
+            ])  # fmt: skip
         moments = self._moments(source.v is not None, source.n)
         return self.errors(self.some_bins(source, run, moments))
 
@@ -456,7 +471,7 @@ class Binned(Parameters):
         plain = self.norm == 1 and self.bin_weights == "mass" and self.threshold is None
         return (GAP,) if plain and type(self) is Binned else (GAP, WEIGHT)
 
-    @property
+    @cached_property
     def _threshold(self) -> float:
         """Score up to which rows are left out."""
         return -math.inf if self.threshold is None else self.threshold
@@ -467,7 +482,7 @@ class Binned(Parameters):
             return len(self.edges) - 1
         return max(1, math.isqrt(size)) if self.n_bins == SQRT else int(self.n_bins)
 
-    @property
+    @cached_property
     def _rule(self) -> tuple[bool, bool]:
         """Whether bins are closed at the right, and whether two of them share a score."""
         return self.closed == "right", self.mapping == "convex"

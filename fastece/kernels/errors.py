@@ -5,9 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastece.kernels import PACK
 from fastece.kernels._jit import jit
-from fastece.kernels.arithmetic import zero
-from fastece.typing import F64, I32
+from fastece.kernels.arithmetic import lane_sum, zero
+from fastece.kernels.binning import Grid
+from fastece.kernels.moments import cell_moments, distinct_centres
+from fastece.kernels.quantiles import quantile_edges
+from fastece.typing import F64, I32, I64, U8
 
 # Replicates that are taken at once, so that the gaps of all cells of a problem stay in the cache.
 LANES = 128
@@ -208,3 +212,46 @@ def debiased_errors(
                 part = 0.0
             value += part / n_bins if is_equal else part * (w / total[k])
         out[k] = value if norm == 1.0 else math.sqrt(max(value, 0.0))
+
+
+@jit
+def binned_error(s: F64, y: U8, u: F64, grid: Grid, bins: I32, kinds: I64, norm: float) -> float:
+    """Compute the error of a single problem as a whole, whose rows count 1 each.
+
+    Parameters
+    ----------
+    s, y : (n,) arrays
+        Scores, which are not beyond the bins, and outcomes.
+    u : (n,) or (0,) float64 array
+        For bins of equal weight, the scores in increasing order.
+    grid : Grid
+        Without knots, where `u` gives them.
+    bins : (B,) int32 array
+        The bin of each cell.
+    kinds : (Q,) int64 array
+        The kinds of sums: `GAP`, and `COUNTS` for a debiased error.
+    norm : float
+        That of a debiased error, else 0: ``sum_b |D_b| / n``.
+    """
+    low, high, n_bins, spacing, knots, right, convex = grid
+    nothing, gap, hits = np.empty(0), np.zeros((1, n_bins)), np.empty((1, n_bins))
+    if u.size > 0:
+        edges, knots = np.empty(n_bins + 1), np.empty(n_bins - 1)
+        quantile_edges(u, nothing, low, high, right | convex, edges, knots)
+        if convex:
+            knots, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
+            knots = knots[: distinct_centres(edges, knots, bins)]
+    cells = knots.size if convex else n_bins
+    sums = np.empty((kinds.size, 1, cells))
+    grid = Grid(low, high, n_bins, spacing, knots, right, convex)
+    cell_moments(s, y, nothing, grid, -np.inf, kinds, nothing, sums)
+    for b in range(cells):
+        gap[0, bins[b]] = abs(sums[0, 0, b])
+    if norm == 0.0:
+        return float(lane_sum(gap[0]) / s.size)
+    weight, total = sums[1], np.full(1, np.float64(s.size))
+    for b in range(n_bins):
+        hits[0, b] = np.floor(weight[0, b] * (1 / PACK))
+        weight[0, b] -= hits[0, b] * PACK
+    debiased_errors(gap, weight, hits, np.empty((0, 0)), total, 0.0, n_bins < 0, norm, gap[0])
+    return float(gap[0, 0])
