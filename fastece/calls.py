@@ -13,28 +13,25 @@ from typing import Any, Literal, Protocol, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece import kernels
 from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_average, check_jobs
-from fastece.data.reading import TOLERANCE, read_rows, read_source
-from fastece.data.source import SETTINGS, Problems, class_count
+from fastece.data.reading import read_binary, read_source
+from fastece.data.source import SETTINGS, Problems
 from fastece.estimators.bins import CHUNK_SCORES
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.table import find_estimator, with_threads
-from fastece.kernels import GAP
 from fastece.typing import F64
 
 # Entries that are read in one piece, for a quarter of a second at most: an interrupt waits so long.
 MAX_ENTRIES = 2**24
 # Arrays of these types are read as they lie in memory.
 COMMON_SETTINGS = ("binary", "confidence")
-GAP_ALONE, NO_SUMS = np.array([GAP]), np.empty((0, 0))
 F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
 
 
 def common_arrays(y: Any, p: Any, setting: Any) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Return probabilities and labels of a common call as kernels take them, else None."""
+    """Return probabilities and labels of a common call as kernels take them."""
     if type(y) is not np.ndarray or type(p) is not np.ndarray:
         return None
     is_vector = p.ndim == 2 and p.shape[1] > 1
@@ -62,46 +59,22 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float | None:
     arrays = common_arrays(y, p, setting)
     if arrays is None:
         return None
-    if estimator.common is None:
-        return short_value(estimator, *arrays)
-    if y.size <= CHUNK_SCORES:
-        hard_error: Any = kernels.moments.hard_error
-        value = float(hard_error(*arrays, *estimator.common, TOLERANCE, GAP_ALONE, NO_SUMS))
-        return None if math.isnan(value) else value
-    sums = common_sums(estimator, y, p, (GAP,), setting)
-    return None if sums is None else float(np.abs(sums[0]).sum() / y.size)
-
-
-def short_value(estimator: Any, p: NDArray[Any], y: NDArray[Any]) -> float | None:
-    """Compute the value of some rows that need no conversion; None of others and bad input."""
-    row, n_classes = SETTINGS[COMMON_SETTINGS[p.ndim - 1]], class_count(p.shape)
-    if y.size > CHUNK_SCORES or (row.is_top and estimator.needs_vectors):
-        return None
-    found = read_rows(row, p, y, False, TOLERANCE, map)
+    if setting == "auto" or not estimator.needs_vectors:  # else of the top label alone
+        value = estimator.common_value(*arrays)
+        if value == value:
+            return float(value)
+    found = read_binary(*arrays, True, False) if p.ndim == 1 and y.size <= CHUNK_SCORES else None
     if found is None:
         return None
-    problems = Problems(row, *found, 1 / n_classes if row.is_top else 0.0, 1.0, n_classes)
-    return float(estimator.point_values(problems)[0])
+    return float(estimator.point_values(Problems(SETTINGS["binary"], *found, 0.0, 1.0))[0])
 
 
 def common_sums(
     estimator: Any, y: Any, p: Any, moments: Sequence[int], setting: Any = "auto"
 ) -> F64 | None:
-    """Add up moments (Q, B) of the bins of a common call, by pieces; None of another."""
-    arrays = None if estimator.common is None else common_arrays(y, p, setting)
-    if arrays is None:
-        return None
-    (p, y), bins = arrays, estimator.common
-    kinds, part = np.array(moments), np.empty((len(moments), bins[2]))
-    dtypes = (F8, y.dtype) if p.ndim == 1 else (p.dtype, I8)
-    sums, hard_error = np.zeros(part.shape), cast(Any, kernels.moments.hard_error)
-    for start in range(0, y.size, CHUNK_SCORES):
-        rows = slice(start, start + CHUNK_SCORES)
-        chunk = (x[rows].astype(t, copy=False) for x, t in zip((p, y), dtypes, strict=True))
-        if math.isnan(hard_error(*chunk, *bins, TOLERANCE, kinds, part)):
-            return None
-        sums += part
-    return sums
+    """Add up moments (Q, B) of the bins of a common call; None of another."""
+    arrays = common_arrays(y, p, setting)
+    return None if arrays is None else estimator.common_sums(*arrays, moments)
 
 
 Values = F64

@@ -95,6 +95,14 @@ def read_problems(
     return problems.where(np.flatnonzero(v))
 
 
+def part_of(p: NDArray[Any], y: NDArray[Any], start: int, rows: int) -> tuple[Any, Any]:
+    """Return a part of plain arrays, of the types that kernels take."""
+    prob, label = p[start : start + rows], y[start : start + rows]
+    if p.ndim == 1:
+        return prob.astype(np.float64, copy=False), label
+    return prob, label.astype(np.int64, copy=False)
+
+
 def are_plain(y: Any, p: Any) -> bool:
     """Return whether labels and probabilities are arrays that need no conversion."""
     return (

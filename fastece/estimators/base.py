@@ -14,9 +14,9 @@ The first two are enough: `Estimator` makes the third of them, for every kind of
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,7 +28,7 @@ from fastece.checks.parameters import check_real
 from fastece.data.reading import Map
 from fastece.data.sample import Sample
 from fastece.data.source import RANKS, Source
-from fastece.kernels import REPLICATES
+from fastece.kernels import GAP, REPLICATES
 from fastece.typing import F64, I32, U8
 
 # As many numbers of a tuple are shown.
@@ -155,8 +155,6 @@ class Estimator(Statistic):
         What it needs of the source of its samples: "ranks", "squares" or "rows".
     largest : float
         The largest value that there can be.
-    common : tuple or None
-        Bins as the kernels of the most common calls take them; None of all other estimators.
 
     The others are those of `Statistic`.
     """
@@ -166,7 +164,6 @@ class Estimator(Statistic):
     greater_is_better: Any = False
     needs: Any = RANKS
     largest: ClassVar[float] = np.inf
-    common: Any = None
 
     @abstractmethod
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
@@ -195,6 +192,14 @@ class Estimator(Statistic):
         """Compute the value of a sample with its counts, sorted where necessary."""
         plan = self.prepare(sample, sample.n if size is None else size)
         return float(self.evaluate(plan, sample.counts))
+
+    def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:  # noqa: ARG002
+        """Compute the value of plain arrays in one pass; nan of others."""
+        return math.nan
+
+    def common_sums(self, p: Any, y: Any, moments: Sequence[int] = (GAP,)) -> F64 | None:  # noqa: ARG002
+        """Add up moments (Q, B) of the bins of plain arrays; None of others."""
+        return None
 
     def point_values(self, source: Source, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a source.
@@ -280,12 +285,7 @@ class Parameters(Estimator):
         for name, check in self.checks.items():
             object.__setattr__(self, name, check(name, getattr(self, name)))
 
-    def __str__(self) -> str:
-        return self._text
-
-    @cached_property
-    def _text(self: Any) -> str:
-        """The name of the class and its parameters, without those that have their default."""
+    def __str__(self: Any) -> str:
         shown = [
             f"{field.name}={shorten(getattr(self, field.name))}"
             for i, field in enumerate(fields(self))

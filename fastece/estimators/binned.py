@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from fastece import kernels
 from fastece.checks import parameters
 from fastece.checks.arrays import contiguous
 from fastece.checks.errors import InputError
-from fastece.data.reading import Map
+from fastece.data.reading import TOLERANCE as SUM_TOLERANCE
+from fastece.data.reading import Map, part_of
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import Problems, Source, one_problem
 from fastece.estimators import bins as layouts
@@ -37,7 +38,7 @@ MAX_SUMS = 2**19
 # Low and high end of a range, number of bins, whether they are closed at the right, inner cuts.
 Common = tuple[float, float, int, bool, F64]
 
-NO_SUMS, NOTHING = np.empty((0, 0)), np.empty(0)
+NO_SUMS, NOTHING, GAP_ALONE = np.empty((0, 0)), np.empty(0), np.array([GAP])
 WITH_WEIGHT = {(GAP,): (GAP, WEIGHT), (GAP, COUNTS): (GAP, WEIGHT, HITS)}
 SUMS = {GAP: "gap", WEIGHT: "weight", SCORE: "score", HITS: "hits", SQUARE: "square"}
 
@@ -318,14 +319,41 @@ class Binned(Parameters):
         """
         if self._plain is None or self.debias or self.mapping == "convex" or not self.is_fixed:
             return None
-        grid, is_given = self._plain[0], self.edges != "uniform"
-        return grid.low, grid.high, grid.n_bins, grid.right, grid.knots[: None if is_given else 0]
+        grid = self._plain[0]
+        knots = grid.knots[: 0 if grid.spacing == kernels.binning.EVEN else None]
+        return grid.low, grid.high, grid.n_bins, grid.right, knots
+
+    def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
+        """Compute the value of plain arrays in one pass; nan of others."""
+        if self.common is None:
+            return math.nan
+        if y.size <= layouts.CHUNK_SCORES:
+            hard_error: Any = kernels.moments.hard_error
+            return float(hard_error(p, y, *self.common, SUM_TOLERANCE, GAP_ALONE, NO_SUMS))
+        sums = self.common_sums(p, y)
+        return math.nan if sums is None else float(np.abs(sums[0]).sum() / y.size)
+
+    def common_sums(
+        self, p: NDArray[Any], y: NDArray[Any], moments: Sequence[int] = (GAP,)
+    ) -> F64 | None:
+        """Add up moments (Q, B) of the bins of plain arrays; None of others."""
+        if self.common is None:
+            return None
+        kinds, part = np.array(moments), np.empty((len(moments), self.common[2]))
+        sums, hard_error = np.zeros(part.shape), cast(Any, kernels.moments.hard_error)
+        for start in range(0, y.size, layouts.CHUNK_SCORES):
+            options = *self.common, SUM_TOLERANCE, kinds, part
+            if math.isnan(hard_error(*part_of(p, y, start, layouts.CHUNK_SCORES), *options)):
+                return None
+            sums += part
+        return sums
 
     @cached_property
     def _plain(self) -> tuple[Any, ...] | None:
         """Bins as `kernels.errors.binned_error` takes them; None if it does not apply."""
         kinds, norm = ((GAP, COUNTS), self.norm) if self.debias else (self._moments(False), 0.0)
-        other = self.n_bins == SQRT or self.score_range != "unit" or self.bin_weights != "mass"
+        is_inside = self.score_range == "unit" or (self.is_fixed and self.score_range != "support")
+        other = self.n_bins == SQRT or self.bin_weights != "mass" or not is_inside
         # A class made from this one may add up something else.
         if other or self.threshold is not None or kinds == MOMENTS[:2] or type(self) is not Binned:
             return None

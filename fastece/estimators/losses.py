@@ -18,7 +18,7 @@ from fastece import kernels
 from fastece.checks.arrays import row_slices
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_real
-from fastece.data.reading import Map
+from fastece.data.reading import TOLERANCE, Map, part_of
 from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample, scale_weights
 from fastece.data.source import Problems, Source
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
@@ -65,9 +65,12 @@ class Mean(Parameters):
     ----------
     is_local : bool
         Whether there is one number, which depends on no other row.
+    kind : int or None
+        What `kernels.reading.read_terms` makes the number of, if it makes it.
     """
 
     is_local: ClassVar[bool] = True
+    kind: ClassVar[int | None] = None
     needs_sorted = False
     is_calibration_error = False
     native = (Counts, Rows)
@@ -110,6 +113,23 @@ class Mean(Parameters):
             return float(self.value(np.array([[sums / total]]))[0])
 
         return np.array(list(run(value, range(problems.n_problems))))
+
+    def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
+        """Compute the value of plain arrays in one pass; nan of others."""
+        if self.kind is None:
+            return math.nan
+        total, step = 0.0, max(1, PART * y.size // p.size)
+        for start in range(0, y.size, step):
+            x = np.empty(min(step, y.size - start))
+            part = part_of(p, y, start, step)
+            if not kernels.reading.read_terms(self.kind, *part, TOLERANCE, x):
+                return math.nan
+            total += float(self.of_terms(x).sum())
+        return total / y.size
+
+    def of_terms(self, x: F64) -> F64:
+        """Compute the numbers (n,) from terms of their kind."""
+        return x
 
     def evaluate(self, plan: MeanPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
@@ -168,6 +188,7 @@ class BrierScore(OfVectors):
     0.1
     """
 
+    kind = kernels.DISTANCE
     needs = "squares"
     greater_is_better = False
 
@@ -209,6 +230,7 @@ class LogLoss(OfVectors):
 
     clip: float | None = None
 
+    kind = kernels.CHANCE
     needs = "rows"
     greater_is_better = False
 
@@ -221,8 +243,12 @@ class LogLoss(OfVectors):
 
     def of_rows(self, p: F64, label: NDArray[Any]) -> F64:
         """Compute the loss (n,) from the probability of each label."""
-        p = np.where(label == 1, p, 1 - p) if p.ndim == 1 else p[np.arange(label.size), label]
-        p = p if self.clip is None else p.clip(self.clip, 1 - self.clip)
+        chance = p[np.arange(label.size), label] if p.ndim > 1 else np.where(label == 1, p, 1 - p)
+        return self.of_terms(chance)
+
+    def of_terms(self, x: F64) -> F64:
+        """Compute the loss (n,) from the probability of each label."""
+        p = x if self.clip is None else x.clip(self.clip, 1 - self.clip)
         with np.errstate(divide="ignore"):  # of 0
             return np.abs(np.log(p))
 

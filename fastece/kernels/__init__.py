@@ -23,6 +23,8 @@ NO_WEIGHTS = np.empty(0)
 # times score; times hit; times weight; and, where every row counts 1, how many rows and how many
 # hits there are, in one number.
 GAP, WEIGHT, SCORE, HITS, SQUARE, COUNTS = MOMENTS = tuple(range(6))
+# What is averaged over rows: squared distance from the outcome, or probability of what came true.
+DISTANCE, CHANCE = 0, 1
 # A hit in `COUNTS`: sums are exact, and rows and hits can be told apart, of fewer rows than this.
 PACK = 2.0**26
 # Replicates of a block: the multiplicities of one row, a byte each, fill half a cache line.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.kernels import DISTANCE
 from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import BLOCK, lane_sum
 from fastece.typing import F64, I64, U8
@@ -131,4 +132,30 @@ def read_top_label(
         good &= known
         score[i] = top
         hit[i] = is_hit
+    return good
+
+
+@jit
+def read_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], tolerance: float, x: F64) -> Any:
+    """Read rows as they are averaged, x (n,) of a kind; False if one of them is bad.
+
+    Of scores (n,) and labels 0 and 1, int64 or uint8; or of class vectors (n, K) and classes,
+    int64, which are good if `are_classes`.
+    """
+    if prob.ndim == 1:
+        bits = np.int64(0)
+        for i in range(label.size):
+            bits |= np.int64(label[i])
+            y = np.float64(label[i])
+            gap = prob[i] - y
+            x[i] = gap * gap if kind == DISTANCE else prob[i] if y == 1.0 else 1.0 - prob[i]
+        return are_scores(prob) & (bits >= 0) & (bits <= 1)
+    good = are_classes(prob, label, tolerance)
+    for i in range(label.size if good else 0):
+        x[i] = np.float64(prob[i, label[i]])
+        if kind == DISTANCE:
+            x[i] = 0.0
+            for k in range(prob.shape[1]):
+                gap = np.float64(prob[i, k]) - np.float64(k == label[i])
+                x[i] += gap * gap
     return good

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastece.kernels import reading
+from fastece.kernels import CHANCE, DISTANCE, reading
 from helpers.kernel_forms import forms
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -86,3 +86,37 @@ def test_rows_sum_to_1_within_the_tolerance(n_classes):
                 assert top_label_with(kernel, p, y, tolerance=tolerance)[0] == good
             for kernel in forms(reading.are_classes):
                 assert kernel(p, y, tolerance) == kernel(p.astype(np.float32), y, tolerance) == good
+
+
+@DTYPES
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_terms_of_means_are_those_of_the_true_class(n_classes, dtype):
+    rng = np.random.default_rng(3)
+    whole = rng.dirichlet(np.ones(n_classes or 2), 60).astype(dtype)
+    prob = whole if n_classes else whole[:, 1].astype(np.float64)
+    whole = whole if n_classes else np.stack([1 - prob, prob], 1)
+    label = rng.integers(0, n_classes or 2, 60)
+    pairs = list(zip(whole.tolist(), label.tolist(), strict=True))
+    share = 1 if n_classes else 1 / 2
+    expected = {
+        DISTANCE: [share * sum((q - (k == y)) ** 2 for k, q in enumerate(p)) for p, y in pairs],
+        CHANCE: [p[y] for p, y in pairs],
+    }
+    for kernel in forms(reading.read_terms):
+        for kind, terms in expected.items():
+            x = np.empty(60)
+            assert kernel(kind, prob, label, 1e-3, x)
+            assert x == pytest.approx(np.array(terms), rel=1e-12)
+            if not n_classes:
+                assert kernel(kind, prob, label.astype(np.uint8), 1e-3, x)
+            for bad in BAD_SCORES:
+                assert not kernel(kind, with_entry(prob, bad), label, 1e-3, x)
+            for bad in BAD_LABELS:
+                assert not kernel(kind, prob, with_entry(label, bad), 1e-3, x)
+
+
+def with_entry(array, value):
+    """A copy with another entry in the middle."""
+    array = array.copy()
+    array.reshape(len(array), -1)[30, -1] = value
+    return array
