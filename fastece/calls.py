@@ -69,12 +69,12 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float | None:
     return float(estimator.point_values(Problems(SETTINGS["binary"], *found, 0.0, 1.0))[0])
 
 
-def common_sums(
+def common_bins(
     estimator: Any, y: Any, p: Any, moments: Sequence[int], setting: Any = "auto"
-) -> F64 | None:
-    """Add up moments (Q, B) of the bins of a common call; None of another."""
+) -> Any:
+    """Sum up the `Bins` of a common call; None of another."""
     arrays = common_arrays(y, p, setting)
-    return None if arrays is None else estimator.common_sums(*arrays, moments)
+    return None if arrays is None else estimator.common_bins(*arrays, moments)
 
 
 Values = F64

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.calls import COMMON_SETTINGS, common_sums
+from fastece.calls import COMMON_SETTINGS, common_bins
 from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_jobs
@@ -318,11 +318,8 @@ def reliability_diagram(
     """
     chosen: Any = find_estimator(estimator, fields)
     if labels is pos_label is sample_weight is n_jobs is None and from_logits is False:
-        sums = common_sums(chosen, y_true, y_prob, MOMENTS[:4], setting)
-        if sums is not None:
-            edges = chosen.fixed_layout(sums.shape[1], *chosen.range_of(None)).edges
-            total = np.array([float(y_true.size)])
-            bins = Bins.of([edges], 1.0, total, MOMENTS[:4], sums[:, None])
+        bins = common_bins(chosen, y_true, y_prob, MOMENTS[:4], setting)
+        if bins is not None:
             names = [COMMON_SETTINGS[y_prob.ndim - 1]]
             return diagrams_from(chosen, bins, bins.weight.copy(), names)[0]
 

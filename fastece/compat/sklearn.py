@@ -13,11 +13,10 @@ Notes
 
 from typing import Any, Literal
 
-from fastece.calls import common_sums
+from fastece.calls import common_bins
 from fastece.checks.arrays import as_array
 from fastece.checks.parameters import check_choice
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES
-from fastece.estimators.binned import Bins
 from fastece.kernels import COUNTS, HITS, SCORE, WEIGHT
 from fastece.typing import F64
 
@@ -69,12 +68,10 @@ def calibration_curve(
     """
     convention = CONVENTIONS[STRATEGIES[check_choice("strategy", strategy, tuple(STRATEGIES))]]
     label, prob = as_array("y_true", y_true), NAMES.vector(NAMES.columns(y_prob))
-    sums = None
+    bins = None
     if pos_label is None and not convention.needs_scores:  # of two plain arrays, by one kernel
-        sums = common_sums(convention.binned(n_bins, prob), label, prob, (SCORE, COUNTS))
-    if sums is not None:
-        bins = Bins.of([], 1.0, None, (SCORE, COUNTS), sums[:, None])
-    else:
+        bins = common_bins(convention.binned(n_bins, prob), label, prob, (SCORE, COUNTS))
+    if bins is None:
         if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
             pos_label = 1
         problems = NAMES.read(label, prob, pos_label=pos_label)

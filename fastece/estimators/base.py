@@ -28,7 +28,7 @@ from fastece.checks.parameters import check_real
 from fastece.data.reading import Map
 from fastece.data.sample import Sample
 from fastece.data.source import RANKS, Source
-from fastece.kernels import GAP, REPLICATES
+from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, U8
 
 # As many numbers of a tuple are shown.
@@ -197,8 +197,8 @@ class Estimator(Statistic):
         """Compute the value of plain arrays in one pass; nan of others."""
         return math.nan
 
-    def common_sums(self, p: Any, y: Any, moments: Sequence[int] = (GAP,)) -> F64 | None:  # noqa: ARG002
-        """Add up moments (Q, B) of the bins of plain arrays; None of others."""
+    def common_bins(self, p: Any, y: Any, moments: Sequence[int]) -> Any:  # noqa: ARG002
+        """Sum up the `Bins` of plain arrays; None of others, and without bins."""
         return None
 
     def point_values(self, source: Source, run: Map = map) -> F64:

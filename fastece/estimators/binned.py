@@ -330,23 +330,22 @@ class Binned(Parameters):
         if y.size <= layouts.CHUNK_SCORES:
             hard_error: Any = kernels.moments.hard_error
             return float(hard_error(p, y, *self.common, SUM_TOLERANCE, GAP_ALONE, NO_SUMS))
-        sums = self.common_sums(p, y)
-        return math.nan if sums is None else float(np.abs(sums[0]).sum() / y.size)
+        bins = self.common_bins(p, y, (GAP,))
+        return math.nan if bins is None else float(self.errors(bins)[0])
 
-    def common_sums(
-        self, p: NDArray[Any], y: NDArray[Any], moments: Sequence[int] = (GAP,)
-    ) -> F64 | None:
-        """Add up moments (Q, B) of the bins of plain arrays; None of others."""
+    def common_bins(self, p: Any, y: Any, moments: Sequence[int]) -> Bins | None:
+        """Sum up the bins of plain arrays; None of others, and where `common` is None."""
         if self.common is None:
             return None
-        kinds, part = np.array(moments), np.empty((len(moments), self.common[2]))
-        sums, hard_error = np.zeros(part.shape), cast(Any, kernels.moments.hard_error)
+        low, high, n_bins, *_ = self.common
+        part, hard_error = np.empty((len(moments), n_bins)), cast(Any, kernels.moments.hard_error)
+        sums, options = np.zeros(part.shape), (*self.common, SUM_TOLERANCE, np.array(moments), part)
         for start in range(0, y.size, layouts.CHUNK_SCORES):
-            options = *self.common, SUM_TOLERANCE, kinds, part
             if math.isnan(hard_error(*part_of(p, y, start, layouts.CHUNK_SCORES), *options)):
                 return None
             sums += part
-        return sums
+        edges, total = self.fixed_layout(n_bins, low, high).edges, np.array([float(y.size)])
+        return Bins.of([edges], 1.0, total, moments, sums[:, None])
 
     @cached_property
     def _plain(self) -> tuple[Any, ...] | None:
