@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,10 +83,10 @@ class Mesh:
 
         From weights in cells (L, 2, G + 4, W), whose images are gathered.
         """
-        add_images(cells, self.folded(GHOSTS))
-        reach = int(self.reach(h).max())
+        add_images(cells)
+        reach = self.reach(h)
         if reach <= MOST_TAPS:
-            kernels.density.smooth(cells, self.taps(h), self.folded(reach), out)
+            kernels.density.smooth(cells, self.taps(h), folded(self.count, reach), out)
         else:
             out[:] = self.transformed(cells, h)
         kernels.density.normalise(out, self.step)
@@ -94,14 +94,14 @@ class Mesh:
     def taps(self, h: F64) -> F64:
         """Compute kernels (L, M + 1, W) of bandwidths (L, W) from the middle on, of sum 1."""
         kind, reach, h = self.shape.kind, self.shape.reach, self.limited(h)
-        taps = np.empty((len(h), 1 + int(self.reach(h).max()), h.shape[1]))
+        taps = np.empty((len(h), 1 + self.reach(h), h.shape[1]))
         kernels.density.fill_taps(kind, reach, self.step, h, False, taps)
         return taps
 
-    def reach(self, h: F64) -> F64:
-        """Return how many cells on either side kernels of bandwidths h reach."""
-        reach = self.shape.reach * self.limited(h) / self.step
-        return np.asarray(np.maximum(1.0, np.ceil(reach)))
+    def reach(self, h: F64) -> int:
+        """Return how many cells on either side the widest of kernels reaches."""
+        widest = min(float(h.max()), MAX_BANDWIDTH * (self.high - self.low))
+        return max(1, math.ceil(self.shape.reach * widest / self.step))
 
     def limited(self, h: F64) -> F64:
         """Limit bandwidths to ten times the range."""
@@ -109,17 +109,8 @@ class Mesh:
 
     def groups(self, h: F64) -> list[NDArray[np.intp]]:
         """Group replicates by method: smoothing by sums, or by transforms."""
-        few = self.reach(h) <= MOST_TAPS
+        few = self.shape.reach * self.limited(h) / self.step <= MOST_TAPS
         return [lanes for lanes in (np.flatnonzero(few), np.flatnonzero(~few)) if lanes.size]
-
-    def folded(self, reach: int) -> I32:
-        """Return the cell of each number from -reach to count + reach.
-
-        The range is mirrored at both ends, over and over; and the cells beyond its ends, whose rows
-        belong to their images.
-        """
-        at = np.arange(-reach, self.count + reach) % (2 * self.count)
-        return (np.minimum(at, 2 * self.count - 1 - at) + GHOSTS).astype(np.int32)
 
     def transformed(self, cells: F64, h: F64) -> F64:
         """Smooth cells by a product of cosine transforms.
@@ -147,12 +138,27 @@ class Mesh:
         return np.asarray(2 * math.sqrt(math.pi) * h / (1 + images))
 
 
-def add_images(cells: F64, folded: I32) -> None:
+@lru_cache(maxsize=16)
+def folded(count: int, reach: int) -> I32:
+    """Return the cell of each number from -reach to count + reach.
+
+    The range is mirrored at both ends, over and over; and the cells beyond its ends, whose rows
+    belong to their images.
+    """
+    at = np.arange(-reach, count + reach) % (2 * count)
+    return (np.minimum(at, 2 * count - 1 - at) + GHOSTS).astype(np.int32)
+
+
+def add_images(cells: F64) -> None:
     """Add weights beyond the ends to their mirror cells, of cells (L, 2, C, W)."""
-    for at in (*range(GHOSTS), *range(-GHOSTS, 0)):
-        cells[:, :, folded[at]] += cells[:, :, at]
+    if cells.shape[2] == 1 + 2 * GHOSTS:
+        cells[:, :, GHOSTS] = cells.sum(axis=2)
+    else:
+        cells[:, :, 2:4] += cells[:, :, 1::-1]
+        cells[:, :, -4:-2] += cells[:, :, :-3:-1]
 
 
+@lru_cache(maxsize=4)
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
     """Make a grid for bandwidths of `h` or more, or one `finer` times as fine."""
     count = check_count("bandwidth", h, finer * shape.cells * (high - low) / h)

@@ -27,7 +27,7 @@ from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.binned import EMPTY, MAX_SUMS, Binned, Bins, place_rows
 from fastece.estimators.bins import Tiles
 from fastece.estimators.density import KDE, Copies, CountBlocks, DensityPlan, is_supported
-from fastece.estimators.density_grids import GHOSTS, Mesh, add_images
+from fastece.estimators.density_grids import Mesh, add_images, folded
 from fastece.kernels import MOMENTS, REPLICATES
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import LEAST_REPLICATES, hits_and_misses, label_draws
@@ -374,9 +374,9 @@ def density_noise(gap_plan: GapPlan, sample: Sample) -> tuple[F64, F64, float]:
     for q, x in enumerate((sample.s * (1 - sample.s), 1 - 2 * sample.s)):
         parts = [np.bincount(cell + j, w * w * x * a, mesh.n_nodes) for j, a in enumerate(share)]
         sums[0, q, :, 0] = np.sum(parts, axis=0)
-    add_images(sums, mesh.folded(GHOSTS))
+    add_images(sums)
     taps = mesh.taps(np.array([[plan.bandwidth]]))[0, :, 0]
     out = np.empty((mesh.count, 2))
-    taps, places = np.ascontiguousarray(taps), mesh.folded(taps.size - 1)
+    taps, places = np.ascontiguousarray(taps), folded(mesh.count, taps.size - 1)
     kernels.density.squared_sums(taps, places, sums[0, :, :, 0].T.copy(), out)
     return np.maximum(out[:, 0], 0.0), out[:, 1].copy(), 1 / float(w @ w)

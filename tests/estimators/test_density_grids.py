@@ -13,6 +13,7 @@ from fastece.estimators.density_grids import (
     Mesh,
     even_beta_mesh,
     fitted_beta_mesh,
+    folded,
     log_at,
 )
 from fastece.kernels import density
@@ -54,7 +55,7 @@ def test_cosine_transforms_are_the_direct_sums(count, width, kernel):
         reach = taps.shape[1] - 1
         assert taps[:, 0] + 2 * taps[:, 1:].sum(1) == near(np.ones((2, lanes)))
         direct = fresh(2, 2, count, lanes)
-        density.smooth(cells, taps, mesh.folded(reach), direct)
+        density.smooth(cells, taps, folded(mesh.count, reach), direct)
         inside = cells[:, :, GHOSTS:-GHOSTS]
         assert mesh.transformed(cells, h) == pytest.approx(direct, rel=1e-12, abs=1e-12)
         assert direct.sum(2) == near(inside.sum(2))
