@@ -14,7 +14,7 @@ from fastece.checks import parameters
 from fastece.checks.arrays import contiguous
 from fastece.checks.errors import InputError
 from fastece.data.reading import TOLERANCE as SUM_TOLERANCE
-from fastece.data.reading import Map, part_of
+from fastece.data.reading import Map, part_of, read_binary
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import Problems, Source, one_problem
 from fastece.estimators import bins as layouts
@@ -325,13 +325,18 @@ class Binned(Parameters):
 
     def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
         """Compute the value of plain arrays in one pass; nan of others."""
-        if self.common is None:
-            return math.nan
-        if y.size <= layouts.CHUNK_SCORES:
+        few = layouts.CHUNK_SCORES if self.is_fixed else layouts.MANY_ROWS - 1
+        if y.size > few or self._plain is None or (p.ndim > 1 and self.common is None):
+            bins = self.common_bins(p, y, (GAP,))
+            return math.nan if bins is None else float(self.errors(bins)[0])
+        if self.common is not None:
             hard_error: Any = kernels.moments.hard_error
             return float(hard_error(p, y, *self.common, SUM_TOLERANCE, GAP_ALONE, NO_SUMS))
-        bins = self.common_bins(p, y, (GAP,))
-        return math.nan if bins is None else float(self.errors(bins)[0])
+        if (found := read_binary(p, y, True, False)) is None:
+            return math.nan
+        n_bins = self._plain[0].n_bins
+        u = NOTHING if self.is_fixed else layouts.order_at_cuts(found[0], n_bins)
+        return float(kernels.errors.binned_error(*found, u, *self._plain))
 
     def common_bins(self, p: Any, y: Any, moments: Sequence[int]) -> Bins | None:
         """Sum up the bins of plain arrays; None of others, and where `common` is None."""
@@ -425,12 +430,6 @@ class Binned(Parameters):
         """Compute the value (K,) of each problem of a source."""
         if not isinstance(source, Problems):
             return super().point_values(source, run)
-        few = layouts.CHUNK_SCORES if self.is_fixed else layouts.MANY_ROWS - 1
-        if self._plain and source.v is None and source.n_problems == 1 and 0 < source.n <= few:
-            u = NOTHING if self.is_fixed else np.sort(source.prob)
-            return np.array([
-                kernels.errors.binned_error(source.prob, source.label, u, *self._plain)
-            ])  # fmt: skip
         moments = self._moments(source.v is not None, source.n)
         return self.errors(self.some_bins(source, run, moments))
 

@@ -506,6 +506,21 @@ def test_the_common_call_has_the_bits_of_the_general_one(n):
                 assert fastece.ece(y, p, **fields) == general
 
 
+@pytest.mark.parametrize("n", [1, 100, 1024, 3000])
+@pytest.mark.parametrize(
+    "fields", [{"edges": "quantile"}, {"edges": "quantile", "mapping": "convex"},
+               {"mapping": "convex"}, {"debias": True}],
+)  # fmt: skip
+def test_all_bins_of_a_common_call_have_the_bits_of_the_general_one(fields, n):
+    rng = np.random.default_rng(n)
+    for digits in (1, 2, 16):
+        p = rng.random(n).round(digits)
+        y = rng.integers(0, 2, n)
+        for n_bins in (1, 2, 15, 128):
+            fast, general = common_and_general(y, p, n_bins=n_bins, **fields)
+            assert fast == general, (digits, n_bins)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("n_classes", [2, 3, 10, 127, 128, 129, 300])
 def test_the_common_call_of_class_vectors_has_the_bits_of_the_general_one(n_classes, dtype):
