@@ -16,14 +16,28 @@ from benchmarks import baselines
 FOLDER = Path(__file__).parents[1]
 
 
-# The calibration errors of the table, also of packages that have nothing else in it. Those that
-# look at all pairs of rows have benchmarks of their own.
-ESTIMATORS = [
-    name
+# The rows of the table, also of packages whose rows say less of themselves. Those that look at all
+# pairs of rows have benchmarks of their own.
+ROWS = {
+    name: getattr(estimator, "is_calibration_error", True)
     for name, estimator in fastece.ESTIMATORS.items()
-    if getattr(estimator, "is_calibration_error", True)
-    and not getattr(estimator, "reads_pairs", False)
-]
+    if not getattr(estimator, "reads_pairs", False)
+}
+ESTIMATORS = [name for name, is_calibration_error in ROWS.items() if is_calibration_error]
+# Single calls: these errors, the scores of the table, and a diagram.
+CALLS = [*ROWS, "reliability_diagram"]
+
+
+def call_of(name: str) -> Callable[..., Any]:
+    """The call of an error, or the public function of this name."""
+    return partial(fastece.ece, estimator=name) if name in ESTIMATORS else function_of(name)
+
+
+def function_of(name: str) -> Any:
+    """A public function, if the measured version has it."""
+    if not hasattr(fastece, name):
+        raise NotImplementedError
+    return getattr(fastece, name)
 
 
 class Single(ABC):

@@ -1,20 +1,12 @@
 """Scores and decompositions, validation included, on one thread, beside what else gives them."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 import fastece
 from benchmarks import baselines
-from benchmarks.common import Beside
-
-
-def function_of(name: str) -> Any:
-    """A public function, if the measured version has it."""
-    if not hasattr(fastece, name):
-        raise NotImplementedError
-    return getattr(fastece, name)
+from benchmarks.common import Beside, function_of
 
 
 class Scores(Beside):

@@ -7,50 +7,44 @@ import numpy as np
 
 import fastece
 from benchmarks import baselines
-from benchmarks.common import ESTIMATORS, Single, other_work
+from benchmarks.common import CALLS, ESTIMATORS, Single, call_of, other_work
 
 
 class Sizes(Single):
-    """Every estimator of the table on uniform scores."""
+    """Every row of the table, and a diagram, on uniform scores."""
 
-    params = (ESTIMATORS, [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000])
-    param_names = ("estimator", "n")
+    params = (CALLS, [100, 10_000, 1_000_000])
+    param_names = ("call", "n")
 
-    def setup(self, estimator: str, n: int) -> None:
+    def setup(self, name: str, n: int) -> None:
         """Make the data and compile."""
         y, p = baselines.binary("uniform", n)
-        self.call = partial(fastece.ece, y, p, estimator=estimator)
-        self.baseline = partial(baselines.find_baseline(estimator)[1], y, p)
+        self.call = partial(call_of(name), y, p)
+        self.baseline = partial(baselines.find_baseline(name)[1], y, p)
         self.call()
 
 
 class Between:
-    """The default call between other work, as a program makes it that measures now and then."""
+    """The same between other work, as a program makes them that measures now and then."""
 
-    params = ([100, 10_000],)
-    param_names = ("n",)
-    timeout = 180.0
-    rounds = 200
+    params, param_names, timeout = Sizes.params, Sizes.param_names, 180.0
+    rounds = 100
+    setup: Any = Sizes.setup
+    call: Any
+    baseline: Any
 
-    def setup(self, n: int) -> None:
-        """Make the data and compile."""
-        y, p = baselines.binary("uniform", n)
-        self.call = partial(fastece.ece, y, p)
-        self.baseline = partial(baselines.BASELINES["ece"], y, p)
-        self.other = other_work()
-        self.call()
-
-    def race(self) -> Any:
+    def race(self, n: int) -> Any:
         """Of the call and of numpy's baseline."""
-        return baselines.race_between(self.call, self.baseline, self.other, self.rounds)
+        rounds = min(self.rounds, 3_000_000 // n)
+        return baselines.race_between(self.call, self.baseline, other_work(), rounds)
 
-    def track_us(self, n: int) -> float:  # noqa: ARG002
+    def track_us(self, name: str, n: int) -> float:  # noqa: ARG002
         """Time of one call."""
-        return 1e6 * float(self.race().seconds)
+        return 1e6 * float(self.race(n).seconds)
 
-    def track_ratio_to_numpy(self, n: int) -> float:  # noqa: ARG002
+    def track_ratio_to_numpy(self, name: str, n: int) -> float:  # noqa: ARG002
         """Time of one call over that of the numpy baseline: less is better, as asv takes it."""
-        return round(1 / self.race().ratio, 4)
+        return round(1 / self.race(n).ratio, 4)
 
     track_us.unit = "us"  # type: ignore[attr-defined]
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]

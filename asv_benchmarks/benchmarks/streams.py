@@ -41,6 +41,22 @@ class Update(Beside):
     track_ns_per_row.unit = "ns"  # type: ignore[attr-defined]
 
 
+class Metric(Beside):
+    """A batch of training, of ten classes, beside the error of its rows."""
+
+    params = ([256],)
+    param_names = ("n",)
+
+    def setup(self, n: int) -> None:
+        """Make the data."""
+        accumulator()
+        from fastece.training import CalibrationMetric
+
+        y, p = baselines.class_vectors(n, 10)
+        self.call = partial(CalibrationMetric(10).update, p, y)
+        self.other = partial(fastece.ece, y, p)
+
+
 class Replicates:
     """Rows into a stream with 200 replicates."""
 
