@@ -1,9 +1,8 @@
 """Measure commits with the benchmarks of this checkout: ``measure.py COMMIT... [OPTIONS]``.
 
-Each commit is checked out into a temporary folder and measured from there, by the Python that runs
-this script, with a cache of compiled kernels of its own. Results go to ``results/``, where
-``asv compare`` finds them. Options that are not of this script are handed to ``asv run``, such as
-``--bench Sizes``. With several rounds the commits take turns, and the least of each number is kept.
+Results go to ``results/``, where ``asv compare`` finds them. Options that are not of this script
+are handed to ``asv run``, such as ``--bench Sizes``. With several rounds the commits take turns,
+and the least of each number is kept: other programs that run make no call faster.
 """
 
 import argparse
@@ -14,9 +13,9 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 from asv.machine import Machine, MachineCollection
 from speed_tables import processor
 
@@ -36,28 +35,6 @@ def default_machine() -> str:
     return re.sub(r"\W+", "-", f"{processor()} {os.cpu_count()} cores").strip("-").lower()
 
 
-def measure(commit: str, machine: str, options: list[str]) -> None:
-    """Run the benchmarks on the package as it was at a commit."""
-    with TemporaryDirectory() as folder:
-        tree = Path(folder, "tree")
-        git("worktree", "add", "--detach", str(tree), commit)
-        try:
-            environment = {
-                **os.environ,
-                "ASV_PYTHONPATH": str(tree),  # PYTHONPATH is dropped
-                "FASTECE_MEASURED": str(tree),  # checked by the benchmarks
-                "FASTECE_CACHE_DIR": str(Path(folder, "cache")),
-            }
-            command = [sys.executable, "-m", "asv", "run", "--no-pull"]
-            command += ["--environment", f"interpreter:{sys.executable}"]
-            command += ["--set-commit-hash", commit, "--machine", machine, *options]
-            done = subprocess.run(command, cwd=FOLDER, env=environment, check=False)
-        finally:
-            git("worktree", "remove", "--force", str(tree))
-    if done.returncode:
-        sys.exit(f"measure.py: asv run failed on {commit}")
-
-
 def read_results(machine: str, commit: str) -> dict[Path, dict[str, Any]]:
     """The files of a commit, and what is in them."""
     files = (FOLDER / "results" / machine).glob(f"{commit[:8]}-*.json")
@@ -67,14 +44,17 @@ def read_results(machine: str, commit: str) -> dict[Path, dict[str, Any]]:
 def keep_least(path: Path, before: dict[str, Any]) -> None:
     """Put back each number of an earlier round that is less, with what belongs to it."""
     after = json.loads(path.read_text(encoding="utf-8"))
-    statistics = range(after["result_columns"].index("duration") + 1, len(after["result_columns"]))
+    first = after["result_columns"].index("duration") + 1  # of the statistics of a time
     for name, new in after["results"].items():
         old = before["results"].get(name, new)
-        for i, (x, y) in enumerate(zip(old[0] or [], new[0] or [], strict=False)):
-            if x is not None and (y is None or not y <= x):
-                for column in (0, *statistics):
-                    if column < len(new) and new[column]:
-                        new[column][i] = old[column][i]
+        pairs = zip(
+            *([np.nan if x is None else x for x in row[0] or []] for row in (old, new)),
+            strict=False,
+        )
+        for i, (x, y) in enumerate(pairs):
+            if x < y or np.isnan(y):
+                for column in (0, *range(first, min(len(new), len(old)))):
+                    new[column][i] = old[column][i]
     path.write_text(json.dumps(after), encoding="utf-8")
 
 
@@ -96,7 +76,9 @@ def main() -> None:
     MachineCollection.save(options.machine, {**Machine.get_defaults(), "machine": options.machine})
     for number, commit in product(range(options.rounds), commits):
         before = read_results(options.machine, commit) if number else {}
-        measure(commit, options.machine, of_asv)
+        command = [sys.executable, "-m", "asv", "run", f"{commit}^!", "--machine", options.machine]
+        if subprocess.run([*command, *of_asv], cwd=FOLDER, check=False).returncode:
+            sys.exit(f"measure.py: asv run failed on {commit}")
         for path, results in before.items():
             keep_least(path, results)
 

@@ -1,10 +1,13 @@
-"""Pictures of the README and of two pages of docs, into docs/pictures: some five seconds.
+"""Pictures of the README and of three pages of docs, into docs/pictures: some five seconds.
 
-All are of simulated models whose true hit rates are known, and come out the same every time.
+Those of models are of simulated ones whose true hit rates are known, and come out the same every
+time. Those of the history are of the files in asv_benchmarks/results.
 """
 
 import argparse
+import json
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +21,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "pictures"
+RESULTS = ROOT / "asv_benchmarks" / "results" / "amd-epyc-2-cores"
+# Commits that are versions.
+VERSIONS = {"41507bb": "0.2.0"}
 BLUE, ORANGE = "#0072B2", "#D55E00"
+COLOURS = [BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 BINS = 5
 # Inches: at this width letters can still be read on a phone.
 WIDTH, HEIGHT = 5.4, 5.2
@@ -184,6 +192,99 @@ def canonical_picture() -> "Figure":
     return figure
 
 
+class History:
+    """The numbers of each commit that asv has measured, the oldest first."""
+
+    def __init__(self) -> None:
+        texts = [path.read_text(encoding="utf-8") for path in RESULTS.glob("*-*.json")]
+        self.runs = sorted(map(json.loads, texts), key=lambda run: run["date"])
+        names = [run["commit_hash"][:7] for run in self.runs]
+        self.labels = [VERSIONS.get(name, name) for name in names]
+
+    def numbers(self, run: Any, benchmark: str) -> dict[tuple[str, ...], float]:
+        """Those of one commit by the parameters."""
+        values, params, *_ = run["results"].get(benchmark, ([], []))
+        keys = (tuple(text.strip("'") for text in row) for row in product(*params))
+        return {key: np.nan if x is None else x for key, x in zip(keys, values or [], strict=False)}
+
+    def draw(
+        self, ax: "Axes", benchmark: str, *params: str, scale: float = 1, **style: Any
+    ) -> None:
+        """A line over the commits: the largest of the numbers whose parameters these are."""
+        chosen = [
+            [scale * x for key, x in self.numbers(run, benchmark).items() if set(params) <= {*key}]
+            for run in self.runs
+        ]
+        heights = [max(numbers, default=np.nan) for numbers in chosen]
+        places = [i for i, height in enumerate(heights) if np.isfinite(height)]
+        ax.plot(places, [heights[i] for i in places], marker="o", markersize=3, **style)
+
+    def frame(self, ax: "Axes", title: str) -> None:
+        """Name the commits and the panel."""
+        ax.set_title(title, fontsize=8)
+        ax.set_xticks(range(len(self.labels)), self.labels, rotation=30, fontsize=6)
+        ax.set_xlim(-0.4, len(self.labels) - 0.6)
+        ax.tick_params(axis="y", labelsize=6)
+
+
+def calls_picture() -> "Figure":
+    """Each single call over numpy's, of three sizes, over the commits."""
+    history = History()
+    calls = dict.fromkeys(key[0] for key in history.numbers(history.runs[-1], CALL))
+    figure = new_figure((WIDTH * 1.2, HEIGHT * 1.2))
+    axes = figure.subplots(4, 4, sharex=True, sharey=True)
+    for ax, name in zip(axes.flat, calls, strict=True):
+        ax.axhline(1, color=GREY, linewidth=0.8)
+        for colour, (n, size) in zip(COLOURS, SIZES.items(), strict=False):
+            history.draw(ax, CALL, name, n, color=colour, linewidth=1.2, label=size)
+            if n != "1000000":  # which takes as long wherever it is called
+                history.draw(ax, BETWEEN, name, n, color=colour, linewidth=0.8, linestyle=":")
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter("{x:g}")
+        history.frame(ax, name)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, ncols=3, loc="outside upper center", fontsize=8, frameon=False)
+    figure.supylabel("time, of that of the numpy code", fontsize=9)
+    return figure
+
+
+CALL, BETWEEN = "single.Sizes.track_ratio_to_numpy", "single.Between.track_ratio_to_numpy"
+SIZES = {"100": "100 rows", "10000": "10 000", "1000000": "1 000 000"}
+# Panels: title, benchmark, what makes its unit another one, and lines.
+PANELS: list[tuple[str, str, float, list[str]]] = [
+    (
+        "first call: processor seconds", "startup.FirstCalls.track_processor_seconds", 1,
+        ["`ece`", "`estimate`", "`bootstrap`", "`fastece demo`", "`fastece warmup`"],
+    ),
+    (
+        "memory beyond 10 million rows,\nthe call that needs most: MB",
+        "memory.Memory.track_extra_megabytes", 1,
+        ["int64, float64", "int64, float32", "bool, float64"],
+    ),
+    (
+        "Accumulator.update: ns a row", "streams.Update.track_ns_per_row", 1,
+        ["binary", "confidence", "auto"],
+    ),
+    ("CalibrationMetric.update of 256 rows: us", "streams.Metric.time_call", 1e6, ["256"]),
+]  # fmt: skip
+
+
+def costs_picture() -> "Figure":
+    """First calls, memory and streams over the commits."""
+    history = History()
+    figure = new_figure((WIDTH * 1.3, HEIGHT))
+    for ax, (title, benchmark, scale, lines) in zip(
+        figure.subplots(2, 2).flat, PANELS, strict=True
+    ):
+        for colour, line in zip(COLOURS, lines, strict=False):
+            text = line.strip("`")
+            history.draw(ax, benchmark, line, scale=scale, color=colour, linewidth=1.2, label=text)
+        ax.set_ylim(bottom=0)
+        history.frame(ax, title)
+        ax.legend(fontsize=6)
+    return figure
+
+
 def label(figure: "Figure", what: str) -> None:
     """The names of both axes, once for all panels."""
     figure.supxlabel("score", fontsize=9)
@@ -210,6 +311,8 @@ def main() -> None:
     save(bins_picture(), folder / "bins.png")
     save(curves_picture(), folder / "no_bins.png")
     save(canonical_picture(), folder / "canonical.png")
+    save(calls_picture(), folder / "history_calls.png")
+    save(costs_picture(), folder / "history_costs.png")
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ class FirstCalls:
                 found[name] = (nan, nan, nan, {})
         return found
 
-    setup_cache.timeout = 600  # type: ignore[attr-defined]
+    setup_cache.timeout = 1800  # type: ignore[attr-defined]
 
     def track_seconds(self, found: dict[str, Any], name: str) -> float:
         """From the start of the process to its end."""

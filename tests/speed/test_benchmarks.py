@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import re
 import sys
 from pathlib import Path
@@ -27,7 +28,8 @@ CLASSES = [
     and not inspect.isabstract(found)
     and hasattr(found, "params")
 ]
-SLOW = {"Memory", "BootstrapMemory", "StartUp", "Temperature"}  # processes, or torch
+# These start processes, or need torch.
+SLOW = {"Memory", "BootstrapMemory", "StartUp", "FirstCalls", "Compile", "Temperature"}
 QUICK = [found for found in CLASSES if found.__name__ not in SLOW]
 SINGLE = [found for found in CLASSES if issubclass(found, MODULES["common"].Single)]
 REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].Replicated)]
@@ -35,6 +37,7 @@ REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].
 SAME = {"Scores", "ScoresOfVectors", "CanonicalError", "KernelError"}
 # Benchmarks of functions that have been there from the beginning.
 OLD = {"Between", "Literature", "Conventions"}
+BINARY_SCORES = [name for name, row in fastece.ESTIMATORS.items() if not row.is_calibration_error]
 # Estimators that are held against the baseline of "ece".
 OTHERS = {str(row) for name, row in fastece.ESTIMATORS.items() if name not in baselines.BASELINES}
 
@@ -134,8 +137,10 @@ def test_the_ratio_is_less_where_the_call_is_faster(monkeypatch):
 
 def test_every_estimator_and_shape_is_measured():
     single, memory = MODULES["single"], MODULES["memory"]
-    for found in (single.Sizes, single.Shapes, memory.Memory):
-        assert found.params[0] == CALIBRATION_ERRORS
+    assert single.Shapes.params[0] == CALIBRATION_ERRORS
+    calls = [*CALIBRATION_ERRORS, *BINARY_SCORES, "reliability_diagram"]
+    for found in (single.Sizes, single.Between, memory.Memory):
+        assert found.params[0] == calls
     assert {"uniform", *single.Shapes.params[1]} == set(baselines.SHAPES)
     draws = MODULES["bootstrap"]
     for name in ("BootstrapSizes", "BootstrapShapes", "BootstrapClasses", "BootstrapSubsets"):
@@ -155,8 +160,7 @@ def test_start_up_runs_the_call_it_names(case, monkeypatch):
         assert getattr(benchmark, name)(case) > 0
         codes = dict(ran)
         assert ("fastece.ece(" if "call" in case else "import fastece") in benchmark.code
-        empty = codes.pop(benchmark.code)
-        assert ("FASTECE_CACHE_DIR" in empty) == ("nothing" in case)
+        codes.pop(benchmark.code)
         assert not any("fastece" in code for code in codes)
 
 
@@ -168,7 +172,24 @@ def test_start_up_in_a_real_process():
     assert run_fresh(f"import sys; {MODULES['startup'].IMPORT}; {imported}") == "False False\n"
 
 
-PEAKS = [("Memory", ("ece", 1000)), *(("BootstrapMemory", (x, 2, 1000)) for x in ("ece", "all"))]
+@pytest.mark.slow
+def test_first_calls_compile_and_a_call_that_is_refused_is_no_number(monkeypatch):
+    startup = MODULES["startup"]
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    calls = {"`fastece demo --full`": startup.first_calls.CALLS["`ece`"], "none": "fastece.none()"}
+    monkeypatch.setattr(startup.first_calls, "CALLS", calls)
+    first, compiled = startup.FirstCalls(), startup.Compile()
+    found = first.setup_cache()
+    for name in methods(first):
+        assert getattr(first, name)(found, "`fastece demo --full`") > 0
+        assert np.isnan(getattr(first, name)(found, "none"))
+    seconds = [compiled.track_seconds(found, name) for name in compiled.params[0]]
+    assert 0 < np.nansum(seconds) < first.track_seconds(found, "`fastece demo --full`")
+
+
+KINDS = "bool, float32"
+PEAKS = [("Memory", ("ece", KINDS, 1000))]
+PEAKS += [("BootstrapMemory", (name, KINDS, 2, 1000)) for name in ("ece", "all")]
 
 
 @pytest.mark.slow
@@ -181,24 +202,22 @@ def test_memory_is_that_of_the_call(name, params, monkeypatch):
     benchmark.setup(*params)
     try:
         assert benchmark.track_extra_megabytes(*params) < 64
-        assert benchmark.extra("numpy", *params) < 64
     finally:
         benchmark.teardown(*params)
     if name == "BootstrapMemory":
-        code = benchmark.code("fastece", *params)
+        code = benchmark.code(*params)
         assert code.startswith("fastece.bootstrap(y, p, ")
         assert "n_jobs=2" in code
         for one in CALIBRATION_ERRORS:
             assert (repr(one) in code) == (params[0] in (one, "all"))
         return
-    monkeypatch.setitem(memory.CALLS, "fastece", "x = np.zeros(2_000_000) + fastece.ece(y, p)")
-    benchmark.setup("ece", 1_000_000)
+    code = "assert (y.dtype, p.dtype) == (bool, np.float32); x = np.zeros(2_000_000) + p.sum()"
+    monkeypatch.setattr(benchmark, "code", lambda *_: code)
+    benchmark.setup("ece", KINDS, 1_000_000)
     try:
-        assert 15 < benchmark.track_extra_megabytes("ece", 1_000_000) < 64
-        assert 15 < benchmark.extra("numpy", "ece", 1_000_000) < 64
-        assert 0.25 < benchmark.track_ratio_to_numpy("ece", 1_000_000) < 4
+        assert 15 < benchmark.track_extra_megabytes("ece", KINDS, 1_000_000) < 64
     finally:
-        benchmark.teardown("ece", 1_000_000)
+        benchmark.teardown("ece", KINDS, 1_000_000)
 
 
 def test_another_package_than_the_one_to_be_measured_is_refused(tmp_path):
@@ -278,6 +297,12 @@ def test_ratio_is_the_median_of_interleaved_rounds_after_a_warm_up(clock):
     assert clock.calls == ["fast"] * 2 + ["slow"] * 2 + ["fast", "slow"] * 3
 
 
+def test_the_least_ratio_is_that_of_rounds_without_interruptions(clock):
+    fast = clock.call("fast", 1.0, 1.0, 9.0, 1.0, 7.0)
+    slow = clock.call("slow", 2.0, 2.0, 8.0, 9.0, 2.0)
+    assert baselines.least_ratio(fast, slow, rounds=3) == 0.5
+
+
 def test_rounds_of_short_calls_are_a_millisecond(clock):
     fast, slow = clock.call("fast", 1e-4), clock.call("slow", 4e-4)
     times = baselines.race(fast, slow, rounds=5)
@@ -318,3 +343,20 @@ def test_results_are_filed_under_versions_and_not_under_paths(monkeypatch):
     assert (
         environment.run(["-c", "import numpy; print(numpy.__version__)"]) == f"{np.__version__}\n"
     )
+
+
+def test_the_least_number_of_all_rounds_is_kept_with_what_belongs_to_it(tmp_path):
+    pytest.importorskip("asv")
+    measure = importlib.import_module("measure")
+    columns = ["result", "params", "version", "started_at", "duration", "stats_ci_99_a"]
+
+    def document(times, ratios):
+        results = {"time": [times, [], "", 0, 1.0, [10 * x for x in times]], "track": [ratios, []]}
+        return {"result_columns": columns, "results": results}
+
+    path = tmp_path / "0.json"
+    path.write_text(json.dumps(document([2.0, 3.0], [None, 5.0, 1.0])), encoding="utf-8")
+    measure.keep_least(path, document([1.0, 4.0], [7.0, None, np.nan]))
+    found = json.loads(path.read_text(encoding="utf-8"))["results"]
+    assert (found["time"][0], found["time"][5]) == ([1.0, 3.0], [10.0, 30.0])
+    assert found["track"][0] == [7.0, 5.0, 1.0]
