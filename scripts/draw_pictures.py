@@ -237,8 +237,7 @@ def calls_picture() -> "Figure":
         ax.axhline(1, color=GREY, linewidth=0.8)
         for colour, (n, size) in zip(COLOURS, SIZES.items(), strict=False):
             history.draw(ax, CALL, name, n, color=colour, linewidth=1.2, label=size)
-            if n != "1000000":  # which takes as long wherever it is called
-                history.draw(ax, BETWEEN, name, n, color=colour, linewidth=0.8, linestyle=":")
+            history.draw(ax, BETWEEN, name, n, color=colour, linewidth=0.8, linestyle=":")
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter("{x:g}")
         history.frame(ax, name)

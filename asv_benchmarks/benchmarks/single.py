@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.stats  # noqa: F401  # once, before asv forks a process for each number
 
 import fastece
 from benchmarks import baselines
@@ -27,24 +28,24 @@ class Sizes(Single):
 class Between:
     """The same between other work, as a program makes them that measures now and then."""
 
-    params, param_names, timeout = Sizes.params, Sizes.param_names, 180.0
+    params = (CALLS, [100, 10_000])
+    param_names, timeout = Sizes.param_names, 180.0
     rounds = 100
     setup: Any = Sizes.setup
     call: Any
     baseline: Any
 
-    def race(self, n: int) -> Any:
+    def race(self) -> Any:
         """Of the call and of numpy's baseline."""
-        rounds = min(self.rounds, 3_000_000 // n)
-        return baselines.race_between(self.call, self.baseline, other_work(), rounds)
+        return baselines.race_between(self.call, self.baseline, other_work(), self.rounds)
 
-    def track_us(self, name: str, n: int) -> float:  # noqa: ARG002
+    def track_us(self, *params: Any) -> float:  # noqa: ARG002
         """Time of one call."""
-        return 1e6 * float(self.race(n).seconds)
+        return 1e6 * float(self.race().seconds)
 
-    def track_ratio_to_numpy(self, name: str, n: int) -> float:  # noqa: ARG002
+    def track_ratio_to_numpy(self, *params: Any) -> float:  # noqa: ARG002
         """Time of one call over that of the numpy baseline: less is better, as asv takes it."""
-        return round(1 / self.race(n).ratio, 4)
+        return round(1 / self.race().ratio, 4)
 
     track_us.unit = "us"  # type: ignore[attr-defined]
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
