@@ -68,7 +68,8 @@ def main() -> None:
     parser.add_argument("--history", action="store_true", help="only what docs/history.md shows")
     parser.add_argument("--rounds", type=int, default=1, help="how often (default: %(default)s)")
     options, of_asv = parser.parse_known_args()
-    of_asv += ["--bench", HISTORY] if options.history else []
+    # A server imports once what each of some three hundred processes needs.
+    of_asv += ["--launch-method", "forkserver", "--bench", HISTORY] if options.history else []
     try:
         commits = [git("rev-parse", "--verify", f"{name}^{{commit}}") for name in options.commits]
     except subprocess.CalledProcessError as error:
