@@ -1,7 +1,6 @@
 """Commands: their run, the form of their output, and exit codes."""
 
 import errno
-import gc
 import io
 import os
 import sys
@@ -64,8 +63,6 @@ def run_study(options: Namespace) -> Any:
 def main(arguments: Sequence[str] | None) -> int:
     """Run one command, print its page, and return the code of `fastece.cli.main`."""
     open_streams()
-    if arguments is None:  # the objects of a compiler live on: a tenth of its time
-        gc.set_threshold(100_000)
     options = make_parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -12,11 +12,13 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fastece.checks.errors import InputError
 from fastece.checks.labels import as_groups
 from fastece.cli import inputs
 from fastece.cli.options import FORMS
-from fastece.cli.output import Page, Progress, save_picture
+from fastece.cli.output import Page, Progress, run_beside, save_picture
 from fastece.files import (
     FileCount,
     FileSum,
@@ -81,7 +83,9 @@ def report_of_rows(
 ) -> Report:  # fmt: skip
     """Make the report on the rows of a file."""
     count = REPLICATES if options.resamples is None else options.resamples
-    with rows.located():
+    prob = np.asarray(rows.y_prob)
+    ndim, kind = 2 if prob.shape[1:] > (2,) else 1, prob.dtype.str[1:]
+    with run_beside(f"compile_page({ndim}, {kind!r})"), rows.located():
         return make_report(
             inputs.data_of(rows, options), inputs.estimators_of(rows, options), title=title,
             n_jobs=-1, by=rows.others.get("by"), groups=rows.others.get("groups"), note=rows.note,

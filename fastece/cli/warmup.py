@@ -5,28 +5,25 @@ of the table of estimators, and compile what they need; `tests/helpers/public_ca
 whether something is missing.
 """
 
-import os
-import subprocess
-import sys
 import time
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import fastece
-from fastece.cli.output import Page, Progress
+from fastece.cli.output import Page, Progress, kept, run_beside
 from fastece.document.document import Document
 from fastece.estimators.bins import MANY_ROWS
 from fastece.estimators.table import ESTIMATORS
 from fastece.kernels import _jit
 from fastece.recalibration import METHODS
+from fastece.report.report import TEST
 
 FEW = 40
 GROUPS = np.arange(FEW) // 2
@@ -54,11 +51,8 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     clear, means that nothing is kept.
     """
     start, cached = time.perf_counter(), len(kept())
-    # Another process begins at the end: each reads the kernels that the other has kept.
-    code = "from fastece.cli.warmup import *; compile_all(reversed([*steps()]), print)"
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "FASTECE_QUIET": "1"}
-    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
-    with nullcontext() if cached else subprocess.Popen([sys.executable, "-c", code], **quiet):
+    # The other process begins at the end: each reads the kernels that the other has kept.
+    with run_beside("compile_all(reversed([*steps()]), print)"):
         names = compile_all(steps(), progress)
     seconds, kernels = time.perf_counter() - start, len(set(names))
     text = (
@@ -72,6 +66,13 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     return Page(Document(text), values)
 
 
+def compile_page(ndim: int, kind: str) -> None:
+    """Compile the kernels behind the end of the first page of a report."""
+    data = arguments((FEW, 3)[:ndim], kind, "i8", False)
+    for estimator in (TEST, "skce")[:ndim]:
+        fastece.calibration_test(**data, estimator=estimator, n_resamples=1)
+
+
 def compile_all(calls: Iterable[Callable[[], object]], progress: Progress) -> list[str]:
     """Do each step, some of which are refused, and list the kernels that are kept."""
     names = kept()
@@ -83,19 +84,6 @@ def compile_all(calls: Iterable[Callable[[], object]], progress: Progress) -> li
         if len(names) > count:
             progress(f"{len(names)} signatures")
     return names
-
-
-def kept() -> list[str]:
-    """List the kernel of each compiled signature that is kept on disk.
-
-    Of kernels that call others, only they are read from the folder, so this process need not know
-    all that are there.
-    """
-    if _jit.FAILURES:
-        raise OSError(_jit.FAILURES[-1])
-    if _jit.CACHE_DIRECTORY is None:
-        raise OSError("NUMBA_DISABLE_JIT is set, so nothing is compiled")
-    return [path.name.partition("-")[0] for path in Path(_jit.CACHE_DIRECTORY).glob("*.nbc")]
 
 
 def steps() -> Iterator[Callable[[], object]]:

@@ -207,7 +207,7 @@ def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:
             w = w[kept]
             count = float((c * w).sum() ** 2 / (c * w * w).sum())
         w = c if w is None else c * w
-    cells = kernels.bayes.Cells(*np.empty((3, cell_count(count))))
+    cells = kernels.bayes.Cells(*np.zeros((3, cell_count(count))))
     cell = np.empty(s.size, np.int32)
     kernels.bayes.sum_cells(s, y, kernels.weights(w), count, cells, cell)
     return CellRows(count, cells, cell, np.empty(0, np.int32))

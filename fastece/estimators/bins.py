@@ -307,18 +307,18 @@ def grid_sums(
     """
     k, cells = problems.n_problems, layout.cells
     rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells)
-    is_float = layout.grid.spacing == kernels.binning.FLOAT
+    size = k * cells if layout.grid.spacing == kernels.binning.FLOAT else 0
+    none, several = kernels.moments.NONE, kernels.moments.SEVERAL
     v, kinds = kernels.weights(problems.v), np.array(moments)
 
     def one(start: int) -> tuple[F64, F64]:
-        out, only = np.empty((kinds.size, k, cells)), np.empty(k * cells if is_float else 0)
+        out, only = np.empty((kinds.size, k, cells)), np.full(size, none)
         part = slice(start, start + rows)
         prob, label = problems.prob[part], problems.label[part]
         kernels.moments.cell_moments(prob, label, v[part], layout.grid, threshold, kinds, only, out)
         return out, only
 
     def same(a: F64, b: F64) -> F64:
-        none, several = kernels.moments.NONE, kernels.moments.SEVERAL
         return np.where(b == none, a, np.where((a == b) | (a == none), b, several))
 
     sums, scores = zip(*run(one, range(0, problems.n, rows)), strict=True)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastece.kernels._jit import jit
-from fastece.kernels.arithmetic import exponential, lane_sum, sigmoid
+from fastece.kernels.arithmetic import exponential, lane_sum, sigmoid, zero
 from fastece.typing import F64, I32, U8
 
 # Newton's method ends with a step that changes no logit by more: then its factors, which belong
@@ -90,7 +90,7 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
     count : float
         The effective number of rows, which the weights are scaled to.
     cells : Cells
-        Overwritten.
+        All 0 before.
     cell : (n,) int32 array
         The cell of each row; overwritten.
     """
@@ -99,8 +99,6 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
     for i in range(n):
         total += w[i] if w.size > 0 else 1.0
     scale, per_weight = count / total, cells.weight.size / total
-    for c in range(cells.weight.size):
-        cells.weight[c] = cells.hits[c] = cells.score[c] = 0.0
     below, i = 0.0, 0
     while i < n:
         j, x, weight, hits = i, s[i], 0.0, 0.0
@@ -126,10 +124,9 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
 def cell_logits(cells: Cells, low: float, high: float, x: F64) -> float:
     """Fill in the logits x (C,) of the mean scores.
 
-    They are cut to ``[low, high]``. Empty cells have those of the cell before,
-    the first ones those of the first that is not empty.
-    What is returned is the log likelihood of the logits,
-    ``sum hits * x - weight * log(1 + exp(x))``.
+    They are cut to ``[low, high]``. Empty cells have those of the cell before, the first ones those
+    of the first that is not empty. What is returned is the log likelihood of the logits, ``sum hits
+    * x - weight * log(1 + exp(x))``.
     """
     likelihood, first = 0.0, x.size
     for c in range(x.size):
@@ -157,7 +154,7 @@ def factorise(p: F64, t: F64, cells: Cells, state: F64) -> None:
     """
     for c in range(t.size):
         first = np.uint64(c + 2) * LINE
-        weight, hits, along = cells.weight[c], cells.hits[c], t[c]
+        weight, hits, a = cells.weight[c], cells.hits[c], t[c]
         for g in range(LANES):
             k = first + np.uint64(g)
             up, up2, down, down2 = k - LINE, k - LINE2, k + LINE, k + LINE2
@@ -176,9 +173,7 @@ def factorise(p: F64, t: F64, cells: Cells, state: F64) -> None:
             state[k + LOWER1], state[k + LOWER2] = lower1, lower2
             state[k + PIVOT] = 1.0 / (band0 + w - entry * lower1 - band2 * lower2)
             state[k + ALONG0] = w - lower1 * state[up + ALONG0] - lower2 * state[up2 + ALONG0]
-            state[k + ALONG1] = (
-                w * along - lower1 * state[up + ALONG1] - lower2 * state[up2 + ALONG1]
-            )
+            state[k + ALONG1] = w * a - lower1 * state[up + ALONG1] - lower2 * state[up2 + ALONG1]
             state[k + STEP] = gradient - lower1 * state[up + STEP] - lower2 * state[up2 + STEP]
 
 
@@ -193,23 +188,15 @@ def substitute(t: F64, state: F64) -> None:
         for g in range(LANES):
             k = first + np.uint64(g)
             down, down2 = k + LINE, k + LINE2
-            pivot, lower1, lower2 = state[k + PIVOT], state[down + LOWER1], state[down2 + LOWER2]
-            along0 = (
-                state[k + ALONG0] * pivot
-                - lower1 * state[down + ALONG0] - lower2 * state[down2 + ALONG0]
-            )  # fmt: skip
-            along1 = (
-                state[k + ALONG1] * pivot
-                - lower1 * state[down + ALONG1] - lower2 * state[down2 + ALONG1]
-            )  # fmt: skip
-            change = (
-                state[k + STEP] * pivot - lower1 * state[down + STEP] - lower2 * state[down2 + STEP]
-            )
-            state[k + ALONG0], state[k + ALONG1], state[k + STEP] = along0, along1, change
+            pivot, l1, l2 = state[k + PIVOT], state[down + LOWER1], state[down2 + LOWER2]
+            a0 = state[k + ALONG0] * pivot - l1 * state[down + ALONG0] - l2 * state[down2 + ALONG0]
+            a1 = state[k + ALONG1] * pivot - l1 * state[down + ALONG1] - l2 * state[down2 + ALONG1]
+            change = state[k + STEP] * pivot - l1 * state[down + STEP] - l2 * state[down2 + STEP]
+            state[k + ALONG0], state[k + ALONG1], state[k + STEP] = a0, a1, change
             w, rest = state[k + WEIGHT], state[k + RESIDUAL] - state[k + WEIGHT] * change
-            state[k + SUM00] = state[down + SUM00] + w * (1.0 - along0)
-            state[k + SUM01] = state[down + SUM01] + w * (along - along1)
-            state[k + SUM11] = state[down + SUM11] + w * (along - along1) * along
+            state[k + SUM00] = state[down + SUM00] + w * (1.0 - a0)
+            state[k + SUM01] = state[down + SUM01] + w * (along - a1)
+            state[k + SUM11] = state[down + SUM11] + w * (along - a1) * along
             state[k + REST0] = state[down + REST0] + rest
             state[k + REST1] = state[down + REST1] + rest * along
 
@@ -365,6 +352,7 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
     n_cells, draws = logit.shape
     d0, d1 = np.empty(draws), np.empty(draws)
     begin, passed = 0, 0.0
+    zero(logit[n_cells - 1])
     for g in range(share.size):
         passed += share[g]
         end = min(math.floor(passed * draws + 0.5), draws)
@@ -381,18 +369,12 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
         for c in range(n_cells - 1, -1, -1):
             k = np.uint64(c + 2) * LINE + np.uint64(lane)
             scale = math.sqrt(state[k + PIVOT])
-            l1, l2 = state[k + LINE + LOWER1], state[k + LINE2 + LOWER2]
-            if c + 2 < n_cells:
-                for q in range(begin, end):
-                    logit[c, q] = (
-                        scale * normals[c, q] - l1 * logit[c + 1, q] - l2 * logit[c + 2, q]
-                    )
-            elif c + 1 < n_cells:
-                for q in range(begin, end):
-                    logit[c, q] = scale * normals[c, q] - l1 * logit[c + 1, q]
-            else:
-                for q in range(begin, end):
-                    logit[c, q] = scale * normals[c, q]
+            # Beyond the last cell nothing is taken off.
+            l1 = state[k + LINE + LOWER1] if c + 1 < n_cells else 0.0
+            l2 = state[k + LINE2 + LOWER2] if c + 2 < n_cells else 0.0
+            one, two = logit[min(c + 1, n_cells - 1)], logit[min(c + 2, n_cells - 1)]
+            for q in range(begin, end):
+                logit[c, q] = scale * normals[c, q] - l1 * one[q] - l2 * two[q]
         for c in range(n_cells):
             k = np.uint64(c + 2) * LINE + np.uint64(lane)
             middle = x[c] + state[k] + b[0, lane] + b[1, lane] * t[c]

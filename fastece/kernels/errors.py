@@ -134,13 +134,11 @@ def gap_errors(
     problems, cells, count = null.shape
     x, largest, value = np.zeros((cells, LANES)), np.empty(LANES), np.empty(LANES)
     total, rare_noises = np.empty(LANES), np.empty(rare.order.shape)
-    is_rare = np.zeros((problems, cells), np.bool_)
     for m in range(gap.shape[0]):
         for k in range(problems if rare.order.size > 0 else 0):
             for b in range(cells):
                 part, line = rare.part[m, k, b], rare.which[k, b]
-                is_rare[k, b] = part > 0.0
-                if is_rare[k, b]:
+                if part > 0.0:
                     row, order = rare.row[k, b], rare.order[line]
                     rare_noise(gap[m, k, b], row, part, order, rare_noises[line])
         for first in range(0, count, LANES):
@@ -152,7 +150,7 @@ def gap_errors(
                     line = null[k, b, first : first + lanes]
                     for r in range(lanes):
                         sums[r] = d + f * line[r]
-                    if is_rare[k, b]:
+                    if rare.order.size > 0 and rare.part[m, k, b] > 0.0:
                         more = rare_noises[rare.which[k, b], first : first + lanes]
                         for r in range(lanes):
                             sums[r] = more[r] + f * line[r]

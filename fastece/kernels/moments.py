@@ -242,8 +242,8 @@ def cell_moments(
     kinds : (Q,) int64 array
         Which of `kernels.MOMENTS` are added up.
     only : (K cells,) float64 array
-        On a float grid: overwritten with the score of each cell where it has but one, `NONE` or
-        `SEVERAL` where not. Not read on another grid.
+        On a float grid: full of `NONE`; gets the score of each cell where it has but one,
+        `SEVERAL` where it has more. Not read on another grid.
     out : (Q, K, cells) float64 array
         Overwritten.
     """
@@ -258,12 +258,8 @@ def cell_moments(
     score_block, hit_block = np.empty(size), np.empty(size, np.uint8)
     lower_block, first_cell = np.empty(size, np.int32), first_cells(rows, problems, cells)
     share_block, weight_block, x_block = np.empty(size), np.empty(size), np.empty(size)
-    sums = np.zeros((moments, problems * cells * lanes))
-    lost, nothing = np.zeros(problems * cells * lanes if is_float else 0), np.empty(0)
-    # Loops: expressions of arrays take seconds to compile, with their messages about shapes.
-    if is_float:
-        for i in range(only.size):
-            only[i] = NONE
+    sums, nothing = np.zeros((moments + is_float, problems * cells * lanes)), np.empty(0)
+    lost = sums[moments] if is_float else nothing
     for start in range(0, n, rows):
         s, y = read_block(prob, label, start, min(start + rows, n), score_block, hit_block)
         lower, share, x = lower_block[: s.size], share_block[: s.size], x_block[: s.size]

@@ -6,10 +6,11 @@ import sys
 import threading
 from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from fastece.cli import commands, main, warmup
+from fastece.cli import commands, main, output, warmup
 from fastece.cli.options import COMMANDS, OPTIONS, make_parser
 from fastece.cli.output import KERNELS, Page, show_progress
 from fastece.document.document import Document
@@ -271,6 +272,23 @@ def test_the_installed_command_and_the_module_are_the_same():
     assert command.stdout == module.stdout
 
 
+def test_a_first_page_is_compiled_in_two_processes(capsys, monkeypatch, tmp_path):
+    process, calls = Mock(), []
+    monkeypatch.setattr(_jit, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(_jit, "FAILURES", [])
+    monkeypatch.setattr(output, "kept", list)
+    monkeypatch.setattr(
+        output.subprocess, "Popen", lambda call, **_: calls.append(call) or nullcontext(process)
+    )
+    for count in (1, 2):
+        monkeypatch.setattr(output, "processors", lambda count=count: count)
+        assert run(capsys, "demo", "--resamples", "0")[0] == 0
+    ((*_, code),) = calls
+    exec(code, {})
+    assert code.endswith("compile_page(2, 'f4')")
+    process.kill.assert_called_once_with()
+
+
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_warmup_counts_signatures_and_shows_them_on_a_terminal(
     capsys, monkeypatch, tmp_path, is_terminal
@@ -279,7 +297,7 @@ def test_warmup_counts_signatures_and_shows_them_on_a_terminal(
     monkeypatch.setattr(_jit, "FAILURES", [])
     files = (tmp_path / f"{name}.nbc" for name in ("f-1", "f-2", "g-1"))
     monkeypatch.setattr(warmup, "steps", lambda: (file.touch for file in files))
-    monkeypatch.setattr(warmup.subprocess, "Popen", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(output.subprocess, "Popen", lambda *_, **__: nullcontext(Mock()))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     code, out, err = run(capsys, "warmup", "--json")
     found = json.loads(out)

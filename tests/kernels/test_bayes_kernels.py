@@ -58,7 +58,7 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
         w = rng.integers(1, 4, s.size).astype(np.float64) if weighted else NO_WEIGHTS
         rows = list(zip(s.tolist(), y.tolist(), w if weighted else [1.0] * s.size, strict=True))
         for kernel, n_cells in product(forms(bayes.sum_cells), (1, 3, 8, 64)):
-            cells, cell = cells_of(*np.full((3, n_cells), np.nan)), np.empty(s.size, np.int32)
+            cells, cell = cells_of(*np.zeros((3, n_cells))), np.empty(s.size, np.int32)
             kernel(s, y, w, 12.5, cells, cell)
             expected = reference.cells(rows, n_cells, 12.5)
             assert np.transpose(cells) == pytest.approx(np.array(expected))

@@ -5,12 +5,14 @@ package; the mechanism is the same for all and they compile in no time.
 """
 
 import ctypes
+import gc
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -426,7 +428,7 @@ def test_what_cannot_be_rebuilt_is_one_warning_and_compiled(tmp_path, monkeypatc
 def test_kernels_have_a_cache_if_there_is_a_folder_for_their_sources(
     tmp_path, monkeypatch, is_edited
 ):
-    monkeypatch.setattr(_jit.numba, "njit", lambda **_: lambda _: SimpleNamespace(_cache=None))
+    monkeypatch.setattr(_jit.numba, "njit", lambda **_: lambda _: SimpleNamespace(compile=len))
     monkeypatch.setattr(_jit, "KERNELS", [])
     monkeypatch.setattr(_jit, "SOURCES", [] if is_edited else _jit.source_times())
     for directory in (None, str(tmp_path)):
@@ -511,3 +513,15 @@ def test_a_package_that_is_no_folder_of_sources(tmp_path, form):
     options = {"package": package, "FASTECE_CACHE_DIR": tmp_path / "cache"}
     assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "4\n"
     assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
+
+
+@pytest.mark.parametrize("was_enabled", [True, False])
+def test_no_search_for_circles_of_objects_while_a_kernel_is_compiled(was_enabled):
+    (gc.enable if was_enabled else gc.disable)()
+    try:
+        with suppress(TypeError), _jit.without_collector():
+            assert not gc.isenabled()
+            raise TypeError
+        assert gc.isenabled() == was_enabled
+    finally:
+        gc.enable()
