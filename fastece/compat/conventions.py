@@ -14,22 +14,22 @@ explicit edges takes any rule, so whatever takes an estimator takes a convention
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from functools import lru_cache, partial
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece import kernels
 from fastece.calls import common_value
 from fastece.checks.arrays import as_real
 from fastece.checks.errors import InputError, rename_arguments
 from fastece.checks.parameters import check_integer
-from fastece.data.reading import read_problems
-from fastece.data.sample import Sample
-from fastece.data.source import Problems, one_problem
-from fastece.estimators.binned import Binned
-from fastece.estimators.bins import Layout, hard_layout
-from fastece.typing import F64
+from fastece.data.reading import TOLERANCE, read_problems
+from fastece.data.source import Problems
+from fastece.estimators.binned import Binned, Bins
+from fastece.estimators.bins import scores_at_ranks
+from fastece.typing import F64, U8
 
 Scores = NDArray[np.floating[Any]]
 Rule = Callable[[int, Scores], Scores]
@@ -88,11 +88,6 @@ LIBRARIES = {
     "relplot": Names("y", "f", "f"),
     "uncertainty-metrics": Names("labels", "probs", "labels"),
 }
-
-
-def scores_of(sample: Sample, prob: NDArray[Any]) -> Scores:
-    """Return the scores of a sample in the dtype of the caller's probabilities."""
-    return sample.s.astype(np.float32) if prob.dtype == np.float32 else sample.s
 
 
 # -- rules for edges ------------------------------------------------------------------------------
@@ -162,15 +157,17 @@ def one_alone(rule: Rule) -> Rule:
     return edges
 
 
-def percentiles(n_bins: int, scores: Scores) -> Scores:
-    """Take numpy's percentiles: between two scores, in proportion."""
-    inner = np.percentile(scores, np.linspace(0, 1, n_bins + 1) * 100)[1:-1]
-    return with_ends(inner)
+def quantiles(unit: float, n_bins: int, scores: Scores) -> Scores:
+    """Take numpy's quantiles, of shares in a unit: between two scores, in proportion.
 
-
-def quantiles(n_bins: int, scores: Scores) -> Scores:
-    """Take numpy's quantiles: as `percentiles`, but for rounding."""
-    return with_ends(np.quantile(scores, np.linspace(0, 1, n_bins + 1))[1:-1])
+    The difference of the two is rounded in their precision, all else in float64.
+    """
+    place = (np.linspace(0, 1, n_bins + 1) * unit / unit)[1:-1] * (scores.size - 1)
+    below = place.astype(np.intp)
+    ranks = np.concatenate([below, np.minimum(below + 1, scores.size - 1)])
+    (low, high), t = scores_at_ranks(scores, ranks).reshape(2, -1), place - below
+    step = high - low
+    return with_ends(np.where(t >= 0.5, high - step * (1 - t), low + step * t))
 
 
 def middles_of_groups(n_bins: int, scores: Scores) -> Scores:
@@ -178,10 +175,11 @@ def middles_of_groups(n_bins: int, scores: Scores) -> Scores:
 
     The first n % B of them have one more; if B is larger than n there are n groups.
     """
-    s, n_bins = np.sort(scores), min(n_bins, scores.size)
-    small, more = divmod(s.size, n_bins)
+    n_bins = min(n_bins, scores.size)
+    small, more = divmod(scores.size, n_bins)
     start = np.arange(1, n_bins) * small + np.minimum(np.arange(1, n_bins), more)
-    return with_ends(np.unique((s[start - 1] + s[start]) / scores.dtype.type(2)))
+    low, high = scores_at_ranks(scores, np.concatenate([start - 1, start])).reshape(2, -1)
+    return with_ends(np.unique((low + high) / scores.dtype.type(2)))
 
 
 def middles_of_scores(n_bins: int, scores: Scores) -> Scores:  # noqa: ARG001
@@ -192,8 +190,8 @@ def middles_of_scores(n_bins: int, scores: Scores) -> Scores:  # noqa: ARG001
 
 def order_statistics(n_bins: int, scores: Scores) -> Scores:
     """Take the scores at the positions ``round(j n / B)`` of all in order."""
-    at = np.round(np.arange(n_bins) * (scores.size / n_bins)).astype(np.intp)
-    return with_ends(np.sort(scores)[np.minimum(at, scores.size - 1)][1:])
+    at = np.round(np.arange(1, n_bins) * (scores.size / n_bins)).astype(np.intp)
+    return with_ends(scores_at_ranks(scores, np.minimum(at, scores.size - 1)))
 
 
 def with_ends(inner: Scores) -> Scores:
@@ -259,11 +257,6 @@ class Convention:
             return Binned(edges=edges, closed=self.closed, **fields)
         return fixed_bins(self, n_bins, scores.dtype, tuple(sorted(fields.items())))
 
-    def layout(self, n_bins: int, scores: Scores = NO_SCORES) -> Layout:
-        """Make the bins alone: a quarter of the time of an estimator of few rows."""
-        edges = self.edges(n_bins, scores).astype(np.float64, copy=False)
-        return hard_layout(edges, edges[1:-1], self.closed == "right")
-
     def errors(
         self, label: Any, prob: NDArray[Any], n_bins: int, setting: Any = "auto",
         guess_logits: bool = False, **fields: Any,
@@ -273,16 +266,32 @@ class Convention:
         `setting` and `guess_logits` are those of `read_problems`, `fields` others of `Binned`.
         """
         names, options = LIBRARIES[self.library], {"guess_logits": guess_logits}
-        if self.needs_scores:
-            return np.concatenate([
-                self.binned(n_bins, scores_of(x, prob), **fields).point_values(one_problem(x))
-                for x in names.read(label, prob, setting, **options).samples()
-            ])  # fmt: skip
-        binned = self.binned(n_bins, prob, **fields)
-        value = common_value(binned, label, prob, setting)
-        if value is not None:
-            return np.array([value])
-        return binned.point_values(names.read(label, prob, setting, **options))
+        if not self.needs_scores:
+            binned = self.binned(n_bins, prob, **fields)
+            value = common_value(binned, label, prob, setting)
+            if value is not None:
+                return np.array([value])
+            return binned.point_values(names.read(label, prob, setting, **options))
+        problems, formula = names.read(label, prob, setting, **options), formula_of(**fields)
+        moments = formula._moments(False, problems.n)
+        samples = (problems.view(k) for k in range(problems.n_problems))
+        bins = (self.bins(n_bins, x.s, x.y, prob.dtype, moments) for x in samples)
+        return np.concatenate([formula.errors(part) for part in bins])
+
+    def bins(
+        self, n_bins: int, s: F64, y: U8, dtype: np.dtype[Any], moments: tuple[int, ...]
+    ) -> Bins:
+        """Add up the bins of scores in [0, 1], which the library has in a dtype, and hits."""
+        scores: Scores = s.astype(np.float32) if dtype == np.float32 else s
+        edges = self.edges(n_bins, scores).astype(np.float64, copy=False)
+        count, right, cuts = edges.size - 1, self.closed == "right", edges[1:-1]
+        sums, hard_error = np.empty((len(moments), count)), cast(Any, kernels.moments.hard_error)
+        hard_error(s, y, 0.0, 1.0, count, right, cuts, TOLERANCE, np.array(moments), sums)
+        return Bins.of([edges], 1.0, np.full(1, float(s.size)), moments, sums[:, None])
+
+
+# The error of bins that are at hand, from fields of `Binned`.
+formula_of: Callable[..., Binned] = lru_cache(maxsize=64)(Binned)
 
 
 def check_bins(name: str, value: Any) -> int:
@@ -322,7 +331,7 @@ CONVENTIONS = {
         "netcal", ("ECE", "MCE", "ACE"), linspace, "left", "`j * (1 / B)`", INSIDE, CLIPPED,
     ),
     "netcal_quantile": Convention(
-        "netcal", ("ECE(equal_intervals=False)", "MCE", "ACE"), quantiles, "left",
+        "netcal", ("ECE(equal_intervals=False)", "MCE", "ACE"), partial(quantiles, 1), "left",
         "quantiles of the scores by numpy, and 0 and 1", INSIDE, CLIPPED, needs_scores=True,
     ),
     "uncertainty_calibration": Convention(
@@ -342,7 +351,8 @@ CONVENTIONS = {
         "scikit-learn", ("calibration_curve",), linspace, "right", "`j * (1 / B)`", INSIDE, REFUSED,
     ),
     "sklearn_quantile": Convention(
-        "scikit-learn", ('calibration_curve(strategy="quantile")',), percentiles, "right",
+        "scikit-learn", ('calibration_curve(strategy="quantile")',),
+        partial(quantiles, 100), "right",
         "percentiles of the scores by numpy, and 0 and 1", INSIDE, REFUSED, needs_scores=True,
     ),
     "relplot": Convention(

@@ -18,7 +18,6 @@ Notes
 """
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,12 @@ from numpy.typing import NDArray
 from fastece.checks.arrays import as_array, refuse_where
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_flag, check_integer
-from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins, scores_of
-from fastece.data.source import one_problem
+from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins, formula_of
+from fastece.kernels import GAP, WEIGHT
 
 NAMES = LIBRARIES["netcal"]
 MOST_ROWS = 2**31
+NOT_OFFERED = "uncertainty", "return_map", "return_num_samples", "return_uncertainty_map"
 
 
 class Measure:
@@ -74,11 +74,8 @@ class Measure:
             As `fastece.ece`; for labels other than 0 and 1 of a binary problem; for what is not
             offered.
         """
-        for name, option in {
-            "uncertainty": uncertainty, "return_map": return_map,
-            "return_num_samples": return_num_samples,
-            "return_uncertainty_map": return_uncertainty_map,
-        }.items():  # fmt: skip
+        options = uncertainty, return_map, return_num_samples, return_uncertainty_map
+        for name, option in zip(NOT_OFFERED, options, strict=True):
             if option is not None and option is not False:
                 raise InputError(name, "is not offered", value=option, hint="use netcal for it")
         if not batched:
@@ -102,17 +99,15 @@ class Measure:
             prob = prob[:, 1]
         if type(self) is ECE and self.equal_intervals and self.sample_threshold < 2:
             return np.float64(self.convention.errors(label, prob, self.bins)[0])
-        sample = NAMES.read(label, prob).sample(0)
-        scores = scores_of(sample, prob)
+        sample, dtype = NAMES.read(label, prob).view(0), prob.dtype
+        s = sample.s
         if self.convention.needs_scores:
-            tiny = np.finfo(scores.dtype).eps
-            scores = scores.clip(tiny, 1 - tiny)
-            sample = replace(sample, s=scores.astype(np.float64))
-        binned = self.convention.binned(self.bins, scores, **self.fields)
-        bins = binned.bins(one_problem(sample), moments=2)
-        kept = bins.weight >= self.sample_threshold
-        (value,) = binned.errors(bins._replace(gap=np.where(kept, bins.gap, 0.0)))
-        if binned.bin_weights == "equal":  # netcal divides by the number of bins with rows
+            tiny = float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
+            s = s.clip(tiny, 1 - tiny)
+        bins = self.convention.bins(self.bins, s, sample.y, dtype, (GAP, WEIGHT))
+        kept, formula = bins.weight >= self.sample_threshold, formula_of(**self.fields)
+        (value,) = formula.errors(bins._replace(gap=np.where(kept, bins.gap, 0.0)))
+        if formula.bin_weights == "equal":  # netcal divides by the number of bins with rows
             value *= bins.gap.size / np.count_nonzero(bins.weight)
         return np.float64(value)
 

@@ -21,12 +21,9 @@ from numpy.typing import NDArray
 
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_flag, check_integer, check_real
-from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins, scores_of
+from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
 from fastece.data.sample import Sample
-from fastece.data.source import Problems, one_problem
-from fastece.estimators.bins import Layout, cell_sums
 from fastece.kernels import GAP, WEIGHT
-from fastece.typing import F64
 
 Scheme = Literal["even", "adaptive"]
 Norm = Literal["l1", "l2"]
@@ -98,23 +95,18 @@ def gce(
     if is_even and flags == (True, False) and norm == "l1" and threshold <= 0:
         return np.float64(convention.errors(labels, prob, num_bins, "confidence")[0])
     if is_even and flags == (False, True):  # the same bins for every class
-        layout, problems = convention.layout(num_bins), NAMES.read(labels, prob, "classwise")
-        values = sums_of_gaps(problems, layout, threshold, power)
+        binned = convention.binned(num_bins, threshold=threshold)
+        bins = binned.bins(NAMES.read(labels, prob, "classwise"), moments=2)
+        values = (np.abs(bins.gap / np.maximum(bins.total, 1)[:, None]) ** power).sum(1)
         return np.float64(np.mean(values) ** (1 / power))
     values = np.zeros(prob.shape[1] if class_conditional else 1)
     for k, sample in enumerate(samples_of(labels, prob, *flags)):
-        sample = sample.where(sample.s > threshold)
-        if sample.n:
-            layout = convention.layout(num_bins, scores_of(sample, prob))
-            (values[k],) = sums_of_gaps(one_problem(sample), layout, -np.inf, power)
+        exists = sample.s > threshold
+        s, y = sample.s[exists], sample.y[exists]
+        if s.size:
+            gap = convention.bins(num_bins, s, y, prob.dtype, (GAP, WEIGHT)).gap
+            values[k] = (np.abs(gap / s.size) ** power).sum()
     return np.float64(np.mean(values) ** (1 / power))
-
-
-def sums_of_gaps(problems: Problems, layout: Layout, threshold: float, power: int) -> F64:
-    """Compute ``sum_b |D_b / n|**power`` (K,) over the n scores above a threshold."""
-    gap, weight = cell_sums(problems, layout, threshold, (GAP, WEIGHT), map)
-    gap /= np.maximum(weight.sum(1, keepdims=True), 1)
-    return np.asarray((np.abs(gap) ** power).sum(1))
 
 
 def samples_of(labels: Any, prob: NDArray[Any], max_prob: bool, by_class: bool) -> list[Sample]:

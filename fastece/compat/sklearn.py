@@ -16,7 +16,7 @@ from typing import Any, Literal
 from fastece.calls import common_bins
 from fastece.checks.arrays import as_array
 from fastece.checks.parameters import check_choice
-from fastece.compat.conventions import CONVENTIONS, LIBRARIES
+from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
 from fastece.kernels import COUNTS, HITS, SCORE, WEIGHT
 from fastece.typing import F64
 
@@ -74,9 +74,9 @@ def calibration_curve(
     if bins is None:
         if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
             pos_label = 1
-        problems = NAMES.read(label, prob, pos_label=pos_label)
-        binned = convention.binned(n_bins, problems.prob.astype(prob.dtype, copy=False))
-        bins = binned.some_bins(problems, map, (WEIGHT, SCORE, HITS))
+        x = NAMES.read(label, prob, pos_label=pos_label).view(0)
+        n_bins = check_bins("n_bins", n_bins)
+        bins = convention.bins(n_bins, x.s, x.y, prob.dtype, (WEIGHT, SCORE, HITS))
     filled = bins.weight[0] > 0
     weight, score, hits = bins.weight[0, filled], bins.score[0, filled], bins.hits[0, filled]
     return hits / weight, score / weight

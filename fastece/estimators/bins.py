@@ -423,6 +423,24 @@ def equal_mass_sums(
     return layouts, tuple(bins)
 
 
+def scores_at_ranks(s: NDArray[Any], ranks: NDArray[np.intp]) -> NDArray[Any]:
+    """Find the scores of ranks, counted from 0, in their dtype.
+
+    Of many, only those in cells with such a rank are sorted: 4 ns a score, where numpy takes 50.
+    """
+    if s.size < FEW_SCORES:
+        return np.sort(s)[ranks]
+    hits, floats = np.zeros(s.size, np.uint8), float_layout(0.0, 1.0)
+    problem = one_problem(Sample(s.astype(np.float64, copy=False), hits, None, 0.0, 1.0, ranks))
+    ((weight,),), _ = grid_sums(problem, floats, -math.inf, MOMENTS[1:2], map)
+    cell = np.searchsorted(np.cumsum(weight), ranks, "right")
+    wanted = np.zeros(weight.size, np.bool_)
+    wanted[cell] = True
+    (found,) = rows_in_cells(problem, floats, wanted[None], map)
+    at = ranks - np.cumsum(weight * ~wanted)[cell].astype(np.intp)
+    return np.sort(found.s)[at].astype(s.dtype)
+
+
 # Rows of a tile: with their multiplicities they fit into the first-level cache.
 TILE = 1024
 

@@ -26,6 +26,7 @@ from fastece.typing import F64, I32, I64, U8, U16
 WEIGHT_UNIT, MOMENT_UNIT, SQUARE_UNIT, REPLICATE_UNIT = 2.0**30, 2.0**31, 2.0**24, 2.0**26
 # The same of squared distances, up to 2, and of the last bit of a number in its second word.
 DISTANCE_UNIT, DETAIL = 2.0**29, 2.0**32
+ROUND_BITS, HIT = np.int64(0x4338000000000000), np.uint64(1)
 # The words of a coarse cell, a cache line: sums of w r of misses and of hits, and of w r**2, with
 # the distance r of the score from the middle of the cell, in widths of it; the sum of w**2 - w; and
 # the second words of sums of w and of w r, of misses and of hits. The last five are 0 where every
@@ -39,7 +40,7 @@ TOTALS = (
     "n", "rows", "first_rows", "grouped", "distance", "distance_low", "square_low", "parts",
     "fingerprint", "next_row", "weight", "square",
 )  # fmt: skip
-SAVED, SQUARE_LOW = TOTALS.index("next_row"), TOTALS.index("square_low")
+DISTANCE, SQUARE_LOW, SAVED = map(TOTALS.index, ("distance", "square_low", "next_row"))
 
 
 @jit
@@ -49,13 +50,12 @@ def as_words(x: F64, scale: float, high: F64, low: F64) -> None:
     The integers are in the bits of `high`; unless `low` is empty, it gets the remainders of their
     rounding, as integers too.
     """
-    zero = np.int64(0x4338000000000000)  # the bits of ROUND
     high_bits, low_bits = high.view(np.int64), low.view(np.int64)
     if low.size == 0:
         for i in range(x.size):
             high[i] = x[i] * scale + ROUND
         for i in range(x.size):
-            high_bits[i] -= zero
+            high_bits[i] -= ROUND_BITS
         return
     for i in range(x.size):
         value = x[i] * scale
@@ -63,26 +63,38 @@ def as_words(x: F64, scale: float, high: F64, low: F64) -> None:
         high[i] = whole
         low[i] = (value - (whole - ROUND)) * DETAIL + ROUND
     for i in range(x.size):
-        high_bits[i] -= zero
-        low_bits[i] -= zero
+        high_bits[i] -= ROUND_BITS
+        low_bits[i] -= ROUND_BITS
 
 
 @jit
-def place_rows(s: F64, n_cells: int, n_coarse: int, cell: I32, coarse: I32, distance: F64) -> None:
-    """Find the fine and the coarse cell of each score, and its place in the coarse.
+def place_rows(
+    s: F64, y: U8, n_cells: int, n_coarse: int, fine: I32, coarse: I32, first: F64, second: F64
+) -> None:
+    """Find the positions of rows in fine and coarse cells, and compute their terms.
 
     The distance from the middle of the coarse cell is in widths of that cell, as a multiple of
-    2**-31. The first fine cell is that of 0 alone, and the last that of 1, where scores are heaped.
+    2**-31; it and its square are integers in the bits of `first` and `second`, above those of
+    `ROUND`. The first fine cell is that of 0 alone, the last that of 1, where scores are heaped.
+
+    Parameters
+    ----------
+    s, y : (n,) float64 and uint8 arrays
+        Scores and hits.
+    fine, coarse : (n,) int32 arrays
+        Overwritten with positions: 2 words a fine cell, 8 a coarse one, and 1 for a hit.
     """
-    uniform_bins(s, 0.0, 1.0, n_cells, n_cells > 0, cell)  # a variable, as elsewhere
+    uniform_bins(s, 0.0, 1.0, n_cells, n_cells > 0, fine)  # a variable, as elsewhere
     ratio, width = np.float64(n_coarse) / np.float64(n_cells), 1.0 / np.float64(n_coarse)
     scale = MOMENT_UNIT * np.float64(n_coarse)
     for i in range(s.size):
-        k = np.int32((np.float64(cell[i]) + 0.5) * ratio)
-        coarse[i] = k
-        cell[i] += np.int32(1) - np.int32(s[i] == 0.0) + np.int32(s[i] == 1.0)
-        x = (s[i] - (np.float64(k) + 0.5) * width) * scale
-        distance[i] = ((x + ROUND) - ROUND) / MOMENT_UNIT
+        x, k = s[i], np.int32((np.float64(fine[i]) + 0.5) * ratio)
+        cell = fine[i] + np.int32(1) - np.int32(x == 0.0) + np.int32(x == 1.0)
+        place = (x - (np.float64(k) + 0.5) * width) * scale + ROUND
+        r = (place - ROUND) / MOMENT_UNIT
+        fine[i] = np.int32(2) * cell + np.int32(y[i])
+        coarse[i] = np.int32(WORDS) * k + np.int32(y[i])
+        first[i], second[i] = place, r * r * MOMENT_UNIT + ROUND
 
 
 @jit
@@ -104,37 +116,38 @@ def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
     """
     n_cells, n_coarse = fine.shape[0] - 2, coarse.shape[0]
     size = min(s.size, BLOCK)
-    cell_block, coarse_block = np.empty(size, np.int32), np.empty(size, np.int32)
-    blocks, work, nothing = np.empty((7, size)), np.empty(size), np.empty(0)
+    fine_block, coarse_block = np.empty(size, np.int32), np.empty(size, np.int32)
+    first_block, second_block, work = np.empty(size), np.empty(size), np.empty(size)
+    blocks, nothing = np.empty((4, size)), np.empty(0)
     flat, words = fine.reshape(fine.size), coarse.reshape(coarse.size)
     unit, square_low = np.int64(WEIGHT_UNIT), np.int64(0)
     for start in range(0, s.size, BLOCK):
         m = min(BLOCK, s.size - start)
         score, hit, w = s[start : start + m], y[start : start + m], weight[start : start + m]
-        cell, big, r, x = cell_block[:m], coarse_block[:m], blocks[0, :m], work[:m]
-        place_rows(score, n_cells, n_coarse, cell, big, r)
-        for i in range(m):
-            x[i] = r[i] * r[i] * w[i] if w.size else r[i] * r[i]
-        as_words(x, MOMENT_UNIT, blocks[1, :m], nothing)
-        second = blocks[1].view(np.int64)
+        at, to, x = fine_block[:m], coarse_block[:m], work[:m]
+        r, second = first_block[:m], second_block.view(np.int64)
+        place_rows(score, hit, n_cells, n_coarse, at, to, r, second_block[:m])
         if w.size == 0:
-            as_words(r, MOMENT_UNIT, blocks[2, :m], nothing)
-            first = blocks[2].view(np.int64)
+            first = first_block.view(np.int64)
             for i in range(m):
-                is_hit, b = np.uint64(hit[i]), np.uint64(WORDS) * np.uint64(big[i])
-                flat[np.uint64(2) * np.uint64(cell[i]) + is_hit] += unit
-                words[b + is_hit] += first[i]
-                words[b + np.uint64(SECOND)] += second[i]
+                b = np.uint64(to[i])
+                flat[np.uint64(at[i])] += unit
+                words[b] += first[i] - ROUND_BITS
+                words[(b | HIT) + HIT] += second[i] - ROUND_BITS
             continue
         for i in range(m):
-            x[i] = w[i] * r[i]
-        as_words(w, WEIGHT_UNIT, blocks[2, :m], blocks[3, :m])
-        as_words(x, MOMENT_UNIT, blocks[4, :m], blocks[5, :m])
-        high, low = blocks[2].view(np.int64), blocks[3].view(np.int64)
-        first, rest = blocks[4].view(np.int64), blocks[5].view(np.int64)
+            r[i] = (r[i] - ROUND) / MOMENT_UNIT
+            x[i] = r[i] * r[i] * w[i]
+        as_words(x, MOMENT_UNIT, second_block[:m], nothing)
         for i in range(m):
-            k, kind = big[i], np.int64(hit[i])
-            fine[cell[i], kind] += high[i]
+            x[i] = w[i] * r[i]
+        as_words(w, WEIGHT_UNIT, blocks[0, :m], blocks[1, :m])
+        as_words(x, MOMENT_UNIT, blocks[2, :m], blocks[3, :m])
+        high, low = blocks[0].view(np.int64), blocks[1].view(np.int64)
+        first, rest = blocks[2].view(np.int64), blocks[3].view(np.int64)
+        for i in range(m):
+            k, kind = np.int64(to[i]) // WORDS, np.int64(hit[i])
+            flat[np.uint64(at[i])] += high[i]
             coarse[k, FIRST + kind] += first[i]
             coarse[k, SECOND] += second[i]
             coarse[k, LOW_WEIGHT + kind] += low[i]
@@ -169,22 +182,36 @@ def add_replicates(
     for start in range(0, s.size, MADE):
         m = min(MADE, s.size - start)
         part = slice(start, start + m)
-        place_rows(s[part], n_cells, n_coarse, cell[:m], coarse[:m], r[:m])
+        place_rows(s[part], y[part], n_cells, n_coarse, cell[:m], coarse[:m], r[:m], high[:m])
         as_words(weight[part], REPLICATE_UNIT, high[: weight[part].size], nothing)
         weights = high.view(np.int64)
         for b in range(sums.shape[0]):
             poisson_counts(key, b, ids[part], law, tail, words, c[:m])
             for i in range(m):
                 w = weights[i] if weight.size else np.int64(REPLICATE_UNIT)
-                line, count = sums[b, 2 * coarse[i] + y[start + i]], c[i]
+                line, count = sums[b, coarse[i] // WORDS * 2 + y[start + i]], c[i]
                 for j in range(REPLICATES):
                     line[j] += np.int64(count[j]) * w
 
 
 @jit
+def add_distances(distance: F64, weight: F64, words: I64) -> None:
+    """Add squared distances of class vectors from one-hot classes to two words.
+
+    Empty weights are 1.
+    """
+    for i in range(distance.size):
+        x = distance[i] * DISTANCE_UNIT
+        x = x * weight[i] if weight.size else x
+        high = np.int64(x)
+        words[0] += high
+        words[1] += np.int64((x - np.float64(high)) * DETAIL)
+
+
+@jit
 def add_batch(
-    prob: NDArray[Any], label: NDArray[Any], weight: F64, fine: I64, coarse: I64, totals: I64,
-    more: I64, draws: Any,
+    prob: NDArray[Any], label: NDArray[Any], weight: F64, distance: F64, fine: I64, coarse: I64,
+    totals: I64, more: I64, draws: Any,
 ) -> None:  # fmt: skip
     """Add a batch to all sums of a state, in one call.
 
@@ -197,10 +224,12 @@ def add_batch(
         Scores (n,) and hits; or class vectors (n, P), whose columns are problems, and classes.
     weight : (n,) float64 array
         Empty: every row counts 1.
+    distance : (n,) float64 array
+        Squared distances of class vectors from one-hot classes, or empty.
     fine, coarse : (P, ...) int64 arrays
         As of `add_rows`, of each problem.
     totals, more : int64 arrays
-        The totals, and what the batch adds to them but for the rest of the squares.
+        The totals, and what the batch adds to them but for distances and the rest of squares.
     draws : tuple or None
         Of replicates: key, ids, law and tail, as of `add_replicates`, and their sums (P, ...).
     """
@@ -223,29 +252,4 @@ def add_batch(
     for i in range(totals.size):
         totals[i] += more[i]
     totals[SQUARE_LOW] += low
-
-
-@jit
-def add_distances(prob: NDArray[Any], label: I64, weight: F64, words: I64) -> None:
-    """Add squared distances of class vectors from one-hot classes to two words.
-
-    The sum is ``w sum_k (p_k - [k = y])**2``, of class vectors (n, K), float64 or float32; empty
-    weights are 1.
-
-    There are four sums a row, since a single one waits for every addition.
-    """
-    whole = prob.shape[1] // 4 * 4
-    for i in range(label.size):
-        row = prob[i]
-        a = b = c = d = 0.0
-        for k in range(0, whole, 4):
-            p, q = np.float64(row[k]), np.float64(row[k + 1])
-            r, s = np.float64(row[k + 2]), np.float64(row[k + 3])
-            a, b, c, d = a + p * p, b + q * q, c + r * r, d + s * s
-        for k in range(whole, row.size):
-            a += np.float64(row[k]) * np.float64(row[k])
-        x = (((a + b) + (c + d)) - 2.0 * np.float64(row[label[i]]) + 1.0) * DISTANCE_UNIT
-        x = x * weight[i] if weight.size else x
-        high = np.int64(x)
-        words[0] += high
-        words[1] += np.int64((x - np.float64(high)) * DETAIL)
+    add_distances(distance, weight, totals[DISTANCE : DISTANCE + 2])

@@ -3,6 +3,7 @@
 The sums do not depend on how rows were split, on their order, or on the number of machines.
 """
 
+import math
 import zlib
 from collections.abc import Iterator
 from copy import copy
@@ -10,7 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import compress
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from fastece.data.sample import Sample
 from fastece.data.source import Problems, Setting, find_setting
 from fastece.kernels import NO_WEIGHTS, REPLICATES
 from fastece.resampling.draws import new_key, poisson_law
-from fastece.typing import F64, I64
+from fastece.typing import F64, I64, U8
 
 # What sums hold: weights, and their squares, in all, and how often 1 is counted in either; and the
 # smallest weight that is not lost, and that counts in replicates.
@@ -45,8 +46,6 @@ SUMS = ("fine", "coarse", "replicates", "totals")
 ROUGH = 0.01
 # More than rounding makes of a bound; and more than how often a replicate draws a row.
 SLACK, MOST_DRAWN = 1 + 1e-6, 41
-# Entries of class vectors that are read twice: they stay in the second-level cache.
-PIECE = 2**15
 
 
 @dataclass(frozen=True)
@@ -258,12 +257,12 @@ class State:
     __hash__ = None  # type: ignore[assignment]
 
     def add(
-        self, batch: tuple[Problems, I64] | None, n: int, offset: int | None, groups: I64 | None
+        self, batch: tuple[Problems, F64] | None, n: int, offset: int | None, groups: I64 | None
     ) -> None:
         """Add `n` rows that have been checked.
 
-        `batch` has those of positive weight, and the sum of the squared distances of class vectors
-        from the true class, in two words; `groups` are the numbers of the groups of all rows.
+        `batch` has those of positive weight, and the squared distances of class vectors from the
+        true class; `groups` are the numbers of the groups of all rows.
         """
         self.refuse_sum("update")
         if groups is None and n and self.get("grouped"):
@@ -279,13 +278,14 @@ class State:
             return
         problems, distance = batch
         count, v = problems.n, problems.v
-        with np.errstate(over="ignore"):  # what is infinite is refused
-            weight = float(count if v is None else v.sum())
-            square = float(count if v is None else v @ v)
+        weight = square = float(count)
+        if v is not None:
+            with np.errstate(over="ignore"):  # what is infinite is refused
+                weight, square = float(v.sum()), float(v @ v)
         self.check_room(weight, square)
         more |= {"weight": int(weight * UNITS[0]), "square": int(square * UNITS[1])}
-        more |= {"n": count, "distance": distance[0], "distance_low": distance[1]}
-        more["grouped"], draws = 0 if groups is None else count, None
+        more |= {"n": count, "grouped": 0 if groups is None else count}
+        draws = None
         if has_draws:
             ids = np.arange(first, first + n) if groups is None else groups
             key = np.uint64(self.settings.key)
@@ -293,7 +293,7 @@ class State:
         self.cell_cache = None
         with np.errstate(over="ignore"):  # for kernels that are not compiled
             kernels.cells.add_batch(
-                problems.prob, problems.label, kernels.weights(v), self.fine, self.coarse,
+                problems.prob, problems.label, kernels.weights(v), distance, self.fine, self.coarse,
                 self.totals, totals(more), draws,
             )  # fmt: skip
 
@@ -373,11 +373,11 @@ def totals(values: dict[str, int]) -> I64:
 
 def read_batch(
     settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any
-) -> tuple[Problems, I64] | None:
+) -> tuple[Problems, F64] | None:
     """Read the rows of a batch; None if all weights are 0.
 
-    The second value is the sum of squared distances of class vectors from the true class, in two
-    words.
+    The second value is the squared distance of each class vector from the true class, empty if
+    these are not added up.
     """
     prob = arrays.as_probabilities(y_prob)
     wanted = () if settings.n_classes is None else (settings.n_classes,)
@@ -405,32 +405,33 @@ def read_batch(
         )  # fmt: skip
     if weightless:
         return None
-    words = np.zeros(2, np.int64)
-    if problems.vectors is not None:
-        rows, vectors, v = problems.positions, problems.vectors, kernels.weights(problems.v)
-        kernels.cells.add_distances(vectors.prob[rows], vectors.label[rows], v, words)
-    return problems, words
+    if problems.vectors is None:
+        return problems, NO_WEIGHTS
+    whole = top_labels(problems.vectors.prob, problems.vectors.label, math.inf)
+    assert whole is not None, "what was read is good"
+    return problems, whole[2][problems.positions]
 
 
 def read_vectors(
     settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
-) -> tuple[Problems, I64] | None:
+) -> tuple[Problems, F64] | None:
     """Read class vectors without weights in one pass; None if one is invalid."""
     label = arrays.as_array("y_true", y_true)
     if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
         return None
-    n = len(prob)
-    score, hit, words = np.empty(n), np.empty(n, np.uint8), np.zeros(2, np.int64)
     tolerance = NEARLY * arrays.row_sum_tolerance(y_prob, prob)
     p, y, k = native_scores(prob), arrays.contiguous(label, np.int64), prob.shape[1]
-    step = max(1, PIECE // k)
-    for start in range(0, n, step):
-        part = slice(start, start + step)
-        read_top_label: Any = kernels.reading.read_top_label
-        if not read_top_label(p[part], y[part], False, tolerance, score[part], hit[part]):
-            return None
-        kernels.cells.add_distances(p[part], y[part], NO_WEIGHTS, words)
-    return Problems(settings.row, score, hit, 1 / k, 1.0, k), words
+    if (found := top_labels(p, y, tolerance)) is None:
+        return None
+    score, hit, distance = found
+    return Problems(settings.row, score, hit, 1 / k, 1.0, k), distance
+
+
+def top_labels(p: NDArray[Any], y: I64, tolerance: float) -> tuple[F64, U8, F64] | None:
+    """Read scores, hits and squared distances of class vectors; None if one is bad."""
+    n, read_top_label = len(p), cast(Any, kernels.reading.read_top_label)
+    found = np.empty(n), np.empty(n, np.uint8), np.empty(n)
+    return found if read_top_label(p, y, False, tolerance, *found) else None
 
 
 def group_ids(groups: Any, n: int) -> I64:

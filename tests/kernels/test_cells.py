@@ -76,7 +76,7 @@ def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
         kernel(np.uint64(4), s, y, w, ids, *LAW, CELLS, sums)
         expected = np.zeros_like(sums)
         cell, coarse, r = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)
-        cells.place_rows(s, CELLS, COARSE, cell, coarse, r)
+        cells.place_rows(s, y, CELLS, COARSE, cell, coarse, r, np.empty(n))
         for b in range(blocks):
             c = np.empty((n, REPLICATES), np.uint8)
             words = np.empty(cells.MADE * cells.ROW_WORDS, np.uint64)
@@ -84,7 +84,7 @@ def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
                 cells.poisson_counts(np.uint64(4), b, ids, *LAW, words, c)
             for i in range(n):
                 weight = nearest(w[i] * 2.0**26) if w.size else 2**26
-                expected[b, 2 * coarse[i] + y[i]] += c[i].astype(np.int64) * weight
+                expected[b, coarse[i] // 8 * 2 + y[i]] += c[i].astype(np.int64) * weight
         assert (sums == expected).all()
 
 
@@ -100,7 +100,7 @@ def test_a_batch_is_added_to_the_sums_of_all_problems(n_classes, has_draws):
         sums, totals = np.ones((kinds, 1, 2 * COARSE, REPLICATES), np.int64), 10 * more
         draws = (np.uint64(4), ids, *LAW, sums) if has_draws else None
         label = y if n_classes is None else y.astype(np.int64)
-        kernel(prob, label, w, fine, coarse, totals, more, draws)
+        kernel(prob, label, w, s, fine, coarse, totals, more, draws)
         for k in range(kinds):
             column = s if n_classes is None else np.ascontiguousarray(prob[:, k])
             hit = y if n_classes is None else (y == k).astype(np.uint8)
@@ -111,25 +111,18 @@ def test_a_batch_is_added_to_the_sums_of_all_problems(n_classes, has_draws):
                     cells.add_replicates(np.uint64(4), column, hit, w, ids, *LAW, CELLS, wanted[2])
             for got, expected in zip((fine[k], coarse[k], sums[k]), wanted, strict=True):
                 assert np.array_equal(got, expected)
-        more_low = low * (np.array(cells.TOTALS) == "square_low")
-        assert np.array_equal(totals, 11 * more + more_low)
+        expected = 11 * more
+        expected[cells.SQUARE_LOW] += low
+        cells.add_distances(s, w, expected[cells.DISTANCE : cells.DISTANCE + 2])
+        assert np.array_equal(totals, expected)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_classes", [2, 5, 3000])
-def test_distances_of_class_vectors_are_squared(dtype, n_classes):
-    rng = np.random.default_rng(3)
-    p = rng.dirichlet(np.ones(n_classes), 30).astype(dtype)
-    y = rng.integers(0, n_classes, 30)
-    distance = ((p.astype(np.float64) - np.eye(n_classes)[y]) ** 2).sum(1)
-
-    def total(words):
-        return (words[0] + words[1] / 2**32) / 2**29
-
-    w = rng.random(30)
+def test_distances_are_two_words():
+    distance, w = np.random.default_rng(3).random((2, 30))
     for kernel in forms(cells.add_distances):
         for weight in (NO_WEIGHTS, w):
             words = np.zeros(2, np.int64)
-            kernel(p, y, weight, words)
+            kernel(distance, weight, words)
+            total = (words[0] + words[1] / 2**32) / 2**29
             expected = (distance * weight if weight.size else distance).sum()
-            assert total(words) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+            assert total == pytest.approx(expected, rel=1e-15)

@@ -28,6 +28,9 @@ def test_top_label_is_the_first_maximum(n_classes, dtype):
         assert good
         assert score.tolist() == prob.max(1).tolist()
         assert hit.tolist() == (prob.argmax(1) == label).tolist()
+        distance, squares = np.empty(30), (prob - np.eye(n_classes)[label]) ** 2
+        assert kernel(prob, label, False, np.inf, score, hit, distance)
+        np.testing.assert_allclose(distance, squares.sum(1), rtol=1e-12)
 
 
 @DTYPES
