@@ -27,7 +27,7 @@ RESULTS = ROOT / "asv_benchmarks" / "results" / "amd-epyc-2-cores"
 # Commits that are versions.
 VERSIONS = {"41507bb": "0.2.0"}
 BLUE, ORANGE = "#0072B2", "#D55E00"
-COLOURS = [BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+COLOURS = [BLUE, ORANGE, "#009E73", BLACK, "#F0E442"]
 BINS = 5
 # Inches: at this width letters can still be read on a phone.
 WIDTH, HEIGHT = 5.4, 5.2
