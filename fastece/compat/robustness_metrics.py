@@ -82,7 +82,7 @@ def gce(
     flags = check_flag("max_prob", max_prob), check_flag("class_conditional", class_conditional)
     prob, is_even = NAMES.columns(probs), binning_scheme == "even"
     if prob.ndim == 1:
-        prob = NAMES.read(labels, prob).prob.astype(prob.dtype, copy=False)
+        prob = NAMES.read(labels, prob).view().s.astype(prob.dtype, copy=False)
         prob = np.column_stack([1 - prob, prob])
     threshold = check_real("threshold", threshold, -np.inf)
     threshold = float(prob.dtype.type(threshold))  # in their precision, as there

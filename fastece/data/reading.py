@@ -5,6 +5,7 @@ One fast pass checks everything; where it fails, a slow check builds the message
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from fastece.checks.errors import InputTypeError
 from fastece.checks.labels import as_labels, check_class_indices
 from fastece.checks.parameters import check_flag
 from fastece.data.sample import Vectors
-from fastece.data.source import Problems, Setting, Source, class_count, find_setting
+from fastece.data.source import Arrays, Problems, Setting, Source, class_count, find_setting
 from fastece.typing import F64
 
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
@@ -27,8 +28,10 @@ NEARLY = 0.9
 TOLERANCE = NEARLY * arrays.ROW_SUM_TOLERANCE
 # Entries of class vectors that are read at once: some milliseconds of one thread.
 SLICE = 2**20
+# Rows whose scores and outcomes, 9 bytes each, are kept: 38 MB.
+MOST_KEPT = 2**22
 # Scores and labels of the rows, or None if one of them is not good.
-Found = tuple[NDArray[Any], NDArray[Any]] | None
+Found = Arrays | None
 
 
 def read_source(
@@ -77,19 +80,20 @@ def read_problems(
         arrays.warn_if_probabilities(prob, tolerance, prob_name)
     found = None
     if label.dtype.kind != "f":
-        found = read_rows(row, prob, label, from_logits, NEARLY * tolerance, run)
+        found = read_arrays(row, prob, label, from_logits, NEARLY * tolerance, run)
     if found is None:
         from_logits = from_logits or (guess_logits and arrays.are_logits(prob, prob_name))
         clip = arrays.check_probabilities(prob, from_logits, prob_name, tolerance)
         label = label if order is not None else check_class_indices(label, n_classes, prob)
         prob = prob.clip(0.0, 1.0) if clip else prob
-        found = read_rows(row, prob, label, from_logits, math.inf, run)
+        found = read_arrays(row, prob, label, from_logits, math.inf, run)
     assert found is not None, "what the slow check lets pass can be read"
     low = 1 / n_classes if row.is_top else 0.0
     whole = None
     if vectors and prob.ndim == 2 and isinstance(setting, str) and setting == "auto":
         whole = Vectors(class_vectors(prob, from_logits), arrays.contiguous(label, np.int64))
-    problems = Problems(row, *found, low, 1.0, n_classes, v, None, order, whole)
+    convert = partial(read_rows, row, from_logits) if label.size > MOST_KEPT else None
+    problems = Problems(row, *found, low, 1.0, n_classes, v, None, order, whole, convert)
     if v is None or v.all():
         return problems
     return problems.where(np.flatnonzero(v))
@@ -111,9 +115,24 @@ def are_plain(y: Any, p: Any) -> bool:
     )  # fmt: skip
 
 
-def read_rows(
+def read_arrays(
     row: Setting, prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float, run: Map
 ) -> Found:
+    """Read scores and labels; many are only checked here, and read again part by part."""
+    if label.size <= MOST_KEPT:
+        return read_rows(row, logits, prob, label, tolerance, run)
+    step = max(1, SLICE // 8 * len(prob) // prob.size)
+    parts = (slice(start, start + step) for start in range(0, label.size, step))
+    found = run(
+        lambda at: read_rows(row, logits, prob[at], label[at], tolerance) is not None, parts
+    )
+    return (prob, label) if all(found) else None
+
+
+def read_rows(
+    row: Setting, logits: bool, prob: NDArray[Any], label: NDArray[Any],
+    tolerance: float = math.inf, run: Map = map,
+) -> Found:  # fmt: skip
     """Read scores and labels for a setting; None if any of them is invalid."""
     if prob.ndim == 1 and row.column is None:
         prob = two_columns(prob, logits)

@@ -1,7 +1,7 @@
 """Settings, and sources of samples: a caller's arrays or the sums of a stream."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 
 from fastece.checks.errors import InputError, repr_of
 from fastece.checks.parameters import check_integer, list_names
-from fastece.data.sample import Sample, Vectors
-from fastece.typing import F64, I64, U8
+from fastece.data.sample import ALL, Sample, Vectors
+from fastece.typing import F64, I64
+
+# Scores in [0, 1] (n,) float64 with outcomes (n,) uint8; or class vectors (n, K) float64 or
+# float32, of which every class is a problem, with classes (n,) from 0 to K - 1, uint8 or int64.
+Arrays = tuple[NDArray[Any], NDArray[Any]]
+NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -194,10 +199,10 @@ class Problems(Source):
     """One problem, or one for each class; arrays are C-contiguous and writable."""
 
     setting: Setting
-    # Scores in [0, 1] (n,) float64, or class vectors (n, K) float64 or float32, of which every
-    # class is a problem. They may be the caller's, and are not written to.
+    # The caller's arrays perhaps, which are not written to; such as kernels take unless `convert`
+    # makes them so.
     prob: NDArray[Any]
-    label: NDArray[Any]  # (n,) outcomes, uint8, or classes from 0 to K - 1, uint8 or int64
+    label: NDArray[Any]
     low: float  # support of the score
     high: float
     n_classes: int = 2
@@ -206,11 +211,19 @@ class Problems(Source):
     labels: list[Any] | None = None  # what the class indices stand for
     # The class vectors of all rows, rows of weight 0 too, for estimators that need them whole.
     vectors: Vectors | None = None
+    # Makes `Arrays` of some rows of the caller's arrays, which have been checked and are large.
+    convert: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return self.label.size
+
+    def read(self, rows: slice = ALL) -> Arrays:
+        """Return some rows as kernels take them."""
+        prob, label = self.prob[rows], self.label[rows]
+        found: Arrays = (prob, label) if self.convert is None else self.convert(prob, label)
+        return found
 
     @property
     def has_vectors(self) -> bool:
@@ -228,36 +241,30 @@ class Problems(Source):
         prob, label = self.prob[rows], self.label[rows]
         return replace(self, prob=prob, label=label, v=v, rows=self.positions[rows])
 
-    def score_and_outcome(self, k: int) -> tuple[F64, U8]:
-        """Return scores and outcomes (n,) of problem `k`, which are not to be written to."""
-        if self.prob.ndim == 1:
-            return self.prob, self.label
-        return self.prob[:, k].astype(np.float64), (self.label == k).view(np.uint8)
+    def view(self, k: int = 0, rows: slice = ALL) -> Sample:
+        """Return rows of problem `k` as a sample that is only read, without positions."""
+        s, y = self.read(rows)
+        if s.ndim == 2:
+            s, y = s[:, k].astype(np.float64), (y == k).view(np.uint8)
+        v, own, vectors = None if self.v is None else self.v[rows], NO_ROWS, self.vectors
+        if vectors is not None:
+            at = rows if self.rows is None else self.rows[rows]
+            own, vectors = np.arange(y.size), Vectors(vectors.prob[at], vectors.label[at])
+        return Sample(s, y, v, self.low, self.high, own, vectors)
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
         """Return problem `k` as a sample with arrays that an estimator may change."""
-        score, hit = self.score_and_outcome(k)
-        if score is self.prob:
-            score, hit = score.copy(), hit.copy()
-        return Sample(score, hit, self.v, self.low, self.high, self.positions, self.vectors)
+        view = self.view(k)
+        s, y = view.s, view.y
+        if np.may_share_memory(s, self.prob):
+            s, y = s.copy(), y.copy()
+        return replace(view, s=s, y=y, rows=self.positions, vectors=self.vectors)
 
-    def view(self, k: int) -> Sample:
-        """Return problem `k` as a sample that is only read, without positions of its rows."""
-        s, y = self.score_and_outcome(k)
-        return Sample(s, y, self.v, self.low, self.high, np.empty(0, np.int64))
-
-    def parts(self, k: int, numbers: int) -> Iterator[Sample]:
+    def parts(self, numbers: int, k: int = 0) -> Iterator[Sample]:
         """Yield problem `k` in parts of so many numbers, as samples that are only read."""
-        whole, vectors = self.view(k), self.vectors
-        step = max(1, numbers // (1 if vectors is None else vectors.prob.shape[1]))
+        step = max(1, numbers // (1 if self.vectors is None else self.vectors.prob.shape[1]))
         for start in range(0, self.n, step):
-            rows = slice(start, start + step)
-            part = whole.where(rows)
-            if vectors is not None:
-                at = rows if self.rows is None else self.rows[rows]
-                own = Vectors(vectors.prob[at], vectors.label[at])
-                part = replace(part, rows=np.arange(part.n), vectors=own)
-            yield part
+            yield self.view(k, slice(start, start + step))
 
     def problem(self, k: int) -> "Problems":
         """Return problem `k` as a source of its own."""

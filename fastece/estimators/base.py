@@ -27,7 +27,7 @@ from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_real
 from fastece.data.reading import Map
 from fastece.data.sample import Sample
-from fastece.data.source import RANKS, Source
+from fastece.data.source import RANKS, Problems, Source
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32, U8
 
@@ -155,6 +155,8 @@ class Estimator(Statistic):
         What it needs of the source of its samples: "ranks", "squares" or "rows".
     largest : float
         The largest value that there can be.
+    reads_only : bool
+        Whether it leaves the arrays of a sample as they are, and has no use for the rows' numbers.
 
     The others are those of `Statistic`.
     """
@@ -164,6 +166,7 @@ class Estimator(Statistic):
     greater_is_better: Any = False
     needs: Any = RANKS
     largest: ClassVar[float] = np.inf
+    reads_only: ClassVar[bool] = False
 
     @abstractmethod
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
@@ -208,9 +211,10 @@ class Estimator(Statistic):
         of all problems of arrays are found without a sort or a copy of the scores.
         """
         needs = source.needs_of(self)
+        own = source if self.reads_only and isinstance(source, Problems) else None
 
         def value(k: int) -> float:
-            sample = source.sample(k, needs)
+            sample = source.sample(k, needs) if own is None else own.view(k)
             return self.evaluate_once(sample.sorted() if self.needs_sorted else sample, source.n)
 
         return np.array(list(run(value, range(source.n_problems))))
@@ -279,6 +283,7 @@ class Parameters(Estimator):
     """
 
     score_range: Any  # "unit", "support" or a pair
+    reads_only = True
     checks: ClassVar[Mapping[str, Callable[[str, Any], Any]]] = {}
 
     def __post_init__(self) -> None:

@@ -29,7 +29,7 @@ from fastece import kernels
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_real
 from fastece.data.reading import Map
-from fastece.data.sample import Sample, increasing, scale_weights
+from fastece.data.sample import Sample, in_order, scale_weights
 from fastece.data.source import Problems, Source, one_problem
 from fastece.estimators.base import Parameters
 from fastece.estimators.bins import cell_sums, fits_float_grid, float_layout
@@ -181,7 +181,7 @@ class CellRows(NamedTuple):
             work = np.empty(sample.n)
             kernels.binning.float_cells(sample.s, sample.low, sample.high, work, cell)
             return self.of_grid[cell]
-        cell[increasing(sample.s)] = self.cell
+        cell[in_order(sample.s)[1]] = self.cell
         return cell
 
 

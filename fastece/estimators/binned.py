@@ -547,7 +547,7 @@ class Binned(Parameters):
         right, convex = self._rule
         if self.is_fixed:
             return self.fixed_layout(n_bins, low, high)
-        s, v = problems.prob, problems.v
+        s, v = problems.view().s, problems.v
         if self.threshold is not None:
             exists = s > self.threshold
             s, v = s[exists], None if v is None else v[exists]
@@ -670,11 +670,10 @@ class Sweep(Parameters):
 def sweep_bins(sample: Sample, w: F64, most: int, tolerance: float) -> tuple[I32, int]:
     """Find the row behind the last of each occupied bin, and the number of all bins."""
     n, kernel = sample.n, kernels.quantiles
-    end, weight, hits, misses = np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n)
-    guide = np.empty(n + 1, np.int32)
-    count = kernel.run_sums(sample.s, sample.y, w, end, weight, hits, misses, guide)
-    weight, hits, misses = weight[:count], hits[:count], misses[:count]
-    guide, last = guide[: count + 1], np.empty(count, np.int32)
-    n_bins = kernel.most_bins(weight, hits, misses, guide, most, tolerance)
-    occupied = kernel.occupied_bins(weight, guide, n_bins, 0, count - 1, last)
+    end, hits, misses = np.empty(n, np.int32), np.empty(n), np.empty(n)
+    guide = np.empty(min(n, kernel.MOST_PARTS) + 1, np.int32)
+    count = kernel.run_sums(sample.s, sample.y, w, end, hits, misses, guide)
+    hits, misses, last = hits[:count], misses[:count], np.empty(count, np.int32)
+    n_bins = kernel.most_bins(hits, misses, guide, most, tolerance)
+    occupied = kernel.occupied_bins(hits, misses, guide, n_bins, 0, count - 1, last)
     return end[last[:occupied]], n_bins

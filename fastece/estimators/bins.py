@@ -30,7 +30,7 @@ from fastece import kernels
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_choice, check_real, list_names
 from fastece.data.reading import Map
-from fastece.data.sample import Sample, increasing
+from fastece.data.sample import Sample, in_order
 from fastece.data.source import Problems, one_problem
 from fastece.kernels import MOMENTS
 from fastece.typing import F64, I32, U8
@@ -198,10 +198,10 @@ def order_rows(
 
 def sort_scores(s: F64, w: F64 | None) -> tuple[F64, F64 | None]:
     """Sort scores, with their weights."""
-    if w is None:
-        return np.sort(s), None  # several times as fast as the order
-    order = increasing(s)
-    return s[order], w[order]
+    if w is None and s.size < FEW_SCORES:
+        return np.sort(s), None
+    s, order = in_order(s)
+    return s, None if w is None else w[order]
 
 
 def order_at_cuts(s: F64, n_bins: int) -> F64:
@@ -234,40 +234,49 @@ def quantile_edges(
 FEW_SCORES, PART, MARGIN = 2048, 4, 4.0
 
 
-def scores_of_ranks(s: F64, first: int, last: int) -> tuple[float, float]:
-    """Find the scores of two neighbouring ranks, counted from 0, without a sort.
+def scores_of_ranks(parts: Any, n: int, first: int, last: int) -> tuple[float, float]:
+    """Find the scores of two neighbouring ranks of n, counted from 0, without a sort.
 
-    Floyd and Rivest (1975, "Expected time bounds for selection"): 1 ns a score.
+    `parts` gives the scores, one array after another. Floyd and Rivest (1975, "Expected time bounds
+    for selection"): 1 ns a score.
     """
-    while s.size > FEW_SCORES:
-        some = np.sort(s[:: math.isqrt(s.size) // PART])
-        at = (first + 0.5) / s.size * some.size
+    while n > FEW_SCORES:
+        some = np.sort(np.concatenate([s[:: math.isqrt(n) // PART].copy() for s in parts()]))
+        at = (first + 0.5) / n * some.size
         margin = MARGIN * 0.5 * math.sqrt(some.size)
         ends = (math.floor(at - margin), math.ceil(at + margin))
         low, high = (some[min(max(end, 0), some.size - 1)] for end in ends)
-        inside = np.empty(s.size)
-        below, count = kernels.quantiles.scores_between(s, low, high, inside)
-        if not below <= first <= last < below + count:  # at an end, or where rows have a pattern
+        below, found = 0, []
+        for s in parts():
+            inside = np.empty(s.size)
+            less, count = kernels.quantiles.scores_between(s, low, high, inside)
+            below += less
+            found.append(inside[:count].copy())
+        s = np.concatenate(found)
+        if not below <= first <= last < below + s.size:  # at an end, or where rows have a pattern
             break
         if low == high:
             return low, low
-        if count > s.size / 2:
+        if s.size > n / 2:
             break
-        s, first, last = inside[:count], first - below, last - below
-    ordered = np.partition(s, (first, last))
+        parts, n, first, last = [s].__iter__, s.size, first - below, last - below
+    ordered = np.partition(np.concatenate([*parts()]), (first, last))
     return ordered[first], ordered[last]
 
 
-def quartiles(sample: Sample, w: F64 | None, low: float, high: float) -> tuple[float, float]:
+def quartiles(sample: Any, w: F64 | None, low: float, high: float) -> tuple[float, float]:
     """Find the outer cuts of four bins of equal weight, without a sort of many.
 
-    As `quantile_edges` defines them.
+    As `quantile_edges` defines them. Where rows count once, only the `parts` of the sample are
+    looked at.
     """
     if w is None:
         n, found = sample.n, []
         for j in (1, 3):  # on both sides of a cut, if it is between two scores
             first = -(-j * n // 4) - 1
-            found.append(sum(scores_of_ranks(sample.s, first, first + (j * n % 4 == 0))) / 2)
+            ranks = first, first + (j * n % 4 == 0)
+            pair = scores_of_ranks(lambda: (x.s for x in sample.parts(CHUNK_SCORES)), n, *ranks)
+            found.append(sum(min(max(s, low), high) for s in pair) / 2)
         return found[0], found[1]
     if sample.n < MANY_ROWS:
         edges, _ = quantile_edges(*sort_scores(sample.s, w), 4, low, high, right=True)
@@ -314,7 +323,7 @@ def grid_sums(
     def one(start: int) -> tuple[F64, F64]:
         out, only = np.empty((kinds.size, k, cells)), np.full(size, none)
         part = slice(start, start + rows)
-        prob, label = problems.prob[part], problems.label[part]
+        prob, label = problems.read(part)
         kernels.moments.cell_moments(prob, label, v[part], layout.grid, threshold, kinds, only, out)
         return out, only
 
@@ -369,7 +378,7 @@ def rows_in_cells(
 
     def one(start: int) -> list[NDArray[Any]]:
         part = slice(start, start + rows)
-        prob, label = problems.prob[part], problems.label[part]
+        prob, label = problems.read(part)
         row, problem = np.empty(prob.size, np.int64), np.empty(prob.size, np.int32)
         score, hit = np.empty(prob.size), np.empty(prob.size, np.uint8)
         found = row, problem, score, hit

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 AnyMesh = grids.Mesh | grids.BetaMesh
 Lanes = NDArray[np.intp]
 
+# Rows of a point value that are read at once.
+PART = 2**20
 # Bandwidth where all scores are equal, and the smallest that the rule gives.
 SMALLEST = 3e-4
 # Distance between the quartiles of a normal distribution, in standard deviations.
@@ -101,21 +103,35 @@ class Copies:
 
     def spreads(self, plan: "DensityPlan") -> F64:
         """Compute the spreads (4, R) of the scores for Silverman's rule."""
-        sample, w = plan.sample, self.weight(plan.sample)
-        lower, upper = quartiles(sample, w, *plan.range)
-        first, second = kernels.density.distances(sample.s, kernels.weights(w), plan.centre)
-        spread = [sample.n if w is None else w.sum(), first, second, upper - lower]
-        return np.repeat(np.array(spread)[:, None], self.count, axis=1)
+        spread, whole = np.zeros(4), self.weight(plan.sample)
+        for part, w in parts_of(plan.sample, whole, *plan.range):
+            spread[0] += w.sum() if w.size else part.n
+            spread[1:3] += kernels.density.distances(part.s, w, plan.centre)
+        lower, upper = quartiles(plan.sample, whole, *plan.range)
+        spread[3] = upper - lower
+        return np.repeat(spread[:, None], self.count, axis=1)
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
         """Add the rows of the replicates `lanes` (L, W) to the cells (L, 2, C, W)."""
         if shares not in self.sums:
             self.sums.clear()
-            self.sums[shares] = np.empty(cells.shape[1:3])
-            sample, (at, *grid) = shares.sample, shares.cells
-            share_rows: Any = kernels.density.share_rows
-            share_rows(at, sample.y, kernels.weights(self.weight(sample)), *grid, self.sums[shares])
+            self.sums[shares] = np.zeros(cells.shape[1:3])
+            mesh, sample = shares.mesh, shares.sample
+            for part, w in parts_of(sample, self.weight(sample), mesh.low, mesh.high):
+                at, *grid = mesh.cells_of(part)
+                share_rows: Any = kernels.density.share_rows
+                share_rows(at, part.y, w, *grid, self.sums[shares])
         cells[:] = self.sums[shares][:, :, None]
+
+
+def parts_of(sample: Any, w: F64 | None, low: float, high: float) -> Iterator[tuple[Sample, F64]]:
+    """Yield the rows in parts, moved into a range, with their weights for kernels."""
+    start = 0
+    for part in sample.parts(PART):
+        weight = kernels.weights(None if w is None else w[start : start + part.n])
+        start += part.n
+        is_whole = low <= 0 and high >= 1
+        yield part if is_whole else replace(part, s=part.s.clip(low, high)), weight
 
 
 @dataclass(frozen=True)
@@ -180,7 +196,8 @@ class DensityPlan(Plan):
     """Prepared data of `KDE` for one sample and one size of draws."""
 
     kde: "KDE"
-    sample: Sample  # sorted, its scores moved into the range
+    # Sorted, its scores moved into the range; or of point values one problem, as it is.
+    sample: Any
     size: int  # rows per draw
     finer: float  # how many times finer grids are than errors need
     # All replicates have one grid, of evenly spaced points, which fits the bandwidth of the sample;
@@ -194,9 +211,9 @@ class DensityPlan(Plan):
 
     @cached_property
     def centre(self) -> float:
-        """Mean of the scores: squared distances from it do not cancel."""
-        s, v = self.sample.s, self.sample.v
-        return float(s.mean() if v is None else np.average(s, weights=v))
+        """Mean of the first scores: squared distances from it do not cancel."""
+        part = next(self.sample.parts(PART))
+        return float(part.s.mean() if part.v is None else np.average(part.s, weights=part.v))
 
     @cached_property
     def rows(self) -> "OrderedRows":
@@ -426,9 +443,11 @@ class KDE(Parameters):
         """Compute the value (K,) of each problem of a source; rows are not sorted."""
         if not isinstance(source, Problems):
             return super().point_values(source, run)
+        problems, _ = scale_weights(source)
 
         def value(k: int) -> float:
-            return self.error(self.prepare(source.view(k), source.n), Copies())
+            rows = problems if problems.n_problems == 1 and problems.v is None else problems.view(k)
+            return self.error(DensityPlan(self, rows, source.n, self.finer, False), Copies())
 
         return np.array(list(run(value, range(source.n_problems))))
 

@@ -7,8 +7,9 @@ often each replicate drew them.
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -63,13 +64,10 @@ class Mean(Parameters):
 
     Attributes
     ----------
-    is_local : bool
-        Whether there is one number, which depends on no other row.
     kind : int or None
         What `kernels.reading.read_terms` makes the number of, if it makes it.
     """
 
-    is_local: ClassVar[bool] = True
     kind: ClassVar[int | None] = None
     needs_sorted = False
     is_calibration_error = False
@@ -100,17 +98,12 @@ class Mean(Parameters):
 
     def point_values(self, source: Source, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a source, of arrays in parts."""
-        if not (isinstance(source, Problems) and self.is_local):
+        if not isinstance(source, Problems):
             return super().point_values(source, run)
         problems, _ = scale_weights(source)
 
         def value(k: int) -> float:
-            sums, total = 0.0, 0.0
-            for part in problems.parts(k, PART):
-                x = self.numbers(part)
-                sums += float(x.sum() if part.v is None else x @ part.v)
-                total += part.n if part.v is None else float(part.v.sum())
-            return float(self.value(np.array([[sums / total]]))[0])
+            return float(self.value(self.means(partial(problems.parts, PART, k))[:, None])[0])
 
         return np.array(list(run(value, range(problems.n_problems))))
 
@@ -131,6 +124,10 @@ class Mean(Parameters):
         """Compute the numbers (n,) from terms of their kind."""
         return x
 
+    def means(self, parts: Callable[[], Iterable[Sample]]) -> F64:
+        """Compute the means (Q,) of the numbers of all parts of a sample."""
+        return mean_of(parts(), self.numbers)
+
     def evaluate(self, plan: MeanPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
         c = c.astype(np.float64)
@@ -150,6 +147,16 @@ class Mean(Parameters):
                 sums = np.array([np.take(term, rows).sum(axis=1) for term in plan.terms])
                 return self.value(plan.means(sums, float(rows.shape[1])))
         return super().values(plan, draws)
+
+
+def mean_of(parts: Iterable[Sample], numbers: Callable[[Sample], F64]) -> F64:
+    """Compute the weighted means (Q,) of numbers (n,) or (Q, n) of each part."""
+    sums, total = np.zeros(1), 0.0
+    for part in parts:
+        x = np.atleast_2d(numbers(part))
+        sums = sums + (x.sum(axis=1) if part.v is None else x @ part.v)
+        total += part.n if part.v is None else float(part.v.sum())
+    return sums / total
 
 
 class OfVectors(Mean):
@@ -291,15 +298,21 @@ class Sharpness(Mean):
     """
 
     needs = "squares"
-    is_local = False
 
-    def numbers(self, sample: Sample) -> F64:
-        """Compute squared distances from the mean score, and the distances (2, n).
+    def numbers(self, sample: Sample, centre: float | None = None) -> F64:
+        """Compute squared distances from a centre, and the distances (2, n).
 
-        Those of a draw have a mean near 0, so that nothing is lost when its square is taken off.
+        Those of a draw from the mean score, the default, have a mean near 0, so that nothing is
+        lost when its square is taken off.
         """
-        distance = sample.s - np.average(sample.s, weights=sample.v)
+        centre = np.average(sample.s, weights=sample.v) if centre is None else centre
+        distance = sample.s - centre
         return np.stack([distance * distance, distance])
+
+    def means(self, parts: Callable[[], Iterable[Sample]]) -> F64:
+        """Compute the mean squared distance from the mean score, and the mean distance."""
+        (centre,) = mean_of(parts(), lambda part: part.s)
+        return mean_of(parts(), partial(self.numbers, centre=centre))
 
     def value(self, means: F64) -> F64:
         """Compute the variance: the mean square minus the square of the mean."""

@@ -286,8 +286,11 @@ class MMCE(Parameters):
         """Prepare a sample for draws of `size` rows."""
         sample, _ = scale_weights(sample)
         gap = sample.y - sample.s if sample.v is None else (sample.y - sample.s) * sample.v
-        step = np.append(sample.s[:-1] - sample.s[1:], -np.inf) / self.width  # nothing is behind
-        return PairsPlan(size, gap, kernels.weights(sample.v), np.exp(step), -np.expm1(2 * step))
+        step = np.append(sample.s[:-1] - sample.s[1:], -np.inf)  # nothing is behind the last
+        change = np.expm1(np.divide(step, self.width, out=step), out=step)
+        decay = 1 + change
+        change *= -1 - decay  # 1 - exp(2 x), of exp(x) - 1
+        return PairsPlan(size, gap, kernels.weights(sample.v), decay, change)
 
     def evaluate(self, plan: PairsPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""

@@ -197,7 +197,7 @@ def spread_scores(
 def share_rows(
     x: F64, y: U8, w: F64, low: float, step: float, count: int, cubic: bool, out: F64
 ) -> None:
-    """Place rows and add them up in cells, misses and hits apart: `out` (2, C).
+    """Place rows and add them up in cells, misses and hits apart, to `out` (2, C).
 
     The shares that `place` gives are polynomials of the place t between two centres, so there are
     four sums between any two: of 1, t, t**2 and t**3, next to each other, which are one addition of
@@ -221,7 +221,6 @@ def share_rows(
             sums[at_line + ONE] += t * weight
             sums[at_line + TWO] += square
             sums[at_line + THREE] += t * square
-    zero(out.reshape(out.size))
     turns = sums.reshape((2, 2, count + 1, 4))
     for hit in range(2):
         total = out[hit]

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import two_sum
-from fastece.typing import F64, I32, U8, U64
+from fastece.typing import F64, I32, I64, U8, U64
 
 # Cumulative weights closer than this, relative to the total, are equal.
 TOLERANCE = 1e-12
@@ -19,25 +19,16 @@ WIDTH, LAST = np.uint64(8), np.uint64(DIGITS - 1)
 # From this bit on, 4 digits are the exponent and the first 22 bits of a float64 from 0 to 1, which
 # has 62 bits. Few rows have these in common, and up to so many of them are sorted by insertion.
 TOP, FEW = np.uint64(30), 24
+# Parts of the weight that a sweep finds at once: few of many rows, so that they stay in the cache.
+MOST_PARTS = 2**12
 
 
-# --- the sort, digit by digit: 20 to 30 ns a row where comparisons take 100 -----------------
+# --- the sort, digit by digit: 8 to 15 ns a row where comparisons take 50 ---------------------
 
 
 @jit
-def sort_digit(key: U64, row: I32, shift: Any, moved: U64, moved_row: I32) -> None:
-    """Sort keys and their rows by the digit at `shift`, into `moved`.
-
-    The sort is stable.
-    """
-    at = np.zeros(DIGITS, np.int64)
-    for i in range(key.size):
-        at[(key[i] >> shift) & LAST] += 1
-    total = np.int64(0)
-    for digit in range(DIGITS):
-        count = at[digit]
-        at[digit] = total
-        total += count
+def move_rows(key: U64, row: I32, shift: Any, at: I64, moved: U64, moved_row: I32) -> None:
+    """Move keys and their rows to the places `at` of their digits, which go up."""
     for i in range(key.size):
         digit = (key[i] >> shift) & LAST
         to = np.uint64(at[digit])
@@ -67,25 +58,37 @@ def sort_neighbours(key: U64, row: I32, low: Any) -> bool:
 
 
 @jit
-def increasing_order(s: F64, row: I32) -> None:
-    """Fill `row` with the rows of scores in [0, 1] in increasing order, stably.
+def increasing_order(score: F64, row: I32) -> None:
+    """Sort scores in [0, 1] in place, stably, and `row` along with them.
 
-    As bits, floats that are not negative are integers in the same order.
+    As bits, floats that are not negative are integers in the same order; -0 becomes 0. Four digits
+    are counted in one pass: half the time of a pass for each.
     """
-    score = np.empty(s.size)
-    for i in range(s.size):
-        score[i] = s[i] + 0.0  # -0 is 0
-        row[i] = i
+    for i in range(score.size):
+        score[i] += 0.0
     key = score.view(np.uint64)
     moved, moved_row = np.empty_like(key), np.empty_like(row)
-    for pairs in (2, 4):  # of digits, so that keys end where they were: first the last four
-        if pairs == 4 and sort_neighbours(key, row, TOP):
-            return
-        shift: Any = TOP if pairs == 2 else np.uint64(0)
-        for _ in range(pairs):
-            sort_digit(key, row, shift, moved, moved_row)
-            sort_digit(moved, moved_row, shift + WIDTH, key, row)
+    for turn in range(3):  # the upper digits; where they are not enough, the lower and the upper
+        shift: Any = np.uint64(0) if turn == 1 else TOP
+        at = np.zeros((4, DIGITS), np.int64)
+        for i in range(key.size):
+            k = key[i] >> shift
+            at[0, k & LAST] += 1
+            at[1, (k >> WIDTH) & LAST] += 1
+            at[2, (k >> (WIDTH + WIDTH)) & LAST] += 1
+            at[3, (k >> (WIDTH + WIDTH + WIDTH)) & LAST] += 1
+        for digit in range(4):
+            total = np.int64(0)
+            for value in range(DIGITS):
+                count = at[digit, value]
+                at[digit, value] = total
+                total += count
+        for digit in range(0, 4, 2):  # there and back
+            move_rows(key, row, shift, at[digit], moved, moved_row)
+            move_rows(moved, moved_row, shift + WIDTH, at[digit + 1], key, row)
             shift += WIDTH + WIDTH
+        if turn == 0 and sort_neighbours(key, row, TOP):
+            return
 
 
 @jit
@@ -209,15 +212,13 @@ def quantile_edges(
 
 
 @jit
-def run_sums(
-    s: F64, y: U8, w: F64, end: I32, weight: F64, hits: F64, misses: F64, guide: I32
-) -> int:
+def run_sums(s: F64, y: U8, w: F64, end: I32, hits: F64, misses: F64, guide: I32) -> int:
     """Fill in running sums by distinct score with weight; return their number.
 
-    Of each, arrays with room for n get the row behind its last one, and the weight of all rows, of
-    the hits and of the misses up to it; and `guide`, with room for n + 1, for each of R even parts
-    of the weight the first of the R scores that reaches it. `s` is in increasing order, and `w` are
-    weights; empty: every row counts 1.
+    Of each, arrays with room for n get the row behind its last one, and the weight of the hits and
+    of the misses up to it; and `guide` (P + 1,), for each of P even parts of the weight, the first
+    score that reaches it. `s` is in increasing order, and `w` are weights; empty: every row
+    counts 1.
     """
     count, n, drawn = 0, s.size, False
     hit = miss = hit_lost = miss_lost = 0.0
@@ -231,34 +232,33 @@ def run_sums(
         miss_lost += rounded
         drawn |= amount > 0.0
         end[count], hits[count], misses[count] = i + 1, hit + hit_lost, miss + miss_lost
-        weight[count] = hits[count] + misses[count]
         is_last = (i + 1 == n) or (s[i + 1] != s[i])
         count += 1 if is_last & drawn else 0
         drawn &= not is_last
-    k, share = 0, weight[count - 1] / count
-    for q in range(count + 1):
+    k, share = 0, (hits[count - 1] + misses[count - 1]) / (guide.size - 1)
+    for q in range(guide.size):
         target = q * share
-        while k < count - 1 and weight[k] < target:
+        while k < count - 1 and hits[k] + misses[k] < target:
             k += 1
         guide[q] = k
     return count
 
 
 @jit
-def run_of_cut(weight: F64, guide: I32, j: Any, n_bins: int) -> Any:
+def run_of_cut(hits: F64, misses: F64, guide: I32, j: Any, n_bins: int) -> Any:
     """Find the run behind which cut j is, by the cumulative weights of runs.
 
     As `quantile_edges` defines it, it is the first run up to which the weight is the share j / B of
     all. Looked for between two entries of the guide.
     """
-    least, _ = cut_weights(j, n_bins, weight[-1])
-    parts = guide.size - 1
-    q = int(least / weight[-1] * parts)
+    parts, total = guide.size - 1, hits[-1] + misses[-1]
+    least, _ = cut_weights(j, n_bins, total)
+    q = int(least / total * parts)
     # One part more on either side, since shares are rounded.
     first, last = guide[min(max(q - 1, 0), parts)], guide[min(max(q + 2, 0), parts)]
     while first < last:
         middle = (first + last) // 2
-        if weight[middle] >= least:
+        if hits[middle] + misses[middle] >= least:
             last = middle
         else:
             first = middle + 1
@@ -266,24 +266,26 @@ def run_of_cut(weight: F64, guide: I32, j: Any, n_bins: int) -> Any:
 
 
 @jit
-def occupied_bins(weight: F64, guide: I32, n_bins: int, first: int, end: int, last: I32) -> int:
+def occupied_bins(
+    hits: F64, misses: F64, guide: I32, n_bins: int, first: int, end: int, last: I32
+) -> int:
     """Fill `last` with the last run of each occupied bin; return their number.
 
     Bins before run `first` are one, and those behind run `end` are left out: where the two classes
     are nearly apart, a sweep over thousands of bins is short.
     """
-    count = 0
+    count, total = 0, hits[-1] + misses[-1]
     j: Any = np.int64(1)
     if first > 0:
-        j = max(int(weight[first - 1] / weight[-1] * n_bins) - 1, 1)
+        j = max(int((hits[first - 1] + misses[first - 1]) / total * n_bins) - 1, 1)
     before: Any = -1
     while before < end:
-        run = weight.size - 1 if j >= n_bins else run_of_cut(weight, guide, j, n_bins)
+        run = hits.size - 1 if j >= n_bins else run_of_cut(hits, misses, guide, j, n_bins)
         if run > before:
             last[count] = run
             count, before = count + 1, run
         # The first cut after cut j that may be behind a later run than this one.
-        j = max(j + 1, int(weight[before] / weight[-1] * n_bins))
+        j = max(j + 1, int((hits[before] + misses[before]) / total * n_bins))
     return count
 
 
@@ -304,13 +306,13 @@ def has_decrease(hits: F64, misses: F64, last: I32, tolerance: float) -> bool:
 
 
 @jit
-def most_bins(weight: F64, hits: F64, misses: F64, guide: I32, most: int, tolerance: float) -> int:
+def most_bins(hits: F64, misses: F64, guide: I32, most: int, tolerance: float) -> int:
     """Find the largest number of bins up to which no hit rates decrease.
 
     It is the largest B, at most `most`, such that of each of 1, ..., B bins the hit rates of the
     occupied ones do not decrease, from the arrays that `run_sums` has filled in.
     """
-    runs = weight.size
+    runs = hits.size
     first, end = 0, runs - 1  # of the first hit, and of the last miss: before 0, behind 1 are rates
     while first < runs - 1 and hits[first] == 0.0:
         first += 1
@@ -323,7 +325,7 @@ def most_bins(weight: F64, hits: F64, misses: F64, guide: I32, most: int, tolera
     if not has_decrease(hits, misses, last[start : end + 1], tolerance):
         return most
     for n_bins in range(2, most + 1):
-        count = occupied_bins(weight, guide, n_bins, first, end, last)
+        count = occupied_bins(hits, misses, guide, n_bins, first, end, last)
         if has_decrease(hits, misses, last[:count], tolerance):
             return n_bins - 1
     return most

@@ -13,7 +13,7 @@ import numpy as np
 from fastece.checks.arrays import as_probabilities
 from fastece.checks.errors import InputError
 from fastece.data.reading import read_problems
-from fastece.data.sample import Sample, increasing
+from fastece.data.sample import Sample, in_order
 from fastece.data.source import ROWS, Problems, Source, need_rows
 from fastece.decomposition import ScoreDecomposition, isotonic_parts
 from fastece.estimators.binned import Binned
@@ -351,7 +351,7 @@ def rows_behind(curve: ReliabilityCurve) -> float:
 def error_of_smoothing(kde: KDE, sample: Sample) -> float:
     """Return the error that a density would show for a calibrated model."""
     twice = hits_and_misses(sample)
-    order = increasing(twice.s)
+    _, order = in_order(twice.s)
     expected = np.where(twice.y == 1, twice.s, 1 - twice.s)[order]
     return kde.evaluate(kde.prepare(twice.where(order), sample.n), expected)
 
@@ -400,8 +400,7 @@ def measure_top(
     accuracy = confidence = None
     if isinstance(source, Problems):
         top = rows = source if is_top else read(setting="confidence")
-        accuracy = float(np.average(rows.label, weights=rows.v))
-        confidence = float(np.average(rows.prob, weights=rows.v))
+        (confidence, accuracy) = (float(np.average(x, weights=rows.v)) for x in rows.read())
     elif top := source if is_top or is_binary else top:
         (diagram,) = diagrams_of(Binned(2, score_range="unit"), top)
         hits, score = np.nan_to_num(diagram.frequency), np.nan_to_num(diagram.score)

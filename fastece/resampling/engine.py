@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.sample import Sample, increasing
+from fastece.data.sample import Sample, in_order
 from fastece.estimators.base import Counts, Rows, Statistic
 from fastece.kernels import REPLICATES
 from fastece.resampling.draws import AnyDraws, RowDraws
@@ -55,7 +55,7 @@ class Problem:
     @cached_property
     def order(self) -> I32:
         """Rows in increasing order of the score."""
-        return increasing(self.sample.s).astype(np.int32)
+        return in_order(self.sample.s)[1].astype(np.int32)
 
     @cached_property
     def place(self) -> I32:

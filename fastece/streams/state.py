@@ -293,8 +293,8 @@ class State:
         self.cell_cache = None
         with np.errstate(over="ignore"):  # for kernels that are not compiled
             kernels.cells.add_batch(
-                problems.prob, problems.label, kernels.weights(v), distance, self.fine, self.coarse,
-                self.totals, totals(more), draws,
+                *problems.read(), kernels.weights(v), distance, self.fine, self.coarse, self.totals,
+                totals(more), draws,
             )  # fmt: skip
 
     @property

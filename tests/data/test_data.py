@@ -129,8 +129,10 @@ def test_other_layouts_are_read_to_the_same_bits(given_data):
 
 @pytest.mark.parametrize("from_logits", [False, True])
 @pytest.mark.parametrize("columns", [None, 2, 3])
-def test_scores_and_hits_are_those_of_the_definition(columns, from_logits, monkeypatch):
+@pytest.mark.parametrize("kept", [9, 90])
+def test_scores_and_hits_are_those_of_the_definition(kept, columns, from_logits, monkeypatch):
     monkeypatch.setattr(reading, "SLICE", 30)
+    monkeypatch.setattr(reading, "MOST_KEPT", kept)
     rng = np.random.default_rng(1)
     p = rng.random(40) if columns is None else rng.dirichlet([1] * columns, 40)
     p = np.log(p / (1 - p)) if from_logits else p
@@ -164,11 +166,24 @@ def test_arrays_are_such_as_kernels_are_compiled_for(y):
 
 def test_scores_that_can_be_read_in_place_are_not_copied():
     y, p = data("binary")
-    assert read_problems(y, p).prob is p
+    assert np.shares_memory(read_problems(y, p).prob, p)
     y, p = data("classwise")
     for dtype in ("f8", "f4"):
         array = p.astype(dtype)
-        assert read_problems(y, array, setting="classwise").prob is array
+        assert np.shares_memory(read_problems(y, array, setting="classwise").prob, array)
+
+
+@pytest.mark.parametrize("label", ["?", "i1", "u4", "f8"])
+@pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_kde", "brier_score", "sharpness"])
+def test_many_rows_are_read_part_by_part(estimator, label, monkeypatch):
+    y, p = data("binary")
+    for array in (p, p.astype("f4"), np.repeat(p, 2)[::2], np.column_stack([1 - p, p])):
+        for setting in ("auto", 0, "confidence", "classwise"):
+            options = {"setting": setting, "estimator": estimator}
+            monkeypatch.undo()
+            expected = fastece.ece(y, array, **options)
+            monkeypatch.setattr(reading, "MOST_KEPT", 9)
+            assert fastece.ece(y.astype(label), array, **options) == pytest.approx(expected, 1e-12)
 
 
 def test_bools_of_any_bytes_are_true_or_false():
