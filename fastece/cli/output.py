@@ -5,7 +5,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -162,9 +162,10 @@ def run_beside(code: str) -> Iterator[None]:
     That is done where no kernels are kept yet and two processors are there. Each process reads
     what the other has kept, so all is compiled in half of the time.
     """
-    from fastece.kernels import _jit
-
-    if _jit.FAILURES or _jit.CACHE_DIRECTORY is None or kept() or processors() == 1:
+    is_first = False
+    with suppress(OSError):  # nothing is kept where the folder cannot be read
+        is_first = processors() > 1 and not kept()
+    if not is_first:
         yield
         return
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "FASTECE_QUIET": "1"}

@@ -17,7 +17,7 @@ from fastece.calls import common_bins
 from fastece.checks.arrays import as_array
 from fastece.checks.parameters import check_choice
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
-from fastece.kernels import COUNTS, HITS, SCORE, WEIGHT
+from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
 from fastece.typing import F64
 
 NAMES = LIBRARIES["scikit-learn"]
@@ -70,7 +70,8 @@ def calibration_curve(
     label, prob = as_array("y_true", y_true), NAMES.vector(NAMES.columns(y_prob))
     bins = None
     if pos_label is None and not convention.needs_scores:  # of two plain arrays, by one kernel
-        bins = common_bins(convention.binned(n_bins, prob), label, prob, (SCORE, COUNTS))
+        moments = (SCORE, COUNTS) if label.size < PACK else (WEIGHT, SCORE, HITS)
+        bins = common_bins(convention.binned(n_bins, prob), label, prob, moments)
     if bins is None:
         if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
             pos_label = 1

@@ -138,7 +138,7 @@ class Mesh:
         return np.asarray(2 * math.sqrt(math.pi) * h / (1 + images))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def folded(count: int, reach: int) -> I32:
     """Return the cell of each number from -reach to count + reach.
 
@@ -158,7 +158,6 @@ def add_images(cells: F64) -> None:
         cells[:, :, -4:-2] += cells[:, :, :-3:-1]
 
 
-@lru_cache(maxsize=4)
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
     """Make a grid for bandwidths of `h` or more, or one `finer` times as fine."""
     count = check_count("bandwidth", h, finer * shape.cells * (high - low) / h)
