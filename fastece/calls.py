@@ -59,7 +59,7 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float | None:
     arrays = common_arrays(y, p, setting)
     if arrays is None:
         return None
-    if setting == "auto" or not estimator.needs_vectors:  # else of the top label alone
+    if setting != "confidence" or not estimator.needs_vectors:  # else of the top label alone
         value = estimator.common_value(*arrays)
         if value == value:
             return float(value)

@@ -31,7 +31,7 @@ DRAWS: dict[str, Any] = {"n_replicates": 1, "seed": 0}
 # Kinds of numbers that are read as they are; others are converted to one of them.
 KINDS = tuple(product(("f8", "f4"), ("i8", "u1")))
 # Settings that read rows in a way of their own, by the shape of the probabilities.
-SETTINGS = {(FEW,): ("binary", "confidence", 0), (FEW, 3): ("confidence", "classwise", 1)}
+SETTINGS = {(FEW,): ("binary", "confidence", 0), (FEW, 3): ("confidence", "classwise", 1, "auto")}
 # Functions that resample, with options that make them draw in each of their ways. What an estimator
 # has no part in it refuses.
 RESAMPLING: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (

@@ -114,8 +114,9 @@ class Mean(Parameters):
         total, step = 0.0, max(1, PART * y.size // p.size)
         for start in range(0, y.size, step):
             x = np.empty(min(step, y.size - start))
-            part = part_of(p, y, start, step)
-            if not kernels.reading.read_terms(self.kind, *part, TOLERANCE, x):
+            prob, label = part_of(p, y, start, step)
+            prob = prob.astype(np.float64, copy=False)
+            if not kernels.reading.read_terms(self.kind, prob, label, TOLERANCE, x):
                 return math.nan
             total += float(self.of_terms(x).sum())
         return total / y.size
