@@ -24,7 +24,7 @@ def check_lines(found, *models, **options):
             ]  # fmt: skip
 
 
-@pytest.mark.parametrize("setting", ["auto", "classwise"])
+@pytest.mark.parametrize("setting", ["auto", pytest.param("classwise", marks=pytest.mark.slow)])
 def test_two_models_of_the_digits(capsys, tmp_path, figures, setting):
     a, b = np.load(DIGITS), np.load(FOREST)
     picture = tmp_path / "a.svg"

@@ -113,6 +113,7 @@ def test_a_model_that_may_be_calibrated_leaves_the_other_its_interval():
     assert tuple(difference_of(a, b).interval(1 - 1e-4)) == (-1, 1)
 
 
+@pytest.mark.slow
 def test_models_of_which_one_is_calibrated_are_covered():
     # A binomial of 200 with 94 % is below 88 % once in 1500.
     rng, covered = np.random.default_rng(1), 0
