@@ -43,11 +43,13 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-6
 # A curve has so many times as many points as its error needs: its pieces look smooth.
 REFINEMENT = 2.0
-# Points of a Bayesian curve, in a range.
-BAYES_POINTS = 501
+# A table has the curve at the quantiles of the scores, and where thresholds often are.
+TABLE_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
+TABLE_SCORES = (0.9, 0.95, 0.99)
 # Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
 MAX_VALUES = 2**25
 BAND = ("low", "high", "median")
+POINT = ("score", "probability", "low", "high", "rows", "supported")
 
 
 # --- diagrams -------------------------------------------------------------------------------
@@ -344,8 +346,8 @@ class ReliabilityCurve(Plottable):
     Attributes
     ----------
     score : (G,) float64 array
-        Evenly spaced scores: the centres of G cells of the range; of a `BayesCurve` from one end
-        of the range to the other.
+        Increasing scores: the centres of G cells of the range; of a `BayesCurve` 501 from one end
+        of the range to the other and 513 quantiles of the scores.
     probability : (G,) float64 array
         ``P(y = 1 | s)``; nan where the curve is not `supported`, as are `lce`, `low`, `high` and
         `median`.
@@ -370,6 +372,8 @@ class ReliabilityCurve(Plottable):
         None of a `BayesCurve`.
     score_range, n : tuple of float, int
         Ends of the range, and number of rows of positive weight.
+    marks : (M,) float64 array
+        What tables show: quantiles of the scores, 0 to 100 %, and 0.9, 0.95 and 0.99.
     estimator, setting : str
         The estimator with its parameters, and the setting it used.
     """
@@ -383,6 +387,7 @@ class ReliabilityCurve(Plottable):
     confidence_level: float
     score_range: tuple[float, float]
     n: int
+    marks: F64
     estimator: str
     low: F64 | None = None
     high: F64 | None = None
@@ -453,29 +458,52 @@ class ReliabilityCurve(Plottable):
         return CurveDrawing(**fields, frequency=self.probability, weight=self.density)
 
     def document(self) -> Document:
-        """Describe the curve at eleven scores from one end of its range to the other."""
-        title = f"{self.estimator}, setting {self.setting}: {self.value:.5f}, {self.n} rows"
-        if self.bandwidth is not None:
-            title += f", bandwidth {self.bandwidth:.4g}"
-        table = self.table(np.linspace(*self.score_range, 11))
-        return Document(title, sections=[Section(table=table)])
+        """Describe the curve at quantiles of the scores, and at 0.9, 0.95 and 0.99."""
+        section = self.section()
+        return Document(f"{section.title}, {self.n} rows", sections=[replace(section, title="")])
 
-    def table(self, scores: Any) -> Table:
-        """Describe the curve at some scores of its range."""
+    def points(self, scores: Any = None) -> list[dict[str, Any]]:
+        """Evaluate the curve at some scores; values are nan where there are none near by."""
+        at = np.asarray(self.marks if scores is None else scores, np.float64)
+        inside = (at >= self.score_range[0]) & (at <= self.score_range[1])
+        ends = [np.full(at.size, np.nan)] * 2 if self.low is None else self.interval(at)
+        probability, low, high = (np.where(inside, x, np.nan) for x in (self(at), *ends))
+        near = np.where(inside, self._at(at, self.rows), 0.0)
+        columns = (at, probability, low, high, near, np.isfinite(probability))
+        lines = zip(*(column.tolist() for column in columns), strict=True)
+        return [dict(zip(POINT, line, strict=True)) for line in lines]
+
+    def section(self, scores: Any = None) -> Section:
+        """Describe the curve at some scores in a table."""
         rows = []
-        for s in scores:
-            is_known, near = not math.isnan(self(s)), self._at(s, self.rows)
-            ends = [] if self.low is None else [self.interval(s) if is_known else None]
-            probability = Number(self(s) if is_known else None, form=".4f")
-            note = "" if is_known else "no scores"
-            rows.append((Number(s, form=".3f"), probability, *ends, Number(near, form=".0f"), note))
+        for x in self.points(scores):
+            ends = [] if self.low is None else [ConfidenceInterval(x["low"], x["high"])]
+            score = Number(x["score"], form=form_of(x["score"]))
+            probability, near = Number(x["probability"], form=".4f"), Number(x["rows"], form=".0f")
+            rows.append((score, probability, *ends, near, "" if x["supported"] else "no scores"))
         level = [] if self.low is None else [f"{100 * self.confidence_level:g} % CI"]
-        return Table(["score", "frequency", *level, "rows nearby", ""], rows)
+        bandwidth = "" if self.bandwidth is None else f", bandwidth {self.bandwidth:.4g}"
+        title = f"{self.estimator}, setting {self.setting}: error {self.value:.5f}"
+        table = Table(["score", "frequency", *level, "rows nearby", ""], rows)
+        return Section(title + bandwidth, table=table)
 
     def _columns(self) -> dict[str, Any]:
         names = ["score", "probability", "lce", "density", "supported", "rows"]
         names += [name for name in BAND if getattr(self, name) is not None]
         return {name: getattr(self, name) for name in names}
+
+
+def marks_of(ordered: Sample) -> F64:
+    """Return the scores that a table of a curve shows, from a sorted sample."""
+    rank = np.multiply(TABLE_QUANTILES, ordered.n - 1).round().astype(np.int64)
+    inside = [x for x in TABLE_SCORES if ordered.s[0] < x < ordered.s[-1]]
+    return np.unique(np.concatenate([ordered.s[rank], inside]))
+
+
+def form_of(s: float) -> str:
+    """Return the format that leaves two digits of the distance from 0 or 1."""
+    rest = min(s, 1 - s)
+    return f".{min(max(1 - math.floor(math.log10(rest)), 3), 9)}f" if rest > 0 else ".0f"
 
 
 @dataclass(frozen=True, eq=False)
@@ -512,7 +540,7 @@ def curve_of(estimator: Any, ordered: Sample, n: int, level: float) -> dict[str,
 
 @curve_of.register
 def _(estimator: BayesCurve, ordered: Sample, n: int, level: float) -> dict[str, Any]:
-    score = np.linspace(ordered.low, ordered.high, BAYES_POINTS)  # scores may be heaped at the ends
+    score = estimator.curve_scores(ordered)
     mean, low, high = estimator.curve(ordered, score, level)
     rows = rows_near(ordered, score)
     width = np.minimum(score + REACH, ordered.high) - np.maximum(score - REACH, ordered.low)
@@ -542,7 +570,10 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """Make the curve of each problem of a call with one estimator."""
     (estimator,), (source,) = call.estimators.values(), call.sources
     samples = source.samples(source.needs_of(estimator))
-    each = [curve_of(estimator, sample.sorted(), call.n, call.level) for sample in samples]
+    each = []
+    for ordered in (sample.sorted() for sample in samples):
+        own = curve_of(estimator, ordered, call.n, call.level)
+        each.append({**own, "marks": marks_of(ordered)})
     values = estimator.point_values(source).tolist()
     if call.n_resamples and "low" not in each[0]:
         need_rows(source, "a band of resamples", "n_resamples")
@@ -639,19 +670,20 @@ def reliability_curve(
     >>> low < curve(0.5) < high, low < 0.25 < high
     (True, True)
     >>> print(reliability_curve(y, p, estimator="ece_kde", n_resamples=500))
-    KDE(bandwidth='silverman'), setting binary: 0.14969, 1000 rows, bandwidth 0.07576
-      score  frequency           95 % CI  rows nearby
-      0.000     0.0044  [0.0015, 0.0090]          119
-      0.100     0.0241    [0.011, 0.043]          206
-      0.200     0.0697    [0.038, 0.105]          250
-      0.300     0.1238    [0.089, 0.166]          252
-      0.400     0.1941    [0.151, 0.240]          268
-      0.500     0.2756    [0.231, 0.324]          274
-      0.600     0.3888      [0.33, 0.44]          282
-      0.700     0.5028      [0.45, 0.56]          287
-      0.800     0.6470      [0.60, 0.70]          295
-      0.900     0.8288    [0.789, 0.870]          239
-      1.000     0.9320    [0.904, 0.960]          135
+    KDE(bandwidth='silverman'), setting binary: error 0.14969, bandwidth 0.07576, 1000 rows
+      score    frequency           95 % CI  rows nearby
+      0.00019     0.0044  [0.0015, 0.0090]          119
+      0.066       0.0129    [0.005, 0.024]          163
+      0.119       0.0320    [0.015, 0.055]          226
+      0.274       0.1068    [0.073, 0.145]          250
+      0.529       0.3083      [0.26, 0.36]          277
+      0.764       0.5902      [0.54, 0.65]          294
+      0.895       0.8208    [0.780, 0.863]          245
+      0.900       0.8288    [0.789, 0.870]          239
+      0.944       0.8959    [0.862, 0.929]          173
+      0.950       0.9031    [0.870, 0.935]          165
+      0.990       0.9309    [0.902, 0.959]          136
+      0.99950     0.9320    [0.904, 0.960]          135
     """
     if "average" in options:
         raise InputTypeError("average", "is no option of reliability_curve: classes have their own")

@@ -540,6 +540,9 @@ def widened(errors: F64, parts: Sequence[ProblemPosterior], count: float, norm: 
 
 # A score has rows to speak of where there is one no further away.
 REACH = 0.025
+# A curve is taken at so many even scores and quantiles. Of 501 even ones alone half are of no use
+# to a network with four fifths of its scores above 0.999: the band held 67 % of its bins.
+EVEN_SCORES, QUANTILES = 501, 513
 
 
 @dataclass(frozen=True)
@@ -617,6 +620,15 @@ class BayesCurve(Parameters):
         Posterior
         """
         return posterior_of([scale_weights(sample)[0] for sample in samples], self.norm)
+
+    def curve_scores(self, ordered: Sample) -> F64:
+        """Return scores (G,) between which a curve may be interpolated.
+
+        Evenly spaced ones over the range, and quantiles of the scores, which heaps are among.
+        """
+        rank = np.linspace(0, ordered.n - 1, QUANTILES).round().astype(np.int64)
+        even = np.linspace(ordered.low, ordered.high, EVEN_SCORES)
+        return np.unique(np.concatenate([even, ordered.s[rank]]))
 
     def curve(self, sample: Sample, score: F64, confidence_level: float) -> tuple[F64, F64, F64]:
         """Compute the probability of a hit, with intervals, at some scores.

@@ -157,17 +157,19 @@ class CurveDrawing(Drawing):
 
     def draw(self, ax: "Axes", style: Style) -> None:
         """Draw the curve, its band, the density, and a hatch where scores are few."""
-        s, known = style.inside(self.score), np.where(self.enough, self.frequency, np.nan)
+        s = style.inside(self.score)
+        enough = self.enough & (s == self.score)
+        known = np.where(enough, self.frequency, np.nan)
         color = draw_line(ax, style, s, style.inside(known), 2.0, clip_on=False)
         if self.low is not None and self.high is not None:
             ax.fill_between(
-                s, style.inside(self.low), style.inside(self.high), where=self.enough, zorder=3,
+                s, style.inside(self.low), style.inside(self.high), where=enough, zorder=3,
                 facecolor=(color, 0.2), edgecolor=(color, 0.6), linewidth=0.8,
                 label=self.interval_name,
             )  # fmt: skip
         if self.median is not None:
             ax.plot(
-                s, style.inside(np.where(self.enough, self.median, np.nan)), color=color, zorder=5,
+                s, style.inside(np.where(enough, self.median, np.nan)), color=color, zorder=5,
                 linewidth=0.8 * style.scale, linestyle=":", clip_on=False,
                 label="median of resamples",
             )  # fmt: skip

@@ -35,10 +35,6 @@ Share = partial(Parameter, low=0.0, high=1.0)
 POINTS = Share("score", "B", increasing=True), Share("value", "B")
 BINS = Share("cut", "b", increasing=True), Share("value", "B", may_be_nan=True)
 CONSTANT = "all scores are equal, so the map is their observed frequency, for any score"
-# Scores at which a Bayesian curve is taken: evenly spaced, and closer towards both ends, where
-# modern networks have most of their scores.
-TOWARDS_END = np.logspace(-9, -2, 141)
-GRID = np.unique(np.concatenate([np.linspace(0, 1, 501), TOWARDS_END, 1 - TOWARDS_END]))
 # Weight of a point of the grid without rows in a projection, as a share of all rows.
 LEAST_WEIGHT = 1e-6
 
@@ -446,10 +442,11 @@ def density_curve(estimator: KDE, sample: Sample) -> tuple[F64, F64, F64]:
 
 
 def bayes_curve(estimator: BayesCurve, sample: Sample) -> tuple[F64, F64, Any]:
-    """Compute the grid, probabilities of the event, and weights of the rows near by."""
-    near = np.searchsorted((GRID[1:] + GRID[:-1]) / 2, sample.s)
-    weight = np.bincount(near, unit_weights(sample.v, sample.n), GRID.size)
-    return GRID, estimator.curve_draws(sample, GRID).mean(axis=1), LEAST_WEIGHT + weight
+    """Compute scores, probabilities of the event, and weights of the rows near by."""
+    score = estimator.curve_scores(sample.sorted())
+    near = np.searchsorted((score[1:] + score[:-1]) / 2, sample.s)
+    weight = np.bincount(near, unit_weights(sample.v, sample.n), score.size)
+    return score, estimator.curve_draws(sample, score).mean(axis=1), LEAST_WEIGHT + weight
 
 
 CURVES: dict[type, Any] = {BayesCurve: bayes_curve, KDE: density_curve}

@@ -282,6 +282,7 @@ def make_curve(n_resamples=0, setting="binary", low=0.0, n=1000, **changes):
         "density": np.ones(200) / (1 - low), "supported": np.ones(200, bool), **band,
         "confidence_level": 0.95, "n_resamples": n_resamples, "value": 0.1, "bandwidth": 0.05,
         "score_range": (low, 1.0), "n": n, "key": None, "estimator": "KDE()", "setting": setting,
+        "marks": score[::40],
     }  # fmt: skip
     values |= changes
     rows = values["n"] * values["density"] * 2 * np.sqrt(np.pi) * values["bandwidth"]
