@@ -33,11 +33,11 @@ from fastece.data.sample import Sample, in_order, scale_weights
 from fastece.data.source import Problems, Source, one_problem
 from fastece.estimators.base import Parameters
 from fastece.estimators.bins import cell_sums, fits_float_grid, float_layout
-from fastece.kernels import MOMENTS
+from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
 from fastece.typing import F64, I32
 
 if TYPE_CHECKING:
-    from fastece.kernels.bayes import Cells, Fits
+    from fastece.kernels.bayes import Cells, Fits, Priors
 
 # Scales tau, and how rough f is: (rho, d). The first is smooth, with a turn or two; the second has
 # bends of every size.
@@ -58,7 +58,7 @@ SEED = 5
 class Hyperpriors(NamedTuple):
     """Hyperparameters with their log priors, ordered by scale."""
 
-    fits: "Fits"  # what `kernels.bayes.fit` begins with, to be copied
+    curve: "Priors"
     value: F64  # (G,) log prior probability of each hyperparameter
     interval: F64  # (G,)
 
@@ -74,24 +74,17 @@ def hyperpriors(n_cells: int) -> Hyperpriors:
     """Compute the hyperparameters and their priors for a number of cells."""
     chosen = [(tau, *roughness) for tau in SCALES for roughness in ROUGHNESS]
     scale = np.array([tau for tau, _, _ in chosen])
-    fits = prior_fits(n_cells, [prior_of(n_cells, *h) for h in chosen])
     laws = (VALUE_POWER, VALUE_MIDDLE), (INTERVAL_POWER, INTERVAL_MIDDLE)
-    return Hyperpriors(fits, *(log_probabilities(scale, *law) for law in laws))
+    of_scales = (log_probabilities(scale, *law) for law in laws)
+    return Hyperpriors(priors_of(n_cells, chosen), *of_scales)
 
 
-def prior_fits(n_cells: int, priors: list[tuple[F64, F64, float]]) -> "Fits":
-    """Arrange results of `prior_of` for all hyperparameters as fits start with them."""
-    lanes, quantities = kernels.bayes.LANES, int(kernels.bayes.LINE) // kernels.bayes.LANES
-    band = int(kernels.bayes.BAND0) // lanes
-    blocks = len(priors) // lanes
-    state = np.zeros((blocks, n_cells + 4, quantities, lanes))
-    line = np.empty((blocks, 2, lanes))
-    for g, (bands, of_line, _) in enumerate(priors):
-        state[g // lanes, 2:, band : band + 3, g % lanes] = bands.T
-        line[g // lanes, :, g % lanes] = of_line
-    half = np.array([log_det / 2 for _, _, log_det in priors])
-    sums = np.empty((blocks, 3, lanes))
-    return kernels.bayes.Fits(state.reshape(blocks, -1), np.zeros_like(line), line, sums, half)
+def priors_of(n_cells: int, chosen: Sequence[tuple[float, float, int]]) -> "Priors":
+    """Arrange results of `prior_of` for all hyperparameters as kernels take them."""
+    found = [prior_of(n_cells, *hyperparameter) for hyperparameter in chosen]
+    bands, line, log_det = (np.array(part) for part in zip(*found, strict=True))
+    rows = bands[:, :, [0, 1, kernels.bayes.MIDDLE, n_cells - 2, n_cells - 1]].T.ravel()
+    return kernels.bayes.Priors(rows, line.T.copy(), log_det / 2)
 
 
 def log_probabilities(scale: F64, power: float, middle: float) -> F64:
@@ -156,9 +149,6 @@ def draw_order() -> F64:
     return normal_quantiles()[golden.argsort().argsort()]
 
 
-# A score of 0 or 1 has this logit, where it is not cut further: with it a hit or a miss is as
-# impossible as a float64 can say.
-INFINITE_LOGIT = 700.0
 # Logits are cut at odds of 2 + n / 2, two misses among n rows, or of 2 + 2 n, half a one: the rows
 # do not tell larger ones apart.
 LEAST_ODDS, NEAR_ODDS, FAR_ODDS = 2.0, 0.5, 2.0
@@ -217,16 +207,20 @@ def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
     """Sum each problem in cells; many rows are summed in a fine grid, not sorted."""
     problems, _ = scale_weights(problems)
     if not fits_float_grid(problems, MOST_CELLS, False):
-        samples = (problems.sample(k).sorted() for k in range(problems.n_problems))
-        return [cells_of_rows(sample) for sample in samples]
+        return [cells_of_rows(problems.view(k).sorted()) for k in range(problems.n_problems)]
     count = effective_count(problems.v, problems.n)
     grid = float_layout(problems.low, problems.high)
-    sums = cell_sums(problems, grid, -math.inf, MOMENTS[:3], run)
-    return [cells_of_sums(count, *(part[k] for part in sums)) for k in range(problems.n_problems)]
+    if problems.v is None and problems.n < PACK:
+        counts, score = cell_sums(problems, grid, -math.inf, (COUNTS, SCORE), run)
+        hits = np.floor(counts * (1 / PACK))
+        weight = counts - hits * PACK
+    else:
+        weight, hits, score = cell_sums(problems, grid, -math.inf, (WEIGHT, HITS, SCORE), run)
+    return list(map(partial(cells_of_sums, count), weight, hits, score))
 
 
-def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
-    """Make cells from the sums of w (y - s), w and w s in the cells of a fine grid.
+def cells_of_sums(count: float, weight: F64, hits: F64, score: F64) -> CellRows:
+    """Make cells from the sums of w, w y and w s in the cells of a fine grid.
 
     These are narrower than a hundredth of the distance from 0 or 1, so that the rows in one may be
     taken as rows of one score.
@@ -236,8 +230,7 @@ def cells_of_sums(count: float, gap: F64, weight: F64, score: F64) -> CellRows:
     place = middle * (n_cells / weight.sum()) + kernels.bayes.ROUNDING
     place = place.astype(np.int32).clip(0, n_cells - 1)
     scale = count / weight.sum()
-    parts = weight, score + gap, score
-    weight, hits, score = (scale * np.bincount(place, x, n_cells) for x in parts)
+    weight, hits, score = (scale * np.bincount(place, x, n_cells) for x in (weight, hits, score))
     mean = np.divide(score, weight, out=np.zeros(n_cells), where=weight > 0)
     cells = kernels.bayes.Cells(weight, hits.clip(0, weight), mean.clip(0, 1))  # of rounding
     return CellRows(count, cells, np.empty(0, np.int32), place)
@@ -251,38 +244,30 @@ class Curves:
     k: int = 0  # number of the problem, whose interval has random numbers of its own
 
     @cached_property
-    def logits(self) -> tuple[F64, F64]:
-        """Clipped logits of the mean scores (C,), and their distances from the mean."""
-        x, weight = self.cut_logits(*self.logit_range)[0], self.rows.cells.weight
-        return x, x - (weight @ x) / weight.sum()
-
-    def cut_logits(self, low: float, high: float) -> tuple[F64, float]:
-        """Clip the logits of the mean scores; with their log likelihood.
-
-        Empty cells have those of the cell before, or else of the first that is not empty.
-        """
-        x = np.empty(self.rows.cells.weight.size)
-        return x, kernels.bayes.cell_logits(self.rows.cells, low, high, x)
-
-    @cached_property
-    def logit_range(self) -> tuple[float, float]:
-        """Limits at which logits are clipped.
+    def cut(self) -> tuple[float, float, float, F64, F64]:
+        """Limits at which logits are cut; log likelihood of uncut ones; `logits`.
 
         At each end it is the further one of two cuts, unless the hits of what lies beyond the
         nearer one are less likely then: a heap of scores at 1 that comes true in 95 of 100 is not
         as far from calibrated with the nearer one.
         """
         near, far = (math.log(LEAST_ODDS + odds * self.rows.n) for odds in (NEAR_ODDS, FAR_ODDS))
-        ends = ((-near, near), (-far, near), (-near, far))
-        both, low, high = (self.cut_logits(*cut)[1] for cut in ends)
-        return -(far if low > both else near), far if high > both else near
+        x, t = np.empty((2, self.rows.cells.weight.size))
+        return *kernels.bayes.cut_logits(self.rows.cells, near, far, x, t), x, t
+
+    @property
+    def logits(self) -> tuple[F64, F64]:
+        """Cut logits of the mean scores (C,), and their distances from the mean."""
+        return self.cut[3:]
 
     @cached_property
     def fits(self) -> "Fits":
         """Laplace approximations, one for each hyperparameter."""
-        x, t = self.logits
-        fits = kernels.bayes.Fits(*(part.copy() for part in self.priors.fits))
-        kernels.bayes.fit(x, t, self.rows.cells, fits)
+        bayes, (x, t) = kernels.bayes, self.logits
+        state = np.empty((x.size + 4) * int(bayes.LINE))
+        line, schur = np.empty((2, bayes.LANES)), np.empty((3, bayes.LANES))
+        fits = bayes.Fits(state, line, schur, np.empty(bayes.LANES))
+        bayes.fit(x, t, self.rows.cells, self.priors.curve, fits)
         return fits
 
     def shares(self, log_prior: F64) -> tuple[F64, float]:
@@ -327,7 +312,7 @@ class Curves:
         above = np.minimum(below + 1, len(logit) - 1)
         part = (place - below)[:, None]
         with np.errstate(divide="ignore"):
-            own = (np.log(score) - np.log1p(-score)).clip(*self.logit_range)
+            own = (np.log(score) - np.log1p(-score)).clip(*self.cut[:2])
         return probabilities(own[:, None] + (1 - part) * logit[below] + part * logit[above])
 
     def means(self, p: F64) -> F64:
@@ -351,8 +336,7 @@ class Curves:
     @property
     def log_bayes_factor(self) -> float:
         """Log Bayes factor of a curve against perfect calibration, ``c = s``."""
-        _, calibrated = self.cut_logits(-INFINITE_LOGIT, INFINITE_LOGIT)
-        return self.shares(self.priors.interval)[1] - calibrated
+        return self.shares(self.priors.interval)[1] - self.cut[2]
 
 
 def probabilities(logit: F64) -> F64:

@@ -6,7 +6,7 @@ them, so they vectorise without any sum changing its order.
 
 All that belongs to a cell is one line of one flat array, and positions are unsigned: so the
 compiler knows how far apart two numbers are, and needs no checks whether arrays overlap (a
-step of 96 cells takes 10 us; with an array for each quantity 40).
+step of 96 cells takes 8 us; with an array for each quantity 40).
 """
 
 import math
@@ -24,6 +24,9 @@ SMALL_STEP = 1e-7
 # Five or six are enough; where rows deny their scores altogether, a step is two or three logits,
 # and there are dozens. Rounding may keep very large problems above SMALL_STEP.
 MOST_STEPS = 200
+# A score of 0 or 1 has this logit, where it is not cut further: with it a hit or a miss is as
+# impossible as a float64 can say.
+INFINITE_LOGIT = 700.0
 # Ranks may lie on the edge of a cell: which one they belong to must not depend on the scale of the
 # weights.
 ROUNDING = 1e-7
@@ -35,11 +38,14 @@ ATANH = tuple(2.0 / (2 * k + 1) for k in reversed(range(14)))
 
 # Hyperparameters side by side, and the quantities in a line of them, each sixteen numbers on.
 LANES = 16
-F, BAND0, BAND1, BAND2, WEIGHT, RESIDUAL, LOWER1, LOWER2, PIVOT, ALONG0, ALONG1, STEP = (
-    np.uint64(LANES * j) for j in range(12)
-)
-SUM00, SUM01, SUM11, REST0, REST1, LINE = (np.uint64(LANES * j) for j in range(12, 18))
+F, LOWER1, LOWER2, PIVOT, ALONG0, ALONG1, STEP = (np.uint64(LANES * j) for j in range(7))
+SUM00, SUM01, SUM11, REST0, REST1, LINE = (np.uint64(LANES * j) for j in range(7, 13))
+CHANGE0, CHANGE1, LARGEST = SUM00, SUM01, SUM11  # on the way up
 LINE2 = np.uint64(2) * LINE
+# Rows of the prior precision that differ: the first two, all in the middle, and the last two; and
+# their entries on the diagonal and to its left.
+MIDDLE = 2
+BAND1, BAND2, BANDS = (np.uint64(LANES * j) for j in range(1, 4))
 
 
 class Cells(NamedTuple):
@@ -50,6 +56,25 @@ class Cells(NamedTuple):
     score: F64  # mean
 
 
+class Priors(NamedTuple):
+    """Prior precisions for each hyperparameter.
+
+    Attributes
+    ----------
+    bands : (5 * BANDS,) float64 array
+        Of f the entries (c, c), (c, c - 1), (c, c - 2), for c = 0, 1, any other, C - 2, C - 1. The
+        precision is that of cells which go on beyond both ends as in a mirror.
+    line : (2, 16) float64 array
+        Of b_0 and b_1.
+    half : (16,) float64 array
+        Half the log determinant of both.
+    """
+
+    bands: F64
+    line: F64
+    half: F64
+
+
 class Fits(NamedTuple):
     """Modes and shapes of the posteriors of the curve, one for each hyperparameter.
 
@@ -58,23 +83,19 @@ class Fits(NamedTuple):
 
     Attributes
     ----------
-    state : (blocks, (C + 4) * LINE) float64 array
+    state : ((C + 4) * LINE,) float64 array
         Lines of C cells, with two of padding before and after. A line has sixteen numbers of each
-        of: f; `BAND`, three entries (c, c), (c, c - 1), (c, c - 2) of the prior precision; `LOWER`,
-        two of L; `PIVOT`, 1 / D; `ALONG`, two of ``A**-1 W T``; and what is used on the way.
-    line : (blocks, 2, 16) float64 array
+        of: f, in the padding that of the cells in the mirror; `LOWER`, two of L; `PIVOT`, 1 / D;
+        `ALONG`, two of ``A**-1 W T``; and what is used on the way.
+    line : (2, 16) float64 array
         b_0 and b_1.
-    line_precision : (blocks, 2, 16) float64 array
-        Of their prior.
-    schur : (blocks, 3, 16) float64 array
+    schur : (3, 16) float64 array
         Precision of b with f integrated out: entries 00, 01, 11.
-    log_evidence : (16 blocks,) float64 array
-        Before the fit, half the log determinant of the prior precision.
+    log_evidence : (16,) float64 array
     """
 
     state: F64
     line: F64
-    line_precision: F64
     schur: F64
     log_evidence: F64
 
@@ -94,12 +115,11 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
     cell : (n,) int32 array
         The cell of each row; overwritten.
     """
-    n, last = s.size, cells.weight.size - 1
-    total = 0.0
-    for i in range(n):
-        total += w[i] if w.size > 0 else 1.0
-    scale, per_weight = count / total, cells.weight.size / total
-    below, i = 0.0, 0
+    n, n_cells = s.size, cells.weight.size
+    total = lane_sum(w) if w.size > 0 else np.float64(n)
+    scale, per_weight = count / total, n_cells / total
+    below, i, last = 0.0, 0, 0
+    weight_sum = hit_sum = score_sum = 0.0  # of a cell: to wait for the memory takes half the time
     while i < n:
         j, x, weight, hits = i, s[i], 0.0, 0.0
         while j < n and s[j] == x:
@@ -107,164 +127,174 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
             weight += v
             hits += v * y[j]
             j += 1
-        c = min(int((below + 0.5 * weight) * per_weight + ROUNDING), last)
+        c = min(int((below + 0.5 * weight) * per_weight + ROUNDING), n_cells - 1)
         for k in range(i, j):
             cell[k] = c
-        cells.weight[c] += scale * weight
-        cells.hits[c] += scale * hits
-        cells.score[c] += scale * weight * x
+        if c > last:
+            weight_sum = hit_sum = score_sum = 0.0
+        last = c
+        weight_sum += scale * weight
+        hit_sum += scale * hits
+        score_sum += scale * weight * x
+        cells.weight[c], cells.hits[c], cells.score[c] = weight_sum, hit_sum, score_sum
         below += weight
         i = j
-    for c in range(cells.weight.size):
+    for c in range(n_cells):
         if cells.weight[c] > 0.0:
             cells.score[c] /= cells.weight[c]
 
 
 @jit
-def cell_logits(cells: Cells, low: float, high: float, x: F64) -> float:
-    """Fill in the logits x (C,) of the mean scores.
+def cut_logits(cells: Cells, near: float, far: float, x: F64, t: F64) -> tuple[float, float, float]:
+    """Fill in the logits x (C,) of mean scores, and distances t from their mean.
 
-    They are cut to ``[low, high]``. Empty cells have those of the cell before, the first ones those
-    of the first that is not empty. What is returned is the log likelihood of the logits, ``sum hits
-    * x - weight * log(1 + exp(x))``.
+    They are cut at `near`, or at an end at `far`, if the hits of what lies beyond `near` are
+    likelier then. Empty cells have the logit of the cell before, the first ones that of the first
+    that is not empty.
+
+    Returns
+    -------
+    low, high : float
+        The cuts.
+    likelihood : float
+        The log likelihood of uncut logits, ``sum hits * x - weight * log(1 + exp(x))``.
     """
-    likelihood, first = 0.0, x.size
+    first, total, mean = x.size, 0.0, 0.0
+    sums = np.zeros((3, 2))  # log likelihoods: of all, and beyond `near` with either cut
     for c in range(x.size):
-        if cells.weight[c] > 0.0:
-            s = cells.score[c]
-            odds = s / (1.0 - s) if s < 1.0 else np.inf
-            z = math.log(odds) if odds > 0.0 else -np.inf
-            x[c] = z = min(max(z, low), high)
-            rest = math.log1p(math.exp(-abs(z)))
-            likelihood += cells.hits[c] * z - cells.weight[c] * (max(z, 0.0) + rest)
+        x[c] = x[c - 1] if c > first else 0.0
+        weight, hits, s = cells.weight[c], cells.hits[c], cells.score[c]
+        if weight > 0.0:
             first = min(first, c)
-        elif c > first:
-            x[c] = x[c - 1]
-    for c in range(first):
-        x[c] = x[first]
-    return likelihood
+            odds = s / (1.0 - s) if s < 1.0 else np.inf
+            x[c] = z = math.log(odds) if odds > 0.0 else -np.inf
+            for k in range(3 if abs(z) > near else 1):
+                cut = INFINITE_LOGIT if k == 0 else near if k == 1 else far
+                u = min(max(z, -cut), cut)
+                rest = max(u, 0.0) + math.log1p(math.exp(-abs(u)))
+                sums[k, int(z > 0.0)] += hits * u - weight * rest
+    low = -(far if sums[2, 0] > sums[1, 0] else near)
+    high = far if sums[2, 1] > sums[1, 1] else near
+    for c in range(x.size):
+        x[c] = min(max(x[max(c, first)], low), high)
+        total += cells.weight[c]
+        mean += cells.weight[c] * x[c]
+    for c in range(x.size):
+        t[c] = x[c] - mean / total
+    return low, high, sums[0, 0] + sums[0, 1]
 
 
 @jit
-def factorise(p: F64, t: F64, cells: Cells, state: F64) -> None:
+def factorise(p: F64, t: F64, cells: Cells, bands: F64, state: F64) -> None:
     """Turn probabilities p (C * 16,) into the factors of A, on the way down.
 
-    Filled in are the weights of the working response and the gradient, the factors of A, and the
-    right sides after forward substitution.
+    Filled in are the factors of A, and the right sides after forward substitution: of the gradient
+    and of W T. Running sums of the terms that the two equations of the line need are made on the
+    way.
     """
+    middle = np.uint64(MIDDLE) * BANDS
     for c in range(t.size):
-        first = np.uint64(c + 2) * LINE
-        weight, hits, a = cells.weight[c], cells.hits[c], t[c]
+        first, row = np.uint64(c + 2) * LINE, min(c, MIDDLE) + max(c - t.size + 3, 0)
+        weight, hits, a, from_band = cells.weight[c], cells.hits[c], t[c], np.uint64(row) * BANDS
         for g in range(LANES):
-            k = first + np.uint64(g)
+            lane = np.uint64(g)
+            k, at, band = first + lane, middle + lane, from_band + lane
             up, up2, down, down2 = k - LINE, k - LINE2, k + LINE, k + LINE2
             q = p[c * LANES + g]
             w, residual = weight * q * (1.0 - q), hits - weight * q
-            band0, band1, band2 = state[k + BAND0], state[k + BAND1], state[k + BAND2]
-            gradient = residual - (
-                band0 * state[k]
-                + (band1 * state[up] + state[down + BAND1] * state[down])
-                + (band2 * state[up2] + state[down2 + BAND2] * state[down2])
-            )
+            near, next_to = state[up] + state[down], state[up2] + state[down2]
+            pull = bands[at] * state[k] + bands[at + BAND1] * near + bands[at + BAND2] * next_to
+            band2 = bands[band + BAND2]
             lower2 = band2 * state[up2 + PIVOT]
-            entry = band1 - band2 * state[up + LOWER1]
+            entry = bands[band + BAND1] - band2 * state[up + LOWER1]
             lower1 = entry * state[up + PIVOT]
-            state[k + WEIGHT], state[k + RESIDUAL] = w, residual
-            state[k + LOWER1], state[k + LOWER2] = lower1, lower2
-            state[k + PIVOT] = 1.0 / (band0 + w - entry * lower1 - band2 * lower2)
-            state[k + ALONG0] = w - lower1 * state[up + ALONG0] - lower2 * state[up2 + ALONG0]
-            state[k + ALONG1] = w * a - lower1 * state[up + ALONG1] - lower2 * state[up2 + ALONG1]
-            state[k + STEP] = gradient - lower1 * state[up + STEP] - lower2 * state[up2 + STEP]
+            pivot = 1.0 / (bands[band] + w - entry * lower1 - band2 * lower2)
+            a0 = w - lower1 * state[up + ALONG0] - lower2 * state[up2 + ALONG0]
+            a1 = w * a - lower1 * state[up + ALONG1] - lower2 * state[up2 + ALONG1]
+            step = residual - pull - lower1 * state[up + STEP] - lower2 * state[up2 + STEP]
+            state[k + LOWER1], state[k + LOWER2], state[k + PIVOT] = lower1, lower2, pivot
+            state[k + ALONG0], state[k + ALONG1], state[k + STEP] = a0, a1, step
+            state[k + SUM00] = state[up + SUM00] + (w - a0 * a0 * pivot)
+            state[k + SUM01] = state[up + SUM01] + (w * a - a0 * a1 * pivot)
+            state[k + SUM11] = state[up + SUM11] + (w * a * a - a1 * a1 * pivot)
+            state[k + REST0] = state[up + REST0] + (residual - a0 * step * pivot)
+            state[k + REST1] = state[up + REST1] + (residual * a - a1 * step * pivot)
 
 
 @jit
-def substitute(t: F64, state: F64) -> None:
-    """Solve for the steps of f by back substitution, in `state`, on the way up.
+def substitute(t: F64, b: F64, line: F64, schur: F64, state: F64) -> None:
+    """Solve for the steps of lines and curves by back substitution, on the way up.
 
-    Running sums of the terms that the two equations of the line need are made on the way.
+    Filled in are the changes of b and the largest of a logit of each curve, and `schur`.
     """
+    for g in range(LANES):
+        k = np.uint64(t.size + 1) * LINE + np.uint64(g)
+        s00, s11 = line[0, g] + state[k + SUM00], line[1, g] + state[k + SUM11]
+        s01 = state[k + SUM01]
+        rest0 = state[k + REST0] - line[0, g] * b[0, g]
+        rest1 = state[k + REST1] - line[1, g] * b[1, g]
+        det = s00 * s11 - s01 * s01
+        end = k + LINE
+        state[end + CHANGE0] = (s11 * rest0 - s01 * rest1) / det
+        state[end + CHANGE1] = (s00 * rest1 - s01 * rest0) / det
+        state[end + LARGEST] = 0.0
+        schur[0, g], schur[1, g], schur[2, g] = s00, s01, s11
     for c in range(t.size - 1, -1, -1):
         first, along = np.uint64(c + 2) * LINE, t[c]
         for g in range(LANES):
             k = first + np.uint64(g)
             down, down2 = k + LINE, k + LINE2
-            pivot, l1, l2 = state[k + PIVOT], state[down + LOWER1], state[down2 + LOWER2]
-            a0 = state[k + ALONG0] * pivot - l1 * state[down + ALONG0] - l2 * state[down2 + ALONG0]
-            a1 = state[k + ALONG1] * pivot - l1 * state[down + ALONG1] - l2 * state[down2 + ALONG1]
-            change = state[k + STEP] * pivot - l1 * state[down + STEP] - l2 * state[down2 + STEP]
-            state[k + ALONG0], state[k + ALONG1], state[k + STEP] = a0, a1, change
-            w, rest = state[k + WEIGHT], state[k + RESIDUAL] - state[k + WEIGHT] * change
-            state[k + SUM00] = state[down + SUM00] + w * (1.0 - a0)
-            state[k + SUM01] = state[down + SUM01] + w * (along - a1)
-            state[k + SUM11] = state[down + SUM11] + w * (along - a1) * along
-            state[k + REST0] = state[down + REST0] + rest
-            state[k + REST1] = state[down + REST1] + rest * along
+            d0, d1 = state[down + CHANGE0], state[down + CHANGE1]
+            rest = state[k + STEP] - state[k + ALONG0] * d0 - state[k + ALONG1] * d1
+            step = rest * state[k + PIVOT] - state[down + LOWER1] * state[down + STEP]
+            step -= state[down2 + LOWER2] * state[down2 + STEP]
+            state[k + STEP], state[k + CHANGE0], state[k + CHANGE1] = step, d0, d1
+            state[k + LARGEST] = max(state[down + LARGEST], abs(step + d0 + d1 * along))
 
 
 @jit
-def move(t: F64, b: F64, precision: F64, schur: F64, state: F64) -> float:
+def move(x: F64, t: F64, b: F64, logit: F64, state: F64) -> float:
     """Take a damped step of lines and curves; return the largest undamped change.
 
-    The sums for the lines end in the first cell. The change is of a logit.
+    The change is of a logit. Filled in are the logits (C * 16,) of the curves.
 
     A whole step of Newton's method may go too far. ``log(1 + m) / m`` of it, with m its largest
     change of a logit, never does for a logistic likelihood (Sun and Tran-Dinh 2019, "Generalized
     self-concordant functions", theorem 2 for nu = 2), and is soon all of it: no objective is
     computed on the way.
     """
-    part, change = np.zeros(LANES), np.empty((2, LANES))
+    largest, part, b0, b1 = 0.0, np.empty(LANES), b[0], b[1]
     for g in range(LANES):
         k = LINE2 + np.uint64(g)
-        s00 = precision[0, g] + state[k + SUM00]
-        s01 = state[k + SUM01]
-        s11 = precision[1, g] + state[k + SUM11]
-        rest0 = state[k + REST0] - precision[0, g] * b[0, g]
-        rest1 = state[k + REST1] - precision[1, g] * b[1, g]
-        det = s00 * s11 - s01 * s01
-        change[0, g] = (s11 * rest0 - s01 * rest1) / det
-        change[1, g] = (s00 * rest1 - s01 * rest0) / det
-        schur[0, g], schur[1, g], schur[2, g] = s00, s01, s11
-    for c in range(t.size):
-        first, along = np.uint64(c + 2) * LINE, t[c]
-        for g in range(LANES):
-            k = first + np.uint64(g)
-            d0, d1 = change[0, g], change[1, g]
-            state[k + STEP] -= state[k + ALONG0] * d0 + state[k + ALONG1] * d1
-        for g in range(LANES):
-            k = first + np.uint64(g)
-            of_logit = abs(state[k + STEP] + change[0, g] + change[1, g] * along)
-            part[g] = max(part[g], of_logit)
-    largest = 0.0
-    for g in range(LANES):
-        m = part[g]
+        m = state[k + LARGEST]
         largest = max(largest, m)
         part[g] = math.log1p(m) / m if m > SMALL_STEP else 1.0
-        b[0, g] += part[g] * change[0, g]
-        b[1, g] += part[g] * change[1, g]
+        b0[g] += part[g] * state[k + CHANGE0]
+        b1[g] += part[g] * state[k + CHANGE1]
     for c in range(t.size):
-        first = np.uint64(c + 2) * LINE
+        first, middle, along = np.uint64(c + 2) * LINE, x[c], t[c]
         for g in range(LANES):
             k = first + np.uint64(g)
             state[k] += part[g] * state[k + STEP]
+            logit[c * LANES + g] = middle + b0[g] + b1[g] * along + state[k]
+    ends = np.uint64(t.size + 2) * LINE
+    for g in range(LANES):
+        k, end = LINE2 + np.uint64(g), ends + np.uint64(g)
+        state[k - LINE], state[k - LINE2] = state[k], state[k + LINE]
+        state[end], state[end + LINE] = state[end - LINE], state[end - LINE2]
     return largest
 
 
 @jit
-def add_evidence(
-    logit: F64, b: F64, precision: F64, schur: F64, cells: Cells, state: F64, work: F64, out: F64
-) -> None:
-    """Turn half the log determinants of the prior in `out` into log evidences.
+def add_evidence(logit: F64, cells: Cells, priors: Priors, fits: Fits, work: F64) -> None:
+    """Compute log evidences from the logits (C * 16,) of the fits.
 
-    With Laplace's approximation `out` (16,) gets + log likelihood + log prior - half the log
-    determinant of the posterior precision.
-
-    Parameters
-    ----------
-    logit : (C * 16,) float64 array
-        Of the curves at the top of the posterior.
-    work : (2, C * 16) float64 array
+    With Laplace's approximation: log likelihood + log prior - half the log determinant of the
+    posterior precision. And `ALONG` gets its back substitution. `work` is (2, C * 16).
     """
-    rest = work[0]
+    state, b, schur, out = fits
+    bands, line, half = priors
+    middle, rest = np.uint64(MIDDLE) * BANDS, work[0]
     for i in range(logit.size):
         rest[i] = -abs(logit[i])
     exponential(rest, work[1])
@@ -276,20 +306,29 @@ def add_evidence(
         rest[i] = e * total
     quadratic, product = np.empty(LANES), np.empty(LANES)
     for g in range(LANES):
-        quadratic[g] = precision[0, g] * b[0, g] * b[0, g] + precision[1, g] * b[1, g] * b[1, g]
+        out[g] = half[g]
+        quadratic[g] = line[0, g] * b[0, g] * b[0, g] + line[1, g] * b[1, g] * b[1, g]
         product[g] = 1.0 / (schur[0, g] * schur[2, g] - schur[1, g] * schur[1, g])
-    for c in range(cells.weight.size):
+    for c in range(cells.weight.size - 1, -1, -1):
         first, weight, hits = np.uint64(c + 2) * LINE, cells.weight[c], cells.hits[c]
         for g in range(LANES):
             z = logit[c * LANES + g]
             out[g] += hits * z - weight * (max(z, 0.0) + rest[c * LANES + g])
         for g in range(LANES):
-            k = first + np.uint64(g)
-            half = state[k + BAND1] * state[k - LINE] + state[k + BAND2] * state[k - LINE2]
-            quadratic[g] += state[k] * (state[k + BAND0] * state[k] + 2.0 * half)
+            k, at = first + np.uint64(g), middle + np.uint64(g)
+            near = state[k - LINE] + state[k + LINE]
+            next_to = state[k - LINE2] + state[k + LINE2]
+            pull = bands[at] * state[k] + bands[at + BAND1] * near + bands[at + BAND2] * next_to
+            quadratic[g] += state[k] * pull
         for g in range(LANES):
-            product[g] *= state[first + np.uint64(g) + PIVOT]
-        if c % PIVOTS == 0 or c == cells.weight.size - 1:
+            k = first + np.uint64(g)
+            pivot, down, down2 = state[k + PIVOT], k + LINE, k + LINE2
+            l1, l2 = state[down + LOWER1], state[down2 + LOWER2]
+            a0 = state[k + ALONG0] * pivot - l1 * state[down + ALONG0] - l2 * state[down2 + ALONG0]
+            a1 = state[k + ALONG1] * pivot - l1 * state[down + ALONG1] - l2 * state[down2 + ALONG1]
+            state[k + ALONG0], state[k + ALONG1] = a0, a1
+            product[g] *= pivot
+        if c % PIVOTS == 0:
             for g in range(LANES):
                 out[g] += 0.5 * math.log(product[g])
                 product[g] = 1.0
@@ -298,41 +337,32 @@ def add_evidence(
 
 
 @jit
-def fit(x: F64, t: F64, cells: Cells, fits: Fits) -> int:
-    """Fit the curve of every hyperparameter by Laplace's method; return most steps.
-
-    Each fit begins with the curve that ``f`` and the line in `fits` give. Returned is the number of
-    steps of the fit that took most.
+def fit(x: F64, t: F64, cells: Cells, priors: Priors, fits: Fits) -> int:
+    """Fit the curve of every hyperparameter by Laplace's method; return the steps.
 
     Parameters
     ----------
     x, t : (C,) float64 arrays
         Logits of the scores, and their distance from the mean.
     cells : Cells
+    priors : Priors
     fits : Fits
-        With the precisions of the prior; all else is overwritten.
+        Overwritten.
     """
+    state, b, schur = fits.state, fits.line, fits.schur
     logit, work = np.empty(x.size * LANES), np.empty((2, x.size * LANES))
-    most = 0
-    for block in range(fits.state.shape[0]):
-        state, b, precision = fits.state[block], fits.line[block], fits.line_precision[block]
-        schur, largest, steps = fits.schur[block], np.inf, 0
-        while True:
-            for c in range(x.size):
-                k = np.uint64(c + 2) * LINE
-                for g in range(LANES):
-                    logit[c * LANES + g] = x[c] + b[0, g] + b[1, g] * t[c] + state[k + np.uint64(g)]
-            if largest <= SMALL_STEP or steps == MOST_STEPS:
-                break
-            sigmoid(logit, logit)
-            factorise(logit, t, cells, state)
-            substitute(t, state)
-            largest = move(t, b, precision, schur, state)
-            steps += 1
-        most = max(most, steps)
-        out = fits.log_evidence[block * LANES : (block + 1) * LANES]
-        add_evidence(logit, b, precision, schur, cells, state, work, out)
-    return most
+    zero(state)
+    zero(b.reshape(b.size))
+    move(x, t, b, logit, state)
+    steps, largest = 0, np.inf
+    while largest > SMALL_STEP and steps < MOST_STEPS:
+        sigmoid(logit, logit)
+        factorise(logit, t, cells, priors.bands, state)
+        substitute(t, b, priors.line, schur, state)
+        largest = move(x, t, b, logit, state)
+        steps += 1
+    add_evidence(logit, cells, priors, fits, work)
+    return steps
 
 
 @jit
@@ -350,16 +380,14 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
         Logits of the probability of a hit in each cell; overwritten.
     """
     n_cells, draws = logit.shape
-    d0, d1 = np.empty(draws), np.empty(draws)
+    state, b, schur, _ = fits
+    d0, d1, bends = np.empty(draws), np.empty(draws), np.zeros((3, draws))
     begin, passed = 0, 0.0
-    zero(logit[n_cells - 1])
-    for g in range(share.size):
-        passed += share[g]
+    for lane in range(share.size):
+        passed += share[lane]
         end = min(math.floor(passed * draws + 0.5), draws)
         if end <= begin:
             continue
-        block, lane = g // LANES, g % LANES
-        state, b, schur = fits.state[block], fits.line[block], fits.schur[block]
         l00 = math.sqrt(schur[0, lane])
         l10 = schur[1, lane] / l00
         l11 = math.sqrt(schur[2, lane] - l10 * l10)
@@ -369,18 +397,13 @@ def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64
         for c in range(n_cells - 1, -1, -1):
             k = np.uint64(c + 2) * LINE + np.uint64(lane)
             scale = math.sqrt(state[k + PIVOT])
-            # Beyond the last cell nothing is taken off.
-            l1 = state[k + LINE + LOWER1] if c + 1 < n_cells else 0.0
-            l2 = state[k + LINE2 + LOWER2] if c + 2 < n_cells else 0.0
-            one, two = logit[min(c + 1, n_cells - 1)], logit[min(c + 2, n_cells - 1)]
-            for q in range(begin, end):
-                logit[c, q] = scale * normals[c, q] - l1 * one[q] - l2 * two[q]
-        for c in range(n_cells):
-            k = np.uint64(c + 2) * LINE + np.uint64(lane)
+            l1, l2 = state[k + LINE + LOWER1], state[k + LINE2 + LOWER2]
             middle = x[c] + state[k] + b[0, lane] + b[1, lane] * t[c]
             by0, by1 = 1.0 - state[k + ALONG0], t[c] - state[k + ALONG1]
+            bend, one, two = bends[c % 3], bends[(c + 1) % 3], bends[(c + 2) % 3]
             for q in range(begin, end):
-                logit[c, q] += middle + by0 * d0[q] + by1 * d1[q]
+                bend[q] = scale * normals[c, q] - l1 * one[q] - l2 * two[q]
+                logit[c, q] = bend[q] + (middle + by0 * d0[q] + by1 * d1[q])
         begin = end
 
 

@@ -165,15 +165,14 @@ def importance_sample(curves, draws=3000, seed=0):
     lines = np.hstack([np.eye(n), np.ones((n, 1)), t[:, None]])
     errors, logs = [], []
     log_prior = hyperpriors(n).interval
-    tops = curves.fits.state.reshape(1, n + 4, -1, bayes.LANES)[:, 2:-2, 0]
+    tops = curves.fits.state.reshape(n + 4, -1, bayes.LANES)[2:-2, 0]
     for g, ((tau, family), log_p) in enumerate(
         zip([(tau, f) for tau in SCALES for f in ROUGHNESS], log_prior, strict=True)
     ):
         if log_p + curves.fits.log_evidence[g] < (log_prior + curves.fits.log_evidence).max() - 8:
             continue
         prior = np.array(reference.prior_precision(n, tau, *family))
-        block, lane = divmod(g, bayes.LANES)
-        top = np.append(tops[block, :, lane], curves.fits.line[block, :, lane])
+        top = np.append(tops[:, g], curves.fits.line[:, g])
         p = 1 / (1 + np.exp(-(x + lines @ top)))
         factor = np.linalg.cholesky(prior + lines.T @ ((weight * p * (1 - p))[:, None] * lines))
         z = rng.normal(size=(draws, n + 2))
@@ -329,11 +328,11 @@ def test_logits_are_cut_further_where_hits_do_not_object():
     for misses, expected in ((0, (-far, far)), (20, (-far, near))):
         y = np.append(np.zeros(200), np.arange(200) >= misses)
         rows = rooms.cells_of_rows(sample_of(np.append(low, high), y).sorted())
-        assert rooms.Curves(rows).logit_range == pytest.approx(expected)
+        assert rooms.Curves(rows).cut[:2] == pytest.approx(expected)
         found = list(zip(*(part.tolist() for part in rows.cells), strict=True))
         assert reference.logit_range(found, near, far) == pytest.approx(expected)
     rows = rooms.cells_of_rows(sample_of([0.3, 0.6], [0, 1]))
-    assert rooms.Curves(rows).logit_range == pytest.approx((-math.log(3), math.log(3)))
+    assert rooms.Curves(rows).cut[:2] == pytest.approx((-math.log(3), math.log(3)))
 
 
 def test_fixed_normal_numbers_are_normal_and_differ_by_class():

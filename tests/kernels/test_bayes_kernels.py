@@ -6,7 +6,7 @@ from math import inf, log
 import numpy as np
 import pytest
 
-from fastece.estimators.bayes import CellRows, Curves, prior_fits, prior_of
+from fastece.estimators.bayes import CellRows, Curves, priors_of
 from fastece.kernels import NO_WEIGHTS, bayes
 from helpers.kernel_forms import forms
 from oracles import reference_bayes as reference
@@ -39,14 +39,16 @@ def example(n_cells=7, seed=0, heavy=1.0):
 
 
 def start(n_cells):
-    """What a fit begins with, of sixteen hyperparameters."""
-    return prior_fits(n_cells, [prior_of(n_cells, *h) for h in HYPERPARAMETERS])
+    """The priors of sixteen hyperparameters, and room for their fits."""
+    state = np.full((n_cells + 4) * int(bayes.LINE), np.nan)
+    rest = (np.full(shape, np.nan) for shape in ((2, bayes.LANES), (3, bayes.LANES), bayes.LANES))
+    return priors_of(n_cells, HYPERPARAMETERS), bayes.Fits(state, *rest)
 
 
 def theta_of(fits, n_cells, g):
     """f, b_0 and b_1 of one fit."""
-    lines = fits.state[0].reshape(n_cells + 4, -1, bayes.LANES)
-    return np.append(lines[2:-2, int(bayes.F) // bayes.LANES, g], fits.line[0, :, g])
+    lines = fits.state.reshape(n_cells + 4, -1, bayes.LANES)
+    return np.append(lines[2:-2, int(bayes.F) // bayes.LANES, g], fits.line[:, g])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -66,27 +68,30 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
             assert (np.diff(cell) >= 0).all()
 
 
-def test_cell_logits_are_cut_and_empty_cells_take_those_of_others():
+def test_logits_are_cut_and_empty_cells_take_those_of_others():
     cells = cells_of([0, 2, 0, 1, 3], [0, 1, 0, 1, 0], [0, 0, 0, 0.4, 1])
-    for kernel in forms(bayes.cell_logits):
-        x = np.empty(5)
-        kernel(cells, -5.0, 6.0, x)
-        assert x == pytest.approx([-5, -5, -5, log(0.4 / 0.6), 6])
-    curves = curves_of(cells)
-    (low, high), (x, t) = curves.logit_range, curves.logits
-    assert x == pytest.approx([low, low, low, log(0.4 / 0.6), high])
-    assert t == pytest.approx(x - (2 * x[1] + x[3] + 3 * x[4]) / 6)
+    for kernel in forms(bayes.cut_logits):
+        x, t = np.empty((2, 5))
+        low, high, _ = kernel(cells, 5.0, 6.0, x, t)
+        assert (low, high) == (-5.0, 5.0)  # half of them hit at 0, and none at 1
+        assert x == pytest.approx([-5, -5, -5, log(0.4 / 0.6), 5])
+        assert t == pytest.approx(x - (2 * x[1] + x[3] + 3 * x[4]) / 6)
+        right = cells_of([40, 2, 40], [0, 1, 40], [0, 0.5, 1])
+        assert kernel(right, 5.0, 6.0, x[:3], t[:3])[:2] == (-6.0, 6.0)
+        assert x[:3].tolist() == [-6.0, 0.0, 6.0]
 
 
 def test_the_likelihood_of_logits_is_that_of_the_cells_that_are_not_empty():
     cells, x, _ = example()
     found = list(zip(*cells, strict=True))
-    for kernel in forms(bayes.cell_logits):
-        filled = np.full_like(x, np.nan)
-        value = kernel(cells, -4.0, 4.0, filled)
-        assert value == pytest.approx(reference.log_likelihood(found, x))
+    for kernel in forms(bayes.cut_logits):
+        filled, t = np.full((2, x.size), np.nan)
+        low, high, value = kernel(cells, 4.0, 4.0, filled, t)
+        assert (low, high) == (-4.0, 4.0)
         assert filled == pytest.approx(x)
-        certain = kernel(cells_of([2, 0], [0, 0], [0, 0]), -700.0, 700.0, np.empty(2))
+        uncut, _ = reference.logits(found, -700.0, 700.0)
+        assert value == pytest.approx(reference.log_likelihood(found, uncut))
+        *_, certain = kernel(cells_of([2, 0], [0, 0], [0, 0]), 4.0, 5.0, np.empty(2), np.empty(2))
         assert certain == pytest.approx(0.0, abs=1e-300)
 
 
@@ -100,8 +105,8 @@ def test_fits_are_those_of_the_reference_whatever_the_rows():
         x, t = (np.array(z) for z in reference.logits(list(zip(*cells, strict=True)), -9.0, 9.0))
         sets.append((cells, x, t))
     for kernel, (cells, x, t) in product(forms(bayes.fit), sets):
-        fits = start(6)
-        assert kernel(x, t, cells, fits) < 60
+        priors, fits = start(6)
+        assert kernel(x, t, cells, priors, fits) < 60
         found = list(zip(*cells, strict=True))
         for g in (0, 7, 13):
             prior = reference.prior_precision(6, *HYPERPARAMETERS[g])
@@ -113,8 +118,8 @@ def test_fits_are_those_of_the_reference_whatever_the_rows():
 def test_draws_are_those_of_the_dense_posterior():
     cells, x, t = example()
     n, rng = x.size, np.random.default_rng(8)
-    fits = start(n)
-    bayes.fit(x, t, cells, fits)
+    priors, fits = start(n)
+    bayes.fit(x, t, cells, priors, fits)
     share = rng.dirichlet(np.ones(bayes.LANES))
     normals = rng.normal(size=(n + 2, 40))
     found = list(zip(*cells, strict=True))
