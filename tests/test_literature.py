@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import fastece
 from fastece import MMCE, Binned, SmoothECE, Sweep
-from fastece.estimators.binned import sweep_bins
+from fastece.kernels.quantiles import sweep_bins
 from helpers import strategies as cases
 
 # What hypothesis tries, with how close two equal values are: an integral's scale is found to 1e-12,
@@ -143,8 +143,8 @@ def test_equal_rates_do_not_decrease_whatever_their_weights_round_to():
     n = 3000
     s = np.arange(n) / n
     y, weight = np.arange(n) % 2, np.full(n, 0.1)
-    sample = fastece.Sample(s, y.astype(np.uint8), weight, 0.0, 1.0, np.arange(n))
-    assert sweep_bins(sample, weight, n, 1e-12)[1] == sweep_bins(sample, weight * 10, n, 0.0)[1]
+    y = y.astype(np.uint8)
+    assert sweep_bins(s, y, weight, n, 1e-12)[1] == sweep_bins(s, y, weight * 10, n, 0.0)[1]
 
 
 def test_debiased_errors_are_those_of_their_authors():

@@ -14,8 +14,7 @@ from fastece.typing import F64, I64, U8
 ALL = slice(None)
 T = TypeVar("T", bound=Any)  # a sample, or problems
 
-# From so many rows on they are sorted by digits, which takes a sixth of the time at 1e5 rows.
-MANY_ROWS = 1024
+NO_HITS, NO_ORDER = np.empty(0, np.uint8), np.empty(0, np.int32)
 # Products and sums of weights below 2**500 do not overflow.
 SAFE_EXPONENT = 500
 
@@ -124,19 +123,22 @@ class Sample(CopyReadOnlyOnUnpickle):
         if self.c is not None and (self.s[1:] >= self.s[:-1]).all():  # as cells of streams are
             return self
         if self.weight is None and not self.rows.size:  # hits go along: half the time of an order
-            s, y = self.s.copy(), self.y.astype(np.int32)
-            kernels.quantiles.increasing_order(s, y)
-            return replace(self, s=s, y=y.astype(np.uint8))
+            s, y = sort_rows(self.s, self.y)
+            return replace(self, s=s, y=y)
         return self.where(in_order(self.s)[1])
+
+
+def sort_rows(s: F64, y: U8) -> tuple[F64, U8]:
+    """Sort scores from 0 to 1 with their outcomes; equal ones keep their order."""
+    s, y = s.copy(), y.copy()
+    kernels.quantiles.increasing_order(s, y, NO_ORDER)
+    return s, y
 
 
 def in_order(s: F64) -> tuple[F64, NDArray[Any]]:
     """Sort scores from 0 to 1; return the order too, in which equal ones keep theirs."""
-    if s.size < MANY_ROWS:
-        order = np.argsort(s, kind="stable")
-        return s[order], order
     score, rows = s.copy(), np.arange(s.size, dtype=np.int32)
-    kernels.quantiles.increasing_order(score, rows)
+    kernels.quantiles.increasing_order(score, NO_HITS, rows)
     return score, rows.astype(np.intp)  # with which numpy is faster
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from fastece.checks.arrays import contiguous
 from fastece.checks.errors import InputError
 from fastece.data.reading import TOLERANCE as SUM_TOLERANCE
 from fastece.data.reading import Map, part_of, read_binary
-from fastece.data.sample import Sample, scale_weights
+from fastece.data.sample import NO_HITS, Sample, scale_weights, sort_rows
 from fastece.data.source import Problems, Source, one_problem
 from fastece.estimators import bins as layouts
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
@@ -334,8 +334,7 @@ class Binned(Parameters):
             return float(hard_error(p, y, *self.common, SUM_TOLERANCE, GAP_ALONE, NO_SUMS))
         if (found := read_binary(p, y, True, False)) is None:
             return math.nan
-        n_bins = self._plain[0].n_bins
-        u = NOTHING if self.is_fixed else layouts.order_at_cuts(found[0], n_bins)
+        u = NOTHING if self.is_fixed else sort_rows(found[0], NO_HITS)[0]
         return float(kernels.errors.binned_error(*found, u, *self._plain))
 
     def common_bins(self, p: Any, y: Any, moments: Sequence[int]) -> Bins | None:
@@ -547,11 +546,10 @@ class Binned(Parameters):
         right, convex = self._rule
         if self.is_fixed:
             return self.fixed_layout(n_bins, low, high)
-        s, v = problems.view().s, problems.v
+        x = problems.view()
         if self.threshold is not None:
-            exists = s > self.threshold
-            s, v = s[exists], None if v is None else v[exists]
-        edges, cuts = layouts.quantile_edges(*layouts.sort_scores(s, v), n_bins, low, high, right)
+            x = x.where(x.s > self.threshold)
+        edges, cuts = layouts.quantile_edges(x.s, x.v, n_bins, low, high, right)
         return layouts.convex_layout(edges) if convex else layouts.hard_layout(edges, cuts, right)
 
 
@@ -660,20 +658,23 @@ class Sweep(Parameters):
         sample, size = plan
         w = c.astype(np.float64) if sample.v is None else c * sample.v
         is_exact = sample.v is None and c.dtype.kind in "ui"
-        ends, _ = sweep_bins(sample, w, size, 0.0 if is_exact else TOLERANCE)
-        begins = np.append(0, ends[:-1])
-        gap, weight = (np.add.reduceat(x, begins) for x in (w * (sample.y - sample.s), w))
+        return self.error(sample.s, sample.y, w, size, 0.0 if is_exact else TOLERANCE)
+
+    def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
+        """Compute the value of plain arrays in one pass; nan of others."""
+        if p.ndim > 1 or (found := read_binary(p, y, True, False)) is None:
+            return math.nan
+        return self.error(*sort_rows(*found), kernels.NO_WEIGHTS, y.size, 0.0)
+
+    def error(self, s: F64, y: U8, w: F64, most: int, tolerance: float) -> float:
+        """Compute the value of rows in order, by the kernel that finds the bins."""
+        ends, _ = kernels.quantiles.sweep_bins(s, y, w, most, tolerance)
+        begins, gap = np.append(0, ends[:-1]), y - s
+        gap = np.add.reduceat(w * gap if w.size else gap, begins)
+        weight = np.add.reduceat(w, begins) if w.size else (ends - begins).astype(np.float64)
         bins = Bins([], 1.0, np.array([weight.sum()]), gap[None], weight[None])
-        return float(Binned(norm=self.norm).errors(bins)[0])
+        return float(bins_of_norm(norm=self.norm).errors(bins)[0])
 
 
-def sweep_bins(sample: Sample, w: F64, most: int, tolerance: float) -> tuple[I32, int]:
-    """Find the row behind the last of each occupied bin, and the number of all bins."""
-    n, kernel = sample.n, kernels.quantiles
-    end, hits, misses = np.empty(n, np.int32), np.empty(n), np.empty(n)
-    guide = np.empty(min(n, kernel.MOST_PARTS) + 1, np.int32)
-    count = kernel.run_sums(sample.s, sample.y, w, end, hits, misses, guide)
-    hits, misses, last = hits[:count], misses[:count], np.empty(count, np.int32)
-    n_bins = kernel.most_bins(hits, misses, guide, most, tolerance)
-    occupied = kernel.occupied_bins(hits, misses, guide, n_bins, 0, count - 1, last)
-    return end[last[:occupied]], n_bins
+# An estimator whose errors are those of bins that are at hand.
+bins_of_norm = lru_cache(maxsize=16)(Binned)

@@ -18,7 +18,6 @@ equal mass     sorted rows, with cuts between them    the drawn rows, as a sampl
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -30,7 +29,7 @@ from fastece import kernels
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_choice, check_real, list_names
 from fastece.data.reading import Map
-from fastece.data.sample import Sample, in_order
+from fastece.data.sample import NO_HITS, Sample, in_order, sort_rows
 from fastece.data.source import Problems, one_problem
 from fastece.kernels import MOMENTS
 from fastece.typing import F64, I32, U8
@@ -196,34 +195,15 @@ def order_rows(
     return kernels.replicates.OrderedRows(sample.s, u, v, order, run, first, skip, low, high, group)
 
 
-def sort_scores(s: F64, w: F64 | None) -> tuple[F64, F64 | None]:
-    """Sort scores, with their weights."""
-    if w is None and s.size < FEW_SCORES:
-        return np.sort(s), None
-    s, order = in_order(s)
-    return s, None if w is None else w[order]
-
-
-def order_at_cuts(s: F64, n_bins: int) -> F64:
-    """Return scores in order wherever edges of bins of equal weight are.
-
-    Of 1e4 it takes a third of the time of a sort.
-    """
-    if (n := s.size) < MANY_SCORES:
-        return np.sort(s)
-    j = np.arange(1, n_bins)
-    least = np.ceil(j * n / n_bins - kernels.quantiles.TOLERANCE * n).astype(np.int64)
-    return np.partition(s, np.union1d(least - 1, np.minimum(least, n - 1)))
-
-
 def quantile_edges(
-    u: F64, w: F64 | None, n_bins: int, low: float, high: float, right: bool
+    s: F64, w: F64 | None, n_bins: int, low: float, high: float, right: bool
 ) -> tuple[F64, F64]:
     """Find the edges (B + 1,) of bins of equal weight, and the inner cuts (B - 1,).
 
-    `u` are scores in increasing order. The cuts decide which bin a row is in.
+    The cuts decide which bin a row is in.
     """
-    u = u.clip(low, high)
+    u, order = (sort_rows(s, NO_HITS)[0], None) if w is None else in_order(s)
+    u, w = u.clip(low, high), None if w is None else w[order]
     edges, cuts = np.empty(n_bins + 1), np.empty(n_bins - 1)
     kernels.quantiles.quantile_edges(u, kernels.weights(w), low, high, right, edges, cuts)
     return edges, cuts
@@ -278,12 +258,7 @@ def quartiles(sample: Any, w: F64 | None, low: float, high: float) -> tuple[floa
             pair = scores_of_ranks(lambda: (x.s for x in sample.parts(CHUNK_SCORES)), n, *ranks)
             found.append(sum(min(max(s, low), high) for s in pair) / 2)
         return found[0], found[1]
-    if sample.n < MANY_ROWS:
-        edges, _ = quantile_edges(*sort_scores(sample.s, w), 4, low, high, right=True)
-    else:
-        problem = one_problem(replace(sample, v=w, c=None))
-        (layout,), _ = equal_mass_sums(problem, 4, low, high, True, -math.inf, MOMENTS[:2], map)
-        edges = layout.edges
+    edges, _ = quantile_edges(sample.s, w, 4, low, high, right=True)
     return edges[1], edges[3]
 
 
@@ -302,8 +277,6 @@ TOLERANCE = 1e-11
 # cuts most rows are near one.
 MANY_ROWS = 2**16
 FEW_PROBLEMS = 32
-# From so many scores on, some ranks are found faster than all.
-MANY_SCORES = 1024
 FEW_BINS = 512
 
 
@@ -411,15 +384,12 @@ def equal_mass_sums(
     score = np.where((only >= 0) & (only <= 1), only, float_scores())
     layouts, bins = [], np.empty((len(moments), len(only), n_bins))
     for k, sample in enumerate(rows_in_cells(problems, floats, mixed, run)):
-        if threshold > -math.inf:
-            sample = sample.where(sample.s > threshold)
+        sample = sample.where(sample.s > threshold)
         rest = ~mixed[k] & (sums[1, k] > 0)
         # The rows around the cuts, and all others at a score of their cell.
-        s, v = sort_scores(sample.s, sample.v)
-        where, v = score[k, rest], np.ones(s.size) if v is None else v
-        at = np.searchsorted(s, where)
-        u, w = np.insert(s, at, where), np.insert(v, at, sums[1, k, rest])
-        edges, cuts = quantile_edges(u, w, n_bins, low, high, right)
+        where, v = score[k, rest], np.ones(sample.n) if sample.v is None else sample.v
+        s, w = np.append(sample.s, where), np.append(v, sums[1, k, rest])
+        edges, cuts = quantile_edges(s, w, n_bins, low, high, right)
         layout = hard_layout(edges, cuts, right)
         side: Any = "left" if right else "right"
         inside = np.searchsorted(layout.grid.knots, where.clip(low, high), side)

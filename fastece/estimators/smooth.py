@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.errors import InputError
-from fastece.data.sample import Sample, scale_weights
+from fastece.data.reading import read_binary
+from fastece.data.sample import Sample, scale_weights, sort_rows
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, check_width
 from fastece.estimators.density_grids import MOST_CELLS
 from fastece.typing import F64
@@ -287,14 +288,18 @@ class MMCE(Parameters):
         sample, _ = scale_weights(sample)
         gap = sample.y - sample.s if sample.v is None else (sample.y - sample.s) * sample.v
         step = np.append(sample.s[:-1] - sample.s[1:], -np.inf)  # nothing is behind the last
-        change = np.expm1(np.divide(step, self.width, out=step), out=step)
-        decay = 1 + change
-        change *= -1 - decay  # 1 - exp(2 x), of exp(x) - 1
-        return PairsPlan(size, gap, kernels.weights(sample.v), decay, change)
+        change = np.expm1(step / self.width)  # -c (2 + c) is 1 - exp(2 x), of c = exp(x) - 1
+        return PairsPlan(size, gap, kernels.weights(sample.v), 1 + change, -change * (2 + change))
 
     def evaluate(self, plan: PairsPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
         return float(plan.values(np.ascontiguousarray(c, np.float64).reshape(1, -1, 1))[0])
+
+    def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
+        """Compute the value of plain arrays in one pass; nan of others."""
+        if p.ndim > 1 or (found := read_binary(p, y, True, False)) is None:
+            return math.nan
+        return kernels.vectors.pair_error(*sort_rows(*found), self.width) / y.size
 
     def values(self, plan: PairsPlan, draws: Draws) -> F64:
         """Compute the value of each replicate, of counts in one pass over the rows."""

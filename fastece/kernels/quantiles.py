@@ -9,86 +9,88 @@ import numpy as np
 
 from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import two_sum
-from fastece.typing import F64, I32, I64, U8, U64
+from fastece.typing import F64, I32, U8, U64
 
 # Cumulative weights closer than this, relative to the total, are equal.
 TOLERANCE = 1e-12
-# Digits of 8 bits: the 256 lines of memory that a pass writes to stay in the first-level cache.
-DIGITS = 2**8
-WIDTH, LAST = np.uint64(8), np.uint64(DIGITS - 1)
-# From this bit on, 4 digits are the exponent and the first 22 bits of a float64 from 0 to 1, which
-# has 62 bits. Few rows have these in common, and up to so many of them are sorted by insertion.
-TOP, FEW = np.uint64(30), 24
+# Digits of 10 bits: 1024 lines of memory that a pass writes to stay in the second-level cache.
+# A key is the bits of a score up to 1/2, else `HALF` twice less those of its distance from 1; then
+# comes a bit for the hit, not sorted by. From `TOP` on, 3 digits are the exponent and the first 19
+# bits. Few rows have these in common, and up to so many of them are sorted by insertion.
+DIGITS, HALF, FEW = 2**10, np.uint64(0x3FE << 52), 24
+ONE, WIDTH, TOP, BITS, LAST = (np.uint64(k) for k in (1, 10, 34, 64, DIGITS - 1))
 # Parts of the weight that a sweep finds at once: few of many rows, so that they stay in the cache.
 MOST_PARTS = 2**12
 
 
-# --- the sort, digit by digit: 8 to 15 ns a row where comparisons take 50 ---------------------
+# --- the sort, digit by digit: 4 to 7 ns a row where comparisons take 25 to 90 -----------------
 
 
 @jit
-def move_rows(key: U64, row: I32, shift: Any, at: I64, moved: U64, moved_row: I32) -> None:
-    """Move keys and their rows to the places `at` of their digits, which go up."""
-    for i in range(key.size):
-        digit = (key[i] >> shift) & LAST
-        to = np.uint64(at[digit])
-        at[digit] += 1
-        moved[to], moved_row[to] = key[i], row[i]
-
-
-@jit
-def sort_neighbours(key: U64, row: I32, low: Any) -> bool:
-    """Sort keys already ordered by their bits from `low` on; return if it worked.
+def sort_neighbours(key: U64, row: I32) -> bool:
+    """Sort keys already ordered by their bits from `TOP` on; return if it worked.
 
     It does if few keys have these bits in common.
     """
     start = 0
     for i in range(1, key.size):
-        if key[i] >> low != key[i - 1] >> low:
-            start = i
-        elif key[i] < key[i - 1]:
+        x, start = i, start if key[i] >> TOP == key[i - 1] >> TOP else i
+        while x > start and key[x] >> ONE < key[x - 1] >> ONE:
             if i - start >= FEW:
                 return False
-            k, x, place = key[i], i, row[i]
-            while x > start and key[x - 1] > k:
-                key[x], row[x] = key[x - 1], row[x - 1]
-                x -= 1
-            key[x], row[x] = k, place
+            key[x], key[x - 1] = key[x - 1], key[x]
+            if row.size > 0:
+                row[x], row[x - 1] = row[x - 1], row[x]
+            x -= 1
     return True
 
 
 @jit
-def increasing_order(score: F64, row: I32) -> None:
-    """Sort scores in [0, 1] in place, stably, and `row` along with them.
+def increasing_order(score: F64, hit: U8, row: I32) -> None:
+    """Sort scores in [0, 1] in place, stably, with hits and rows, if there are any.
 
-    As bits, floats that are not negative are integers in the same order; -0 becomes 0. Four digits
-    are counted in one pass: half the time of a pass for each.
+    As bits, floats that are not negative are integers in the same order; -0 becomes 0. Above 1/2,
+    the distance from 1 is exact, and tells scores that crowd there apart by the upper digits.
     """
-    for i in range(score.size):
-        score[i] += 0.0
-    key = score.view(np.uint64)
-    moved, moved_row = np.empty_like(key), np.empty_like(row)
-    for turn in range(3):  # the upper digits; where they are not enough, the lower and the upper
-        shift: Any = np.uint64(0) if turn == 1 else TOP
-        at = np.zeros((4, DIGITS), np.int64)
-        for i in range(key.size):
-            k = key[i] >> shift
-            at[0, k & LAST] += 1
-            at[1, (k >> WIDTH) & LAST] += 1
-            at[2, (k >> (WIDTH + WIDTH)) & LAST] += 1
-            at[3, (k >> (WIDTH + WIDTH + WIDTH)) & LAST] += 1
-        for digit in range(4):
+    bits, n = score.view(np.uint64), score.size
+    key, moved, old_row, moved_row = np.empty_like(bits), bits, row, np.empty_like(row)
+    distance = key.view(np.float64)
+    for i in range(n):
+        distance[i] = score[i] + 0.0 if score[i] < 0.5 else 1.0 - score[i]
+        key[i] = (key[i] if score[i] < 0.5 else HALF + HALF - key[i]) << ONE
+    for i in range(hit.size):
+        key[i] |= np.uint64(hit[i])
+    for low in (TOP, ONE):  # the upper digits, and where they are not enough all of them
+        shift, at, following = low, np.zeros(DIGITS, np.int64), np.empty(DIGITS, np.int64)
+        for i in range(n):
+            at[(key[i] >> low) & LAST] += 1
+        while shift < BITS:
             total = np.int64(0)
             for value in range(DIGITS):
-                count = at[digit, value]
-                at[digit, value] = total
+                count = at[value]
+                at[value], following[value] = total, 0
                 total += count
-        for digit in range(0, 4, 2):  # there and back
-            move_rows(key, row, shift, at[digit], moved, moved_row)
-            move_rows(moved, moved_row, shift + WIDTH, at[digit + 1], key, row)
-            shift += WIDTH + WIDTH
-        if turn == 0 and sort_neighbours(key, row, TOP):
-            return
+            next_shift = (shift + WIDTH) % BITS  # behind the last digit it does not matter
+            for i in range(n):
+                digit = (key[i] >> shift) & LAST
+                to = np.uint64(at[digit])
+                at[digit] += 1
+                moved[to] = key[i]
+                following[(key[i] >> next_shift) & LAST] += 1
+                if row.size > 0:
+                    moved_row[to] = old_row[i]
+            key, moved, old_row, moved_row = moved, key, moved_row, old_row
+            at, following = following, at
+            shift += WIDTH
+        if sort_neighbours(key, old_row):
+            break
+    for i in range(hit.size):
+        hit[i] = key[i] & ONE
+    row[:] = old_row
+    for i in range(n):
+        k = key[i] >> ONE
+        bits[i] = k if k < HALF else HALF + HALF - k
+        score[i] = score[i] if k < HALF else 1.0 - score[i]
 
 
 @jit
@@ -177,13 +179,9 @@ def quantile_edges(
     edges : (B + 1,) float64 array, overwritten
     knots : (B - 1,) float64 array, overwritten
     """
-    n = u.size
-    n_bins = edges.size - 1
-    for b in range(n_bins):
-        edges[b] = low
-    edges[n_bins] = high
-    for b in range(knots.size):
-        knots[b] = np.inf
+    n, n_bins = u.size, edges.size - 1
+    edges[:n_bins], edges[n_bins] = low, high
+    knots[:] = np.inf
     if w.size == 0:
         count_edges(u, right, edges, knots)
         return
@@ -226,9 +224,10 @@ def run_sums(s: F64, y: U8, w: F64, end: I32, hits: F64, misses: F64, guide: I32
         # No branch that depends on the hit or the weight: it would be mispredicted.
         amount = w[i] if w.size > 0 else 1.0
         of_hit = amount * y[i]
-        hit, rounded = two_sum(hit, of_hit)
+        of_miss = amount - of_hit
+        hit, rounded = two_sum(hit, of_hit) if w.size > 0 else (hit + of_hit, 0.0)
         hit_lost += rounded
-        miss, rounded = two_sum(miss, amount - of_hit)
+        miss, rounded = two_sum(miss, of_miss) if w.size > 0 else (miss + of_miss, 0.0)
         miss_lost += rounded
         drawn |= amount > 0.0
         end[count], hits[count], misses[count] = i + 1, hit + hit_lost, miss + miss_lost
@@ -245,27 +244,6 @@ def run_sums(s: F64, y: U8, w: F64, end: I32, hits: F64, misses: F64, guide: I32
 
 
 @jit
-def run_of_cut(hits: F64, misses: F64, guide: I32, j: Any, n_bins: int) -> Any:
-    """Find the run behind which cut j is, by the cumulative weights of runs.
-
-    As `quantile_edges` defines it, it is the first run up to which the weight is the share j / B of
-    all. Looked for between two entries of the guide.
-    """
-    parts, total = guide.size - 1, hits[-1] + misses[-1]
-    least, _ = cut_weights(j, n_bins, total)
-    q = int(least / total * parts)
-    # One part more on either side, since shares are rounded.
-    first, last = guide[min(max(q - 1, 0), parts)], guide[min(max(q + 2, 0), parts)]
-    while first < last:
-        middle = (first + last) // 2
-        if hits[middle] + misses[middle] >= least:
-            last = middle
-        else:
-            first = middle + 1
-    return np.int64(first)
-
-
-@jit
 def occupied_bins(
     hits: F64, misses: F64, guide: I32, n_bins: int, first: int, end: int, last: I32
 ) -> int:
@@ -273,14 +251,27 @@ def occupied_bins(
 
     Bins before run `first` are one, and those behind run `end` are left out: where the two classes
     are nearly apart, a sweep over thousands of bins is short.
+
+    As `quantile_edges` defines it, a cut is behind the first run up to which the weight is the
+    share j / B of all. It is looked for between two entries of the guide.
     """
-    count, total = 0, hits[-1] + misses[-1]
+    count, total, parts = 0, hits[-1] + misses[-1], guide.size - 1
     j: Any = np.int64(1)
     if first > 0:
         j = max(int((hits[first - 1] + misses[first - 1]) / total * n_bins) - 1, 1)
     before: Any = -1
     while before < end:
-        run = hits.size - 1 if j >= n_bins else run_of_cut(hits, misses, guide, j, n_bins)
+        least, _ = cut_weights(j, n_bins, total)
+        q = int(least / total * parts)
+        # One part more on either side, since shares are rounded.
+        run, high = guide[min(max(q - 1, 0), parts)], guide[min(max(q + 2, 0), parts)]
+        while run < high and j < n_bins:
+            middle = (run + high) // 2
+            if hits[middle] + misses[middle] >= least:
+                high = middle
+            else:
+                run = middle + 1
+        run = hits.size - 1 if j >= n_bins else run
         if run > before:
             last[count] = run
             count, before = count + 1, run
@@ -329,3 +320,20 @@ def most_bins(hits: F64, misses: F64, guide: I32, most: int, tolerance: float) -
         if has_decrease(hits, misses, last[:count], tolerance):
             return n_bins - 1
     return most
+
+
+@jit
+def sweep_bins(s: F64, y: U8, w: F64, most: int, tolerance: float) -> tuple[I32, int]:
+    """Find the row behind the last of each occupied bin, and the number of all bins.
+
+    It is that of `most_bins`. Rows are as in `run_sums`.
+    """
+    end, last, sums = np.empty(s.size, np.int32), np.empty(s.size, np.int32), np.empty((2, s.size))
+    guide = np.empty(min(s.size, MOST_PARTS) + 1, np.int32)
+    count = run_sums(s, y, w, end, sums[0], sums[1], guide)
+    hits, misses = sums[0, :count], sums[1, :count]
+    n_bins = most_bins(hits, misses, guide, most, tolerance)
+    occupied = occupied_bins(hits, misses, guide, n_bins, 0, count - 1, last)
+    for k in range(occupied):
+        last[k] = end[last[k]]
+    return last[:occupied], n_bins

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import BLOCK, LOWEST_EXPONENT, exponential, lane_sum, zero
-from fastece.typing import F64, I64, U32
+from fastece.typing import F64, I64, U8, U32
 
 # Columns of a line that are filled at a time: with those of four classes they stay in the
 # first-level cache.
 PIECE = 512
 # A sum does not see what is less than a part exp(-46), 1e-20, of it.
 UNSEEN = 46.0
+# In widths of a kernel, up to which the Taylor polynomial of degree 5 is right to 4e-17.
+NEAR = 2.0**-9
 
 
 @jit
@@ -280,3 +282,20 @@ def pair_sums(
                 v = weight[i]
                 for r in range(lanes):
                     total[g, r] += v * row[r]
+
+
+@jit
+def pair_error(s: F64, y: U8, width: float) -> float:
+    """Compute the root of the `pair_sums` of rows in order that count 1 each.
+
+    Where the next score is near, a polynomial gives e - 1 to 1e-16, in a tenth of the time.
+    """
+    level = total = 0.0
+    for i in range(s.size):
+        level += np.float64(y[i]) - s[i]
+        x = (s[i] - s[i + 1]) / width if i + 1 < s.size else -np.inf
+        near = x * (1 + x * (1 / 2 + x * (1 / 6 + x * (1 / 24 + x * (1 / 120)))))
+        change = near if x > -NEAR else np.expm1(x)
+        total += level * level * -(change * (2.0 + change))
+        level += level * change
+    return float(np.sqrt(total))

@@ -71,11 +71,15 @@ def score_sets(n):
 @pytest.mark.parametrize("n", [1, 2, 30, 150])
 def test_increasing_order_is_stable(n):
     for s in score_sets(n):
+        order, y = np.argsort(s, kind="stable"), (np.arange(n) % 3 == 0).astype(np.uint8)
         for kernel in forms(quantiles.increasing_order):
-            order, score = np.arange(n, dtype=np.int32), s.copy()
-            kernel(score, order)
-            assert score.tolist() == np.sort(s).tolist()
-            assert order.tolist() == np.argsort(s, kind="stable").tolist()
+            for hit, row in ((y, []), ([], np.arange(n)), (y, np.arange(n))):
+                score, hit, row = s.copy(), np.array(hit, np.uint8), np.array(row, np.int32)
+                kernel(score, hit, row)
+                assert score.tolist() == np.sort(s).tolist()
+                assert not np.signbit(score).any()
+                assert hit.tolist() in ([], y[order].tolist())
+                assert row.tolist() in ([], order.tolist())
 
 
 def sorted_rows(n, kind, rng):
@@ -119,6 +123,9 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
                 found = occupied_bins(hits, misses, guide, n_bins, 0, count - 1, last)
                 assert found == len(filled)
                 assert [s[end[k] - 1] for k in last[:found]] == [cell[-1][0] for cell in filled]
+                ends, n_bins = forms(quantiles.sweep_bins)[k](s, y, w, most, 0.0)
+                assert n_bins == expected
+                assert ends.tolist() == end[last[:found]].tolist()
 
 
 def test_neither_a_heavy_last_score_nor_rounding_is_a_decrease():

@@ -181,3 +181,12 @@ def test_sums_of_pairs_are_those_over_all_pairs():
                 assert (out >= 0).all()
                 expected = np.einsum("gir,i->gr", c, v) if weight.size else -np.ones((2, 4))
                 assert total == pytest.approx(expected)
+
+
+def test_the_error_of_pairs_is_the_root_of_their_sum():
+    rng = np.random.default_rng(5)
+    for s in (np.sort(rng.random(30).round(1)), np.sort(rng.random(30)) / 20, np.array([0.3])):
+        y = rng.integers(0, 2, s.size).astype(np.uint8)
+        near = np.exp(-np.abs(s[:, None] - s) / 0.4)
+        for kernel in forms(vectors.pair_error):
+            assert kernel(s, y, 0.4) == pytest.approx(np.sqrt((y - s) @ near @ (y - s)), rel=1e-13)
