@@ -270,20 +270,11 @@ class Curves:
         bayes.fit(x, t, self.rows.cells, self.priors.curve, fits)
         return fits
 
-    def shares(self, log_prior: F64) -> tuple[F64, float]:
-        """Compute the posterior (G,) of the hyperparameters and the total log evidence."""
-        log_p = self.fits.log_evidence + log_prior
-        top = log_p.max()
-        p = np.exp(log_p - top)
-        total = p.sum()
-        return p / total, float(top + math.log(total))
-
     def draws(self, log_prior: F64, k: int) -> F64:
         """Draw logits (C, S) of curves, in increasing order of their scale tau."""
         x, t = self.logits
         logit = np.empty((x.size, DRAWS))
-        share, _ = self.shares(log_prior)
-        kernels.bayes.draw_logits(x, t, self.fits, share, normals(x.size, k), logit)
+        kernels.bayes.draw_logits(x, t, self.fits, log_prior, normals(x.size, k), logit)
         return logit
 
     @property
@@ -336,7 +327,8 @@ class Curves:
     @property
     def log_bayes_factor(self) -> float:
         """Log Bayes factor of a curve against perfect calibration, ``c = s``."""
-        return self.shares(self.priors.interval)[1] - self.cut[2]
+        log_p = self.fits.log_evidence + self.priors.interval
+        return float(np.logaddexp.reduce(log_p)) - self.cut[2]
 
 
 def probabilities(logit: F64) -> F64:

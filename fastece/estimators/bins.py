@@ -281,15 +281,16 @@ FEW_BINS = 512
 
 
 def grid_sums(
-    problems: Problems, layout: Layout, threshold: float, moments: Sequence[int], run: Map
-) -> tuple[F64, F64]:
+    problems: Problems, layout: Layout, threshold: float, moments: Sequence[int], run: Map,
+    with_scores: bool = True,
+) -> tuple[F64, F64]:  # fmt: skip
     """Compute some `kernels.MOMENTS` (Q, K, cells) of the cells of a grid.
 
-    On a float grid also the only score of each cell (K cells,).
+    On a float grid also the only score of each cell (K cells,), at 1 ns a row.
     """
     k, cells = problems.n_problems, layout.cells
     rows = max(CHUNK_SCORES // k, CHUNK_ROWS_PER_CELL * cells)
-    size = k * cells if layout.grid.spacing == kernels.binning.FLOAT else 0
+    size = k * cells if with_scores and layout.grid.spacing == kernels.binning.FLOAT else 0
     none, several = kernels.moments.NONE, kernels.moments.SEVERAL
     v, kinds = kernels.weights(problems.v), np.array(moments)
 
@@ -311,7 +312,7 @@ def cell_sums(
     problems: Problems, layout: Layout, threshold: float, moments: Sequence[int], run: Map
 ) -> tuple[F64, ...]:
     """Compute some `kernels.MOMENTS` of each bin: (K, B) arrays."""
-    sums, _ = grid_sums(problems, layout, threshold, moments, run)
+    sums, _ = grid_sums(problems, layout, threshold, moments, run, with_scores=False)
     return tuple(layout.spread(sums))
 
 
@@ -411,7 +412,7 @@ def scores_at_ranks(s: NDArray[Any], ranks: NDArray[np.intp]) -> NDArray[Any]:
         return np.sort(s)[ranks]
     hits, floats = np.zeros(s.size, np.uint8), float_layout(0.0, 1.0)
     problem = one_problem(Sample(s.astype(np.float64, copy=False), hits, None, 0.0, 1.0, ranks))
-    ((weight,),), _ = grid_sums(problem, floats, -math.inf, MOMENTS[1:2], map)
+    ((weight,),) = cell_sums(problem, floats, -math.inf, MOMENTS[1:2], map)
     cell = np.searchsorted(np.cumsum(weight), ranks, "right")
     wanted = np.zeros(weight.size, np.bool_)
     wanted[cell] = True

@@ -118,27 +118,20 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
     n, n_cells = s.size, cells.weight.size
     total = lane_sum(w) if w.size > 0 else np.float64(n)
     scale, per_weight = count / total, n_cells / total
-    below, i, last = 0.0, 0, 0
-    weight_sum = hit_sum = score_sum = 0.0  # of a cell: to wait for the memory takes half the time
-    while i < n:
-        j, x, weight, hits = i, s[i], 0.0, 0.0
-        while j < n and s[j] == x:
-            v = w[j] if w.size > 0 else 1.0
-            weight += v
-            hits += v * y[j]
-            j += 1
+    below, weight, hits, first = 0.0, 0.0, 0.0, 0
+    for i in range(n):
+        v = w[i] if w.size > 0 else 1.0
+        weight += v
+        hits += v * y[i]
+        if i + 1 < n and s[i + 1] == s[i]:
+            continue
         c = min(int((below + 0.5 * weight) * per_weight + ROUNDING), n_cells - 1)
-        for k in range(i, j):
+        for k in range(first, i + 1):
             cell[k] = c
-        if c > last:
-            weight_sum = hit_sum = score_sum = 0.0
-        last = c
-        weight_sum += scale * weight
-        hit_sum += scale * hits
-        score_sum += scale * weight * x
-        cells.weight[c], cells.hits[c], cells.score[c] = weight_sum, hit_sum, score_sum
-        below += weight
-        i = j
+        cells.weight[c] += scale * weight
+        cells.hits[c] += scale * hits
+        cells.score[c] += scale * weight * s[i]
+        below, weight, hits, first = below + weight, 0.0, 0.0, i + 1
     for c in range(n_cells):
         if cells.weight[c] > 0.0:
             cells.score[c] /= cells.weight[c]
@@ -263,20 +256,23 @@ def move(x: F64, t: F64, b: F64, logit: F64, state: F64) -> float:
     self-concordant functions", theorem 2 for nu = 2), and is soon all of it: no objective is
     computed on the way.
     """
-    largest, part, b0, b1 = 0.0, np.empty(LANES), b[0], b[1]
+    largest, now = 0.0, np.empty(3 * LANES)  # b, and the part of a step: one array vectorises
     for g in range(LANES):
         k = LINE2 + np.uint64(g)
         m = state[k + LARGEST]
         largest = max(largest, m)
-        part[g] = math.log1p(m) / m if m > SMALL_STEP else 1.0
-        b0[g] += part[g] * state[k + CHANGE0]
-        b1[g] += part[g] * state[k + CHANGE1]
+        part = math.log1p(m) / m if m > SMALL_STEP else 1.0
+        b[0, g] += part * state[k + CHANGE0]
+        b[1, g] += part * state[k + CHANGE1]
+        now[g], now[LANES + g], now[2 * LANES + g] = b[0, g], b[1, g], part
     for c in range(t.size):
         first, middle, along = np.uint64(c + 2) * LINE, x[c], t[c]
         for g in range(LANES):
-            k = first + np.uint64(g)
-            state[k] += part[g] * state[k + STEP]
-            logit[c * LANES + g] = middle + b0[g] + b1[g] * along + state[k]
+            lane = np.uint64(g)
+            k = first + lane
+            f = state[k] + now[lane + BAND2] * state[k + STEP]
+            state[k] = f
+            logit[c * LANES + g] = middle + now[lane] + now[lane + BAND1] * along + f
     ends = np.uint64(t.size + 2) * LINE
     for g in range(LANES):
         k, end = LINE2 + np.uint64(g), ends + np.uint64(g)
@@ -351,7 +347,7 @@ def fit(x: F64, t: F64, cells: Cells, priors: Priors, fits: Fits) -> int:
     """
     state, b, schur = fits.state, fits.line, fits.schur
     logit, work = np.empty(x.size * LANES), np.empty((2, x.size * LANES))
-    zero(state)
+    zero(state)  # the padding is read, and where f begins
     zero(b.reshape(b.size))
     move(x, t, b, logit, state)
     steps, largest = 0, np.inf
@@ -366,25 +362,30 @@ def fit(x: F64, t: F64, cells: Cells, priors: Priors, fits: Fits) -> int:
 
 
 @jit
-def draw_logits(x: F64, t: F64, fits: Fits, share: F64, normals: F64, logit: F64) -> None:
+def draw_logits(x: F64, t: F64, fits: Fits, log_prior: F64, normals: F64, logit: F64) -> None:
     """Draw logits of curves from the posterior, a mixture over hyperparameters.
 
     Parameters
     ----------
-    share : (G,) float64 array
-        Weights of the hyperparameters, which add up to 1. The draws take theirs in order: draw q
-        the one where the sum of the weights passes ``(q + 1/2) / S``.
+    log_prior : (16,) float64 array
+        Of the hyperparameters. The draws take theirs in order: draw q the one where the sum of
+        their posterior probabilities passes ``(q + 1/2) / S``.
     normals : (C + 2, S) float64 array
         Standard normal numbers.
     logit : (C, S) float64 array
         Logits of the probability of a hit in each cell; overwritten.
     """
     n_cells, draws = logit.shape
-    state, b, schur, _ = fits
+    state, b, schur, log_evidence = fits
+    top, total = -np.inf, 0.0
+    for lane in range(LANES):
+        top = max(top, log_evidence[lane] + log_prior[lane])
+    for lane in range(LANES):
+        total += math.exp(log_evidence[lane] + log_prior[lane] - top)
     d0, d1, bends = np.empty(draws), np.empty(draws), np.zeros((3, draws))
     begin, passed = 0, 0.0
-    for lane in range(share.size):
-        passed += share[lane]
+    for lane in range(LANES):
+        passed += math.exp(log_evidence[lane] + log_prior[lane] - top) / total
         end = min(math.floor(passed * draws + 0.5), draws)
         if end <= begin:
             continue

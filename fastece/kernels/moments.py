@@ -242,8 +242,8 @@ def cell_moments(
     kinds : (Q,) int64 array
         Which of `kernels.MOMENTS` are added up.
     only : (K cells,) float64 array
-        On a float grid: full of `NONE`; gets the score of each cell where it has but one,
-        `SEVERAL` where it has more. Not read on another grid.
+        Full of `NONE`; gets the score of each cell where it has but one, `SEVERAL` where it has
+        more. Empty: not wanted.
     out : (Q, K, cells) float64 array
         Overwritten.
     """
@@ -267,7 +267,7 @@ def cell_moments(
         if problems > 1:
             for i in range(s.size):
                 lower[i] += first_cell[i]
-        if is_float:
+        if only.size > 0:
             for i in range(s.size):
                 seen = only[np.uint32(lower[i])]
                 # No branch: where some scores are tied and some not, it would be mispredicted.

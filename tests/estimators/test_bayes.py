@@ -199,10 +199,10 @@ def test_posterior_is_that_of_importance_sampling(name):
     errors, weights = importance_sample(curves)
     assert weights.sum() ** 2 / (weights @ weights) > 300  # what they are worth
     x, t = curves.logits
-    share, _ = curves.shares(hyperpriors(x.size).interval)
+    log_prior = hyperpriors(x.size).interval
     many = np.random.default_rng(1).normal(size=(x.size + 2, 4000))
     logit = np.empty((x.size, 4000))
-    bayes.draw_logits(x, t, curves.fits, share, many, logit)
+    bayes.draw_logits(x, t, curves.fits, log_prior, many, logit)
     found = curves.errors(rooms.probabilities(logit), 1.0)
     assert found.mean() == pytest.approx(weights @ errors / weights.sum(), rel=0.05)
     q = [0.1, 0.5, 0.9]

@@ -126,7 +126,7 @@ def test_draws_are_those_of_the_dense_posterior():
     taken = np.searchsorted(np.cumsum(share), (np.arange(40) + 0.5) / 40)
     for kernel in forms(bayes.draw_logits):
         logit = np.empty((n, 40))
-        kernel(x, t, fits, share, normals, logit)
+        kernel(x, t, fits, np.log(share) - fits.log_evidence, normals, logit)
         for q in range(0, 40, 3):
             g = taken[q]
             prior = reference.prior_precision(n, *HYPERPARAMETERS[g])
