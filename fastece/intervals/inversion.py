@@ -40,7 +40,7 @@ FLOOR_QUANTILE = 0.1
 # Errors closer than this are equal: one is rounded otherwise than the other.
 ROUNDING = 1e-12
 NODES = 24
-HALVINGS, DOUBLINGS, FARTHEST = 10, 60, 1e12
+RANGE_PARTS, HALVINGS, DOUBLINGS, FARTHEST = 8, 60, 60, 1e12
 # A lower end above 0 is at least this part of the first truth that fits.
 TINY = 1e-6
 # The p-value of hypotheses that no error is too small for.
@@ -130,24 +130,31 @@ def path_range(path: Path, seen: float, floor: float) -> tuple[float, float]:
     """Find the first and the last hypothesis of a path that matter.
 
     Replicates of those before never reach the error that was `seen`, and those of all after exceed
-    the `floor`.
+    the `floor`. Both are known to an eighth of the way between them, which is some standard errors
+    long: of 20 000 rows with a gap of 0.4, a hundredth of the way from no gap.
     """
 
-    def is_small(m: float) -> bool:
+    def is_before(m: float) -> bool:
         return not (path.errors(np.array([m])) >= seen - ROUNDING).any()
 
-    start, end = 0.0, 1.0
+    def is_within(m: float) -> bool:
+        return bool((path.errors(np.array([m])) <= floor + ROUNDING).any())
+
+    end = 1.0
     for _ in range(DOUBLINGS):
         size, next_size = path.sizes(np.array([end, 2 * end]))
-        if next_size <= size or not (path.errors(np.array([end])) <= floor + ROUNDING).any():
+        if next_size <= size or not is_within(end):
             break
         end *= 2
-    if is_small(0.0):
-        stop = end
-        for _ in range(HALVINGS):
-            middle = (start + stop) / 2
-            start, stop = (middle, stop) if is_small(middle) else (start, middle)
-    return start, end
+    first, last = [0.0, end if is_before(0.0) else 0.0], [end if is_within(end) else 0.0, end]
+    for _ in range(HALVINGS):
+        is_first = first[1] - first[0] > last[1] - last[0]
+        bracket, is_left = (first, is_before) if is_first else (last, is_within)
+        if bracket[1] - bracket[0] <= (last[1] - first[0]) / RANGE_PARTS:
+            break
+        middle = sum(bracket) / 2
+        bracket[0 if is_left(middle) else 1] = middle
+    return first[0], last[1]
 
 
 def scan_path(path: Path, seen: float, floor: float, critical: float) -> F64:
@@ -215,8 +222,7 @@ def invert(null: F64, seen: float, row: float, sparse: Path | None, dense: Path)
 
 def cell_path(cells: Cells, base: F64, fixed: F64 | float = 0.0) -> Path:
     """Make the path of gaps ``fixed + m base`` (K, B), clipped to the possible ones."""
-    low = -cells.max_gap if cells.side == 0 else -cells.expected_hits
-    high = cells.max_gap if cells.side == 0 else cells.max_gap - cells.expected_hits
+    low, high = -cells.expected_hits, cells.max_gap - cells.expected_hits
 
     def gaps(m: F64) -> F64:
         return np.clip(fixed + m[:, None, None] * base, low, high)

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import fastece
 from fastece import KDE, Binned, Estimate, estimate
@@ -181,6 +182,23 @@ def test_where_scores_are_equal_the_noise_of_a_density_is_that_of_the_labels(row
     result = estimate(y, p, **options)
     assert result.p_value > 0.1
     assert result.confidence_interval.low == 0
+
+
+@pytest.mark.parametrize(("n", "hits"), [(2000, 1800), (20_000, 18_000), (20_000, 3000)])
+def test_a_constant_score_has_the_interval_of_the_binomial(n, hits):
+    y = np.arange(n) < hits
+    low, high = estimate(y, np.full(n, 0.5), estimator="ece").confidence_interval
+    exact = binomtest(hits, n).proportion_ci(0.95)
+    ends = sorted(abs(end - 0.5) for end in (exact.low, exact.high))
+    assert (low, high) == pytest.approx(ends, abs=0.03 * (ends[1] - ends[0]))
+
+
+@pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_debiased"])
+def test_no_interval_ends_beyond_the_largest_error_there_is(estimator):
+    assert (
+        estimate(np.ones(50), np.full(50, 0.5), estimator=estimator).confidence_interval.high
+        <= 0.5 + 1e-9
+    )
 
 
 def test_a_single_row_that_is_sure_and_right_or_wrong_says_little():

@@ -87,7 +87,7 @@ def test_p_values_on_a_path_are_those_of_plain_loops():
         assert sizes[0] == 0
         # the same hypotheses again, found by their sizes along the path
         for m in (0.0, 0.5, 2.0):
-            gap = np.clip(m * base, -cells.max_gap, cells.max_gap)
+            gap = np.clip(m * base, -cells.expected_hits, cells.max_gap - cells.expected_hits)
             errors = path.errors(np.array([m]))[0]
             assert errors == pytest.approx(cells.errors(gap[None])[0])
             above, below = reference.p_values(errors.tolist(), null.tolist(), seen, lucky)
