@@ -82,7 +82,7 @@ def increasing_order(score: F64, hit: U8, row: I32) -> None:
             key, moved, old_row, moved_row = moved, key, moved_row, old_row
             at, following = following, at
             shift += WIDTH
-        if sort_neighbours(key, old_row):
+        if low == TOP and sort_neighbours(key, old_row):
             break
     for i in range(hit.size):
         hit[i] = key[i] & ONE
