@@ -522,12 +522,13 @@ class Binned(Parameters):
         elif not layouts.fits_float_grid(problems, n_bins, convex):
             each = [self.layout(problems, n_bins)]
         else:
-            moments = WITH_WEIGHT.get(moments, moments)
+            more = (WEIGHT,) if convex else WITH_WEIGHT.get(moments, moments)
             each, found = layouts.equal_mass_sums(
-                problems, n_bins, low, high, right, self._threshold, moments, run
+                problems, n_bins, low, high, right, self._threshold, more, run
             )
-            if convex:
+            if convex:  # of the grid only edges are known
                 each, found = [layouts.convex_layout(each[0].edges)], None
+            moments = moments if convex else more
         sums = found or layouts.cell_sums(problems, each[0], self._threshold, moments, run)
         total = None
         if self.threshold is None:  # every row exists, whatever its shares round to

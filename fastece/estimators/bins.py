@@ -31,7 +31,7 @@ from fastece.checks.parameters import check_choice, check_real, list_names
 from fastece.data.reading import Map
 from fastece.data.sample import NO_HITS, Sample, in_order, sort_rows
 from fastece.data.source import Problems, one_problem
-from fastece.kernels import MOMENTS
+from fastece.kernels import WEIGHT
 from fastece.typing import F64, I32, U8
 
 if TYPE_CHECKING:
@@ -373,23 +373,24 @@ def equal_mass_sums(
 ) -> tuple[list[Layout], tuple[F64, ...]]:  # fmt: skip
     """Compute bins of equal weight of each problem, and some moments (K, B).
 
-    The second of the `moments` is the weight. Rows count whose score is above the threshold.
+    One of the `moments` is the weight. Rows count whose score is above the threshold.
     """
     floats = float_layout(low, high)
     sums, only = grid_sums(problems, floats, threshold, moments, run)
+    weights = sums[moments.index(WEIGHT)]
     only = only.reshape(sums.shape[1:])
     mixed = np.zeros(only.shape, np.bool_)
-    for k, weight in enumerate(sums[1]):
+    for k, weight in enumerate(weights):
         mixed[k, cells_of_cuts(weight, n_bins)] = True
     mixed &= only == kernels.moments.SEVERAL
     score = np.where((only >= 0) & (only <= 1), only, float_scores())
     layouts, bins = [], np.empty((len(moments), len(only), n_bins))
     for k, sample in enumerate(rows_in_cells(problems, floats, mixed, run)):
         sample = sample.where(sample.s > threshold)
-        rest = ~mixed[k] & (sums[1, k] > 0)
+        rest = ~mixed[k] & (weights[k] > 0)
         # The rows around the cuts, and all others at a score of their cell.
         where, v = score[k, rest], np.ones(sample.n) if sample.v is None else sample.v
-        s, w = np.append(sample.s, where), np.append(v, sums[1, k, rest])
+        s, w = np.append(sample.s, where), np.append(v, weights[k, rest])
         edges, cuts = quantile_edges(s, w, n_bins, low, high, right)
         layout = hard_layout(edges, cuts, right)
         side: Any = "left" if right else "right"
@@ -412,7 +413,7 @@ def scores_at_ranks(s: NDArray[Any], ranks: NDArray[np.intp]) -> NDArray[Any]:
         return np.sort(s)[ranks]
     hits, floats = np.zeros(s.size, np.uint8), float_layout(0.0, 1.0)
     problem = one_problem(Sample(s.astype(np.float64, copy=False), hits, None, 0.0, 1.0, ranks))
-    ((weight,),) = cell_sums(problem, floats, -math.inf, MOMENTS[1:2], map)
+    ((weight,),) = cell_sums(problem, floats, -math.inf, (WEIGHT,), map)
     cell = np.searchsorted(np.cumsum(weight), ranks, "right")
     wanted = np.zeros(weight.size, np.bool_)
     wanted[cell] = True

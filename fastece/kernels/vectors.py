@@ -19,7 +19,7 @@ from fastece.typing import F64, I64, U8, U32
 PIECE = 512
 # A sum does not see what is less than a part exp(-46), 1e-20, of it.
 UNSEEN = 46.0
-# In widths of a kernel, up to which the Taylor polynomial of degree 5 is right to 4e-17.
+# In widths of a kernel, up to which a polynomial is right to 4e-17, and takes a tenth of the time.
 NEAR = 2.0**-9
 
 
@@ -286,10 +286,7 @@ def pair_sums(
 
 @jit
 def pair_error(s: F64, y: U8, width: float) -> float:
-    """Compute the root of the `pair_sums` of rows in order that count 1 each.
-
-    Where the next score is near, a polynomial gives e - 1 to 1e-16, in a tenth of the time.
-    """
+    """Compute the root of the `pair_sums` of rows in order that count 1 each."""
     level = total = 0.0
     for i in range(s.size):
         level += np.float64(y[i]) - s[i]
