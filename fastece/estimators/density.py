@@ -14,7 +14,7 @@ What a replicate gives depends on its own rows and bandwidth, never on its neigh
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.checks.arrays import contiguous
 from fastece.checks.parameters import check_choice, check_range, check_real
-from fastece.data.reading import Map
+from fastece.data.reading import Map, read_binary
 from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import Problems, Source
+from fastece.data.source import NO_ROWS, Problems, Source
 from fastece.estimators import density_grids as grids
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows, check_width
 from fastece.estimators.bins import order_rows, quartiles
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 AnyMesh = grids.Mesh | grids.BetaMesh
 Lanes = NDArray[np.intp]
+Batch = tuple[AnyMesh, F64, Lanes]
 
 # Rows of a point value that are read at once.
 PART = 2**20
@@ -81,47 +82,38 @@ class CellShares:
             share *= self.sample.v
         return cell, share
 
-    def spread(self, c: NDArray[Any], cells: F64) -> None:
-        """Add the rows to the cells (L, 2, C, W), for counts (L, n, W)."""
-        kernels.density.spread(c, self.sample.y, *self.of_all, cells)
-
 
 @dataclass(frozen=True)
 class Copies:
     """Replicates in which row i counts ``c[i]`` times; None: every row counts once.
 
-    One, or several of different bandwidths, whose rows are added up once. They need no order.
+    One, or several of different bandwidths, whose rows are added up at once. They need no order.
     """
 
     c: NDArray[Any] | None = None
     count: int = 1
-    sums: dict[CellShares, F64] = field(default_factory=dict)
 
     def weight(self, sample: Sample) -> F64 | None:
         """Return the weight (n,) of all copies of each row; None where it is 1."""
         return sample.v if self.c is None else replace(sample, c=self.c.astype(np.float64)).weight
 
-    def spreads(self, plan: "DensityPlan") -> F64:
-        """Compute the spreads (4, R) of the scores for Silverman's rule."""
-        spread, whole = np.zeros(4), self.weight(plan.sample)
+    def spreads(self, plan: "DensityPlan") -> tuple[float, ...]:
+        """Compute the spreads of the scores for Silverman's rule."""
+        first, second, whole = 0.0, 0.0, self.weight(plan.sample)
         for part, w in parts_of(plan.sample, whole, *plan.range):
-            spread[0] += w.sum() if w.size else part.n
-            spread[1:3] += kernels.density.distances(part.s, w, plan.centre)
+            distance, square = kernels.density.distances(part.s, w, plan.centre)
+            first, second = first + distance, second + square
+        weight = plan.sample.n if whole is None else whole.sum()
         lower, upper = quartiles(plan.sample, whole, *plan.range)
-        spread[3] = upper - lower
-        return np.repeat(spread[:, None], self.count, axis=1)
+        return weight, first, second, upper - lower
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
         """Add the rows of the replicates `lanes` (L, W) to the cells (L, 2, C, W)."""
-        if shares not in self.sums:
-            self.sums.clear()
-            self.sums[shares] = np.zeros(cells.shape[1:3])
-            mesh, sample = shares.mesh, shares.sample
-            for part, w in parts_of(sample, self.weight(sample), mesh.low, mesh.high):
-                at, *grid = mesh.cells_of(part)
-                share_rows: Any = kernels.density.share_rows
-                share_rows(at, part.y, w, *grid, self.sums[shares])
-        cells[:] = self.sums[shares][:, :, None]
+        mesh, sample, sums = shares.mesh, shares.sample, np.zeros(cells.shape[1:3])
+        for part, w in parts_of(sample, self.weight(sample), mesh.low, mesh.high):
+            at, begin, step, count, cubic = mesh.cells_of(part)
+            kernels.density.share_rows(at, part.y, w, begin, step, count, cubic, sums)
+        cells[:] = sums[:, :, None]
 
 
 def parts_of(sample: Any, w: F64 | None, low: float, high: float) -> Iterator[tuple[Sample, F64]]:
@@ -130,8 +122,7 @@ def parts_of(sample: Any, w: F64 | None, low: float, high: float) -> Iterator[tu
     for part in sample.parts(PART):
         weight = kernels.weights(None if w is None else w[start : start + part.n])
         start += part.n
-        is_whole = low <= 0 and high >= 1
-        yield part if is_whole else replace(part, s=part.s.clip(low, high)), weight
+        yield part if low <= 0 and high >= 1 else replace(part, s=part.s.clip(low, high)), weight
 
 
 @dataclass(frozen=True)
@@ -159,7 +150,7 @@ class CountBlocks:
         if lanes.shape[1] != REPLICATES or first % REPLICATES or not in_order:
             mine = np.empty((len(lanes), self.c.shape[1], lanes.shape[1]), np.uint8)
             kernels.density.gather_lanes(self.c, lanes.ravel(), mine)
-        shares.spread(mine, cells)
+        kernels.density.spread(mine, shares.sample.y, *shares.of_all, cells)
 
 
 @dataclass(frozen=True)
@@ -211,9 +202,8 @@ class DensityPlan(Plan):
 
     @cached_property
     def centre(self) -> float:
-        """Mean of the first scores: squared distances from it do not cancel."""
-        part = next(self.sample.parts(PART))
-        return float(part.s.mean() if part.v is None else np.average(part.s, weights=part.v))
+        """The first score: squared distances from it do not cancel."""
+        return float(next(self.sample.parts(PART)).s.item(0))
 
     @cached_property
     def rows(self) -> "OrderedRows":
@@ -224,8 +214,7 @@ class DensityPlan(Plan):
     def terms(self) -> F64:
         """Weighted distances from the centre, and weighted squares of them (2, n)."""
         x = self.rows.u - self.centre
-        terms = np.stack([x, x * x])
-        return terms * self.rows.v if self.rows.v.size else terms
+        return np.stack([x, x * x]) * (self.rows.v if self.rows.v.size else 1.0)
 
     @cached_property
     def bandwidth(self) -> float:
@@ -242,12 +231,10 @@ class DensityPlan(Plan):
         if isinstance(self.kde.bandwidth, float):
             return np.full(replicates.count, self.kde.bandwidth)
         n, (weight, first, second, iqr) = self.size, replicates.spreads(self)
-        if n == 1:
-            return np.full(weight.size, SMALLEST)
-        variance = (second - first * (first / weight)) / weight * (n / (n - 1))
+        variance = (second - first * (first / weight)) / weight * (n / max(n - 1, 1))
         sd = np.sqrt(np.maximum(variance, 0.0))
         width = np.where(iqr > 0, np.minimum(sd, iqr / IQR_OF_NORMAL), sd)
-        return np.asarray(np.maximum(SMALLEST, width * (0.75 * n) ** -0.2))
+        return np.full(replicates.count, np.maximum(SMALLEST, width * (0.75 * n) ** -0.2))
 
     @cached_property
     def grids(self) -> dict[int, CellShares]:
@@ -293,9 +280,7 @@ class DensityPlan(Plan):
         mesh.densities(cells, np.array([[h]]), density)
         return mesh, density
 
-    def densities(
-        self, replicates: Resamples, h: F64 | None = None
-    ) -> Iterator[tuple[AnyMesh, F64, Lanes]]:
+    def densities(self, replicates: Resamples, h: F64 | None = None) -> Iterator[Batch]:
         """Yield the densities of replicates, a batch at a time, with their grid.
 
         Of each time the grid; the densities (L, 2, G, W) of the scores and of the hits on its
@@ -306,8 +291,9 @@ class DensityPlan(Plan):
         for shares, mine in self.groups(h):
             mesh = shares.mesh
             is_large = 2 * mesh.n_nodes * REPLICATES > MOST_SUMS
-            width = min(FEW_LANES if is_large else REPLICATES, mine.size)
-            # The last part is filled up with the first replicates of the group.
+            width = min(FEW_LANES if is_large else REPLICATES, max(2, mine.size))
+            # The last part is filled up with the first replicates of the group. One lane alone would
+            # be smoothed in another order.
             parts = np.resize(mine, (-(-mine.size // width), width))
             step = min(len(parts), max(1, MAX_SUMS // (2 * mesh.n_nodes * width)))
             cells = np.empty((step, 2, mesh.n_nodes, width))
@@ -436,8 +422,14 @@ class KDE(Parameters):
 
     def norms(self, mesh: AnyMesh, density: F64) -> F64:
         """Compute the values (L, W) of densities (L, 2, G, W) of scores and hits."""
-        norm = self.largest_gap if math.isinf(self.norm) else self.integral
-        return norm(mesh, density)
+        return (self.largest_gap if math.isinf(self.norm) else self.integral)(mesh, density)
+
+    def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
+        """Compute the value of plain arrays; nan of others."""
+        if p.ndim > 1 or y.size > PART or (found := read_binary(p, y, True, False)) is None:
+            return math.nan
+        rows = Sample(*found, None, 0.0, 1.0, NO_ROWS)
+        return self.error(DensityPlan(self, rows, y.size, self.finer, False), Copies())
 
     def point_values(self, source: Source, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a source; rows are not sorted."""
@@ -470,9 +462,8 @@ class KDE(Parameters):
     def integral(self, mesh: AnyMesh, density: F64) -> F64:
         """Integrate the error (L, W) over densities (L, 2, G, W) of scores and hits."""
         out = np.empty((density.shape[0], density.shape[3]))
-        kernels.density.integrate(
-            density, mesh.score, mesh.width, mesh.low, mesh.high, self.norm, out
-        )
+        where = mesh.score, mesh.width, mesh.low, mesh.high
+        kernels.density.integrate(density, *where, self.norm, out)
         return out if self.norm == 1 else out ** (1.0 / self.norm)
 
     def largest_gap(self, mesh: AnyMesh, density: F64) -> F64:

@@ -86,16 +86,15 @@ class Mesh:
         add_images(cells)
         reach = self.reach(h)
         if reach <= MOST_TAPS:
-            kernels.density.smooth(cells, self.taps(h), folded(self.count, reach), out)
+            kernels.density.smooth(cells, self.taps(h, reach), folded(self.count, reach), out)
         else:
             out[:] = self.transformed(cells, h)
         kernels.density.normalise(out, self.step)
 
-    def taps(self, h: F64) -> F64:
+    def taps(self, h: F64, reach: int) -> F64:
         """Compute kernels (L, M + 1, W) of bandwidths (L, W) from the middle on, of sum 1."""
-        kind, reach, h = self.shape.kind, self.shape.reach, self.limited(h)
-        taps = np.empty((len(h), 1 + self.reach(h), h.shape[1]))
-        kernels.density.fill_taps(kind, reach, self.step, h, False, taps)
+        (kind, end, *_), taps = self.shape, np.empty((len(h), 1 + reach, h.shape[1]))
+        kernels.density.fill_taps(kind, end, self.step, self.limited(h), False, taps)
         return taps
 
     def reach(self, h: F64) -> int:
@@ -158,6 +157,7 @@ def add_images(cells: F64) -> None:
         cells[:, :, -4:-2] += cells[:, :, :-3:-1]
 
 
+@lru_cache(maxsize=4)
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, finer: float = 1.0) -> Mesh:
     """Make a grid for bandwidths of `h` or more, or one `finer` times as fine."""
     count = check_count("bandwidth", h, finer * shape.cells * (high - low) / h)

@@ -375,8 +375,8 @@ def density_noise(gap_plan: GapPlan, sample: Sample) -> tuple[F64, F64, float]:
         parts = [np.bincount(cell + j, w * w * x * a, mesh.n_nodes) for j, a in enumerate(share)]
         sums[0, q, :, 0] = np.sum(parts, axis=0)
     add_images(sums)
-    taps = mesh.taps(np.array([[plan.bandwidth]]))[0, :, 0]
-    out = np.empty((mesh.count, 2))
-    taps, places = np.ascontiguousarray(taps), folded(mesh.count, taps.size - 1)
+    h, out = np.array([[plan.bandwidth]]), np.empty((mesh.count, 2))
+    taps = np.ascontiguousarray(mesh.taps(h, mesh.reach(h))[0, :, 0])
+    places = folded(mesh.count, taps.size - 1)
     kernels.density.squared_sums(taps, places, sums[0, :, :, 0].T.copy(), out)
     return np.maximum(out[:, 0], 0.0), out[:, 1].copy(), 1 / float(w @ w)

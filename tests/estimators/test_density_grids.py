@@ -51,8 +51,8 @@ def test_cosine_transforms_are_the_direct_sums(count, width, kernel):
         mesh = Mesh(SHAPES[kernel], low, high, count, True)
         lanes = 1 if PLAIN else 3
         h = width * (high - low) * rng.uniform(0.5, 1.0, (2, lanes))
-        taps, cells = mesh.taps(h), rng.random((2, 2, mesh.n_nodes, lanes))
-        reach = taps.shape[1] - 1
+        reach = mesh.reach(h)
+        taps, cells = mesh.taps(h, reach), rng.random((2, 2, mesh.n_nodes, lanes))
         assert taps[:, 0] + 2 * taps[:, 1:].sum(1) == near(np.ones((2, lanes)))
         direct = fresh(2, 2, count, lanes)
         density.smooth(cells, taps, folded(mesh.count, reach), direct)

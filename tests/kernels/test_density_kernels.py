@@ -207,6 +207,13 @@ def test_distances_from_a_centre_are_added_up(weighted):
             assert kernel(s, v, 0.3) == near([w @ (s - 0.3), w @ (s - 0.3) ** 2])
 
 
+def test_sizes_of_gaps_are_added_up_as_of_lines_between_them():
+    gap = np.array([1.0, 2.0, -1.0, 0.0, -3.0, 1.0, 0.0, 2.0])
+    for kernel in forms(density.mean_size):
+        assert kernel(gap) == near(np.abs(gap).sum() - 2 / 3 - 3 / 4)
+        assert kernel(gap[:1].copy()) == 1.0
+
+
 def folded(count, reach):
     """The cell of each number from -reach to count + reach, mirrored at one end and the other."""
     found = []
