@@ -211,9 +211,7 @@ def quantile_edges(
 
 # Up to so many scores numpy looks for ranks; of more, `PART` times the root of their number at even
 # steps tell where these are, but for `MARGIN` standard deviations of their own ranks.
-FEW_SCORES, PART, MARGIN = 2048, 4, 4.0
-# Of up to so many, several pairs of ranks are found at once.
-MOST_AT_ONCE = 2**14
+FEW_SCORES, PART, MARGIN = 2**14, 4, 4.0
 
 
 def scores_of_ranks(parts: Any, n: int, *pairs: tuple[int, int]) -> list[tuple[float, float]]:
@@ -222,9 +220,9 @@ def scores_of_ranks(parts: Any, n: int, *pairs: tuple[int, int]) -> list[tuple[f
     `parts` gives the scores, one array after another. Floyd and Rivest (1975, "Expected time bounds
     for selection"): 1 ns a score.
     """
-    if n > MOST_AT_ONCE and len(pairs) > 1:
+    if n > FEW_SCORES and len(pairs) > 1:
         return [scores_of_ranks(parts, n, pair)[0] for pair in pairs]
-    while n > MOST_AT_ONCE:
+    while n > FEW_SCORES:
         ((first, last),) = pairs
         some = np.sort(np.concatenate([s[:: math.isqrt(n) // PART].copy() for s in parts()]))
         at = (first + 0.5) / n * some.size

@@ -72,10 +72,7 @@ class CellShares:
 
     @cached_property
     def of_all(self) -> tuple[I32, F64]:
-        """First of four neighbouring cells (n,) of each row, and its shares (4, n).
-
-        Not made for draws much smaller than the sample, where drawn rows alone are placed.
-        """
+        """First of four neighbouring cells (n,) of each row, and its shares (4, n)."""
         cell, share = np.empty(self.sample.n, np.int32), np.empty((4, self.sample.n))
         kernels.density.place(*self.cells, cell, share)
         if self.sample.v is not None:
@@ -292,8 +289,8 @@ class DensityPlan(Plan):
             mesh = shares.mesh
             is_large = 2 * mesh.n_nodes * REPLICATES > MOST_SUMS
             width = min(FEW_LANES if is_large else REPLICATES, max(2, mine.size))
-            # The last part is filled up with the first replicates of the group. One lane alone would
-            # be smoothed in another order.
+            # The last part is filled up with the first replicates of the group, and one is twice
+            # there: a lane of its own is smoothed in another order.
             parts = np.resize(mine, (-(-mine.size // width), width))
             step = min(len(parts), max(1, MAX_SUMS // (2 * mesh.n_nodes * width)))
             cells = np.empty((step, 2, mesh.n_nodes, width))

@@ -48,10 +48,7 @@ class GapPlan(Plan):
         return gap if self.sample.v is None else gap * self.sample.v
 
     def spectrum(self, c: NDArray[Any], count: int) -> F64:
-        """Compute at least `count` cosine coefficients (W, ...) for counts (n, W).
-
-        Of the gaps over the weight of all rows.
-        """
+        """Compute at least `count` cosines (W, ...) of mean gaps, for counts (n, W)."""
         from scipy.fftpack import dct
 
         cells = np.empty((c.shape[1], spread_size(count)))
@@ -157,10 +154,7 @@ def own_errors(plan: GapPlan, c: NDArray[Any]) -> F64:
 
 
 def own_error(cosines: F64, count: int) -> float:
-    """Compute the value at the scale that equals it, on `count` cells or more.
-
-    Not a number where it needs more of them than there are cosines.
-    """
+    """Compute the value at the scale that equals it; nan if that needs more cosines."""
     while count <= cosines.size:
         # A value that equals its scale h has CELLS / sqrt(1 + COARSE / h) cells, for an error of
         # 4e-4 h + 4e-6, but its scale is one cell at least.
@@ -206,8 +200,7 @@ def solve_scale(cosines: F64, low: float, value: float) -> float:
     """Find the scale that the error equals.
 
     It lies between `low`, at which the error is a larger `value`, and that value, since no error
-    grows with the scale: by the secant through the logarithms of the last two, or where that leads
-    out of what is known, half way.
+    grows with the scale: by secants of logarithms, or half way where they lead out.
     """
     a, b = math.log(low), math.log(value)
     x, rest, step = a, b - a, (b - a) / 1.5

@@ -32,7 +32,6 @@ def spreads(c: U8, rows: OrderedRows, terms: F64, out: F64) -> None:
 
     Overwritten is `out` (4, 32 G): of each replicate its weight, its sums of the two `terms` (2,
     n), and the distance between its quartiles.
-
     Multiplicities c (G, n, 32) are those of the rows; the terms are weight times score, and times
     its square, about some centre.
     """
@@ -57,10 +56,7 @@ def spreads(c: U8, rows: OrderedRows, terms: F64, out: F64) -> None:
 
 @jit
 def distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
-    """Sum up weighted distances of scores from a centre, and squares of them.
-
-    Empty weights are 1.
-    """
+    """Sum up distances of scores from a centre, and squares; empty weights are 1."""
     terms, first, second = np.empty(BLOCK), 0.0, 0.0
     for start in range(0, s.size, BLOCK):
         part, weight = s[start : start + BLOCK], w[start : start + BLOCK]
@@ -161,7 +157,6 @@ def spread_scores(
     """Place drawn rows (L, W, size) and add them up in cells, as `spread` does.
 
     Each counts once. Rows have scores s, hits y and weights v, empty if every row counts 1.
-
     Only what is drawn is placed, a replicate at a time, and its sums are next to each other until
     they are complete: cells that are a line of memory apart are too many for the first-level cache.
     """
@@ -322,7 +317,6 @@ def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
 
     The `taps` (L, M + 1, W) are the kernels from their middles on, and `out` (L, 2, G, W) is
     ``out[j] = sum_m taps[|m|] cells[fold[j + M + m]]``.
-
     `fold` (G + 2 M,) gives the cell that each number stands for.
     """
     count, reach, lanes = out.shape[2], taps.shape[1] - 1, np.uint64(out.shape[3])
