@@ -7,7 +7,7 @@ the errors of the top label and of single classes are small.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, Protocol, cast, overload
 
 import numpy as np
@@ -40,11 +40,9 @@ def common_arrays(y: Any, p: Any, setting: Any) -> tuple[NDArray[Any], NDArray[A
     y = y.view(U1) if y.dtype is BOOL else y
     if not (y.dtype is I8 or y.dtype is U1) or y.shape != p.shape[:1] or not p.size:
         return None
-    if not isinstance(setting, str) or setting not in ("auto", COMMON_SETTINGS[is_vector]):
-        return None
-    if not p.flags.carray or not y.flags.carray:
-        return None
-    if is_vector and p.size > MAX_ENTRIES and CHUNK_SCORES * p.shape[1] > MAX_ENTRIES:
+    is_known = isinstance(setting, str) and setting in ("auto", COMMON_SETTINGS[is_vector])
+    is_large = is_vector and p.size > MAX_ENTRIES and CHUNK_SCORES * p.shape[1] > MAX_ENTRIES
+    if not is_known or is_large or not p.flags.carray or not y.flags.carray:
         return None
     if y.size <= CHUNK_SCORES:  # types of others are changed piece by piece
         if is_vector:
@@ -69,12 +67,10 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float | None:
     return float(estimator.point_values(Problems(SETTINGS["binary"], *found, 0.0, 1.0))[0])
 
 
-def common_bins(
-    estimator: Any, y: Any, p: Any, moments: Sequence[int], setting: Any = "auto"
-) -> Any:
+def common_bins(estimator: Any, y: Any, p: Any, setting: Any = "auto") -> Any:
     """Sum up the `Bins` of a common call; None of another."""
     arrays = common_arrays(y, p, setting)
-    return None if arrays is None else estimator.common_bins(*arrays, moments)
+    return None if arrays is None else estimator.common_bins(*arrays)
 
 
 Values = F64

@@ -26,7 +26,6 @@ from fastece.estimators.bayes import REACH, BayesCurve, rows_near
 from fastece.estimators.binned import Binned, Bins, effective_rows
 from fastece.estimators.density import KDE, Copies, CountBlocks, is_supported, posterior
 from fastece.estimators.table import find_estimator, with_threads
-from fastece.kernels import MOMENTS
 from fastece.plot.axes import plot_result
 from fastece.plot.marks import FEWEST, BinDrawing, CurveDrawing
 from fastece.resampling.arguments import Call, add_groups, read_call
@@ -320,10 +319,10 @@ def reliability_diagram(
     """
     chosen: Any = find_estimator(estimator, fields)
     if labels is pos_label is sample_weight is n_jobs is None and from_logits is False:
-        bins = common_bins(chosen, y_true, y_prob, MOMENTS[:4], setting)
+        bins = common_bins(chosen, y_true, y_prob, setting)
         if bins is not None:
-            names = [COMMON_SETTINGS[y_prob.ndim - 1]]
-            return diagrams_from(chosen, bins, bins.weight.copy(), names)[0]
+            name = COMMON_SETTINGS[y_prob.ndim - 1]
+            return diagrams_from(chosen, bins, bins.weight.copy(), [name])[0]
 
     def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
         source = read_source(

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,10 @@ from fastece.calls import common_value
 from fastece.checks.arrays import as_real
 from fastece.checks.errors import InputError, rename_arguments
 from fastece.checks.parameters import check_integer
-from fastece.data.reading import TOLERANCE, read_problems
+from fastece.data.reading import read_problems
 from fastece.data.source import Problems
 from fastece.estimators.binned import Binned, Bins
-from fastece.estimators.bins import scores_at_ranks
+from fastece.estimators.bins import common_grid, hard_layout, scores_at_ranks
 from fastece.typing import F64, U8
 
 Scores = NDArray[np.floating[Any]]
@@ -273,21 +273,18 @@ class Convention:
                 return np.array([value])
             return binned.point_values(names.read(label, prob, setting, **options))
         problems, formula = names.read(label, prob, setting, **options), formula_of(**fields)
-        moments = formula._moments(False, problems.n)
         samples = (problems.view(k) for k in range(problems.n_problems))
-        bins = (self.bins(n_bins, x.s, x.y, prob.dtype, moments) for x in samples)
+        bins = (self.bins(n_bins, x.s, x.y, prob.dtype) for x in samples)
         return np.concatenate([formula.errors(part) for part in bins])
 
-    def bins(
-        self, n_bins: int, s: F64, y: U8, dtype: np.dtype[Any], moments: tuple[int, ...]
-    ) -> Bins:
+    def bins(self, n_bins: int, s: F64, y: U8, dtype: np.dtype[Any]) -> Bins:
         """Add up the bins of scores in [0, 1], which the library has in a dtype, and hits."""
         scores: Scores = s.astype(np.float32) if dtype == np.float32 else s
         edges = self.edges(n_bins, scores).astype(np.float64, copy=False)
-        count, right, cuts = edges.size - 1, self.closed == "right", edges[1:-1]
-        sums, hard_error = np.empty((len(moments), count)), cast(Any, kernels.moments.hard_error)
-        hard_error(s, y, 0.0, 1.0, count, right, cuts, TOLERANCE, np.array(moments), sums)
-        return Bins.of([edges], 1.0, np.full(1, float(s.size)), moments, sums[:, None])
+        sums, right = np.empty((4, edges.size - 1)), self.closed == "right"
+        grid = common_grid(hard_layout(edges, edges[1:-1], right).grid)
+        kernels.moments.hard_error(s, y, grid, sums)
+        return Bins([edges], 1.0, np.full(1, float(s.size)), *sums[:, None])
 
 
 # The error of bins that are at hand, from fields of `Binned`.

@@ -27,7 +27,6 @@ from fastece.checks.arrays import as_array, refuse_where
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_flag, check_integer
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins, formula_of
-from fastece.kernels import GAP, WEIGHT
 
 NAMES = LIBRARIES["netcal"]
 MOST_ROWS = 2**31
@@ -104,7 +103,7 @@ class Measure:
         if self.convention.needs_scores:
             tiny = float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
             s = s.clip(tiny, 1 - tiny)
-        bins = self.convention.bins(self.bins, s, sample.y, dtype, (GAP, WEIGHT))
+        bins = self.convention.bins(self.bins, s, sample.y, dtype)
         kept, formula = bins.weight >= self.sample_threshold, formula_of(**self.fields)
         (value,) = formula.errors(bins._replace(gap=np.where(kept, bins.gap, 0.0)))
         if formula.bin_weights == "equal":  # netcal divides by the number of bins with rows

@@ -23,7 +23,6 @@ from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_flag, check_integer, check_real
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
 from fastece.data.sample import Sample
-from fastece.kernels import GAP, WEIGHT
 
 Scheme = Literal["even", "adaptive"]
 Norm = Literal["l1", "l2"]
@@ -104,7 +103,7 @@ def gce(
         exists = sample.s > threshold
         s, y = sample.s[exists], sample.y[exists]
         if s.size:
-            gap = convention.bins(num_bins, s, y, prob.dtype, (GAP, WEIGHT)).gap
+            gap = convention.bins(num_bins, s, y, prob.dtype).gap
             values[k] = (np.abs(gap / s.size) ** power).sum()
     return np.float64(np.mean(values) ** (1 / power))
 

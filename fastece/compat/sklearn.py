@@ -17,7 +17,6 @@ from fastece.calls import common_bins
 from fastece.checks.arrays import as_array
 from fastece.checks.parameters import check_choice
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
-from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
 from fastece.typing import F64
 
 NAMES = LIBRARIES["scikit-learn"]
@@ -70,14 +69,13 @@ def calibration_curve(
     label, prob = as_array("y_true", y_true), NAMES.vector(NAMES.columns(y_prob))
     bins = None
     if pos_label is None and not convention.needs_scores:  # of two plain arrays, by one kernel
-        moments = (SCORE, COUNTS) if label.size < PACK else (WEIGHT, SCORE, HITS)
-        bins = common_bins(convention.binned(n_bins, prob), label, prob, moments)
+        bins = common_bins(convention.binned(n_bins, prob), label, prob)
     if bins is None:
         if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
             pos_label = 1
         x = NAMES.read(label, prob, pos_label=pos_label).view(0)
         n_bins = check_bins("n_bins", n_bins)
-        bins = convention.bins(n_bins, x.s, x.y, prob.dtype, (WEIGHT, SCORE, HITS))
+        bins = convention.bins(n_bins, x.s, x.y, prob.dtype)
     filled = bins.weight[0] > 0
     weight, score, hits = bins.weight[0, filled], bins.score[0, filled], bins.hits[0, filled]
     return hits / weight, score / weight

@@ -101,7 +101,8 @@ def read_problems(
 
 def part_of(p: NDArray[Any], y: NDArray[Any], start: int, rows: int) -> tuple[Any, Any]:
     """Return a part of plain arrays, of the types that kernels take."""
-    prob, label = p[start : start + rows], y[start : start + rows]
+    whole = rows >= y.size
+    prob, label = (p, y) if whole else (p[start : start + rows], y[start : start + rows])
     if p.ndim == 1:
         return prob.astype(np.float64, copy=False), label
     return prob, label.astype(np.int64, copy=False)
@@ -149,11 +150,11 @@ def read_rows(
 
 def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bool) -> Found:
     """Read scores and outcomes from the probability of the positive class."""
-    hit = np.empty(label.size, np.uint8)
     label = label.view(np.uint8) if label.dtype == np.bool_ else label
     label = arrays.contiguous(label, np.uint8 if label.dtype == np.uint8 else np.int64)
-    if not kernels.reading.read_hits(label, hit):
+    if not kernels.reading.are_hits(label):
         return None
+    hit = label.astype(np.uint8)
     if logits:
         if not np.less(p, np.inf).all():
             return None
@@ -177,24 +178,26 @@ def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, toleranc
 
 
 def read_top_label(
-    prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float, run: Map
+    prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float, run: Map, *squares: F64
 ) -> Found:
     """Read the largest probability, and whether its class is the label.
 
     Of logits, the class of the largest is taken: their softmax may have ties where they have none.
+    `squares` (n,), if given, is filled with squared distances from the true class.
     """
-    score, hit = np.empty(label.size), np.empty(label.size, np.uint8)
+    found: Any = np.empty(label.size), np.empty(label.size, np.uint8), *squares
     step = max(1, SLICE // prob.shape[1])
 
     def one(start: int) -> bool:
         part = slice(start, start + step)
         p, y = native_scores(prob[part]), arrays.contiguous(label[part], np.int64)
-        good: bool = kernels.reading.read_top_label(p, y, logits, tolerance, score[part], hit[part])
+        score, *rest = (x[part] for x in found)
+        good: bool = kernels.reading.read_top_label(p, y, logits, tolerance, score, *rest)
         if good and logits:
-            score[part] = softmax(p, score[part], 1)[:, 0]
+            score[:] = softmax(p, score, 1)[:, 0]
         return good
 
-    return (score, hit) if all(run(one, range(0, label.size, step))) else None
+    return found[:2] if all(run(one, range(0, label.size, step))) else None
 
 
 def native_scores(array: NDArray[Any]) -> NDArray[Any]:

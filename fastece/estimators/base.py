@@ -14,9 +14,9 @@ The first two are enough: `Estimator` makes the third of them, for every kind of
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -200,7 +200,7 @@ class Estimator(Statistic):
         """Compute the value of plain arrays in one pass; nan of others."""
         return math.nan
 
-    def common_bins(self, p: Any, y: Any, moments: Sequence[int]) -> Any:  # noqa: ARG002
+    def common_bins(self, p: Any, y: Any) -> Any:  # noqa: ARG002
         """Sum up the `Bins` of plain arrays; None of others, and without bins."""
         return None
 
@@ -290,7 +290,12 @@ class Parameters(Estimator):
         for name, check in self.checks.items():
             object.__setattr__(self, name, check(name, getattr(self, name)))
 
-    def __str__(self: Any) -> str:
+    def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self: Any) -> str:
+        """The class with its parameters that are not the default; written once."""
         shown = [
             f"{field.name}={shorten(getattr(self, field.name))}"
             for i, field in enumerate(fields(self))

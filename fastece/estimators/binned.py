@@ -13,20 +13,28 @@ from fastece import kernels
 from fastece.checks import parameters
 from fastece.checks.arrays import contiguous
 from fastece.checks.errors import InputError
-from fastece.data.reading import TOLERANCE as SUM_TOLERANCE
 from fastece.data.reading import Map, part_of, read_binary
 from fastece.data.sample import NO_HITS, Sample, scale_weights, sort_rows
 from fastece.data.source import Problems, Source, one_problem
 from fastece.estimators import bins as layouts
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
-from fastece.kernels import COUNTS, GAP, HITS, MOMENTS, PACK, REPLICATES, SCORE, SQUARE, WEIGHT
+from fastece.kernels import (
+    COUNTS,
+    EMPTY,
+    GAP,
+    HITS,
+    MOMENTS,
+    PACK,
+    REPLICATES,
+    SCORE,
+    SQUARE,
+    WEIGHT,
+)
 from fastece.typing import F64, I32, U8
 
 if TYPE_CHECKING:
     from fastece.kernels.replicates import OrderedRows
 
-# A bin with less than this share of the weight is empty to a norm that divides by its weight.
-EMPTY = 1e-9
 TINY = np.array(np.finfo(np.float64).tiny)
 SQRT = "sqrt"
 # 1 GB of sums.
@@ -35,10 +43,7 @@ MAX_CELLS = 2**27
 # Sums of some replicates at once: 4 MB.
 MAX_SUMS = 2**19
 
-# Low and high end of a range, number of bins, whether they are closed at the right, inner cuts.
-Common = tuple[float, float, int, bool, F64]
-
-NO_SUMS, NOTHING, GAP_ALONE = np.empty((0, 0)), np.empty(0), np.array([GAP])
+NO_SUMS, NOTHING = np.empty((0, 0)), np.empty(0)
 WITH_WEIGHT = {(GAP,): (GAP, WEIGHT), (GAP, COUNTS): (GAP, WEIGHT, HITS)}
 SUMS = {GAP: "gap", WEIGHT: "weight", SCORE: "score", HITS: "hits", SQUARE: "square"}
 
@@ -279,8 +284,10 @@ class Binned(Parameters):
         if self.debias and norm not in (1.0, 2.0):
             raise InputError("debias", "goes with norm=1 and norm=2 only", value=norm)
 
-    def __str__(self) -> str:
-        text = super().__str__()
+    @cached_property
+    def _text(self) -> str:
+        """The class with its parameters, of given edges without their number."""
+        text = super()._text
         return text if isinstance(self.edges, str) else text.replace(f"n_bins={self.n_bins}, ", "")
 
     @cached_property
@@ -311,61 +318,58 @@ class Binned(Parameters):
         return not self.is_fixed
 
     @cached_property
-    def common(self) -> Common | None:
-        """Bins as `kernels.moments.hard_error` takes them; None if it does not apply.
+    def common(self) -> tuple[F64, F64, int] | None:
+        """Bins of common calls, whose rows count 1 each; None if there are none.
 
-        Low and high end of the range, number of bins, whether they are closed at the right, and
-        cuts between them unless they are of equal width.
+        Their edges and grid, and how many of `kernels.MOMENTS` the value needs: 0 of bins that
+        share scores or depend on them.
         """
-        if self._plain is None or self.debias or self.mapping == "convex" or not self.is_fixed:
+        is_inside = self.score_range == "unit" or (self.is_fixed and self.score_range != "support")
+        # A class made from this one may add up something else.
+        other = not is_inside or type(self) is not Binned or self.n_bins == SQRT
+        is_hard = self.is_fixed and self.mapping == "hard" and self.threshold is None
+        n_bins, is_sum = self.bin_count(0), self._moments(False) == (GAP,)
+        if other or not (is_hard or is_sum) or n_bins > kernels.moments.MOST_BINS:
             return None
-        grid = self._plain[0]
-        knots = grid.knots[: 0 if grid.spacing == kernels.binning.EVEN else None]
-        return grid.low, grid.high, grid.n_bins, grid.right, knots
+        layout = self.fixed_layout(n_bins, *self.range_of(None))
+        grid, moments = layouts.common_grid(layout.grid), 1 if is_sum else 4
+        return (layout.edges, grid, moments * is_hard) if layout.cells == n_bins else None
 
     def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
         """Compute the value of plain arrays in one pass; nan of others."""
+        if self.common is None:
+            return math.nan
+        _, grid, moments = self.common
+        if moments == 1 and y.size <= layouts.CHUNK_SCORES:
+            return float(kernels.moments.hard_error(p, y, grid, NO_SUMS))
+        if moments:
+            sums, total = self._common_sums(p, y, moments)
+            if self.debias and sums.size:
+                return float(self._debiased_errors(sums, total)[0])
+            return float(self.errors(Bins([], 1.0, total, *sums))[0]) if sums.size else math.nan
         few = layouts.CHUNK_SCORES if self.is_fixed else layouts.MANY_ROWS - 1
-        if y.size > few or self._plain is None or (p.ndim > 1 and self.common is None):
-            bins = self.common_bins(p, y, (GAP,))
-            return math.nan if bins is None else float(self.errors(bins)[0])
-        if self.common is not None:
-            hard_error: Any = kernels.moments.hard_error
-            return float(hard_error(p, y, *self.common, SUM_TOLERANCE, GAP_ALONE, NO_SUMS))
-        if (found := read_binary(p, y, True, False)) is None:
+        if y.size > few or p.ndim > 1 or (found := read_binary(p, y, True, False)) is None:
             return math.nan
         u = NOTHING if self.is_fixed else sort_rows(found[0], NO_HITS)[0]
-        return float(kernels.errors.binned_error(*found, u, *self._plain))
+        return float(kernels.errors.binned_error(*found, u, grid))
 
-    def common_bins(self, p: Any, y: Any, moments: Sequence[int]) -> Bins | None:
-        """Sum up the bins of plain arrays; None of others, and where `common` is None."""
-        if self.common is None:
+    def common_bins(self, p: Any, y: Any) -> Bins | None:
+        """Sum up the bins of plain arrays; None of others."""
+        if self.common is None or not self.common[2]:
             return None
-        low, high, n_bins, *_ = self.common
-        part, hard_error = np.empty((len(moments), n_bins)), cast(Any, kernels.moments.hard_error)
-        sums, options = np.zeros(part.shape), (*self.common, SUM_TOLERANCE, np.array(moments), part)
+        sums, total = self._common_sums(p, y, 4)
+        return Bins([self.common[0]], 1.0, total, *sums) if sums.size else None
+
+    def _common_sums(self, p: Any, y: Any, moments: int) -> tuple[F64, F64]:
+        """Sum up 1 or 4 `kernels.MOMENTS` (Q, 1, B) of plain arrays, and rows (1,)."""
+        (edges, grid, _), sums = cast(Any, self.common), NO_SUMS
         for start in range(0, y.size, layouts.CHUNK_SCORES):
-            if math.isnan(hard_error(*part_of(p, y, start, layouts.CHUNK_SCORES), *options)):
-                return None
-            sums += part
-        edges, total = self.fixed_layout(n_bins, low, high).edges, np.array([float(y.size)])
-        return Bins.of([edges], 1.0, total, moments, sums[:, None])
-
-    @cached_property
-    def _plain(self) -> tuple[Any, ...] | None:
-        """Bins as `kernels.errors.binned_error` takes them; None if it does not apply."""
-        kinds, norm = ((GAP, COUNTS), self.norm) if self.debias else (self._moments(False), 0.0)
-        is_inside = self.score_range == "unit" or (self.is_fixed and self.score_range != "support")
-        other = self.n_bins == SQRT or self.bin_weights != "mass" or not is_inside
-        # A class made from this one may add up something else.
-        if other or self.threshold is not None or kinds == MOMENTS[:2] or type(self) is not Binned:
-            return None
-        if (n_bins := self.bin_count(0)) > kernels.moments.MOST_BINS:
-            return None
-        layout = self.fixed_layout(n_bins, *self.range_of(None))
-        spacing = layout.grid.spacing if self.is_fixed else kernels.binning.ANY
-        bins = np.arange(n_bins, dtype=np.int32) if layout.bins is None else layout.bins
-        return layout.grid._replace(spacing=spacing), bins, np.array(kinds), norm
+            part, hard_error = np.empty((moments, edges.size - 1)), kernels.moments.hard_error
+            # No name for what is converted: the next part would be made while it is kept.
+            if math.isnan(hard_error(*part_of(p, y, start, layouts.CHUNK_SCORES), grid, part)):
+                return NO_SUMS, NOTHING
+            sums = sums + part if start else part
+        return sums[:, None], np.array([float(y.size)])
 
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
         """Prepare a sample for draws of `size` rows."""
@@ -464,12 +468,9 @@ class Binned(Parameters):
         """Compute the value (K,) of each problem from the sums of its bins."""
         norm, equal = self.norm, self.bin_weights == "equal"
         if self.debias:
-            sums = (bins.gap, bins.weight, bins.hits, bins.square, bins.total)
-            gap, weight, hits, square, total = (contiguous(x, np.float64) for x in sums)
-            least, out = EMPTY if equal else 0.0, np.empty(len(gap))
-            compute = kernels.errors.debiased_errors
-            compute(gap, weight, hits, square, total, least, equal, norm, out)
-            return out
+            square = [bins.square] if bins.square.size else []
+            sums = np.stack([bins.gap, bins.weight, bins.weight, bins.hits, *square])
+            return self._debiased_errors(sums, contiguous(bins.total, np.float64))
         # Without any row, gaps are 0 and so is the value.
         gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight
         if norm == 1 and not equal:
@@ -486,6 +487,12 @@ class Binned(Parameters):
         with np.errstate(under="ignore"):
             sums = (share * (ratio / unit[:, None]) ** norm).sum(-1)
             return np.asarray(sums ** (1 / norm) * unit)
+
+    def _debiased_errors(self, sums: F64, total: F64) -> F64:
+        """Compute the debiased value (K,) of each problem from sums of its bins."""
+        out, is_equal = np.empty(total.size), self.bin_weights == "equal"
+        kernels.errors.debiased_errors(sums, total, is_equal, self.norm, out)
+        return out
 
     def _moments(self, weighted: bool, size: int = 0) -> tuple[int, ...]:
         """Return the kinds of sums that `errors` needs, for draws of `size` rows."""

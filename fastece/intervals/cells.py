@@ -24,11 +24,11 @@ from fastece.checks.arrays import contiguous
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import one_problem
 from fastece.estimators.base import Counts, Statistic
-from fastece.estimators.binned import EMPTY, MAX_SUMS, Binned, Bins, place_rows
+from fastece.estimators.binned import MAX_SUMS, Binned, Bins, place_rows
 from fastece.estimators.bins import Tiles
 from fastece.estimators.density import KDE, Copies, CountBlocks, DensityPlan, is_supported
 from fastece.estimators.density_grids import Mesh, add_images, folded
-from fastece.kernels import MOMENTS, REPLICATES
+from fastece.kernels import EMPTY, MOMENTS, REPLICATES
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import LEAST_REPLICATES, hits_and_misses, label_draws
 from fastece.resampling.engine import Problem, Replicates, evaluate, plan_replicates

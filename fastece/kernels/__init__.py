@@ -25,6 +25,8 @@ NO_WEIGHTS = np.empty(0)
 GAP, WEIGHT, SCORE, HITS, SQUARE, COUNTS = MOMENTS = tuple(range(6))
 # What is averaged over rows: squared distance from the outcome, or probability of what came true.
 DISTANCE, CHANCE = 0, 1
+# A bin with less than this share of the weight is empty to a norm that divides by its weight.
+EMPTY = 1e-9
 # A hit in `COUNTS`: sums are exact, and rows and hits can be told apart, of fewer rows than this.
 PACK = 2.0**26
 # Replicates of a block: the multiplicities of one row, a byte each, fill half a cache line.

@@ -195,20 +195,6 @@ def add_replicates(
 
 
 @jit
-def add_distances(distance: F64, weight: F64, words: I64) -> None:
-    """Add squared distances of class vectors from one-hot classes to two words.
-
-    Empty weights are 1.
-    """
-    for i in range(distance.size):
-        x = distance[i] * DISTANCE_UNIT
-        x = x * weight[i] if weight.size else x
-        high = np.int64(x)
-        words[0] += high
-        words[1] += np.int64((x - np.float64(high)) * DETAIL)
-
-
-@jit
 def add_batch(
     prob: NDArray[Any], label: NDArray[Any], weight: F64, distance: F64, fine: I64, coarse: I64,
     totals: I64, more: I64, draws: Any,
@@ -233,23 +219,23 @@ def add_batch(
     draws : tuple or None
         Of replicates: key, ids, law and tail, as of `add_replicates`, and their sums (P, ...).
     """
-    low, n_cells = np.int64(0), fine.shape[1] - 2
-    if prob.ndim == 1:
-        low = add_rows(prob, label, weight, fine[0], coarse[0])
-        if draws is not None:
-            key, ids, law, tail, sums = draws
-            add_replicates(key, prob, label, weight, ids, law, tail, n_cells, sums[0])
-    else:
-        s, y = np.empty(label.size), np.empty(label.size, np.uint8)
-        for k in range(fine.shape[0]):
-            for i in range(label.size):
+    low, n_cells, n = np.int64(0), fine.shape[1] - 2, label.size
+    for k in range(fine.shape[0]):
+        if prob.ndim == 1:
+            s, y = prob, label
+        else:
+            s, y = np.empty(n), np.empty(n, np.uint8)
+            for i in range(n):
                 s[i] = prob[i, k]
                 y[i] = label[i] == k
-            low = add_rows(s, y, weight, fine[k], coarse[k])
-            if draws is not None:
-                key, ids, law, tail, sums = draws
-                add_replicates(key, s, y, weight, ids, law, tail, n_cells, sums[k])
+        low = add_rows(s, y, weight, fine[k], coarse[k])
+        if draws is not None:
+            key, ids, law, tail, sums = draws
+            add_replicates(key, s, y, weight, ids, law, tail, n_cells, sums[k])
     for i in range(totals.size):
         totals[i] += more[i]
     totals[SQUARE_LOW] += low
-    add_distances(distance, weight, totals[DISTANCE : DISTANCE + 2])
+    for i in range(distance.size):
+        x = distance[i] * (weight[i] if weight.size else 1.0) * DISTANCE_UNIT
+        totals[DISTANCE] += np.int64(x)
+        totals[DISTANCE + 1] += np.int64((x - np.float64(np.int64(x))) * DETAIL)

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastece.kernels import PACK
+from fastece.kernels import EMPTY, GAP
 from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import lane_sum, zero
-from fastece.kernels.binning import Grid
+from fastece.kernels.binning import ANY, Grid
 from fastece.kernels.moments import cell_moments, distinct_centres
 from fastece.kernels.quantiles import quantile_edges
-from fastece.typing import F64, I32, I64, U8
+from fastece.typing import F64, I32, U8
 
 # Replicates that are taken at once, so that the gaps of all cells of a problem stay in the cache.
 LANES = 128
@@ -163,10 +163,7 @@ def gap_errors(
 
 
 @jit
-def debiased_errors(
-    gap: F64, weight: F64, hits: F64, square: F64, total: F64, least: float, is_equal: bool,
-    norm: float, out: F64,
-) -> None:  # fmt: skip
+def debiased_errors(sums: F64, total: F64, is_equal: bool, norm: float, out: F64) -> None:
     """Compute the debiased error of each problem, in `out` (K,), from sums in bins.
 
     What chance adds to a gap g is ``E|N(g, t**2)| - g``, with the variance ``t**2 = q (1 - q) / n``
@@ -174,19 +171,17 @@ def debiased_errors(
 
     Parameters
     ----------
-    gap, weight, hits : (K, B) float64 arrays
-        Sums of w (y - s), w and w y in each bin.
-    square : (K, B) or (0, 0) float64 array
-        Those of w**2; empty: every row counts 1.
+    sums : (4, K, B) or (5, K, B) float64 array
+        `kernels.MOMENTS` of each bin, of which the scores are not read; without the last, the sums
+        of w**2, every row counts 1.
     total : (K,) float64 array
         Weight of the rows.
-    least : float
-        Bins that do not have more than this share of it are empty.
     is_equal : bool
-        Bins count 1 / B instead of their share.
+        Bins count 1 / B instead of their share, and are empty if that is not more than `EMPTY`.
     norm : float
         1 or 2.
     """
+    gap, weight, hits, least = sums[0], sums[1], sums[3], EMPTY if is_equal else 0.0
     problems, n_bins = gap.shape
     for k in range(problems):
         value = 0.0
@@ -196,9 +191,10 @@ def debiased_errors(
                 continue
             g, q = abs(gap[k, b]) / w, min(hits[k, b] / w, 1.0)
             count = w
-            if square.size > 0:  # as many rows of one weight would be as noisy
+            if sums.shape[0] > 4:  # as many rows of one weight would be as noisy
                 # Divided twice: the square of a small weight may be nothing.
-                count = w / (square[k, b] / w) if square[k, b] > 0.0 else 1.0
+                square = sums[4, k, b]
+                count = w / (square / w) if square > 0.0 else 1.0
             if norm == 1.0:
                 noise, part = math.sqrt(2.0 * max(q * (1.0 - q), 0.0) / count), g
                 if g < FAR * noise:
@@ -213,8 +209,8 @@ def debiased_errors(
 
 
 @jit
-def binned_error(s: F64, y: U8, u: F64, grid: Grid, bins: I32, kinds: I64, norm: float) -> float:
-    """Compute the error of a single problem as a whole, whose rows count 1 each.
+def binned_error(s: F64, y: U8, u: F64, common: F64) -> float:
+    """Compute the error ``sum_b |D_b| / n`` of a problem whose rows count 1 each.
 
     Parameters
     ----------
@@ -222,34 +218,22 @@ def binned_error(s: F64, y: U8, u: F64, grid: Grid, bins: I32, kinds: I64, norm:
         Scores, which are not beyond the bins, and outcomes.
     u : (n,) or (0,) float64 array
         For bins of equal weight, the scores in increasing order.
-    grid : Grid
-        Without knots, where `u` gives them.
-    bins : (B,) int32 array
-        The bin of each cell.
-    kinds : (Q,) int64 array
-        The kinds of sums: `GAP`, and `COUNTS` for a debiased error.
-    norm : float
-        That of a debiased error, else 0: ``sum_b |D_b| / n``.
+    common : float64 array
+        As `estimators.bins.common_grid` makes it; its knots are not read where `u` gives them.
     """
-    low, high, n_bins, spacing, knots, right, convex = grid
-    nothing, gap, hits = np.empty(0), np.zeros((1, n_bins)), np.empty((1, n_bins))
+    low, high, n_bins, spacing = common[1], common[2], int(common[3]), int(common[4])
+    right, convex, knots = common[5] > 0.0, common[6] > 0.0, common[7:]
+    nothing, gap, bins = np.empty(0), np.zeros(n_bins), np.arange(n_bins).astype(np.int32)
     if u.size > 0:
-        edges, knots = np.empty(n_bins + 1), np.empty(n_bins - 1)
+        edges, knots, spacing = np.empty(n_bins + 1), np.empty(n_bins - 1), ANY
         quantile_edges(u, nothing, low, high, right | convex, edges, knots)
         if convex:
-            knots, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
+            knots = np.empty(n_bins)
             knots = knots[: distinct_centres(edges, knots, bins)]
     cells = knots.size if convex else n_bins
-    sums = np.empty((kinds.size, 1, cells))
+    sums, kinds = np.empty((1, 1, cells)), np.full(1, GAP)
     grid = Grid(low, high, n_bins, spacing, knots, right, convex)
     cell_moments(s, y, nothing, grid, -np.inf, kinds, nothing, sums)
     for b in range(cells):
-        gap[0, bins[b]] = abs(sums[0, 0, b])
-    if norm == 0.0:
-        return float(lane_sum(gap[0]) / s.size)
-    weight, total = sums[1], np.full(1, np.float64(s.size))
-    for b in range(n_bins):
-        hits[0, b] = np.floor(weight[0, b] * (1 / PACK))
-        weight[0, b] -= hits[0, b] * PACK
-    debiased_errors(gap, weight, hits, np.empty((0, 0)), total, 0.0, n_bins < 0, norm, gap[0])
-    return float(gap[0, 0])
+        gap[bins[b]] = abs(sums[0, 0, b])
+    return float(lane_sum(gap) / s.size)

@@ -18,7 +18,7 @@ from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import BLOCK, lane_sum, two_sum, zero
 from fastece.kernels.binning import ANY, FLOAT, Grid, float_cells, place, search_knots, uniform_bins
 from fastece.kernels.quantiles import quantile_edges, total_weight
-from fastece.kernels.reading import are_scores, read_hits, read_top_label
+from fastece.kernels.reading import are_hits, are_scores, read_top_label
 from fastece.typing import F64, I32, I64, U8
 
 # Eight private accumulators a cell: where many rows in succession go to one cell, each addition
@@ -103,10 +103,26 @@ def lane_total(sums: F64, b: int, lanes: int) -> float:
 
 
 @jit
-def hard_error(
-    prob: NDArray[Any], label: NDArray[Any], low: float, high: float, n_bins: int, right: bool,
-    cuts: F64, tolerance: float, kinds: I64, out: F64,
-) -> float:  # fmt: skip
+def scatter_rows(cell: I32, s: F64, y: NDArray[Any], kinds: int, sums: F64) -> None:
+    """Add the first 1 or 4 of `kernels.MOMENTS` of rows up in their cells.
+
+    Lanes are used as in `scatter`. The sums of one lie side by side: four take 1.4 times the time
+    of one.
+    """
+    whole, lanes, width = cell.size // LANES * LANES, np.uint64(LANES), np.uint64(kinds)
+    for begin, end, mask in ((0, whole, LANES - 1), (whole, cell.size, 0)):
+        for i in range(begin, end):
+            at = (np.uint64(cell[i]) * lanes + np.uint64(i & mask)) * width
+            hit = np.float64(y[i])
+            sums[at] += hit - s[i]
+            if kinds > 1:
+                sums[at + np.uint64(1)] += 1.0
+                sums[at + np.uint64(2)] += s[i]
+                sums[at + np.uint64(3)] += hit
+
+
+@jit
+def hard_error(prob: NDArray[Any], label: NDArray[Any], bins: F64, out: F64) -> float:
     """Compute the error of the most common call as a whole, from a caller's arrays.
 
     It is ``sum_b |D_b| / n`` over hard bins, of rows that count 1 each; nan if something is not
@@ -115,48 +131,46 @@ def hard_error(
     Parameters
     ----------
     prob : (n,) or (n, K) array
-        Probabilities of the positive class, float64; or class vectors, which sum to 1 within the
-        tolerance, and whose top label is measured.
+        Probabilities of the positive class, float64; or class vectors, whose top label is measured.
     label : (n,) int64 array, or of hits uint8
-    low, high, n_bins, right, cuts
-        As in `binning.Grid`, with at most `MOST_BINS` bins; of equal width if there are no cuts.
-    kinds : (Q,) int64 array
-        Which of `kernels.MOMENTS` are added up; the error is that of the first as D.
-    out : (Q, B) or (0, 0) float64 array
-        Their sums, unless it is empty; overwritten.
+    bins : float64 array
+        As `estimators.bins.common_grid` makes it, with at most `MOST_BINS` bins.
+    out : (1, B), (4, B) or (0, 0) float64 array
+        The first of the sums of `kernels.MOMENTS`, unless it is empty; overwritten.
     """
-    n = label.size
     # As `cell_moments` does it, without all that a single problem does not need.
-    rows, nothing, lanes = min(n, BLOCK), np.empty(0), LANES if n > 0 else 1
-    score_block, hit_block = np.empty(rows), np.empty(rows, np.uint8)
-    cell_block, term_block = np.empty(rows, np.int32), np.empty(rows)
-    sums, gap = np.zeros((kinds.size, n_bins * LANES)), np.empty(n_bins)
+    n, kinds, tolerance, n_bins = label.size, max(1, out.shape[0]), bins[0], int(bins[3])
+    right, cuts = bins[5] > 0.0, bins[7:]
+    rows, vectors = min(n, BLOCK), min(n, BLOCK) if prob.ndim > 1 else 0
+    score_block, hit_block = np.empty(vectors), np.empty(vectors, np.uint8)
+    cell_block, totals = np.empty(rows, np.int32), out if out.size else np.empty((1, n_bins))
+    sums, gap = np.zeros(n_bins * LANES * kinds), np.empty(n_bins)
     for start in range(0, n, BLOCK):
         p, label_block = prob[start : start + BLOCK], label[start : start + BLOCK]
-        size = label_block.size
-        y, cell, term = hit_block[:size], cell_block[:size], term_block[:size]
+        cell = cell_block[: label_block.size]
         if prob.ndim == 1:
-            s = p
-            good = are_scores(p) & read_hits(label_block, y)
+            s, y = p, label_block
+            good = are_scores(p) & are_hits(y)
         else:
-            s = score_block[:size]
+            s, y = score_block[: cell.size], hit_block[: cell.size]
             good = read_top_label(p, label_block, n < 0, tolerance, s, y)
         if not good:  # before anything is looked up by it
             return np.nan
-        if cuts.size:
+        if bins[4] == ANY:
             search_knots(s, cuts, right, cell)
         else:
-            uniform_bins(s, low, high, n_bins, right, cell)
-        for q in range(kinds.size):
-            moment(kinds[q], s, y, nothing, -np.inf, term)
-            scatter(cell, term, lanes, sums[q], nothing)
-    for q in range(out.shape[0]):
-        for b in range(n_bins):
-            out[q, b] = lane_total(sums[q], b, lanes)
+            uniform_bins(s, bins[1], bins[2], n_bins, right, cell)
+        if kinds == 1:  # with constants: a tenth faster
+            scatter_rows(cell, s, y, 1, sums)
+        else:
+            scatter_rows(cell, s, y, 4, sums)
     for b in range(n_bins):
-        gap[b] = abs(lane_total(sums[0], b, lanes))
-    error: float = lane_sum(gap) / n
-    return error
+        for q in range(kinds):
+            totals[q, b] = 0.0
+            for lane in range(LANES):
+                totals[q, b] += sums[(b * LANES + lane) * kinds + q]
+        gap[b] = abs(totals[0, b])
+    return float(lane_sum(gap) / n)
 
 
 @jit

@@ -33,6 +33,15 @@ def are_scores(score: NDArray[Any]) -> bool:
 
 
 @jit
+def are_hits(label: NDArray[Any]) -> bool:
+    """Return whether every label, int64 or uint8, is 0 or 1."""
+    bits = np.int64(0)
+    for i in range(label.size):
+        bits |= np.int64(label[i])
+    return bool((bits >= 0) & (bits <= 1))
+
+
+@jit
 def are_classes(prob: NDArray[Any], label: I64, tolerance: float) -> bool:
     """Return whether rows (n, K) are in [0, 1] and sum to 1, and labels are classes."""
     n, n_classes = prob.shape
@@ -45,16 +54,6 @@ def are_classes(prob: NDArray[Any], label: I64, tolerance: float) -> bool:
             y = label[start + i]
             good &= (y >= 0) & (y < n_classes) & (abs(lane_sum(part[i]) - 1) <= tolerance)
     return good
-
-
-@jit
-def read_hits(label: NDArray[Any], hit: U8) -> bool:
-    """Copy labels 0 and 1, int64 or uint8, to `hit`; return False if there is another."""
-    bits = np.int64(0)
-    for i in range(label.size):
-        bits |= np.int64(label[i])
-        hit[i] = np.uint8(label[i])
-    return bool((bits >= 0) & (bits <= 1))
 
 
 @jit
@@ -156,13 +155,11 @@ def read_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], tolerance: fl
     int64, which are good if `are_classes`.
     """
     if prob.ndim == 1:
-        bits = np.int64(0)
         for i in range(label.size):
-            bits |= np.int64(label[i])
             y = np.float64(label[i])
             gap = prob[i] - y
             x[i] = gap * gap if kind == DISTANCE else prob[i] if y == 1.0 else 1.0 - prob[i]
-        return are_scores(prob) & (bits >= 0) & (bits <= 1)
+        return are_scores(prob) & are_hits(label)
     good = are_classes(prob, label, tolerance)
     for i in range(label.size if good else 0):
         x[i] = np.float64(prob[i, label[i]])

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import compress
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,12 @@ from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups
 from fastece.checks.parameters import check_integer
 from fastece.data.cells import Cells, coarse_sums
-from fastece.data.reading import NEARLY, native_scores, read_problems
+from fastece.data.reading import NEARLY, read_problems, read_top_label
 from fastece.data.sample import Sample
 from fastece.data.source import Problems, Setting, find_setting
 from fastece.kernels import NO_WEIGHTS, REPLICATES
 from fastece.resampling.draws import new_key, poisson_law
-from fastece.typing import F64, I64, U8
+from fastece.typing import F64, I64
 
 # What sums hold: weights, and their squares, in all, and how often 1 is counted in either; and the
 # smallest weight that is not lost, and that counts in replicates.
@@ -407,9 +407,9 @@ def read_batch(
         return None
     if problems.vectors is None:
         return problems, NO_WEIGHTS
-    whole = top_labels(problems.vectors.prob, problems.vectors.label, math.inf)
-    assert whole is not None, "what was read is good"
-    return problems, whole[2][problems.positions]
+    vectors, distance = problems.vectors, np.empty(len(problems.vectors.prob))
+    read_top_label(vectors.prob, vectors.label, False, math.inf, map, distance)
+    return problems, distance[problems.positions]
 
 
 def read_vectors(
@@ -420,18 +420,9 @@ def read_vectors(
     if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
         return None
     tolerance = NEARLY * arrays.row_sum_tolerance(y_prob, prob)
-    p, y, k = native_scores(prob), arrays.contiguous(label, np.int64), prob.shape[1]
-    if (found := top_labels(p, y, tolerance)) is None:
-        return None
-    score, hit, distance = found
-    return Problems(settings.row, score, hit, 1 / k, 1.0, k), distance
-
-
-def top_labels(p: NDArray[Any], y: I64, tolerance: float) -> tuple[F64, U8, F64] | None:
-    """Read scores, hits and squared distances of class vectors; None if one is bad."""
-    n, read_top_label = len(p), cast(Any, kernels.reading.read_top_label)
-    found = np.empty(n), np.empty(n, np.uint8), np.empty(n)
-    return found if read_top_label(p, y, False, tolerance, *found) else None
+    distance, k = np.empty(label.size), prob.shape[1]
+    found = read_top_label(prob, label, False, tolerance, map, distance)
+    return None if found is None else (Problems(settings.row, *found, 1 / k, 1.0, k), distance)
 
 
 def group_ids(groups: Any, n: int) -> I64:

@@ -509,7 +509,8 @@ def test_the_common_call_has_the_bits_of_the_general_one(n):
 @pytest.mark.parametrize("n", [1, 100, 1024, 3000])
 @pytest.mark.parametrize(
     "fields", [{"edges": "quantile"}, {"edges": "quantile", "mapping": "convex"},
-               {"mapping": "convex"}, {"debias": True}],
+               {"mapping": "convex"}, {"debias": True}, {"norm": 2}, {"norm": np.inf},
+               {"bin_weights": "equal"}],
 )  # fmt: skip
 def test_all_bins_of_a_common_call_have_the_bits_of_the_general_one(fields, n):
     rng = np.random.default_rng(n)

@@ -65,14 +65,6 @@ def test_defaults_and_lists():
     compare(column, five, 0)
 
 
-def test_more_rows_than_counts_can_hold(monkeypatch):
-    rng = np.random.default_rng(0)
-    y, p = rng.integers(0, 2, 50), rng.random(50)
-    want = compat.calibration_curve(y, p)
-    monkeypatch.setattr(compat, "PACK", 50)
-    compare(compat.calibration_curve(y, p), want, 0)
-
-
 def test_labels(peer):
     p = [0.2, 0.6, 0.9]
     for y in ([1, 1, 1], [0, 0, 0], [-1, -1, -1], [True, False, True], [0.0, 1.0, 1.0]):

@@ -8,13 +8,9 @@ import reference
 
 from fastece.estimators.binned import Binned
 from fastece.kernels import (
-    GAP,
-    HITS,
     MOMENTS,
     NO_WEIGHTS,
     PACK,
-    SCORE,
-    WEIGHT,
     binning,
     moments,
     weights,
@@ -33,9 +29,9 @@ from helpers.samples import sample_of
 from helpers.strategies import as_lists
 
 SETS = ordered_sets(80)
-NO_CUTS = np.empty(0)
+
 # The gap, whose sums nobody wants.
-ALONE = np.array([GAP]), np.empty((0, 0))
+NO_SUMS = np.empty((0, 0))
 
 
 def test_scatter_keeps_what_is_rounded_off():
@@ -114,26 +110,24 @@ CUTS = [0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9]
 @pytest.mark.parametrize("n", [1, 7, 2100])
 def test_sums_of_bins_are_those_of_the_definition(n, right, edges):
     rng = np.random.default_rng(n)
-    y, kinds = rng.integers(0, 2, n), np.array([GAP, WEIGHT, SCORE, HITS])
+    y = rng.integers(0, 2, n)
     closed = "right" if right else "left"
     if edges is None:
-        p, low, high, n_bins, knots = rng.random(n).round(1), 0.2, 1.0, 10, NO_CUTS
-        fields = {"n_bins": n_bins, "score_range": (low, high)}
+        p, fields = rng.random(n).round(1), {"n_bins": 10, "score_range": (0.2, 1.0)}
     else:
-        p, low, high, n_bins = rng.integers(0, 9, n) / 8, edges[0], edges[-1], len(edges) - 1
-        fields, own = {"edges": edges}, Binned(edges=edges, closed=closed)
-        knots = own.fixed_layout(n_bins, low, high).grid.knots
+        p, fields = rng.integers(0, 9, n) / 8, {"edges": edges}
+    bins = Binned(**fields, closed=closed).common[1]
     _, cells = reference.cells((*as_lists(p, y), 0.0, 1.0), closed=closed, **fields)
     weight, gap, score, hits = zip(*cells, strict=True)
     expected = reference.ece(*as_lists(y, p), closed=closed, **fields)
-    options = low, high, n_bins, right, knots, 1e-3
     for kernel in forms(moments.hard_error):
-        sums = np.full((4, n_bins), 7.0)
-        value = kernel(p, y, *options, kinds, sums)
+        sums, gaps = np.full((4, len(gap)), 7.0), np.full((1, len(gap)), 7.0)
+        value = kernel(p, y, bins, sums)
         assert value == pytest.approx(expected, abs=1e-13)
-        assert value == kernel(p, y.astype(np.uint8), *options, *ALONE)
+        assert value == kernel(p, y.astype(np.uint8), bins, gaps) == kernel(p, y, bins, NO_SUMS)
+        assert gaps.tolist() == sums[:1].tolist()
         assert sums == pytest.approx(np.array([gap, weight, score, hits]), abs=1e-11)
-        assert np.isnan(kernel(p, y + 2, *options, kinds, sums))
+        assert np.isnan(kernel(p, y + 2, bins, sums))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -145,7 +139,7 @@ def test_what_is_not_good_has_no_value(n_classes, dtype):
     for kernel in forms(moments.hard_error):
 
         def value(p, y, kernel=kernel):
-            return kernel(p, y, 0.0, 1.0, 15, True, NO_CUTS, 1e-3, *ALONE)
+            return kernel(p, y, Binned().common[1], NO_SUMS)
 
         assert value(p, y) == value(p, y)
         for where in (0, 129):
