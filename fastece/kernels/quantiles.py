@@ -28,10 +28,7 @@ MOST_PARTS = 2**12
 
 @jit
 def sort_neighbours(key: U64, row: I32) -> bool:
-    """Sort keys already ordered by their bits from `TOP` on; return if it worked.
-
-    It does if few keys have these bits in common.
-    """
+    """Sort keys ordered by their bits from `TOP` on, if few share them; return if so."""
     start = 0
     for i in range(1, key.size):
         x, start = i, start if key[i] >> TOP == key[i - 1] >> TOP else i
@@ -250,10 +247,9 @@ def occupied_bins(
     """Fill `last` with the last run of each occupied bin; return their number.
 
     Bins before run `first` are one, and those behind run `end` are left out: where the two classes
-    are nearly apart, a sweep over thousands of bins is short.
-
-    As `quantile_edges` defines it, a cut is behind the first run up to which the weight is the
-    share j / B of all. It is looked for between two entries of the guide.
+    are nearly apart, a sweep over thousands of bins is short. As `quantile_edges` defines it, a cut
+    is behind the first run up to which the weight is the share j / B of all. It is looked for
+    between two entries of the guide.
     """
     count, total, parts = 0, hits[-1] + misses[-1], guide.size - 1
     j: Any = np.int64(1)
