@@ -304,7 +304,11 @@ class Curves:
         part = (place - below)[:, None]
         with np.errstate(divide="ignore"):
             own = (np.log(score) - np.log1p(-score)).clip(*self.cut[:2])
-        return probabilities(own[:, None] + (1 - part) * logit[below] + part * logit[above])
+        found, rest = logit[below], logit[above]
+        rest -= found  # in place: what takes time here is the memory
+        rest *= part
+        found += rest
+        return probabilities(np.add(found, own[:, None], out=found))
 
     def means(self, p: F64) -> F64:
         """Average the gap ``c - s``, its size and its sign over drawn curves: (3, C)."""

@@ -57,22 +57,15 @@ class Cells(NamedTuple):
 
 
 class Priors(NamedTuple):
-    """Prior precisions for each hyperparameter.
+    """Prior precisions of f and b for each hyperparameter.
 
-    Attributes
-    ----------
-    bands : (5 * BANDS,) float64 array
-        Of f the entries (c, c), (c, c - 1), (c, c - 2), for c = 0, 1, any other, C - 2, C - 1. The
-        precision is that of cells which go on beyond both ends as in a mirror.
-    line : (2, 16) float64 array
-        Of b_0 and b_1.
-    half : (16,) float64 array
-        Half the log determinant of both.
+    That of f is given by its entries (c, c), (c, c - 1), (c, c - 2) for c = 0, 1, any other, C - 2,
+    C - 1: cells go on beyond both ends as in a mirror.
     """
 
-    bands: F64
-    line: F64
-    half: F64
+    bands: F64  # (5 * BANDS,)
+    line: F64  # (2, 16): of b_0 and b_1
+    half: F64  # (16,): half the log determinant of both
 
 
 class Fits(NamedTuple):
@@ -336,14 +329,8 @@ def add_evidence(logit: F64, cells: Cells, priors: Priors, fits: Fits, work: F64
 def fit(x: F64, t: F64, cells: Cells, priors: Priors, fits: Fits) -> int:
     """Fit the curve of every hyperparameter by Laplace's method; return the steps.
 
-    Parameters
-    ----------
-    x, t : (C,) float64 arrays
-        Logits of the scores, and their distance from the mean.
-    cells : Cells
-    priors : Priors
-    fits : Fits
-        Overwritten.
+    `x` and `t` (C,) are logits of the scores and their distances from the mean; `fits` are
+    overwritten.
     """
     state, b, schur = fits.state, fits.line, fits.schur
     logit, work = np.empty(x.size * LANES), np.empty((2, x.size * LANES))
