@@ -141,7 +141,7 @@ def read_rows(
         return read_binary(prob, label, row.column == 1, logits)
     if row.is_top:
         return read_top_label(prob, label, logits, tolerance, run)
-    found = read_classes(prob, label, logits, tolerance)
+    found = read_classes(prob, label, logits, tolerance, run)
     if found is None or row.column is None:
         return found
     prob, label = found
@@ -168,13 +168,20 @@ def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bo
     return score, hit if positive else hit ^ 1
 
 
-def read_classes(prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float) -> Found:
+def read_classes(
+    prob: NDArray[Any], label: NDArray[Any], logits: bool, tolerance: float, run: Map
+) -> Found:
     """Read class vectors and classes."""
     if logits and not np.isfinite(prob.max(axis=1)).all():
         return None
     prob, label = class_vectors(prob, logits), arrays.contiguous(label, np.int64)
-    tolerance = math.inf if logits else tolerance
-    return (prob, label) if kernels.reading.are_classes(prob, label, tolerance) else None
+    most, step = math.inf if logits else tolerance, max(1, SLICE // prob.shape[1])
+
+    def one(start: int) -> bool:
+        part = slice(start, start + step)
+        return kernels.reading.are_classes(prob[part], label[part], most)
+
+    return (prob, label) if all(run(one, range(0, label.size, step))) else None
 
 
 def read_top_label(

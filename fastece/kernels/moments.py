@@ -270,7 +270,9 @@ def cell_moments(
     step = 1 if grid.knots.size > 1 else 0
     size = rows * problems
     score_block, hit_block = np.empty(size), np.empty(size, np.uint8)
-    lower_block, first_cell = np.empty(size, np.int32), first_cells(rows, problems, cells)
+    # Most entries of long class vectors are in one bin, and beside one another there.
+    next_cell, next_problem = (1, cells) if is_float else (problems, 1)
+    lower_block, first_cell = np.empty(size, np.int32), first_cells(rows, problems, next_problem)
     share_block, weight_block, x_block = np.empty(size), np.empty(size), np.empty(size)
     sums, nothing = np.zeros((moments + is_float, problems * cells * lanes)), np.empty(0)
     lost = sums[moments] if is_float else nothing
@@ -280,7 +282,7 @@ def cell_moments(
         place(s, grid, lower, x, share)
         if problems > 1:
             for i in range(s.size):
-                lower[i] += first_cell[i]
+                lower[i] = lower[i] * np.int32(next_cell) + first_cell[i]
         if only.size > 0:
             for i in range(s.size):
                 seen = only[np.uint32(lower[i])]
@@ -295,7 +297,7 @@ def cell_moments(
         for q in range(moments):
             moment(kinds[q], s, y, w, threshold, x)
             if grid.convex:
-                scatter_shares(lower, x, share, step, lanes, sums[q])
+                scatter_shares(lower, x, share, step * next_cell, lanes, sums[q])
             else:
                 is_exact = (kinds[q] == WEIGHT) & (w.size > 0)
                 scatter(lower, x, lanes, sums[q], lost if is_exact else nothing)
@@ -305,7 +307,7 @@ def cell_moments(
                 sums[q, i] += lost[i]
         for k in range(problems):
             for b in range(cells):
-                out[q, k, b] = lane_total(sums[q], k * cells + b, lanes)
+                out[q, k, b] = lane_total(sums[q], k * next_problem + b * next_cell, lanes)
 
 
 # --- draws much smaller than the data -----------------------------------------------------------
