@@ -36,6 +36,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import CodeType
@@ -291,6 +292,11 @@ class KernelCache:
                     give_up(error)
         with suppress(OSError, ValueError):  # of a closed stream
             progress.begin(self._name)
+        # numba imports scipy's linear algebra only to see whether it is there, as it is: 0.2 s.
+        linalg = import_module("numba.np.linalg")
+        with_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None  # type: ignore[attr-defined]
+        import_module("numba.np.arraymath")
+        linalg.ensure_blas = with_blas  # type: ignore[attr-defined]
         return None
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
@@ -355,10 +361,8 @@ def without_collector() -> Iterator[None]:
 
 def jit(function: F) -> F:
     """Compile `function` at its first call for each set of types."""
-    options: dict[str, Any] = {
-        "nogil": True, "error_model": "numpy", "forceinline": True, "no_cfunc_wrapper": True,
-    }  # fmt: skip
-    compiled: Any = numba.njit(**options)(function)
+    options: dict[str, Any] = {"nogil": True, "forceinline": True, "no_cfunc_wrapper": True}
+    compiled: Any = numba.njit(error_model="numpy", **options)(function)
     if compiled is function:  # with NUMBA_DISABLE_JIT
         return function
     KERNELS.append(compiled)
