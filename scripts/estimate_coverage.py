@@ -20,9 +20,10 @@ import numpy as np
 import fastece
 from fastece.cli.report import DEMO
 from fastece.data.source import one_problem
+from fastece.estimators.binned import place_rows
 from fastece.estimators.density import Copies
 from fastece.files import read_predictions
-from fastece.intervals.cells import DensityGaps, place_rows
+from fastece.intervals.cells import DensityGaps
 from fastece.protocol import Sample
 from fastece.resampling.calibration_test import hits_and_misses
 

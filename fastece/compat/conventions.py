@@ -35,7 +35,7 @@ Scores = NDArray[np.floating[Any]]
 Rule = Callable[[int, Scores], Scores]
 # More bins than anyone wants; edges are a list of Python's floats. Larger ones are not kept.
 MAX_BINS, MAX_KEPT_BINS = 2**20, 4096
-NO_SCORES = np.empty(0)
+NO_SCORES, ZERO, ONE = np.empty(0), np.zeros(1), np.ones(1)
 
 
 # -- names of arguments ---------------------------------------------------------------------------
@@ -162,12 +162,19 @@ def quantiles(unit: float, n_bins: int, scores: Scores) -> Scores:
 
     The difference of the two is rounded in their precision, all else in float64.
     """
-    place = (np.linspace(0, 1, n_bins + 1) * unit / unit)[1:-1] * (scores.size - 1)
+    ranks, part = ranks_of_quantiles(unit, n_bins, scores.size)
+    low, high, nearest = scores_at_ranks(scores, ranks).reshape(3, -1)
+    return with_ends(nearest + (high - low) * part)
+
+
+@lru_cache(maxsize=64)
+def ranks_of_quantiles(unit: float, n_bins: int, n: int) -> tuple[NDArray[np.intp], F64]:
+    """Find ranks below, above and nearest to quantiles, and parts of steps there."""
+    place = (np.linspace(0, 1, n_bins + 1) * unit / unit)[1:-1] * (n - 1)
     below = place.astype(np.intp)
-    ranks = np.concatenate([below, np.minimum(below + 1, scores.size - 1)])
-    (low, high), t = scores_at_ranks(scores, ranks).reshape(2, -1), place - below
-    step = high - low
-    return with_ends(np.where(t >= 0.5, high - step * (1 - t), low + step * t))
+    is_far = place - below >= 0.5
+    ranks = np.concatenate([below, below + 1, below + is_far])
+    return np.minimum(ranks, n - 1), place - below - is_far
 
 
 def middles_of_groups(n_bins: int, scores: Scores) -> Scores:
@@ -175,11 +182,11 @@ def middles_of_groups(n_bins: int, scores: Scores) -> Scores:
 
     The first n % B of them have one more; if B is larger than n there are n groups.
     """
-    n_bins = min(n_bins, scores.size)
-    small, more = divmod(scores.size, n_bins)
-    start = np.arange(1, n_bins) * small + np.minimum(np.arange(1, n_bins), more)
+    j = np.arange(1, min(n_bins, scores.size))
+    small, more = divmod(scores.size, j.size + 1)
+    start = j * small + np.minimum(j, more)
     low, high = scores_at_ranks(scores, np.concatenate([start - 1, start])).reshape(2, -1)
-    return with_ends(np.unique((low + high) / scores.dtype.type(2)))
+    return with_ends((low + high) / scores.dtype.type(2))
 
 
 def middles_of_scores(n_bins: int, scores: Scores) -> Scores:  # noqa: ARG001
@@ -190,13 +197,13 @@ def middles_of_scores(n_bins: int, scores: Scores) -> Scores:  # noqa: ARG001
 
 def order_statistics(n_bins: int, scores: Scores) -> Scores:
     """Take the scores at the positions ``round(j n / B)`` of all in order."""
-    at = np.round(np.arange(1, n_bins) * (scores.size / n_bins)).astype(np.intp)
+    at = np.rint(np.arange(1, n_bins) * (scores.size / n_bins)).astype(np.intp)
     return with_ends(scores_at_ranks(scores, np.minimum(at, scores.size - 1)))
 
 
 def with_ends(inner: Scores) -> Scores:
     """Add the ends 0 and 1 to inner edges."""
-    return np.concatenate([[0.0], np.maximum.accumulate(inner), [1.0]])
+    return np.concatenate([ZERO, np.maximum.accumulate(inner), ONE])
 
 
 # -- the table ------------------------------------------------------------------------------------

@@ -91,14 +91,13 @@ class Measure:
         if prob.ndim > 2:
             raise InputError("X", f"samples of models, shape {prob.shape}, are not offered")
         if self.detection and prob.ndim == 2:
-            rule = f"boxes, shape {prob.shape}, are not offered"
-            raise InputError("X", rule, hint="pass X[:, 0]")
+            raise InputError("X", f"boxes {prob.shape} are not offered", hint="pass X[:, 0]")
         label = classes(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
-        if prob.ndim == 2 and prob.shape[1] == 2 and has_two_values(label):
+        if prob.ndim == 2 and prob.shape[1] == 2 and np.unique(label).size < 3:
             prob = prob[:, 1]
         if type(self) is ECE and self.equal_intervals and self.sample_threshold < 2:
             return np.float64(self.convention.errors(label, prob, self.bins)[0])
-        sample, dtype = NAMES.read(label, prob).view(0), prob.dtype
+        sample, dtype = NAMES.read(label, prob).view(), prob.dtype
         s = sample.s
         if self.convention.needs_scores:
             tiny = float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
@@ -119,14 +118,6 @@ def classes(label: NDArray[Any], n_classes: int) -> NDArray[Any]:
         raise InputError("y", f"must have {n_classes} columns as X", value=label.shape)
     refuse_where("y", "columns must hold 0 and 1", label, lambda part: (part != 0) & (part != 1))
     return label[:, 1] if n_classes == 2 else label.argmax(axis=1)
-
-
-def has_two_values(label: NDArray[Any]) -> bool:
-    """Return whether labels have at most two distinct values."""
-    if not label.size or label.dtype.kind in "OUS":
-        return np.unique(label).size <= 2
-    low, high = label.min(), label.max()
-    return bool(((label == low) | (label == high)).all())
 
 
 class ECE(Measure):
@@ -168,8 +159,7 @@ class MCE(Measure):
 
     Notes
     -----
-    A bin of one row counts too, so the value is mostly that of the emptiest bin, and
-    grows with their number: give `sample_threshold`.
+    The value is mostly that of the emptiest bin, and grows with bins: give `sample_threshold`.
 
     Examples
     --------
@@ -192,8 +182,7 @@ class ACE(Measure):
 
     Notes
     -----
-    Bins of few rows count as much as bins of many, so noise in empty regions weighs more
-    than in the ECE.
+    Bins of few rows count as much as bins of many, so noise weighs more than in the ECE.
 
     Examples
     --------

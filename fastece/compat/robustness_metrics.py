@@ -83,8 +83,8 @@ def gce(
     if prob.ndim == 1:
         prob = NAMES.read(labels, prob).view().s.astype(prob.dtype, copy=False)
         prob = np.column_stack([1 - prob, prob])
-    threshold = check_real("threshold", threshold, -np.inf)
-    threshold = float(prob.dtype.type(threshold))  # in their precision, as there
+    # In their precision, as there.
+    threshold = float(prob.dtype.type(check_real("threshold", threshold, -np.inf)))
     if datapoints_per_bin is not None:
         if is_even:
             raise InputError("datapoints_per_bin", "goes with binning_scheme='adaptive' only")
@@ -178,8 +178,6 @@ def sce(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
 def ace(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     """Compute the adaptive (class-wise) error, as uncertainty_metrics does.
 
-    Bins count by their rows; in `fastece.ace`, as in the paper, they count equally.
-
     Parameters
     ----------
     labels, probs, num_bins
@@ -195,8 +193,6 @@ def ace(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
 
 def tace(labels: Any, probs: Any, num_bins: int = BINS, threshold: float = 0.01) -> np.float64:
     """Compute the thresholded adaptive error by class, as uncertainty_metrics.
-
-    Bins count by their rows; in `fastece.tace`, as in the paper, they count equally.
 
     Parameters
     ----------

@@ -223,7 +223,7 @@ class BinaryCalibrationError:
         if prob.shape != wanted:
             rule = f"must have shape {wanted} for target {label.shape}"
             raise InputError("preds", rule, value=prob.shape)
-        rows = np.moveaxis(prob, 1, -1).reshape(-1, *classes) if classes else prob.ravel()
+        rows = (np.moveaxis(prob, 1, -1) if classes and wanted[2:] else prob).reshape(-1, *classes)
         label = label.reshape(-1)
         if self.ignore_index is None:
             return label, rows

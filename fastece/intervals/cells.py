@@ -24,14 +24,14 @@ from fastece.checks.arrays import contiguous
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import one_problem
 from fastece.estimators.base import Counts, Statistic
-from fastece.estimators.binned import MAX_SUMS, Binned, Bins, place_rows
-from fastece.estimators.bins import Tiles
+from fastece.estimators.binned import MAX_SUMS, Binned, Bins, Placement
+from fastece.estimators.bins import Layout, Tiles
 from fastece.estimators.density import KDE, Copies, CountBlocks, DensityPlan, is_supported
 from fastece.estimators.density_grids import Mesh, add_images, folded
 from fastece.kernels import EMPTY, MOMENTS, REPLICATES
+from fastece.resampling import engine
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import LEAST_REPLICATES, hits_and_misses, label_draws
-from fastece.resampling.engine import Problem, Replicates, evaluate, plan_replicates
 from fastece.typing import F64, I32, I64
 
 # No hypothesis has less than this part of the noise of a calibrated model.
@@ -44,6 +44,8 @@ MOST_STRETCH = 4.0
 MOST_GAPS = 4 * 10**6
 # Bandwidths between points of a density that no row reaches together.
 WIDTH = 3.5
+# Rows whose labels are drawn at once: 64 bytes each, for a block of replicates.
+PART = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,17 +204,24 @@ def count_of(call: Call, cells: int) -> int:
 def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = True) -> Cells:
     """Compute the cells of a binned estimator; without noise they have no replicates."""
     (data,) = call.models
-    bins, samples, hits = binned.bins(data, moments=3), data.samples(), np.empty((1, 1, 0))
+    bins, (data, _) = binned.bins(data, moments=3), scale_weights(data)
     n_bins, total = bins.gap.shape[1], np.where(bins.total > 0, bins.total, 1.0)[:, None]
-    if has_noise:
-        draws = label_draws(call, [sample.s for sample in samples], key)
-        problems, count = [*map(Problem, samples)], count_of(call, bins.gap.size)
-        hits = call.replicates([HitSums(binned, n_bins)], problems, draws, call.n, 0, count)
-    noise = [bin_noise(binned, sample, n_bins) for sample in samples]
-    variance, slope, squares = (np.array(part) for part in zip(*noise, strict=True))
+    classes, count = range(data.n_problems), count_of(call, bins.gap.size) if has_noise else 0
+    sums = [HitSums(binned, binned.layout(one_problem(data.view(k)), n_bins)) for k in classes]
+    noise, hits = np.zeros((data.n_problems, 3, n_bins)), np.zeros((1, 1, count))
+    for start in range(0, data.n, step := max(1, PART // data.n_problems)):
+        samples = [data.view(k, slice(start, start + step)) for k in classes]
+        noise += [sums[k].noise(samples[k]) for k in classes]
+        if has_noise:
+            draws = label_draws(call, [sample.s for sample in samples], key, start)
+            plans = [sums[k].prepare(samples[k], call.n) for k in classes]
+            drawn = [engine.PreparedStatistic(k, None, None, sums[k], plans[k]) for k in classes]
+            some = engine.Replicates(draws, drawn)
+            hits = hits + engine.evaluate(some, 0, count, call.jobs, call.executor)
+    variance, slope, squares = noise.swapaxes(0, 1)
     share, group = bins.weight / total, np.arange(bins.gap.size).reshape(bins.gap.shape)
     null = (hits - bins.score[:, :, None]) / total[:, :, None]
-    n = total[:, 0] ** 2 / np.where(squares > 0, squares, 1.0)
+    n = total[:, 0] ** 2 / np.where(squares[:, 0] > 0, squares[:, 0], 1.0)
     return make_cells(
         null, n, binned.norm, group, key, bins.gap / total, variance / total**2, slope / total**2,
         share, bins.score / total, bin_units(binned, bins, share),
@@ -221,29 +230,32 @@ def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = 
 
 @dataclass(frozen=True)
 class HitSums(Statistic):
-    """Weight of the hits in each bin, for replicates of labels.
-
-    Scores and so bins are always the same, and rows that miss add nothing.
-    """
+    """Weight of the hits in bins of each draw of labels; rows that miss add nothing."""
 
     binned: Binned
-    n_bins: int
+    layout: Layout
 
     needs_sorted = False
 
     def prepare(self, sample: Sample, size: int) -> Tiles:  # noqa: ARG002
         """Arrange the rows of a sample with their weights in tiles."""
-        sample, _ = scale_weights(sample)
-        layout = self.binned.layout(one_problem(sample), self.n_bins)
-        tiles = Tiles.of(sample, layout, self.binned._threshold, MOMENTS[:2])
+        tiles = Tiles.of(sample, self.layout, self.binned._threshold, MOMENTS[:2])
         return tiles._replace(terms=np.ascontiguousarray(tiles.terms[1::2]))
 
     def values(self, tiles: Tiles, draws: Counts) -> F64:
         """Compute weights (B, 32 G) for counts (G, 2 n, 32) of hits, then of misses."""
         hits = draws.c[:, : tiles.order.size]
-        step = max(1, MAX_SUMS // (REPLICATES * self.n_bins))
+        step = max(1, MAX_SUMS // (REPLICATES * self.layout.cells))
         parts = [contiguous(hits[g : g + step], np.uint8) for g in range(0, len(hits), step)]
         return np.concatenate([tiles.sums(part)[0] for part in parts], axis=1)
+
+    def noise(self, sample: Sample) -> F64:
+        """Sum ``w^2 a^2 s (1 - s)``, ``w^2 a^2 (1 - 2 s)`` and all w^2: (3, B)."""
+        places = Placement(self.layout, *self.layout.place(sample.s))
+        s, v = sample.s, 1.0 if sample.v is None else sample.v
+        w = np.where(s > self.binned._threshold, v, 0.0)
+        sums = [places.sums(x, w, 2) for x in (s * (1 - s), 1 - 2 * s)]
+        return np.stack([*sums, np.full(sums[0].size, w @ w)])
 
 
 def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
@@ -258,20 +270,6 @@ def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
     unit = np.zeros_like(share)
     np.power(share, power, out=unit, where=counts)
     return unit * (share.shape[1] ** (-1 / norm) if equal and norm < math.inf else 1.0)
-
-
-def bin_noise(binned: Binned, sample: Sample, n_bins: int) -> tuple[F64, F64, float]:
-    """Compute the noise terms of each bin, and the sum of all w^2.
-
-    The terms are the sums over rows of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2 (1 - 2 s)``.
-    """
-    sample, _ = scale_weights(sample)
-    places = place_rows(binned, sample, n_bins)
-    w = np.ones(sample.n) if sample.v is None else sample.v
-    if binned.threshold is not None:
-        w = np.where(sample.s > binned.threshold, w, 0.0)
-    variance = places.sums(sample.s * (1 - sample.s), w, 2)
-    return variance, places.sums(1 - 2 * sample.s, w, 2), float(w @ w)
 
 
 # --- densities ------------------------------------------------------------------------------
@@ -332,12 +330,13 @@ def density_cells(call: Call, kde: KDE, key: int) -> Cells:
     """
     samples = call.models[0].samples()
     draws = label_draws(call, [sample.s for sample in samples], key)
-    problems = [Problem(hits_and_misses(sample)) for sample in samples]
-    members = plan_replicates([DensityGaps(kde)], problems, draws, call.n).members
+    problems = [engine.Problem(hits_and_misses(sample)) for sample in samples]
+    members = engine.plan_replicates([DensityGaps(kde)], problems, draws, call.n).members
     points = max(member.plan.hits.size for member in members)
     gaps = DensityGaps(kde, points)
-    filled = Replicates(draws, [m._replace(statistic=gaps) for m in members])
-    null = evaluate(filled, 0, count_of(call, points * len(samples)), call.jobs, call.executor)
+    filled = engine.Replicates(draws, [m._replace(statistic=gaps) for m in members])
+    count = count_of(call, points * len(samples))
+    null = engine.evaluate(filled, 0, count, call.jobs, call.executor)
     columns, n, group = np.zeros((6, len(samples), points)), np.zeros(len(samples)), []
     for k, (sample, member) in enumerate(zip(samples, members, strict=True)):
         plan, own = member.plan, slice(member.plan.hits.size)
@@ -362,7 +361,7 @@ def point_units(kde: KDE, plan: GapPlan) -> F64:
 
 
 def density_noise(gap_plan: GapPlan, sample: Sample) -> tuple[F64, F64, float]:
-    """Compute the noise of each point, as of `bin_noise` over W^2, and Kish's number."""
+    """Compute noise of points, as `HitSums.noise` over W^2, and Kish's number."""
     mesh, plan = gap_plan.mesh, gap_plan.plan
     sample, _ = scale_weights(sample)
     w = np.ones(sample.n) if sample.v is None else sample.v

@@ -223,11 +223,11 @@ def drawn_rows(key: Any, first: int, n: int, rows: I32) -> None:
 
 
 @jit
-def hits_of(key: Any, first: int, score: F64, c: U8) -> None:
+def hits_of(key: Any, first: int, row: int, score: F64, c: U8) -> None:
     """Draw hits with the probabilities `score`, in counts c (G, 2 n, 32).
 
     For a hit of row i line i is 1, for a miss line n + i; all else is 0. The first block has the
-    number `first`.
+    number `first`, and the first row the number `row`.
 
     16 random bits decide, unless they equal the first 16 bits of the score.
     """
@@ -237,7 +237,7 @@ def hits_of(key: Any, first: int, score: F64, c: U8) -> None:
     for g in range(c.shape[0]):
         start, again = counter_of(key, first + g, HIT), counter_of(key, first + g, SETTLE_HIT)
         for a in range(0, n, MADE):
-            random_words(start, a * ROW_WORDS, words)
+            random_words(start, (row + a) * ROW_WORDS, words)
             for i in range(a, min(n, a + MADE)):
                 scaled = score[i] * 65536.0
                 level = np.uint16(min(scaled, 65535.0))
@@ -251,29 +251,29 @@ def hits_of(key: Any, first: int, score: F64, c: U8) -> None:
                 if is_open:
                     for r in range(REPLICATES):
                         if word[r] == level:
-                            u = unit(word_at(again, i * REPLICATES + r))
+                            u = unit(word_at(again, (row + i) * REPLICATES + r))
                             hit[r] = np.uint8(u < scaled - level)
                             miss[r] = hit[r] ^ np.uint8(1)
 
 
 @jit
-def categories(key: Any, first: int, up_to: F64, label: I32) -> None:
+def categories(key: Any, first: int, row: int, up_to: F64, label: I32) -> None:
     """Draw classes (G, n, 32) with given probabilities.
 
     `up_to` (n, K - 1) has the cumulative probabilities of the classes, without the last. The first
-    block has the number `first`.
+    block has the number `first`, and the first row the number `row`.
     """
     u = np.empty(REPLICATES)
     words = np.empty(REPLICATES, np.uint64)
     for g in range(label.shape[0]):
         start = counter_of(key, first + g, CLASS)
         for i in range(up_to.shape[0]):
-            random_words(start, i * REPLICATES, words)
-            row = label[g, i]
+            random_words(start, (row + i) * REPLICATES, words)
+            line = label[g, i]
             for r in range(REPLICATES):
                 u[r] = unit(words[r])
-                row[r] = 0
+                line[r] = 0
             for k in range(up_to.shape[1]):
                 edge = up_to[i, k]
                 for r in range(REPLICATES):
-                    row[r] += np.int32(u[r] >= edge)
+                    line[r] += np.int32(u[r] >= edge)

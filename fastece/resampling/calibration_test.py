@@ -90,10 +90,10 @@ def hits_and_misses(sample: Sample) -> Sample:
     return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
 
 
-def label_draws(call: Call, prob: list[F64], key: int) -> ClassDraws | HitDraws:
-    """Make draws of labels with probabilities (n,): of all classes, or of one's hits."""
+def label_draws(call: Call, prob: list[F64], key: int, row: int = 0) -> ClassDraws | HitDraws:
+    """Make draws of labels, from number `row` on: of all classes, or of one's hits."""
     per_class = call.sources[0].setting.per_class
-    return ClassDraws(key, np.column_stack(prob)) if per_class else HitDraws(key, prob[0])
+    return ClassDraws(key, np.column_stack(prob), row) if per_class else HitDraws(key, prob[0], row)
 
 
 class LabelModel(NamedTuple):

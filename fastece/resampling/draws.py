@@ -194,6 +194,7 @@ class HitCounts(InBlocks):
 
     key: int
     prob: NDArray[Any]
+    row: int = 0  # the number of the first one: of some rows, the draws of all are drawn
 
     @property
     def n(self) -> int:
@@ -206,7 +207,7 @@ class HitDraws(HitCounts):
 
     def _fill(self, first: int, c: U8) -> None:
         score = contiguous(self.prob, np.float64)
-        kernels.resampling.hits_of(np.uint64(self.key), first, score, c)
+        kernels.resampling.hits_of(np.uint64(self.key), first, self.row, score, c)
 
 
 class ClassDraws(HitCounts):
@@ -228,7 +229,7 @@ class ClassDraws(HitCounts):
         """Draw the labels (G, n / 2, 32) of some blocks."""
         label = np.empty((blocks, len(self.prob), REPLICATES), np.int32)
         with np.errstate(over="ignore"):
-            kernels.resampling.categories(np.uint64(self.key), first, self.up_to, label)
+            kernels.resampling.categories(np.uint64(self.key), first, self.row, self.up_to, label)
         return label
 
     def of_problem(self, drawn: I32, problem: int) -> U8:

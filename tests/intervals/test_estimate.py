@@ -1,6 +1,7 @@
 """The answer: value, interval and p-value, by every way and for every kind of data."""
 
 import pickle
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.stats import binomtest
 
 import fastece
 from fastece import KDE, Binned, Estimate, estimate
+from fastece.intervals import cells
 from fastece.intervals.inversion import cell_curve
 from helpers.answer_cases import LEVELS, Stand, cells_for, check_laws, tiny_classes, tiny_data
 from helpers.probes import OneBin
@@ -255,3 +257,28 @@ def test_rows_that_there_are_none_of_may_have_any_error(norm):
     difference = fastece.compare(true, a, b, method="mover", **options)
     assert (difference.p_value, *difference.confidence_interval) == (1, -1, 1)
     assert fastece.compare(true, a, a, method="mover", **options).confidence_interval == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["ece", "ece_ac"])
+@pytest.mark.parametrize("setting", ["binary", "classwise"])
+def test_labels_are_the_same_however_many_rows_are_drawn_at_once(monkeypatch, name, setting):
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.ones(2), 150)
+    data = {"y_true": rng.integers(0, 2, 150), "y_prob": p, "sample_weight": rng.random(150)}
+    options = {**data, "setting": setting, "estimator": name, "n_resamples": 64}
+    whole = estimate(**options)
+    monkeypatch.setattr(cells, "PART", 70)
+    parts = estimate(**options)
+    assert parts.p_value == whole.p_value
+    assert parts.confidence_interval == pytest.approx(whole.confidence_interval, rel=1e-9)
+
+
+def test_an_interval_of_many_rows_takes_less_than_three_times_their_memory():
+    rng = np.random.default_rng(6)
+    p = rng.random(2**20)
+    y = (rng.random(p.size) < p).astype(int)
+    tracemalloc.start()
+    estimate(y, p, estimator="ece", n_resamples=1)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 3 * (y.nbytes + p.nbytes)  # all labels at once: 6 times

@@ -318,9 +318,11 @@ def test_hits_are_those_of_plain_integers():
         expected = [hits(key, block, score.tolist()) for block in (first, first + 1)]
         for kernel in forms(resampling.hits_of):
             c = np.full((2, 2 * score.size, R), 9, np.uint8)
-            kernel(U64(key), first, score, c)
+            kernel(U64(key), first, 0, score, c)
             assert c.tolist() == expected
         assert HitDraws(key, score).make(first, 2).tolist() == expected
+        rest = HitDraws(key, score[70:], 70).make(first, 2)  # the draws of some of the rows
+        assert rest[:, : score.size - 70].tolist() == [c[70 : score.size] for c in expected]
     assert HitDraws(0, score).n == 2 * score.size
 
 
@@ -337,7 +339,7 @@ def test_equal_bits_are_settled_by_more_of_them(row):
             hit = unit_of(word_of(again, i)) < Fraction(scores[row]) * 65536 - level
             for kernel in forms(resampling.hits_of):
                 c = np.empty((1, 2 * row + 2, R), np.uint8)
-                kernel(U64(key), 3, scores, c)
+                kernel(U64(key), 3, 0, scores, c)
                 assert (c[0, row, r], c[0, 2 * row + 1, r]) == (hit, not hit)
             found.add(hit)
     assert found == {True, False}
@@ -360,6 +362,7 @@ def test_classes_are_those_of_plain_integers(n_classes):
         ]
         for kernel in forms(resampling.categories):
             label = np.full((2, len(prob), R), -1, np.int32)
-            kernel(U64(key), first, up_to, label)
+            kernel(U64(key), first, 0, up_to, label)
             assert label.tolist() == expected
         assert ClassDraws(key, prob).make(first, 2).tolist() == expected
+        assert ClassDraws(key, prob[3:], 3).make(first, 2).tolist() == [c[3:] for c in expected]
