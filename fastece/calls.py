@@ -55,16 +55,13 @@ def common_arrays(y: Any, p: Any, setting: Any) -> tuple[NDArray[Any], NDArray[A
 def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float | None:
     """Compute the value of a common call; None for other calls and bad input."""
     arrays = common_arrays(y, p, setting)
-    if arrays is None:
+    # The last are of the top label alone.
+    if arrays is None or (setting == "confidence" and estimator.needs_vectors):
         return None
-    if setting != "confidence" or not estimator.needs_vectors:  # else of the top label alone
-        value = estimator.common_value(*arrays)
-        if value == value:
-            return float(value)
-    found = read_binary(*arrays, True, False) if p.ndim == 1 and y.size <= CHUNK_SCORES else None
-    if found is None:
-        return None
-    return float(estimator.point_values(Problems(SETTINGS["binary"], *found, 0.0, 1.0))[0])
+    value, is_few = estimator.common_value(*arrays), p.ndim == 1 and y.size <= CHUNK_SCORES
+    if value != value and is_few and (found := read_binary(*arrays, True, False)) is not None:
+        value = estimator.point_values(Problems(SETTINGS["binary"], *found, 0.0, 1.0))[0]
+    return float(value) if value == value else None
 
 
 def common_bins(estimator: Any, y: Any, p: Any, setting: Any = "auto") -> Any:

@@ -569,10 +569,8 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """Make the curve of each problem of a call with one estimator."""
     (estimator,), (source,) = call.estimators.values(), call.sources
     samples = source.samples(source.needs_of(estimator))
-    each = []
-    for ordered in (sample.sorted() for sample in samples):
-        own = curve_of(estimator, ordered, call.n, call.level)
-        each.append({**own, "marks": marks_of(ordered)})
+    ordered = map(Sample.sorted, samples)
+    each = [{**curve_of(estimator, x, call.n, call.level), "marks": marks_of(x)} for x in ordered]
     values = estimator.point_values(source).tolist()
     if call.n_resamples and "low" not in each[0]:
         need_rows(source, "a band of resamples", "n_resamples")

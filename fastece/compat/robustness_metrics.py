@@ -110,7 +110,8 @@ def gce(
 
 def samples_of(labels: Any, prob: NDArray[Any], max_prob: bool, by_class: bool) -> list[Sample]:
     """List the problem whose error is measured, or that of each class."""
-    samples = NAMES.read(labels, prob, "confidence" if max_prob else "classwise").samples()
+    problems = NAMES.read(labels, prob, "confidence" if max_prob else "classwise")
+    samples = list(map(problems.view, range(problems.n_problems)))
     if not by_class:
         s, y = (np.concatenate(parts) for parts in zip(*((x.s, x.y) for x in samples), strict=True))
         return [Sample(s, y, None, 0.0, 1.0, np.arange(s.size))]

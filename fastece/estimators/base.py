@@ -168,6 +168,11 @@ class Estimator(Statistic):
     largest: ClassVar[float] = np.inf
     reads_only: ClassVar[bool] = False
 
+    def __init_subclass__(cls) -> None:
+        """Leave the short path to classes that evaluate rows as it does."""
+        if "evaluate" in vars(cls) and "common_value" not in vars(cls):
+            cls.common_value = Estimator.common_value  # type: ignore[method-assign]
+
     @abstractmethod
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
         """Compute the value when row i of the sample counts ``c[i]`` times.

@@ -230,7 +230,7 @@ def estimate(
       name     value         95 % CI  p-value  method
       ece      0.060  [0.010, 0.081]    0.008  test inversion
       ece_ac   0.058  [0.014, 0.081]   0.0015  test inversion
-      ece_kde  0.051  [0.025, 0.078]   0.0005  test inversion
+      ece_kde  0.051  [0.024, 0.078]   0.0005  test inversion
     """
     options |= {"estimator": estimator, "n_resamples": n_resamples}
     call = read_call("estimate", y_true, {"y_prob": y_prob}, 0, **options)
