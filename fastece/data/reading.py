@@ -158,8 +158,8 @@ def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bo
     if logits:
         if not np.less(p, np.inf).all():
             return None
-        score = np.empty(p.size)
-        kernels.arithmetic.sigmoid(native_scores(p if positive else -p), score)
+        score = (p if positive else -p).astype(np.float64)
+        kernels.arithmetic.sigmoid(score, score)
     else:
         score = p if positive else 1 - p.astype(np.float64, copy=False)
         score = arrays.contiguous(score, np.float64)

@@ -369,7 +369,7 @@ class Binned(Parameters):
             if math.isnan(hard_error(*part_of(p, y, start, layouts.CHUNK_SCORES), grid, part)):
                 return NO_SUMS, NOTHING
             sums = sums + part if start else part
-        return sums[:, None], np.array([float(y.size)])
+        return sums.reshape(moments, 1, -1), np.array([float(y.size)])
 
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
         """Prepare a sample for draws of `size` rows."""
@@ -469,7 +469,7 @@ class Binned(Parameters):
         norm, equal = self.norm, self.bin_weights == "equal"
         if self.debias:
             square = [bins.square] if bins.square.size else []
-            sums = np.stack([bins.gap, bins.weight, bins.weight, bins.hits, *square])
+            sums = np.array([bins.gap, bins.weight, bins.weight, bins.hits, *square])
             return self._debiased_errors(sums, contiguous(bins.total, np.float64))
         # Without any row, gaps are 0 and so is the value.
         gap, total, weight = np.abs(bins.gap), np.maximum(bins.total, TINY), bins.weight

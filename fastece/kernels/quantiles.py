@@ -242,7 +242,7 @@ def run_sums(s: F64, y: U8, w: F64, end: I32, hits: F64, misses: F64, guide: I32
 
 @jit
 def occupied_bins(
-    hits: F64, misses: F64, guide: I32, n_bins: int, first: int, end: int, last: I32
+    hits: F64, misses: F64, guide: I32, n_bins: int, first: Any, end: int, last: I32
 ) -> int:
     """Fill `last` with the last run of each occupied bin; return their number.
 
@@ -329,7 +329,7 @@ def sweep_bins(s: F64, y: U8, w: F64, most: int, tolerance: float) -> tuple[I32,
     count = run_sums(s, y, w, end, sums[0], sums[1], guide)
     hits, misses = sums[0, :count], sums[1, :count]
     n_bins = most_bins(hits, misses, guide, most, tolerance)
-    occupied = occupied_bins(hits, misses, guide, n_bins, 0, count - 1, last)
+    occupied = occupied_bins(hits, misses, guide, n_bins, np.int64(0), count - 1, last)
     for k in range(occupied):
         last[k] = end[last[k]]
     return last[:occupied], n_bins
