@@ -494,9 +494,8 @@ class ReliabilityCurve(Plottable):
 
 def marks_of(ordered: Sample) -> F64:
     """Return the scores that a table of a curve shows, from a sorted sample."""
-    rank = np.multiply(TABLE_QUANTILES, ordered.n - 1).round().astype(np.int64)
     inside = [x for x in TABLE_SCORES if ordered.s[0] < x < ordered.s[-1]]
-    return np.unique(np.concatenate([ordered.s[rank], inside]))
+    return np.unique(np.concatenate([ordered.quantiles(TABLE_QUANTILES), inside]))
 
 
 def form_of(s: float) -> str:

@@ -27,7 +27,7 @@ from fastece.checks.errors import InputError, rename_arguments
 from fastece.checks.parameters import check_integer
 from fastece.data.reading import read_problems
 from fastece.data.source import Problems
-from fastece.estimators.binned import Binned, Bins
+from fastece.estimators.binned import Binned, Bins, formula_of
 from fastece.estimators.bins import common_grid, hard_layout, scores_at_ranks
 from fastece.typing import F64, U8
 
@@ -292,10 +292,6 @@ class Convention:
         grid = common_grid(hard_layout(edges, edges[1:-1], right).grid)
         kernels.moments.hard_error(s, y, grid, sums)
         return Bins([edges], 1.0, np.full(1, float(s.size)), *sums[:, None])
-
-
-# The error of bins that are at hand, from fields of `Binned`.
-formula_of: Callable[..., Binned] = lru_cache(maxsize=64)(Binned)
 
 
 def check_bins(name: str, value: Any) -> int:

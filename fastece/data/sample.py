@@ -99,6 +99,10 @@ class Sample(CopyReadOnlyOnUnpickle):
             return self.v if self.c is None else self.c
         return self.c * self.v
 
+    def quantiles(self, shares: Any) -> F64:
+        """Return the scores of a sorted sample at shares of its rows."""
+        return np.asarray(self.s[np.multiply(shares, self.n - 1).round().astype(np.int64)])
+
     def where(self, rows: Any) -> "Sample":
         """Select rows: by their positions in a new order, or by a mask."""
         v, c = (None if x is None else x[rows] for x in (self.v, self.c))

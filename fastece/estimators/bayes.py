@@ -606,9 +606,8 @@ class BayesCurve(Parameters):
 
         Evenly spaced ones over the range, and quantiles of the scores, which heaps are among.
         """
-        rank = np.linspace(0, ordered.n - 1, QUANTILES).round().astype(np.int64)
         even = np.linspace(ordered.low, ordered.high, EVEN_SCORES)
-        return np.unique(np.concatenate([even, ordered.s[rank]]))
+        return np.unique(np.concatenate([even, ordered.quantiles(np.linspace(0, 1, QUANTILES))]))
 
     def curve(self, sample: Sample, score: F64, confidence_level: float) -> tuple[F64, F64, F64]:
         """Compute the probability of a hit, with intervals, at some scores.

@@ -1,7 +1,7 @@
 """The binned estimators: edges, a mapping, and a norm of the gaps of bins."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, cast
@@ -681,8 +681,8 @@ class Sweep(Parameters):
         gap = np.add.reduceat(w * gap if w.size else gap, begins)
         weight = np.add.reduceat(w, begins) if w.size else (ends - begins).astype(np.float64)
         bins = Bins([], 1.0, np.array([weight.sum()]), gap[None], weight[None])
-        return float(bins_of_norm(norm=self.norm).errors(bins)[0])
+        return float(formula_of(norm=self.norm).errors(bins)[0])
 
 
-# An estimator whose errors are those of bins that are at hand.
-bins_of_norm = lru_cache(maxsize=16)(Binned)
+# The error of bins that are at hand, from fields of `Binned`.
+formula_of: Callable[..., Binned] = lru_cache(maxsize=64)(Binned)

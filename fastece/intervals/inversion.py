@@ -143,10 +143,10 @@ def path_range(path: Path, seen: float, floor: float) -> tuple[float, float]:
     end = 1.0
     for _ in range(DOUBLINGS):
         size, next_size = path.sizes(np.array([end, 2 * end]))
-        if next_size <= size or not is_within(end):
+        if not (is_inside := is_within(end)) or next_size <= size:
             break
         end *= 2
-    first, last = [0.0, end if is_before(0.0) else 0.0], [end if is_within(end) else 0.0, end]
+    first, last = [0.0, end if is_before(0.0) else 0.0], [end if is_inside else 0.0, end]
     for _ in range(HALVINGS):
         is_first = first[1] - first[0] > last[1] - last[0]
         bracket, is_left = (first, is_before) if is_first else (last, is_within)

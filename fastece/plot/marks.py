@@ -157,8 +157,9 @@ class CurveDrawing(Drawing):
 
     def draw(self, ax: "Axes", style: Style) -> None:
         """Draw the curve, its band, the density, and a hatch where scores are few."""
-        enough = self.enough & (style.inside(self.score) == self.score)
-        s, known = style.inside(self.score), np.where(enough, self.frequency, np.nan)
+        s = style.inside(self.score)
+        enough = self.enough & (s == self.score)
+        known = np.where(enough, self.frequency, np.nan)
         color = draw_line(ax, style, s, style.inside(known), 2.0, clip_on=False)
         if self.low is not None and self.high is not None:
             ax.fill_between(
