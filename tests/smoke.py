@@ -80,12 +80,16 @@ CALLS = {
         Y, P, estimator="ece_kde", n_resamples=99, rng=0
     )(0.5),
     "reliability_diagram": lambda: fastece.reliability_diagram(Y, P).gap.max(),
+    "rows_needed": lambda: fastece.rows_needed(Y, P, width=0.1).value,
     "sce": lambda: fastece.sce(LABELS, Q),
     "score_decomposition": lambda: fastece.score_decomposition(Y, P).miscalibration,
     "sharpness": lambda: fastece.sharpness(LABELS, Q),
     "slices": lambda: fastece.slices(Y, P, by=np.arange(500) % 2, n_resamples=99, rng=0)[0].low,
     "tace": lambda: fastece.tace(LABELS, Q),
+    "validate": lambda: fastece.validate(Y, P).slope.value,
 }
+# Functions that draw.
+PLOTS = {"cumulative_plot": lambda: fastece.cumulative_plot(Y, P)}
 # Functions that are named as those of other libraries, less what they give here.
 NAMESAKES = [
     lambda: netcal.ECE(15).measure(P, Y) - fastece.ece(Y, P),
@@ -100,8 +104,9 @@ NAMESAKES = [
     lambda: ece_scorer(Model(), P, Y) + fastece.ece(Y, P),
 ]
 # Without its package, what each of these raises says how to get it.
+PLOT = "pip install 'fastece[plot]'"
 NEEDS = {
-    "pip install 'fastece[plot]'": lambda: fastece.reliability_diagram(Y, P).plot(),
+    PLOT: lambda: fastece.reliability_diagram(Y, P).plot(),
     "to_html: needs matplotlib: pip install matplotlib": lambda: fastece.calibration_report(
         Y, P, n_resamples=99
     ).to_html("report.html"),
@@ -179,7 +184,7 @@ def check_functions() -> None:
 def check_messages() -> None:
     """What needs an optional package says how to install it."""
     Path("predictions.parquet").write_bytes(b"PAR1")
-    for words, call in NEEDS.items():
+    for words, call in (*NEEDS.items(), *((PLOT, call) for call in PLOTS.values())):
         message = message_of(call)
         assert words in message, f"{words}: {message or 'nothing was raised'}"
 
@@ -220,7 +225,7 @@ def main() -> None:
             check()
         os.chdir(os.path.dirname(folder))
     print(
-        f"fastece {fastece.__version__} works: {len(CALLS)} functions, "
+        f"fastece {fastece.__version__} works: {len(CALLS) + len(PLOTS)} functions, "
         f"{len(fastece.ESTIMATORS)} estimators, {len(recalibration.METHODS)} maps"
     )
 

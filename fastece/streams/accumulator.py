@@ -104,9 +104,10 @@ class Accumulator(Source):
     True
     >>> print(whole.estimate())
     BayesCurve(), setting binary: 10000 rows
-      value    0.072
-      95 % CI  [0.063, 0.080]
-      method   posterior
+      value         0.072
+      95 % CI       [0.063, 0.079]
+      chance alone  0.003
+      method        posterior
     """
 
     has = frozenset({RANKS, SQUARES, DISTANCES})
