@@ -296,3 +296,40 @@ def pair_error(s: F64, y: U8, width: float) -> float:
         total += level * level * -(change * (2.0 + change))
         level += level * change
     return float(np.sqrt(total))
+
+
+# --- cumulated gaps -------------------------------------------------------------------------
+
+
+@jit
+def cumulated_extremes(
+    c: NDArray[Any], gap: F64, weight: F64, is_last: U8, low: F64, high: F64, total: F64
+) -> None:
+    """Find the ends of the range of cumulated gaps, 0 among them, by replicate.
+
+    In `low` and `high` (G, W) are the smallest and the largest of 0 and the sums of
+    ``c_i gap_i`` up to every row that `is_last` of its score, and in `total` the sum of
+    ``c_i weight_i``, unless there are no weights. Multiplicities c are (G, n, W), and the rest is
+    in the order of the scores.
+    """
+    lanes = c.shape[2]
+    level = np.empty(lanes)
+    for g in range(c.shape[0]):
+        least, most, whole = low[g], high[g], total[g]
+        zero(level)
+        zero(least)
+        zero(most)
+        for r in range(lanes if weight.size > 0 else 0):
+            whole[r] = 0.0
+        for i in range(gap.size):
+            row, x = c[g, i], gap[i]
+            for r in range(lanes):
+                level[r] += x * row[r]
+            if is_last[i]:
+                for r in range(lanes):
+                    least[r] = min(least[r], level[r])
+                    most[r] = max(most[r], level[r])
+            if weight.size > 0:
+                v = weight[i]
+                for r in range(lanes):
+                    whole[r] += v * row[r]

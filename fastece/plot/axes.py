@@ -1,12 +1,16 @@
 """Axes with one model or several, and legends that cover nothing. Needs matplotlib."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from fastece.checks.errors import to_unicode
 from fastece.checks.parameters import check_flag
 from fastece.plot import marks
+from fastece.typing import F64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +33,9 @@ WIDER = 1.18
 PADS = 12.0
 # Characters of an entry.
 LONGEST = 44
+# Points of a cumulative gap that are drawn, beside its extremes, and the size that Brownian motion
+# on [0, 1] exceeds with the probability 0.05.
+MOST_POINTS, BAND = 2000, 2.241403
 
 
 class Drawable(Protocol):
@@ -85,6 +92,29 @@ def draw_model(
     drawing.draw(ax, marks.Style(color, name, place, span, marks.scale_of(ax)))
     if legend:
         draw_legend(ax)
+
+
+def draw_cumulative(
+    ax: "Axes", path: Sequence[F64], deviation: float, value: float, label: str | None
+) -> None:
+    """Draw a path of shares of rows, cumulative gaps and scores on the axes."""
+    place = sum(map(marks.is_model, ax.get_lines()))
+    count, ends = path[0].size, [path[1].argmin(), path[1].argmax()]
+    points = np.union1d(np.linspace(0, count - 1, min(MOST_POINTS, count)).astype(int), ends)
+    share, gap, score = (x[points] for x in path)
+    if not place:
+        ax.axhline(0, color=marks.GREY, linewidth=1, linestyle=(0, (4, 2)), label="calibrated")
+        ax.set(xlabel="share of rows, by increasing score", ylabel="cumulative gap", xlim=(0, 1))
+    name = f"range {value:.4f}" if label is None else f"{shorten(label)}, range {value:.4f}"
+    style = marks.Style(None, name, place, marks.PLAIN, marks.scale_of(ax))
+    color = marks.draw_line(ax, style, share, gap, 1.2)
+    high = BAND * deviation
+    ax.axhspan(-high, high, facecolor=(color, 0.1), zorder=1, label="95 % of calibrated models")
+    if label is None and not place:
+        at = np.linspace(0, 1, 5)
+        names = [f"{x:.2g}" for x in np.interp(at, share, score)]
+        ax.secondary_xaxis("top", xlabel=ACROSS).set_xticks(at, names)
+    draw_legend(ax)
 
 
 def shorten(label: str) -> str:

@@ -190,3 +190,25 @@ def test_the_error_of_pairs_is_the_root_of_their_sum():
         near = np.exp(-np.abs(s[:, None] - s) / 0.4)
         for kernel in forms(vectors.pair_error):
             assert kernel(s, y, 0.4) == pytest.approx(np.sqrt((y - s) @ near @ (y - s)), rel=1e-13)
+
+
+def test_the_extremes_of_cumulated_gaps_are_those_of_a_loop():
+    rng = np.random.default_rng(6)
+    for n in (1, 2, 30):
+        gap, v, c = rng.normal(size=n), rng.random(n), rng.integers(0, 3, (2, n, 4))
+        is_last = (np.append(rng.random(n - 1), 1) > 0.4).astype(np.uint8)
+        expected = np.zeros((2, 2, 4))
+        for g, r in np.ndindex(2, 4):
+            level = 0.0
+            for i in range(n):
+                level += c[g, i, r] * gap[i]
+                if is_last[i]:
+                    low, high = expected[:, g, r]
+                    expected[:, g, r] = min(low, level), max(high, level)
+        for kernel in forms(vectors.cumulated_extremes):
+            for weight in (NO_WEIGHTS, v):
+                low, high, total = (np.full((2, 4), -1.0) for _ in range(3))
+                kernel(c.astype(np.uint8), gap, weight, is_last, low, high, total)
+                assert np.stack([low, high]) == pytest.approx(expected, abs=1e-12)
+                whole = np.einsum("gir,i->gr", c, v) if weight.size else -np.ones((2, 4))
+                assert total == pytest.approx(whole)
