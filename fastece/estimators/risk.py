@@ -1,0 +1,313 @@
+"""Statistics of the validation of a risk model: rates, recalibration, curve, discrimination."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.checks.errors import InputError
+from fastece.checks.parameters import check_choice, check_real
+from fastece.data.sample import Sample, scale_weights
+from fastece.estimators.base import Parameters
+from fastece.estimators.bayes import BayesCurve, Curves, cells_of_rows
+from fastece.estimators.losses import Mean
+from fastece.typing import F64
+
+# Newton's method stops where the likelihood rises by less than this part, or after so many steps.
+PRECISION, MOST_STEPS = 1e-13, 100
+# Scores at which curves are evaluated: every one of fewer rows, or quantiles.
+CURVE_SCORES = 2049
+
+
+class RiskRows(NamedTuple):
+    """Rows of a sample as they count: none has the weight 0."""
+
+    s: F64
+    y: F64
+    w: F64
+    n: float  # how many rows they stand for
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether there are both events and rows without one."""
+        return bool(self.y.min() < self.y.max())
+
+    @property
+    def logit(self) -> F64:
+        """Logits of the scores, of which 0 and 1 are cut at 1 / (2 n + 2)."""
+        low, inside = 1 / (2 * self.n + 2), self.s[(self.s > 0) & (self.s < 1)]
+        ends = (low, 1 - low)
+        if inside.size:  # no other score is moved, nor passes one that is
+            ends = min(low, inside.min()), max(1 - low, inside.max())
+        s = self.s.clip(*ends)
+        return np.asarray(np.log(s) - np.log1p(-s))
+
+
+def rows_of(sample: Sample, c: NDArray[Any] | None = None) -> RiskRows:
+    """Return the rows of a sample that count, row i ``c[i]`` times."""
+    c = np.asarray(sample.counts if c is None else c, np.float64)
+    w = c if sample.v is None else c * sample.v
+    kept = w > 0
+    return RiskRows(sample.s[kept], sample.y[kept].astype(np.float64), w[kept], float(c.sum()))
+
+
+# --- logistic recalibration -----------------------------------------------------------------
+
+
+class Logistic(NamedTuple):
+    """A logistic regression of outcomes on some columns (n, k), with an offset."""
+
+    x: F64
+    offset: F64
+    y: F64
+    w: F64
+
+    def log_likelihood(self, beta: F64) -> float:
+        """Compute the weighted log likelihood at some coefficients."""
+        eta = self.offset + self.x @ beta
+        return float(self.w @ (self.y * eta - np.logaddexp(0.0, eta)))
+
+    def fitted(self, beta: F64) -> F64:
+        """Compute the probabilities (n,) at some coefficients."""
+        return np.asarray(0.5 * (1 + np.tanh((self.offset + self.x @ beta) / 2)))
+
+    def information(self, beta: F64, power: int = 1) -> F64:
+        """Compute the Fisher information (k, k), with a power of the weights."""
+        p = self.fitted(beta)
+        return np.asarray((self.x.T * (self.w**power * p * (1 - p))) @ self.x)
+
+    def fit(self) -> tuple[F64, float]:
+        """Maximise the likelihood by Newton's method, with steps halved where it falls."""
+        beta = np.zeros(self.x.shape[1])
+        value = self.log_likelihood(beta)
+        for _ in range(MOST_STEPS if beta.size else 0):
+            score = self.x.T @ (self.w * (self.y - self.fitted(beta)))
+            step = np.linalg.lstsq(self.information(beta), score, rcond=None)[0]
+            before = value
+            for _ in range(MOST_STEPS):
+                value = self.log_likelihood(beta + step)
+                if value >= before:
+                    break
+                step = step / 2
+            else:
+                return beta, before
+            beta = beta + step
+            if value - before <= PRECISION * abs(value):
+                break
+        return beta, value
+
+    def profile(self, j: int, value: float) -> float:
+        """Maximise the likelihood with coefficient j at a value."""
+        rest = np.delete(self.x, j, axis=1)
+        return self._replace(x=rest, offset=self.offset + value * self.x[:, j]).fit()[1]
+
+
+def intercept_model(rows: RiskRows) -> Logistic:
+    """Make the regression with an intercept alone, and the logit as offset."""
+    return Logistic(np.ones((rows.s.size, 1)), rows.logit, rows.y, rows.w)
+
+
+def slope_model(rows: RiskRows) -> Logistic:
+    """Make the regression with an intercept and a slope of the logit."""
+    columns = np.column_stack([np.ones(rows.s.size), rows.logit])
+    return Logistic(columns, np.zeros(rows.s.size), rows.y, rows.w)
+
+
+def intercept(rows: RiskRows) -> float:
+    """Compute the calibration intercept; infinite if all outcomes are the same."""
+    if not rows.is_mixed:
+        return math.inf if rows.y[0] else -math.inf
+    return float(intercept_model(rows).fit()[0][0])
+
+
+def slope(rows: RiskRows) -> float:
+    """Compute the calibration slope; infinite if a threshold separates the outcomes."""
+    if not rows.is_mixed or rows.s.min() == rows.s.max():
+        return math.nan
+    events, others = rows.s[rows.y == 1], rows.s[rows.y == 0]
+    if events.min() >= others.max():
+        return math.inf
+    if events.max() <= others.min():
+        return -math.inf
+    return float(slope_model(rows).fit()[0][1])
+
+
+# --- the other statistics -------------------------------------------------------------------
+
+
+def observed_over_expected(rows: RiskRows) -> float:
+    """Compute the ratio of observed and predicted events."""
+    observed, expected = float(rows.w @ rows.y), float(rows.w @ rows.s)
+    if expected == 0:
+        return math.inf if observed else math.nan
+    return observed / expected
+
+
+def placements(rows: RiskRows) -> F64:
+    """Compute the share (n,) of rows with the other outcome on the right side."""
+    distinct, place = np.unique(rows.s, return_inverse=True)
+    out = np.empty(rows.s.size)
+    for outcome in (0, 1):
+        w = np.bincount(place, rows.w * (rows.y == outcome), distinct.size)
+        below = (np.cumsum(w) - w / 2) / w.sum()
+        other = rows.y != outcome
+        out[other] = (below if outcome == 0 else 1 - below)[place[other]]
+    return out
+
+
+def c_statistic(rows: RiskRows) -> float:
+    """Compute the C statistic, the area under the ROC curve; nan of one outcome alone."""
+    if not rows.is_mixed:
+        return math.nan
+    w = rows.w * rows.y
+    return float(w @ placements(rows) / w.sum())
+
+
+def scaled_brier(rows: RiskRows) -> float:
+    """Compute 1 minus the Brier score over that of the observed rate."""
+    if not rows.is_mixed:
+        return math.nan
+    rate = float(np.average(rows.y, weights=rows.w))
+    return 1 - float(np.average((rows.y - rows.s) ** 2, weights=rows.w)) / (rate * (1 - rate))
+
+
+def curve_probabilities(ordered: Sample, curves: Curves) -> tuple[F64, F64]:
+    """Compute scores (G,), and probabilities (G, S) of drawn curves there."""
+    score = np.unique(ordered.quantiles(np.linspace(0, 1, CURVE_SCORES)))
+    return score, curves.at(score)
+
+
+def gap_sizes(gap: F64, w: F64) -> F64:
+    """Compute the quantiles 0.5 and 0.9 and the largest size (3,) of gaps (n,)."""
+    size = np.abs(gap)
+    order = np.argsort(size)
+    total = np.cumsum(w[order])
+    # Of sums that are rounded, a share of exactly one half is reached.
+    place = np.searchsorted(total, np.array([0.5, 0.9]) * total[-1] * (1 - 1e-12))
+    return np.asarray(size[order[np.append(place, -1)]])
+
+
+def mean_curve_gaps(sample: Sample, rows: RiskRows, c: NDArray[Any]) -> F64:
+    """Compute E50, E90 and Emax (3,) of the mean curve."""
+    score, p = curve_probabilities(sample, Curves(cells_of_rows(sample, c)))
+    return gap_sizes(np.interp(rows.s, score, p.mean(axis=1)) - rows.s, rows.w)
+
+
+BY_ROWS: dict[str, Callable[[RiskRows], float]] = {
+    "oe": observed_over_expected, "calibration_intercept": intercept, "calibration_slope": slope,
+    "c_statistic": c_statistic, "scaled_brier": scaled_brier,
+}  # fmt: skip
+BY_CURVE = ("e50", "e90", "emax")
+QUANTITIES = ("oe", "calibration_intercept", "calibration_slope", "ici", *BY_CURVE,
+              "c_statistic", "scaled_brier")  # fmt: skip
+# The greatest value is best of these, the least of those of a curve, and 0 or 1 of the others.
+GREATEST = ("c_statistic", "scaled_brier")
+
+
+@dataclass(frozen=True)
+class RiskStatistic(Parameters):
+    """A statistic of the validation of a risk model, by its name.
+
+    Parameters
+    ----------
+    quantity : str
+        "oe", observed over predicted events; "calibration_intercept", with the logit of the score
+        as offset; "calibration_slope", of logistic recalibration; "ici", "e50", "e90" and "emax",
+        mean, median, 0.9 quantile and largest of ``|c(s) - s|`` over the rows, with the curve of
+        `BayesCurve`; "c_statistic", the area under the ROC curve; "scaled_brier", 1 minus the Brier
+        score over that of the observed rate.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For another name.
+
+    Notes
+    -----
+    Cox (1958, "Two further applications of a model for binary regression"); Austin and Steyerberg
+    (2019, "The Integrated Calibration Index (ICI) and related metrics"). Scores of exactly 0 and 1
+    have the logit of ``1 / (2 n + 2)``, or of its complement. The intercept is infinite where all
+    outcomes are the same, the slope where a threshold separates events from the others; what is
+    not defined is nan. `fastece.validate` gives all of them with intervals.
+
+    Examples
+    --------
+    >>> from fastece import RiskStatistic, ece
+    >>> y, p = [0, 0, 1, 0, 1], [0.1, 0.2, 0.3, 0.6, 0.7]
+    >>> round(ece(y, p, estimator=RiskStatistic("c_statistic")), 6)
+    0.833333
+    >>> round(ece(y, p, estimator="oe"), 6)
+    1.052632
+    """
+
+    quantity: str = "oe"
+
+    is_calibration_error = False
+    greater_is_better: Any = None
+    checks: ClassVar = {"quantity": partial(check_choice, choices=QUANTITIES)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.quantity in (*GREATEST, "ici", *BY_CURVE):
+            object.__setattr__(self, "greater_is_better", self.quantity in GREATEST)
+
+    def prepare(self, sample: Sample, size: int) -> Sample:  # noqa: ARG002
+        """Return the sorted sample."""
+        return scale_weights(sample)[0]
+
+    def evaluate(self, plan: Sample, c: NDArray[Any]) -> float:
+        """Return the value when row i of the sample counts ``c[i]`` times."""
+        if self.quantity == "ici":
+            return BayesCurve().evaluate(plan, c)
+        rows = rows_of(plan, c)
+        if self.quantity in BY_CURVE:
+            return float(mean_curve_gaps(plan, rows, c)[BY_CURVE.index(self.quantity)])
+        return BY_ROWS[self.quantity](rows)
+
+
+def check_threshold(name: str, value: Any) -> float:
+    """Return a probability threshold, above 0 and below 1."""
+    number = check_real(name, value, -math.inf)
+    if not 0 < number < 1:
+        raise InputError(name, "must be greater than 0 and less than 1", value=value)
+    return float(number)
+
+
+@dataclass(frozen=True)
+class NetBenefit(Mean):
+    """Net benefit of treating the rows with a score of at least a threshold.
+
+    ``sum_i w_i [s_i >= t] (y_i - (1 - y_i) t / (1 - t)) / W``: a treated event counts 1, and a
+    treated row without it costs the odds of the threshold (Vickers and Elkin 2006, "Decision curve
+    analysis").
+
+    Parameters
+    ----------
+    threshold : float
+        t, greater than 0 and less than 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For another threshold.
+
+    Examples
+    --------
+    >>> from fastece import NetBenefit, ece
+    >>> round(ece([0, 0, 1, 0, 1], [0.1, 0.2, 0.3, 0.6, 0.7], estimator=NetBenefit(0.2)), 6)
+    0.3
+    """
+
+    threshold: float = 0.5
+
+    greater_is_better: Any = True
+    checks: ClassVar = {"threshold": check_threshold}
+
+    def numbers(self, sample: Sample) -> F64:
+        """Compute the benefit (n,) of each row, 0 of those below the threshold."""
+        odds = self.threshold / (1 - self.threshold)
+        return np.where(sample.s >= self.threshold, sample.y - odds * (1.0 - sample.y), 0.0)

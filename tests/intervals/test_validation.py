@@ -1,0 +1,132 @@
+"""Validation of a risk model, against numbers of other libraries and loops."""
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece import NetBenefit, RiskStatistic, validate
+
+# By statsmodels' GLM (offset, profile of the slope by brentq, freq_weights), scikit-learn's
+# roc_auc_score and dcurves' dca on `data()`.
+GOLDEN = {
+    "intercept": -0.6636321476964954,
+    "slope": 1.44025273816286,
+    "slope_intercept": -0.1738975996800125,
+    "slope_ends": [0.9612868955192907, 1.9694692411576653],
+    "weighted_slope": 1.4369707330169565,
+    "c": 0.7734898278560249,
+    "weighted_c": 0.7788762563849069,
+    "net_benefit": [0.03888888888888889, 0.006875000000000006, 0.003214285714285718],
+}
+
+
+def data():
+    rng = np.random.default_rng(7)
+    p = rng.beta(2, 8, 400).round(3).clip(0.001, 0.999)
+    return (rng.random(400) < p**1.3).astype(int), p, 1 + np.arange(400) % 3
+
+
+def test_quantities_are_those_of_other_libraries():
+    y, p, w = data()
+    found = validate(y, p, thresholds=[0.1, 0.2, 0.3], n_resamples=99)
+    for name in ("intercept", "slope", "slope_intercept"):
+        assert getattr(found, name).value == pytest.approx(GOLDEN[name], abs=1e-6)
+    assert found.slope.confidence_interval == pytest.approx(GOLDEN["slope_ends"], abs=1e-6)
+    assert found.c_statistic.value == pytest.approx(GOLDEN["c"], abs=1e-12)
+    points = found.net_benefit
+    assert [x.model for x in points] == pytest.approx(GOLDEN["net_benefit"], abs=1e-6)
+    assert all(x.low <= x.model <= x.high for x in points)
+    weighted = validate(y, p, sample_weight=w, n_resamples=0)
+    assert weighted.slope.value == pytest.approx(GOLDEN["weighted_slope"], abs=1e-6)
+    assert weighted.c_statistic.value == pytest.approx(GOLDEN["weighted_c"], abs=1e-12)
+
+
+def test_sums_are_those_of_a_formula():
+    y, p, w = data()
+    found = validate(y, p, sample_weight=w, n_resamples=0)
+    theta = (w @ y) / (w @ p)
+    reach = 1.959963984540054 * np.sqrt(np.sum((w * (y - theta * p)) ** 2)) / (w @ y)
+    ends = theta * np.exp([-reach, reach])
+    assert found.oe.confidence_interval == pytest.approx(ends)
+    z = np.sum(w * (y - p) * (1 - 2 * p)) / np.sqrt(np.sum((w * (1 - 2 * p)) ** 2 * p * (1 - p)))
+    assert found.spiegelhalter.value == pytest.approx(z)
+    rate = np.average(y, weights=w)
+    brier = np.average((y - p) ** 2, weights=w)
+    assert found.scaled_brier.value == pytest.approx(1 - brier / (rate * (1 - rate)))
+
+
+def test_the_c_statistic_has_the_interval_of_delong():
+    y, p, _ = data()
+    found = validate(y, p, n_resamples=0).c_statistic
+    wins = (p[y == 1][:, None] > p[y == 0]) + (p[y == 1][:, None] == p[y == 0]) / 2
+    events, others = wins.mean(1), wins.mean(0)
+    variance = events.var(ddof=1) / events.size + others.var(ddof=1) / others.size
+    c = wins.mean()
+    middle, reach = np.log(c / (1 - c)), 1.959963984540054 * np.sqrt(variance) / (c * (1 - c))
+    ends = 1 / (1 + np.exp([reach - middle, -reach - middle]))
+    assert found.confidence_interval == pytest.approx(ends)
+
+
+def test_groups_of_one_row_are_rows_and_copies_are_not():
+    y, p, _ = data()
+    plain = validate(y, p, n_resamples=0)
+    alone = validate(y, p, n_resamples=0, groups=np.arange(y.size))
+    assert alone.slope.to_dict() == plain.slope.to_dict()
+    copies = validate(
+        np.tile(y, 3), np.tile(p, 3), n_resamples=0, groups=np.tile(np.arange(y.size), 3)
+    )
+    for name in ("oe", "intercept", "slope", "c_statistic", "brier"):
+        one, three = getattr(plain, name), getattr(copies, name)
+        assert three.value == pytest.approx(one.value, abs=1e-6)
+        width = np.ptp(three.confidence_interval) / np.ptp(one.confidence_interval)
+        assert 0.8 < width < 1.25
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "slope", "note"),
+    [
+        ([0, 0, 0], [0.1, 0.2, 0.3], np.nan, "All outcomes"),
+        ([1, 1], [0.1, 1.0], np.nan, "All outcomes"),
+        ([0, 1], [0.3, 0.3], np.nan, "All predictions"),
+        ([0, 0, 1], [0.1, 0.2, 0.8], np.inf, "A threshold"),
+        ([1, 1, 0], [0.1, 0.2, 0.8], -np.inf, "A threshold"),
+        ([1], [0.5], np.nan, "All outcomes"),
+        ([0, 1, 0], [0.0, 0.0, 0.0], np.nan, "All predictions"),
+        ([0, 1], [0.0, 1.0], np.inf, "A threshold"),
+    ],
+)
+def test_degenerate_rows_have_clear_results(y, p, slope, note):
+    found = validate(y, p, n_resamples=9)
+    assert found.slope.value == pytest.approx(slope, nan_ok=True)
+    assert any(x.startswith(note) for x in found.notes)
+    assert note in str(found).replace("\n", " ")
+    assert found.methods_text()
+    found.to_dict()
+
+
+def test_statistics_are_those_of_the_validation():
+    y, p, w = data()
+    found = validate(y, p, sample_weight=w, n_resamples=0)
+    names = {"calibration_intercept": "intercept", "calibration_slope": "slope"}
+    for name in fastece.estimators.risk.QUANTITIES:
+        value = fastece.ece(y, p, estimator=name, sample_weight=w)
+        assert value == pytest.approx(getattr(found, names.get(name, name)).value)
+    drawn = fastece.bootstrap(y, p, estimator=["calibration_slope", "oe"], n_resamples=49)
+    assert drawn["calibration_slope"].confidence_interval.low < found.slope.value + 1
+    other = fastece.compare(y, p, p**2, estimator=[NetBenefit(0.2), "c_statistic"], n_resamples=49)
+    assert other["c_statistic"].value == 0
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="thresholds: must be greater than 0"):
+        validate([0, 1], [0.2, 0.4], thresholds=[0.1, 1.0])
+    with pytest.raises(TypeError, match="thresholds: must be a list"):
+        validate([0, 1], [0.2, 0.4], thresholds=0.1)
+    with pytest.raises(TypeError, match="event: must be a name"):
+        validate([0, 1], [0.2, 0.4], event=1)
+    with pytest.raises(ValueError, match="setting: must be binary or a class"):
+        validate([0, 1], [[0.2, 0.8], [0.4, 0.6]])
+    with pytest.raises(ValueError, match="quantity"):
+        RiskStatistic("slope")
+    with pytest.raises(ValueError, match="threshold: must be greater"):
+        NetBenefit(1.0)
