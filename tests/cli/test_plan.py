@@ -1,0 +1,30 @@
+"""The command `plan`: the numbers are those of `fastece.rows_needed`."""
+
+import json
+
+import numpy as np
+
+import fastece
+from fastece.cli import main
+from fastece.resampling import engine
+
+
+def test_a_plan_is_that_of_python(capsys, write, monkeypatch):
+    counts = []
+    monkeypatch.setattr(engine, "progress_callbacks", [lambda *pair: counts.append(pair)])
+    rng = np.random.default_rng(0)
+    p = rng.random(100).round(3)
+    y = (rng.random(100) < p).astype(int)
+    rows = "".join(f"{a},{b}\n" for a, b in zip(y, p, strict=True))
+    path = str(write(f"y_true,y_prob\n{rows}"))
+    options = {"detect": 0.15, "power": 0.7, "level": 0.9}
+    texts = [text for name, x in options.items() for text in (f"--{name}", str(x))]
+    assert main(["plan", path, *texts, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    known = fastece.rows_needed(y, p, **options).to_dict()
+    assert {name: found[name] for name in known} == known
+    assert counts[-1] == (900, 900)
+    assert main(["plan", path, "--width", "0.3"]) == 0
+    page = capsys.readouterr().out
+    assert "a mean width of 0.3 of the 95 % CI" in page
+    assert page.count("\n") < 20
