@@ -38,6 +38,7 @@ class Arena(NamedTuple):
 
     samples: list[Sample]
     truth: float
+    name: str = ""
 
 
 def arenas_of(study: Design | Predictions) -> Iterator[tuple[str, Arena]]:
@@ -46,7 +47,7 @@ def arenas_of(study: Design | Predictions) -> Iterator[tuple[str, Arena]]:
         for setting, samples, chances, n_bins in study.populations(which, {}):
             pairs = zip(samples, chances, strict=True)
             truths = [debiased_error(x.s, q, n_bins)[0] for x, q in pairs]
-            yield setting, Arena(samples, float(np.mean(truths)))
+            yield setting, Arena(samples, float(np.mean(truths)), str(which))
 
 
 def drawn(samples: list[Sample], rows: NDArray[np.int64]) -> list[Sample]:
@@ -140,23 +141,27 @@ def shape_arena(shape: str, scores: str, seed: int) -> Arena:
 
 def print_errors(title: str, arenas: Sequence[Arena], seed: int, draws: int) -> None:
     """One line for each size: medians over arenas, errors over those of the best of the fifteen, in
-    hindsight; coverage is the mean over arenas."""
+    hindsight; coverage is the mean over arenas. Then the coverage of each, over all sizes."""
+    each: dict[str, list[float]] = {arena.name: [] for arena in arenas}
     print(f"\n{title}, seed {seed}\n| n | arenas | p95 | log | bias | covers | lowest | width | "
           "above 0 |")  # fmt: skip
     for n in SIZES:
-        found = [
-            measures(arena, n, draws, seed)
-            for arena in arenas if n <= LARGEST_PART * arena.samples[0].n
-        ]  # fmt: skip
+        large = [arena for arena in arenas if n <= LARGEST_PART * arena.samples[0].n]
+        found = [measures(arena, n, draws, seed) for arena in large]
         if not found:
             continue
         own, others = (np.array(part) for part in zip(*found, strict=True))
+        for arena, held in zip(large, own[:, 3], strict=True):
+            each[arena.name].append(held)
         ratio = np.median(own[:, :2], axis=0) / np.median(others, axis=0).min(axis=0)
         bias, _, width, _ = np.median(own[:, 2:], axis=0)
         covers, above = own[:, 3].mean(), own[:, 5].mean()
         print(f"| {n} | {len(own)} | {ratio[0]:.2f} | {ratio[1]:.2f} | {bias:+.2f} | "
               f"{covers:.1%} | {own[:, 3].min():.0%} | {width:.2f} | {above:.0%} |",
               flush=True)  # fmt: skip
+    print("\n| distribution | all sizes | each |")
+    for name, held in sorted(each.items(), key=lambda item: np.mean(item[1])):
+        print(f"| {name} | {np.mean(held):.1%} | {' '.join(f'{x:.0%}' for x in held)} |")
 
 
 def print_shapes(seed: int, draws: int) -> None:

@@ -353,6 +353,17 @@ def mmce(problem, weights=None, width=0.4):
     return sqrt(max(fsum(pairs), 0.0)) / fsum(weights)
 
 
+def cumulative_error(problem, weights=None, statistic="range"):
+    """max C - min C or max |C| of C_0 = 0, C_k = sum_{s_i <= u_k} w_i (y_i - s_i) / W over the
+    distinct scores u_1 < u_2 < ..., Arrieta-Ibarra et al. (2022)."""
+    scores, hits, _, _ = problem
+    weights = weights or [1.0] * len(scores)
+    rows = list(zip(scores, hits, weights, strict=True))
+    sums = [fsum(w * (y - s) for s, y, w in rows if s <= u) for u in sorted(set(scores))]
+    path = [0.0, *(x / fsum(weights) for x in sums)]
+    return max(path) - min(path) if statistic == "range" else max(map(abs, path))
+
+
 def ece(
     y_true,
     y_prob,
@@ -389,9 +400,19 @@ def mean_gap(scores, hits, weights=None):
     return fsum(v * (y - s) for s, y, v in zip(scores, hits, w, strict=True)) / fsum(w)
 
 
+def flip_variance(d, rows, n):
+    """The variance of a gap whose mean is d, of rows (s, a) that add a (y - s): of a model for
+    which the part t of the misses come true, d = t sum a (1 - s), or, below 0, of the hits do not;
+    with rows that are random too, as many as n of one weight."""
+    room = fsum(a * (1 - s if d > 0 else s) for s, a in rows)
+    t = abs(d) / room if room > 0 else 0.0
+    model, row = fsum(a * a * s * (1 - s) for s, a in rows), fsum(a * a for _, a in rows)
+    return model * (1 - 2 * t) + row / fsum(a for _, a in rows) * abs(d) - d * d / n
+
+
 def is_possible_gap(d, scores, hits, weights, z):
     """Whether a true mean gap d is within z standard errors of the one that is seen: those of
-    labels with P(y = 1 | s) = s + d, with what the rows vary more around their mean gap than such
+    labels as of `flip_variance`, with what the rows vary more around their mean gap than such
     labels would."""
     w = weights or [1.0] * len(scores)
     total = fsum(w)
@@ -399,8 +420,7 @@ def is_possible_gap(d, scores, hits, weights, z):
     seen, per_row = fsum(v * (y - s) for s, y, v in rows), fsum(v * v for _, _, v in rows)
 
     def variance(gap):
-        model = fsum(v * v * (s * (1 - s) + (1 - 2 * s) * gap) for s, _, v in rows)
-        return model - per_row * gap * gap
+        return flip_variance(gap, [(s, v) for s, _, v in rows], 1 / per_row)
 
     more = fsum(v * v * (y - s - seen) ** 2 for s, y, v in rows) - variance(seen)
     return (seen - d) ** 2 <= z * z * (variance(d) + max(more, 0.0)) + 1e-18
@@ -455,9 +475,8 @@ def binomial_interval(hits, rows, level):
 
 
 def gap_noise(problem, weights=None, **fields):
-    """`(D_b, v_b, u_b, W_b)` per bin, as shares of the whole weight: a gap whose mean is d has the
-    variance v_b + u_b d - d^2 / n, with v_b = sum (w a)^2 s (1 - s) and
-    u_b = sum (w a)^2 (1 - 2 s) / W_b, for labels with P(y = 1 | s) = s + d / W_b."""
+    """`(D_b, v_b, u_b, W_b)` per bin, as shares of the whole weight: a gap, its variance
+    v_b = sum (w a)^2 s (1 - s), what a row adds, u_b = sum (w a)^2 / W_b, and the share."""
     inside = members(problem, weights, **fields)[1]
     total = fsum(w for cell in inside for _, _, w in cell)
     found = []
@@ -465,23 +484,22 @@ def gap_noise(problem, weights=None, **fields):
         share = fsum(w / total for _, _, w in cell)
         gap = fsum(w / total * (y - s) for s, y, w in cell)
         variance = fsum((w / total) ** 2 * s * (1 - s) for s, _, w in cell)
-        slope = fsum((w / total) ** 2 * (1 - 2 * s) for s, _, w in cell)
-        found.append((gap, variance, slope / share if share > 0 else 0.0, share))
+        squares = fsum((w / total) ** 2 for _, _, w in cell)
+        found.append((gap, variance, squares / share if share > 0 else 0.0, share))
     return found
 
 
-def rare_noise(gap, row, part, order):
-    """Each replicate's gap, where a Poisson number k of rows of this size makes it: replicate
-    order[j] has the (j + 1/2) / R quantile, and deviates from the mean by `part` of what k does."""
-    mean, out = abs(gap) / row, [0.0] * len(order)
-    for j, r in enumerate(order):
-        k, term = 0, exp(-mean)
-        below = term
-        while below < (j + 0.5) / len(order):
+def binomial_noise(gap, step, count, chance, order):
+    """Each replicate's gap, where a binomial number k of rows makes it, and each adds a step: of
+    the gaps in increasing order replicate order[j] has the (j + 1/2) / R quantile of k, or for
+    steps below 0 the 1 - (j + 1/2) / R quantile."""
+    mean, out, size = count * chance, [0.0] * len(order), len(order)
+    law = [comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(count + 1)]
+    for j, r in enumerate(order if step > 0 else order[::-1]):
+        k = 0
+        while k < count and fsum(law[: k + 1]) < (j + 0.5) / size * (1 - 1e-14):
             k += 1
-            term *= mean / k
-            below += term
-        out[r] = gap + (1 if gap > 0 else -1) * part * row * (k - mean)
+        out[r] = gap + step * (k - mean)
     return out
 
 
@@ -495,7 +513,7 @@ def p_norm(gaps, norm):
 
 def replicate_errors(gap, noise, null, rare, norm, side=0):
     """The errors of replicates: of each problem the norm of d + f x over its cells, on the average.
-    `rare` has, of cells with such noise, the replicates' gaps, which stand instead of d. With a
+    `rare` has, of cells with such noise, the replicates' gaps. With a
     side, 1 or -1, only what is above 0, or below, counts."""
     count = len(null[0][0])
     errors = []
@@ -503,7 +521,7 @@ def replicate_errors(gap, noise, null, rare, norm, side=0):
         norms = []
         for k, problem in enumerate(null):
             x = [
-                (rare[k, b][r] if (k, b) in rare else gap[k][b]) + noise[k][b] * cell[r]
+                rare[k, b][r] if (k, b) in rare else gap[k][b] + noise[k][b] * cell[r]
                 for b, cell in enumerate(problem)
             ]
             x = [max(side * d, 0.0) for d in x] if side else x

@@ -17,7 +17,7 @@ precision of three or five diagonals. Every constant has its reason in docs/baye
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -31,13 +31,16 @@ from fastece.checks.parameters import check_real
 from fastece.data.reading import Map
 from fastece.data.sample import Sample, in_order, scale_weights
 from fastece.data.source import Problems, Source, one_problem
+from fastece.estimators import pieces
 from fastece.estimators.base import Parameters
 from fastece.estimators.bins import cell_sums, fits_float_grid, float_layout
+from fastece.estimators.pieces import draw_curves, filter_cells, normal_quantiles
 from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
-from fastece.typing import F64, I32
+from fastece.typing import F64, I32, I64
 
 if TYPE_CHECKING:
     from fastece.kernels.bayes import Cells, Fits, Priors
+    from fastece.kernels.pieces import Chains, States
 
 # Scales tau, and how rough f is: (rho, d). The first is smooth, with a turn or two; the second has
 # bends of every size.
@@ -53,6 +56,30 @@ CELLS, CELL_STEP, FEWEST_CELLS, MOST_CELLS = 64, 16, 48, 256
 # Draws from the posterior: the value's own noise is then a thirtieth of its standard error.
 DRAWS = 128
 SEED = 5
+# Families of curves: chains few of whose pieces are off, the process, chains of many; and how many
+# curves of each are drawn for an interval.
+SPARSE, PROCESS, ROUGH = range(3)
+FAMILY_DRAWS = (48, 96, 32)
+# Which chains are of two of them.
+CHAINS = {SPARSE: slice(0, len(pieces.SPARSE)), ROUGH: slice(len(pieces.SPARSE), None)}
+# A family with a smaller share of the value is left out of it.
+LEAST_SHARE = 0.01
+SMALLEST_SHARE = 1e-300
+
+
+class Belief(NamedTuple):
+    """Prior probabilities of the families, and shares that each keeps."""
+
+    prior: tuple[float, float, float]
+    kept: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+# Of the value; of the errors of an interval, and of its low end and its high end, each of which has
+# the prior that likes it further out.
+VALUE, MIDDLE = Belief((0.04, 0.95, 0.01)), Belief((0.3, 0.5, 0.2))
+LOW = Belief((0.7, 0.2, 0.1), (0.2, 0.0, 0.0))
+HIGH = Belief((0.15, 0.7, 0.15), (0.0, 0.0, 0.12))
+PROCESS_ALONE = Belief((0.0, 1.0, 0.0))
 
 
 class Hyperpriors(NamedTuple):
@@ -123,30 +150,37 @@ def prior_of(n_cells: int, tau: float, rho: float, decay: int) -> tuple[F64, F64
 
 
 @lru_cache(maxsize=64)
-def normals(n_cells: int, k: int) -> F64:
+def normals(n_cells: int, k: int, draws: int = DRAWS) -> F64:
     """Return standard normal numbers (C + 2, S) for the draws of problem k.
 
     In each line the quantiles of (q + 1/2) / S in random order (McKay, Beckman and Conover 1979: a
     Latin hypercube), which for another problem is turned by as much as no other line.
     """
     rng = np.random.RandomState(SEED)  # whose stream never changes
-    quantiles = normal_quantiles()
-    order = rng.random_sample((n_cells + 2, DRAWS)).argsort(axis=1, kind="stable")
-    turn = k * rng.randint(1, DRAWS, (n_cells + 2, 1))
-    return quantiles[np.take_along_axis(order, (np.arange(DRAWS) + turn) % DRAWS, axis=1)]
+    quantiles = normal_quantiles(draws)
+    order = rng.random_sample((n_cells + 2, draws)).argsort(axis=1, kind="stable")
+    turn = k * rng.randint(1, draws, (n_cells + 2, 1))
+    return quantiles[np.take_along_axis(order, (np.arange(draws) + turn) % draws, axis=1)]
 
 
-@lru_cache(maxsize=1)
-def normal_quantiles() -> F64:
-    """Return standard normal quantiles (S,), in increasing order."""
-    return np.array([NormalDist().inv_cdf((q + 0.5) / DRAWS) for q in range(DRAWS)])
+@lru_cache(maxsize=64)
+def pool_order(k: int) -> I64:
+    """Return the order in which curves of the pool of problem k are taken.
+
+    It goes by family, the process by scale; curves of chains are in random order, which has nothing
+    to do with another problem's.
+    """
+    rng = np.random.RandomState(SEED + 1 + k)
+    ends = np.cumsum((0, *FAMILY_DRAWS))
+    parts = [np.arange(*ends[j : j + 2]) for j in range(len(FAMILY_DRAWS))]
+    return np.concatenate([x if j == PROCESS else rng.permutation(x) for j, x in enumerate(parts)])
 
 
-@lru_cache(maxsize=1)
-def draw_order() -> F64:
+@lru_cache(maxsize=8)
+def draw_order(draws: int = DRAWS) -> F64:
     """Return a normal number (S,) for each draw, in an unrelated order."""
-    golden = np.arange(DRAWS) * ((math.sqrt(5) - 1) / 2) % 1
-    return normal_quantiles()[golden.argsort().argsort()]
+    golden = np.arange(draws) * ((math.sqrt(5) - 1) / 2) % 1
+    return normal_quantiles(draws)[golden.argsort().argsort()]
 
 
 # Logits are cut at odds of 2 + n / 2, two misses among n rows, or of 2 + 2 n, half a one: the rows
@@ -163,6 +197,19 @@ class CellRows(NamedTuple):
     cell: I32
     # Cell (G,) of each cell of the float grid, where rows were not sorted; otherwise empty.
     of_grid: I32
+
+    def thinned(self, effect: float) -> "CellRows":
+        """Divide the rows by a design effect; their hit rates stay."""
+        weight, hits, score = self.cells
+        cells = kernels.bayes.Cells(weight / effect, hits / effect, score)
+        return self._replace(n=self.n / effect, cells=cells) if effect > 1 else self
+
+    def drawn(self, rng: np.random.Generator) -> "CellRows":
+        """Draw the hits in the cells of a calibrated model, from binomial laws."""
+        weight, _, score = self.cells
+        rows = np.maximum(np.rint(weight), 1.0)
+        hits = weight / rows * rng.binomial(rows.astype(np.int64), score)
+        return self._replace(cells=self.cells._replace(hits=hits))
 
     def cell_of(self, sample: Sample) -> I32:
         """Return the cell (n,) of each row of the sample that made the cells."""
@@ -270,11 +317,16 @@ class Curves:
         bayes.fit(x, t, self.rows.cells, self.priors.curve, fits)
         return fits
 
-    def draws(self, log_prior: F64, k: int) -> F64:
-        """Draw logits (C, S) of curves, in increasing order of their scale tau."""
+    @cached_property
+    def chains(self) -> tuple["States", "Chains"]:
+        """Chains of pieces, and their states."""
+        return filter_cells(self.rows.n, self.rows.cells, self.logits[0])
+
+    def draws(self, log_prior: F64, k: int, count: int) -> F64:
+        """Draw logits (C, S) of the process, in increasing order of its scale tau."""
         x, t = self.logits
-        logit = np.empty((x.size, DRAWS))
-        kernels.bayes.draw_logits(x, t, self.fits, log_prior, normals(x.size, k), logit)
+        logit = np.empty((x.size, count))
+        kernels.bayes.draw_logits(x, t, self.fits, log_prior, normals(x.size, k, count), logit)
         return logit
 
     @property
@@ -282,13 +334,75 @@ class Curves:
         """Hyperparameters with their priors, for these cells."""
         return hyperpriors(self.rows.cells.weight.size)
 
-    def value_draws(self) -> F64:
-        """Draw curves (C, S) under the prior of the value, with one set of numbers."""
-        return probabilities(self.draws(self.priors.value, 0))
+    @cached_property
+    def sparse(self) -> F64:
+        """Drawn logits (C, S) of sparse chains."""
+        return self.chain_draws(SPARSE)
+
+    @cached_property
+    def rough(self) -> F64:
+        """Drawn logits (C, S) of rough chains."""
+        return self.chain_draws(ROUGH)
+
+    def chain_draws(self, family: int) -> F64:
+        """Draw logits (C, S) of the chains of a family, with one set of numbers."""
+        e, chains = self.chains[1].log_evidence, CHAINS[family]
+        share = np.zeros(e.size)
+        share[chains] = np.exp(e[chains] - e[chains].max())
+        return draw_curves(self.logits[0], *self.chains, share, FAMILY_DRAWS[family])
+
+    def value_draws(self, family: int) -> F64:
+        """Draw logits (C, S) of curves of a family, for the value."""
+        if family == PROCESS:
+            return self.draws(self.priors.value, 0, DRAWS)
+        return (self.sparse if family == SPARSE else self.rough).copy()
+
+    def pool(self) -> F64:
+        """Draw logits (C, 176) of curves of all families, for intervals."""
+        process = self.draws(self.priors.interval, self.k, FAMILY_DRAWS[PROCESS])
+        return np.concatenate([self.sparse, process, self.rough], axis=1)
+
+    @cached_property
+    def chain_evidence(self) -> tuple[float, float]:
+        """Log evidence of sparse chains and of rough ones, the mean of each family's."""
+        found = (self.chains[1].log_evidence[CHAINS[family]] for family in (SPARSE, ROUGH))
+        sparse, rough = (float(np.logaddexp.reduce(e)) - math.log(e.size) for e in found)
+        return sparse, rough
+
+    def log_evidence(self, log_prior: F64) -> F64:
+        """Compute the log evidence (3,) of each family, with a prior of hyperparameters."""
+        sparse, rough = self.chain_evidence
+        return np.array([sparse, np.logaddexp.reduce(self.fits.log_evidence + log_prior), rough])
+
+    @cached_property
+    def interval_evidence(self) -> F64:
+        """Log evidence (3,) of each family with the prior of the interval."""
+        return self.log_evidence(self.priors.interval)
+
+    def chosen(self, *beliefs: Belief) -> I64:
+        """Choose the curves (B, S) of the pool that make up a posterior with each belief."""
+        each = np.repeat(shares(self.interval_evidence, beliefs) / FAMILY_DRAWS, FAMILY_DRAWS, 1)
+        row = np.arange(len(beliefs))[:, None]  # so that all rows are one increasing sequence
+        place = row + (np.arange(DRAWS) + 0.5) / DRAWS
+        sums = row + np.cumsum(each, axis=1)
+        sums[:, -1] = row[:, 0] + 1.0
+        return np.asarray(
+            pool_order(self.k)[np.searchsorted(sums.ravel(), place) - row * each.shape[1]]
+        )
+
+    def values(self, norm: float, sides: Sequence[int] = (0,)) -> F64:
+        """Compute the posterior mean (D,) of the error and of its parts on some sides."""
+        share, total = shares(self.log_evidence(self.priors.value), [VALUE])[0], 0.0
+        share[share < LEAST_SHARE] = 0.0
+        for family in np.flatnonzero(share).tolist():
+            p = probabilities(self.value_draws(family))
+            means = [self.errors(p, norm, side).sum() / p.shape[1] for side in sides]
+            total = total + share[family] * np.array(means)
+        return np.asarray(total / share.sum())
 
     def interval_draws(self) -> F64:
-        """Draw curves (C, S) under the prior of the interval."""
-        return probabilities(self.draws(self.priors.interval, self.k))
+        """Draw logits (C, S) of curves under the prior of the interval."""
+        return np.asarray(np.take(self.pool(), self.chosen(MIDDLE)[0], axis=1))
 
     def at(self, score: F64) -> F64:
         """Compute probabilities (G, S) of drawn curves at scores (G,).
@@ -297,7 +411,7 @@ class Curves:
         beyond the first and the last.
         """
         filled = self.rows.cells.weight > 0
-        logit = (self.draws(self.priors.interval, self.k) - self.logits[0][:, None])[filled]
+        logit = (self.interval_draws() - self.logits[0][:, None])[filled]
         place = np.interp(score, self.rows.cells.score[filled], np.arange(len(logit)))
         below = place.astype(np.int64)
         above = np.minimum(below + 1, len(logit) - 1)
@@ -310,10 +424,10 @@ class Curves:
         found += rest
         return probabilities(np.add(found, own[:, None], out=found))
 
-    def means(self, p: F64) -> F64:
+    def means(self, p: F64, weight: F64) -> F64:
         """Average the gap ``c - s``, its size and its sign over drawn curves: (3, C)."""
         out = np.empty((3, len(p)))
-        kernels.bayes.mean_gaps(self.rows.cells.score, p, out)
+        kernels.bayes.mean_gaps(self.rows.cells.score, p, weight, out)
         return out
 
     def errors(self, p: F64, norm: float, side: int = 0) -> F64:
@@ -331,8 +445,17 @@ class Curves:
     @property
     def log_bayes_factor(self) -> float:
         """Log Bayes factor of a curve against perfect calibration, ``c = s``."""
-        log_p = self.fits.log_evidence + self.priors.interval
+        log_p = self.interval_evidence + np.log(MIDDLE.prior)
         return float(np.logaddexp.reduce(log_p)) - self.cut[2]
+
+
+def shares(log_evidence: F64, beliefs: Sequence[Belief]) -> F64:
+    """Compute the posterior probabilities (B, 3) of families with each belief."""
+    prior, kept = np.array(beliefs).transpose(1, 0, 2)
+    p = prior * np.exp(log_evidence - log_evidence.max())
+    p = np.maximum(p, prior * SMALLEST_SHARE)  # which may be all that there is
+    rest = 1 - kept.sum(1, keepdims=True)
+    return np.asarray(rest * p / p.sum(1, keepdims=True) + kept)
 
 
 def probabilities(logit: F64) -> F64:
@@ -342,13 +465,17 @@ def probabilities(logit: F64) -> F64:
     return logit
 
 
-# The variance of log errors is taken so many times as large: cells, Laplace's approximation and
-# fixed hyperpriors leave something out.
-WIDER = 1.15
+# The variance of log errors of each family is taken so many times as large: cells, Laplace's
+# approximation and fixed priors leave something out.
+WIDER = (1.65, 1.15, 1.65)
 # Beyond the last two of 128 draws on either side, errors follow a log-normal law, whose deviation
 # is 1.3 times that between the median and those two: with 1, intervals of 20 groups of 1000 rows do
 # not all hold in 7.0 % of samples, where 5 % may be. At most 1, as some draws may be 0.
 TAIL, HEAVIER, STEEPEST = 1 / 64, 1.3, 1.0
+# Values of calibrated samples behind a floor, of many classes fewer: fits take 0.4 ms each.
+FLOOR_VALUES, FEWEST_VALUES, MOST_FITS = 99, 19, 1000
+# No error is smaller, where there is a curve.
+LEAST_ERROR = 1e-12
 
 
 class RowEffects(NamedTuple):
@@ -386,6 +513,9 @@ class Posterior:
     errors : (S,) float64 array
         The error of curves drawn from the wider posterior of intervals, with what the scores of
         other rows would change.
+    ends : (2, S) float64 array or None
+        The same under the priors of the low end and of the high end; None: that of both is
+        `errors`.
     log_bayes_factor : float
         Log of how much likelier the hits are under some curve than under ``c = s``; class by class
         of the mean of these factors.
@@ -393,6 +523,8 @@ class Posterior:
         The problems, which `influence` comes from.
     most : float
         The largest possible error.
+    norm : float
+        Of the gaps.
     """
 
     value: float
@@ -400,6 +532,17 @@ class Posterior:
     log_bayes_factor: float
     parts: tuple[ProblemPosterior, ...] = field(repr=False)
     most: float = 1.0
+    ends: F64 | None = None
+    norm: float = 1.0
+
+    @cached_property
+    def null(self) -> F64:
+        """Values (S,) of drawn calibrated models with the same cells."""
+        rng, most = np.random.default_rng(SEED), MOST_FITS // len(self.parts)
+        count = min(max(most, FEWEST_VALUES), FLOOR_VALUES)
+        drawn = [[part.rows.drawn(rng) for part in self.parts] for _ in range(count)]
+        found = [[float(Curves(x).values(self.norm)[0]) for x in rows] for rows in drawn]
+        return np.asarray(np.mean(found, axis=1))
 
     @cached_property
     def influence(self) -> F64:
@@ -428,94 +571,115 @@ class Posterior:
             below, above = alpha / 2, alpha / 2
         else:
             below, above = 0.0, min(alpha, doubt / 2) if doubt < 1 else alpha
-        high = self.quantile(1 - above)
-        low = self.quantile(below) if below else 0.0
+        of_low, of_high = (self.errors, self.errors) if self.ends is None else self.ends
+        high = self.quantile(of_high, 1 - above)
+        low = self.quantile(of_low, below) if below else 0.0
         return min(low, self.value), max(high, self.value)
 
-    def quantile(self, level: float) -> float:
-        """Compute a quantile of the errors, extrapolated beyond the extreme draws."""
-        known = min(max(level, TAIL), 1 - TAIL)
-        error, middle = (float(x) for x in np.quantile(self.errors, [known, 0.5]))
+    def quantile(self, errors: F64, level: float) -> float:
+        """Compute a quantile of errors, extrapolated beyond the extreme draws."""
+        known, last = min(max(level, TAIL), 1 - TAIL), errors.size - 1
+        places = last * known, last * 0.5
+        error, middle = np.interp(places, np.arange(errors.size), np.sort(errors)).tolist()
         if known == level or min(error, middle) <= 0:
-            return error
-        place = (known * (self.errors.size - 1) + 0.5) / self.errors.size  # of numpy's quantile
+            return float(error)
+        place = (places[0] + 0.5) / errors.size
         z, z_known = (NormalDist().inv_cdf(p) for p in (level, place))
         deviation = min(HEAVIER * math.log(error / middle) / z_known, STEEPEST)
         return min(error * math.exp(deviation * (z - z_known)), self.most)
 
 
-def curves_of(samples: Sequence[Sample]) -> Iterator[Curves]:
-    """Yield the curves of each problem."""
+def curves_of(samples: Sequence[Sample], effect: float = 1.0) -> Iterator[Curves]:
+    """Yield the curves of each problem, of rows with a design effect."""
     for k, sample in enumerate(samples):
         if sample.c is None:
             (rows,) = cells_of_problems(one_problem(sample), map)
         else:
             rows = cells_of_rows(sample, sample.c)
-        yield Curves(rows, k)
+        yield Curves(rows.thinned(effect), k)
 
 
-def posterior_of(samples: Sequence[Sample], norm: float) -> Posterior:
+def posterior_of(samples: Sequence[Sample], norm: float, effect: float = 1.0) -> Posterior:
     """Compute the posterior of the mean error over problems of the same rows."""
-    values, errors, limits, factors, parts = [], [], [], [], []
-    for sample, curves in zip(samples, curves_of(samples), strict=True):
-        values.append(curves.errors(curves.value_draws(), norm).mean())
-        p = curves.interval_draws()
-        errors.append(curves.errors(p, norm))
-        # The largest error: all scores below one half always come true, and no others ever.
-        farthest = np.where(curves.rows.cells.score < 0.5, 1.0, 0.0)
-        limits.append(curves.errors(farthest[:, None], norm))
-        factors.append(curves.log_bayes_factor)
-        parts.append(ProblemPosterior(sample, curves.rows, curves.means(p)))
-    top, most, n = max(factors), float(np.mean(limits)), curves.rows.n
-    error = np.minimum(widened(np.mean(errors, axis=0), parts, n, norm), most)
-    log_bayes_factor = top + math.log(np.mean(np.exp(np.array(factors) - top)))
-    return Posterior(float(np.mean(values)), error, log_bayes_factor, tuple(parts), most)
+    return posteriors_of(samples, norm, (0,), effect)[0]
 
 
-def side_posteriors(samples: Sequence[Sample], norm: float) -> tuple[Posterior, ...]:
+def side_posteriors(samples: Sequence[Sample], norm: float, effect: float = 1.0) -> list[Posterior]:
     """Compute the posteriors of the mean error and of its two one-sided parts.
 
     First the error as `posterior_of` has it, then the part of it of scores above the curve, then
     the part of scores below.
     """
-    whole, values, errors = posterior_of(samples, norm), [], []
-    for curves in curves_of(samples):
-        drawn = [curves.value_draws(), curves.interval_draws()]
-        found = [[curves.errors(p, norm, side) for side in (0, -1, 1)] for p in drawn]
-        values.append(np.mean(found[0], axis=1))
-        errors.append(found[1])
-    value, error = np.mean(values, axis=0), np.mean(errors, axis=0)
-    # What widens the error of a draw widens its parts.
-    error *= np.divide(whole.errors, error[0], out=np.ones_like(error[0]), where=error[0] > 0)
-    sides = [replace(whole, value=float(value[i]), errors=error[i]) for i in (1, 2)]
-    return whole, *sides
+    return posteriors_of(samples, norm, (0, -1, 1), effect)
 
 
-def widened(errors: F64, parts: Sequence[ProblemPosterior], count: float, norm: float) -> F64:
-    """Widen errors (S,) about their median by variance that the draws leave out.
+def posteriors_of(
+    samples: Sequence[Sample], norm: float, sides: tuple[int, ...], effect: float
+) -> list[Posterior]:
+    """Compute the posteriors of the mean error, or of its parts, by side."""
+    # Errors of several classes together vary less: no share of theirs is kept for sparse chains.
+    low = LOW if len(samples) == 1 else Belief(LOW.prior)
+    values, errors, limits, factors, parts = [], [], [], [], []
+    for sample, curves in zip(samples, curves_of(samples, effect), strict=True):
+        p = probabilities(curves.pool())
+        chosen = curves.chosen(MIDDLE, low, HIGH, PROCESS_ALONE)
+        values.append(curves.values(norm, sides))
+        found = np.array([curves.errors(p, norm, side) for side in sides])
+        errors.append((found * family_widening(found[0]))[:, chosen])
+        # The largest error: all scores below one half always come true, and no others ever.
+        farthest = np.where(curves.rows.cells.score < 0.5, 1.0, 0.0)
+        limits.append(curves.errors(farthest[:, None], norm))
+        factors.append(curves.log_bayes_factor)
+        weight = np.bincount(chosen[0], minlength=p.shape[1]) / DRAWS
+        parts.append(ProblemPosterior(sample, curves.rows, curves.means(p, weight)))
+    top, most = max(factors), float(np.mean(limits))
+    log_bayes_factor = top + math.log(np.mean(np.exp(np.array(factors) - top)))
+    error = np.sum(errors, axis=0) / len(errors)  # (D, 4, S)
+    error = np.minimum(error * widening(error[0], parts, curves.rows.n, norm), most)
+    out = []
+    for value, (middle, *rest) in zip(np.mean(values, axis=0).tolist(), error, strict=True):
+        ends = np.sort(rest)
+        if len(samples) > 1:
+            ends[0], ends[1] = np.minimum(ends[0], ends[2]), np.maximum(ends[1], ends[2])
+        out.append(Posterior(value, middle, log_bayes_factor, tuple(parts), most, ends[:2], norm))
+    return out
+
+
+def widening(errors: F64, parts: Sequence[ProblemPosterior], count: float, norm: float) -> F64:
+    """Compute factors that widen errors (4, S) by variance that the draws leave out.
 
     The rows of several classes are the same: their influences add up with a variance that is not
     the sum of theirs. And scores are a sample too: for the norm 1 the error is the mean of the gap
     over all scores there are, of which this many were seen.
     """
-    variance, size, w = WIDER, parts[0].means[1], parts[0].rows.cells.weight
+    variance, size, w = 1.0, parts[0].means[1], parts[0].rows.cells.weight
     if len(parts) > 1:
         v = parts[0].sample.v
         w = np.ones(parts[0].sample.n) if v is None else v
         row_effects = [part.row_effects for part in parts]
         apart = sum((w * row.influence**2).sum() for row in row_effects)
         together = (w * np.sum([row.influence for row in row_effects], axis=0) ** 2).sum()
-        variance *= together / apart if apart > 0 else 1.0
+        variance = together / apart if apart > 0 else 1.0
         size = np.sum([row.size for row in row_effects], axis=0)
     w = w / w.sum()
     mean = (w * size).sum()
     by_scores = 0.0
     if mean > 0 and not math.isinf(norm):
         by_scores = math.sqrt((w * (size - mean) ** 2).sum() / count) / mean
-    errors = np.maximum(errors, np.finfo(float).tiny)
-    middle = float(np.median(errors))
-    spread = math.sqrt(variance) * np.log(errors / middle) + by_scores * draw_order()
-    return np.asarray(middle * np.exp(spread))
+    return spread_factors(errors, variance) * np.exp(by_scores * draw_order())
+
+
+def family_widening(errors: F64) -> F64:
+    """Compute factors that widen the errors (P,) of a pool by family."""
+    parts = np.split(errors, np.cumsum(FAMILY_DRAWS)[:-1])
+    return np.concatenate([*map(spread_factors, parts, WIDER)])
+
+
+def spread_factors(errors: F64, variance: float) -> F64:
+    """Compute factors (..., S) that multiply the variance of log errors."""
+    log_e = np.log(np.maximum(errors, LEAST_ERROR))
+    middle = np.sort(log_e, axis=-1)[..., log_e.shape[-1] // 2, None]
+    return np.asarray(np.exp((math.sqrt(variance) - 1) * (log_e - middle)))
 
 
 # A score has rows to speak of where there is one no further away.
@@ -556,7 +720,7 @@ class BayesCurve(Parameters):
     --------
     >>> from fastece import BayesCurve, ece
     >>> print(f"{ece([0, 1, 1, 1], [0.1, 0.4, 0.6, 0.9], estimator=BayesCurve()):.3f}")
-    0.086
+    0.085
     >>> print(BayesCurve(norm=2))
     BayesCurve(norm=2.0)
     """
@@ -584,22 +748,24 @@ class BayesCurve(Parameters):
 
     def value(self, rows: CellRows) -> float:
         """Compute the posterior mean of the error from rows in cells."""
-        curves = Curves(rows)
-        return float(curves.errors(curves.value_draws(), self.norm).mean())
+        return float(Curves(rows).values(self.norm)[0])
 
-    def posterior(self, samples: Sequence[Sample]) -> Posterior:
+    def posterior(self, samples: Sequence[Sample], effect: float = 1.0) -> Posterior:
         """Compute the posterior of the mean error over some problems.
 
         Parameters
         ----------
         samples : sequence of Sample
             One problem, or one for each class; of the same rows, in the same order.
+        effect : float, default 1.0
+            The design effect of rows that depend on each other, at least 1: so many of them say as
+            much as an independent one (Kish 1965, "Survey sampling", section 8.2).
 
         Returns
         -------
         Posterior
         """
-        return posterior_of([scale_weights(sample)[0] for sample in samples], self.norm)
+        return posterior_of([scale_weights(sample)[0] for sample in samples], self.norm, effect)
 
     def curve_scores(self, ordered: Sample) -> F64:
         """Return scores (G,) between which a curve may be interpolated.
@@ -609,7 +775,9 @@ class BayesCurve(Parameters):
         even = np.linspace(ordered.low, ordered.high, EVEN_SCORES)
         return np.unique(np.concatenate([even, ordered.quantiles(np.linspace(0, 1, QUANTILES))]))
 
-    def curve(self, sample: Sample, score: F64, confidence_level: float) -> tuple[F64, F64, F64]:
+    def curve(
+        self, sample: Sample, score: F64, confidence_level: float, effect: float = 1.0
+    ) -> tuple[F64, F64, F64]:
         """Compute the probability of a hit, with intervals, at some scores.
 
         Parameters
@@ -618,6 +786,8 @@ class BayesCurve(Parameters):
         score : (G,) float64 array
             In [0, 1].
         confidence_level : float
+        effect : float, default 1.0
+            As of `posterior`.
 
         Returns
         -------
@@ -625,14 +795,14 @@ class BayesCurve(Parameters):
             The posterior mean, and the ends of the interval at each score by itself; nan where no
             row is within 0.025.
         """
-        p, tail = self.curve_draws(sample, score), (1 - confidence_level) / 2
+        p, tail = self.curve_draws(sample, score, effect), (1 - confidence_level) / 2
         low, high = np.quantile(p, [tail, 1 - tail], axis=1)
         return p.mean(axis=1), low, high
 
-    def curve_draws(self, sample: Sample, score: F64) -> F64:
+    def curve_draws(self, sample: Sample, score: F64, effect: float = 1.0) -> F64:
         """Draw the curve (G, 128) at some scores; nan where no row is near."""
         ordered = scale_weights(sample)[0].sorted()
-        p = Curves(cells_of_rows(ordered, ordered.c)).at(score)
+        p = Curves(cells_of_rows(ordered, ordered.c).thinned(effect)).at(score)
         p[rows_near(ordered, score) == 0] = np.nan
         return p
 
@@ -641,5 +811,7 @@ def rows_near(ordered: Sample, score: F64) -> F64:
     """Count the rows (G,) of a sorted sample within 0.025 of each score."""
     first = np.searchsorted(ordered.s, score - REACH, "left")
     last = np.searchsorted(ordered.s, score + REACH, "right")
-    below = np.append(0.0, np.cumsum(ordered.counts, dtype=np.float64))
+    if ordered.c is None:
+        return np.asarray(last - first, np.float64)
+    below = np.append(0.0, np.cumsum(ordered.c))
     return np.asarray(below[last] - below[first])

@@ -275,6 +275,17 @@ def move(x: F64, t: F64, b: F64, logit: F64, state: F64) -> float:
 
 
 @jit
+def log_one_plus(x: F64) -> None:
+    """Replace x, from 0 to 1, by log(1 + x); unlike the library's this vectorises."""
+    for i in range(x.size):
+        e = x[i] / (2.0 + x[i])
+        total = 0.0
+        for factor in ATANH:
+            total = total * (e * e) + factor
+        x[i] = e * total
+
+
+@jit
 def add_evidence(logit: F64, cells: Cells, priors: Priors, fits: Fits, work: F64) -> None:
     """Compute log evidences from the logits (C * 16,) of the fits.
 
@@ -287,12 +298,7 @@ def add_evidence(logit: F64, cells: Cells, priors: Priors, fits: Fits, work: F64
     for i in range(logit.size):
         rest[i] = -abs(logit[i])
     exponential(rest, work[1])
-    for i in range(rest.size):  # log(1 + e), unlike the library's it vectorises
-        e = rest[i] / (2.0 + rest[i])
-        total = 0.0
-        for factor in ATANH:
-            total = total * (e * e) + factor
-        rest[i] = e * total
+    log_one_plus(rest)
     quadratic, product = np.empty(LANES), np.empty(LANES)
     for g in range(LANES):
         out[g] = half[g]
@@ -396,19 +402,17 @@ def draw_logits(x: F64, t: F64, fits: Fits, log_prior: F64, normals: F64, logit:
 
 
 @jit
-def mean_gaps(score: F64, p: F64, out: F64) -> None:
+def mean_gaps(score: F64, p: F64, share: F64, out: F64) -> None:
     """Average gaps ``p - score`` over draws p (C, S), their sizes and their signs.
 
-    The means are in `out` (3, C).
+    Draws have shares (S,); the means are in `out` (3, C).
     """
-    draws = p.shape[1]
-    gap = np.empty(draws)
+    gap, sign = np.empty(share.size), np.empty(share.size)
     for c in range(score.size):
-        above = 0
-        for q in range(draws):
-            gap[q] = p[c, q] - score[c]
-            above += 1 if gap[q] > 0.0 else 0
-        out[0, c], out[2, c] = lane_sum(gap) / draws, 2.0 * above / draws - 1.0
-        for q in range(draws):
+        for q in range(share.size):
+            gap[q] = share[q] * (p[c, q] - score[c])
+            sign[q] = share[q] if p[c, q] > score[c] else -share[q]
+        out[0, c], out[2, c] = lane_sum(gap), lane_sum(sign)
+        for q in range(share.size):
             gap[q] = abs(gap[q])
-        out[1, c] = lane_sum(gap) / draws
+        out[1, c] = lane_sum(gap)

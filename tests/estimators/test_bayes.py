@@ -60,7 +60,8 @@ def reference_value(y, s, w, norm=1.0):
 
 
 @pytest.mark.parametrize("norm", [1.0, math.inf])
-def test_value_is_that_of_the_reference(norm):
+def test_value_of_the_process_is_that_of_the_reference(norm, monkeypatch):
+    monkeypatch.setattr(rooms, "VALUE", rooms.PROCESS_ALONE)
     y, s = rows(25, digits=1)
     w = np.random.default_rng(1).integers(1, 4, 25)
     expected = reference_value(y.tolist(), s.tolist(), w.tolist(), norm)
@@ -79,6 +80,24 @@ def test_integer_weights_are_repetition_up_to_the_effective_number_of_rows():
     if both[0].size == both[1].size:
         assert both[0] == pytest.approx(both[1])
     assert estimator.value(weighted) == pytest.approx(estimator.value(repeated), rel=0.25)
+
+
+def test_value_is_the_mean_of_the_families():
+    """Weighed by prior times evidence; that of the chains is tested with their kernels."""
+    y, s = rows(400, digits=1)
+    y[s > 0.85] = np.arange((s > 0.85).sum()) % 3 > 0  # a jump
+    (cells,) = cells_of_problems(read_problems(y, s), map)
+    curves = rooms.Curves(cells)
+    evidence = curves.log_evidence(curves.priors.value)
+    share = np.exp(evidence - evidence.max()) * rooms.VALUE.prior
+    assert share.min() > rooms.LEAST_SHARE * share.sum()  # less would be left out
+    draws = [curves.sparse, curves.draws(curves.priors.value, 0, DRAWS), curves.rough]
+    means = [curves.errors(rooms.probabilities(z.copy()), 1.0).mean() for z in draws]
+    expected = share @ means / share.sum()
+    assert ece(y, s, estimator="ece_bayes") == pytest.approx(expected)
+    # The family that alone is believed has all curves of an interval.
+    (chosen,) = curves.chosen(rooms.Belief((1.0, 0.0, 0.0)))
+    assert set(chosen) == set(range(rooms.FAMILY_DRAWS[rooms.SPARSE]))
 
 
 AWKWARD = {
@@ -208,7 +227,7 @@ def test_posterior_is_that_of_importance_sampling(name):
     q = [0.1, 0.5, 0.9]
     assert np.quantile(found, q) == pytest.approx(weighted_quantiles(errors, weights, q), rel=0.05)
     # And the few draws that are taken stand for many.
-    few = curves.errors(curves.interval_draws(), 1.0)
+    few = curves.errors(rooms.probabilities(curves.draws(log_prior, 0, DRAWS)), 1.0)
     assert few.mean() == pytest.approx(found.mean(), rel=0.04)
 
 
@@ -273,16 +292,21 @@ def test_quantiles_beyond_the_draws_follow_a_log_normal_law():
     z = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
     posterior = Posterior(0.05, 0.05 * np.exp(0.3 * z), 50.0, (), 0.2)
     for level in (0.05, 0.3, 0.9):  # within, they are those of the draws
-        assert posterior.quantile(level) == np.quantile(posterior.errors, level)
+        assert posterior.quantile(posterior.errors, level) == pytest.approx(
+            np.quantile(posterior.errors, level)
+        )
     for level in (0.0005, 0.004, 0.99, 0.999):
         edge = np.clip(level, 1 / 64, 63 / 64)
         known = np.log(np.quantile(posterior.errors, edge) / 0.05) / 0.3
         beyond = known + 1.3 * (ndtri(level) - known)
-        assert posterior.quantile(level) == pytest.approx(0.05 * np.exp(0.3 * beyond), rel=1e-3)
-    assert posterior.quantile(1 - 1e-15) == 0.2  # no error is larger than the largest
+        expected = 0.05 * np.exp(0.3 * beyond)
+        assert posterior.quantile(posterior.errors, level) == pytest.approx(expected, rel=1e-3)
+    assert (
+        posterior.quantile(posterior.errors, 1 - 1e-15) == 0.2
+    )  # no error is larger than the largest
     few = Posterior(0.0, np.where(np.arange(DRAWS) < 90, 0.0, 0.1), 50.0, ())
-    assert few.quantile(0.999) == pytest.approx(0.1)
-    assert few.quantile(0.001) == 0
+    assert few.quantile(few.errors, 0.999) == pytest.approx(0.1)
+    assert few.quantile(few.errors, 0.001) == 0
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
@@ -291,7 +315,7 @@ def test_sides_are_parts_of_the_error_of_each_draw(norm):
     whole, over, under = side_posteriors([sample], norm)
     assert whole.errors == pytest.approx(posterior_of([sample], norm).errors)
     curves = rooms.Curves(rooms.cells_of_rows(sample.sorted()))
-    p, cells = curves.interval_draws(), curves.rows.cells
+    p, cells = rooms.probabilities(curves.interval_draws()), curves.rows.cells
     weight = cells.weight / cells.weight.sum()
     gap = p - cells.score[:, None]
     for side, posterior in ((-1, over), (1, under)):

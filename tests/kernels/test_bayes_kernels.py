@@ -150,8 +150,9 @@ def test_means_of_gaps_are_those_over_draws(draws):
     p = np.random.default_rng(4).random((7, draws))
     p[3] = cells.score[3]  # no gap is one below
     gap = p - cells.score[:, None]
-    expected = np.stack([gap, np.abs(gap), np.where(gap > 0, 1, -1)]).mean(2)
+    share = np.random.default_rng(5).dirichlet(np.ones(draws))
+    expected = np.stack([gap, np.abs(gap), np.where(gap > 0, 1, -1)]) @ share
     for kernel in forms(bayes.mean_gaps):
         out = np.full((3, 7), np.nan)
-        kernel(cells.score, p, out)
+        kernel(cells.score, p, share, out)
         assert out == pytest.approx(expected)

@@ -177,3 +177,43 @@ def posterior_mean(found, x, t, hyperparameters, normals, norm=1.0):
         theta = [a + b for a, b in zip(fits[g][0], solve_up(fits[g][1], z), strict=True)]
         errors.append(norm_of_gaps(found, [sigmoid(v) for v in curve(x, t, theta)], norm))
     return fsum(errors) / len(errors)
+
+
+def chain(found, x, law, value, prior, n_shifts, n_levels, drift):
+    """(log evidence, probability (C, N) of each state given all cells) of a hidden Markov chain, of
+    curves of which some cell is not calibrated, by its matrix.
+
+    States: shifts, calibrated after another state, calibrated from the first cell on, levels, whose
+    `prior` (C, N) is that of a jump that leads to none calibrated; `value` is what is added to the
+    logit x, or the logit of a level.
+    """
+    jump, step, spike = law
+    n, ever = len(value), n_shifts + 1
+    likelihood = np.array([
+        [exp(log_likelihood([cell], [z + (middle if k <= ever else 0.0)]))
+         for k, z in enumerate(value)]
+        for cell, middle in zip(found, x, strict=True)
+    ])  # fmt: skip
+    matrices = []
+    for c in range(1, len(x)):
+        to = np.outer(np.ones(n), jump * (1 - spike) * np.array(prior[c]))
+        to[:, ever - 1] += jump * spike
+        to[ever, ever - 1] -= jump * spike
+        to[ever, ever] += jump * spike
+        for k in range(n):
+            walk = step if k < n_shifts else 0.0
+            to[k, k] += (1 - jump) * (1 - walk)
+            for other in (k - drift, k + drift):
+                to[k, other if 0 <= other < n_shifts else k] += (1 - jump) * walk / 2
+        matrices.append(to)
+    start = (1 - spike) * np.array(prior[0])
+    start[ever] = spike
+    forward, backward = [start * likelihood[0]], [np.where(np.arange(n) == ever, 0.0, 1.0)]
+    for to, like in zip(matrices, likelihood[1:], strict=True):
+        forward.append(forward[-1] @ to * like)
+    for to, like in zip(matrices[::-1], likelihood[:0:-1], strict=True):
+        backward.append(to @ (like * backward[-1]))
+    assert n_levels == n - ever - 1
+    chance = np.array(forward) * np.array(backward[::-1])
+    never = 1 - spike * (1 - jump + jump * spike) ** (len(x) - 1)
+    return log(chance[0].sum() / never), chance / chance.sum(1, keepdims=True)
