@@ -1,11 +1,12 @@
-"""Coverage of the 95 % intervals of `bootstrap`, and false alarms of `calibration_test`, with and
-without ``groups=``, where rows of one group are right or wrong together.
+"""Coverage of the 95 % intervals of ``estimate(groups=)``, and how often its test rejects a
+calibrated model.
 
 The scores and the hit rate are those of ``interval_coverage.py``: Beta(5, 1.5), and either a model
-that is too sure everywhere, with a true ECE of 0.06, or a calibrated one. Hits of one group are
-correlated by a Gaussian copula: row i is a hit where ``sqrt(r) Z_g + sqrt(1 - r) Z_i`` is less than
-the normal quantile of its hit rate, so every score comes true as often as without groups. Sizes of
-groups are geometric, with a mean of 10 rows.
+that is too sure everywhere, with a true error of 0.06, or a calibrated one. A row is a hit where a
+uniform number is less than its hit rate; each row takes, with the probability 0 ("none"), 1/2
+("half") or 1 ("full"), the number of its group, else one of its own. In every second simulation all
+groups have as many rows, in the others their sizes follow a Pareto law with the exponent 1.2, up to
+200 rows.
 
 Prints the table of ``docs/intervals.md``. Every simulation has a seed of its own.
 """
@@ -17,73 +18,72 @@ from typing import Any
 
 import numpy as np
 from interval_coverage import A, B, delta_of, line, outcome_probability
-from scipy.special import ndtri
 
-from fastece import bootstrap, calibration_test
+from fastece import estimate
 
-GROUPS, CORRELATIONS, ROWS = (20, 200, 1000), (0.0, 0.3, 0.8), 10
+GROUPS, ROWS = (40, 100, 400), (2, 5, 20)
+SHARES = {"none": 0.0, "half": 0.5, "full": 1.0}
 ERROR, LEVEL, SEED = 0.06, 0.95, 20250301
-NAMES = ("ece", "brier_score")
+NAMES = ("ece_bayes", "ece")
 HEAD = (
-    "groups", "correlation", *(f"`{name}`: {way}" for name in NAMES for way in ("rows", "groups")),
-    "width", "test: rows", "test: groups",
+    "groups", "rows of each", *(f"`{name}`: {share}" for name in NAMES for share in SHARES),
+    "`ece_bayes` without groups: full", *(f"test: {share}" for share in SHARES),
 )  # fmt: skip
 
 
-def simulate(rng: np.random.Generator, count: int, r: float, error: float) -> tuple[Any, ...]:
+def sizes(rng: np.random.Generator, count: int, rows: int, equal: bool) -> Any:
+    """How many rows each group has, some `rows` on average."""
+    if equal:
+        return np.full(count, rows)
+    law = np.minimum(rng.pareto(1.2, count) + 1, 200)
+    return np.maximum(np.rint(law * rows / law.mean()), 1).astype(int)
+
+
+def simulate(rng: np.random.Generator, size: Any, share: float, error: float) -> tuple[Any, ...]:
     """Labels, scores and groups of the rows."""
-    group = np.repeat(np.arange(count), rng.geometric(1 / ROWS, count))
+    group = np.repeat(np.arange(size.size), size)
     s = rng.beta(A, B, group.size)
-    z = np.sqrt(r) * rng.normal(size=count)[group] + np.sqrt(1 - r) * rng.normal(size=group.size)
-    return z < ndtri(outcome_probability(s, delta_of(error))), s, group
+    is_shared = rng.random(group.size) < share
+    u = np.where(is_shared, rng.random(size.size)[group], rng.random(group.size))
+    return u < outcome_probability(s, delta_of(error)), s, group
 
 
-def brier_score_of(error: float, points: int = 10**4) -> float:
-    """The Brier score of the population, as a mean over quantiles of the score."""
-    from scipy.stats import beta
-
-    s = beta.ppf((np.arange(points) + 0.5) / points, A, B)
-    c = outcome_probability(s, delta_of(error))
-    return float(np.mean(c * (1 - s) ** 2 + (1 - c) * s**2))
-
-
-def one_simulation(count: int, r: float, replicates: int, truth: Any, number: int) -> list[float]:
-    """Whether each interval holds the truth, their widths, and whether tests reject."""
-    rng = np.random.default_rng([SEED, count, round(10 * r), number])
-    covered, widths = [], []
-    y, s, group = simulate(rng, count, r, ERROR)
-    ways = (None, group)
-    options: dict[str, Any] = {"n_resamples": replicates, "rng": number}
-    results = [bootstrap(y, s, estimator=[*NAMES], groups=way, **options) for way in ways]
-    for name in NAMES:
-        for result in results:
-            low, high = result[name].confidence_interval
-            covered.append(low <= truth[name] <= high)
-            widths.append(high - low)
-    y, s, group = simulate(rng, count, r, 0.0)
-    tests = [calibration_test(y, s, groups=way, **options).p_value for way in (None, group)]
-    return [*covered, *widths, *(p <= 1 - LEVEL for p in tests)]
+def one_simulation(count: int, rows: int, replicates: int, number: int) -> list[float]:
+    """Shares of the models whose error each interval holds, and whether tests reject."""
+    rng = np.random.default_rng([SEED, count, rows, number])
+    size = sizes(rng, count, rows, number % 2 == 0)
+    covered, rejected = [], []
+    options: dict[str, Any] = {"n_resamples": replicates, "rng": number, "estimator": [*NAMES]}
+    for share in SHARES.values():
+        held = []
+        for error in (0.0, ERROR):
+            y, s, group = simulate(rng, size, share, error)
+            found = estimate(y, s, groups=group, **options)
+            results = [*(found[name] for name in NAMES), estimate(y, s)]
+            held.append([x.confidence_interval for x in results])
+            held[-1] = [low <= error <= high for low, high in held[-1]]
+            if error == 0:
+                rejected.append(found["ece"].p_value <= 1 - LEVEL)
+        covered.append(np.mean(held, axis=0))
+    return [*np.transpose(covered)[:2].ravel(), covered[-1][2], *rejected]
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--simulations", type=int, default=1000)
+    parser.add_argument("--simulations", type=int, default=60)
     parser.add_argument("--resamples", type=int, default=499)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    truth = {"ece": ERROR, "brier_score": brier_score_of(ERROR)}
     print(line(HEAD))
     print(line(["---:"] * len(HEAD)))
     with ThreadPoolExecutor(options.jobs) as pool:
         for count in GROUPS:
-            for r in CORRELATIONS:
-                one = partial(one_simulation, count, r, options.resamples, truth)
+            for rows in ROWS:
+                one = partial(one_simulation, count, rows, options.resamples)
                 means = np.mean(list(pool.map(one, range(options.simulations))), axis=0)
-                covered, widths, rejected = means[:4], means[4:8], means[8:]
-                cells = [f"{count}", f"{r:g}", *(f"{100 * c:.1f}" for c in covered)]
-                cells.append(f"{widths[3] / widths[2]:.2f}")
-                print(line([*cells, *(f"{100 * c:.1f}" for c in rejected)]), flush=True)
+                cells = [f"{count}", f"{rows}", *(f"{100 * x:.1f}" for x in means)]
+                print(line(cells), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from fastece.data.source import Problems, Source, need_rows
 from fastece.document.result import Results
 from fastece.estimators.base import Chances, Labels
 from fastece.estimators.table import find_estimator
-from fastece.resampling.draws import Groups, draws_of
+from fastece.resampling.dependence import dependence_of
+from fastece.resampling.draws import Dependence, Groups, draws_of
 from fastece.resampling.engine import Problem, evaluate, plan_replicates
 from fastece.resampling.results import as_float, check_level
 from fastece.typing import F64
@@ -131,6 +133,17 @@ class Call:
         """Groups, or None where each of them is one row: then rows are independent."""
         return None if self.groups is None or self.groups.count == self.n else self.groups
 
+    @cached_property
+    def dependence(self) -> Dependence | None:
+        """Dependence within the groups of the only model; None without any."""
+        groups = self.clusters
+        return None if groups is None else dependence_of(self.models[0], groups)
+
+    @property
+    def design_effect(self) -> float:
+        """Design effect of the groups: so many of their rows count as one."""
+        return 1.0 if self.dependence is None else self.dependence.effect
+
     @property
     def setting(self) -> str:
         """Setting, as results have it."""
@@ -237,6 +250,7 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     """
     if groups is None:
         return call
+    need_rows(call.sources[0], call.reader, "groups")
     positions = call.models[0].positions
     label, _ = as_groups(groups, len(as_probabilities(y_prob, name)), "groups")
     found = Groups.of(label[positions])

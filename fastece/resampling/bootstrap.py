@@ -81,7 +81,8 @@ def jackknife(call: Call, problems: Sequence[Problem]) -> dict[str, F64]:
 
 def resample(call: Call, method: str, size: int, key: int) -> dict[str, dict[str, Any]]:
     """Draw rows or groups, and return the fields of each estimator's result, by name."""
-    problems = [call.problem(sample) for model in call.models for sample in model.samples()]
+    reads = all(estimator.reads_only for estimator in call.estimators.values())
+    problems = [call.problem(x) for model in call.models for x in model.samples(reads_only=reads)]
     values = replicate_values(call, problems, call.draws(key, size), size, call.n_resamples)
     fields = fields_of(call, values, key, method, size)
     if method == "bca" and size == call.n:

@@ -5,7 +5,8 @@ does not matter who makes it, when, or together with which others.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from numbers import Integral
 from typing import Any, Self
@@ -18,7 +19,7 @@ from fastece.checks.arrays import contiguous
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.estimators.base import Counts, Labels, Rows
 from fastece.kernels import REPLICATES
-from fastece.typing import F64, I32, U8, U16
+from fastece.typing import F64, I32, I64, U8, U16
 
 # Draws of at most this part of the rows are lists of rows: a row in a list costs some 8 ns, in a
 # block half a nanosecond, drawn or not.
@@ -121,21 +122,6 @@ class LeaveOut(InBlocks):
 
 
 @dataclass(frozen=True)
-class CountDraws(InBlocks):
-    """Independent Poisson counts of mean 1 for n groups."""
-
-    key: int
-    n: int
-
-    def _fill(self, first: int, c: U8) -> None:
-        law, in_order = poisson_law(1.0), np.empty(0, np.int64)
-        words = np.empty(kernels.resampling.MADE * kernels.resampling.ROW_WORDS, np.uint64)
-        key = np.uint64(self.key)
-        for g, block in enumerate(c):
-            kernels.resampling.poisson_counts(key, first + g, in_order, *law, words, block)
-
-
-@dataclass(frozen=True)
 class Groups:
     """Partition of the rows into groups that belong together.
 
@@ -158,6 +144,10 @@ class Groups:
         number = np.empty(first.size, np.int32)
         number[np.argsort(first)] = np.arange(first.size, dtype=np.int32)
         return cls(number[place], first.size)
+
+    def where(self, rows: I64 | None) -> "Groups":
+        """Select rows, all for None, and the groups that they have."""
+        return self if rows is None else Groups.of(self.of_row[rows])
 
 
 @dataclass(frozen=True)
@@ -185,6 +175,38 @@ class GroupDraws(InBlocks):
 
 
 @dataclass(frozen=True)
+class Dependence:
+    """How labels of one group depend on each other.
+
+    A label is decided by a uniform number: with the probability `share` by that of its group, else
+    by one of its own. So every label keeps its probability, and of two labels of a group the
+    covariance is ``share**2`` times the largest that there can be.
+    """
+
+    of_row: I32
+    count: int
+    share: float
+    effect: float = 1.0  # how many times it makes the variance of the number of hits
+
+    def rows(self, start: int, count: int) -> "Dependence":
+        """Select some rows, which keep the numbers of their groups."""
+        return replace(self, of_row=self.of_row[start : start + count])
+
+    def draw(self, key: int, block: int, row: int) -> tuple[NDArray[np.bool_], F64]:
+        """Draw whether the group decides (n, 32), and its numbers (n, 32), in a block.
+
+        The first row has the number `row`.
+        """
+        words = np.array([key, block], np.uint64)
+        number = np.random.Generator(np.random.Philox(key=words)).random((self.count, REPLICATES))
+        c = np.empty((1, 2 * self.of_row.size, REPLICATES), np.uint8)
+        with np.errstate(over="ignore"):
+            share = np.full(self.of_row.size, self.share)
+            kernels.resampling.hits_of(~np.uint64(key), block, row, share, c)
+        return c[0, : self.of_row.size].view(np.bool_), number[self.of_row]
+
+
+@dataclass(frozen=True)
 class HitCounts(InBlocks):
     """Draws of labels from predicted probabilities: scores (n,) or vectors (n, K).
 
@@ -195,11 +217,18 @@ class HitCounts(InBlocks):
     key: int
     prob: NDArray[Any]
     row: int = 0  # the number of the first one: of some rows, the draws of all are drawn
+    dependence: Dependence | None = None
 
     @property
     def n(self) -> int:
         """Number of rows that have counts: two for each row of the data."""
         return 2 * len(self.prob)
+
+    def shared(self, first: int, blocks: int) -> Iterator[tuple[NDArray[np.bool_], F64]]:
+        """Yield where groups decide in each of some blocks, and by which numbers."""
+        if self.dependence is not None:
+            for block in range(first, first + blocks):
+                yield self.dependence.draw(self.key, block, self.row)
 
 
 class HitDraws(HitCounts):
@@ -208,6 +237,10 @@ class HitDraws(HitCounts):
     def _fill(self, first: int, c: U8) -> None:
         score = contiguous(self.prob, np.float64)
         kernels.resampling.hits_of(np.uint64(self.key), first, self.row, score, c)
+        for block, (is_shared, number) in zip(c, self.shared(first, len(c)), strict=False):
+            hit, miss = np.split(block, 2)
+            np.less(number, score[:, None], out=hit, where=is_shared, casting="unsafe")
+            np.subtract(1, hit, out=miss)
 
 
 class ClassDraws(HitCounts):
@@ -230,6 +263,10 @@ class ClassDraws(HitCounts):
         label = np.empty((blocks, len(self.prob), REPLICATES), np.int32)
         with np.errstate(over="ignore"):
             kernels.resampling.categories(np.uint64(self.key), first, self.row, self.up_to, label)
+        for block, (is_shared, number) in zip(label, self.shared(first, blocks), strict=False):
+            block[is_shared] = 0
+            for edge in self.up_to.T:
+                block += is_shared & (number >= edge[:, None])
         return label
 
     def of_problem(self, drawn: I32, problem: int) -> U8:
@@ -286,9 +323,7 @@ class RowDraws(InBlocks):
         return rows
 
 
-AnyDraws = (
-    Multinomial | LeaveOut | CountDraws | GroupDraws | HitDraws | ClassDraws | LabelDraws | RowDraws
-)
+AnyDraws = Multinomial | LeaveOut | GroupDraws | HitDraws | ClassDraws | LabelDraws | RowDraws
 
 
 def draws_of(

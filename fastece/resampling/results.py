@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -86,6 +86,20 @@ def intervals_of(parts: Sequence[Any], level: float, per_class: bool) -> Confide
     return ConfidenceInterval(*(ends.T.copy() if per_class else ends[0].tolist()))
 
 
+class Floor(NamedTuple):
+    """Error of a calibrated model with the same scores, by chance alone.
+
+    Attributes
+    ----------
+    mean, high : float or (K,) float64 array
+        Its mean, and the quantile that it stays below with the probability `confidence_level`; nan
+        where it is not known.
+    """
+
+    mean: Any
+    high: Any
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class IntervalResult(EstimatorResult):
     """A value with an interval at any level."""
@@ -160,7 +174,7 @@ class BootstrapResult(IntervalResult):
     # Names of the values of models that the value is the difference of, and its least value.
     _models: ClassVar[tuple[str, ...]] = ()
     _lowest: ClassVar[float] = 0.0
-    _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias")
+    _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias", "notes")
     _shown: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "standard_error", "bias")
 
     @property
@@ -170,9 +184,10 @@ class BootstrapResult(IntervalResult):
         return values if np.all(finite) else np.where(np.asarray(finite)[..., None], values, np.nan)
 
     @property
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """Sentences that stand below the numbers."""
         values = [getattr(self, name) for name in ("value", *self._models)]
-        return [INFINITE] if np.isinf(values).any() else []
+        return [*super().notes, *[INFINITE] * bool(np.isinf(values).any())]
 
     @property
     def standard_error(self) -> Any:
@@ -247,7 +262,7 @@ class ComparisonResult(BootstrapResult):
     b: Any
     _models = ("a", "b")
     _lowest = -np.inf
-    _derived = ("standard_error", "bias", "p_value")
+    _derived = ("standard_error", "bias", "p_value", "notes")
     _shown = ("a", "b", "value", "confidence_interval", "p_value", "standard_error", "bias")
 
     @property

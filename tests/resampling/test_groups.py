@@ -2,19 +2,28 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
-import reference
 from scipy.stats import norm
 
 import fastece
 from fastece import KDE, Binned
-from fastece.estimators.base import Counts
 from fastece.estimators.table import ESTIMATORS, find_estimator
-from fastece.resampling.calibration_test import GroupGaps
-from fastece.resampling.draws import GroupDraws, Groups, LeaveOut, Multinomial, draws_of
+from fastece.resampling.dependence import design_effect
+from fastece.resampling.draws import (
+    ClassDraws,
+    Dependence,
+    GroupDraws,
+    Groups,
+    HitDraws,
+    LeaveOut,
+    Multinomial,
+    draws_of,
+)
 from helpers.chance import ALPHA, chi_square_p
 from helpers.resample_cases import VARIANTS, binary, classes, distribution, same_bits, two_models
 
@@ -167,42 +176,33 @@ def test_a_result_says_its_groups_and_is_pickled_with_them():
     assert result.to_dict()["n_groups"] == 20
 
 
-BINS = [
-    "ece", "ece_a", "ece_c", "ece_ac", Binned(n_bins=4, norm=np.inf, min_count=9),
-    Binned(n_bins=6, norm=3, edges="quantile", closed="left"), Binned(n_bins=5, threshold=0.4),
-    Binned(n_bins=5, bin_weights="equal", score_range=(0.2, 0.9)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("estimator", BINS, ids=str)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_replicates_of_the_test_are_errors_of_gaps_times_counts(estimator, weighted):
-    true, prob = binary(240, seed=7, decimals=2)
-    group = uneven(240, 15)
-    v = np.random.default_rng(1).integers(1, 4, 240) / 2.0 if weighted else None
-    binned, groups = find_estimator(estimator, {}), Groups.of(group)
-    sample = fastece.protocol.Sample(prob, true.astype(np.uint8), v, 0.0, 1.0, np.arange(240))
-    gaps = GroupGaps(binned, groups)
-    plan = gaps.prepare(sample, 240)
-    counts = np.random.default_rng(2).poisson(1, (15, 32)).astype(np.uint8)
-    found = gaps.bins_of(plan, Counts(counts[None]))
-    edges = plan.bins.edges[0]
-    exists = prob > (-1 if binned.threshold is None else binned.threshold)
-    w = np.where(exists, 1.0 if v is None else v, 0.0)
-    shares, found_centres = np.zeros((240, edges.size - 1)), reference.centres(edges)
-    for i, score in enumerate(prob):
-        if binned.mapping == "hard":
-            shares[i, reference.which_bin(score, edges, binned.closed)] = 1
-        else:
-            for b, a in reference.convex_shares(score, found_centres):
-                shares[i, b] = a
-    want = ((counts[groups.of_row] - 1.0) * (w * (true - prob))[:, None]).T @ shares
-    assert found.gap == pytest.approx(want, abs=1e-9)
-    assert found.weight[0] == pytest.approx(w @ shares, abs=1e-9)
-    # All groups twice: the gaps, and so the error, are those of the data.
-    twice = gaps.values(plan, Counts(np.full((1, 15, 32), 2, np.uint8)))
-    value = fastece.ece(true, prob, estimator=binned, sample_weight=v)
-    assert twice == pytest.approx(np.full(32, value), abs=1e-12)
+def test_labels_of_groups_keep_their_probabilities_and_have_the_covariance():
+    # 64 000 draws: a mean is known to 0.002 and a covariance to 0.001; five of these are allowed.
+    prob, of_row = np.array([0.3, 0.3, 0.8, 0.05, 0.6]), np.array([0, 0, 0, 1, 1], np.int32)
+    part = 0.5
+    dependence = Dependence(of_row, 2, np.sqrt(part))
+    c = HitDraws(3, prob, 0, dependence).make(0, 2000)
+    hits = c[:, :5].transpose(0, 2, 1).reshape(-1, 5)
+    assert (c[:, :5] + c[:, 5:] == 1).all()
+    assert hits.mean(0) == pytest.approx(prob, abs=0.01)
+    largest = np.minimum.outer(prob, prob) - np.outer(prob, prob)
+    want = np.where(np.equal.outer(of_row, of_row), part * largest, 0)
+    np.fill_diagonal(want, prob * (1 - prob))
+    assert np.cov(hits.T) == pytest.approx(want, abs=0.005)
+    ones = np.ones(5)
+    effect = ones @ want @ ones / np.trace(want)
+    assert design_effect(dependence, prob, None) == pytest.approx(effect)
+    v = np.array([1.0, 2, 0.5, 3, 1])
+    weighted = v @ want @ v / (v**2 @ np.diag(want))
+    assert design_effect(dependence, prob, v) == pytest.approx(weighted)
+    # Some of the rows, as where not all are in memory, have the draws of all.
+    some = HitDraws(3, prob[2:], 2, dependence.rows(2, 3)).make(1, 1)
+    assert np.array_equal(some[0, :3], c[1, 2:5])
+    vectors = np.column_stack([prob, 0.4 * (1 - prob), 0.6 * (1 - prob)])
+    label = ClassDraws(3, vectors, 0, replace(dependence, share=1.0)).make(0, 500)
+    assert (label[:, 0] == label[:, 1]).all()
+    for k in range(3):
+        assert (label == k).mean((0, 2)) == pytest.approx(vectors[:, k], abs=0.02)
 
 
 def correlated(rng, count, rho):
@@ -226,6 +226,61 @@ def test_the_grouped_test_keeps_its_level_where_the_other_does_not():
         plain += fastece.calibration_test(y, s, **options).p_value <= 0.05
     assert grouped / 400 <= 0.085
     assert plain / 400 >= 0.15
+
+
+CALLS = {
+    "ece": partial(fastece.estimate, estimator="ece"),
+    "ece_ac": partial(fastece.estimate, estimator="ece_ac"),
+    "ece_kde": partial(fastece.estimate, estimator="ece_kde"),
+    "smooth_ece": partial(fastece.estimate, estimator="smooth_ece"),
+    "ece_bayes": fastece.estimate,
+    "direction": fastece.direction,
+    "direction of a curve": partial(fastece.direction, estimator="ece_bayes"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_intervals_of_copies_in_groups_are_those_of_one_of_each(name):
+    # Eight copies of each row are one row, whatever their weights are.
+    rng = np.random.default_rng(3)
+    p = rng.random(120)
+    y = rng.random(120) < p**2
+    call, copies = partial(CALLS[name], n_resamples=199), np.repeat(np.arange(120), 8)
+    one, dependent = call(y, p), call(y[copies], p[copies])
+    weight = np.tile([0.5, 1.5], 480)
+    found = call(y[copies], p[copies], groups=copies, sample_weight=weight)
+    alone = call(y, p, groups=np.arange(120))
+    widths = [high - low for low, high in (x.confidence_interval for x in (one, found, dependent))]
+    assert alone.confidence_interval == one.confidence_interval
+    assert widths[1] == pytest.approx(widths[0], rel=0.2)
+    assert widths[2] < 0.75 * widths[1]
+    assert found.n_groups == 120
+    assert found.notes == []
+    assert "960 rows in 120 groups" in str(found)
+
+
+def test_classes_slices_and_few_groups():
+    true, prob = classes(400)
+    group = np.arange(400) // 25
+    for setting in ("classwise", "confidence", 1):
+        options = {"setting": setting, "n_resamples": 99}
+        for estimator in ("ece_bayes", "ece", "skce"):
+            if estimator != "skce" or setting == "confidence":
+                options |= {"setting": "auto"} if estimator == "skce" else {}
+                found = fastece.estimate(true, prob, estimator=estimator, groups=group, **options)
+                assert found.confidence_interval.high > 0
+    (note,) = found.notes
+    assert note.startswith("16 groups are few")
+    assert found.to_dict()["notes"] == [note]
+    text = " ".join(str(found).split())
+    assert note in text
+    by = np.where(group < 4, "a", "b")
+    table = fastece.slices(true, prob, by=by, groups=group)
+    assert table.notes == fastece.direction(true, prob, groups=group).notes == [note]
+    assert note in " ".join(str(table).split())
+    rows = {row.label: row for row in table}
+    alone = fastece.slices(true, prob, by=by)
+    assert all(rows[row.label].n_effective <= row.n_effective for row in alone)
 
 
 def test_the_grouped_test_finds_what_is_not_calibrated():
@@ -255,6 +310,11 @@ def test_the_grouped_test_finds_what_is_not_calibrated():
 def test_bad_groups_are_refused(groups, error, message):
     true, prob = binary(30)
     calls = [
+        *(
+            partial(function, true, prob, groups=groups)
+            for function in (fastece.estimate, fastece.direction, fastece.calibration_report)
+        ),
+        lambda: fastece.slices(true, prob, by=true, groups=groups),
         lambda: fastece.bootstrap(true, prob, groups=groups),
         lambda: fastece.compare(true, prob, prob, groups=groups),
         lambda: fastece.calibration_test(true, prob, groups=groups),
@@ -274,14 +334,8 @@ def test_what_groups_do_not_go_with_is_refused_in_words():
         fastece.bootstrap(true, prob, groups=groups, size=10)
     with pytest.raises(ValueError, match=r"^method: must draw rows for groups="):
         fastece.compare(true, prob, prob, groups=groups, method="mover")
-    with pytest.raises(TypeError, match=r"^groups: is not .* nor an option of estimate"):
-        fastece.estimate(true, prob, groups=groups)
-    for name in ("ece_kde", "ece_debiased", "smooth_ece"):
-        with pytest.raises(ValueError, match="estimator: must be a binned error without debias"):
-            fastece.calibration_test(true, prob, groups=groups, estimator=name)
-    for options in ({"estimator": "ece_bayes", "n_resamples": 9}, {}):
-        with pytest.raises(ValueError, match="groups: go with a KDE"):
-            fastece.reliability_curve(true, prob, groups=groups, **options)
+    with pytest.raises(ValueError, match="groups: go with n_resamples of 1 or more for a KDE"):
+        fastece.reliability_curve(true, prob, groups=groups, estimator="ece_kde")
 
 
 def test_threads_executors_and_pieces_give_the_same_bits():
