@@ -3,9 +3,10 @@ how often `compare` tells equal models apart.
 
 Scores of several shapes, each with a curve ``c(s) = P(y = 1 | s)`` that is known, so the error that
 an interval is to hold is known too: of bins the error of the population *with the bins of the
-sample*, of a density the smoothed gap with its bandwidth, both from 20 000 other scores and their
-exact chances. Prints the tables of ``docs/intervals.md`` and ``docs/direction.md``, and draws a
-picture. Every simulation has a seed of its own, so the numbers do not depend on the threads.
+sample*, of a density the smoothed gap with its bandwidth, of a curve the mean gap of neighbours,
+all from 20 000 other scores and their exact chances. Prints the tables of ``docs/intervals.md`` and
+``docs/direction.md``, and draws a picture. Every simulation has a seed of its own, so the numbers
+do not depend on the threads.
 """
 
 import argparse
@@ -23,12 +24,10 @@ from fastece.data.source import one_problem
 from fastece.estimators.binned import place_rows
 from fastece.estimators.density import Copies
 from fastece.files import read_predictions
-from fastece.intervals.cells import DensityGaps
 from fastece.protocol import Sample
-from fastece.resampling.calibration_test import hits_and_misses
 
 SEED, REFERENCE, LEVEL = 20240601, 20_000, 0.95
-ESTIMATORS = ("ece", "ece_ac", "ece_kde")
+ESTIMATORS, COMPARED = ("ece", "ece_ac", "ece_kde"), ("ece", "ece_bayes")
 Scores = Callable[[np.random.Generator, int], Any]
 
 
@@ -121,17 +120,29 @@ def density_truth(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
     """The smoothed gap of a population, with the bandwidth for s."""
     data = sample_of(s, np.zeros(s.size)).sorted()
     h = estimator.prepare(data, s.size).bandwidth
-    twice = hits_and_misses(sample_of(scores, np.zeros(scores.size)))
-    order = np.argsort(twice.s, kind="stable")
-    gaps = DensityGaps(fastece.KDE(bandwidth=float(h)))
-    plan = gaps.prepare(twice.where(order), scores.size)
-    return float(np.abs(gaps.gaps(plan, Copies(np.concatenate([hit, 1 - hit])[order]))).sum())
+    twice, once = np.tile(scores, 2), np.repeat([1, 0], scores.size)
+    plan = fastece.KDE(bandwidth=float(h)).prepare(sample_of(twice, once).sorted(), scores.size)
+    order = np.argsort(twice, kind="stable")
+    hits = [np.concatenate([chance, 1 - chance])[order] for chance in (hit, scores)]
+    seen, expected = (plan.density(Copies(c))[1][0, 1, :, 0] for c in hits)
+    return float((np.abs(seen - expected) * plan.mesh.width).sum())
+
+
+def curve_truth(scores: Any, hit: Any) -> float:
+    """The error of a population's curve: gaps of 400 neighbours, or of all rows of one score."""
+    order = np.argsort(scores, kind="stable")
+    s = scores[order]
+    return float(
+        np.abs(np.bincount(np.searchsorted(s, s) // 400, (hit - scores)[order])).sum() / s.size
+    )
 
 
 def truth_of(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
     """The error that an interval is to hold."""
     if isinstance(estimator, fastece.Binned):
         return float(np.abs(binned_gaps(estimator, s, scores, hit)).sum())
+    if isinstance(estimator, fastece.BayesCurve):
+        return curve_truth(scores, hit)
     return density_truth(estimator, s, scores, hit)
 
 
@@ -200,12 +211,27 @@ def waved(q: Any, rng: Any) -> Any:  # noqa: ARG001
     return np.clip(q + 0.08 * np.sin(12 * q), 1e-4, 1 - 1e-4)
 
 
+def saturated(q: Any, rng: Any) -> Any:  # noqa: ARG001
+    """A model whose scores above .85 are too high, many of them 1."""
+    return np.where(q > 0.85, np.minimum(q + 0.12, 1), q)
+
+
+def heap(q: Any, rng: Any) -> Any:
+    """A model that gives .7 to a third of the rows."""
+    return np.where(rng.random(q.size) < 0.3, 0.7, q)
+
+
+def jump(q: Any, rng: Any) -> Any:  # noqa: ARG001
+    """A model that is too sure above .68 alone."""
+    return np.where(q > 0.68, np.minimum(q + 0.12, 1), q)
+
+
 def pairs() -> list[Pair]:
     """Twenty pairs of models."""
     good = slope(1)
     return [
         Pair("calibrated, slope 1.6", beta(2, 0.8), good, slope(1.6)),
-        Pair("calibrated, slope 3", beta(2, 0.8), good, slope(3)),
+        Pair("saturated, slope 1.5", beta(5, 1.5), saturated, slope(1.5)),
         Pair("calibrated, slope .5", beta(2, 0.8), good, slope(0.5)),
         Pair("calibrated, shift 1", beta(2, 0.8), good, slope(1, 1)),
         Pair("slopes 1.6 and .6", beta(2, 0.8), slope(1.6), slope(0.6)),
@@ -214,12 +240,12 @@ def pairs() -> list[Pair]:
         Pair("noise .7 each", beta(2, 0.8), noisy(0.7), noisy(0.7)),
         Pair("calibrated, noise 1", beta(2, 0.8), good, noisy(1)),
         Pair("noise .1 each", beta(2, 0.8), noisy(0.1), noisy(0.1)),
-        Pair("noise .7, slope 1.6", beta(2, 0.8), noisy(0.7), slope(1.6)),
+        Pair("uniform: heap, wave", beta(1, 1), heap, waved),
         Pair("calibrated, slope 2", beta(5, 1.5), good, slope(2)),
         Pair("slopes 1.5 and .5", beta(5, 1.5), slope(1.5), slope(0.5)),
         Pair("shifts .5 and 1", beta(5, 1.5), slope(1, 0.5), slope(1, 1)),
         Pair("uniform: calibrated, slope 2", beta(1, 1), good, slope(2)),
-        Pair("uniform: slopes .5 and 2", beta(1, 1), slope(0.5), slope(2)),
+        Pair("uniform: jump, slope 1.5", beta(1, 1), jump, slope(1.5)),
         Pair("uniform: slopes 1.2 and .85", beta(1, 1), slope(1.2), slope(0.85)),
         Pair("sharp: calibrated, slope .3", beta(0.5, 0.2), good, slope(0.3)),
         Pair("sharp: slopes 2 and 1.3", beta(0.5, 0.2), slope(2), slope(1.3)),
@@ -233,38 +259,44 @@ def pair_data(pair: Pair, rng: np.random.Generator, n: int) -> tuple[Any, Any, A
     return q, pair.a(q, rng), pair.b(q, rng)
 
 
-def one_comparison(
-    pair: Pair, n: int, name: str, number: int, replicates: int, population: Any
-) -> list[Any]:
-    """Whether MOVER's interval covers and the basic one, their widths, the difference."""
+def one_comparison(pair: Pair, n: int, number: int, replicates: int, population: Any) -> list[Any]:
+    """Whether intervals cover, basic and "mover", and their widths, of both estimators; then the
+    difference."""
     rng = np.random.default_rng([SEED, n, number, *pair.name.encode()])
     q, a, b = pair_data(pair, rng, n)
     y = rng.random(n) < q
-    seed = int(rng.integers(2**32))
-    options = {"estimator": name, "n_resamples": replicates, "rng": seed}
-    results = [fastece.compare(y, a, b, **options, method=method) for method in ("mover", "basic")]
-    estimator = fastece.ESTIMATORS[name]
+    options = {"n_resamples": replicates, "rng": int(rng.integers(2**32))}
     q, *models = population
-    d = np.subtract(*(truth_of(estimator, s, m, q) for s, m in zip((a, b), models, strict=True)))
-    ends = [result.confidence_interval for result in results]
-    covered = [low <= d <= high for low, high in ends]
-    return [*covered, *(high - low for low, high in ends), d]
+    out: list[Any] = []
+    for name in COMPARED:
+        estimator = fastece.ESTIMATORS[name]
+        parts = zip((a, b), models, strict=True)
+        d = np.subtract(*(truth_of(estimator, s, m, q) for s, m in parts))
+        for method in ("basic", "mover"):
+            result = fastece.compare(y, a, b, **options, estimator=name, method=method)
+            low, high = result.confidence_interval
+            out += [low <= d <= high, high - low]
+    return [*out, d]
 
 
 def compare_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
     """The lines of the second table."""
-    yield ["models", "true difference", *(
-        f"{n} rows: {what}" for n in options.sizes for what in ("basic", "mover", "width")
-    )]  # fmt: skip
+    kinds = "basic", *(kind for name in COMPARED for kind in (f"`{name}`", "width"))
+    yield ["models", "difference", *(f"{n}: {kind}" for n in options.sizes for kind in kinds)]
     for pair in pairs():
         population = pair_data(pair, np.random.default_rng(SEED), REFERENCE)
         line = [pair.name, ""]
         for n in options.sizes:
-            one = partial(one_comparison, pair, n, options.estimator,
+            one = partial(one_comparison, pair, n,
                           replicates=options.replicates, population=population)  # fmt: skip
             x = np.mean(np.array(list(pool.map(one, range(options.simulations))), float), axis=0)
-            line[1] = f"{x[4]:.4f}"
-            line += [f"{100 * x[1]:.0f}", f"{100 * x[0]:.0f}", f"{x[2] / x[3]:.2f}"]
+            line[1] = f"{x[8]:.4f}"
+            line += [f"{100 * x[0]:.0f}"]
+            line += [
+                part
+                for i in (0, 4)
+                for part in (f"{100 * x[i + 2]:.0f}", f"{x[i + 3] / x[i + 1]:.2f}")
+            ]
         yield line
 
 
@@ -428,7 +460,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--simulations", type=int, default=1000)
     parser.add_argument("--replicates", type=int, default=999)
     parser.add_argument("--sizes", type=int, nargs="+", default=(100, 1000, 10_000))
-    parser.add_argument("--estimator", default="ece", help="of the comparison")
     parser.add_argument(
         "--shapes", nargs="+", default=[""], help="first words of some, of estimate"
     )

@@ -2,50 +2,55 @@
 
 A cell is a bin, or a point of the grid of a density. With the share a_ib of row i in cell b its gap
 is ``D_b = sum_i w_i a_ib (y_i - s_i) / W``, and the error is a norm of the gaps. The scores are
-known, so the noise of a gap is known too: labels with the probability ``s_i + d / share_b`` have
-gaps whose mean is d and whose variance is
+known, so the noise of a gap is known too. A model whose gap has the mean d > 0 is one in which a
+part t of the misses of a calibrated one come true (of d < 0, a part t of the hits do not): so
+``d = t m`` with the misses ``m = sum_i w_i a_ib (1 - s_i) / W``, and the variance of the gap is
 
-    ``v(d) = sum_i w_i^2 a_ib^2 (s_i (1 - s_i) + (1 - 2 s_i) d / share_b) / W^2 - d^2 / n``
+    ``v(d) = v(0) (1 - 2 t) + u |d| - d^2 / n``, ``u = sum_i w_i^2 a_ib^2 / (W sum_i w_i a_ib)``
 
-where ``share_b = sum_i w_i a_ib / W`` and ``n = W^2 / sum_i w_i^2``; the last term is there because
-rows are random too. So the noise of one set of replicates, drawn from the scores, serves every
-hypothesis about the gaps: it only has to be stretched by ``sqrt(v(d) / v(0))``.
+with ``v(0) = sum_i w_i^2 a_ib^2 s_i (1 - s_i) / W^2`` and ``n = W^2 / sum_i w_i^2``; the last term
+is there because rows are random too. It is never below 0, and that of a binomial law where scores
+are equal. So the noise of one set of replicates, drawn from the scores, serves every hypothesis
+about the gaps: it only has to be stretched by ``sqrt(v(d) / v(0))``, or, where hits or misses are
+few, replaced by that of a binomial law, in the same order.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fastece import kernels
 from fastece.checks.arrays import contiguous
 from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import one_problem
+from fastece.data.source import Problems, one_problem
 from fastece.estimators.base import Counts, Statistic
-from fastece.estimators.binned import MAX_SUMS, Binned, Bins, Placement
-from fastece.estimators.bins import Layout, Tiles
-from fastece.estimators.density import KDE, Copies, CountBlocks, DensityPlan, is_supported
+from fastece.estimators.binned import MAX_SUMS, Binned, Bins
+from fastece.estimators.density import KDE, CellShares, Copies, DensityPlan, Expected, is_supported
 from fastece.estimators.density_grids import Mesh, add_images, folded
-from fastece.kernels import EMPTY, MOMENTS, REPLICATES
-from fastece.resampling import engine
+from fastece.kernels import EMPTY, REPLICATES
 from fastece.resampling.arguments import Call
-from fastece.resampling.calibration_test import LEAST_REPLICATES, hits_and_misses, label_draws
+from fastece.resampling.calibration_test import LEAST_REPLICATES, HitSums, drawn_hits
 from fastece.typing import F64, I32, I64
 
-# No hypothesis has less than this part of the noise of a calibrated model.
-FLOOR = 0.05
-# Noise of which the variance may have to be stretched by more than this has another law: that of
-# rows that hit, or miss, although a calibrated model's hardly ever do.
-MOST_STRETCH = 4.0
+# Gaps of less variance than this many rows have skewed noise, which cannot be stretched. With it
+# one bin of 100 rows or more, of which 90 or 100 % come true, has Clopper-Pearson's width to 1 %.
+FEW_ROWS = 25.0
+# Differences between rows that come before any order of equal gaps.
+TIES = 1e-6
+# Random numbers of rows make the variance of binomial noise at most so many times as large: where
+# nearly all rows miss, or hit, that noise is not binomial.
+MOST_STRETCH = 2.0
+# A binomial law of a smaller chance is one of Poisson.
+LEAST_CHANCE = 1e-3
 # Gaps of all replicates, of which there are fewer where cells are many: some 60 hypotheses are
 # looked at, so these take half a second.
 MOST_GAPS = 4 * 10**6
 # Bandwidths between points of a density that no row reaches together.
 WIDTH = 3.5
-# Rows whose labels are drawn at once: 64 bytes each, for a block of replicates.
-PART = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +65,12 @@ class Cells:
     gap : (K, B) float64 array
     null : (K, B, R) float64 array
         Gaps of replicates whose labels are drawn from the scores.
-    variance, slope : (K, B) float64 array
-        ``v(d) = variance + slope d - d^2 / n`` is the variance of a gap whose mean is d.
-    n : (K, 1) float64 array
-        Kish's number of rows.
+    variance : (K, B) float64 array
+        Of the gaps of a calibrated model.
+    row : (K, B) float64 array
+        What a row adds to the gap of a cell: u, on the average.
+    n : (K, 1) float64 array, or (K, B)
+        Kish's number of rows; with groups, divided by the design effect.
     max_gap : (K, B) float64 array
         The largest possible gap.
     expected_hits : (K, B) float64 array
@@ -83,7 +90,7 @@ class Cells:
     gap: F64
     null: F64
     variance: F64
-    slope: F64
+    row: F64
     n: F64
     max_gap: F64
     expected_hits: F64
@@ -93,17 +100,17 @@ class Cells:
     seed: int
     side: float = 0.0
 
-    def variance_at(self, gap: F64) -> F64:
-        """Compute the variance of gaps with given means."""
-        v = self.variance + self.slope * gap - gap * gap / self.n
-        return np.asarray(np.maximum(v, FLOOR * self.variance))
+    def room(self, gaps: F64) -> F64:
+        """Compute how far gaps of the same signs may be from 0."""
+        return np.where(gaps > 0, self.max_gap - self.expected_hits, self.expected_hits)
 
-    @cached_property
-    def one_row(self) -> F64:
-        """Contribution of one row to the gap of each cell."""
-        gap = self.max_gap
-        ratio = np.divide(gap, self.share, out=np.zeros_like(gap), where=gap > 0)
-        return np.asarray(ratio / self.n)
+    def variance_at(self, gaps: F64) -> F64:
+        """Compute the variance of gaps with given means."""
+        room = self.room(gaps)
+        size = np.minimum(np.abs(gaps), room)
+        flips = divide(size, room)
+        v = self.variance * (1 - 2 * flips) + self.row * size - size**2 / self.n
+        return np.asarray(np.maximum(v, 0.0))
 
     @cached_property
     def deviation(self) -> F64:
@@ -113,47 +120,73 @@ class Cells:
         hit or miss is expected, one more might have come.
         """
         v = np.maximum(self.variance, self.variance_at(self.gap))
-        rare = self.variance < self.one_row**2
-        for other in (self.gap - self.one_row, self.gap + self.one_row):
+        rare = self.variance < self.row**2
+        for other in (self.gap - self.row, self.gap + self.row):
             v = np.where(rare, np.maximum(v, self.variance_at(other)), v)
         # Of a single row all of this is 0.
-        v = np.where(rare & (self.n < 2), np.maximum(v, (self.one_row / 2) ** 2), v)
+        v = np.where(rare & (self.n < 2), np.maximum(v, (self.row / 2) ** 2), v)
         return np.asarray(np.sqrt(v) * (self.max_gap > 0))
 
     @cached_property
     def rare(self) -> tuple[I32, I32]:
-        """Line of the permutations for each rare cell (K, B), and the permutations.
+        """Line of the orders for each rare cell (K, B), and the orders of replicates.
 
-        The line is -1 for all other cells. In rare cells a calibrated model hardly ever hits, or
-        misses, so that its noise cannot be stretched to the noise of a model that does.
+        The line is -1 for all other cells. In rare cells few hits, or few misses, come of some
+        hypothesis that matters. Replicates keep the order that their gaps have in a calibrated
+        model; those with equal ones, of which there are many where scores are extreme, have a
+        random one.
         """
         reach = 3 * self.deviation
-        far = [self.variance_at(self.gap + step) for step in (-reach, reach)]
-        needs = (np.maximum(*far) > MOST_STRETCH * self.variance) & (self.max_gap > 0)
+        least = np.minimum.reduce([self.variance, *(
+            self.variance_at(self.gap + step) for step in (-reach, 0.0, reach)
+        )])  # fmt: skip
+        needs = (least < FEW_ROWS * self.row**2) & (self.max_gap > 0)
         which = np.full(self.gap.shape, -1, np.int32)
         which[needs] = np.arange(needs.sum())
         groups, mine = np.unique(self.group[needs], return_inverse=True)
         rng, count = np.random.default_rng(self.seed), self.null.shape[2]
-        order = np.tile(np.arange(count, dtype=np.int32), (groups.size, 1))
-        return which, rng.permuted(order, axis=1)[mine]
+        ties = rng.standard_normal((groups.size, count))[mine]
+        is_low = (self.expected_hits < self.max_gap / 2)[needs]
+        if len(self.gap) > 1 and is_low.any() and not is_low.all():
+            # A row has one class: who is wrong misses in a cell of high scores, and hits in one of
+            # low scores of another class. So both kinds have the same sum, in standard errors.
+            low, high = (np.where(x, self.deviation[needs], 0.0) for x in (is_low, ~is_low))
+            low, high = low / np.linalg.norm(low), high / np.linalg.norm(high)
+            ties -= np.outer(low, (low + high) @ ties)
+        order = (self.null[needs] + TIES * self.row[needs][:, None] * ties).argsort(axis=1)
+        return which, order.astype(np.int32)
 
     def errors(self, gaps: F64) -> F64:
         """Compute the errors (M, R) of replicates of models with gaps (M, K, B)."""
         which, order = self.rare
+        v, rare = self.variance_at(gaps), kernels.errors.NO_RARE_ROWS
         # Where nothing varies, nothing is stretched: rounding may leave a little noise there.
-        stretch, part = np.ones_like(gaps), np.zeros_like(gaps)
-        np.divide(self.variance_at(gaps), self.variance, out=stretch, where=self.variance > 0)
+        stretch = np.where(self.variance > 0, divide(v, self.variance), 1.0)
         if len(order):
-            more = self.slope * gaps
-            is_rare = (which >= 0) & (more > 0)
-            np.divide(gaps * gaps / self.n, more, out=part, where=is_rare)
-            part = np.where(is_rare, np.sqrt(np.maximum(1 - part, FLOOR)), 0.0)
-            stretch[is_rare] = 1.0
-        rare = kernels.errors.RareRows(np.abs(self.slope), part, which, order)
+            rare = self.rare_rows(gaps, v, which, order)
         out = np.empty((len(gaps), self.null.shape[2]))
         noise = np.sqrt(stretch)
         kernels.errors.gap_errors(gaps, noise, self.null, rare, self.side, self.norm, out)
         return out
+
+    def rare_rows(self, gaps: F64, v: F64, which: I32, order: I32) -> Any:
+        """Make the binomial laws of rare cells with gaps (M, K, B) of variances v.
+
+        They count the misses that are left where gaps are above 0, else the hits: of equal scores,
+        and of scores that are all 0 or 1, that is the law, but for the random number of rows.
+        """
+        room = self.room(gaps)
+        flips = np.minimum(divide(np.abs(gaps), room), 1.0)
+        rest = 1 - flips
+        mean = rest * divide(room, self.row)
+        # The variance with as many rows as there are, and over the mean.
+        own = rest * (rest * self.variance + flips * self.row * np.maximum(room, 0.0))
+        chance = np.clip(1 - divide(own, self.row**2 * mean), LEAST_CHANCE, 1 - TIES)
+        count = np.maximum(np.rint(mean / chance), 1.0)
+        own = np.where(mean >= 1, np.minimum(v, MOST_STRETCH * own), own)
+        step = np.sqrt(own / (count * chance * (1 - chance)))
+        count = np.where((which >= 0) & (gaps != 0), count, 0.0)
+        return kernels.errors.RareRows(-np.sign(gaps) * step, count, chance, which, order)
 
     def error(self, gaps: F64) -> F64:
         """Compute the errors (M,) of models with gaps (M, K, B)."""
@@ -172,25 +205,40 @@ class Cells:
         return [Cells(**{**values, **each}) for each in own]
 
 
+def divide(x: F64, y: F64) -> F64:
+    """Divide x by y >= 0; 0 where y is."""
+    x, y = np.broadcast_arrays(x, y)
+    return np.divide(x, y, out=np.zeros(x.shape), where=y > 0)
+
+
 def make_cells(
-    null: F64, n: F64, norm: float, group: I64, seed: int,
-    gap: F64, variance: F64, slope: F64, share: F64, hits: F64, unit: F64,
+    call: Call, null: F64, n: F64, norm: float, group: I64, seed: int,
+    gap: F64, variance: F64, squares: F64, share: F64, hits: F64, unit: F64,
 ) -> Cells:  # fmt: skip
     """Make cells in units of the norm from gaps, null replicates and noise.
 
     `unit` multiplies a gap before the norm, and is 0 for cells that do not count. `variance` and
-    `slope` are the sums of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2 (1 - 2 s)`` over W^2.
+    `squares` are the sums of ``w^2 a^2 s (1 - s)`` and of ``w^2 a^2`` over W^2.
     """
-    per_gap = np.divide(slope, share, out=np.zeros_like(slope), where=share > 0)
-    # Of rows that are sure of a hit beside rows that are sure of a miss the slopes cancel, but rows
-    # that are not what they say still vary: as if all were of the kind that can make such a gap.
-    is_mixed = (variance == 0) & (gap != 0) & (per_gap * gap <= gap * gap / n[:, None])
-    per_gap = np.where(is_mixed, np.sign(gap) / n[:, None], per_gap)
+    effect = design_effects(call, null, variance)
     null *= unit[:, :, None]
     return Cells(
-        gap * unit, null, variance * unit**2, per_gap * unit, n[:, None], share * unit, hits * unit,
-        norm, share, group, seed,
+        gap * unit, null, effect * variance * unit**2, effect * divide(squares, share) * unit,
+        n[:, None] / effect, share * unit, hits * unit, norm, share, group, seed,
     )  # fmt: skip
+
+
+def design_effects(call: Call, null: F64, variance: F64) -> Any:
+    """Compute the design effects (K, B) of groups on cells, as replicates show them.
+
+    Without replicates, and where these hardly vary, it is that on the number of hits.
+    """
+    if call.dependence is None:
+        return 1.0
+    effect = np.full(variance.shape, call.design_effect)
+    drawn = null.var(axis=2) if null.size else np.zeros_like(variance)
+    np.divide(drawn, variance, out=effect, where=drawn > variance / 2)
+    return np.maximum(effect, 1.0)
 
 
 def count_of(call: Call, cells: int) -> int:
@@ -206,56 +254,30 @@ def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = 
     (data,) = call.models
     bins, (data, _) = binned.bins(data, moments=3), scale_weights(data)
     n_bins, total = bins.gap.shape[1], np.where(bins.total > 0, bins.total, 1.0)[:, None]
-    classes, count = range(data.n_problems), count_of(call, bins.gap.size) if has_noise else 0
-    sums = [HitSums(binned, binned.layout(one_problem(data.view(k)), n_bins)) for k in classes]
-    noise, hits = np.zeros((data.n_problems, 3, n_bins)), np.zeros((1, 1, count))
-    for start in range(0, data.n, step := max(1, PART // data.n_problems)):
-        samples = [data.view(k, slice(start, start + step)) for k in classes]
-        noise += [sums[k].noise(samples[k]) for k in classes]
-        if has_noise:
-            draws = label_draws(call, [sample.s for sample in samples], key, start)
-            plans = [sums[k].prepare(samples[k], call.n) for k in classes]
-            drawn = [engine.PreparedStatistic(k, None, None, sums[k], plans[k]) for k in classes]
-            some = engine.Replicates(draws, drawn)
-            hits = hits + engine.evaluate(some, 0, count, call.jobs, call.executor)
-    variance, slope, squares = noise.swapaxes(0, 1)
+    problems, count = range(data.n_problems), count_of(call, bins.gap.size) if has_noise else 0
+    sums = [HitSums(binned, binned.layout(one_problem(data.view(k)), n_bins)) for k in problems]
+    (variance, squares, all_squares), hits = noise_and_hits(call, data, sums, key, count)
     share, group = bins.weight / total, np.arange(bins.gap.size).reshape(bins.gap.shape)
     null = (hits - bins.score[:, :, None]) / total[:, :, None]
-    n = total[:, 0] ** 2 / np.where(squares[:, 0] > 0, squares[:, 0], 1.0)
+    n = total[:, 0] ** 2 / np.where(all_squares[:, 0] > 0, all_squares[:, 0], 1.0)
     return make_cells(
-        null, n, binned.norm, group, key, bins.gap / total, variance / total**2, slope / total**2,
-        share, bins.score / total, bin_units(binned, bins, share),
+        call, null, n, binned.norm, group, key, bins.gap / total, variance / total**2,
+        squares / total**2, share, bins.score / total, bin_units(binned, bins, share),
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class HitSums(Statistic):
-    """Weight of the hits in bins of each draw of labels; rows that miss add nothing."""
+def noise_and_hits(
+    call: Call, data: Problems, sums: Sequence[Any], key: int, count: int
+) -> tuple[F64, F64]:
+    """Sum up noise (Q, K, C) of cells and drawn hits (K, C, R), some rows at a time.
 
-    binned: Binned
-    layout: Layout
-
-    needs_sorted = False
-
-    def prepare(self, sample: Sample, size: int) -> Tiles:  # noqa: ARG002
-        """Arrange the rows of a sample with their weights in tiles."""
-        tiles = Tiles.of(sample, self.layout, self.binned._threshold, MOMENTS[:2])
-        return tiles._replace(terms=np.ascontiguousarray(tiles.terms[1::2]))
-
-    def values(self, tiles: Tiles, draws: Counts) -> F64:
-        """Compute weights (B, 32 G) for counts (G, 2 n, 32) of hits, then of misses."""
-        hits = draws.c[:, : tiles.order.size]
-        step = max(1, MAX_SUMS // (REPLICATES * self.layout.cells))
-        parts = [contiguous(hits[g : g + step], np.uint8) for g in range(0, len(hits), step)]
-        return np.concatenate([tiles.sums(part)[0] for part in parts], axis=1)
-
-    def noise(self, sample: Sample) -> F64:
-        """Sum ``w^2 a^2 s (1 - s)``, ``w^2 a^2 (1 - 2 s)`` and all w^2: (3, B)."""
-        places = Placement(self.layout, *self.layout.place(sample.s))
-        s, v = sample.s, 1.0 if sample.v is None else sample.v
-        w = np.where(s > self.binned._threshold, v, 0.0)
-        sums = [places.sums(x, w, 2) for x in (s * (1 - s), 1 - 2 * s)]
-        return np.stack([*sums, np.full(sums[0].size, w @ w)])
+    `sums` has, for each problem, the statistic of the hits in its cells, with a method `noise`.
+    """
+    noise, hits = np.zeros(1), np.zeros((1, 1, count))
+    for samples, drawn in drawn_hits(call, data, sums, key, 0, count):
+        noise = noise + np.array([x.noise(sample) for x, sample in zip(sums, samples, strict=True)])
+        hits = hits + drawn
+    return noise.swapaxes(0, 1), hits
 
 
 def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
@@ -275,107 +297,100 @@ def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
 # --- densities ------------------------------------------------------------------------------
 
 
-class GapPlan(NamedTuple):
-    """Prepared data of `DensityGaps`: rows twice, densities and the mesh.
-
-    Rows stand there as hits and as misses; `hits` is the density of the hits (G,) that a calibrated
-    model would have, and `scores` the density of the scores.
-    """
-
-    plan: DensityPlan
-    mesh: Mesh
-    scores: F64
-    hits: F64
-
-
 @dataclass(frozen=True)
-class DensityGaps(Statistic):
-    """Gaps at the points of a density's grid, for replicates of `hits_and_misses`.
+class DensityHits(Statistic):
+    """Weight of the hits in the cells of a density's grid, of each draw of labels."""
 
-    They are smoothed hits minus smoothed scores, which are equal where hits come true as often as
-    the scores say. What the estimator itself takes off, the density times the score, is not.
-    """
+    mesh: Mesh
+    nodes: int  # sums are filled up with zeros to so many
 
-    kde: KDE
-    points: int = 0  # gaps are filled up with zeros to so many
+    needs_sorted = False
 
-    def prepare(self, sample: Sample, size: int) -> GapPlan:
-        """Prepare the densities of a sample, with the bandwidth of its scores."""
-        plan = self.kde.prepare(sample, size)
-        expected = np.where(sample.y == 1, sample.s, 1 - sample.s)
-        mesh, density = plan.density(Copies(expected), plan.bandwidth)
-        assert isinstance(mesh, Mesh)
-        f, g = density[0, :, :, 0] * mesh.width
-        return GapPlan(plan, mesh, f, g)
+    def prepare(self, sample: Sample, size: int) -> tuple[I32, F64]:  # noqa: ARG002
+        """Share the rows of a sample, with their weights, among the cells."""
+        return CellShares(self.mesh, sample).of_all
 
-    def gaps(self, gap_plan: GapPlan, resamples: Any) -> F64:
-        """Compute the gaps (points, R) of some replicates."""
-        plan = gap_plan.plan
-        out = np.zeros((max(self.points, gap_plan.hits.size), resamples.count))
-        h = np.full(resamples.count, plan.bandwidth)
-        for mesh, density, lanes in plan.densities(resamples, h):
-            hits = np.moveaxis(density[:, 1], 1, 0).reshape(mesh.count, -1)[:, : lanes.size]
-            out[: mesh.count, lanes] = hits * mesh.width[:, None] - gap_plan.hits[:, None]
-        return out
+    def values(self, shares: tuple[I32, F64], draws: Counts) -> F64:
+        """Compute weights (nodes, 32 G) for counts (G, 2 n, 32) of hits, then of misses."""
+        n = shares[0].size
+        step = max(1, MAX_SUMS // (2 * REPLICATES * self.nodes))
+        kind, parts = np.zeros(n, np.uint8), []
+        for begin in range(0, len(draws.c), step):
+            hits = contiguous(draws.c[begin : begin + step, :n], np.uint8)
+            out = np.zeros((len(hits), 2, self.nodes, REPLICATES))
+            kernels.density.spread(hits, kind, *shares, out)
+            parts.append(np.moveaxis(out[:, 0], 0, 1).reshape(self.nodes, -1))
+        return np.concatenate(parts, axis=1)
 
-    def values(self, gap_plan: GapPlan, draws: Counts) -> F64:
-        """Compute gaps (points, 32 G)."""
-        return self.gaps(gap_plan, CountBlocks(draws.blocks(gap_plan.plan.sample.n)))
+    def noise(self, sample: Sample) -> F64:
+        """Sum ``w^2 a s (1 - s)``, ``w^2 a`` and w a, with shares a: (3, nodes)."""
+        s, v, out = sample.s, 1.0 if sample.v is None else sample.v, np.zeros((3, 2, self.nodes))
+        shares, kind = CellShares(self.mesh, sample), np.zeros(sample.n, np.uint8)
+        weights = v * v * s * (1 - s), np.full_like(s, v * v), np.full_like(s, v)
+        for w, sums in zip(weights, out, strict=True):
+            shares.add(sample, kind, w, sums)
+        return out[:, 0]
 
 
 def density_cells(call: Call, kde: KDE, key: int) -> Cells:
     """Compute the cells of a density on its grid.
 
+    Gaps are smoothed hits minus smoothed scores, which are equal where hits come true as often as
+    the scores say. What the estimator itself takes off, the density times the score, is not.
     Problems with fewer points are filled up with zeros.
     """
-    samples = call.models[0].samples()
-    draws = label_draws(call, [sample.s for sample in samples], key)
-    problems = [engine.Problem(hits_and_misses(sample)) for sample in samples]
-    members = engine.plan_replicates([DensityGaps(kde)], problems, draws, call.n).members
-    points = max(member.plan.hits.size for member in members)
-    gaps = DensityGaps(kde, points)
-    filled = engine.Replicates(draws, [m._replace(statistic=gaps) for m in members])
-    count = count_of(call, points * len(samples))
-    null = engine.evaluate(filled, 0, count, call.jobs, call.executor)
-    columns, n, group = np.zeros((6, len(samples), points)), np.zeros(len(samples)), []
-    for k, (sample, member) in enumerate(zip(samples, members, strict=True)):
-        plan, own = member.plan, slice(member.plan.hits.size)
-        drawn = np.concatenate([sample.y, 1 - sample.y])[member.order]
-        variance, slope, n[k] = density_noise(plan, sample)
-        gap = gaps.gaps(plan, Copies(drawn))[own, 0]
-        units = point_units(kde, plan)
-        columns[:, k, own] = gap, variance, slope, plan.scores, plan.hits, units
-        number = np.floor(plan.mesh.score / (WIDTH * plan.plan.bandwidth)).astype(np.int64)
-        group.append(np.pad(k * points + number, (0, points - number.size)))
-    return make_cells(null, n, kde.norm, np.array(group), key, *columns)
+    data, _ = scale_weights(call.models[0])
+    plans = [kde.plan_of(data, k) for k in range(data.n_problems)]
+    meshes: Any = [plan.mesh for plan in plans]
+    points, nodes = (max(getattr(mesh, x) for mesh in meshes) for x in ("count", "n_nodes"))
+    count = count_of(call, points * len(plans))
+    sums = [DensityHits(mesh, nodes) for mesh in meshes]
+    noise, hits = noise_and_hits(call, data, sums, key, count)
+    columns, null = np.zeros((6, len(plans), points)), np.zeros((len(plans), points, count))
+    group = np.zeros((len(plans), points), np.int64)
+    total, squares = (data.n, data.n) if data.v is None else (data.v.sum(), data.v @ data.v)
+    for k, (plan, mesh) in enumerate(zip(plans, meshes, strict=True)):
+        own, inside = slice(mesh.count), slice(mesh.n_nodes)
+        (_, seen), (_, expected) = plan.density(Copies()), plan.density(Expected())
+        share, score = expected[0, :, :, 0] * mesh.width
+        gap = seen[0, 1, :, 0] * mesh.width - score
+        variance, of_row = squared_noise(mesh, plan.bandwidth, noise[:2, k, inside]) / total**2
+        columns[:, k, own] = gap, variance, of_row, share, score, point_units(kde, mesh, share)
+        group[k, own] = k * points + np.floor(mesh.score / (WIDTH * plan.bandwidth))
+        for begin in range(0, count, REPLICATES):
+            lanes = slice(begin, begin + REPLICATES)
+            drawn = smooth_hits(plan, noise[2, k, inside], hits[k, inside, lanes])
+            null[k, own, lanes] = drawn - score[:, None]
+    n = np.full(len(plans), total**2 / squares)
+    return make_cells(call, null, n, kde.norm, group, key, *columns)
 
 
-def point_units(kde: KDE, plan: GapPlan) -> F64:
+def smooth_hits(plan: DensityPlan, weight: F64, hits: F64) -> F64:
+    """Smooth hits in cells (C, R) of rows with weights (C,) into points (G, R)."""
+    # A lane of its own would be smoothed in another order.
+    x = hits if hits.shape[1] > 1 else np.repeat(hits, 2, axis=1)
+    mesh, cells = plan.mesh, np.stack([weight[:, None] - x, x])[None]
+    h, out = np.full((1, x.shape[1]), plan.bandwidth), np.empty((1, 2, plan.mesh.count, x.shape[1]))
+    mesh.densities(cells, h, out)
+    return np.asarray(out[0, 1, :, : hits.shape[1]] * mesh.width[:, None])
+
+
+def point_units(kde: KDE, mesh: Mesh, share: F64) -> F64:
     """Return the factors of the gaps of points that make the error their plain norm."""
     if kde.norm == 1:
-        return np.ones_like(plan.scores)
-    counts, power = plan.scores > EMPTY, 1 / kde.norm - 1
+        return np.ones_like(share)
+    counts, power = share > EMPTY, 1 / kde.norm - 1
     if math.isinf(kde.norm):
-        counts = is_supported(plan.scores / plan.mesh.width, plan.mesh.low, plan.mesh.high)
-    return np.power(plan.scores, power, out=np.zeros_like(plan.scores), where=counts)
+        counts = is_supported(share / mesh.width, mesh.low, mesh.high)
+    return np.power(share, power, out=np.zeros_like(share), where=counts)
 
 
-def density_noise(gap_plan: GapPlan, sample: Sample) -> tuple[F64, F64, float]:
-    """Compute noise of points, as `HitSums.noise` over W^2, and Kish's number."""
-    mesh, plan = gap_plan.mesh, gap_plan.plan
-    sample, _ = scale_weights(sample)
-    w = np.ones(sample.n) if sample.v is None else sample.v
-    w = w / w.sum()
-    cell, share = np.empty(sample.n, np.int32), np.empty((4, sample.n))
-    inside = sample.s.clip(mesh.low, mesh.high)
-    kernels.density.place(inside, mesh.low, mesh.step, mesh.count, mesh.cubic, cell, share)
-    sums = np.empty((1, 2, mesh.n_nodes, 1))
-    for q, x in enumerate((sample.s * (1 - sample.s), 1 - 2 * sample.s)):
-        parts = [np.bincount(cell + j, w * w * x * a, mesh.n_nodes) for j, a in enumerate(share)]
-        sums[0, q, :, 0] = np.sum(parts, axis=0)
-    add_images(sums)
-    h, out = np.array([[plan.bandwidth]]), np.empty((mesh.count, 2))
+def squared_noise(mesh: Mesh, bandwidth: float, noise: F64) -> F64:
+    """Smooth noise of cells (2, C) by the squared kernel into points (2, G)."""
+    cells = noise[None, :, :, None].copy()
+    add_images(cells)
+    h, out = np.array([[bandwidth]]), np.empty((mesh.count, 2))
     taps = np.ascontiguousarray(mesh.taps(h, mesh.reach(h))[0, :, 0])
     places = folded(mesh.count, taps.size - 1)
-    kernels.density.squared_sums(taps, places, sums[0, :, :, 0].T.copy(), out)
-    return np.maximum(out[:, 0], 0.0), out[:, 1].copy(), 1 / float(w @ w)
+    kernels.density.squared_sums(taps, places, cells[0, :, :, 0].T.copy(), out)
+    return np.maximum(out.T, 0.0)  # rounding

@@ -1,26 +1,31 @@
 """Direction: the parts of an error by over-confidence and under-confidence."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fastece.checks.errors import InputTypeError
-from fastece.data.sample import Sample, scale_weights
+from fastece.data.sample import Sample
 from fastece.data.source import SQUARES, need_rows
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import Number
-from fastece.document.result import Result
+from fastece.document.result import Result, group_notes, sample_text
 from fastece.estimators.bayes import BayesCurve, side_posteriors
 from fastece.estimators.binned import Binned
 from fastece.estimators.density import KDE, Copies
-from fastece.intervals.estimate import INVERSION, POSTERIOR, cell_maker, groups_of_samples
+from fastece.intervals.estimate import (
+    INVERSION,
+    POSTERIOR,
+    bounds_mean_gap,
+    cell_maker,
+    groups_of_samples,
+)
 from fastece.intervals.inversion import NO_CURVE, cell_curve, one_sided_curve
-from fastece.resampling.arguments import Call, check_single, describe, read_call
+from fastece.intervals.mean_gap import mean_gap
+from fastece.resampling.arguments import Call, add_groups, check_single, describe, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.results import ConfidenceInterval, as_float, intervals_of
 from fastece.typing import F64
@@ -61,6 +66,8 @@ class Direction(Result):
         Other names of `value` and `confidence_interval`.
     n, estimator, setting : int, str, str
         Rows of positive weight, the estimator with its parameters, and what "auto" stood for.
+    n_groups, notes : int or None, list of str
+        Number of groups, and sentences that stand below the numbers.
     """
 
     value: Any
@@ -76,8 +83,14 @@ class Direction(Result):
     n: int
     estimator: str
     setting: str
+    n_groups: int | None = None
 
-    _derived: ClassVar[tuple[str, ...]] = ("verdict",)
+    _derived: ClassVar[tuple[str, ...]] = ("verdict", "notes")
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that stand below the numbers."""
+        return group_notes(self.n_groups)
 
     @property
     def error(self) -> Any:
@@ -101,12 +114,12 @@ class Direction(Result):
 
     def document(self) -> Document:
         """Describe the error and its parts: a row for each part, or for each class."""
-        title = f"{self.estimator}, setting {self.setting}: {self.n} rows"
+        title = f"{self.estimator}, setting {self.setting}: {sample_text(self)}"
         if np.ndim(self.value):
             values = [getattr(self, field) for field, _, _ in PARTS.values()]
             lines = [(k, *row) for k, row in enumerate(zip(*values, self.verdict, strict=True))]
             table = Table(("class", *PARTS, "verdict"), lines)
-            return Document(title, sections=[Section(table=table)])
+            return Document(title, sections=[Section(table=table, notes=self.notes)])
         rows = []
         for name, (field, ends, meaning) in PARTS.items():
             interval = getattr(self, ends)
@@ -114,6 +127,7 @@ class Direction(Result):
         head = ("part", "value", f"{100 * self.confidence_level:g} % CI", "")
         has_intervals = self.confidence_interval is not None
         notes = [f"Verdict: {self.verdict}. Intervals by {self.method}."] * has_intervals
+        notes += self.notes
         table = Table(head, rows, ("part", "value", "confidence_interval", "meaning"))
         return Document(title, sections=[Section(table=table, notes=notes)])
 
@@ -162,8 +176,9 @@ def _(estimator: BayesCurve, call: Call, key: int, gap: ConfidenceInterval) -> P
     show that there is a part at all. The mean gap does: with every norm, ``over >= -gap`` and
     ``under >= gap``.
     """
-    per_class, samples = call.per_class, groups_of_samples(call, estimator)
-    columns = [*zip(*(side_posteriors(part, estimator.norm) for part in samples), strict=True)]
+    per_class, norm, effect = call.per_class, estimator.norm, call.design_effect
+    parts = [side_posteriors(x, norm, effect) for x in groups_of_samples(call, estimator)]
+    columns = [*zip(*parts, strict=True)]
     values = [[posterior.value for posterior in column] for column in columns]
     values = [as_float(value if per_class else value[0]) for value in values]
     found = [intervals_of(column, call.level, per_class) for column in columns]
@@ -214,56 +229,21 @@ def cell_parts(
     return Parts(values, intervals, INVERSION)
 
 
-# --- the mean gap ---------------------------------------------------------------------------
-
-
-def mean_gap(call: Call) -> tuple[Any, ConfidenceInterval]:
-    """Compute the mean gap of the only model of a call, with its interval.
-
-    Without an average, there is one of each class.
-    """
-    samples = [scale_weights(sample)[0] for sample in call.sources[0].samples(SQUARES)]
-    found = np.array([gap_interval(sample, call.level) for sample in samples])
-    value, low, high = found.T if call.per_class else found.mean(0)
-    return as_float(value), ConfidenceInterval(as_float(low), as_float(high))
-
-
-def gap_interval(sample: Sample, level: float) -> tuple[float, float, float]:
-    """Compute the mean gap of a problem, and the ends of its interval.
-
-    The interval is Wilson's, for scores that differ.
-
-    If every row comes true with the probability ``s + d`` the mean gap D has the variance
-    ``v(d) = V + S d - d^2 / n``, as of the only cell in `intervals.cells`. V is raised where
-    labels vary more than that around the mean gap that is seen. The interval has all d for which
-    ``(D - d)^2 <= z^2 v(d)``.
-    """
-    c = np.ones(sample.n) if sample.c is None else sample.c
-    v = np.ones(sample.n) if sample.v is None else sample.v
-    total = float(c @ v)
-    w, squares = c * v / total, c * (v / total) ** 2
-    s, gap = sample.s, sample.y - sample.s
-    mean, per_row = float(w @ gap), float(squares.sum())
-    variance, slope = (float(squares @ x) for x in (s * (1 - s), 1 - 2 * s))
-    seen = float(squares @ (gap - mean) ** 2)
-    variance = max(variance, seen - slope * mean + mean * mean * per_row)
-    z_square = NormalDist().inv_cdf((1 + level) / 2) ** 2
-    a, b = 1 + z_square * per_row, mean + z_square * slope / 2
-    root = math.sqrt(max(b * b - a * (mean * mean - z_square * variance), 0.0))
-    low, high = (b - root) / a, (b + root) / a
-    score = float(w @ s)
-    return mean, min(max(low, -score), mean), max(min(high, 1 - score), mean)
-
-
 # --- the call -------------------------------------------------------------------------------
 
 
 def direction_of(call: Call, key: int) -> Direction:
     """Compute the direction of the only model of a call with one estimator."""
     (estimator,) = call.estimators.values()
-    gap, gap_ends = mean_gap(call)
+    samples = call.sources[0].samples(SQUARES, True)
+    gap, gap_ends = mean_gap(samples, call.design_effect, call.per_class, call.level)
     parts = error_parts(estimator, call, key, gap_ends)
-    (error, over, under), (whole, *sides) = parts.values, parts.intervals
+    (error, over, under), intervals = parts.values, parts.intervals
+    if call.dependence is not None and bounds_mean_gap(estimator):
+        # No part may be less than the gaps that are not excluded.
+        least = (np.maximum(-gap_ends.low, gap_ends.high), -gap_ends.low, gap_ends.high)
+        intervals = [x and x.reaching(y) for x, y in zip(intervals, least, strict=True)]
+    whole, *sides = intervals
     if whole is not None:
         # With every norm, no part exceeds the error. An interval that begins at 0 stays, since
         # three have three chances to miss: of calibrated samples 11 % would leave 0 out, not 5.
@@ -274,13 +254,13 @@ def direction_of(call: Call, key: int) -> Direction:
         value=error, over=over, under=under, mean_gap=gap, confidence_interval=whole,
         over_interval=sides[0], under_interval=sides[1], mean_gap_interval=gap_ends,
         confidence_level=call.level, method=parts.method, n=call.n,
-        estimator=describe(estimator), setting=call.setting,
+        estimator=describe(estimator), setting=call.setting, n_groups=call.n_groups,
     )  # fmt: skip
 
 
 def direction(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = 1999,
-    rng: Any = 0, **options: Any,
+    rng: Any = 0, groups: Any = None, **options: Any,
 ) -> Direction:  # fmt: skip
     """Measure over- and under-confidence: scores above or below their hit rates.
 
@@ -295,6 +275,8 @@ def direction(
         `BayesCurve` needs none.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same result. None: other draws in every call.
+    groups : (n,) array_like, optional
+        As in `fastece.estimate`.
 
     Returns
     -------
@@ -318,11 +300,12 @@ def direction(
     `confidence_interval` is that of `fastece.estimate`; where it leaves out 0 it begins no lower
     than those of the parts, none of which exceeds the error. The parts have a kink at 0 too, so
     their intervals come from the same test inversion, on gaps of one sign; gaps that are more than
-    2.5 standard errors on the other side are taken as they are. Of a `BayesCurve` the high ends are
-    those of the posterior. The low ends are 0 or, where that is more, ``-high`` and ``low`` of the
-    mean gap, which no part can be below. The interval of the mean gap is Wilson's (1927, "Probable
-    inference, the law of succession, and statistical inference") for scores that differ; the mean
-    over classes has the mean of the ends. See ``docs/direction.md``.
+    2.5 standard errors on the other side are taken as they are. At 0 each part takes half of the
+    risk, so that of calibrated models the verdict names a part in about 5 %. Of a `BayesCurve` the
+    high ends are those of the posterior. The low ends are 0 or, where that is more, ``-high`` and
+    ``low`` of the mean gap, which no part can be below. The interval of the mean gap is Wilson's
+    (1927, "Probable inference, the law of succession, and statistical inference") for scores that
+    differ; the mean over classes has the mean of the ends. See ``docs/direction.md``.
 
     Examples
     --------
@@ -334,12 +317,13 @@ def direction(
     Binned(n_bins=15), setting binary: 1000 rows
       part       value           95 % CI
       error      0.060    [0.018, 0.081]  of all scores
-      over       0.055    [0.018, 0.078]  of scores above the observed frequency
+      over       0.055    [0.018, 0.079]  of scores above the observed frequency
       under      0.004        [0, 0.018]  of scores below the observed frequency
-      mean gap  -0.051  [-0.076, -0.025]  observed frequency minus mean score
+      mean gap  -0.051  [-0.078, -0.025]  observed frequency minus mean score
       Verdict: over-confident. Intervals by test inversion.
     """
     check_single(estimator)
     options |= {"estimator": estimator, "n_resamples": n_resamples}
     call = read_call("direction", y_true, {"y_prob": y_prob}, 0, **options)
+    call = add_groups(call, groups, y_prob)
     return direction_of(call, new_key(rng))

@@ -1,29 +1,45 @@
 """Estimates: a calibration error with an interval that covers the true error."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial, singledispatch
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, singledispatch
 from typing import Any, overload
 
 import numpy as np
 
 from fastece.checks.errors import InputError
 from fastece.data.sample import Sample
-from fastece.data.source import need_rows, one_problem
+from fastece.data.source import SQUARES, need_rows, one_problem
+from fastece.document.numbers import ConfidenceInterval
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes import BayesCurve
 from fastece.estimators.binned import Binned
 from fastece.estimators.density import KDE
 from fastece.intervals.cells import Cells, binned_cells, density_cells
-from fastece.intervals.inversion import NO_CURVE, ConfidenceCurve, cell_curve, label_curve
-from fastece.resampling.arguments import Call, describe, read_call, require_calibration_error
+from fastece.intervals.inversion import (
+    NO_CURVE,
+    NO_VALUES,
+    ConfidenceCurve,
+    cell_curve,
+    label_curve,
+)
+from fastece.intervals.mean_gap import mean_gap
+from fastece.resampling.arguments import (
+    Call,
+    add_groups,
+    describe,
+    read_call,
+    require_calibration_error,
+)
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import IntervalResult, as_float
+from fastece.resampling.results import Floor, IntervalResult, as_float
 
+# Rows that the prior of a posterior may speak louder than.
+FEW_ROWS = 30
 POSTERIOR, INVERSION = "posterior", "test inversion"
 CellMaker = Callable[[Call, Any, int], Cells]
-PosteriorMaker = Callable[[Sequence[Sample]], Any]
+PosteriorMaker = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,6 +61,9 @@ class Estimate(IntervalResult):
         How many replicates of a calibrated model the interval and the p-value are made from: fewer
         than were asked for where cells are many, as those of densities of very sharp scores are; 0
         for "posterior".
+    floor : Floor
+        ``(mean, high)`` of a calibrated model with the same scores, at `confidence_level`: what
+        chance alone shows. A property: of a posterior it is worked out when it is asked for.
 
     Also ``n``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
@@ -53,7 +72,33 @@ class Estimate(IntervalResult):
     method: str
     n_resamples: int
 
-    _shown = ("value", "confidence_interval", "p_value", "method")
+    # The mean gap at a level, with groups: where its interval goes, the error may be.
+    _mean_gap: Callable[[float], Any] | None = field(repr=False, default=None)
+
+    _derived = ("floor", "notes")
+    _shown = ("value", "confidence_interval", "floor", "p_value", "method")
+
+    @cached_property
+    def floor(self) -> Floor:
+        """Mean and high end of the errors of a calibrated model with these scores."""
+        assert self._parts is not None
+        nulls = [getattr(part, "null", NO_VALUES) for part in self._parts]  # of users: none
+        ends = [(null.mean(), np.quantile(null, self.confidence_level)) for null in nulls]
+        return Floor(
+            *(np.array(ends).T.copy() if np.ndim(self.value) else np.array(ends[0]).tolist())
+        )
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        return {**super()._numbers, "floor": self.floor.mean}
+
+    def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """Compute the interval at a level between 0 and 1, by default the result's own."""
+        found = super().interval(confidence_level)
+        if self._mean_gap is None:
+            return found
+        _, gap = self._mean_gap(self._level(confidence_level))
+        return found.reaching(np.maximum(-gap.low, gap.high))
 
 
 # --- ways to an answer ----------------------------------------------------------------------
@@ -83,7 +128,8 @@ def _(estimator: KDE) -> CellMaker | None:
 def posterior_maker(estimator: Any) -> PosteriorMaker | None:  # noqa: ARG001
     """Return the function that computes the posterior of the mean error, or None.
 
-    The posterior has `value`, `interval(level)`, `influence` and `log_bayes_factor`.
+    It takes samples and, with groups, their design effect as `effect`; the posterior has `value`,
+    `interval(level)`, `influence` and `log_bayes_factor`.
     """
     return None
 
@@ -98,12 +144,28 @@ def _(estimator: UserEstimator) -> PosteriorMaker | None:
     return posterior_maker(estimator.user)
 
 
+@singledispatch
+def bounds_mean_gap(estimator: Any) -> bool:
+    """Decide whether an error is at least as large as the mean gap."""
+    return posterior_maker(estimator) is not None
+
+
+@bounds_mean_gap.register
+def _(estimator: Binned) -> bool:
+    return estimator.threshold is None and estimator.bin_weights == "mass"
+
+
+@bounds_mean_gap.register
+def _(estimator: KDE) -> bool:  # noqa: ARG001
+    return True
+
+
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
     """Return the samples of each class, or in one list for their mean error."""
     (source,) = call.sources
     if not call.per_class and source.n_problems > 1:
         need_rows(source, "the interval of a mean over classes", "average")
-    samples = source.samples(source.needs_of(estimator))
+    samples = source.samples(source.needs_of(estimator), estimator.reads_only)
     return [[sample] for sample in samples] if call.per_class else [samples]
 
 
@@ -111,7 +173,9 @@ def posteriors(call: Call, estimator: Any) -> list[Any]:
     """Compute the posterior of the only model of a call, or of each class."""
     make = posterior_maker(estimator)
     assert make is not None, "asked before"
-    return [make(samples) for samples in groups_of_samples(call, estimator)]
+    # Own posteriors of users take samples alone.
+    options = {} if call.dependence is None else {"effect": call.design_effect}
+    return [make(samples, **options) for samples in groups_of_samples(call, estimator)]
 
 
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
@@ -147,7 +211,17 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
     method = INVERSION if p_value is not None else POSTERIOR
     count = max(getattr(part, "replicates", 0) for part in parts)
     facts = call.facts(name, key) | {"confidence_level": call.level, "n_resamples": count}
-    return Estimate(value=value, p_value=p_value, method=method, **facts, _parts=parts)
+    gap = None
+    is_short = call.n <= FEW_ROWS and posterior_maker(estimator) is not None
+    if (call.dependence is not None or is_short) and bounds_mean_gap(estimator):
+        # Rows that depend on each other err together, so that an error may cancel in all of them.
+        # Neither fewer rows nor gaps of independent signs know of that. And the posterior of few
+        # rows is mostly its prior, which does not know of models that are wrong in every row.
+        samples = call.sources[0].samples(SQUARES, True)
+        gap = partial(mean_gap, samples, call.design_effect, call.per_class)
+    return Estimate(
+        value=value, p_value=p_value, method=method, **facts, _parts=parts, _mean_gap=gap
+    )
 
 
 def estimate_results(call: Call, *, rng: Any) -> Any:
@@ -167,14 +241,14 @@ def estimate(
 ) -> Estimate: ...
 def estimate(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
-    rng: Any = 0, **options: Any,
+    rng: Any = 0, groups: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Estimate a calibration error with a confidence interval.
 
     Parameters
     ----------
     y_true, y_prob, **options
-        As in `fastece.bootstrap`, but no `size`, `method` and `groups`.
+        As in `fastece.bootstrap`, but no `size` and `method`.
     estimator : str or object, or a list of them, default "ece_bayes"
         As in `fastece.ece`. Several share every draw.
     n_resamples : int, default 1999
@@ -182,6 +256,9 @@ def estimate(
         fewer, see the notes. Estimators with a posterior need none, so 0 will do for them.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same result. None: other draws in every call.
+    groups : (n,) array_like, optional
+        As in `fastece.bootstrap`: rows with the same label belong together, and may depend on each
+        other. The interval and the p-value are those of whole groups, see the notes.
 
     Returns
     -------
@@ -206,6 +283,15 @@ def estimate(
     at the cost of some bootstraps. An estimator with a method ``posterior`` answers by it. See
     ``docs/intervals.md``.
 
+    `floor` is the mean and the quantile `confidence_level` of the errors of the replicates that are
+    calibrated; of a posterior, of 99 draws of hits in its cells, from binomial laws.
+
+    With `groups`, posteriors take rows for fewer, by the design effect of the dependence within
+    groups (Kish 1965, "Survey sampling", section 8.2): that on the variance of the number of hits,
+    the largest one of all sums over rows of one sign. Then the value is the posterior mean of these
+    fewer rows too, and not that of `fastece.ece`. In test inversion labels are drawn as in
+    `fastece.calibration_test` with groups.
+
     Cells times replicates are at most 4 million, with at least 199 replicates: with more than 2000
     cells, as densities of very sharp scores have, there are fewer replicates, and an answer takes
     about 2 s. Of a threshold that no row exceeds the value is 0 by definition, and the interval
@@ -221,16 +307,17 @@ def estimate(
     >>> result = estimate(y, p, estimator="ece")
     >>> print(result)
     Binned(n_bins=15), setting binary: 1000 rows
-      value    0.060
-      95 % CI  [0.010, 0.081]
-      p-value  0.008
-      method   test inversion
+      value         0.060
+      95 % CI       [0.010, 0.081]
+      chance alone  0.039
+      p-value       0.008
+      method        test inversion
     >>> estimate(y, p, estimator=["ece", "ece_ac", "ece_kde"])
     setting binary: 1000 rows
-      name     value         95 % CI  p-value  method
-      ece      0.060  [0.010, 0.081]    0.008  test inversion
-      ece_ac   0.058  [0.014, 0.081]   0.0015  test inversion
-      ece_kde  0.051  [0.024, 0.078]   0.0005  test inversion
+      name     value         95 % CI  chance alone  p-value  method
+      ece      0.060  [0.010, 0.081]         0.039    0.008  test inversion
+      ece_ac   0.058  [0.015, 0.082]         0.032   0.0015  test inversion
+      ece_kde  0.051  [0.026, 0.078]         0.020   0.0005  test inversion
     """
     options |= {"estimator": estimator, "n_resamples": n_resamples}
     call = read_call("estimate", y_true, {"y_prob": y_prob}, 0, **options)
@@ -238,4 +325,5 @@ def estimate(
     if drawn and not call.n_resamples:
         rule = f"must be at least 1 for {describe(drawn[0])}, which has no posterior"
         raise InputError("n_resamples", rule, value=0)
+    call = add_groups(call, groups, y_prob)
     return estimate_results(call, rng=rng)

@@ -43,12 +43,17 @@ NODES = 24
 RANGE_PARTS, HALVINGS, DOUBLINGS, FARTHEST = 8, 60, 60, 1e12
 # A lower end above 0 is at least this part of the first truth that fits.
 TINY = 1e-6
+# How fast the distribution of the difference of two errors passes from one path to the other: in
+# the middle four fifths. At once, intervals of two models much alike are 1.7 times as wide.
+PASSAGE = 1.25
 # The p-value of hypotheses that no error is too small for.
 MAX_P = 2.0
 # Bins whose gaps say what a hypothesis is for estimators without gaps, and replicates and
 # hypotheses of a path of theirs: with 192 the p-value 0.05 is known to 0.016.
 BINS = Binned(edges="quantile")
 LABEL_REPLICATES, LABEL_NODES = 192, 8
+# Of errors that are not known.
+NO_VALUES = np.full(1, np.nan)
 
 
 class Path(NamedTuple):
@@ -74,20 +79,22 @@ class ConfidenceCurve:
         True errors, increasing, and the largest p-value of those up to each.
     high : (2, M) float64 array
         True errors, increasing, and the largest p-value of those from each on.
-    centre : float
-        The true error for which the one that was seen is the median.
+    sparse, dense : (2, M) float64 array
+        True errors, increasing, and the shares of replicates that exceed the one that was seen, on
+        either path: the distribution functions of two confidence distributions.
     replicates : int
         Number of errors of a calibrated model that it is made from.
-    floor : float
-        Their mean: what chance alone shows.
+    null : (R,) float64 array
+        These errors: what chance alone shows.
     """
 
     p_value: float
     low: F64
     high: F64
-    centre: float
+    sparse: F64
+    dense: F64
     replicates: int
-    floor: float = np.nan
+    null: F64
 
     def interval(self, level: float) -> ConfidenceInterval:
         """Return the interval of true errors with p-values above 1 - `level`.
@@ -104,11 +111,25 @@ class ConfidenceCurve:
         low = min(crossing(self.low, alpha), crossing(falling, 1.0))
         return ConfidenceInterval(low, max(low, high))
 
+    def quantiles(self, levels: F64) -> F64:
+        """Compute quantiles (L,) of the confidence distribution of the true error.
+
+        It passes from that of the sparse path in the low tail to the dense path's in the high one.
+        """
+        part = np.clip(0.5 + PASSAGE * (levels - 0.5), 0.0, 1.0)
+        paths = [np.interp(levels, share, size) for size, share in (self.sparse, self.dense)]
+        low, high = np.sort(paths, axis=0)
+        return np.asarray(low + part * (high - low))
+
 
 # Of no number; and of an error that no row tells anything of, such as that of rows above a
 # threshold that none exceeds: from 0 to 1.
-NO_CURVE = ConfidenceCurve(np.nan, np.full((2, 1), np.nan), np.full((2, 1), np.nan), np.nan, 0)
-NO_ROWS = ConfidenceCurve(1.0, np.array([[0.0], [1.0]]), np.ones((2, 1)), 0.0, 0)
+NOTHING, EITHER_END = np.full((2, 1), np.nan), np.array([[0.0, 1.0], [0.5, 0.5]])
+NO_CURVE = ConfidenceCurve(np.nan, NOTHING, NOTHING, NOTHING, NOTHING, 0, NO_VALUES)
+NO_ROWS = replace(
+    NO_CURVE, p_value=1.0, low=np.array([[0.0], [1.0]]), high=np.ones((2, 1)), sparse=EITHER_END,
+    dense=EITHER_END,
+)  # fmt: skip
 
 
 def crossing(curve: F64, alpha: float) -> float:
@@ -176,7 +197,9 @@ def scan_path(path: Path, seen: float, floor: float, critical: float) -> F64:
     return np.array([path.sizes(scales), above, below, small])
 
 
-def invert(null: F64, seen: float, row: float, sparse: Path | None, dense: Path) -> ConfidenceCurve:
+def invert(
+    null: F64, seen: float, row: float, sparse: Path | None, dense: Path, share: float = 1.0
+) -> ConfidenceCurve:
     """Invert the tests of the hypotheses on two paths to a confidence curve.
 
     Parameters
@@ -191,17 +214,21 @@ def invert(null: F64, seen: float, row: float, sparse: Path | None, dense: Path)
         Truths with a few large gaps; None where no gap is clear.
     dense : Path
         Truths whose gaps are all as large as their noise.
+    share : float
+        The largest part of the risk that is spent on errors that are too large.
     """
     if np.isnan(seen) or np.isnan(null).any():
         return NO_CURVE
-    p_value = float((1 + (null >= seen - ROUNDING).sum()) / (null.size + 1))
+    p_value = (1 + (null >= seen - ROUNDING).sum()) / (null.size + 1)
+    p_value = min(1.0, float(p_value) / share)
     ordered = np.sort(null)
     critical = ordered[min(null.size, int(np.ceil((1 - LEVEL) * (null.size + 1)))) - 1]
-    floor = max(seen, float(np.quantile(null, FLOOR_QUANTILE)), row / 2)
+    # An error that is smaller by less than a row is none: binomial noise may miss the steps a bit.
+    floor = max(seen, float(np.quantile(null, FLOOR_QUANTILE)), row / 2) + row / 4
     upper = scan_path(dense, seen, floor, critical)
     lower = upper if sparse is None else scan_path(sparse, seen, floor, critical)
     sizes, above, _, small = lower
-    p = above / (1 - small)
+    p = above / np.minimum(1 - small, share)
     p[0] = p_value
     low = np.stack([sizes, np.maximum.accumulate(p)])
     sizes, _, below, small = upper
@@ -209,12 +236,9 @@ def invert(null: F64, seen: float, row: float, sparse: Path | None, dense: Path)
     # Beyond the last hypothesis, replicates only tell that p is not larger.
     sizes = np.append(sizes, dense.sizes(np.array([FARTHEST])))
     high = np.stack([sizes, np.maximum.accumulate(np.append(p, p[-1])[::-1])[::-1]])
-    curve = ConfidenceCurve(p_value, low, high, 0.0, null.size, float(null.mean()))
-    if p_value > 0.5:
-        return curve
-    # Where half of the replicates exceed the error that was seen, between both paths.
-    medians = [np.interp(0.5, np.maximum.accumulate(x[1]), x[0]) for x in (lower, upper)]
-    return replace(curve, centre=float(np.clip(sum(medians) / 2, *curve.interval(0.5))))
+    few, many = np.maximum.accumulate(lower[1]), np.maximum.accumulate(1 - upper[2])
+    distributions = np.stack([lower[0], few]), np.stack([upper[0], many])
+    return ConfidenceCurve(p_value, low, high, *distributions, replicates=null.size, null=null)
 
 
 # --- curves of cells ------------------------------------------------------------------------
@@ -231,8 +255,12 @@ def cell_path(cells: Cells, base: F64, fixed: F64 | float = 0.0) -> Path:
 
 
 def clear_gaps(cells: Cells, z: F64) -> F64 | None:
-    """Keep the gaps (K, B) with clear z-scores, or the clearest; None without any."""
-    is_clear = (z > 0) & (z >= min(CLEAR, z.max(initial=0.0)))
+    """Keep the gaps (K, B) with clear z-scores, or the clearest; None without any.
+
+    Clear too is what a calibrated model would not show, such as one miss of a score of 1.
+    """
+    is_clear = (z >= min(CLEAR, z.max(initial=0.0))) | (cells.gap**2 > CLEAR**2 * cells.variance)
+    is_clear &= z > 0
     return np.where(is_clear, cells.gap, 0.0) if is_clear.any() else None
 
 
@@ -265,7 +293,8 @@ def one_sided_curve(cells: Cells, side: float) -> ConfidenceCurve:
     """Compute the curve of the norm of the gaps above 0 (side 1) or below 0 (-1).
 
     Gaps that are clearly on the other side are fixed: they add nothing, and noise does not carry
-    them over. All others may be noise, as in `cell_curve`.
+    them over. All others may be noise, as in `cell_curve`. Half of the risk at most is spent on
+    errors that are too large, so that both sides together begin at 0 as often as they should.
     """
     z = side * z_scores(cells)
     fixed = np.where(z < -CLEAR, cells.gap, 0.0)
@@ -280,10 +309,11 @@ def curve_of_paths(cells: Cells, fixed: F64, sparse: F64 | None, dense: F64) -> 
     Gaps that are `fixed` are added to both.
     """
     null, seen = cells.errors(fixed[None])[0], float(cells.error(cells.gap[None])[0])
-    rows = cells.one_row[cells.max_gap > 0]
+    rows = cells.row[cells.max_gap > 0]
     step = float(rows.min()) if rows.size else 0.0
     sparse_path = None if sparse is None else cell_path(cells, sparse, fixed)
-    return invert(null, seen, step, sparse_path, cell_path(cells, dense, fixed))
+    dense_path, share = cell_path(cells, dense, fixed), 0.5 if cells.side else 1.0
+    return invert(null, seen, step, sparse_path, dense_path, share)
 
 
 # --- curves of drawn labels -----------------------------------------------------------------

@@ -15,12 +15,19 @@ from fastece.checks.labels import as_groups
 from fastece.data.source import Source, need_rows
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue
-from fastece.document.result import Record, Result
+from fastece.document.result import Record, Result, group_notes, sample_text
 from fastece.estimators.bayes import effective_count
 from fastece.estimators.table import with_threads
 from fastece.intervals.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
-from fastece.resampling.arguments import Call, check_single, read_call, require_calibration_error
+from fastece.resampling.arguments import (
+    Call,
+    add_groups,
+    check_single,
+    read_call,
+    require_calibration_error,
+)
 from fastece.resampling.draws import new_key
+from fastece.typing import I64
 
 # Of groups with fewer rows the table says so.
 LEAST_ROWS = 20
@@ -110,6 +117,14 @@ class Slices(Result, Sequence[Slice]):
     key: int
     estimator: str
     setting: str
+    n_groups: int | None = None
+
+    _derived = ("notes",)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that stand below the table."""
+        return group_notes(self.n_groups)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -123,10 +138,11 @@ class Slices(Result, Sequence[Slice]):
 
     def document(self) -> Document:
         """Describe the groups with the most evidence."""
-        title = f"{self.estimator}, setting {self.setting}: {self.n} rows"
+        title = f"{self.estimator}, setting {self.setting}: {sample_text(self)}"
         more = len(self) - MOST_LINES
         notes = [f"and {more} groups with less evidence"] * (more > 0)
         notes.append(f"Joint intervals by {self.method} ({self.correction}).")
+        notes += self.notes
         return Document(title, sections=[Section(table=self.table("group"), notes=notes)])
 
     def table(self, name: str, most: int = MOST_LINES) -> Table:
@@ -159,6 +175,7 @@ class Group(NamedTuple):
     n_effective: float
     data: Callable[[], Source]
     note: str
+    rows: I64 | None = None  # of all that have weight; None for all
 
 
 def groups_by(call: Call, by: Any, n: int) -> list[Group]:
@@ -171,15 +188,14 @@ def groups_by(call: Call, by: Any, n: int) -> list[Group]:
     groups = []
     for k, rows in zip(present, np.split(order, first[1:]), strict=True):
         count = effective_count(None if data.v is None else data.v[rows], rows.size)
-        note = TOO_FEW if count < LEAST_ROWS else ""
-        groups.append(Group(labels[k], rows.size, count, partial(data.where, rows), note))
+        groups.append(Group(labels[k], rows.size, count, partial(data.where, rows), "", rows))
     return groups
 
 
 def groups_of_sources(sources: Mapping[Any, Source]) -> list[Group]:
     """Make the groups of streams, each with its own sums."""
     return [
-        Group(label, one.n, one.n, partial(lambda x: x, one), TOO_FEW if one.n < LEAST_ROWS else "")
+        Group(label, one.n, one.n, partial(lambda x: x, one), "")
         for label, one in sorted(sources.items(), key=lambda item: str(item[0]))
     ]
 
@@ -207,12 +223,14 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
     count = 0 if has_posterior else max(call.n_resamples, math.ceil(PART / alpha))
     own = replace(call, average="macro", level=1 - alpha, n_resamples=count, jobs=1)
 
-    def result_of(group: Group) -> Estimate:
-        return estimate_of(replace(own, sources=[group.data()]), name, key)
+    def result_of(group: Group) -> tuple[Estimate, float]:
+        sources, groups = [group.data()], call.groups and call.groups.where(group.rows)
+        one = replace(own, sources=sources, groups=groups)
+        return estimate_of(one, name, key), group.n_effective / one.design_effect
 
     results = with_threads(call.jobs, lambda run: [*run(result_of, groups)])
     rows = []
-    for group, result in zip(groups, results, strict=True):
+    for group, (result, n_effective) in zip(groups, results, strict=True):
         p_value = result.p_value
         if p_value is None:
             # Of a posterior, the evidence is the log Bayes factor, which exceeds log(1 / alpha) in
@@ -223,21 +241,20 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
             evidence = -math.log(p_value)
         low, high = result.confidence_interval
         row = Slice(
-            label=group.label, n=group.n, n_effective=group.n_effective, value=result.value,
+            label=group.label, n=group.n, n_effective=n_effective, value=result.value,
             low=low, high=high, p_value=min(len(groups) * p_value, 1.0), raw_p_value=p_value,
-            note=group.note,
+            note=group.note or TOO_FEW * (n_effective < LEAST_ROWS),
         )  # fmt: skip
         # What is no number comes last.
         rows.append(((math.isnan(evidence), -evidence, -low, -result.value), row))
     facts = call.facts(name, key) | {"confidence_level": call.level, "n_resamples": count}
-    del facts["n_groups"]
     ordered = tuple(row for _, row in sorted(rows, key=itemgetter(0)))
     return Slices(rows=ordered, method=POSTERIOR if has_posterior else INVERSION, **facts)
 
 
 def slices(
     y_true: Any, y_prob: Any = None, *, by: Any = None, estimator: Any = "ece_bayes",
-    n_resamples: int = 1999, rng: Any = 0, **options: Any,
+    n_resamples: int = 1999, rng: Any = 0, groups: Any = None, **options: Any,
 ) -> Slices:  # fmt: skip
     """Estimate the calibration error of each group of rows, most evidence first.
 
@@ -257,6 +274,8 @@ def slices(
         groups needs it, ``4 G / (1 - confidence_level)``.
     rng : None, int or numpy.random.Generator, default 0
         Seed, which estimators with a posterior do not need: the same seed gives the same result.
+    groups : (n,) array_like, optional
+        As in `fastece.estimate`: rows that belong together, in one slice or in several.
 
     Returns
     -------
@@ -291,9 +310,9 @@ def slices(
     >>> print(table)
     BayesCurve(), setting binary: 3000 rows
       group  rows  value   joint 95 % CI  p-value
-      west   1004  0.082  [0.049, 0.115]  <0.0001
-      south   970  0.040      [0, 0.075]     1.00
-      north  1026  0.030      [0, 0.049]     1.00
+      west   1004  0.082  [0.055, 0.114]  <0.0001
+      south   970  0.039      [0, 0.077]     1.00
+      north  1026  0.026      [0, 0.065]     1.00
       Joint intervals by posterior (Bonferroni).
     >>> table[0].label
     'west'
@@ -305,8 +324,9 @@ def slices(
     call = read_call("slices", y_true, {"y_prob": y_prob}, **options)
     need_rows(call.sources[0], "slices")
     require_calibration_error(call, "slices")
+    call = add_groups(call, groups, y_prob)
     if by is None:
-        groups = groups_by_class(call)
+        parts = groups_by_class(call)
     else:
-        groups = groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
-    return slices_of(call, groups, new_key(rng))
+        parts = groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
+    return slices_of(call, parts, new_key(rng))

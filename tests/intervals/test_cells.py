@@ -8,8 +8,6 @@ import fastece
 from fastece import KDE, Binned
 from fastece.data.sample import Sample
 from fastece.estimators.density import Copies
-from fastece.intervals.cells import DensityGaps
-from fastece.resampling.calibration_test import hits_and_misses
 from helpers.answer_cases import cells_for, tiny_data
 from helpers.samples import BINNED, FIELDS
 from helpers.strategies import as_lists, labels_for, weights_for
@@ -43,7 +41,7 @@ def test_cells_of_bins_are_those_of_the_definition(name, weights):
     )
     kept = unit[0] > 0
     for found, power, want in (
-        (cells.gap, 1, expected[0]), (cells.variance, 2, expected[1]), (cells.slope, 1, expected[2])
+        (cells.gap, 1, expected[0]), (cells.variance, 2, expected[1]), (cells.row, 1, expected[2])
     ):  # fmt: skip
         assert found[0, kept] == pytest.approx((want * unit[0] ** power)[kept], rel=1e-9, abs=1e-15)
     assert cells.share[0] == pytest.approx(expected[3], abs=1e-14)
@@ -66,50 +64,59 @@ def test_errors_under_hypotheses_are_those_of_plain_loops():
         y, p = tiny_data(rng)
         cells = cells_for(y, p, Binned(n_bins=4, norm=[1, 2, np.inf][seed % 3]), 9)
         gap = rng.normal(size=cells.gap.shape) * cells.deviation
-        v, base = cells.variance_at(gap), cells.variance
-        which, order = cells.rare
-        rare, noise = {}, np.zeros_like(gap)
-        for (k, b), d in np.ndenumerate(gap):
-            jump = abs(cells.slope[k, b])
-            if which[k, b] >= 0 and cells.slope[k, b] * d > 0:
-                part = max(1 - d * d / cells.n[k, 0] / (jump * abs(d)), 0.05) ** 0.5
-                rare[k, b] = reference.rare_noise(d, jump, part, order[which[k, b]])
-                noise[k, b] = base[k, b] > 0
-                noise[k, b] = 1.0
-            elif base[k, b] > 0:
-                noise[k, b] = (v[k, b] / base[k, b]) ** 0.5
+        gap = np.clip(gap, -cells.expected_hits, cells.max_gap - cells.expected_hits)
+        v, base, (which, order) = cells.variance_at(gap), cells.variance, cells.rare
+        law = cells.rare_rows(gap[None], v[None], which, order)
+        noise = np.sqrt(np.divide(v, base, out=np.ones_like(v), where=base > 0))
+        rare = {
+            at: reference.binomial_noise(
+                gap[at], law.step[0][at], int(law.rows[0][at]), law.chance[0][at], order[which[at]]
+            )
+            for at in zip(*np.nonzero(law.rows[0]), strict=True)
+        }
         expected = reference.replicate_errors(gap, noise, cells.null, rare, cells.norm)
         assert cells.errors(gap[None])[0] == pytest.approx(expected, abs=1e-12)
 
 
+def test_the_variance_of_a_gap_is_that_of_misses_that_come_true_or_hits_that_do_not():
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        y, p = tiny_data(rng)
+        cells = cells_for(y, p, Binned(n_bins=1), 9)
+        for t in (-1.0, -0.4, 0.0, 0.3, 1.0):
+            q = p + t * (p if t < 0 else 1 - p)
+            gap = (q - p).mean()
+            want = (q * (1 - q) + (q - p) ** 2 - gap**2).mean() / p.size
+            rows = [(s, 1 / p.size) for s in p]
+            assert reference.flip_variance(gap, rows, p.size) == pytest.approx(want, abs=1e-12)
+            found = cells.variance_at(np.full_like(cells.gap, gap))
+            assert found[0, 0] == pytest.approx(want, abs=1e-12)
+
+
 def brought(kde, s):
-    """What a hit of each row adds to each point (n, G), and what rows of a calibrated model do."""
-    n = s.size
-    sample = hits_and_misses(Sample(s, np.zeros(n, np.uint8), None, 0.0, 1.0, np.arange(n)))
-    order = np.argsort(sample.s, kind="stable")
-    gaps = DensityGaps(kde)
-    plan = gaps.prepare(sample.where(order), n)
-    rows = []
-    for i in range(n):
-        hit = np.arange(n) == i
-        rows.append(gaps.gaps(plan, Copies(np.concatenate([hit, ~hit])[order] * 1.0))[:, 0])
-    none = gaps.gaps(plan, Copies(np.repeat([0.0, 1.0], n)[order]))[:, 0]
-    return np.array(rows) - none, none
+    """What a hit of each row adds to each point (n, G)."""
+    rows = np.arange(s.size)
+    plans = [
+        kde.plan(Sample(s, (rows == i).astype(np.uint8), None, 0.0, 1.0, rows), s.size, 1.0)
+        for i in rows
+    ]
+    return np.array([plan.density(Copies())[1][0, 1, :, 0] * plan.mesh.width for plan in plans])
 
 
 @pytest.mark.parametrize("kde", [KDE(), KDE(bandwidth=0.3), KDE(kernel="triweight")])
 def test_cells_of_a_density_have_the_noise_of_their_rows(kde):
     y, p = data(25, 3)
     cells = cells_for(y, p, kde, 32)
-    a, none = brought(kde, p)
+    a = brought(kde, p)
     assert a.sum(1) == pytest.approx(np.full(25, 1 / 25), rel=1e-4)
-    assert none == pytest.approx(-p @ a, abs=1e-5)
+    none = cells_for(np.zeros(25, int), p, kde, 1)
+    assert none.gap[0] == pytest.approx(-p @ a, abs=1e-5)
     assert cells.gap[0] == pytest.approx((y - p) @ a, abs=1e-5)
     assert cells.share[0] == pytest.approx(a.sum(0), abs=1e-5)
     scale = cells.variance.max()
     assert cells.variance[0] == pytest.approx((p * (1 - p)) @ a**2, abs=0.01 * scale)
-    slope = ((1 - 2 * p) @ a**2) / a.sum(0)
-    assert cells.slope[0] == pytest.approx(slope, abs=0.01 * np.abs(slope).max())
+    row = (a**2).sum(0) / a.sum(0)
+    assert cells.row[0] == pytest.approx(row, abs=0.01 * row.max())
 
 
 def test_the_gap_of_a_density_is_0_where_rows_come_true_as_often_as_they_say():

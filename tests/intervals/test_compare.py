@@ -1,13 +1,19 @@
-"""Comparisons whose intervals are joined from the intervals of both models."""
+"""Comparisons whose intervals are joined from the confidence distributions of both models."""
 
 import pickle
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from fastece import compare
-from fastece.document.numbers import ConfidenceInterval
-from fastece.intervals.compare import ALPHAS, ModelError, difference_of
+from fastece.intervals.compare import (
+    ALIKE,
+    ALPHAS,
+    ModelError,
+    difference_of,
+    interval_quantiles,
+)
 from helpers.answer_cases import LEVELS, Stand
 from helpers.probes import OneBin
 from helpers.resample_cases import binary, classes, same_bits, two_models
@@ -90,27 +96,43 @@ def test_classes_are_compared_one_by_one_and_results_can_be_pickled():
     )
 
 
-def side(centre, low, high, influence):
-    return ModelError(centre, lambda _: ConfidenceInterval(low, high), np.asarray(influence))
+def normal_error(mean, deviation, influence):
+    law = NormalDist(mean, deviation)
+    return ModelError(lambda u: np.array([law.inv_cdf(x) for x in u]), np.asarray(influence))
 
 
-def test_ends_are_joined_by_mover():
-    # By hand: (0.1 - 0.05) and (0.09 - 0.06) with a correlation of 0.5.
+@pytest.mark.parametrize("shared", [1.0, 0.6])
+def test_normal_errors_have_a_normal_difference(shared):
     x, y = [1.0, -1, 1, -1], [1.0, -1, 3, -3]
     r = np.corrcoef(x, y)[0, 1]
-    a, b = side(0.1, 0.05, 0.16, x), side(0.06, 0.02, 0.09, y)
-    low, high = difference_of(a, b).interval(0.95)
-    assert low == pytest.approx(0.04 - np.sqrt(0.05**2 - 2 * r * 0.05 * 0.03 + 0.03**2))
-    assert high == pytest.approx(0.04 + np.sqrt(0.06**2 - 2 * r * 0.06 * 0.04 + 0.04**2))
+    r *= shared + (1 - shared) * r**ALIKE
+    a, b = normal_error(0.1, 0.01, x), normal_error(0.08, 0.02, y)
+    law = NormalDist(0.02, np.sqrt(0.01**2 + 0.02**2 - 2 * r * 0.01 * 0.02))
+    found = difference_of(a, b, shared)
+    for level in (0.5, 0.8, 0.95, 0.99):
+        ends = law.inv_cdf((1 - level) / 2), law.inv_cdf((1 + level) / 2)
+        assert tuple(found.interval(level)) == pytest.approx(ends, abs=6e-4)
+    assert found.p_value == pytest.approx(2 * law.cdf(0), rel=0.05)
+
+
+def test_intervals_of_all_levels_give_the_quantiles_that_are_their_ends():
+    law = NormalDist(0.1, 0.02)
+
+    def interval(level):
+        return law.inv_cdf((1 - level) / 2), law.inv_cdf((1 + level) / 2)
+
+    levels = np.array([0.001, 0.025, 0.3, 0.5, 0.9, 0.999])
+    found = interval_quantiles(interval)(levels)
+    assert found == pytest.approx([law.inv_cdf(u) for u in levels], abs=1e-4)
 
 
 def test_a_model_that_may_be_calibrated_leaves_the_other_its_interval():
-    a, b = side(0.02, 0.0, 0.05, [1.0, -1, 2]), side(0.1, 0.07, 0.13, [1.0, -1, 2])
-    low, high = difference_of(a, b).interval(0.95)
-    assert low == pytest.approx(-0.13)
-    assert high == pytest.approx(-0.08, abs=2e-3)
+    a = ModelError(np.zeros_like, np.array([1.0, -1, 2]))
+    b = normal_error(0.1, 0.015, [1.0, -1, 2])
+    low, high = difference_of(a, b, 1.0).interval(0.95)
+    assert (low, high) == pytest.approx((-0.1 - 1.96 * 0.015, -0.1 + 1.96 * 0.015), abs=1e-4)
     assert ALPHAS[-1] == pytest.approx(1 / 2000)
-    assert tuple(difference_of(a, b).interval(1 - 1e-4)) == (-1, 1)
+    assert tuple(difference_of(a, b, 1.0).interval(1 - 1e-4)) == (-1, 1)
 
 
 @pytest.mark.slow

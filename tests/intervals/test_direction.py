@@ -83,7 +83,7 @@ def test_misses_exchange_both_parts(estimator):
     y, p = binary(90)
     one = direction(y, p, estimator=estimator, n_resamples=199)
     other = direction(1 - y, 1 - p, estimator=estimator, n_resamples=199)
-    slack = {"ece_bayes": 2e-3, "ece_kde": 1e-4}.get(estimator, 1e-12)
+    slack = {"ece_bayes": 6e-3, "ece_kde": 1e-4}.get(estimator, 1e-12)
     assert values(other)[[0, 2, 1]] == pytest.approx(values(one)[:3], abs=slack)
     assert other.mean_gap == pytest.approx(-one.mean_gap)
     assert other.mean_gap_interval == pytest.approx(
@@ -120,7 +120,7 @@ def test_the_interval_of_the_error_is_that_of_estimate_and_not_below_its_parts(e
             low, high = max(low, *lows), max(high, *lows)
         assert found.error_interval == (low, high)
         assert found.method == other.method
-    assert raised or estimator in ("ece_bayes", Binned(threshold=0.5))
+    assert raised or estimator in ("ece_bayes", "ece_kde", Binned(threshold=0.5))
     true, prob = classes(80)
     prob = prob**2 / (prob**2).sum(1)[:, None]
     each = direction(true, prob, setting="classwise", average=None, **options)

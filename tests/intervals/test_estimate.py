@@ -10,7 +10,6 @@ from scipy.stats import binomtest
 
 import fastece
 from fastece import KDE, Binned, Estimate, estimate
-from fastece.intervals import cells
 from fastece.intervals.inversion import cell_curve
 from helpers.answer_cases import LEVELS, Stand, cells_for, check_laws, tiny_classes, tiny_data
 from helpers.probes import OneBin
@@ -267,7 +266,7 @@ def test_labels_are_the_same_however_many_rows_are_drawn_at_once(monkeypatch, na
     data = {"y_true": rng.integers(0, 2, 150), "y_prob": p, "sample_weight": rng.random(150)}
     options = {**data, "setting": setting, "estimator": name, "n_resamples": 64}
     whole = estimate(**options)
-    monkeypatch.setattr(cells, "PART", 70)
+    monkeypatch.setattr("fastece.resampling.calibration_test.PART", 70)
     parts = estimate(**options)
     assert parts.p_value == whole.p_value
     assert parts.confidence_interval == pytest.approx(whole.confidence_interval, rel=1e-9)
@@ -282,3 +281,25 @@ def test_an_interval_of_many_rows_takes_less_than_three_times_their_memory():
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 3 * (y.nbytes + p.nbytes)  # all labels at once: 6 times
+
+
+def test_the_floor_is_what_chance_alone_shows():
+    # Of one score and one bin, the mean size of a normal number; and half of a normal law's 0.95.
+    n, s = 2000, 0.3
+    deviation = np.sqrt(s * (1 - s) / n)
+    one = fastece.estimate(np.arange(n) % 2, np.full(n, s), estimator="ece", n_bins=1)
+    assert one.floor.mean == pytest.approx(np.sqrt(2 / np.pi) * deviation, rel=0.05)
+    assert one.floor.high == pytest.approx(1.96 * deviation, rel=0.06)
+    assert one.to_dict()["floor"] == list(one.floor)
+    # Of a posterior, from binomial laws of its cells: as if labels were drawn.
+    rng = np.random.default_rng(0)
+    p, w = rng.dirichlet([1, 1, 1], 200), 1 + rng.random(200)
+    options = {"estimator": "ece_bayes", "setting": "classwise", "sample_weight": w}
+    y = rng.integers(3, size=200)
+    null = fastece.calibration_test(y, p, n_resamples=99, **options).null_distribution
+    floor = fastece.estimate(y, p, **options).floor
+    assert floor.mean == pytest.approx(null.mean(), rel=0.06)
+    assert floor.high == pytest.approx(np.quantile(null, 0.95), rel=0.12)
+    each = fastece.estimate(y, p, average=None, **options)
+    assert each.floor.mean.shape == (3,)
+    assert (each.floor.mean < each.floor.high).all()
