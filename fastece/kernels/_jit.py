@@ -28,9 +28,11 @@ import os
 import pickle
 import pkgutil
 import shutil
+import signal
 import stat
 import sys
 import tempfile
+import threading
 import time
 import uuid
 import warnings
@@ -39,7 +41,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 import llvmlite
@@ -359,6 +361,28 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Hold back an interrupt until the block ends.
+
+    LLVM asks for machine code through functions of Python. An exception cannot leave them: an
+    interrupt there was lost, or ended the process with a segmentation fault.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    # Only the main thread is interrupted; what is not a function of Python raises nothing.
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    seen: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *interrupt: seen.append(interrupt))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if seen:
+            handler(*seen[0])
+
+
 def jit(function: F) -> F:
     """Compile `function` at its first call for each set of types."""
     options: dict[str, Any] = {"nogil": True, "forceinline": True, "no_cfunc_wrapper": True}
@@ -372,5 +396,5 @@ def jit(function: F) -> F:
     directory = CACHE_DIRECTORY if is_hashed else None
     if IS_TESTED:
         compiled._cache = KernelCache(function, directory)
-        compiled.compile = without_collector()(compiled.compile)
+        compiled.compile = without_interrupts()(without_collector()(compiled.compile))
     return compiled  # type: ignore[no-any-return]

@@ -9,9 +9,11 @@ import gc
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -525,3 +527,33 @@ def test_no_search_for_circles_of_objects_while_a_kernel_is_compiled(was_enabled
         assert gc.isenabled() == was_enabled
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("place", ["main", "thread"])
+def test_an_interrupt_waits_until_a_kernel_is_compiled(place):
+    seen = []
+
+    @_jit.without_interrupts()
+    def compile_kernel():
+        if place == "main":
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)  # where Python looks for signals
+        seen.append("compiled")
+
+    if place == "thread":
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(compile_kernel).result()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            compile_kernel()
+    assert seen == ["compiled"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_that_raises_nothing_needs_no_wait():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with _jit.without_interrupts():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
