@@ -26,6 +26,7 @@ from .decomposition import (
 from .estimators.bayes import BayesCurve as BayesCurve
 from .estimators.binned import Binned as Binned, Sweep as Sweep
 from .estimators.canonical import SKCE as SKCE, DirichletKDE as DirichletKDE
+from .estimators.cumulative import CumulativeError as CumulativeError
 from .estimators.density import KDE as KDE
 from .estimators.losses import (
     Accuracy as Accuracy,
@@ -34,15 +35,24 @@ from .estimators.losses import (
     LogLoss as LogLoss,
     Sharpness as Sharpness,
 )
+from .estimators.risk import NetBenefit as NetBenefit, RiskStatistic as RiskStatistic
 from .estimators.smooth import MMCE as MMCE, SmoothECE as SmoothECE
 from .estimators.table import ESTIMATORS as ESTIMATORS
 from .intervals.compare import compare as compare
 from .intervals.direction import Direction as Direction, direction as direction
 from .intervals.estimate import Estimate as Estimate, estimate as estimate
+from .intervals.rows_needed import RowsNeeded as RowsNeeded, rows_needed as rows_needed
 from .intervals.slices import Slice as Slice, Slices as Slices, slices as slices
+from .intervals.validation import (
+    DecisionPoint as DecisionPoint,
+    Quantity as Quantity,
+    Validation as Validation,
+    validate as validate,
+)
 from .reliability import (
     ReliabilityCurve as ReliabilityCurve,
     ReliabilityDiagram as ReliabilityDiagram,
+    cumulative_plot as cumulative_plot,
     reliability_curve as reliability_curve,
     reliability_diagram as reliability_diagram,
 )
@@ -57,5 +67,6 @@ from .resampling.calibration_test import (
 from .resampling.results import (
     BootstrapResult as BootstrapResult,
     ComparisonResult as ComparisonResult,
+    Floor as Floor,
 )
 from .streams.accumulator import Accumulator as Accumulator

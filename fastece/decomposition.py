@@ -1,7 +1,7 @@
 """Decompositions of proper scores: by bins, and by isotonic regression."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
@@ -11,7 +11,7 @@ from fastece.checks.arrays import as_probabilities
 from fastece.checks.parameters import check_choice
 from fastece.data.reading import read_source
 from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import SQUARES, VECTORS, Source
+from fastece.data.source import NO_ROWS, SQUARES, VECTORS, Problems, Source, one_problem
 from fastece.document.document import Document, Section
 from fastece.document.numbers import Number
 from fastece.document.result import Result
@@ -19,6 +19,8 @@ from fastece.estimators.binned import Binned, place_rows
 from fastece.estimators.losses import BrierScore, LogLoss, Mean, surprise
 from fastece.typing import F64
 
+# Rows that are pooled at once.
+PART = 2**18
 # What each score is the mean of.
 RULES: dict[str, Mean] = {"brier": BrierScore(), "log": LogLoss()}
 
@@ -333,38 +335,48 @@ def score_decomposition(
 def isotonic_parts(rule: str, source: Source, k: int) -> tuple[float, ...]:
     """Compute the score of problem `k`, and its parts in their order."""
     mean = RULES[rule]
-    score = mean.evaluate_once(source.sample(k, source.needs_of(mean)), source.n)
-    _, hits, misses, found = fit_isotonic(source.sample(k))
-    hits, misses = (np.add.reduceat(weight, found.blocks[:-1]) for weight in (hits, misses))
+    if isinstance(source, Problems):
+        sample = source.view(k)
+        score = float(mean.point_values(one_problem(sample))[0])
+    else:
+        sample = source.sample(k)
+        score = mean.evaluate_once(source.sample(k, source.needs_of(mean)), source.n)
+    *_, hits, misses = isotonic_blocks(sample)
     recalibrated = least_score(rule, hits, misses)
     even = least_score(rule, hits.sum(keepdims=True), misses.sum(keepdims=True))
     # No part is negative but by rounding.
     return score, max(score - recalibrated, 0.0), max(even - recalibrated, 0.0), even
 
 
-def fit_isotonic(sample: Sample) -> tuple[F64, F64, F64, Any]:
-    """Fit outcomes by isotonic regression on the scores.
+def isotonic_blocks(sample: Sample) -> tuple[F64, ...]:
+    """Fit outcomes by isotonic regression on the scores: blocks with one value each.
 
-    Returns each distinct score, the weights of its outcomes 1 and 0, and the result of scipy, whose
-    blocks have one value each.
+    Returns the first and the last score of each, and the weights of its outcomes 1 and 0. Rows in
+    order are pooled in parts, which takes less memory, and then the blocks of all parts.
     """
+    ordered, begin, parts = replace(scale_weights(sample)[0], rows=NO_ROWS, vectors=None), 0, []
+    ordered = ordered.sorted()
+    while begin < ordered.n:
+        last = ordered.s[min(begin + PART, ordered.n) - 1]
+        end = int(np.searchsorted(ordered.s, last, "right"))
+        part = ordered.where(slice(begin, end))
+        w = np.ones(part.n) if part.weight is None else part.weight
+        first = np.flatnonzero(np.append(True, part.s[1:] != part.s[:-1]))
+        weights = (np.add.reduceat(x, first) for x in (w * part.y, w * (1 - part.y)))
+        parts.append(pool(part.s[first], part.s[first], *weights))
+        begin = end
+    return pool(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def pool(low: F64, high: F64, hits: F64, misses: F64) -> tuple[F64, ...]:
+    """Pool neighbours whose share of hits decreases, by the algorithm of scipy."""
     from scipy.optimize import isotonic_regression
 
-    sample, _ = scale_weights(sample)
-    w = sample.weight
-    if w is None:
-        # The bits of numbers from 0 to 1 increase as they do, and leave room for the hit at the
-        # end: half the time of finding the order first.
-        key: Any = (sample.s + 0.0).view(np.int64) << 1 | sample.y
-        key.sort()
-        s, y, w = (key >> 1).view(np.float64), key & 1, np.ones(key.size)
-    else:
-        order = np.argsort(sample.s)  # equal scores become one, in whatever order they are
-        s, y, w = sample.s[order], sample.y[order], w[order]
-    first = np.flatnonzero(np.append(True, s[1:] != s[:-1]))
-    hits, misses = np.add.reduceat(w * y, first), np.add.reduceat(w * (1 - y), first)
-    found = isotonic_regression(hits / (hits + misses), weights=hits + misses)
-    return s[first], hits, misses, found
+    weight = hits + misses
+    blocks = isotonic_regression(hits / weight, weights=weight).blocks
+    first = blocks[:-1]
+    hits, misses = np.add.reduceat(hits, first), np.add.reduceat(misses, first)
+    return low[first], high[blocks[1:] - 1], hits, misses
 
 
 def least_score(rule: str, hits: F64, misses: F64) -> float:

@@ -2,7 +2,8 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import pairwise
 from numbers import Real
@@ -21,12 +22,13 @@ from fastece.data.source import Source, need_rows
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number
 from fastece.document.result import Result
+from fastece.estimators import cumulative
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bayes import REACH, BayesCurve, rows_near
 from fastece.estimators.binned import Binned, Bins, effective_rows
 from fastece.estimators.density import KDE, Copies, CountBlocks, is_supported, posterior
 from fastece.estimators.table import find_estimator, with_threads
-from fastece.plot.axes import plot_result
+from fastece.plot.axes import draw_cumulative, new_axes, plot_result
 from fastece.plot.marks import FEWEST, BinDrawing, CurveDrawing
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
@@ -133,6 +135,8 @@ class ReliabilityDiagram(Plottable):
         How many rows of equal weight each bin is worth: ``(sum w a)^2 / sum w^2 a`` with the share
         a of each row, 1 in hard bins (Kish 1965, "Survey sampling", section 11.7). Without sample
         weights, `count`.
+    floor : float
+        Mean error of a calibrated model, by chance alone, where the error is the mean gap of bins.
     """
 
     edges: F64
@@ -145,6 +149,31 @@ class ReliabilityDiagram(Plottable):
     setting: str
     closed: str
     rows: F64
+    _binned: Binned | None = field(repr=False, default=None)
+
+    _derived = ("floor",)
+
+    @property
+    def _is_mean(self) -> bool:
+        """Whether the error is the mean gap of bins, by their weight."""
+        plain: Any = {"n_bins": 15, "edges": "uniform", "closed": "right", "score_range": "unit"}
+        return self._binned is not None and replace(self._binned, **plain) == Binned()
+
+    @property
+    def floor(self) -> float:
+        """Mean error of a calibrated model with these bins; nan of other norms.
+
+        The hits of a bin are binomial, as they are of equal scores: of n rows with the score s,
+        ``E|X - n s| = 2 m C(n, m) s^m (1 - s)^(n - m + 1)`` with m = floor(n s) + 1 (de Moivre
+        1730, "Miscellanea analytica").
+        """
+        from scipy.special import gammaln, xlog1py, xlogy
+
+        n, s = np.maximum(np.rint(self.rows), 1.0), np.nan_to_num(self.score).clip(0.0, 1.0)
+        m = np.floor(n * s) + 1
+        log_size = gammaln(n + 1) - gammaln(m) - gammaln(n - m + 1)
+        size = 2 * np.exp(log_size + xlogy(m, s) + xlog1py(n - m + 1, -s)) / n
+        return float(np.average(size, weights=self.count)) if self._is_mean else math.nan
 
     def interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Compute intervals ``(low, high)`` of the frequencies (B,), nan in empty bins.
@@ -180,6 +209,7 @@ class ReliabilityDiagram(Plottable):
     def document(self) -> Document:
         """Describe the bins as a table."""
         title = f"{self.estimator}, setting {self.setting}: calibration error {self.value:.5f}"
+        title += f", by chance alone {self.floor:.5f}" if self._is_mean else ""
         return Document(title, sections=[Section(table=self.table())])
 
     def pool(self, most: int) -> "ReliabilityDiagram":
@@ -189,7 +219,7 @@ class ReliabilityDiagram(Plottable):
         for x in ("score", "frequency", "gap"):
             total = np.add.reduceat(np.nan_to_num(getattr(self, x)) * self.count, first)
             sums[x] = total / np.where(sums["count"] > 0, sums["count"], np.nan)
-        return replace(self, edges=self.edges[[*first, -1]], **sums)
+        return replace(self, edges=self.edges[[*first, -1]], _binned=None, **sums)
 
     def table(self, width: int = 30) -> Table:
         """Describe each bin that holds rows, and empty neighbours together.
@@ -264,6 +294,7 @@ def diagrams_from(
             count=count[k], score=score[k], frequency=frequency[k], gap=gap[k],
             value=float(values[k]), estimator=str(estimator), setting=names[k],
             closed=estimator.closed, rows=rows[k],
+            _binned=estimator,
         )
         for k in range(len(names))
     ]  # fmt: skip
@@ -312,7 +343,7 @@ def reliability_diagram(
     >>> diagram.count, diagram.score, diagram.frequency
     (array([2., 2.]), array([0.3, 0.8]), array([0., 1.]))
     >>> print(diagram)
-    Binned(n_bins=2), setting binary: calibration error 0.25000
+    Binned(n_bins=2), setting binary: calibration error 0.25000, by chance alone 0.27500
       bin             rows   score  frequency      gap
       [0.000, 0.500]     2  0.3000     0.0000  -0.3000  ##############################
       (0.500, 1.000]     2  0.8000     1.0000  +0.2000  ##############################
@@ -530,16 +561,16 @@ class Curve(Statistic):
 
 
 @singledispatch
-def curve_of(estimator: Any, ordered: Sample, n: int, level: float) -> dict[str, Any]:  # noqa: ARG001
-    """Compute the own fields of a curve, by name, from a sorted sample of n rows."""
+def curve_of(estimator: Any, ordered: Sample, call: Call) -> dict[str, Any]:  # noqa: ARG001
+    """Compute the own fields of a curve, by name, from a sorted sample of a call."""
     rule = "a reliability curve needs a BayesCurve, or densities, KDE"
     raise InputTypeError("estimator", rule, value=estimator)
 
 
 @curve_of.register
-def _(estimator: BayesCurve, ordered: Sample, n: int, level: float) -> dict[str, Any]:
-    score = estimator.curve_scores(ordered)
-    mean, low, high = estimator.curve(ordered, score, level)
+def _(estimator: BayesCurve, ordered: Sample, call: Call) -> dict[str, Any]:
+    score, n = estimator.curve_scores(ordered), call.n
+    mean, low, high = estimator.curve(ordered, score, call.level, call.design_effect)
     rows = rows_near(ordered, score)
     width = np.minimum(score + REACH, ordered.high) - np.maximum(score - REACH, ordered.low)
     return {
@@ -549,8 +580,9 @@ def _(estimator: BayesCurve, ordered: Sample, n: int, level: float) -> dict[str,
 
 
 @curve_of.register
-def _(estimator: KDE, ordered: Sample, n: int, level: float) -> dict[str, Any]:  # noqa: ARG001
-    plan, once = estimator.plan(ordered, n, REFINEMENT, even=True), Copies(ordered.c)
+def _(estimator: KDE, ordered: Sample, call: Call) -> dict[str, Any]:
+    n, once = call.n, Copies(ordered.c)
+    plan = estimator.plan(ordered, n, REFINEMENT, even=True)
     bandwidth = float(plan.bandwidths(once)[0])
     mesh, densities = plan.density(once, bandwidth)
     (density, hits), score = densities[0, :, :, 0].copy(), mesh.score.copy()
@@ -567,9 +599,9 @@ def _(estimator: KDE, ordered: Sample, n: int, level: float) -> dict[str, Any]: 
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """Make the curve of each problem of a call with one estimator."""
     (estimator,), (source,) = call.estimators.values(), call.sources
-    samples = source.samples(source.needs_of(estimator))
+    samples = source.samples(source.needs_of(estimator), reads_only=True)
     ordered = map(Sample.sorted, samples)
-    each = [{**curve_of(estimator, x, call.n, call.level), "marks": marks_of(x)} for x in ordered]
+    each = [{**curve_of(estimator, x, call), "marks": marks_of(x)} for x in ordered]
     values = estimator.point_values(source).tolist()
     if call.n_resamples and "low" not in each[0]:
         need_rows(source, "a band of resamples", "n_resamples")
@@ -578,8 +610,8 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
             {**own, **band_of(call, sample, own, key), "n_resamples": call.n_resamples, "key": key}
             for own, sample in zip(each, samples, strict=True)
         ]
-    elif call.groups is not None:
-        rule = "go with a KDE and n_resamples of 1 or more, as nothing else is made of draws"
+    elif call.groups is not None and "low" not in each[0]:
+        rule = "go with n_resamples of 1 or more for a KDE, as nothing else is made of draws"
         raise InputError("groups", rule)
     return [
         ReliabilityCurve(
@@ -628,7 +660,7 @@ def reliability_curve(
         Bootstrap resamples behind the band of a `KDE`; without any, there is none. A `BayesCurve`
         has its band from the posterior, and makes none.
     groups : (n,) array_like, optional
-        As in `fastece.bootstrap`, for the band of a `KDE`: whole groups are drawn.
+        As in `fastece.estimate`, for the band: of a `KDE` whole groups are drawn.
 
     Returns
     -------
@@ -637,8 +669,7 @@ def reliability_curve(
     Raises
     ------
     ValueError, TypeError
-        As `fastece.bootstrap`; for an estimator without densities; for `groups` without a band that
-        is made of resamples.
+        As `fastece.bootstrap`; for an estimator without densities; for `groups` without a band.
 
     Notes
     -----
@@ -688,3 +719,68 @@ def reliability_curve(
     call = add_groups(call, groups, y_prob)
     curves = curves_of(call, rng)
     return curves if call.sources[0].setting.per_class else curves[0]
+
+
+# --- cumulative gaps ------------------------------------------------------------------------
+
+
+def cumulative_plot(
+    y_true: Any, y_prob: Any = None, *, ax: "Axes | None" = None, **options: Any
+) -> "Axes":
+    """Draw the cumulative gap over the share of rows; needs matplotlib.
+
+    Its slope is the mean gap of the rows there: above 0 where probabilities are too low, below 0
+    where they are too high. Nothing is binned or smoothed.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `fastece.ece`: arrays or an `Accumulator`, with `setting`, `labels`, `pos_label`,
+        `sample_weight` and `from_logits`. A dict of `y_prob` has models by their names.
+    ax : matplotlib Axes, optional
+        Where to draw, others may be there already; without it, on a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `fastece.ece`; for a dict without models, and for "classwise", which is no single
+        problem.
+
+    Notes
+    -----
+    Tygert (2020, "Plots of the cumulative differences between observed and expected values of
+    ordered Bernoulli variates"). The path is that of `CumulativeError`, with at most 2000 points
+    and its extremes. A calibrated model stays within the band in 95 % of samples of many rows:
+    2.2414 standard deviations of the mean gap, by the law of the largest size of Brownian motion.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import cumulative_plot
+    >>> from matplotlib.figure import Figure
+    >>> p = np.linspace(0.01, 0.99, 99)
+    >>> ax = cumulative_plot(p > 0.5, p, ax=Figure().subplots())
+    >>> ax.get_ylabel()
+    'cumulative gap'
+    """
+    models = y_prob if isinstance(y_prob, Mapping) else {None: y_prob}
+    if not models:
+        raise InputError("y_prob", "must have at least one model")
+    estimator, drawn = cumulative.CumulativeError(), []
+    for name, prob in models.items():
+        source = read_source(y_true, prob, **options)
+        if source.setting.per_class:
+            raise InputError("setting", "must be that of one problem", value=source.setting.name)
+        sample = source.sample(0, source.needs_of(estimator)).sorted()
+        value = estimator.evaluate_once(sample, source.n)
+        drawn.append(
+            (cumulative.cumulative_path(sample), cumulative.null_deviation(sample), value, name)
+        )
+    ax = new_axes(1)[0] if ax is None else ax
+    for one in drawn:
+        draw_cumulative(ax, *one)
+    return ax

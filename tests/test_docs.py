@@ -97,7 +97,7 @@ def test_page_on_recalibration_names_every_method_and_what_it_keeps():
 
 
 def test_tables_name_every_parameter():
-    for estimator in (fastece.Sweep, fastece.SmoothECE, fastece.MMCE):
+    for estimator in (fastece.Sweep, fastece.SmoothECE, fastece.MMCE, fastece.CumulativeError):
         ((field,), default) = fields(estimator), repr(fields(estimator)[0].default)
         (row,) = rows_of("docs/estimators.md", f"`{estimator.__name__}`", f"`{field.name}`")
         assert row[2].strip("`").startswith(default.replace("'", '"').removesuffix(".0"))

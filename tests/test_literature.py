@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastece
-from fastece import MMCE, Binned, SmoothECE, Sweep
+from fastece import MMCE, Binned, CumulativeError, SmoothECE, Sweep
 from fastece.kernels.quantiles import sweep_bins
 from helpers import strategies as cases
 
@@ -25,6 +25,8 @@ ESTIMATORS = {
     "smooth_ece": (SmoothECE(), 1e-9),
     "smooth, fixed": (SmoothECE(scale=0.1), 1e-12),
     "mmce": (MMCE(), 1e-12),
+    "ecce_r": (CumulativeError(), 1e-12),
+    "ecce_mad": (CumulativeError("max"), 1e-12),
 }
 REFERENCE = {
     "ece_debiased": lambda *rows: reference.debiased_error(*rows),
@@ -33,6 +35,8 @@ REFERENCE = {
     "ece_sweep": reference.sweep_error,
     "sweep, norm 2": lambda *rows: reference.sweep_error(*rows, norm=2),
     "mmce": reference.mmce,
+    "ecce_r": reference.cumulative_error,
+    "ecce_mad": lambda *rows: reference.cumulative_error(*rows, statistic="max"),
 }
 
 
@@ -235,6 +239,7 @@ def test_a_diagram_of_debiased_bins_has_their_value():
         (lambda: Sweep(norm=0.5), "norm: "),
         (lambda: MMCE(width=0), "width: must be positive and finite"),
         (lambda: MMCE(width=inf), "width: must be positive and finite"),
+        (lambda: CumulativeError("mean"), "statistic: must be"),
         (lambda: SmoothECE(scale=-1), "scale: "),
         (lambda: SmoothECE(scale="own"), "scale: must be positive and finite, or 'auto'"),
         (lambda: SmoothECE(scale=1e-7), "scale: needs a grid of more than .*, got 1e-07"),

@@ -87,7 +87,14 @@ OPTIONS = {
         "choices": ["ece_bayes", "ece_kde"], "default": "ece_bayes",
         "help": "a Bayesian curve (default), which needs no resamples, or densities",
     },
+    "plan --estimator": value("NAME", "of the interval (ece_bayes)", default="ece_bayes"),
+    "--width": value("W", "mean width of the interval that is wanted", float),
+    "--detect": value("E", "calibration error that the test is to find", float),
+    "--power": value("P", "how often it is to find it (0.8)", float, 0.8),
+    "--level": value("LEVEL", "of the interval; 1 minus the size of the test (0.95)", float, 0.95),
     "--at": value("SCORE[,SCORE...]", "in [0, 1] (default: eleven over the range)", scores),
+    "--event": value("NAME", "name of the event that is predicted"),
+    "--thresholds": value("SCORE[,SCORE...]", "of the net benefit (nine from 0.01 to 0.5)", scores),
     "--bandwidth": value("H", 'of the kernel, or "silverman" (default)', number_or_text(float)),
     "--kernel": value(None, "default: gaussian"),
     "--method": value("NAME", "temperature (default), or another one, or all: the best of them"),
@@ -165,6 +172,23 @@ COMMANDS = {
         "intervals. With --resamples 0 densities have none.",
         ("file",),
         (*FILE, "curve --estimator", "--at", "--bandwidth", "--kernel", *MEASURE), 500,
+    ),
+    "validate": Command(
+        "validate", "validation of a risk model: O/E, slope, ICI, C statistic, net benefit",
+        "Validate predicted probabilities of one event: rates, recalibration, calibration curve, "
+        "discrimination and net benefit, with intervals and a line of explanation each.",
+        ("file",),
+        (*FILE, "--groups", "--event", "--thresholds", "--setting", "--from-logits",
+         "--resamples", "--confidence-level", "--seed"),
+        1999,
+    ),
+    "plan": Command(
+        "plan", "how many rows an interval of some width, or a test of some power, takes",
+        "Find how many rows a test set needs, by simulation on the scores of a pilot: for a mean "
+        "width of the interval, or for a test that finds an error. It takes some seconds.",
+        ("file",),
+        (*FILE, "--width", "--detect", "--power", "--level", "plan --estimator", "--setting",
+         "--from-logits", "--seed"),
     ),
     "warmup": Command(
         "warmup", "compile everything ahead, such as for a container image",

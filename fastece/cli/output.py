@@ -24,7 +24,7 @@ FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model
 # Endings of files with pictures.
 ENDINGS = {"plot": KINDS, "html": (".html", ".htm")}
 # Kernels that a command compiles where none are kept, about, beside those of a second process.
-KERNELS = {"demo": 29, "report": 27, "warmup": 150}
+KERNELS = {"demo": 28, "report": 28, "warmup": 155}
 INPUTS = ("file", "a", "b", "fit", "load")
 # Takes the name of the next step.
 Progress = Callable[[str], None]

@@ -140,8 +140,10 @@ class Source(ABC):
         """Return problem `k` as a source of its own."""
         return OneProblem(self, k)
 
-    def samples(self, needs: str = RANKS) -> list[Sample]:
-        """Return every problem as a sample."""
+    def samples(self, needs: str = RANKS, reads_only: bool = False) -> list[Sample]:
+        """Return every problem as a sample; of arrays perhaps views that are only read."""
+        if reads_only and isinstance(self, Problems):
+            return [self.view(k) for k in range(self.n_problems)]
         return [self.sample(k, needs) for k in range(self.n_problems)]
 
     def check_setting(self, setting: Any) -> None:

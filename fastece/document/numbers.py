@@ -22,6 +22,11 @@ class ConfidenceInterval(NamedTuple):
     low: Any
     high: Any
 
+    def reaching(self, least: Any) -> "ConfidenceInterval":
+        """Raise the high ends to at least some numbers."""
+        high = np.maximum(self.high, least)
+        return ConfidenceInterval(self.low, high if high.ndim else float(high))
+
 
 @dataclass(frozen=True)
 class Number:

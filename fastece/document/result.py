@@ -12,7 +12,13 @@ from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_
 from fastece.document.writers import to_fragment, to_markdown, to_text
 
 INTERVAL = "confidence_interval"
-LABELS = {"p_value": "p-value", "raw_p_value": "raw p-value"}
+# With fewer groups than this, what their variance is made of is not known well.
+FEWEST_GROUPS = 20
+FEW_GROUPS = (
+    "{} groups are few: how much their rows depend on each other is hardly known, and intervals "
+    "and p-values of fewer than 20 may be too sure."
+)
+LABELS = {"floor": "chance alone", "p_value": "p-value", "raw_p_value": "raw p-value"}
 
 
 class Readable(ABC):
@@ -66,6 +72,17 @@ class Result(Record, Readable):
     """A result of numbers in its fields, which it describes as a document."""
 
 
+def group_notes(n_groups: int | None) -> list[str]:
+    """Write the caution about few groups, if there are few."""
+    return [FEW_GROUPS.format(n_groups)] * (n_groups is not None and n_groups < FEWEST_GROUPS)
+
+
+def sample_text(result: Any) -> str:
+    """Write the number of rows of a result, and of their groups."""
+    groups = "" if result.n_groups is None else f" in {result.n_groups} groups"
+    return f"{result.n} rows{groups}"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EstimatorResult(Result):
     """A result of one estimator: a value for the problem, or one for each class."""
@@ -76,6 +93,8 @@ class EstimatorResult(Result):
     estimator: str
     setting: str
     n_groups: int | None = None
+
+    _derived: ClassVar[tuple[str, ...]] = ("notes",)
 
     @property
     def _interval_name(self) -> str:
@@ -88,14 +107,14 @@ class EstimatorResult(Result):
         """The numbers that are shown, by name, the headline number first."""
 
     @property
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Sentences that stand below the numbers."""
-        return []
+        return group_notes(self.n_groups)
 
     @property
     def _sample(self) -> str:
         """Number of rows, of groups and of replicates, as text."""
-        return f"{self.n} rows" + ("" if self.n_groups is None else f" in {self.n_groups} groups")
+        return sample_text(self)
 
     def _label(self, name: str) -> str:
         """Return the name of a number in print."""
@@ -113,9 +132,9 @@ class EstimatorResult(Result):
         """Describe the numbers: as facts, or as a table of classes."""
         title, rows = f"{self.estimator}, setting {self.setting}: {self._sample}", self._rows()
         if "class" in rows[0]:
-            return Document(title, sections=[Section(table=self._table(rows), notes=self._notes)])
+            return Document(title, sections=[Section(table=self._table(rows), notes=self.notes)])
         known = {self._label(name): x for name, x in rows[0].items() if format_cell(x) != "-"}
-        return Document(title, sections=[Section(facts=known, notes=self._notes)])
+        return Document(title, sections=[Section(facts=known, notes=self.notes)])
 
     def _table(self, rows: Sequence[dict[str, Cell]]) -> Table:
         """Make a table of rows, whose columns have this result's names."""
@@ -175,7 +194,7 @@ class Results(dict[str, R], Readable):
         settings = [*dict.fromkeys(result.setting for result in self.values())]
         named = f"setting{'s' * (len(settings) > 1)} {' and '.join(settings)}"
         title = f"{named}: {next(iter(self.values()))._sample}"
-        notes = [*dict.fromkeys(note for result in self.values() for note in result._notes)]
+        notes = [*dict.fromkeys(note for result in self.values() for note in result.notes)]
         return Document(title, sections=[Section(table=self._table(), notes=notes)])
 
     def _table(self) -> Table:

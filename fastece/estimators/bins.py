@@ -374,7 +374,7 @@ def rows_in_cells(
     row, problem, score, hit = map(np.concatenate, zip(*run(one, starts), strict=True))
     v = None if problems.v is None else problems.v[row]
     found = Sample(score, hit, v, low, high, row)
-    return [found.where(problem == j) for j in range(k)]
+    return [found.where(problem == j) if k > 1 else found for j in range(k)]
 
 
 def equal_mass_sums(
@@ -396,7 +396,7 @@ def equal_mass_sums(
     score = np.where((only >= 0) & (only <= 1), only, float_scores())
     layouts, bins = [], np.empty((len(moments), len(only), n_bins))
     for k, sample in enumerate(rows_in_cells(problems, floats, mixed, run)):
-        sample = sample.where(sample.s > threshold)
+        sample = sample.where(sample.s > threshold) if threshold > -math.inf else sample
         rest = ~mixed[k] & (weights[k] > 0)
         # The rows around the cuts, and all others at a score of their cell.
         where, v = score[k, rest], np.ones(sample.n) if sample.v is None else sample.v

@@ -68,7 +68,12 @@ class CellShares:
     @cached_property
     def cells(self) -> tuple[F64, float, float, int, bool]:
         """Coordinates of the scores, and the grid of cells."""
-        return self.mesh.cells_of(self.sample)
+        return self.mesh.cells_of(move_inside(self.sample, self.mesh.low, self.mesh.high))
+
+    def add(self, part: Sample, y: U8, w: F64, sums: F64) -> None:
+        """Add some rows with weights w up, misses and hits apart, to `sums` (2, C)."""
+        at, begin, step, count, cubic = replace(self, sample=part).cells
+        kernels.density.share_rows(at, y, w, begin, step, count, cubic, sums)
 
     @cached_property
     def of_all(self) -> tuple[I32, F64]:
@@ -97,8 +102,9 @@ class Copies:
     def spreads(self, plan: "DensityPlan") -> tuple[float, ...]:
         """Compute the spreads of the scores for Silverman's rule."""
         first, second, whole = 0.0, 0.0, self.weight(plan.sample)
-        for part, w in parts_of(plan.sample, whole, *plan.range):
-            distance, square = kernels.density.distances(part.s, w, plan.centre)
+        for part, w in parts_of(plan.sample, whole):
+            s = move_inside(part, *plan.range).s
+            distance, square = kernels.density.distances(s, w, plan.centre)
             first, second = first + distance, second + square
         weight = plan.sample.n if whole is None else whole.sum()
         lower, upper = quartiles(plan.sample, whole, *plan.range)
@@ -106,20 +112,37 @@ class Copies:
 
     def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
         """Add the rows of the replicates `lanes` (L, W) to the cells (L, 2, C, W)."""
-        mesh, sample, sums = shares.mesh, shares.sample, np.zeros(cells.shape[1:3])
-        for part, w in parts_of(sample, self.weight(sample), mesh.low, mesh.high):
-            at, begin, step, count, cubic = mesh.cells_of(part)
-            kernels.density.share_rows(at, part.y, w, begin, step, count, cubic, sums)
+        sample, sums = shares.sample, np.zeros(cells.shape[1:3])
+        for part, w in parts_of(sample, self.weight(sample)):
+            shares.add(part, part.y, w, sums)
         cells[:] = sums[:, :, None]
 
 
-def parts_of(sample: Any, w: F64 | None, low: float, high: float) -> Iterator[tuple[Sample, F64]]:
-    """Yield the rows in parts, moved into a range, with their weights for kernels."""
+class Expected(Copies):
+    """Rows of a calibrated model: of each the part s is a hit, the rest a miss."""
+
+    def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
+        """Add the parts of the rows to the cells (L, 2, C, W)."""
+        sums = np.zeros(cells.shape[1:3])
+        for part in shares.sample.parts(PART):
+            for y, chance in ((0, 1 - part.s), (1, part.s)):
+                w = chance if part.v is None else chance * part.v
+                shares.add(part, np.full_like(part.y, y), w, sums)
+        cells[:] = sums[:, :, None]
+
+
+def move_inside(sample: Sample, low: float, high: float) -> Sample:
+    """Move scores outside a range to its nearest end."""
+    return sample if low <= 0 and high >= 1 else replace(sample, s=sample.s.clip(low, high))
+
+
+def parts_of(sample: Any, w: F64 | None) -> Iterator[tuple[Sample, F64]]:
+    """Yield the rows in parts, with their weights for kernels."""
     start = 0
     for part in sample.parts(PART):
         weight = kernels.weights(None if w is None else w[start : start + part.n])
         start += part.n
-        yield part if low <= 0 and high >= 1 else replace(part, s=part.s.clip(low, high)), weight
+        yield part, weight
 
 
 @dataclass(frozen=True)
@@ -237,6 +260,11 @@ class DensityPlan(Plan):
     def grids(self) -> dict[int, CellShares]:
         """Grids made so far, by level, with the rows shared among their cells."""
         return {}
+
+    @property
+    def mesh(self) -> AnyMesh:
+        """Grid of the bandwidth when every row counts once."""
+        return self.grid(int(self.levels(self.bandwidth))).mesh
 
     @property
     def per_octave(self) -> int:
@@ -398,11 +426,14 @@ class KDE(Parameters):
 
     def plan(self, sample: Sample, size: int, finer: float, even: bool = False) -> DensityPlan:
         """Prepare a sample with grids `finer` times as fine, or with one even grid."""
-        sample, _ = scale_weights(sample)
-        low, high = self.range_of(sample)
-        if low > 0 or high < 1:
-            sample = replace(sample, s=sample.s.clip(low, high))
+        sample = move_inside(scale_weights(sample)[0], *self.range_of(sample))
         return DensityPlan(self, sample, size, finer, even)
+
+    def plan_of(self, problems: Problems, k: int) -> DensityPlan:
+        """Prepare problem `k`, as it is, for values and densities of all rows."""
+        is_whole = problems.n_problems == 1 and problems.v is None
+        rows = problems if is_whole else problems.view(k)
+        return DensityPlan(self, rows, problems.n, self.finer, False)
 
     def prepare(self, sample: Sample, size: int) -> DensityPlan:
         """Prepare a sample for draws of `size` rows."""
@@ -435,8 +466,7 @@ class KDE(Parameters):
         problems, _ = scale_weights(source)
 
         def value(k: int) -> float:
-            rows = problems if problems.n_problems == 1 and problems.v is None else problems.view(k)
-            return self.error(DensityPlan(self, rows, source.n, self.finer, False), Copies())
+            return self.error(self.plan_of(problems, k), Copies())
 
         return np.array(list(run(value, range(source.n_problems))))
 

@@ -14,8 +14,10 @@ from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes import BayesCurve
 from fastece.estimators.binned import Binned, Sweep
 from fastece.estimators.canonical import SKCE, DirichletKDE
+from fastece.estimators.cumulative import CumulativeError
 from fastece.estimators.density import KDE
 from fastece.estimators.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
+from fastece.estimators.risk import QUANTITIES, RiskStatistic
 from fastece.estimators.smooth import MMCE, SmoothECE
 
 T = TypeVar("T")
@@ -31,6 +33,8 @@ ESTIMATORS: dict[str, Estimator] = {
     "ece_sweep": Sweep(),
     "smooth_ece": SmoothECE(),
     "mmce": MMCE(),
+    "ecce_r": CumulativeError(),
+    "ecce_mad": CumulativeError("max"),
     "canonical": DirichletKDE(),
     "skce": SKCE(),
     "brier_score": BrierScore(),
@@ -39,6 +43,8 @@ ESTIMATORS: dict[str, Estimator] = {
     "sharpness": Sharpness(),
     "entropy": Entropy(),
 }
+# Of the validation of a risk model: names that every function takes too.
+RISK_STATISTICS = {name: RiskStatistic(name) for name in QUANTITIES}
 
 
 def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Estimator:
@@ -47,10 +53,10 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
     `function` was called with these fields: what is none of them is no option of it either.
     """
     if isinstance(estimator, str):
-        if estimator not in ESTIMATORS:
+        row: Any = ESTIMATORS.get(estimator) or RISK_STATISTICS.get(estimator)
+        if row is None:
             hint = list_names(ESTIMATORS)
             raise InputError("estimator", "must be a known name", value=estimator, hint=hint)
-        row = ESTIMATORS[estimator]
         try:
             return kept_change(row, **fields) if fields else row
         except TypeError:  # of a value that has no hash, or of a check: the check has the words

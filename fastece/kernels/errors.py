@@ -19,64 +19,77 @@ LANES = 128
 FEWEST = 2.0 - 1e-9
 # Gaps beyond so many deviations, times sqrt(2), are noise in no digit: exp(-36) is 2e-16.
 FAR = 6.0
+# A probability of no account, beside that of the mode.
+NOTHING = 1e-17
 
 
 class RareRows(NamedTuple):
-    """Cells of extreme scores, in which rows hit, or miss, that hardly ever do.
+    """Cells in which hits, or misses, are few: their number has a binomial law.
 
     Attributes
     ----------
-    row : (K, B) float64 array
-        What a single row adds to the gap of a cell.
-    part : (M, K, B) float64 array
-        Where it is not 0, there is `rare_noise` beside the other, multiplied by this.
+    step : (M, K, B) float64 array
+        What one of them more adds to the gap of a cell.
+    rows, chance : (M, K, B) float64 arrays
+        Of the law. Where `rows` is not 0, there is `binomial_noise` and no other.
     which : (K, B) int32 array
         The line of `order` of each cell that may have such noise.
     order : (C, R) int32 array
-        Permutations of the replicates; without a line, the other arrays are not read.
+        Permutations of the replicates, in increasing order of their gaps; without a line, the other
+        arrays are not read.
     """
 
-    row: F64
-    part: F64
+    step: F64
+    rows: F64
+    chance: F64
     which: I32
     order: I32
 
 
 NO_RARE_ROWS = RareRows(
-    np.empty((0, 0)), np.empty((0, 0, 0)), np.empty((0, 0), np.int32), np.empty((0, 0), np.int32)
-)
+    np.empty((0, 0, 0)), np.empty((0, 0, 0)), np.empty((0, 0, 0)), np.empty((0, 0), np.int32),
+    np.empty((0, 0), np.int32),
+)  # fmt: skip
 
 
 @jit
-def rare_noise(gap: float, row: float, part: float, order: I32, out: F64) -> None:
-    """Fill `out` (R,) with noise of a cell of extreme scores: quantiles of its law.
-
-    In such a cell rows that should never hit, or never miss, now and then do.
+def binomial_noise(
+    gap: float, step: float, count: float, chance: float, order: I32, out: F64
+) -> None:
+    """Fill `out` (R,) with gaps that a binomial number of rows makes: its quantiles.
 
     Parameters
     ----------
     gap : float
         The mean.
-    row : float
-        What a single row adds to a gap: the mean is that of a Poisson law of rows.
-    part : float
-        What deviations from the mean are multiplied by, as rows are not that many.
+    step : float
+        What a row adds.
+    count, chance : float
+        Of the law; the chance is less than 1.
     order : (R,) int32 array
-        A permutation: replicate ``order[j]`` has the quantile ``(j + 1/2) / R`` of the law.
+        A permutation: replicate ``order[j]`` has the quantile ``(j + 1/2) / R``.
     out : (R,) float64 array
         Overwritten.
     """
-    mean = abs(gap) / row
-    k = max(0.0, np.floor(mean - 10.0 * np.sqrt(mean)))
-    p = math.exp(k * math.log(mean) - mean - math.lgamma(k + 1.0)) if mean > 0.0 else 1.0
+    mean, odds = count * chance, chance / (1.0 - chance)
+    # From the mode to both sides, as far as there is anything, in units of its probability.
+    k = top = np.floor(mean)
+    p = q = total = 1.0
+    while top < count and q > NOTHING:
+        q *= odds * (count - top) / (top + 1.0)
+        top += 1.0
+        total += q
+    while k > 0.0 and p > NOTHING:
+        p *= k / (odds * (count - k + 1.0))
+        k -= 1.0
+        total += p
     below = p
-    step = part * (row if gap > 0.0 else -row)
     for j in range(order.size):
-        while below < (j + 0.5) / order.size and p > 0.0:
+        while k < top and below < (j + 0.5) / order.size * total:
+            p *= odds * (count - k) / (k + 1.0)
             k += 1.0
-            p *= mean / k
             below += p
-        out[order[j]] = gap + step * (k - mean)
+        out[order[j if step > 0.0 else order.size - 1 - j]] = gap + step * (k - mean)
 
 
 @jit
@@ -137,10 +150,11 @@ def gap_errors(
     for m in range(gap.shape[0]):
         for k in range(problems if rare.order.size > 0 else 0):
             for b in range(cells):
-                part, line = rare.part[m, k, b], rare.which[k, b]
-                if part > 0.0:
-                    row, order = rare.row[k, b], rare.order[line]
-                    rare_noise(gap[m, k, b], row, part, order, rare_noises[line])
+                rows, line = rare.rows[m, k, b], rare.which[k, b]
+                if rows > 0.0:
+                    step, chance = rare.step[m, k, b], rare.chance[m, k, b]
+                    order, noises = rare.order[line], rare_noises[line]
+                    binomial_noise(gap[m, k, b], step, rows, chance, order, noises)
         for first in range(0, count, LANES):
             lanes = min(LANES, count - first)
             zero(total)
@@ -150,10 +164,9 @@ def gap_errors(
                     line = null[k, b, first : first + lanes]
                     for r in range(lanes):
                         sums[r] = d + f * line[r]
-                    if rare.order.size > 0 and rare.part[m, k, b] > 0.0:
-                        more = rare_noises[rare.which[k, b], first : first + lanes]
-                        for r in range(lanes):
-                            sums[r] = more[r] + f * line[r]
+                    if rare.order.size > 0 and rare.rows[m, k, b] > 0.0:
+                        for r in range(lanes):  # a slice compiles numba's error messages: 2 s
+                            sums[r] = rare_noises[rare.which[k, b], first + r]
                     if side != 0.0:
                         for r in range(lanes):
                             sums[r] = max(side * sums[r], 0.0)

@@ -83,7 +83,8 @@ def increasing_order(score: F64, hit: U8, row: I32) -> None:
             break
     for i in range(hit.size):
         hit[i] = key[i] & ONE
-    row[:] = old_row
+    for i in range(row.size):  # `row[:] = old_row` compiles numba's error messages too: 2 s
+        row[i] = old_row[i]
     for i in range(n):
         k = key[i] >> ONE
         bits[i] = k if k < HALF else HALF + HALF - k

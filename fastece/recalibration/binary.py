@@ -11,7 +11,7 @@ from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_flag, check_integer
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import one_problem
-from fastece.decomposition import fit_isotonic
+from fastece.decomposition import isotonic_blocks
 from fastece.estimators.bayes import BayesCurve
 from fastece.estimators.binned import MAX_BINS, Binned
 from fastece.estimators.density import KDE
@@ -363,9 +363,9 @@ class IsotonicCalibration(Interpolation):
     title = "isotonic calibration"
 
     def _fit_one(self, score: Score, sample: Sample) -> BinaryFit:  # noqa: ARG002
-        s, _, _, found = fit_isotonic(sample)
-        ends = np.unique([found.blocks[:-1], found.blocks[1:] - 1])
-        return BinaryFit((s[ends], found.x[ends].clip(0.0, 1.0)))  # no more than 1 by rounding
+        low, high, hits, misses = isotonic_blocks(sample)
+        ends, first = np.unique(np.stack([low, high], axis=1), return_index=True)
+        return BinaryFit((ends, (hits / (hits + misses))[first // 2]))
 
 
 @dataclass(kw_only=True, eq=False)

@@ -13,22 +13,23 @@ import numpy as np
 from fastece.checks.arrays import as_probabilities
 from fastece.checks.errors import InputError
 from fastece.data.reading import read_problems
-from fastece.data.sample import Sample, in_order
+from fastece.data.sample import scale_weights
 from fastece.data.source import ROWS, Problems, Source, need_rows
 from fastece.decomposition import ScoreDecomposition, isotonic_parts
 from fastece.estimators.binned import Binned
-from fastece.estimators.density import KDE
+from fastece.estimators.density import KDE, PART, Expected
+from fastece.estimators.losses import mean_of
 from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from fastece.intervals import slices
 from fastece.intervals.direction import direction_of
 from fastece.intervals.estimate import estimate_results, posterior_maker
 from fastece.plot.pages import Panel
 from fastece.reliability import ReliabilityCurve, curves_of, diagrams_of
-from fastece.report.result import ClassVectors, GroupedError, Report
+from fastece.report.result import ClassVectors, Report
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, NO_SIGN, SCORES, UNCLEAR
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import bootstrap_results
-from fastece.resampling.calibration_test import calibration_results, hits_and_misses
+from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.draws import new_key
 
 # The answer comes first, and its curve is beside the diagram; the test of calibration and the
@@ -90,8 +91,8 @@ def calibration_report(
     by : (n,) array_like, optional
         A label for each row: the errors of the slices are shown too, as by `fastece.slices`.
     groups : (n,) array_like, optional
-        As in `fastece.bootstrap`: rows that belong together. "ece" is also shown with the interval
-        and the test of whole groups.
+        As in `fastece.estimate`: rows that belong together. All intervals and p-values are then
+        those of whole groups.
     n_bins : int or "sqrt", default 15
         Bins of the estimators that have some.
     title : str
@@ -119,7 +120,7 @@ def calibration_report(
     >>> p = rng.beta(5, 1.5, size=1000)
     >>> y = rng.random(1000) < p - 0.5 * p * (1 - p)
     >>> print(calibration_report(y, p).headline)
-    Miscalibrated: probabilities too high by 0.100 (95 % CI 0.071 to 0.126); p = 0.0005.
+    Miscalibrated: probabilities too high by 0.100 (95 % CI 0.072 to 0.123); p = 0.0005.
     """
     names = estimator if isinstance(estimator, list | tuple) else [estimator]
     data = {
@@ -167,10 +168,10 @@ def make_report(
     rows = {name: value for name, value in data.items() if name not in ("y_true", "y_prob")}
     options |= {**rows, "estimator": list(SCORES)}
     call = read_call("calibration_report", data["y_true"], {"y_prob": y_prob}, 0, **options)
-    (source,) = call.sources
+    call, (source,) = add_groups(call, groups, y_prob), call.sources
     call, scores = replace(call, estimators=errors), replace(call, estimators=scores_of(pairs))
     require_calibration_error(call, "a report")
-    parts, whole = check_parts(call, y_prob, by, groups)
+    parts = check_parts(call, y_prob, by)
     seed = int(rng) if isinstance(rng, Integral) and not isinstance(rng, bool) else new_key(rng)
     lead, key = call.only(errors[LEAD]), new_key(seed)
     has_rows, per_class = isinstance(source, Problems), source.setting.per_class
@@ -185,7 +186,7 @@ def make_report(
     report = Report(
         title=title,
         n=call.n,
-        n_effective=float(diagrams_of(Binned(1), source)[0].rows[0]),
+        n_effective=float(diagrams_of(Binned(1), source)[0].rows[0]) / call.design_effect,
         **measure_top(source, read, top, pairs, n_classes),
         setting=call.setting,
         n_resamples=call.n_resamples if has_rows else 0,
@@ -198,7 +199,8 @@ def make_report(
         decomposition=decomposition_of(call) if is_full and has_rows else None,
         classes=class_table(lead, read, key),
         slices=None if parts is None else slices.slices_of(lead, parts, key),
-        groups=None if whole is None else measure_groups(whole, seed, names[1]),
+        n_groups=call.n_groups,
+        groups=names[1],
         vectors=None,
         diagrams=diagrams_of(errors[TEST], source),
         curve=curve,
@@ -216,27 +218,14 @@ def make_report(
     return report
 
 
-def check_parts(
-    call: Call, y_prob: Any, by: Any, groups: Any
-) -> tuple[list[slices.Group] | None, Call | None]:
-    """Check the arguments that divide rows, before anything is computed.
-
-    Returns the rows of each slice, and the call whose groups are drawn, if requested.
-    """
-    parts = whole = None
-    (source,) = call.sources
-    if by is not None:
-        if isinstance(by, Mapping):
-            parts = slices.groups_of_sources(by)
-        else:
-            need_rows(source, "the error of each slice", "by")
-            parts = slices.groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
-    if groups is not None:
-        need_rows(source, "the draw of whole groups", "groups")
-        if not call.n_resamples:
-            raise InputError("groups", "are drawn, so n_resamples must be at least 1")
-        whole = add_groups(replace(call, estimators={TEST: call.estimators[TEST]}), groups, y_prob)
-    return parts, whole
+def check_parts(call: Call, y_prob: Any, by: Any) -> list[slices.Group] | None:
+    """Check the labels of slices, and return the rows of each, if there are any."""
+    if by is None:
+        return None
+    if isinstance(by, Mapping):
+        return slices.groups_of_sources(by)
+    need_rows(call.sources[0], "the error of each slice", "by")
+    return slices.groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
 
 
 def decomposition_of(call: Call) -> ScoreDecomposition:
@@ -264,22 +253,14 @@ def class_table(call: Call, read: Callable[..., Problems], key: int) -> slices.S
     return slices.slices_of(call, slices.groups_by_class(call), key)
 
 
-def measure_groups(call: Call, seed: int, column: str) -> GroupedError:
-    """Measure an error of rows whose groups are drawn as a whole."""
-    ((name, found),) = bootstrap_results(call, rng=seed).items()
-    p_value = calibration_results(call, seed)[name].p_value
-    interval = found.confidence_interval
-    return GroupedError(column, call.n_groups or 0, name, found.value, interval, p_value)
-
-
 # --- errors ---------------------------------------------------------------------------------
 
 
 def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, Any]]:
     """Compute a line of numbers for each estimator of a call.
 
-    Without resamples, and where rows are not kept, only posteriors have intervals, and there is no
-    floor, which is the mean error of a calibrated model.
+    Without resamples, and where rows are not kept, only posteriors have intervals and a floor,
+    which is the mean error of a calibrated model.
     """
     lines, (source,) = {}, call.sources
     for name, estimator in call.estimators.items():
@@ -302,8 +283,9 @@ def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, 
     found = estimate_results(replace(call, estimators=known), rng=seed) if known else {}
     for name, answer in found.items():
         low, high = answer.confidence_interval
-        floor = None if answer.p_value is None else answer._parts[0].floor
-        lines[name] |= {"low": low, "high": high, "p_value": answer.p_value, "floor": floor}
+        floor, p_value = answer.floor.mean, answer.p_value
+        lines[name] |= {"value": answer.value, "low": low, "high": high, "p_value": p_value}
+        lines[name]["floor"] = None if np.isnan(floor) else floor
     return list(lines.values())
 
 
@@ -326,11 +308,11 @@ def _(estimator: Binned, call: Call) -> tuple[Any, dict[str, Any]]:
 def _(estimator: KDE, call: Call) -> tuple[Any, dict[str, Any]]:
     """Return the mean bandwidth, and the numbers behind a caution."""
     (source,) = call.sources
-    curves = curves_of(replace(call.only(estimator), n_resamples=0), None)
+    curves = curves_of(replace(call.only(estimator), n_resamples=0, groups=None), None)
     details = {"bandwidth": float(np.mean([curve.bandwidth for curve in curves]))}
     if ROWS in source.has:
-        each = [error_of_smoothing(estimator, sample) for sample in source.samples()]
-        details["smoothing"] = float(np.mean(each))
+        assert isinstance(source, Problems)
+        details["smoothing"] = float(np.mean(errors_of_smoothing(estimator, source)))
         details["rows_behind"] = float(np.median([rows_behind(curve) for curve in curves]))
     return [curve.value for curve in curves], details
 
@@ -348,12 +330,11 @@ def rows_behind(curve: ReliabilityCurve) -> float:
     return 0.0 if unseen > half else float(curve.rows[order][np.searchsorted(below, half)])
 
 
-def error_of_smoothing(kde: KDE, sample: Sample) -> float:
-    """Return the error that a density would show for a calibrated model."""
-    twice = hits_and_misses(sample)
-    _, order = in_order(twice.s)
-    expected = np.where(twice.y == 1, twice.s, 1 - twice.s)[order]
-    return kde.evaluate(kde.prepare(twice.where(order), sample.n), expected)
+def errors_of_smoothing(kde: KDE, problems: Problems) -> list[float]:
+    """Return errors that a density would show of a calibrated model, by problem."""
+    problems, _ = scale_weights(problems)
+    plans = [kde.plan_of(problems, k) for k in range(problems.n_problems)]
+    return [kde.error(plan, Expected()) for plan in plans]
 
 
 # --- scores ---------------------------------------------------------------------------------
@@ -400,7 +381,8 @@ def measure_top(
     accuracy = confidence = None
     if isinstance(source, Problems):
         top = rows = source if is_top else read(setting="confidence")
-        (confidence, accuracy) = (float(np.average(x, weights=rows.v)) for x in rows.read())
+        means = mean_of(rows.parts(PART), lambda part: np.stack([part.s, part.y]))
+        confidence, accuracy = means.tolist()
     elif top := source if is_top or is_binary else top:
         (diagram,) = diagrams_of(Binned(2, score_range="unit"), top)
         hits, score = np.nan_to_num(diagram.frequency), np.nan_to_num(diagram.score)

@@ -10,7 +10,7 @@ from fastece import __version__
 from fastece.decomposition import ScoreDecomposition
 from fastece.document.document import Cell, Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_cell, format_p
-from fastece.document.result import Record, Result
+from fastece.document.result import Record, Result, group_notes
 from fastece.document.writers import WIDTH, to_html, to_text
 from fastece.files import write_file
 from fastece.intervals.direction import Direction
@@ -24,30 +24,6 @@ from fastece.report import words
 MOST_LINES, FEW_CLASSES = 40, 3
 # Lines of the first page, and of its diagram with the head.
 SCREEN, DIAGRAM = 30, 10
-
-
-@dataclass(frozen=True, eq=False)
-class GroupedError(Record):
-    """An error of rows that depend on each other within groups.
-
-    Attributes
-    ----------
-    column : str
-        Name of the groups, "" without one.
-    n_groups : int
-    name : str
-        Of the estimator.
-    value, p_value : float
-    confidence_interval : ConfidenceInterval
-        Of a bootstrap of whole groups.
-    """
-
-    column: str
-    n_groups: int
-    name: str
-    value: float
-    confidence_interval: ConfidenceInterval
-    p_value: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +67,7 @@ class Report(Result):
     value, confidence_interval : float, ConfidenceInterval or None
         Of the first error, by the Bayesian curve.
     n, n_effective : int, float
-        Rows, and Kish's effective number of them where they have weights.
+        Rows, and Kish's effective number of them where they have weights or groups.
     n_classes : int or None
         None where a file does not have it.
     accuracy, mean_confidence : float or None
@@ -112,8 +88,12 @@ class Report(Result):
         Parts of the Brier score of the setting, or their means over classes.
     classes, slices : Slices or None
         Errors of the classes, one against the rest, and of the values of `by`.
-    groups : GroupedError or None
-        The error of "ece" with the interval and the test of whole groups.
+    n_groups : int or None
+        Number of groups of rows that belong together, None without any.
+    groups : str
+        Name of their labels, "" without one.
+    notes : list of str
+        What the reader of intervals must know.
     vectors : ClassVectors or None
         Errors of whole class vectors, with the test of each; None of fewer than three classes.
     diagrams : list of ReliabilityDiagram
@@ -147,7 +127,8 @@ class Report(Result):
     decomposition: ScoreDecomposition | None
     classes: Slices | None
     slices: Slices | None
-    groups: GroupedError | None
+    n_groups: int | None
+    groups: str
     vectors: ClassVectors | None
     diagrams: list[ReliabilityDiagram]
     curve: ReliabilityCurve | None
@@ -157,7 +138,7 @@ class Report(Result):
     stream: dict[str, Any] | None
     _panels: list[Panel] = field(repr=False)
 
-    _derived = ("headline", "verdict", "value", "confidence_interval")
+    _derived = ("headline", "verdict", "value", "confidence_interval", "notes")
 
     @cached_property
     def _judgement(self) -> words.Judgement:
@@ -201,12 +182,17 @@ class Report(Result):
         low, high = self.measures[0]["low"], self.measures[0]["high"]
         return None if low is None else ConfidenceInterval(low, high)
 
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on the groups of rows, and on few of them."""
+        return [words.OF_GROUPS] * (self.n_groups is not None) + group_notes(self.n_groups)
+
     def document(self) -> Document:
         """Describe the report, in the order in which it is read."""
         made = [
             sample(self), stream(self), errors(self), direction(self), scores(self),
             class_vectors(self), breakdown(self, self.classes, "class"),
-            breakdown(self, self.slices, "slice"), groups(self), pictures(self),
+            breakdown(self, self.slices, "slice"), pictures(self),
         ]  # fmt: skip
         sections = [section for section in made if section is not None]
         footer = f"fastece {__version__}; {self.n_resamples} replicates, seed {self.seed}."
@@ -233,7 +219,7 @@ class Report(Result):
 
 def first_page(report: Report, most_lines: int) -> Document:
     """Describe the verdict, the main errors and the diagram on one screen."""
-    sections = [Section("Sample", brief(report)), answers(report)]
+    sections = [Section("Sample", brief(report), notes=report.notes), answers(report)]
     of_classes = report.classes if len(report.diagrams) > 1 else None
     for found, name in ((of_classes, "class"), (report.slices, "slice")):
         part = breakdown(report, found, name, FEW_CLASSES)
@@ -261,17 +247,13 @@ def brief(report: Report) -> dict[str, Cell]:
 
 def answers(report: Report) -> Section:
     """Describe the first error, the usual one, and the others."""
-    usual, found = report.measures[1], report.groups
+    usual = report.measures[1]
     used = words.USUAL.format(usual["occupied"], usual["n_bins"])
     texts, rows = [words.ANSWER, used, *[""] * (len(report.measures) - 2)], []
     for line, text in zip(report.measures, texts, strict=True):
         number, interval = with_interval(line["value"], line["low"], line["high"])
         floor = Number(line["floor"], interval)
         rows.append([line["name"], number, interval, floor, PValue(line["p_value"]), text])
-    if found is not None:
-        numbers = with_interval(found.value, *found.confidence_interval)
-        text = words.OF_GROUPED.format(found.n_groups)
-        rows.insert(2, [found.name, *numbers, None, PValue(found.p_value), text])
     head = ["error", "value", ci(report), "chance alone", "p-value", ""]
     notes = errors(report).notes[report.p_value is not None :]  # but for the one of all errors
     return Section("Calibration errors", table=Table(head, rows), notes=notes)
@@ -294,8 +276,11 @@ def with_interval(value: Any, low: Any, high: Any) -> list[Cell]:
 def sample(report: Report) -> Section:
     """Describe the rows."""
     facts: dict[str, Cell] = {"rows": report.n}
+    if report.n_groups is not None:
+        facts["groups"] = f"{report.n_groups}{report.groups and ' by '}{report.groups}"
     if round(report.n_effective) != report.n:
-        facts["effective rows"] = f"{report.n_effective:.0f} (weights, Kish)"
+        why = "weights" if report.n_groups is None else "groups"
+        facts["effective rows"] = f"{report.n_effective:.0f} ({why}, Kish)"
     facts["classes"] = "not known" if report.n_classes is None else report.n_classes
     if report.accuracy is not None:
         facts["accuracy"] = Number(report.accuracy, form=".4f")
@@ -303,7 +288,7 @@ def sample(report: Report) -> Section:
     facts["setting"] = words.question(report.setting, report.pairs)
     if report.note:
         facts["read as"] = report.note
-    return Section("Sample", facts)
+    return Section("Sample", facts, notes=report.notes)
 
 
 def stream(report: Report) -> Section | None:
@@ -380,7 +365,7 @@ def class_vectors(report: Report) -> Section | None:
         for line in found.lines
     ]  # fmt: skip
     notes = [words.OF_CLASS_VECTORS.format(found.n_resamples)] if found.n_resamples else []
-    head = ["error", "value", "if calibrated", "p-value", ""]
+    head = ["error", "value", "chance alone", "p-value", ""]
     return Section(title, table=Table(head, rows), notes=notes)
 
 
@@ -398,18 +383,6 @@ def breakdown(
     notes.append(words.OF_SLICES.format(off, len(found)))
     title = "Classes" if name == "class" else f"Slices by {report.by}" if report.by else "Slices"
     return Section(f"{title}, most evidence first", table=found.table(name, most), notes=notes)
-
-
-def groups(report: Report) -> Section | None:
-    """Describe the error with intervals for whole groups of dependent rows."""
-    found = report.groups
-    if found is None:
-        return None
-    numbers = with_interval(found.value, *found.confidence_interval)
-    rows = [[found.name, *numbers, PValue(found.p_value)]]
-    table = Table(["error", "value", ci(report), "p-value"], rows)
-    title = f"{found.n_groups} groups of rows" + (f" by {found.column}" if found.column else "")
-    return Section(title, table=table, notes=[words.OF_GROUPS])
 
 
 def pictures(report: Report) -> Section:

@@ -59,8 +59,7 @@ OF_SLICES = (
     "p-values, bounds from Bayes factors, are corrected for their number."
 )
 OF_GROUPS = (
-    "Interval: bootstrap of whole groups. p-value: test with whole groups. All other intervals and "
-    "p-values of this report take rows as independent."
+    "Rows of one group may depend on each other: intervals and p-values are those of whole groups."
 )
 OF_STREAM = (
     "Rows were added up in cells of their score, and are not kept. Errors of equal-width bins "
@@ -72,7 +71,6 @@ OF_STREAM = (
 STREAM = {"skipped": "rows skipped", "cut_files": "files cut off"}
 # Of the first page: the errors that always come first, and what else there is.
 ANSWER, USUAL = "best guess of the error", "the usual ECE, {} of {} bins used"
-OF_GROUPED = "{} groups drawn as a whole"
 MORE = "--full: other errors, scores, class vectors, classes, bins; --html FILE: pictures; --json"
 INFINITE_LOSS = "{}: an outcome had probability 0; fastece.log_loss has clip= for that."
 

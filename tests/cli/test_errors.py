@@ -113,6 +113,11 @@ curve a.csv --estimator ece_kde --bandwidth nan | --bandwidth: must be
 curve a.csv --estimator ece_kde --bandwidth wide | --bandwidth: must be
 curve a.csv --estimator ece_kde --kernel box   | --kernel: must be
 curve a.csv --bandwidth 0.1                    | --bandwidth: .* --estimator ece_kde
+validate small.csv --thresholds 0,0.5           | --thresholds: must be greater
+plan a.csv                                     | --width: or --detect must be given
+plan a.csv --width 2                           | --width: must be
+plan a.csv --detect 0.1 --level 95             | --level: must be
+plan small.csv --detect 0.1 --estimator ece    | --estimator: goes with --width
 curve a.csv --setting confident                | --setting: must be
 curve a.csv --resamples -1                     | --resamples: must be
 curve a.csv --classes 3                        | --classes:

@@ -127,8 +127,10 @@ def test_slices_and_labels_of_a_stream(capsys, write, binary):
     numbers = as_json(capsys, "report", path, "--by", "g", "--stream")
     for one, other in zip(numbers["slices"]["rows"], whole["rows"], strict=True):
         assert (one["label"], one["n"]) == (other["label"], other["n"])
-        for name in ("value", "low", "high"):
-            assert one[name] == pytest.approx(other[name], rel=0.05, abs=1e-3)
+        # Cells of a stream are others than those of rows, and draws pass from state to state: an
+        # end of an interval moves by more of itself than the value.
+        for name, rel in (("value", 0.05), ("low", 0.1), ("high", 0.05)):
+            assert one[name] == pytest.approx(other[name], rel=rel, abs=1e-3), name
     texts = write(csv(np.where(y, "leave", "stay"), p))
     for option in (["--labels", "stay,leave"], ["--pos-label", "leave"]):
         found = as_json(capsys, "report", texts, "--stream", *option)

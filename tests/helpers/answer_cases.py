@@ -22,13 +22,16 @@ def cells_for(y, p, estimator="ece", n_resamples=99, key=1, **options):
 
 
 def check_laws(curve, what=None):
-    """It begins at 0 exactly where p > alpha, holds the centre, and grows with the level."""
+    """It begins at 0 exactly where p > alpha, and grows with the level; quantiles do too."""
     intervals = [curve.interval(level) for level in LEVELS]
     for level, (low, high) in zip(LEVELS, intervals, strict=True):
         assert 0 <= low <= high <= 1 + 1e-12, what
         assert (low > 0) == (curve.p_value <= round(1 - level, 12)), what
-        assert level < 0.5 or low - 1e-12 <= curve.centre <= high + 1e-12, what
     assert np.all(np.diff(intervals, axis=0) * [-1, 1] >= 0), what
+    quantiles = curve.quantiles(np.array([0.0, *LEVELS, 1.0]))
+    assert quantiles[0] >= 0, what
+    assert np.all(np.diff(quantiles) >= -1e-12), what
+    assert quantiles[-1] <= 1 + 1e-12, what
 
 
 def tiny_data(rng):
@@ -67,7 +70,7 @@ def random_cells(rng, replicates=39):
     share /= share.sum(1, keepdims=True)
     n = float(rng.integers(1, 400))
     s = rng.choice([rng.random(), 0.0, 1.0, 1e-5], size=(k, b))
-    variance, slope = share * s * (1 - s) / n, (1 - 2 * s) / n * (share > 0)
+    variance = share * s * (1 - s) / n
     null = rng.normal(size=(k, b, replicates)) * np.sqrt(variance)[:, :, None]
     gap = np.clip(rng.normal(size=(k, b)) * rng.choice([0, 0.01, 0.3]), -s, 1 - s) * share
     gap = np.where(rng.random((k, b)) < 0.2, 0.0, gap)
@@ -76,7 +79,7 @@ def random_cells(rng, replicates=39):
     np.power(share, -1.0 if np.isinf(norm) else 1 / norm - 1, out=unit, where=share > 0)
     return Cells(
         gap=gap * unit, null=null * unit[:, :, None], variance=variance * unit**2,
-        slope=slope * unit, n=np.full((k, 1), n), max_gap=share * unit,
+        row=unit / n, n=np.full((k, 1), n), max_gap=share * unit,
         expected_hits=share * s * unit,
         norm=norm, share=share, group=np.arange(k * b).reshape(k, b), seed=3,
     )  # fmt: skip

@@ -33,7 +33,7 @@ NAMES = list(fastece.ESTIMATORS)
 # Of these a replicate takes 0.3 ms a class, and more of many rows.
 SLOW = {"ece_bayes", "ece_sweep", "smooth_ece", "mmce", "canonical", "skce"}
 # What has no largest error, and what looks at all pairs of rows.
-NO_NORM = {"smooth_ece", "mmce"}
+NO_NORM = {"smooth_ece", "mmce", "ecce_r", "ecce_mad"}
 PAIRS = {"canonical", "skce"}
 SHAPES = [
     (1,), (2,), (50,), (5000,), (70_000,), (1, 2), (60, 2), (60, 3), (4000, 4), (66_000, 3),

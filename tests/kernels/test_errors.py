@@ -15,25 +15,24 @@ from helpers.kernel_forms import forms
 NORMS = [1.0, 2.0, 3.5, inf]
 
 
-@pytest.mark.parametrize("mean", [0.0, 0.01, 0.7, 5.0, 60.0])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_rare_rows_follow_a_poisson_law(mean, sign):
-    row, order = 0.01, np.random.default_rng(1).permutation(50).astype(np.int32)
-    gap = sign * mean * row
-    expected = reference.rare_noise(gap, row, 0.8, order)
-    for kernel in forms(errors.rare_noise):
+@pytest.mark.parametrize(("count", "chance"), [(1, 0.0), (1, 0.7), (3, 1e-6), (20, 0.9), (60, 0.3)])
+@pytest.mark.parametrize("step", [0.01, -0.02])
+def test_numbers_of_rows_follow_a_binomial_law(count, chance, step):
+    order = np.random.default_rng(1).permutation(50).astype(np.int32)
+    expected = reference.binomial_noise(0.3, step, count, chance, order)
+    for kernel in forms(errors.binomial_noise):
         out = np.empty(50)
-        kernel(gap, row, 0.8, order, out)
+        kernel(0.3, step, float(count), chance, order, out)
         assert out == pytest.approx(expected, abs=1e-12)
 
 
-def test_many_rare_rows_are_about_normal():
+def test_many_rows_are_about_normal():
     order = np.arange(2000, dtype=np.int32)
-    for kernel in forms(errors.rare_noise):
+    for kernel in forms(errors.binomial_noise):
         out = np.empty(2000)
-        kernel(30.0, 0.001, 1.0, order, out)
+        kernel(30.0, 0.001, 1e5, 0.3, order, out)
         assert out.mean() == pytest.approx(30, abs=1e-4)
-        assert out.std() == pytest.approx((30 * 0.001) ** 0.5, rel=0.01)
+        assert out.std() == pytest.approx(0.001 * (1e5 * 0.3 * 0.7) ** 0.5, rel=0.01)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -45,21 +44,24 @@ def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count, side):
     gap[0], noise[0] = 1e-200 * gap[0], 1e-200 * noise[0]
     gap[2, 0] = noise[2, 0] = 0.0
     null = rng.normal(size=(2, 4, count))
-    which, part = np.full((2, 4), -1, np.int32), np.zeros((3, 2, 4))
-    row = np.full((2, 4), 0.01)
+    which, rows = np.full((2, 4), -1, np.int32), np.zeros((3, 2, 4))
+    step, chance = rng.choice([-0.01, 0.02], (3, 2, 4)), rng.random((3, 2, 4))
     which[1, 2], which[0, 0] = 0, 1
-    part[1:, 1, 2], part[1, 0, 0] = 0.9, 1.0
+    rows[1:, 1, 2], rows[1, 0, 0] = 9, 1
     order = rng.permuted(np.tile(np.arange(count, dtype=np.int32), (2, 1)), axis=1)
     expected = []
     for m in range(3):
         rare = {
-            (k, b): reference.rare_noise(gap[m, k, b], 0.01, part[m, k, b], order[which[k, b]])
-            for k, b in np.argwhere(part[m] > 0).tolist()
+            (k, b): reference.binomial_noise(
+                gap[m, k, b], step[m, k, b], int(rows[m, k, b]), chance[m, k, b], order[which[k, b]]
+            )
+            for k, b in np.argwhere(rows[m] > 0).tolist()
         }
         expected.append(reference.replicate_errors(gap[m], noise[m], null, rare, norm, side))
     for kernel in forms(errors.gap_errors):
         out = np.full((3, count), np.nan)
-        kernel(gap, noise, null, errors.RareRows(row, part, which, order), float(side), norm, out)
+        rare = errors.RareRows(step, rows, chance, which, order)
+        kernel(gap, noise, null, rare, float(side), norm, out)
         assert out == pytest.approx(np.array(expected), rel=1e-12)
 
 

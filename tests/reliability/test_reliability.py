@@ -1,5 +1,7 @@
 """Reliability diagrams: the cells behind a calibration error."""
 
+import math
+
 import numpy as np
 import pytest
 import reference
@@ -169,3 +171,21 @@ def test_the_table_says_whether_it_counts_rows_or_weights():
         assert str(diagram).splitlines()[1].split()[:2] == ["bin", name]
     convex = reliability_diagram(y, s, n_bins=2, estimator="ece_ac")
     assert str(convex).splitlines()[1].split()[1] == "rows"
+
+
+def test_the_floor_is_the_mean_error_of_binomial_hits():
+    # Of equal scores, hits are binomial: sum over all of them.
+    s, rows = np.array([0.0, 0.3, 0.62, 1.0]), np.array([3, 5, 12, 2])
+    p = np.repeat(s, rows)
+    known = sum(
+        math.comb(n, k) * x**k * (1 - x) ** (n - k) * abs(k - n * x)
+        for x, n in zip(s, rows.tolist(), strict=True)
+        for k in range(n + 1)
+    )
+    for options in ({}, {"edges": [0.0, 0.1, 0.4, 0.9, 1.0]}, {"score_range": "support"}):
+        found = reliability_diagram(np.arange(22) % 2, p, **options)
+        assert found.floor == pytest.approx(known / 22, rel=1e-12)
+        assert found.to_dict()["floor"] == found.floor
+    others = {"norm": 2}, {"mapping": "convex"}, {"debias": True}, {"bin_weights": "equal"}
+    for options in others:
+        assert np.isnan(reliability_diagram(np.arange(22) % 2, p, **options).floor)

@@ -325,7 +325,7 @@ def test_tables_have_a_line_for_every_estimator_and_setting(monkeypatch, capsys)
     head, _, *lines = [line.split(" | ") for line in calls.splitlines()]
     assert head == ["| setting", "estimator", "20 scores", "50 scores |"]
     assert len(lines) == 3 * len(CALIBRATION_ERRORS)
-    assert lines[-1][:2] == ["| classwise", "`mmce` (ece)"]
+    assert lines[-1][:2] == ["| classwise", "`ecce_mad` (ece)"]
     assert len(replicates.splitlines()) == 2 + len(CALIBRATION_ERRORS)
     assert re.fullmatch(r"\| `ece` \| .* [mun]?s, .* ns a row, .*x \|", replicates.splitlines()[2])
     assert machine.startswith(f"fastece {fastece.__version__}, Python ")
