@@ -9,7 +9,7 @@ share of the total) is exact.
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from itertools import accumulate
-from math import comb, erf, exp, fsum, inf, isqrt, log, nan, pi, sqrt
+from math import comb, cos, erf, exp, fsum, inf, isqrt, log, nan, pi, sqrt
 
 # -- settings: (y_true, y_prob) -> problems --------------------------------------------------------
 
@@ -666,3 +666,38 @@ def score_parts(name, problem, weights=None):
     best = of_rates(blocks)
     base = of_rates([(sum(h for h, _ in blocks), sum(w for _, w in blocks))])
     return [seen - best, base - best, base]
+
+
+def score_statistics(scores, hits, weights=None):
+    """Statistics "slope" and "smooth" of the adaptive test, with every distinct score a cell."""
+    n = len(scores)
+    weights = [1.0] * n if weights is None else weights
+    cells = sorted(set(scores))
+    rows = {cell: [i for i in range(n) if scores[i] == cell] for cell in cells}
+    variance = [fsum(weights[i] ** 2 * s * (1 - s) for i in rows[s]) for s in cells]
+    gap = [fsum(weights[i] * (hits[i] - s) for i in rows[s]) for s in cells]
+    whole = fsum(variance)
+    clipped = [min(max(s, 1 / (2 * n + 2)), 1 - 1 / (2 * n + 2)) for s in cells]
+    x = [log(s / (1 - s)) for s in clipped]
+    middle = fsum(a * v for a, v in zip(x, variance, strict=True)) / whole
+    below = [(fsum(variance[:b]) + variance[b] / 2) / whole for b in range(len(cells))]
+    shapes = [[1.0] * len(cells), [a - middle for a in x], [(a - middle) ** 2 for a in x]]
+    shapes += [[cos(pi * k * u) for u in below] for k in range(1, 14)]
+    basis, parts = [], []
+    for shape in shapes:
+        left = list(shape)
+        for _ in range(2):
+            for one in basis:
+                dot = fsum(a * b * v for a, b, v in zip(left, one, variance, strict=True))
+                left = [a - dot * b for a, b in zip(left, one, strict=True)]
+        size, length = (
+            fsum(a * a * v for a, v in zip(q, variance, strict=True)) ** 0.5 for q in (shape, left)
+        )
+        if length <= 1e-6 * size:
+            parts.append(0.0)
+            continue
+        unit = [a / length if v > 0 else 0.0 for a, v in zip(left, variance, strict=True)]
+        basis.append(unit)
+        parts.append(fsum(a * g for a, g in zip(unit, gap, strict=True)))
+    squares = [part**2 for part in parts]
+    return squares[0] + squares[1], fsum(q / k**0.75 for k, q in enumerate(squares, 1))

@@ -18,7 +18,7 @@ FEW_GROUPS = (
     "{} groups are few: how much their rows depend on each other is hardly known, and intervals "
     "and p-values of fewer than 20 may be too sure."
 )
-LABELS = {"floor": "chance alone", "p_value": "p-value", "raw_p_value": "raw p-value"}
+LABELS = {"floor": "chance alone", "p_value": "p-value"}
 
 
 class Readable(ABC):
@@ -118,7 +118,11 @@ class EstimatorResult(Result):
 
     def _label(self, name: str) -> str:
         """Return the name of a number in print."""
-        return self._interval_name if name == INTERVAL else LABELS.get(name, name.replace("_", " "))
+        return (
+            self._interval_name
+            if name == INTERVAL
+            else LABELS.get(name, name.replace("_p_value", " p-value").replace("_", " "))
+        )
 
     def _rows(self) -> list[dict[str, Cell]]:
         """Return the numbers as cells by name: one row, or one for each class."""

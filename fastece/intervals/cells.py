@@ -16,7 +16,6 @@ few, replaced by that of a binomial law, in the same order.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -26,14 +25,15 @@ import numpy as np
 from fastece import kernels
 from fastece.checks.arrays import contiguous
 from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import Problems, one_problem
+from fastece.data.source import one_problem
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.binned import MAX_SUMS, Binned, Bins
 from fastece.estimators.density import KDE, CellShares, Copies, DensityPlan, Expected, is_supported
 from fastece.estimators.density_grids import Mesh, add_images, folded
 from fastece.kernels import EMPTY, REPLICATES
 from fastece.resampling.arguments import Call
-from fastece.resampling.calibration_test import LEAST_REPLICATES, HitSums, drawn_hits
+from fastece.resampling.calibration_test import LEAST_REPLICATES
+from fastece.resampling.labels import HitSums, noise_and_hits
 from fastece.typing import F64, I32, I64
 
 # Gaps of less variance than this many rows have skewed noise, which cannot be stretched. With it
@@ -256,7 +256,7 @@ def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = 
     n_bins, total = bins.gap.shape[1], np.where(bins.total > 0, bins.total, 1.0)[:, None]
     problems, count = range(data.n_problems), count_of(call, bins.gap.size) if has_noise else 0
     sums = [HitSums(binned, binned.layout(one_problem(data.view(k)), n_bins)) for k in problems]
-    (variance, squares, all_squares), hits = noise_and_hits(call, data, sums, key, count)
+    (variance, squares, all_squares), hits = noise_and_hits(call, data, sums, key, 0, count)
     share, group = bins.weight / total, np.arange(bins.gap.size).reshape(bins.gap.shape)
     null = (hits - bins.score[:, :, None]) / total[:, :, None]
     n = total[:, 0] ** 2 / np.where(all_squares[:, 0] > 0, all_squares[:, 0], 1.0)
@@ -264,20 +264,6 @@ def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = 
         call, null, n, binned.norm, group, key, bins.gap / total, variance / total**2,
         squares / total**2, share, bins.score / total, bin_units(binned, bins, share),
     )  # fmt: skip
-
-
-def noise_and_hits(
-    call: Call, data: Problems, sums: Sequence[Any], key: int, count: int
-) -> tuple[F64, F64]:
-    """Sum up noise (Q, K, C) of cells and drawn hits (K, C, R), some rows at a time.
-
-    `sums` has, for each problem, the statistic of the hits in its cells, with a method `noise`.
-    """
-    noise, hits = np.zeros(1), np.zeros((1, 1, count))
-    for samples, drawn in drawn_hits(call, data, sums, key, 0, count):
-        noise = noise + np.array([x.noise(sample) for x, sample in zip(sums, samples, strict=True)])
-        hits = hits + drawn
-    return noise.swapaxes(0, 1), hits
 
 
 def bin_units(binned: Binned, bins: Bins, share: F64) -> F64:
@@ -345,7 +331,7 @@ def density_cells(call: Call, kde: KDE, key: int) -> Cells:
     points, nodes = (max(getattr(mesh, x) for mesh in meshes) for x in ("count", "n_nodes"))
     count = count_of(call, points * len(plans))
     sums = [DensityHits(mesh, nodes) for mesh in meshes]
-    noise, hits = noise_and_hits(call, data, sums, key, count)
+    noise, hits = noise_and_hits(call, data, sums, key, 0, count)
     columns, null = np.zeros((6, len(plans), points)), np.zeros((len(plans), points, count))
     group = np.zeros((len(plans), points), np.int64)
     total, squares = (data.n, data.n) if data.v is None else (data.v.sum(), data.v @ data.v)

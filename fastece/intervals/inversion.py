@@ -24,9 +24,9 @@ from fastece.estimators.base import Chances, Estimator, Labels
 from fastece.estimators.binned import Binned, place_rows
 from fastece.intervals.cells import Cells, binned_cells
 from fastece.resampling.arguments import Call
-from fastece.resampling.calibration_test import label_model
 from fastece.resampling.draws import ClassDraws
 from fastece.resampling.engine import PreparedStatistic, Replicates, evaluate, plan_replicates
+from fastece.resampling.labels import label_model
 from fastece.resampling.results import ConfidenceInterval
 from fastece.typing import F64
 

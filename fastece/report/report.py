@@ -27,13 +27,13 @@ from fastece.plot.pages import Panel
 from fastece.reliability import ReliabilityCurve, curves_of, diagrams_of
 from fastece.report.result import ClassVectors, Report
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, NO_SIGN, SCORES, UNCLEAR
+from fastece.resampling.adaptive import AdaptiveTest
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import bootstrap_results
 from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.draws import new_key
 
-# The answer comes first, and its curve is beside the diagram; the test of calibration and the
-# diagram are of the bins of the other.
+# The answer comes first, and its curve is beside the diagram, which has the bins of the other.
 LEAD, TEST = "ece_bayes", "ece"
 ERRORS: dict[str, Any] = {
     **{name: ESTIMATORS[name] for name in (LEAD, TEST, "ece_a", "ece_c", "ece_ac", "ece_kde")},
@@ -178,8 +178,10 @@ def make_report(
     has_curve = is_full and not per_class
     curve = curves_of(replace(lead, n_resamples=0), None)[0] if has_curve else None
     measures = measure_errors(call, seed, progress)
-    # Without resamples, and where rows are not kept, diagrams have no band.
+    # Without resamples, and where rows are not kept, there is no test, and diagrams have no band.
     has_band = has_rows and call.n_resamples
+    adaptive = call.only(AdaptiveTest(errors[TEST].n_bins))
+    test = calibration_results(adaptive, seed) if has_band else None
     panels = diagram_panels(call, [None], seed if has_band else None) if is_full else []
     panels += [] if curve is None else [Panel({None: curve.drawing()})]
     progress("direction, scores, classes and slices")
@@ -192,7 +194,8 @@ def make_report(
         n_resamples=call.n_resamples if has_rows else 0,
         confidence_level=call.level,
         seed=seed,
-        p_value=measures[1]["p_value"],
+        p_value=None if test is None else test.p_value,
+        components=test and test.components,
         measures=measures,
         direction=direction_of(lead, key) if has_rows or not per_class else None,
         scores=measure_scores(scores, seed) if is_full else [],

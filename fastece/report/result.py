@@ -77,7 +77,9 @@ class Report(Result):
     n_resamples, confidence_level, seed
         Of the intervals; without resamples there are only posterior intervals, and no p-value.
     p_value : float or None
-        Of `fastece.calibration_test` with the bins of "ece".
+        Of `fastece.calibration_test`.
+    components : tuple of rows or None
+        The statistics of that test: name, statistic, p_value.
     measures : list of dict
         An error each: name, value, interval, p_value, estimator, bins and bandwidth.
     direction : Direction or None
@@ -121,6 +123,7 @@ class Report(Result):
     confidence_level: float
     seed: int
     p_value: float | None
+    components: tuple[Any, ...] | None
     measures: list[dict[str, Any]]
     direction: Direction | None
     scores: list[dict[str, Any]]
@@ -241,8 +244,16 @@ def brief(report: Report) -> dict[str, Cell]:
         over, under, gap = (format_cell(x) for x in (found.over, found.under, found.mean_gap))
         interval = format_cell(found.mean_gap_interval)
         facts["direction"] = f"too high {over}, too low {under}; mean gap {gap} {interval}"
+    if report.components is not None:
+        facts["test"] = test_of(report)
     off = [f"{x} of {count} {name}" for name, (x, count) in report._off.items()]
     return {**facts, **({"miscalibrated": ", ".join(off)} if off else {})}
+
+
+def test_of(report: Report) -> str:
+    """Write the p-values of the test, and of its statistics."""
+    each = ", ".join(f"{x.name} {format_p(x.p_value)}" for x in report.components or ())
+    return f"p-value {format_p(report.p_value)}; of its statistics: {each}"
 
 
 def answers(report: Report) -> Section:

@@ -46,8 +46,8 @@ PARTS = {
 }
 OF_ERRORS = (
     "The intervals cover the true error; noise raises the estimates of binned errors, most of all "
-    "of mce, even above their intervals. p-value: test of calibration with this error; the first "
-    "sentence has that of ece."
+    "of mce, even above their intervals. p-value: test of calibration with this error alone; "
+    "the first sentence has that of the adaptive test, which also looks for slopes and curves."
 )
 OF_DIRECTION = "Parts of ece_bayes; the lower ends of their intervals come from the mean gap."
 OF_CLASS_VECTORS = (
@@ -72,14 +72,16 @@ STREAM = {"skipped": "rows skipped", "cut_files": "files cut off"}
 # Of the first page: the errors that always come first, and what else there is.
 ANSWER, USUAL = "best guess of the error", "the usual ECE, {} of {} bins used"
 MORE = "--full: other errors, scores, class vectors, classes, bins; --html FILE: pictures; --json"
+# Of a test that rejects beside an interval that reaches 0.
+SURER = "The interval reaches 0: that there is an error is surer than its size."
 INFINITE_LOSS = "{}: an outcome had probability 0; fastece.log_loss has clip= for that."
 
 
 class Judgement(NamedTuple):
     """The verdict of a report, and its headline: a sentence with the numbers.
 
-    The verdict is "too few rows", "no sign" (of miscalibration), "miscalibrated", or "unclear"
-    where the interval and the test do not agree.
+    The verdict is "too few rows", "no sign" (of miscalibration), "miscalibrated" where the test
+    rejects, or "unclear" where something else speaks against the test.
     """
 
     verdict: str
@@ -92,7 +94,7 @@ def judge(
     mean_gap_interval: numbers.ConfidenceInterval | None, off: dict[str, tuple[int, int]],
     others: Sequence[str] = (),
 ) -> Judgement:  # fmt: skip
-    """Judge a model: by its error if the interval and the test agree, else "unclear".
+    """Judge a model by the test, or by the interval where there is none.
 
     Parameters
     ----------
@@ -119,12 +121,12 @@ def judge(
     test = "" if p_value is None else f"p = {numbers.format_p(p_value)}".replace("= <", "< ")
     shows = interval.low > 0
     rejects = shows if p_value is None else p_value < 1 - level
-    if shows and rejects:
-        return Judgement(SHOWN, f"{sentence(named)}{test and '; '}{test}.")
-    if shows or rejects:
-        text = "interval leaves out 0, but the test does not reject" if shows else "test rejects"
-        but = "" if shows else ", but the interval holds 0"
-        return Judgement(UNCLEAR, f"Probably {named}: the {text} ({test}){but}.")
+    if rejects:
+        more = "" if shows else f" {SURER}"
+        return Judgement(SHOWN, f"{sentence(named)}{test and '; '}{test}.{more}")
+    if shows:
+        text = f"the interval leaves out 0, but the test does not reject ({test})"
+        return Judgement(UNCLEAR, f"Probably {named}: {text}.")
     evidence, gaps = [], mean_gap_interval
     if gaps is not None and (gaps.low > numbers.ROUNDING or gaps.high < -numbers.ROUNDING):
         gap = numbers.format_number(mean_gap, numbers.decimals(gaps), False)

@@ -24,6 +24,7 @@ from fastece.resampling.engine import Problem, evaluate, plan_replicates
 from fastece.resampling.results import as_float, check_level
 from fastece.typing import F64
 
+Finder = Callable[[Any, dict[str, Any], str], Any]
 MOST_RESAMPLES = 2**40
 # Options of the reader of data; all others are parameters of estimators.
 READING = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
@@ -36,14 +37,16 @@ def describe(estimator: Any) -> str:
     return ADDRESS.sub("", str(estimator))
 
 
-def find_estimators(estimator: Any, fields: dict[str, Any], function: str) -> dict[str, Any]:
+def find_estimators(
+    estimator: Any, fields: dict[str, Any], function: str, find: Finder = find_estimator
+) -> dict[str, Any]:
     """Return the estimators of one call by name: "" for one that is no list.
 
     In a list the name that the caller gives, or for objects their text, or the class of those
     without one, numbered.
     """
     if not isinstance(estimator, list | tuple):
-        return {"": find_estimator(estimator, fields, function)}
+        return {"": find(estimator, fields, function)}
     if not estimator:
         raise InputError("estimator", "the list is empty")
     found: dict[str, Any] = {}
@@ -55,7 +58,7 @@ def find_estimators(estimator: Any, fields: dict[str, Any], function: str) -> di
             name = next(name for name in names if name not in found)
         if name in found:
             raise InputError("estimator", f"{name!r} is named twice")
-        found[name] = find_estimator(one, fields, function)
+        found[name] = find(one, fields, function)
     return found
 
 
@@ -222,19 +225,20 @@ class Call:
 
 
 def read_call(
-    function: str, y_true: Any, models: dict[str, Any], least: int = 1, /, *, estimator: Any,
+    function: str, y_true: Any, models: dict[str, Any], least: int = 1,
+    find: Finder = find_estimator, /, *, estimator: Any,
     n_resamples: Any = 1999, confidence_level: Any = 0.95, average: Any = "macro",
     n_jobs: Any = None, executor: Any = None, **options: Any,
 ) -> Call:  # fmt: skip
     """Check the arguments that functions which resample have in common.
 
     `bootstrap` documents them. `models` are predicted probabilities by the names of their
-    arguments, `least` is the smallest number of replicates, and `function` has no options but these
-    and its own.
+    arguments, `least` is the smallest number of replicates, `find` finds the
+    estimator of a name, and `function` has no options but these and its own.
     """
     check_average(average)
     reading = {name: options.pop(name) for name in READING if name in options}
-    estimators = find_estimators(estimator, options, function)
+    estimators = find_estimators(estimator, options, function, find)
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
     level, jobs = check_level(confidence_level), check_executor(executor, n_jobs)
     reading["vectors"] = any(one.needs_vectors for one in estimators.values())

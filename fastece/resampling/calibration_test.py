@@ -1,32 +1,29 @@
 """A test of calibration: the error beside the errors that chance alone gives."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 
-from fastece.checks.arrays import contiguous
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import Problems, one_problem
 from fastece.document.result import EstimatorResult, Record, Results
-from fastece.estimators.base import Counts, Estimator, Labels, Statistic
-from fastece.estimators.binned import MAX_SUMS, Binned, Bins, Placement
-from fastece.estimators.bins import Layout, Tiles
-from fastece.kernels import MOMENTS, REPLICATES
-from fastece.resampling import engine
+from fastece.estimators.base import Counts, Estimator, Statistic
+from fastece.estimators.binned import Binned, Bins
+from fastece.estimators.table import change, find_estimator
+from fastece.resampling.adaptive import ADAPTIVE, COMPONENTS, AdaptiveTest, adaptive_values
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
-from fastece.resampling.draws import ClassDraws, HitDraws, LabelDraws, new_key
+from fastece.resampling.draws import new_key
 from fastece.resampling.engine import Problem
+from fastece.resampling.labels import HitSums, drawn_hits, label_model
 from fastece.resampling.results import as_float, p_value_of, quantiles, tails_of
 from fastece.typing import F64
 
 # Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
 # of the fewest replicates whose quantiles say anything.
 BAND_REPLICATES, LEAST_REPLICATES, MOST_GAPS = 1999, 199, 5 * 10**7
-# Rows whose labels are drawn at once: 64 bytes each, for a block of replicates.
-PART = 2**18
 # Errors closer than this are equal: one is rounded otherwise than the other.
 ROUNDING = 1e-12
 
@@ -55,14 +52,18 @@ class CalibrationTestResult(EstimatorResult):
     Attributes
     ----------
     value : float or (K,) float64 array
-        The value of `fastece.ece`.
+        The value of `fastece.ece`; of "adaptive" the smallest p-value of the components.
     p_value : float or (K,) float64 array
         ``(1 + #{T* >= T}) / (n_resamples + 1)``, with errors that differ by no more than 1e-12
-        being equal; nan where the value or a replicate is.
+        being equal; nan where the value or a replicate is. Of "adaptive" small values count:
+        ``T* <= T``.
     null_distribution : (n_resamples,) or (K, n_resamples) float64 array
         The statistic for labels that are drawn with the predicted probabilities.
     band : ConsistencyBand, list of K of them, or None
-        For the reliability diagram of the estimator, or of each class; None without bins.
+        For the reliability diagram of the estimator, or of each class; of "adaptive" for that of
+        "ece". None without bins.
+    components : tuple, list of K tuples, or None
+        Of "adaptive" a row (name, statistic, p_value) for each of its statistics; else None.
 
     Also ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
@@ -70,6 +71,7 @@ class CalibrationTestResult(EstimatorResult):
     p_value: Any
     null_distribution: F64 = field(repr=False)
     band: Any = field(repr=False)
+    components: Any = None
 
     @property
     def _sample(self) -> str:
@@ -77,117 +79,16 @@ class CalibrationTestResult(EstimatorResult):
 
     @property
     def _numbers(self) -> dict[str, Any]:
+        if self.components is not None:
+            of_classes = np.ndim(self.value) > 0
+            each: Any = zip(*self.components, strict=True) if of_classes else self.components
+            numbers = {"p_value": self.p_value}
+            for name, x in zip(COMPONENTS, each, strict=True):
+                p = np.array([one.p_value for one in x]) if of_classes else x.p_value
+                numbers[f"{name}_p_value"] = p
+            return numbers
         mean = as_float(self.null_distribution.mean(-1))
         return {"value": self.value, "if_calibrated": mean, "p_value": self.p_value}
-
-
-# --- labels from their probabilities --------------------------------------------------------
-
-
-def hits_and_misses(sample: Sample) -> Sample:
-    """Return a sample with every row twice, as a hit and as a miss, for `HitDraws`."""
-    twice = sample.where(np.tile(np.arange(sample.n), 2))
-    return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
-
-
-def label_draws(call: Call, prob: list[F64], key: int, row: int = 0) -> ClassDraws | HitDraws:
-    """Make draws of labels, from number `row` on: of all classes, or of one's hits."""
-    dependence = call.dependence and call.dependence.rows(row, len(prob[0]))
-    if call.sources[0].setting.per_class:
-        return ClassDraws(key, np.column_stack(prob), row, dependence)
-    return HitDraws(key, prob[0], row, dependence)
-
-
-def drawn_hits(
-    call: Call, data: Problems, sums: Sequence[Statistic], key: int, first: int, last: int
-) -> Iterator[tuple[list[Sample], F64]]:
-    """Yield parts of all problems, with sums (K, C, R) over the hits drawn in them.
-
-    `sums` has the statistic of each problem: it takes counts of hits, then of misses.
-    """
-    problems = range(data.n_problems)
-    for start in range(0, data.n, step := max(1, PART // data.n_problems)):
-        samples = [data.view(k, slice(start, start + step)) for k in problems]
-        if first == last:
-            yield samples, np.zeros((1, 1, 0))
-            continue
-        draws = label_draws(call, [sample.s for sample in samples], key, start)
-        plans = [sums[k].prepare(samples[k], call.n) for k in problems]
-        drawn = [engine.PreparedStatistic(k, None, None, sums[k], plans[k]) for k in problems]
-        some = engine.Replicates(draws, drawn)
-        yield samples, engine.evaluate(some, first, last, call.jobs, call.executor)
-
-
-@dataclass(frozen=True)
-class HitSums(Statistic):
-    """Weight of the hits in bins of each draw of labels; rows that miss add nothing."""
-
-    binned: Binned
-    layout: Layout
-
-    needs_sorted = False
-
-    def prepare(self, sample: Sample, size: int) -> Tiles:  # noqa: ARG002
-        """Arrange the rows of a sample with their weights in tiles."""
-        tiles = Tiles.of(sample, self.layout, self.binned._threshold, MOMENTS[:2])
-        return tiles._replace(terms=np.ascontiguousarray(tiles.terms[1::2]))
-
-    def values(self, tiles: Tiles, draws: Counts) -> F64:
-        """Compute weights (B, 32 G) for counts (G, 2 n, 32) of hits, then of misses."""
-        hits = draws.c[:, : tiles.order.size]
-        step = max(1, MAX_SUMS // (REPLICATES * self.layout.cells))
-        parts = [contiguous(hits[g : g + step], np.uint8) for g in range(0, len(hits), step)]
-        return np.concatenate([tiles.sums(part)[0] for part in parts], axis=1)
-
-    def noise(self, sample: Sample) -> F64:
-        """Sum ``w^2 a^2 s (1 - s)``, ``w^2 a^2`` and all w^2: (3, B)."""
-        places = Placement(self.layout, *self.layout.place(sample.s))
-        s, v = sample.s, 1.0 if sample.v is None else sample.v
-        w = np.where(s > self.binned._threshold, v, 0.0)
-        sums = [places.sums(x, w, 2) for x in (s * (1 - s), np.ones(s.size))]
-        return np.stack([*sums, np.full(sums[0].size, w @ w)])
-
-
-class LabelModel(NamedTuple):
-    """A model whose labels are drawn for an estimator, in the form that it takes.
-
-    Most estimators take labels as multiplicities: every row stands there as a hit and as a miss,
-    and one of the two is drawn. Those that take `Labels`, and those of whole class vectors, take
-    the labels themselves.
-
-    Attributes
-    ----------
-    problems : list of Problem
-    scores : list of (n,) float64 arrays
-        Predicted probabilities of hits in each problem, or of each class of whole class vectors.
-    draws : callable
-        Makes the draws of labels with such probabilities.
-    """
-
-    problems: list[Problem]
-    scores: list[F64]
-    draws: Callable[[list[F64]], Any]
-
-
-def label_model(call: Call, estimator: Any, key: int) -> LabelModel:
-    """Return the only model of a call, for draws of labels that depend on a key."""
-    (data,) = call.models
-    samples, are_classes = data.samples(), call.uses_class_vectors(estimator)
-    takes_labels = are_classes or Labels in estimator.native
-    scores = [sample.s for sample in samples]
-    if are_classes:
-        assert data.vectors is not None
-        scores = list(data.vectors.prob[data.positions].astype(np.float64).T)
-
-    def draws(prob: list[F64]) -> Any:
-        if are_classes:
-            whole = ClassDraws(key, np.column_stack(prob), 0, call.dependence)
-            return LabelDraws(whole, are_classes=True)
-        drawn = label_draws(call, prob, key)
-        return LabelDraws(drawn, are_classes=False) if takes_labels else drawn
-
-    forms = samples if takes_labels else map(hits_and_misses, samples)
-    return LabelModel([*map(Problem, forms)], scores, draws)
 
 
 # --- the test ------------------------------------------------------------------------------
@@ -260,6 +161,8 @@ def binned_null(call: Call, binned: Binned, bins: Bins, key: int) -> tuple[F64, 
 def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     """Test the only model of a call with one estimator."""
     data, estimator = call.models[0], call.estimators[name]
+    if isinstance(estimator, AdaptiveTest):
+        return adaptive_result(call, name, key)
     bins = bins_of(estimator, data)
     if bins is not None and type(estimator) is Binned and not estimator.debias:
         null, gaps = binned_null(call, estimator, bins, key)
@@ -275,12 +178,30 @@ def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult
     )
 
 
+def adaptive_result(call: Call, name: str, key: int) -> CalibrationTestResult:
+    """Test the only model of a call with several statistics under the same draws."""
+    found = calibration_result(call.only(call.estimators[name].ece), "", key)
+    value, null, components = adaptive_values(call, key, found.value, found.null_distribution)
+    p_value = p_value_of(-np.asarray(value), -null)
+    return replace(
+        found, value=as_float(value), p_value=p_value, null_distribution=null,
+        components=components, **call.facts(name, key),
+    )  # fmt: skip
+
+
 def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
     """Compute the band of problem k from its bins and the gaps (B, R) of replicates."""
     weight = np.where(bins.weight[k] > 0, bins.weight[k], np.nan)
     ends = (quantiles(gaps, tails_of(level)) + bins.score[k][:, None]) / weight[:, None]
     low, high = ends.clip(0.0, 1.0).T  # rounding
     return ConsistencyBand(low, high, level)
+
+
+def find_test(estimator: Any, fields: dict[str, Any], function: str) -> Any:
+    """Find an estimator, or the adaptive test by its name."""
+    is_adaptive = isinstance(estimator, str) and estimator == "adaptive"
+    find = change if is_adaptive else find_estimator
+    return find(ADAPTIVE if is_adaptive else estimator, fields, function)
 
 
 def calibration_results(call: Call, rng: Any) -> Any:
@@ -299,8 +220,8 @@ def calibration_test(
     y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
 ) -> CalibrationTestResult: ...
 def calibration_test(
-    y_true: Any, y_prob: Any, *, estimator: Any = "ece", n_resamples: int = 1999, rng: Any = 0,
-    groups: Any = None, **options: Any,
+    y_true: Any, y_prob: Any, *, estimator: Any = "adaptive", n_resamples: int = 1999,
+    rng: Any = 0, groups: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Test whether a model is calibrated, by labels drawn as if it were.
 
@@ -309,8 +230,9 @@ def calibration_test(
     y_true, y_prob, **options
         As in `fastece.bootstrap`, but no `size` and `method`; `confidence_level` is that of the
         band.
-    estimator : str or object, or a list of them, default "ece"
-        As in `fastece.ece`: a calibration error. Several share every draw.
+    estimator : str or object, or a list of them, default "adaptive"
+        As in `fastece.ece`: a calibration error; or "adaptive", which looks for miscalibration of
+        several shapes, and takes `n_bins`. Several share every draw.
     n_resamples : int, default 1999
         Number of replicates.
     rng : None, int or numpy.random.Generator, default 0
@@ -333,7 +255,23 @@ def calibration_test(
     ``p = (1 + #{T* >= T}) / (n_resamples + 1)`` with the error T and that of the replicates T*.
     Under the hypothesis a label is drawn with the predicted probabilities: a hit with the
     probability s, or, for the classes of a class vector together, a class with its probability. The
-    scores stay as they are, so bins do too. The test is that of Vaicenavicius et al. (2019,
+    scores stay as they are, so bins do too.
+
+    "adaptive" takes the smallest p-value of three statistics, and its own p-value is the share of
+    draws, the data among them, whose smallest p-value is as small: exact whatever the three have in
+    common (Westfall and Young 1993, "Resampling-based multiple testing", section 2.3). They are
+
+    - *slope*: the score test of intercept and slope of a logistic recalibration (Cox 1958, "Two
+      further applications of a model for binary regression"), with 2 degrees of freedom;
+    - *smooth*: a smooth test (Neyman 1937, "Smooth test for goodness of fit") of intercept, logit,
+      its square and 13 cosines of the share of the variance below a score, made orthogonal:
+      ``sum_k q_k**2 / k**0.75``;
+    - *ece*: the error of `n_bins` equal-width bins, 15 by default.
+
+    For the first two the scores are summed up in 256 equal-mass bins, with tied scores together.
+    Of several classes each statistic is the mean over the classes.
+
+    With another estimator the test is that of Vaicenavicius et al. (2019,
     "Evaluating model calibration in classification", section 5), the band that of Bröcker and Smith
     (2007, "Increasing the reliability of reliability diagrams"). Of "canonical" and "skce" whole
     class vectors are tested: with setting "auto" a label is one of all classes.
@@ -353,15 +291,22 @@ def calibration_test(
     >>> from fastece import calibration_test
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(1000)
-    >>> result = calibration_test(rng.random(1000) < p, p, n_resamples=999)
-    >>> print(result)
+    >>> y = rng.random(1000) < p
+    >>> print(calibration_test(y, p, n_resamples=999))
+    adaptive, setting binary: 1000 rows, 999 replicates
+      p-value         0.77
+      slope p-value   0.67
+      smooth p-value  0.53
+      ece p-value     0.54
+    >>> print(calibration_test(y, p, estimator="ece", n_resamples=999))
     Binned(n_bins=15), setting binary: 1000 rows, 999 replicates
       value          0.0374
       if calibrated  0.0384
       p-value        0.54
-    >>> calibration_test(rng.random(1000) < p**2, p, n_resamples=999).p_value
-    0.001
+    >>> result = calibration_test(rng.random(1000) < p**1.2, p, n_resamples=999)
+    >>> [(x.name, round(x.p_value, 3)) for x in result.components]
+    [('slope', 0.001), ('smooth', 0.001), ('ece', 0.005)]
     """
     options |= {"estimator": estimator, "n_resamples": n_resamples}
-    call = read_call("calibration_test", y_true, {"y_prob": y_prob}, **options)
+    call = read_call("calibration_test", y_true, {"y_prob": y_prob}, 1, find_test, **options)
     return calibration_results(add_groups(call, groups, y_prob), rng)

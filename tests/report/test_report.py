@@ -89,7 +89,7 @@ def test_every_slice_is_shown_and_groups_are_a_part_of_every_form(classes):
     grouped = fastece.estimate(y, p, groups=many)
     assert found.value == grouped.value
     assert found.confidence_interval == grouped.confidence_interval
-    test = fastece.calibration_test(y, p, estimator="ece", groups=many, n_resamples=19, rng=0)
+    test = fastece.calibration_test(y, p, groups=many, n_resamples=19, rng=0)
     assert found.p_value == test.p_value
     assert found.to_dict()["n_groups"] == 6
     assert found.to_dict()["notes"] == found.notes

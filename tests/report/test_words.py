@@ -33,7 +33,7 @@ FITS = {"interval": (0, 0.031), "p_value": 0.93}
         ({**FITS, "mean_gap_interval": (-0.03, -0.001)}, "unclear", ["-0.010 [-0.030, -0.001]"]),
         ({**FITS, "off": {"classes": (2, 10), "slices": (0, 3)}}, "unclear", ["2 of 10 classes"]),
         ({**FITS, "others": ["a reason"]}, "unclear", ["but a reason."]),
-        ({**FITS, "p_value": 0.02}, "unclear", ["p = 0.02", "the interval holds 0"]),
+        ({**FITS, "p_value": 0.02}, "miscalibrated", ["p = 0.02", "The interval reaches 0"]),
         ({"p_value": 0.07}, "unclear", ["leaves out 0", "p = 0.07"]),
         ({"n": 20.3, "interval": (0, 0.15)}, "too few rows", ["20 rows", "from 0 to 0.15"]),
         ({"n": 1.0, "interval": (0, 0.5)}, "too few rows", ["1 row ", "from 0 to 0.50"]),

@@ -36,15 +36,19 @@ def test_the_p_value_counts_errors_as_large_as_that_of_the_data(name, setting):
 
 def test_a_classifier_that_is_sure_and_right_is_calibrated():
     true = np.arange(40) % 2
-    result = fastece.calibration_test(true, true.astype(float), n_resamples=50, rng=0)
+    result = fastece.calibration_test(
+        true, true.astype(float), estimator="ece", n_resamples=50, rng=0
+    )
     assert result.value == 0 == result.null_distribution.max()
     assert result.p_value == 1
 
 
 def test_a_classifier_that_is_sure_and_wrong_is_not():
-    result = fastece.calibration_test(*binary(2000), n_resamples=99, rng=0)
+    result = fastece.calibration_test(*binary(2000), estimator="ece", n_resamples=99, rng=0)
     assert result.p_value == 1 / 100
-    sure = fastece.calibration_test([0, 1, 1], [1.0, 0.0, 0.0], n_resamples=99, rng=0)
+    sure = fastece.calibration_test(
+        [0, 1, 1], [1.0, 0.0, 0.0], estimator="ece", n_resamples=99, rng=0
+    )
     assert (sure.value, sure.p_value) == (1, 1 / 100)
 
 
@@ -141,7 +145,7 @@ def test_the_band_of_equal_scores_is_the_binomial_law(level):
     # An end is at most one hit from the quantile; a false alarm needs 4 standard deviations.
     n, s = 200, 0.3
     result = fastece.calibration_test(
-        np.arange(n) % 2, np.full(n, s), n_bins=1, confidence_level=level,
+        np.arange(n) % 2, np.full(n, s), estimator="ece", n_bins=1, confidence_level=level,
         n_resamples=20_000, rng=0,
     )  # fmt: skip
     want = stats.binom.ppf([(1 - level) / 2, (1 + level) / 2], n, s) / n

@@ -1,0 +1,143 @@
+"""Labels drawn from the predicted probabilities, and sums over the hits among them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fastece.checks.arrays import contiguous
+from fastece.data.sample import Sample
+from fastece.data.source import Problems
+from fastece.estimators.base import Counts, Labels, Statistic
+from fastece.estimators.binned import MAX_SUMS, Binned, Placement
+from fastece.estimators.bins import Layout, Tiles
+from fastece.kernels import MOMENTS, REPLICATES
+from fastece.resampling import engine
+from fastece.resampling.arguments import Call
+from fastece.resampling.draws import ClassDraws, HitDraws, LabelDraws
+from fastece.resampling.engine import Problem
+from fastece.typing import F64
+
+# Rows whose labels are drawn at once: 64 bytes each, for a block of replicates.
+PART = 2**18
+
+
+def hits_and_misses(sample: Sample) -> Sample:
+    """Return a sample with every row twice, as a hit and as a miss, for `HitDraws`."""
+    twice = sample.where(np.tile(np.arange(sample.n), 2))
+    return replace(twice, y=np.repeat(np.array([1, 0], np.uint8), sample.n))
+
+
+def label_draws(call: Call, prob: list[F64], key: int, row: int = 0) -> ClassDraws | HitDraws:
+    """Make draws of labels, from number `row` on: of all classes, or of one's hits."""
+    dependence = call.dependence and call.dependence.rows(row, len(prob[0]))
+    if call.sources[0].setting.per_class:
+        return ClassDraws(key, np.column_stack(prob), row, dependence)
+    return HitDraws(key, prob[0], row, dependence)
+
+
+def drawn_hits(
+    call: Call, data: Problems, sums: Sequence[Statistic], key: int, first: int, last: int
+) -> Iterator[tuple[list[Sample], F64]]:
+    """Yield parts of all problems, with sums (K, C, R) over the hits drawn in them.
+
+    `sums` has the statistic of each problem: it takes counts of hits, then of misses.
+    """
+    problems = range(data.n_problems)
+    for start in range(0, data.n, step := max(1, PART // data.n_problems)):
+        samples = [data.view(k, slice(start, start + step)) for k in problems]
+        if first == last:
+            yield samples, np.zeros((1, 1, 0))
+            continue
+        draws = label_draws(call, [sample.s for sample in samples], key, start)
+        plans = [sums[k].prepare(samples[k], call.n) for k in problems]
+        drawn = [engine.PreparedStatistic(k, None, None, sums[k], plans[k]) for k in problems]
+        some = engine.Replicates(draws, drawn)
+        yield samples, engine.evaluate(some, first, last, call.jobs, call.executor)
+
+
+@dataclass(frozen=True)
+class HitSums(Statistic):
+    """Weight of the hits in bins of each draw of labels; rows that miss add nothing."""
+
+    binned: Binned
+    layout: Layout
+
+    needs_sorted = False
+
+    def prepare(self, sample: Sample, size: int) -> Tiles:  # noqa: ARG002
+        """Arrange the rows of a sample with their weights in tiles."""
+        tiles = Tiles.of(sample, self.layout, self.binned._threshold, MOMENTS[:2])
+        return tiles._replace(terms=np.ascontiguousarray(tiles.terms[1::2]))
+
+    def values(self, tiles: Tiles, draws: Counts) -> F64:
+        """Compute weights (B, 32 G) for counts (G, 2 n, 32) of hits, then of misses."""
+        hits = draws.c[:, : tiles.order.size]
+        step = max(1, MAX_SUMS // (REPLICATES * self.layout.cells))
+        parts = [contiguous(hits[g : g + step], np.uint8) for g in range(0, len(hits), step)]
+        return np.concatenate([tiles.sums(part)[0] for part in parts], axis=1)
+
+    def noise(self, sample: Sample) -> F64:
+        """Sum ``w^2 a^2 s (1 - s)``, ``w^2 a^2`` and all w^2: (3, B)."""
+        places = Placement(self.layout, *self.layout.place(sample.s))
+        s, v = sample.s, 1.0 if sample.v is None else sample.v
+        w = np.where(s > self.binned._threshold, v, 0.0)
+        sums = [places.sums(x, w, 2) for x in (s * (1 - s), np.ones(s.size))]
+        return np.stack([*sums, np.full(sums[0].size, w @ w)])
+
+
+def noise_and_hits(
+    call: Call, data: Problems, sums: Sequence[Any], key: int, first: int, last: int
+) -> tuple[F64, F64]:
+    """Sum up noise (Q, K, C) of cells and drawn hits (K, C, R), some rows at a time.
+
+    `sums` has, for each problem, the statistic of the hits in its cells, with a method `noise`.
+    """
+    noise, hits = np.zeros(1), np.zeros((1, 1, last - first))
+    for samples, drawn in drawn_hits(call, data, sums, key, first, last):
+        noise = noise + np.array([x.noise(sample) for x, sample in zip(sums, samples, strict=True)])
+        hits = hits + drawn
+    return noise.swapaxes(0, 1), hits
+
+
+class LabelModel(NamedTuple):
+    """A model whose labels are drawn for an estimator, in the form that it takes.
+
+    Most estimators take labels as multiplicities: every row stands there as a hit and as a miss,
+    and one of the two is drawn. Those that take `Labels`, and those of whole class vectors, take
+    the labels themselves.
+
+    Attributes
+    ----------
+    problems : list of Problem
+    scores : list of (n,) float64 arrays
+        Predicted probabilities of hits in each problem, or of each class of whole class vectors.
+    draws : callable
+        Makes the draws of labels with such probabilities.
+    """
+
+    problems: list[Problem]
+    scores: list[F64]
+    draws: Callable[[list[F64]], Any]
+
+
+def label_model(call: Call, estimator: Any, key: int) -> LabelModel:
+    """Return the only model of a call, for draws of labels that depend on a key."""
+    (data,) = call.models
+    samples, are_classes = data.samples(), call.uses_class_vectors(estimator)
+    takes_labels = are_classes or Labels in estimator.native
+    scores = [sample.s for sample in samples]
+    if are_classes:
+        assert data.vectors is not None
+        scores = list(data.vectors.prob[data.positions].astype(np.float64).T)
+
+    def draws(prob: list[F64]) -> Any:
+        if are_classes:
+            whole = ClassDraws(key, np.column_stack(prob), 0, call.dependence)
+            return LabelDraws(whole, are_classes=True)
+        drawn = label_draws(call, prob, key)
+        return LabelDraws(drawn, are_classes=False) if takes_labels else drawn
+
+    forms = samples if takes_labels else map(hits_and_misses, samples)
+    return LabelModel([*map(Problem, forms)], scores, draws)
