@@ -153,6 +153,17 @@ def twisted(p: Any) -> Any:
     return p * (1 + np.roll(p, -1, axis=1) - np.roll(p, -2, axis=1))
 
 
+def validation_picture() -> "Figure":
+    """The risk model of docs/validation.md."""
+    rng = np.random.default_rng(0)
+    logit = rng.normal(-3.1, 1.2, 1000)
+    p = 1 / (1 + np.exp(-logit))
+    y = rng.random(1000) < 1 / (1 + np.exp(1 - 0.65 * logit))
+    figure = new_figure((4.5, 5.4))
+    fastece.validate(y, p, event="readmission", n_resamples=0).plot(figure.subplots())
+    return figure
+
+
 def canonical_picture() -> "Figure":
     """A model that is off for all classes at once alone: from what it says to what comes true; and
     two tests of it, with what they would be of a calibrated model."""
@@ -307,6 +318,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
     folder = parser.parse_args().out
     save(front_picture(), folder / "front.png")
+    save(validation_picture(), folder / "validation.png")
     save(bins_picture(), folder / "bins.png")
     save(curves_picture(), folder / "no_bins.png")
     save(canonical_picture(), folder / "canonical.png")

@@ -2,25 +2,37 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.data.sample import scale_weights
 from fastece.document.document import Document, Section, Table
-from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_p
+from fastece.document.numbers import (
+    ConfidenceInterval,
+    Number,
+    PValue,
+    format_cell,
+    format_p,
+)
 from fastece.document.result import Record, Result, group_notes, sample_text
 from fastece.estimators import risk
 from fastece.estimators.bayes import BayesCurve, Curves, cells_of_rows
 from fastece.estimators.risk import Logistic, NetBenefit, RiskRows
+from fastece.plot.axes import draw_risks, new_axes
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.bootstrap import resample
 from fastece.resampling.draws import Groups, new_key
 from fastece.typing import F64
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Quantities in the corner of the picture, and bars of its histogram of predictions.
+SHOWN, BARS = ("oe", "intercept", "slope", "c_statistic", "ici"), 40
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 # Ends of intervals of coefficients are looked for so far, in doubled standard errors.
 MOST_DOUBLINGS = 30
@@ -292,8 +304,11 @@ def discrimination(rows: RiskRows, law: Law) -> Quantity:
     )
 
 
-def curve_distances(call: Call) -> dict[str, Quantity]:
-    """Compute ICI, E50, E90 and Emax of the Bayesian curve, with posterior intervals."""
+def curve_distances(call: Call) -> tuple[dict[str, Quantity], F64]:
+    """Compute ICI, E50, E90 and Emax of the Bayesian curve, with posterior intervals.
+
+    And the curve: scores, mean probabilities and the ends of their intervals (4, G).
+    """
     sample = scale_weights(call.models[0].samples()[0])[0]
     posterior = BayesCurve().posterior([sample], call.design_effect)
     ends = ConfidenceInterval(*posterior.interval(call.level))
@@ -313,7 +328,7 @@ def curve_distances(call: Call) -> dict[str, Quantity]:
     for name, *numbers in zip(risk.BY_CURVE, values, low, high, strict=True):
         value, *interval = map(float, numbers)
         found[name] = Quantity(value, ConfidenceInterval(*interval))
-    return found
+    return found, np.vstack([score, p.mean(axis=1), *np.quantile(p, [tail, 1 - tail], axis=1)])
 
 
 def decision_curve(call: Call, rows: RiskRows, key: int) -> list[DecisionPoint]:
@@ -388,6 +403,8 @@ class Validation(Result):
     n_resamples: int
     weighted: bool
     notes: Sequence[str]
+    _curve: F64 = field(repr=False)  # (4, G): scores, probabilities, ends of their intervals
+    _risks: F64 = field(repr=False)  # (2, BARS): weight of rows without and with the event
 
     def document(self) -> Document:
         """Describe the quantities, and net benefit by threshold, as two tables."""
@@ -417,6 +434,30 @@ class Validation(Result):
         p_value = self.recalibration_test.p_value
         test = "" if p_value is None else f", p = {format_p(p_value)}".replace("= <", "< ")
         return f"{predicted:.1f} % predicted, {observed:.1f} % observed{test}."
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the calibration curve, with the predictions below; needs matplotlib.
+
+        The Bayesian curve with its pointwise interval, O/E, intercept, slope, C statistic and ICI
+        in the corner, and below a histogram of the predictions with events up, the others down.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without it, on a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        lines = []
+        for name in SHOWN:
+            one, ends = getattr(self, name), getattr(self, name).confidence_interval
+            interval = "" if ends is None else f" {format_cell(ends)}"
+            lines.append(f"{MEANINGS[name][0]} {format_cell(Number(one.value, ends))}{interval}")
+        level = f"{100 * self.confidence_level:g} % CI"
+        ax = new_axes(1)[0] if ax is None else ax
+        return draw_risks(ax, self._curve, self._risks, self.event, level, lines)
 
     def methods_text(self) -> str:
         """Write a paragraph for the methods section of a report, in the terms of TRIPOD."""
@@ -475,12 +516,17 @@ def validation_of(call: Call, key: int, event: str) -> Validation:
     sample, unit = scale_weights(call.models[0].samples()[0])
     rows, law = risk.rows_of(sample), Law(call.clusters, call.level)
     found = {"events": Quantity(float(rows.w @ rows.y) * unit), **rates(rows, law)}
-    found |= recalibration(rows, law) | curve_distances(call) | scores(rows, law)
+    distances, curve = curve_distances(call)
+    found |= recalibration(rows, law) | distances | scores(rows, law)
     found["c_statistic"] = discrimination(rows, law)
+    events = rows.y > 0
+    risks = [np.histogram(rows.s[x], BARS, (0.0, curve[0, -1]), weights=rows.w[x] * unit)[0]
+             for x in (~events, events)]  # fmt: skip
     return Validation(
         **found, net_benefit=decision_curve(call, rows, key), event=event, n=call.n,
         n_groups=call.n_groups, confidence_level=call.level, n_resamples=call.n_resamples,
         weighted=sample.v is not None, notes=[*notes_of(rows, found), *group_notes(call.n_groups)],
+        _curve=curve, _risks=np.array(risks),
     )  # fmt: skip
 
 

@@ -117,6 +117,33 @@ def draw_cumulative(
     draw_legend(ax)
 
 
+def draw_risks(
+    ax: "Axes", curve: F64, risks: F64, event: str, level: str, lines: Sequence[str]
+) -> "Axes":
+    """Draw a calibration curve (4, G), and the predictions (2, B) by outcome below."""
+    score, probability, low, high = curve
+    top = min(1.0, 1.05 * max(float(score[-1]), float(probability.max()), 1e-6))
+    ax.plot([0, top], [0, top], color=marks.GREY, linewidth=1, linestyle=(0, (4, 2)),
+            label="calibrated")  # fmt: skip
+    (line,) = ax.plot(score, probability, linewidth=2, label="Bayesian curve")
+    ax.fill_between(score, low, high, facecolor=(line.get_color(), 0.2), label=level)
+    ax.set(xlim=(0, top), ylim=(0, top), aspect="equal", ylabel=f"observed frequency of {event}")
+    ax.text(0.03, 0.97, "\n".join(lines), transform=ax.transAxes, va="top", fontsize="small")
+    ax.legend(loc="lower right", frameon=False, fontsize="small")
+    ax.tick_params(labelbottom=False)
+    below = ax.inset_axes((0, -0.3, 1, 0.26), sharex=ax)
+    edges = np.linspace(0, score[-1], risks.shape[1] + 1)
+    largest = np.maximum(risks.max(axis=1, keepdims=True), 1e-300)
+    for height, name, color in zip(risks / largest * [[-1], [1]], ("no event", "event"),
+                                   (marks.GREY, line.get_color()), strict=True):  # fmt: skip
+        below.stairs(height, edges, fill=True, color=color, label=name)
+    below.axhline(0, color=marks.BLACK, linewidth=0.6)
+    below.set(xlabel=f"predicted probability of {event}", ylim=(-1.1, 1.1), yticks=[-0.5, 0.5])
+    names = zip(("no event", "event"), largest[:, 0], strict=True)
+    below.set_yticklabels([f"{name}\nup to {most:.3g}" for name, most in names])
+    return ax
+
+
 def shorten(label: str) -> str:
     """Cut a long name, and quote one with "_", which matplotlib would hide."""
     label = repr(label) if label.startswith("_") else to_unicode(label)

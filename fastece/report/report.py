@@ -23,8 +23,10 @@ from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from fastece.intervals import slices
 from fastece.intervals.direction import direction_of
 from fastece.intervals.estimate import estimate_results, posterior_maker
+from fastece.intervals.validation import Validation, check_thresholds, validation_of
 from fastece.plot.pages import Panel
 from fastece.reliability import ReliabilityCurve, curves_of, diagrams_of
+from fastece.report import words
 from fastece.report.result import ClassVectors, Report
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, NO_SIGN, SCORES, UNCLEAR
 from fastece.resampling.adaptive import AdaptiveTest
@@ -68,6 +70,8 @@ def scores_of(pairs: bool) -> dict[str, Any]:
 
 # Bins of pictures where one of the equal-width bins holds most rows.
 EVEN = "ece_a"
+# Rows of a validation, which takes 10 us and 100 bytes of memory a row.
+MOST_RISKS = 2 * 10**5
 # Characters of the name of a file in a legend.
 LONGEST = 20
 
@@ -119,8 +123,11 @@ def calibration_report(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.beta(5, 1.5, size=1000)
     >>> y = rng.random(1000) < p - 0.5 * p * (1 - p)
-    >>> print(calibration_report(y, p).headline)
-    Miscalibrated: probabilities too high by 0.100 (95 % CI 0.072 to 0.123); p = 0.0005.
+    >>> for part in calibration_report(y, p).headline.split("; "):
+    ...     print(part)
+    Probabilities are too high: 76.9 % predicted, 66.7 % observed
+    calibration error 0.100 (95 % CI 0.072 to 0.123)
+    p = 0.0005.
     """
     names = estimator if isinstance(estimator, list | tuple) else [estimator]
     data = {
@@ -205,6 +212,7 @@ def make_report(
         n_groups=call.n_groups,
         groups=names[1],
         vectors=None,
+        validation=None if pairs or not (is_full and has_rows) else validate_rows(call, key),
         diagrams=diagrams_of(errors[TEST], source),
         curve=curve,
         pairs=pairs,
@@ -219,6 +227,15 @@ def make_report(
         vectors = measure_vectors(call, read, seed, progress, which)
         report = replace(report, vectors=vectors)
     return report
+
+
+def validate_rows(call: Call, key: int) -> Validation | None:
+    """Validate a risk model, if the setting is of one event and rows are not too many."""
+    setting = call.sources[0].setting
+    if setting.is_top or setting.per_class or call.n > MOST_RISKS:
+        return None
+    points: dict[str, Any] = {str(point): point for point in check_thresholds(None)}
+    return validation_of(replace(call, estimators=points), key, words.event_of(call.setting))
 
 
 def check_parts(call: Call, y_prob: Any, by: Any) -> list[slices.Group] | None:

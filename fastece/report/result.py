@@ -6,6 +6,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fastece import __version__
 from fastece.decomposition import ScoreDecomposition
 from fastece.document.document import Cell, Document, Section, Table
@@ -15,6 +17,9 @@ from fastece.document.writers import WIDTH, to_html, to_text
 from fastece.files import write_file
 from fastece.intervals.direction import Direction
 from fastece.intervals.slices import Slices
+from fastece.intervals.validation import Validation
+from fastece.plot.axes import HEIGHT, new_figure
+from fastece.plot.axes import WIDTH as ACROSS
 from fastece.plot.pages import Panel, draw_page, require_matplotlib, to_svg
 from fastece.reliability import ReliabilityCurve, ReliabilityDiagram
 from fastece.report import words
@@ -98,6 +103,8 @@ class Report(Result):
         What the reader of intervals must know.
     vectors : ClassVectors or None
         Errors of whole class vectors, with the test of each; None of fewer than three classes.
+    validation : Validation or None
+        Of a binary problem, or a single class, what `fastece.validate` gives.
     diagrams : list of ReliabilityDiagram
         For each problem of the setting.
     curve : ReliabilityCurve or None
@@ -133,6 +140,7 @@ class Report(Result):
     n_groups: int | None
     groups: str
     vectors: ClassVectors | None
+    validation: Validation | None
     diagrams: list[ReliabilityDiagram]
     curve: ReliabilityCurve | None
     pairs: bool = field(repr=False)
@@ -156,7 +164,19 @@ class Report(Result):
             over=found.over, total=found.value, mean_gap=found.mean_gap,
             mean_gap_interval=found.mean_gap_interval, off=off,
             others=[] if self.vectors is None else self.vectors.evidence(self.confidence_level),
+            rates=self._rates,
         )  # fmt: skip
+
+    @property
+    def _rates(self) -> tuple[float, float] | None:
+        """The predicted and the observed rate of one event, if it is one."""
+        if self.pairs or self.setting == "confidence" or len(self.diagrams) > 1:
+            return None
+        (diagram,) = self.diagrams
+        share = diagram.count / max(float(diagram.count.sum()), 1e-300)
+        rates = (float(share @ np.nan_to_num(x)) for x in (diagram.score, diagram.frequency))
+        predicted, observed = rates
+        return predicted, observed
 
     @property
     def _off(self) -> dict[str, tuple[int, int]]:
@@ -195,7 +215,7 @@ class Report(Result):
         made = [
             sample(self), stream(self), errors(self), direction(self), scores(self),
             class_vectors(self), breakdown(self, self.classes, "class"),
-            breakdown(self, self.slices, "slice"), pictures(self),
+            breakdown(self, self.slices, "slice"), *validation(self), pictures(self),
         ]  # fmt: skip
         sections = [section for section in made if section is not None]
         footer = f"fastece {__version__}; {self.n_resamples} replicates, seed {self.seed}."
@@ -244,8 +264,6 @@ def brief(report: Report) -> dict[str, Cell]:
         over, under, gap = (format_cell(x) for x in (found.over, found.under, found.mean_gap))
         interval = format_cell(found.mean_gap_interval)
         facts["direction"] = f"too high {over}, too low {under}; mean gap {gap} {interval}"
-    if report.components is not None:
-        facts["test"] = test_of(report)
     off = [f"{x} of {count} {name}" for name, (x, count) in report._off.items()]
     return {**facts, **({"miscalibrated": ", ".join(off)} if off else {})}
 
@@ -293,10 +311,15 @@ def sample(report: Report) -> Section:
         why = "weights" if report.n_groups is None else "groups"
         facts["effective rows"] = f"{report.n_effective:.0f} ({why}, Kish)"
     facts["classes"] = "not known" if report.n_classes is None else report.n_classes
-    if report.accuracy is not None:
+    if report._rates is not None:
+        predicted, observed = (f"{100 * rate:.2f} %" for rate in report._rates)
+        facts["predicted rate"], facts["observed rate"] = predicted, observed
+    elif report.accuracy is not None:
         facts["accuracy"] = Number(report.accuracy, form=".4f")
         facts["mean confidence"] = Number(report.mean_confidence, form=".4f")
     facts["setting"] = words.question(report.setting, report.pairs)
+    if report.components is not None:
+        facts["test"] = test_of(report)
     if report.note:
         facts["read as"] = report.note
     return Section("Sample", facts, notes=report.notes)
@@ -378,6 +401,23 @@ def class_vectors(report: Report) -> Section | None:
     notes = [words.OF_CLASS_VECTORS.format(found.n_resamples)] if found.n_resamples else []
     head = ["error", "value", "chance alone", "p-value", ""]
     return Section(title, table=Table(head, rows), notes=notes)
+
+
+def validation(report: Report) -> list[Section]:
+    """Describe the validation of a risk model, with its picture."""
+    found = report.validation
+    if found is None:
+        return []
+    first, benefit = found.document().sections
+
+    def draw(key: str) -> str:
+        figure = new_figure((ACROSS, HEIGHT))
+        found.plot(figure.subplots())
+        return to_svg(figure, f"{report.title}: validation", key)
+
+    title = f"Validation of the predicted probability of {found.event}"
+    shown = replace(first, title=title, notes=[found.sentence, *first.notes], pictures=[draw])
+    return [shown, benefit]
 
 
 def breakdown(

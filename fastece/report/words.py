@@ -92,7 +92,7 @@ def judge(
     *, n: float, setting: str, level: float, error: float, interval: numbers.ConfidenceInterval,
     p_value: float | None, over: float, total: float, mean_gap: float,
     mean_gap_interval: numbers.ConfidenceInterval | None, off: dict[str, tuple[int, int]],
-    others: Sequence[str] = (),
+    others: Sequence[str] = (), rates: tuple[float, float] | None = None,
 ) -> Judgement:  # fmt: skip
     """Judge a model by the test, or by the interval where there is none.
 
@@ -108,6 +108,8 @@ def judge(
         How many classes and slices are miscalibrated, and of how many, by name.
     others : sequence of str
         Other evidence of miscalibration.
+    rates : tuple of float, optional
+        Of one event, the predicted and the observed rate.
     """
     places = numbers.decimals(interval)
     low, high = (numbers.format_number(end, places) for end in interval)
@@ -117,7 +119,11 @@ def judge(
             f"to {high}; some {ENOUGH_ROWS} rows are enough for most models."
         ))  # fmt: skip
     size = f"{numbers.format_number(error, places, False)} ({100 * level:g} % CI {low} to {high})"
-    named = f"{direction(over / total if total > 0 else 0.5, setting)} by {size}"
+    named, error_of = direction(over / total if total > 0 else 0.5, setting), "error"
+    if rates is not None:
+        predicted, observed = (f"{100 * rate:.1f} %" for rate in rates)
+        error_of = f"{predicted} predicted, {observed} observed; calibration error"
+    named = f"{named} by {size}" if rates is None else f"{named}: {error_of} {size}"
     test = "" if p_value is None else f"p = {numbers.format_p(p_value)}".replace("= <", "< ")
     shows = interval.low > 0
     rejects = shows if p_value is None else p_value < 1 - level
@@ -126,7 +132,7 @@ def judge(
         return Judgement(SHOWN, f"{sentence(named)}{test and '; '}{test}.{more}")
     if shows:
         text = f"the interval leaves out 0, but the test does not reject ({test})"
-        return Judgement(UNCLEAR, f"Probably {named}: {text}.")
+        return Judgement(UNCLEAR, f"Perhaps {named}; {text}.")
     evidence, gaps = [], mean_gap_interval
     if gaps is not None and (gaps.low > numbers.ROUNDING or gaps.high < -numbers.ROUNDING):
         gap = numbers.format_number(mean_gap, numbers.decimals(gaps), False)
@@ -138,7 +144,7 @@ def judge(
         f"{x} of {count} {name} are miscalibrated" for name, (x, count) in off.items() if x
     ]
     evidence += others
-    fits = f"error {size}{test and '; '}{test}"
+    fits = f"{error_of} {size}{test and '; '}{test}"
     if evidence:
         return Judgement(UNCLEAR, f"Unclear: {fits}, but {' and '.join(evidence)}.")
     return Judgement(NO_SIGN, f"No sign of miscalibration: {fits}.")
@@ -146,11 +152,16 @@ def judge(
 
 def direction(share: float, setting: str) -> str:
     """Name the direction of an error of which a share is of scores that are too high."""
-    if 1 - ONE_SIDED < share < ONE_SIDED:
-        return "miscalibrated in both directions"
+    is_both, is_high = 1 - ONE_SIDED < share < ONE_SIDED, share > 0.5
     if setting == "confidence":
-        return "over-confident" if share > 0.5 else "under-confident"
-    return f"miscalibrated: probabilities too {'high' if share > 0.5 else 'low'}"
+        one = "over-confident" if is_high else "under-confident"
+        return "miscalibrated in both directions" if is_both else one
+    if setting == "classwise":
+        one = f"miscalibrated: probabilities too {'high' if is_high else 'low'}"
+        return "miscalibrated in both directions" if is_both else one
+    if is_both:
+        return "probabilities are too high for some rows and too low for others"
+    return f"probabilities are too {'high' if is_high else 'low'}"
 
 
 def judge_classes(off: int, count: int, level: float, mean: float) -> Judgement:
@@ -184,6 +195,14 @@ def caution(rows_behind: float | None, smoothing: float | None, value: float, n:
     if smoothing > MOST_SMOOTHING * value:
         return f"smoothing alone makes {smoothing:.2g}, as where scores are heaped"
     return ""
+
+
+def event_of(setting: str) -> str:
+    """Name the event of a setting of one problem."""
+    kind, _, label = setting.partition(" ")
+    if not label:
+        return "the event"
+    return setting if kind == "class" else f"label {label[1:-1]}"
 
 
 def count_of(number: int, name: str) -> str:

@@ -114,7 +114,7 @@ def test_demo_is_the_report_of_the_digits(capsys, digits):
         (["--y-prob", "p_0,p_1,p_2"], ["rows             60\n", "chance alone", "(0."]),
         (["--y-true", "hit", "--y-prob", "p_0", "--weights", "w"], ["effective rows", "weight"]),
         (["--y-true", "hit", "--y-prob", "p_0", "--by", "g", "--groups", "g"],
-         ["Slices by g", "miscalibrated    0 of 9 slices", "9 by g", "9 groups are few"]),
+         ["Slices by g", "miscalibrated   0 of 9 slices", "9 by g", "9 groups are few"]),
         (["--y-prob", "p_0,p_1,p_2", "--setting", "classwise", "--estimator", "mmce"],
          ["Classes, most", "\n  mmce "]),
         (["--y-prob", "p_0,p_1,p_2", "--n-bins", 60, "--estimator", "ece_kde"], ["\n  ece_kde "]),
@@ -129,7 +129,8 @@ def test_the_first_page_is_one_screen(capsys, rows, options, parts):
     lines = page.splitlines()
     assert len(lines) <= 30
     assert max(map(len, lines[1:])) <= 100
-    for part in (*parts, "accuracy ", "ece_bayes", "--full: other errors"):
+    known = "accuracy " if "hit" not in options else "predicted rate "
+    for part in (*parts, known, "ece_bayes", "--full: other errors"):
         assert part in page, part
     assert lines[1] == full.splitlines()[1]
     assert text(capsys, *options, "--markdown").count("\n| ece\\_bayes |") == 1

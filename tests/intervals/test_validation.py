@@ -130,3 +130,55 @@ def test_bad_input_is_refused():
         RiskStatistic("slope")
     with pytest.raises(ValueError, match="threshold: must be greater"):
         NetBenefit(1.0)
+
+
+def test_the_picture_has_the_curve_the_statistics_and_every_row():
+    y, p, _ = data()
+    found = validate(y, p, event="readmission", n_resamples=0)
+    figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
+    ax = found.plot(figure.subplots())
+    (below,) = ax.child_axes
+    heights = [patch.get_data().values for patch in below.patches]
+    assert [np.sign(one).sum() for one in heights] == [
+        -np.count_nonzero(heights[0]),
+        np.count_nonzero(heights[1]),
+    ]
+    assert found._risks.sum(axis=1).tolist() == [np.sum(y == 0), np.sum(y == 1)]
+    (text,) = ax.texts
+    assert [line.split()[0] for line in text.get_text().splitlines()] == [
+        "O/E",
+        "intercept",
+        "slope",
+        "C",
+        "ICI",
+    ]
+    assert f"{found.oe.value:.2f}" in text.get_text()
+    line = next(line for line in ax.get_lines() if line.get_label() == "Bayesian curve")
+    curve = fastece.reliability_curve(y, p)
+    at = slice(None, None, 50)
+    assert line.get_ydata()[at] == pytest.approx(curve(line.get_xdata()[at]), abs=0.02)
+    assert below.get_xlabel() == "predicted probability of readmission"
+
+
+def test_reports_of_one_event_have_the_validation():
+    y, p, _ = data()
+    found = fastece.calibration_report(y, p, n_resamples=19, estimator=["ece"])
+    alone = validate(y, p, n_resamples=19)
+    assert found.to_dict()["validation"] == alone.to_dict()
+    assert "Validation of the predicted probability of the event" in str(found)
+    vectors = np.column_stack([1 - p, p])
+    for setting in ("confidence", "classwise"):
+        options = {"n_resamples": 19, "estimator": ["ece"], "setting": setting}
+        assert fastece.calibration_report(y, vectors, **options).validation is None
+    pytest.importorskip("matplotlib")
+    assert ": validation</title>" in found.to_html()
+
+
+def test_hosmer_and_lemeshow_is_a_test_of_ten_bins():
+    y, p, _ = data()
+    options = {"n_resamples": 99, "rng": 1}
+    named = fastece.calibration_test(y, p, estimator="hosmer_lemeshow", **options)
+    bins = fastece.calibration_test(y, p, estimator="ece_a", n_bins=10, norm=2, **options)
+    assert named.to_dict() == bins.to_dict()
+    with pytest.raises(ValueError, match=r"^estimator: must be a known name"):
+        fastece.ece(y, p, estimator="hosmer_lemeshow")

@@ -14,6 +14,7 @@ USUAL = {
     "interval": (0.012, 0.031), "p_value": 0.0001, "over": 0.02, "total": 0.021, "mean_gap": -0.01,
     "mean_gap_interval": (-0.03, 0.01), "off": {},
 }  # fmt: skip
+RISK = {"setting": "binary", "rates": (0.121, 0.075)}
 FITS = {"interval": (0, 0.031), "p_value": 0.93}
 
 
@@ -23,8 +24,17 @@ FITS = {"interval": (0, 0.031), "p_value": 0.93}
         ({}, "miscalibrated", ["Over-confident by 0.021 (95 % CI 0.012 to 0.031); p = 0.0001."]),
         ({"over": 0.001}, "miscalibrated", ["Under-confident"]),
         ({"over": 0.01}, "miscalibrated", ["Miscalibrated in both directions by"]),
-        ({"setting": "binary"}, "miscalibrated", ["Miscalibrated: probabilities too high by"]),
-        ({"setting": "class 1", "over": 0}, "miscalibrated", ["probabilities too low by"]),
+        (
+            {**RISK, "over": 0.02},
+            "miscalibrated",
+            [
+                "Probabilities are too high: 12.1 % predicted, "
+                "7.5 % observed; calibration error 0.021 (95 % CI 0.012 to 0.031); p = 0.0001."
+            ],
+        ),
+        ({**RISK, "over": 0.01}, "miscalibrated", ["too high for some rows and too low"]),
+        ({**RISK, **FITS}, "no sign", ["7.5 % observed; calibration error 0.021 (95 % CI 0 to"]),
+        ({"setting": "class 1", "over": 0}, "miscalibrated", ["Probabilities are too low by"]),
         ({"p_value": 1e-7}, "miscalibrated", ["; p < 0.0001."]),
         ({"p_value": None}, "miscalibrated", ["(95 % CI 0.012 to 0.031)."]),
         (FITS, "no sign", ["error 0.021 (95 % CI 0 to 0.031); p = 0.93."]),

@@ -121,9 +121,7 @@ def test_sure_scores_have_no_slope():
 
 def test_bad_arguments_are_named():
     y, p = rows(20)
-    with pytest.raises(
-        TypeError, match=r"^bandwidth: is not a parameter of"
-    ):
+    with pytest.raises(TypeError, match=r"^bandwidth: is not a parameter of"):
         calibration_test(y, p, bandwidth=0.1)
     with pytest.raises(ValueError, match=r"^n_bins: "):
         calibration_test(y, p, n_bins=0)
