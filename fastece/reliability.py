@@ -28,7 +28,7 @@ from fastece.estimators.bayes import REACH, BayesCurve, rows_near
 from fastece.estimators.binned import Binned, Bins, effective_rows
 from fastece.estimators.density import KDE, Copies, CountBlocks, is_supported, posterior
 from fastece.estimators.table import find_estimator, with_threads
-from fastece.plot.axes import draw_cumulative, new_axes, plot_result
+from fastece.plot.axes import draw_cumulative, new_axes, plot_result, thin_path
 from fastece.plot.marks import FEWEST, BinDrawing, CurveDrawing
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
@@ -724,6 +724,14 @@ def reliability_curve(
 # --- cumulative gaps ------------------------------------------------------------------------
 
 
+def cumulative_of(source: Source) -> tuple[list[F64], float, float]:
+    """Compute the cumulative gap, its deviation if calibrated, and its range."""
+    estimator = cumulative.CumulativeError()
+    sample = source.sample(0, source.needs_of(estimator)).sorted()
+    value = estimator.evaluate_once(sample, source.n)
+    return thin_path(cumulative.cumulative_path(sample)), cumulative.null_deviation(sample), value
+
+
 def cumulative_plot(
     y_true: Any, y_prob: Any = None, *, ax: "Axes | None" = None, **options: Any
 ) -> "Axes":
@@ -770,17 +778,13 @@ def cumulative_plot(
     models = y_prob if isinstance(y_prob, Mapping) else {None: y_prob}
     if not models:
         raise InputError("y_prob", "must have at least one model")
-    estimator, drawn = cumulative.CumulativeError(), []
+    drawn = {}
     for name, prob in models.items():
         source = read_source(y_true, prob, **options)
         if source.setting.per_class:
             raise InputError("setting", "must be that of one problem", value=source.setting.name)
-        sample = source.sample(0, source.needs_of(estimator)).sorted()
-        value = estimator.evaluate_once(sample, source.n)
-        drawn.append(
-            (cumulative.cumulative_path(sample), cumulative.null_deviation(sample), value, name)
-        )
+        drawn[name] = cumulative_of(source)
     ax = new_axes(1)[0] if ax is None else ax
-    for one in drawn:
-        draw_cumulative(ax, *one)
+    for name, one in drawn.items():
+        draw_cumulative(ax, *one, name)
     return ax

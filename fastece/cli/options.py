@@ -171,7 +171,7 @@ COMMANDS = {
         "How often scores of a file come true, as a Bayesian curve or from densities, with "
         "intervals. With --resamples 0 densities have none.",
         ("file",),
-        (*FILE, "curve --estimator", "--at", "--bandwidth", "--kernel", *MEASURE), 500,
+        (*FILE, "--groups", "curve --estimator", "--at", "--bandwidth", "--kernel", *MEASURE), 500,
     ),
     "validate": Command(
         "validate", "validation of a risk model: O/E, slope, ICI, C statistic, net benefit",

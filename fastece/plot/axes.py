@@ -94,14 +94,19 @@ def draw_model(
         draw_legend(ax)
 
 
+def thin_path(path: Sequence[F64]) -> list[F64]:
+    """Select points of a path, the least and the greatest gap among them."""
+    count, ends = path[0].size, [path[1].argmin(), path[1].argmax()]
+    points = np.union1d(np.linspace(0, count - 1, min(MOST_POINTS, count)).astype(int), ends)
+    return [x[points] for x in path]
+
+
 def draw_cumulative(
-    ax: "Axes", path: Sequence[F64], deviation: float, value: float, label: str | None
+    ax: "Axes", path: Sequence[F64], deviation: float, value: float, label: str | None = None
 ) -> None:
     """Draw a path of shares of rows, cumulative gaps and scores on the axes."""
     place = sum(map(marks.is_model, ax.get_lines()))
-    count, ends = path[0].size, [path[1].argmin(), path[1].argmax()]
-    points = np.union1d(np.linspace(0, count - 1, min(MOST_POINTS, count)).astype(int), ends)
-    share, gap, score = (x[points] for x in path)
+    share, gap, score = path
     if not place:
         ax.axhline(0, color=marks.GREY, linewidth=1, linestyle=(0, (4, 2)), label="calibrated")
         ax.set(xlabel="share of rows, by increasing score", ylabel="cumulative gap", xlim=(0, 1))

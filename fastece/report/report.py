@@ -25,7 +25,7 @@ from fastece.intervals.direction import direction_of
 from fastece.intervals.estimate import estimate_results, posterior_maker
 from fastece.intervals.validation import Validation, check_thresholds, validation_of
 from fastece.plot.pages import Panel
-from fastece.reliability import ReliabilityCurve, curves_of, diagrams_of
+from fastece.reliability import ReliabilityCurve, cumulative_of, curves_of, diagrams_of
 from fastece.report import words
 from fastece.report.result import ClassVectors, Report
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, NO_SIGN, SCORES, UNCLEAR
@@ -220,6 +220,7 @@ def make_report(
         by=names[0],
         stream={} if stream is None and not has_rows else stream,
         _panels=panels,
+        _cumulative=cumulative_of(source) if has_curve and has_rows else None,
     )
     # Where nothing else decides, the verdict depends on the test of class vectors.
     if has_rows and not pairs and (is_full or report.verdict in (NO_SIGN, UNCLEAR)):

@@ -1,6 +1,7 @@
 """The numbers of a report, and its sections."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from fastece.files import write_file
 from fastece.intervals.direction import Direction
 from fastece.intervals.slices import Slices
 from fastece.intervals.validation import Validation
-from fastece.plot.axes import HEIGHT, new_figure
+from fastece.plot.axes import HEIGHT, draw_cumulative, new_figure
 from fastece.plot.axes import WIDTH as ACROSS
 from fastece.plot.pages import Panel, draw_page, require_matplotlib, to_svg
 from fastece.reliability import ReliabilityCurve, ReliabilityDiagram
@@ -148,6 +149,7 @@ class Report(Result):
     by: str
     stream: dict[str, Any] | None
     _panels: list[Panel] = field(repr=False)
+    _cumulative: Any = field(repr=False)  # arguments of `draw_cumulative`
 
     _derived = ("headline", "verdict", "value", "confidence_interval", "notes")
 
@@ -409,14 +411,9 @@ def validation(report: Report) -> list[Section]:
     if found is None:
         return []
     first, benefit = found.document().sections
-
-    def draw(key: str) -> str:
-        figure = new_figure((ACROSS, HEIGHT))
-        found.plot(figure.subplots())
-        return to_svg(figure, f"{report.title}: validation", key)
-
+    drawn = [partial(picture, found.plot, f"{report.title}: validation")]
     title = f"Validation of the predicted probability of {found.event}"
-    shown = replace(first, title=title, notes=[found.sentence, *first.notes], pictures=[draw])
+    shown = replace(first, title=title, notes=[found.sentence, *first.notes], pictures=drawn)
     return [shown, benefit]
 
 
@@ -450,4 +447,14 @@ def pictures(report: Report) -> Section:
         return to_svg(draw_page(page), title, key)
 
     drawn = [partial(draw, page) for page in pages]
+    if report._cumulative is not None:
+        name = f"{report.title}: cumulative gap"
+        drawn.append(partial(picture, lambda ax: draw_cumulative(ax, *report._cumulative), name))
     return Section("Reliability diagram", table=table, pictures=drawn)
+
+
+def picture(draw: Callable[[Any], Any], title: str, key: str) -> str:
+    """Draw on new axes, and return them as SVG."""
+    figure = new_figure((ACROSS, HEIGHT))
+    draw(figure.subplots())
+    return to_svg(figure, title, key)

@@ -85,3 +85,18 @@ def test_picture_of_curves(capsys, write, tmp_path, figures):
     assert [ax.get_title() for ax in one.axes] == ["BayesCurve(), confidence"]
     assert [ax.get_title().partition(",")[0] for ax in each.axes] == ["class 0", "class 1"]
     assert [ax.get_xscale() for ax in odds.axes] == ["linear", "logit"]
+
+
+def test_a_curve_allows_for_groups_of_rows(capsys, write):
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    lines = [
+        f"{y},{s},{k // 3}" for k, (y, s) in enumerate(zip(rng.integers(0, 2, 60), p, strict=True))
+    ]
+    path = write("y_true,y_prob,patient\n" + "\n".join(lines) + "\n")
+    found = as_json(capsys, "curve", path, "--groups", "patient", "--at", "0.5")
+    y, s, g = np.loadtxt(path, delimiter=",", skiprows=1).T
+    low, high = fastece.reliability_curve(y, s, groups=g).interval(0.5)
+    (point,) = found["curves"][0]["points"]
+    assert (point["low"], point["high"]) == pytest.approx((low, high))
+    assert "in 20 groups" in text(capsys, "curve", path, "--groups", "patient")
