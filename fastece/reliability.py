@@ -26,6 +26,7 @@ from fastece.estimators import cumulative
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bayes import REACH, BayesCurve, rows_near
 from fastece.estimators.binned import Binned, Bins, effective_rows
+from fastece.estimators.bins import binomial_ends
 from fastece.estimators.density import KDE, Copies, CountBlocks, is_supported, posterior
 from fastece.estimators.table import find_estimator, with_threads
 from fastece.plot.axes import draw_cumulative, new_axes, plot_result, thin_path
@@ -197,14 +198,9 @@ class ReliabilityDiagram(Plottable):
         >>> low.round(3), high.round(3)
         (array([0.   , 0.158]), array([0.842, 1.   ]))
         """
-        from scipy.special import betaincinv
-
-        lower, upper = tails_of(check_level(confidence_level))
+        tails = tails_of(check_level(confidence_level))
         rate = self.frequency.clip(0.0, 1.0)  # rounding
-        hits, misses = self.rows * rate, self.rows * (1 - rate)
-        low = np.where(hits > 0, betaincinv(hits, misses + 1, lower), 0.0 * rate)
-        high = np.where(misses > 0, betaincinv(hits + 1, misses, upper), 0.0 * rate + 1)
-        return ConfidenceInterval(low, high)
+        return ConfidenceInterval(*binomial_ends(self.rows * rate, self.rows * (1 - rate), *tails))
 
     def document(self) -> Document:
         """Describe the bins as a table."""

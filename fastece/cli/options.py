@@ -143,7 +143,8 @@ COMMANDS = {
         "lm-evaluation-harness. Several files, patterns in quotes and folders are one stream of "
         "rows, which need not fit in memory. With --resamples 0 only posteriors have intervals.",
         ("files",),
-        (*FILE, "--by", "--groups", *ERRORS, "--full", "--html", "--stream", "--on-error"),
+        (*FILE, "--by", "--groups", "--event", *ERRORS, "--full", "--html", "--stream",
+         "--on-error"),
     ),
     "compare": Command(
         "compare", "the difference between two models, on the same rows",

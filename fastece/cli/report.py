@@ -92,6 +92,7 @@ def report_of_rows(
             names=(options.by or "", options.groups or ""), pairs=rows.pairs,
             n_classes=rows.classes, progress=progress, rng=options.seed, n_resamples=count,
             confidence_level=options.confidence_level, is_full=options.full,
+            event=options.event or "",
         )  # fmt: skip
 
 
@@ -119,7 +120,7 @@ def report_of_stream(
         top=sums.sums.get(("top", None)), by=sums.slices or None, names=(options.by or "", ""),
         pairs=first.pairs, n_classes=first.classes if first.pairs else rows.n_classes,
         stream=describe_files(counts), confidence_level=options.confidence_level,
-        rng=options.seed, progress=progress, is_full=options.full,
+        rng=options.seed, progress=progress, is_full=options.full, event=options.event or "",
     )  # fmt: skip
 
 

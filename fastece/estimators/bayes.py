@@ -33,7 +33,7 @@ from fastece.data.sample import Sample, in_order, scale_weights
 from fastece.data.source import Problems, Source, one_problem
 from fastece.estimators import pieces
 from fastece.estimators.base import Parameters
-from fastece.estimators.bins import cell_sums, fits_float_grid, float_layout
+from fastece.estimators.bins import binomial_ends, cell_sums, fits_float_grid, float_layout
 from fastece.estimators.pieces import draw_curves, filter_cells, normal_quantiles
 from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
 from fastece.typing import F64, I32, I64
@@ -525,6 +525,8 @@ class Posterior:
         The largest possible error.
     norm : float
         Of the gaps.
+    wrong : tuple of float or None
+        Where all scores are 0 and 1, the number of rows that make the error, and of the others.
     """
 
     value: float
@@ -534,6 +536,7 @@ class Posterior:
     most: float = 1.0
     ends: F64 | None = None
     norm: float = 1.0
+    wrong: tuple[float, float] | None = None
 
     @cached_property
     def null(self) -> F64:
@@ -559,7 +562,8 @@ class Posterior:
 
         With alpha = 1 - level it is from 0 to the quantile 1 - alpha of the errors, unless the
         Bayes factor exceeds 1 / alpha, which it does in a share of alpha of calibrated samples at
-        most; then between the quantiles alpha / 2 and 1 - alpha / 2.
+        most; then between the quantiles alpha / 2 and 1 - alpha / 2. Where all scores are 0 and 1,
+        the error is a share of the rows, and the interval holds that of its binomial law.
         """
         alpha = 1 - check_real("confidence_level", confidence_level, 0.0, 1.0)
         if not 0 < alpha < 1:
@@ -574,6 +578,9 @@ class Posterior:
         of_low, of_high = (self.errors, self.errors) if self.ends is None else self.ends
         high = self.quantile(of_high, 1 - above)
         low = self.quantile(of_low, below) if below else 0.0
+        if self.wrong is not None:
+            ends = binomial_ends(*self.wrong, alpha / 2, 1 - alpha / 2)
+            low, high = min(low, float(ends[0])), max(high, float(ends[1]))
         return min(low, self.value), max(high, self.value)
 
     def quantile(self, errors: F64, level: float) -> float:
@@ -620,6 +627,7 @@ def posteriors_of(
     # Errors of several classes together vary less: no share of theirs is kept for sparse chains.
     low = LOW if len(samples) == 1 else Belief(LOW.prior)
     values, errors, limits, factors, parts = [], [], [], [], []
+    wrong: list[tuple[float, float] | None] = [None] * len(sides)
     for sample, curves in zip(samples, curves_of(samples, effect), strict=True):
         p = probabilities(curves.pool())
         chosen = curves.chosen(MIDDLE, low, HIGH, PROCESS_ALONE)
@@ -630,6 +638,8 @@ def posteriors_of(
         farthest = np.where(curves.rows.cells.score < 0.5, 1.0, 0.0)
         limits.append(curves.errors(farthest[:, None], norm))
         factors.append(curves.log_bayes_factor)
+        if norm == 1 and len(samples) == 1:
+            wrong = [wrong_rows(curves.rows, side) for side in sides]
         weight = np.bincount(chosen[0], minlength=p.shape[1]) / DRAWS
         parts.append(ProblemPosterior(sample, curves.rows, curves.means(p, weight)))
     top, most = max(factors), float(np.mean(limits))
@@ -637,12 +647,24 @@ def posteriors_of(
     error = np.sum(errors, axis=0) / len(errors)  # (D, 4, S)
     error = np.minimum(error * widening(error[0], parts, curves.rows.n, norm), most)
     out = []
-    for value, (middle, *rest) in zip(np.mean(values, axis=0).tolist(), error, strict=True):
+    means = np.mean(values, axis=0).tolist()
+    for value, rows, (middle, *rest) in zip(means, wrong, error, strict=True):
         ends = np.sort(rest)
         if len(samples) > 1:
             ends[0], ends[1] = np.minimum(ends[0], ends[2]), np.maximum(ends[1], ends[2])
-        out.append(Posterior(value, middle, log_bayes_factor, tuple(parts), most, ends[:2], norm))
+        facts = most, ends[:2], norm, rows
+        out.append(Posterior(value, middle, log_bayes_factor, tuple(parts), *facts))
     return out
+
+
+def wrong_rows(rows: CellRows, side: int) -> tuple[float, float] | None:
+    """Count the rows that make the error, and the others, if all scores are 0 and 1."""
+    weight, hits, score = rows.cells
+    if not np.isin(score, (0.0, 1.0)).all():
+        return None
+    gaps = np.where(score == 1, hits - weight, hits)  # observed minus expected hits
+    wrong = float(np.abs(gaps[gaps * side >= 0]).sum())
+    return wrong, rows.n - wrong
 
 
 def widening(errors: F64, parts: Sequence[ProblemPosterior], count: float, norm: float) -> F64:

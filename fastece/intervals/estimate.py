@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, singledispatch
+from inspect import signature
 from typing import Any, overload
 
 import numpy as np
 
-from fastece.checks.errors import InputError
+from fastece.checks.errors import InputError, InputTypeError
 from fastece.data.sample import Sample
 from fastece.data.source import SQUARES, need_rows, one_problem
 from fastece.document.numbers import ConfidenceInterval
@@ -175,6 +176,9 @@ def posteriors(call: Call, estimator: Any) -> list[Any]:
     assert make is not None, "asked before"
     # Own posteriors of users take samples alone.
     options = {} if call.dependence is None else {"effect": call.design_effect}
+    if not options.keys() <= signature(make).parameters.keys():
+        rule = "must have a posterior that takes the argument effect, for groups"
+        raise InputTypeError("estimator", rule, value=estimator)
     return [make(samples, **options) for samples in groups_of_samples(call, estimator)]
 
 

@@ -498,6 +498,13 @@ def notes_of(rows: RiskRows, found: dict[str, Quantity]) -> list[str]:
     return notes
 
 
+def check_event(event: Any) -> str:
+    """Return the checked name of an event, "" for None."""
+    if event is not None and not isinstance(event, str):
+        raise InputTypeError("event", "must be a name", value=event)
+    return event or ""
+
+
 def check_thresholds(thresholds: Any) -> list[NetBenefit]:
     """Return a net benefit for each of some thresholds, in increasing order."""
     if thresholds is None:
@@ -591,12 +598,11 @@ def validate(
     >>> found.sentence
     '19.2 % predicted, 16.8 % observed, p = 0.13.'
     """
-    if event is not None and not isinstance(event, str):
-        raise InputTypeError("event", "must be a name", value=event)
+    name = check_event(event)
     call = read_call(
         "validate", y_true, {"y_prob": y_prob}, 0, estimator=check_thresholds(thresholds),
         confidence_level=confidence_level, n_resamples=n_resamples, sample_weight=sample_weight,
         **options,
     )  # fmt: skip
     call = add_groups(call, groups, y_prob)
-    return validation_of(call, new_key(rng), event or "the event")
+    return validation_of(call, new_key(rng), name or "the event")

@@ -23,7 +23,7 @@ from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from fastece.intervals import slices
 from fastece.intervals.direction import direction_of
 from fastece.intervals.estimate import estimate_results, posterior_maker
-from fastece.intervals.validation import Validation, check_thresholds, validation_of
+from fastece.intervals.validation import Validation, check_event, check_thresholds, validation_of
 from fastece.plot.pages import Panel
 from fastece.reliability import ReliabilityCurve, cumulative_of, curves_of, diagrams_of
 from fastece.report import words
@@ -78,7 +78,7 @@ LONGEST = 20
 
 def calibration_report(
     y_true: Any, y_prob: Any = None, *, estimator: Any = tuple(ERRORS), by: Any = None,
-    groups: Any = None, n_bins: Any = 15, title: str = "Calibration report",
+    groups: Any = None, n_bins: Any = 15, title: str = "Calibration report", event: Any = None,
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
     from_logits: bool = False, n_resamples: int = 1999, confidence_level: float = 0.95,
     rng: Any = 0, n_jobs: int | None = None, executor: Any = None,
@@ -100,6 +100,8 @@ def calibration_report(
     n_bins : int or "sqrt", default 15
         Bins of the estimators that have some.
     title : str
+    event : str, optional
+        Name of the event of a binary problem in the sentences, such as "readmission".
     n_resamples : int, default 1999
         Replicates behind intervals and p-values; with 0 there are only posterior intervals.
     rng : None, int or numpy.random.Generator, default 0
@@ -136,6 +138,7 @@ def calibration_report(
     }  # fmt: skip
     return make_report(
         data, choose_errors(names, n_bins=n_bins), by=by, groups=groups, title=title, rng=rng,
+        event=check_event(event),
         n_resamples=n_resamples, confidence_level=confidence_level, n_jobs=n_jobs,
         executor=executor,
     )  # fmt: skip
@@ -146,7 +149,7 @@ def make_report(
     groups: Any = None, names: tuple[str, str] = ("", ""), pairs: bool = False,
     n_classes: int | None = None, note: str = "", top: Source | None = None,
     stream: dict[str, Any] | None = None, progress: Progress = lambda _: None,
-    is_full: bool = True, **options: Any,
+    is_full: bool = True, event: str = "", **options: Any,
 ) -> Report:  # fmt: skip
     """Build the report on `data`, arguments of `fastece.ece`.
 
@@ -167,6 +170,8 @@ def make_report(
         As in `Report`; a function that takes the name of each step.
     is_full : bool
         Whether to compute everything, or only what the first page shows.
+    event : str
+        As in `Report`.
     options
         Other options of `fastece.bootstrap`.
     """
@@ -212,12 +217,13 @@ def make_report(
         n_groups=call.n_groups,
         groups=names[1],
         vectors=None,
-        validation=None if pairs or not (is_full and has_rows) else validate_rows(call, key),
+        validation=None if pairs or not (is_full and has_rows) else validate_rows(call, key, event),
         diagrams=diagrams_of(errors[TEST], source),
         curve=curve,
         pairs=pairs,
         note=note,
         by=names[0],
+        event=event,
         stream={} if stream is None and not has_rows else stream,
         _panels=panels,
         _cumulative=cumulative_of(source) if has_curve and has_rows else None,
@@ -230,13 +236,15 @@ def make_report(
     return report
 
 
-def validate_rows(call: Call, key: int) -> Validation | None:
+def validate_rows(call: Call, key: int, event: str) -> Validation | None:
     """Validate a risk model, if the setting is of one event and rows are not too many."""
     setting = call.sources[0].setting
     if setting.is_top or setting.per_class or call.n > MOST_RISKS:
         return None
     points: dict[str, Any] = {str(point): point for point in check_thresholds(None)}
-    return validation_of(replace(call, estimators=points), key, words.event_of(call.setting))
+    return validation_of(
+        replace(call, estimators=points), key, event or words.event_of(call.setting)
+    )
 
 
 def check_parts(call: Call, y_prob: Any, by: Any) -> list[slices.Group] | None:

@@ -116,6 +116,8 @@ class Report(Result):
         Notes on how a file was read, if any.
     by : str
         Name of the values of `by`, "" without one.
+    event : str
+        Name of the event that is predicted, "" without one.
     stream : dict or None
         Facts about a stream, whose rows were added up and not kept.
     """
@@ -147,6 +149,7 @@ class Report(Result):
     pairs: bool = field(repr=False)
     note: str
     by: str
+    event: str
     stream: dict[str, Any] | None
     _panels: list[Panel] = field(repr=False)
     _cumulative: Any = field(repr=False)  # arguments of `draw_cumulative`
@@ -166,7 +169,7 @@ class Report(Result):
             over=found.over, total=found.value, mean_gap=found.mean_gap,
             mean_gap_interval=found.mean_gap_interval, off=off,
             others=[] if self.vectors is None else self.vectors.evidence(self.confidence_level),
-            rates=self._rates,
+            rates=self._rates, event=self.event,
         )  # fmt: skip
 
     @property

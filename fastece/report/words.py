@@ -92,7 +92,7 @@ def judge(
     *, n: float, setting: str, level: float, error: float, interval: numbers.ConfidenceInterval,
     p_value: float | None, over: float, total: float, mean_gap: float,
     mean_gap_interval: numbers.ConfidenceInterval | None, off: dict[str, tuple[int, int]],
-    others: Sequence[str] = (), rates: tuple[float, float] | None = None,
+    others: Sequence[str] = (), rates: tuple[float, float] | None = None, event: str = "",
 ) -> Judgement:  # fmt: skip
     """Judge a model by the test, or by the interval where there is none.
 
@@ -110,6 +110,8 @@ def judge(
         Other evidence of miscalibration.
     rates : tuple of float, optional
         Of one event, the predicted and the observed rate.
+    event : str
+        Its name, if it has one.
     """
     places = numbers.decimals(interval)
     low, high = (numbers.format_number(end, places) for end in interval)
@@ -119,7 +121,7 @@ def judge(
             f"to {high}; some {ENOUGH_ROWS} rows are enough for most models."
         ))  # fmt: skip
     size = f"{numbers.format_number(error, places, False)} ({100 * level:g} % CI {low} to {high})"
-    named, error_of = direction(over / total if total > 0 else 0.5, setting), "error"
+    named, error_of = direction(over / total if total > 0 else 0.5, setting, event), "error"
     if rates is not None:
         predicted, observed = (f"{100 * rate:.1f} %" for rate in rates)
         error_of = f"{predicted} predicted, {observed} observed; calibration error"
@@ -150,7 +152,7 @@ def judge(
     return Judgement(NO_SIGN, f"No sign of miscalibration: {fits}.")
 
 
-def direction(share: float, setting: str) -> str:
+def direction(share: float, setting: str, event: str = "") -> str:
     """Name the direction of an error of which a share is of scores that are too high."""
     is_both, is_high = 1 - ONE_SIDED < share < ONE_SIDED, share > 0.5
     if setting == "confidence":
@@ -159,9 +161,10 @@ def direction(share: float, setting: str) -> str:
     if setting == "classwise":
         one = f"miscalibrated: probabilities too {'high' if is_high else 'low'}"
         return "miscalibrated in both directions" if is_both else one
+    subject = f"probabilities{event and ' of '}{event} are too"
     if is_both:
-        return "probabilities are too high for some rows and too low for others"
-    return f"probabilities are too {'high' if is_high else 'low'}"
+        return f"{subject} high for some rows and too low for others"
+    return f"{subject} {'high' if is_high else 'low'}"
 
 
 def judge_classes(off: int, count: int, level: float, mean: float) -> Judgement:

@@ -303,3 +303,25 @@ def test_the_floor_is_what_chance_alone_shows():
     each = fastece.estimate(y, p, average=None, **options)
     assert each.floor.mean.shape == (3,)
     assert (each.floor.mean < each.floor.high).all()
+
+
+def test_intervals_of_certain_predictions_hold_those_of_the_binomial_law():
+    # Clopper and Pearson's interval of the share of rows that are wrong: 2 of 6, 0 of 6, 6 of 6.
+    for wrong, ends in ((2, (0.0433, 0.7772)), (0, (0.0, 0.4593)), (6, (0.5407, 1.0))):
+        s = np.arange(6) % 2
+        y = np.where(np.arange(6) < wrong, 1 - s, s)
+        low, high = estimate(y, s).confidence_interval
+        assert low <= ends[0] + 1e-4
+        assert high >= ends[1] - 1e-4
+        parts = fastece.direction(y, s)
+        shares = [np.mean((s == k) & (y != s)) for k in (1, 0)]
+        for share, (start, end) in zip(
+            shares, (parts.over_interval, parts.under_interval), strict=True
+        ):
+            assert start <= share <= end
+
+
+def test_posteriors_of_users_take_groups_by_an_argument():
+    y, p = np.arange(40) % 2, np.linspace(0.1, 0.9, 40)
+    with pytest.raises(TypeError, match=r"^estimator: must have a posterior that takes .* effect"):
+        estimate(y, p, estimator=Stand(), groups=np.arange(40) // 2)

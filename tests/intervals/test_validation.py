@@ -167,6 +167,10 @@ def test_reports_of_one_event_have_the_validation():
     assert found.to_dict()["validation"] == alone.to_dict()
     assert "Validation of the predicted probability of the event" in str(found)
     vectors = np.column_stack([1 - p, p])
+    named = fastece.calibration_report(y, p, n_resamples=19, estimator=["ece"], event="default")
+    assert (named.event, named.validation.event) == ("default", "default")
+    with pytest.raises(TypeError, match=r"^event: must be a name"):
+        fastece.calibration_report(y, p, event=1)
     for setting in ("confidence", "classwise"):
         options = {"n_resamples": 19, "estimator": ["ece"], "setting": setting}
         assert fastece.calibration_report(y, vectors, **options).validation is None

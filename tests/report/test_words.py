@@ -33,6 +33,11 @@ FITS = {"interval": (0, 0.031), "p_value": 0.93}
             ],
         ),
         ({**RISK, "over": 0.01}, "miscalibrated", ["too high for some rows and too low"]),
+        (
+            {**RISK, "event": "rain"},
+            "miscalibrated",
+            ["Probabilities of rain are too high: 12.1 %"],
+        ),
         ({**RISK, **FITS}, "no sign", ["7.5 % observed; calibration error 0.021 (95 % CI 0 to"]),
         ({"setting": "class 1", "over": 0}, "miscalibrated", ["Probabilities are too low by"]),
         ({"p_value": 1e-7}, "miscalibrated", ["; p < 0.0001."]),
