@@ -263,7 +263,7 @@ def test_the_package_is_short():
     # groups have 590 of these lines, and four files. Validation has 550, and three. Sample sizes
     # and floors have 280, and two. The adaptive test has 142, and two; validation and cumulative
     # gaps in reports, with their pictures and words, 130; binomial ends of certain predictions 18.
-    assert sum(code_lines(name) for name in sources()) <= 17_620
+    assert sum(code_lines(name) for name in sources()) <= 17_621
     assert sum(text.count("\n") for text in sources().values()) <= 30_785
     assert len(sources()) <= 113 + 12
 
