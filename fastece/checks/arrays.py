@@ -49,8 +49,9 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
             return np.from_dlpack(value)
         array = np.asarray(value)
         has_missing = array.dtype == object and hasattr(value, "isna")
-        if has_missing and "object" not in dtypes_of(value) and not any(map(is_text, array.flat)):
-            # numbers of pandas, some of which are missing
+        has_labels = has_missing and any(is_text(x) or hasattr(x, "closed") for x in array.flat)
+        if has_missing and "object" not in dtypes_of(value) and not has_labels:
+            # numbers of pandas, some of which are missing; not strings, nor intervals
             array = value.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError, RuntimeError, BufferError, LookupError) as error:
         raise InputError(name, f"cannot be read as a numeric array: {error}") from error

@@ -181,7 +181,7 @@ def as_objects(value: Any) -> Any:
         return value
     if any(isinstance(x, list) for x in value):
         return value
-    if all(type(x) is type(value[0]) for x in value) and isinstance(value[0], str | int | float):
+    if isinstance(value[0], str | int | float | np.generic) and len({*map(type, value)}) == 1:
         return value
     return np.fromiter(value, object, len(value))
 

@@ -32,8 +32,14 @@ def title_of(path: str) -> str:
 def file_options(options: Namespace) -> dict[str, Any]:
     """Return the options that name the columns of a file."""
     found = {name: getattr(options, name) for name in ("y_true", "y_prob", "classes", "weights")}
-    columns = {"by": options.by, "groups": options.groups}
+    columns = {**slice_columns(options), "groups": options.groups}
     return {**found, "columns": {name: x for name, x in columns.items() if x is not None}}
+
+
+def slice_columns(options: Namespace) -> dict[str, str]:
+    """Return the columns of slices, by the names that errors have for them."""
+    names = [*dict.fromkeys(options.by or [])]
+    return {"by" if len(names) == 1 else f"by[{name!r}]": name for name in names}
 
 
 def read_file(path: str, options: Namespace) -> Predictions:

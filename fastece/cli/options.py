@@ -56,7 +56,7 @@ OPTIONS = {
     "--labels": value("LABEL[,LABEL...]", "label of each column of probabilities, in their order"),
     "--pos-label": value("LABEL", "which label y_prob is the probability of"),
     "--classes": value("K", "classes behind the predicted one: its confidence is 1/K or more", int),
-    "--by": value("COLUMN", "errors of the groups of rows that this column tells, too"),
+    "--by": value("COLUMN", "errors by its values or quartiles; repeatable") | {"action": "append"},
     "--groups": value("COLUMN", "rows with the same value here, in A of compare, belong together"),
     "--setting": value(
         None, "auto, binary, confidence, classwise or a class index", number_or_text(int), "auto"

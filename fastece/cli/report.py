@@ -29,6 +29,7 @@ from fastece.files import (
     read_whole,
 )
 from fastece.files.columns import as_arrays, as_texts
+from fastece.intervals.slices import MOST_NUMBERS
 from fastece.report.report import LEAD, TEST, make_report
 from fastece.report.result import SCREEN, Report, first_page
 from fastece.report.words import count_of
@@ -44,6 +45,7 @@ MOST_FILES = 10
 FILE_LINES = 4
 # Slices of a stream, which has the sums of each: some megabytes.
 MOST_SLICES = 200
+WHOLE = "without {stream} one file of at most 10 million rows is read whole"
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -84,12 +86,13 @@ def report_of_rows(
     """Make the report on the rows of a file."""
     count = REPLICATES if options.resamples is None else options.resamples
     prob = np.asarray(rows.y_prob)
+    named = {name: rows.others[key] for key, name in inputs.slice_columns(options).items()}
     ndim, kind = 2 if prob.shape[1:] > (2,) else 1, prob.dtype.str[1:]
     with run_beside(f"compile_page({ndim}, {kind!r})"), rows.located():
         return make_report(
             inputs.data_of(rows, options), inputs.estimators_of(rows, options), title=title,
-            n_jobs=-1, by=rows.others.get("by"), groups=rows.others.get("groups"), note=rows.note,
-            names=(options.by or "", options.groups or ""), pairs=rows.pairs,
+            n_jobs=-1, by=rows.others.get("by", named or None), groups=rows.others.get("groups"),
+            names=(", ".join(named), options.groups or ""), pairs=rows.pairs, note=rows.note,
             n_classes=rows.classes, progress=progress, rng=options.seed, n_resamples=count,
             confidence_level=options.confidence_level, is_full=options.full,
             event=options.event or "",
@@ -106,8 +109,7 @@ def report_of_stream(
     for name in ("groups", "resamples"):
         if getattr(options, name):
             rule = "needs all rows at once, which a stream does not keep"
-            advice = "without {stream} one file of at most 10 million rows is read whole"
-            raise InputError(name, rule, hint=advice)
+            raise InputError(name, rule, hint=WHOLE)
     title += f" and {count_of(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
     sums = Sums(options)
     counts = read_stream(paths, title, sums, options, progress)
@@ -117,8 +119,9 @@ def report_of_stream(
     rows, first = sums.sums["rows", None], sums.first
     return make_report(
         {"y_true": rows}, inputs.estimators_of(first, options), title=title,
-        top=sums.sums.get(("top", None)), by=sums.slices or None, names=(options.by or "", ""),
-        pairs=first.pairs, n_classes=first.classes if first.pairs else rows.n_classes,
+        top=sums.sums.get(("top", None)), by=sums.slices or None, pairs=first.pairs,
+        names=(", ".join(inputs.slice_columns(options).values()), ""),
+        n_classes=first.classes if first.pairs else rows.n_classes,
         stream=describe_files(counts), confidence_level=options.confidence_level,
         rng=options.seed, progress=progress, is_full=options.full, event=options.event or "",
     )  # fmt: skip
@@ -162,7 +165,7 @@ def describe_files(files: Sequence[FileCount]) -> dict[str, Any]:
 
 
 class Sums:
-    """Sums of a stream: of all "rows", of the "top" label, and of each slice.
+    """Sums of a stream: of all "rows", of the "top" label, and of the slices of each column.
 
     The top label, the most probable class, is added up where the setting is of single classes.
     """
@@ -185,12 +188,12 @@ class Sums:
         parts: list[Any] = [(("rows", None), setting, slice(None))]
         if setting == "classwise" or isinstance(setting, int):
             parts.append((("top", None), "confidence", slice(None)))
-        if "by" in found.others:
-            positions, labels = as_groups(found.others["by"], len(y))
-            parts += [(("slice", x), setting, positions == k) for k, x in enumerate(labels)]
-            if len({*labels, *(x for name, x in self.sums if name == "slice")}) > MOST_SLICES:
+        for by, column in inputs.slice_columns(self.options).items():
+            positions, labels = as_groups(found.others[by], len(y), by)
+            parts += [((by, x), setting, positions == k) for k, x in enumerate(labels)]
+            if len({*labels, *(x for name, x in self.sums if name == by)}) > MOST_SLICES:
                 rule = f"must have at most {MOST_SLICES} different values in a stream"
-                raise InputError("by", rule, hint="take a column with fewer")
+                raise InputError("by", rule, value=column, hint="take a column with fewer")
         n_classes = p.shape[1] if p.ndim > 1 and p.shape[1] > 1 else None
         for key, setting, rows in parts:
             options: Any = {"setting": setting, "from_logits": found.from_logits}
@@ -207,11 +210,16 @@ class Sums:
     @property
     def slices(self) -> dict[Any, Accumulator]:
         """Sums of each slice by its label; strings are numbers if all are written so."""
-        found = {label: sums for (name, label), sums in self.sums.items() if name == "slice"}
-        texts = [label for label in found if isinstance(label, str)]
-        numbers = dict(zip(texts, as_arrays([as_texts(texts)])[0].tolist(), strict=True))
         slices: dict[Any, Accumulator] = {}
-        for label, sums in found.items():
-            key = numbers.get(label, label)
-            slices[key] = slices[key] + sums if key in slices else sums
+        for by, column in inputs.slice_columns(self.options).items():
+            found = {label: sums for (name, label), sums in self.sums.items() if name == by}
+            texts = [label for label in found if isinstance(label, str)]
+            numbers = dict(zip(texts, as_arrays([as_texts(texts)])[0].tolist(), strict=True))
+            keys = {label: numbers.get(label, label) for label in found}
+            if len({*keys.values()}) > MOST_NUMBERS and str not in {*map(type, keys.values())}:
+                rule = f"must have at most {MOST_NUMBERS} different numbers in a stream"
+                raise InputError("by", rule, value=column, hint=WHOLE)
+            for label, sums in found.items():
+                key = keys[label] if by == "by" else f"{column} {keys[label]}"
+                slices[key] = slices[key] + sums if key in slices else sums
         return slices

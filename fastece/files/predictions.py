@@ -358,7 +358,8 @@ def check_names(table: Table, argument: str, names: Sequence[str]) -> None:
             more = ", ..." if len(table.names) > 8 else ""
             rule = f"no column {name!r}, it has {', '.join(table.names[:8]) or 'none'}{more}"
             hint = f"expected {LAYOUTS}, or columns named with {{y_true}} and {{y_prob}}"
-            hint = hint if is_data else f"{{{argument}}} takes the name of a column"
+            option = argument.partition("[")[0]  # of one of several columns
+            hint = hint if is_data else f"{{{option}}} takes the name of a column"
             raise InputError(argument, rule, place=table.file, hint=hint)
         if table.names.count(name) > 1:
             raise InputError(argument, f"two columns are named {name!r}", place=table.file)

@@ -3,16 +3,19 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from fastece.checks.arrays import as_probabilities
+from fastece.checks.arrays import as_array, as_probabilities, as_real, dtypes_of, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
-from fastece.checks.labels import as_groups
-from fastece.data.source import Source, need_rows
+from fastece.checks.labels import as_groups, as_objects
+from fastece.checks.parameters import check_flag, check_integer
+from fastece.data.sample import scale_weights
+from fastece.data.source import Problems, Source, need_rows
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue
 from fastece.document.result import Record, Result, group_notes, sample_text
@@ -37,6 +40,12 @@ TOO_FEW, NEVER = "too few rows", "never the label"
 PART = 4
 # Groups that are printed.
 MOST_LINES = 40
+# A column with more different numbers than this is cut into intervals.
+MOST_NUMBERS, MOST_INTERVALS = 20, 1000
+# Larger edges, such as times in seconds, are shown with 15 digits, others with 6.
+LARGE = 1e5
+# The position of each row among labels, and these.
+Column = tuple[I64, list[Any]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,12 +55,17 @@ class Slice(Record):
     Attributes
     ----------
     label : str, int, float or bool
-        The label of the group; of class tables the class.
+        The label of the group, such as "(20, 35]" of numbers that are cut, and of several columns
+        with their names: "age (20, 35], sex f". Of class tables the class.
     n : int
         Its rows of positive weight; of a class the rows that have it as their label.
     n_effective : float
         How many rows of equal weight tell its error: ``(sum w)^2 / sum w^2`` (Kish 1965, "Survey
         sampling", section 11.7). Of a class all rows do.
+    events, predicted : float
+        How often the event came true and the mean score, weighted: where `events` is the smaller
+        one, scores are too high. Of top labels these are the accuracy and the mean confidence. nan
+        where a group has a mean over classes.
     value : float
         The calibration error.
     low, high : float
@@ -69,6 +83,8 @@ class Slice(Record):
     label: Any
     n: int
     n_effective: float
+    events: float
+    predicted: float
     value: float
     low: float
     high: float
@@ -147,12 +163,16 @@ class Slices(Result, Sequence[Slice]):
 
     def table(self, name: str, most: int = MOST_LINES) -> Table:
         """Describe the first groups in a table whose first column is named `name`."""
+        is_top = self.setting in ("confidence", "class vectors")
+        means = ["accuracy", "confidence"] if is_top else ["observed", "predicted"]
         rows = [
-            (f"{row.label}", row.n, Number(row.value, row.confidence_interval),
+            (f"{row.label}", row.n,
+             *(Number(x, row.confidence_interval) for x in (row.events, row.predicted, row.value)),
              row.confidence_interval, PValue(row.p_value), row.note)
             for row in self.rows[:most]
         ]  # fmt: skip
-        head = [name, "rows", "value", f"joint {100 * self.confidence_level:g} % CI", "p-value", ""]
+        interval = f"joint {100 * self.confidence_level:g} % CI"
+        head = [name, "rows", *means, "value", interval, "p-value", ""]
         width = len(head) if any(row[-1] for row in rows) else -1  # without notes no column of them
         return Table(head[:width], [row[:width] for row in rows])
 
@@ -178,18 +198,86 @@ class Group(NamedTuple):
     rows: I64 | None = None  # of all that have weight; None for all
 
 
-def groups_by(call: Call, by: Any, n: int) -> list[Group]:
-    """Make the groups of n rows that have weight from the labels that a caller passed."""
-    (data,) = call.models
-    position, labels = as_groups(by, n)
-    position = position[data.positions]
-    order = np.argsort(position, kind="stable")
-    present, first = np.unique(position[order], return_index=True)
-    groups = []
-    for k, rows in zip(present, np.split(order, first[1:]), strict=True):
-        count = effective_count(None if data.v is None else data.v[rows], rows.size)
-        groups.append(Group(labels[k], rows.size, count, partial(data.where, rows), "", rows))
+def groups_by(call: Call, by: Any, y_prob: Any, bins: Any = 4, cross: Any = False) -> list[Group]:
+    """Make the groups of the rows of `y_prob` that have weight from a caller's columns."""
+    (data,), n, groups = call.models, len(as_probabilities(y_prob)), []
+    check_bins(bins)
+    columns = [read_column(x, n, name, data, bins) for name, x in columns_by(by).items()]
+    for position, labels in [reduce(combine, columns)] if check_flag("cross", cross) else columns:
+        order = np.argsort(position, kind="stable")
+        present, first = np.unique(position[order], return_index=True)
+        for k, rows in zip(present, np.split(order, first[1:]), strict=True):
+            count = effective_count(None if data.v is None else data.v[rows], rows.size)
+            groups.append(Group(labels[k], rows.size, count, partial(data.where, rows), "", rows))
     return groups
+
+
+def columns_by(by: Any) -> dict[Any, Any]:
+    """Return the columns of a mapping or a data frame by name; a column alone by None."""
+    names = by if isinstance(by, Mapping) else getattr(by, "columns", None)
+    names = getattr(by, "column_names", names)  # of pyarrow
+    found = {None: by} if names is None else {name: by[name] for name in names}
+    if not found:
+        raise InputError("by", "must have a column")
+    return found
+
+
+def check_bins(bins: Any) -> None:
+    """Check the number of intervals, or their edges in increasing order."""
+    if np.ndim(bins):
+        edges = as_real("bins", bins)
+        if edges.ndim > 1 or edges.size < 2 or not (edges[1:] > edges[:-1]).all():
+            raise InputError("bins", "must be a number, or edges in increasing order", value=bins)
+    elif bins is not None:
+        check_integer("bins", bins, 1, MOST_INTERVALS)
+
+
+def read_column(column: Any, n: int, name: Any, data: Problems, bins: Any) -> Column:
+    """Read which of its labels each row of `data` has in a column; cut numbers into intervals.
+
+    With a name, labels begin with it.
+    """
+    argument = "by" if name is None else f"by[{name!r}]"
+    position, found = cut(column, n, argument, data, bins) or as_groups(column, n, argument)
+    labels = [x if isinstance(x, str | int | float | tuple) else str(x) for x in found]
+    labels = labels if name is None else [f"{name} {x}" for x in labels]
+    return position[data.positions], labels
+
+
+def cut(column: Any, n: int, argument: str, data: Problems, bins: Any) -> Column | None:
+    """Find the interval of each row of a column of numbers; None if these stay labels.
+
+    A number of intervals ends at quantiles of the weight, which are numbers of the column.
+    """
+    x = as_array(argument, as_objects(column))
+    is_number = x.dtype.kind in "iuf" and "category" not in dtypes_of(column)
+    if bins is None or not is_number or np.isnan(x).any() or x.shape not in ((n,), (n, 1)):
+        return None
+    own = x.ravel()[data.positions]
+    values = np.unique(own)
+    if np.ndim(bins):
+        ends = np.asarray(bins, np.result_type(x, 1.0))
+        refuse_where(argument, "must lie in {bins}", x, lambda x: (x < ends[0]) | (x > ends[-1]))
+    elif values.size <= MOST_NUMBERS:
+        return None
+    else:
+        inner = np.quantile(own, np.arange(1, bins) / bins, method="inverted_cdf", weights=data.v)
+        ends = np.array([values[0], *np.unique([*inner, values[-1]])])
+    return np.searchsorted(ends[1:], x.ravel()), interval_texts(ends)
+
+
+def interval_texts(edges: Any) -> list[str]:
+    """Write the intervals between edges, of which only the first holds its lower end."""
+    ends = [float(x) for x in edges]
+    texts = [f"{x:.{15 if x.is_integer() or abs(x) > LARGE else 6}g}" for x in ends]
+    return [f"{'(['[k == 0]}{low}, {high}]" for k, (low, high) in enumerate(pairwise(texts))]
+
+
+def combine(one: Column, other: Column) -> Column:
+    """Combine two columns into one, whose labels are the pairs that occur."""
+    size = len(other[1])
+    pairs, position = np.unique(one[0] * size + other[0], return_inverse=True)
+    return position, [f"{one[1][k // size]}, {other[1][k % size]}" for k in pairs.tolist()]
 
 
 def groups_of_sources(sources: Mapping[Any, Source]) -> list[Group]:
@@ -215,6 +303,14 @@ def groups_by_class(call: Call) -> list[Group]:
     return groups
 
 
+def means_of(source: Source) -> list[float]:
+    """Compute the share of outcomes and the mean score; nan for several problems."""
+    if source.n_problems > 1:
+        return [math.nan, math.nan]
+    sample, _ = scale_weights(source.samples(reads_only=True)[0])
+    return [float(np.average(x, weights=sample.weight)) for x in (sample.y, sample.s)]
+
+
 def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
     """Compute the table of some groups with one estimator, most evidence first."""
     ((name, estimator),) = call.estimators.items()
@@ -223,14 +319,14 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
     count = 0 if has_posterior else max(call.n_resamples, math.ceil(PART / alpha))
     own = replace(call, average="macro", level=1 - alpha, n_resamples=count, jobs=1)
 
-    def result_of(group: Group) -> tuple[Estimate, float]:
-        sources, groups = [group.data()], call.groups and call.groups.where(group.rows)
-        one = replace(own, sources=sources, groups=groups)
-        return estimate_of(one, name, key), group.n_effective / one.design_effect
+    def result_of(group: Group) -> tuple[Estimate, float, list[float]]:
+        source, groups = group.data(), call.groups and call.groups.where(group.rows)
+        one = replace(own, sources=[source], groups=groups)
+        return estimate_of(one, name, key), group.n_effective / one.design_effect, means_of(source)
 
     results = with_threads(call.jobs, lambda run: [*run(result_of, groups)])
     rows = []
-    for group, (result, n_effective) in zip(groups, results, strict=True):
+    for group, (result, n_effective, (events, predicted)) in zip(groups, results, strict=True):
         p_value = result.p_value
         if p_value is None:
             # Of a posterior, the evidence is the log Bayes factor, which exceeds log(1 / alpha) in
@@ -241,8 +337,9 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
             evidence = -math.log(p_value)
         low, high = result.confidence_interval
         row = Slice(
-            label=group.label, n=group.n, n_effective=n_effective, value=result.value,
-            low=low, high=high, p_value=min(len(groups) * p_value, 1.0), raw_p_value=p_value,
+            label=group.label, n=group.n, n_effective=n_effective, events=events,
+            predicted=predicted, value=result.value, low=low, high=high,
+            p_value=min(len(groups) * p_value, 1.0), raw_p_value=p_value,
             note=group.note or TOO_FEW * (n_effective < LEAST_ROWS),
         )  # fmt: skip
         # What is no number comes last.
@@ -254,7 +351,8 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
 
 def slices(
     y_true: Any, y_prob: Any = None, *, by: Any = None, estimator: Any = "ece_bayes",
-    n_resamples: int = 1999, rng: Any = 0, groups: Any = None, **options: Any,
+    n_resamples: int = 1999, rng: Any = 0, bins: Any = 4, cross: bool = False,
+    groups: Any = None, **options: Any,
 ) -> Slices:  # fmt: skip
     """Estimate the calibration error of each group of rows, most evidence first.
 
@@ -263,8 +361,10 @@ def slices(
     y_true, y_prob, **options
         As in `fastece.estimate`, with the same defaults, but no `average`: class by class, a group
         has the mean over classes. `confidence_level` is that of all intervals at the same time.
-    by : (n,) array_like, optional
-        The group of each row: integers, strings or whatever can be a key, none of it missing. With
+    by : (n,) array_like, or a dict or data frame of several, optional
+        The group of each row: integers, strings, intervals of `pandas.qcut` or whatever can be a
+        key, none of it missing. Numbers of which more than 20 differ are cut into intervals. Of
+        several columns each has its own groups, named "age (20, 35]". With
         ``setting="classwise"`` and without it, the groups are the classes, each against the rest
         on all rows.
     estimator : str or object, default "ece_bayes"
@@ -274,6 +374,13 @@ def slices(
         groups needs it, ``4 G / (1 - confidence_level)``.
     rng : None, int or numpy.random.Generator, default 0
         Seed, which estimators with a posterior do not need: the same seed gives the same result.
+    bins : int, sequence of float or None, default 4
+        How many intervals of equal weight such a column is cut into, fewer where many of its
+        numbers are equal; or the edges at which every column of numbers is cut, whose first and
+        last may be infinite; None leaves numbers as they are. The first interval holds both of its
+        ends, the others their upper end.
+    cross : bool, default False
+        Whether groups are the combinations of all columns that occur.
     groups : (n,) array_like, optional
         As in `fastece.estimate`: rows that belong together, in one slice or in several.
 
@@ -325,8 +432,5 @@ def slices(
     need_rows(call.sources[0], "slices")
     require_calibration_error(call, "slices")
     call = add_groups(call, groups, y_prob)
-    if by is None:
-        parts = groups_by_class(call)
-    else:
-        parts = groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
+    parts = groups_by_class(call) if by is None else groups_by(call, by, y_prob, bins, cross)
     return slices_of(call, parts, new_key(rng))

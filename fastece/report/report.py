@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from fastece.checks.arrays import as_probabilities
 from fastece.checks.errors import InputError
 from fastece.data.reading import read_problems
 from fastece.data.sample import scale_weights
@@ -92,8 +91,9 @@ def calibration_report(
         absent.
     estimator : str or object, or a list of them
         The errors to show, "mce" among them; "ece_bayes" and "ece" always come first.
-    by : (n,) array_like, optional
-        A label for each row: the errors of the slices are shown too, as by `fastece.slices`.
+    by : (n,) array_like, or a dict or data frame of several, optional
+        A label or a number for each row: the errors of the slices are shown too, as by
+        `fastece.slices`.
     groups : (n,) array_like, optional
         As in `fastece.estimate`: rows that belong together. All intervals and p-values are then
         those of whole groups.
@@ -251,10 +251,10 @@ def check_parts(call: Call, y_prob: Any, by: Any) -> list[slices.Group] | None:
     """Check the labels of slices, and return the rows of each, if there are any."""
     if by is None:
         return None
-    if isinstance(by, Mapping):
+    if isinstance(by, Mapping) and any(isinstance(x, Source) for x in by.values()):
         return slices.groups_of_sources(by)
     need_rows(call.sources[0], "the error of each slice", "by")
-    return slices.groups_by(call, by, len(as_probabilities(y_prob, "y_prob")))
+    return slices.groups_by(call, by, y_prob)
 
 
 def decomposition_of(call: Call) -> ScoreDecomposition:
