@@ -108,8 +108,7 @@ def report_of_stream(
     """Make the report on files whose rows are added up as they are read."""
     for name in ("groups", "resamples"):
         if getattr(options, name):
-            rule = "needs all rows at once, which a stream does not keep"
-            raise InputError(name, rule, hint=WHOLE)
+            raise InputError(name, "needs all rows at once, which no stream keeps", hint=WHOLE)
     title += f" and {count_of(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
     sums = Sums(options)
     counts = read_stream(paths, title, sums, options, progress)

@@ -40,10 +40,9 @@ TOO_FEW, NEVER = "too few rows", "never the label"
 PART = 4
 # Groups that are printed.
 MOST_LINES = 40
-# A column with more different numbers than this is cut into intervals.
-MOST_NUMBERS, MOST_INTERVALS = 20, 1000
-# Larger edges, such as times in seconds, are shown with 15 digits, others with 6.
-LARGE = 1e5
+# A column with more different numbers than this is cut, into so many intervals at most. Edges that
+# are larger than that, such as times in seconds, are shown with 15 digits, others with 6.
+MOST_NUMBERS, MOST_INTERVALS, LARGE = 20, 1000, 1e5
 # The position of each row among labels, and these.
 Column = tuple[I64, list[Any]]
 
@@ -361,12 +360,12 @@ def slices(
     y_true, y_prob, **options
         As in `fastece.estimate`, with the same defaults, but no `average`: class by class, a group
         has the mean over classes. `confidence_level` is that of all intervals at the same time.
-    by : (n,) array_like, or a dict or data frame of several, optional
-        The group of each row: integers, strings, intervals of `pandas.qcut` or whatever can be a
-        key, none of it missing. Numbers of which more than 20 differ are cut into intervals. Of
-        several columns each has its own groups, named "age (20, 35]". With
-        ``setting="classwise"`` and without it, the groups are the classes, each against the rest
-        on all rows.
+    by : (n,) array_like, or a dict or data frame of such columns, optional
+        The group of each row: numbers, strings, intervals of `pandas.qcut` or whatever can be a
+        key, none of it missing. A column with more than 20 different numbers is cut into intervals,
+        unless it is a category of pandas. Of a dict or a data frame each column has its own groups,
+        such as "age (20, 35]" and "sex f", in one table. With ``setting="classwise"`` and without
+        `by`, the groups are the classes, each against the rest on all rows.
     estimator : str or object, default "ece_bayes"
         As in `fastece.ece`.
     n_resamples : int, default 1999
@@ -376,11 +375,12 @@ def slices(
         Seed, which estimators with a posterior do not need: the same seed gives the same result.
     bins : int, sequence of float or None, default 4
         How many intervals of equal weight such a column is cut into, fewer where many of its
-        numbers are equal; or the edges at which every column of numbers is cut, whose first and
-        last may be infinite; None leaves numbers as they are. The first interval holds both of its
-        ends, the others their upper end.
+        numbers are equal; or the edges at which every column of numbers is cut, of which the first
+        and the last may be infinite. The first interval holds both of its ends, the others their
+        upper end. With None every number is a group.
     cross : bool, default False
-        Whether groups are the combinations of all columns that occur.
+        Whether the groups are the combinations of all columns that occur, such as
+        "age (20, 35], sex f".
     groups : (n,) array_like, optional
         As in `fastece.estimate`: rows that belong together, in one slice or in several.
 
@@ -392,7 +392,8 @@ def slices(
     Raises
     ------
     ValueError, TypeError
-        As in `fastece.estimate`; for labels that are missing or not one a row.
+        As in `fastece.estimate`; for labels that are missing or not one a row, and for numbers
+        outside the edges.
 
     Notes
     -----
@@ -416,13 +417,28 @@ def slices(
     >>> table = slices(y, p, by=site)
     >>> print(table)
     BayesCurve(), setting binary: 3000 rows
-      group  rows  value   joint 95 % CI  p-value
-      west   1004  0.082  [0.055, 0.114]  <0.0001
-      south   970  0.039      [0, 0.077]     1.00
-      north  1026  0.026      [0, 0.065]     1.00
+      group  rows  observed  predicted  value   joint 95 % CI  p-value
+      west   1004     0.402      0.488  0.082  [0.055, 0.114]  <0.0001
+      south   970     0.520      0.497  0.039      [0, 0.077]     1.00
+      north  1026     0.508      0.507  0.026      [0, 0.065]     1.00
       Joint intervals by posterior (Bonferroni).
     >>> table[0].label
     'west'
+
+    Numbers are cut at their quartiles, and a column of a data frame or a dict is named.
+
+    >>> age = rng.integers(18, 91, 3000)
+    >>> print(slices(y, p, by={"age": age, "site": site}, bins=2))
+    BayesCurve(), setting binary: 3000 rows
+      group         rows  observed  predicted  value   joint 95 % CI  p-value
+      site west     1004     0.402      0.488  0.082  [0.053, 0.118]  <0.0001
+      age [18, 54]  1517     0.473      0.503  0.038      [0, 0.075]     1.00
+      site south     970     0.520      0.497  0.039      [0, 0.089]     1.00
+      site north    1026     0.508      0.507  0.026      [0, 0.079]     1.00
+      age (54, 90]  1483     0.479      0.492  0.026      [0, 0.073]     1.00
+      Joint intervals by posterior (Bonferroni).
+    >>> slices(y, p, by={"age": age, "site": site}, bins=2, cross=True)[0].label
+    'age [18, 54], site west'
     """
     if "average" in options:
         raise InputTypeError("average", "must be left out, as a slice has one value")

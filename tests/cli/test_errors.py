@@ -148,6 +148,9 @@ recalibrate a.csv --out x.txt                  | --out: must end in .csv
 recalibrate a.csv --resamples 0                | --resamples: must be
 recalibrate a.csv --estimator none             | --estimator: .* got 'none'
 report a.csv --stream --by g                   | a.csv: .* 'g', .*--by
+report a.csv --by y_prob --by site             | a.csv: .* 'site', .*--by takes
+report groups.csv --by h --by g                | groups.csv: line 3, column g: must not be
+report groups.csv --stream --by h --by g       | groups.csv: line 3, column g: must not be
 report a.csv --stream --groups g               | --groups: .* without --stream
 report a.csv small.csv --groups g              | --groups: .* one file
 report a.csv --stream --resamples 99           | --resamples:

@@ -80,6 +80,8 @@ def check_equal(found, report, *, but=("title", "by")):
          {"estimator": [*ERRORS, "mmce", "ece_sweep"]}),
         (VECTORS, (Y, P), ["--weights", "w"], {"sample_weight": WEIGHT}),
         (VECTORS, (Y, P), ["--by", "g"], {"by": COLUMNS["g"]}),
+        (VECTORS, (Y, P), ["--by", "g", "--by", "q", "--by", "g"],
+         {"by": {"g": COLUMNS["g"], "q": COLUMNS["q"]}}),
         (("y", "z_*"), (Y, np.log(P)), ["--from-logits"], {"from_logits": True}),
         (NAMED, (ANIMALS, P), ["--labels", "ant, bee,cow", "--setting", "2"],
          {"labels": ["ant", "bee", "cow"], "setting": 2}),
@@ -91,7 +93,9 @@ def test_options_are_arguments_of_a_report(capsys, rows, columns, data, options,
     named = ["--y-true", columns[0], "--y-prob", columns[1], "--resamples", count]
     wanted = fastece.calibration_report(*data, n_resamples=count, **arguments)
     found = as_json(capsys, "report", rows, *named, *options)
-    assert (found["title"], found["by"]) == (str(rows), "g" if "--by" in options else "")
+    by = arguments.get("by", {})
+    name = ", ".join(by) if isinstance(by, dict) else "g"
+    assert (found["title"], found["by"]) == (str(rows), name)
     check_equal(found, wanted)
 
 
@@ -115,6 +119,8 @@ def test_demo_is_the_report_of_the_digits(capsys, digits):
         (["--y-true", "hit", "--y-prob", "p_0", "--weights", "w"], ["effective rows", "weight"]),
         (["--y-true", "hit", "--y-prob", "p_0", "--by", "g", "--groups", "g"],
          ["Slices by g", "miscalibrated   0 of 9 slices", "9 by g", "9 groups are few"]),
+        (["--y-true", "hit", "--y-prob", "p_0", "--by", "g", "--by", "q"],
+         ["Slices by g, q", "slice              ", " observed  predicted ", "0 of 13 slices"]),
         (["--y-prob", "p_0,p_1,p_2", "--setting", "classwise", "--estimator", "mmce"],
          ["Classes, most", "\n  mmce "]),
         (["--y-prob", "p_0,p_1,p_2", "--n-bins", 60, "--estimator", "ece_kde"], ["\n  ece_kde "]),

@@ -139,6 +139,28 @@ def test_slices_and_labels_of_a_stream(capsys, write, binary):
     assert "--by: " in failure(capsys, "report", many, "--by", "g", "--stream")
 
 
+def test_slices_of_a_stream_by_several_columns(capsys, write, binary):
+    y, p = binary
+    path = write(csv(y, p, g=np.where(np.arange(N) % 3, "b", "a"), h=np.arange(N) % 2))
+    options = ["--by", "g", "--by", "h"]
+    whole = as_json(capsys, "report", path, *options)
+    found = as_json(capsys, "report", path, *options, "--stream")
+    assert found["by"] == whole["by"] == "g, h"
+    for one, other in zip(*(sorted(x["slices"]["rows"], key=lambda row: row["label"])
+                            for x in (found, whole)), strict=True):  # fmt: skip
+        assert (one["label"], one["n"]) == (other["label"], other["n"])
+        for name in ("events", "predicted"):
+            assert one[name] == pytest.approx(other[name], abs=1e-6)
+    # Numbers of a file are cut at quartiles, which a stream does not know; names are not.
+    for prefix, code in (("", 2), ("x", 0)):
+        path = write(csv(y, p, g=[f"{prefix}{k % 21}" for k in range(N)]))
+        assert run(capsys, "report", path, "--by", "g", "--stream")[0] == code
+    message = failure(
+        capsys, "report", write(csv(y, p, g=np.arange(N) % 21)), "--by", "g", "--stream"
+    )
+    assert "--by: must have at most 20 different numbers in a stream, got 'g'; without" in message
+
+
 def test_a_large_file_is_a_stream(capsys, write, monkeypatch):
     path = write(SMALL)
     assert not as_json(capsys, "report", path)["stream"]

@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 from datetime import date
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -175,7 +177,8 @@ def test_without_labels_classes_are_the_groups(estimator):
 
 def test_replicates_are_as_many_as_groups_need():
     y, p, by = data(4000, 40)
-    table = slices(y, p, by=by, estimator="ece", n_resamples=99, confidence_level=0.9, rng=0)
+    options = {"estimator": "ece", "n_resamples": 99, "confidence_level": 0.9, "rng": 0}
+    table = slices(y, p, by=by, bins=None, **options)
     assert table.n_resamples == pytest.approx(4 * 40 / 0.1, abs=1)
     # So that no end is the largest error there is only because replicates are few.
     assert max(row.high for row in table) < 0.7
@@ -212,14 +215,16 @@ def test_a_table_is_a_sequence_that_prints_and_is_written_as_json():
     assert table[1:] == table.rows[1:]
     head, columns, first, *_ = str(table).splitlines()
     assert "setting binary: 2000 rows" in head
-    assert columns.split() == ["group", "rows", "value", "joint", "95", "%", "CI", "p-value"]
+    assert re.split("  +", columns.strip()) == [
+        "group", "rows", "observed", "predicted", "value", "joint 95 % CI", "p-value"
+    ]  # fmt: skip
     assert first.split()[0] == "3"
     assert first.split()[-1] == "<0.0001"
     found = json.loads(json.dumps(table.to_dict()))
     assert found["correction"] == "Bonferroni"
     assert found["rows"][0] == {**table[0].to_dict()}
-    assert {"label", "note", "n_effective", *FIELDS} == set(found["rows"][0])
-    many = slices(np.zeros(90), np.full(90, 0.1), by=np.arange(90) // 2)
+    assert {"label", "note", "n_effective", "events", "predicted", *FIELDS} == set(found["rows"][0])
+    many = slices(np.zeros(90), np.full(90, 0.1), by=np.arange(90) // 2, bins=None)
     assert "and 5 groups with less evidence" in str(many)
     assert len(many.to_frame()) == 45
     assert str(many).count("\n") == MOST_LINES + 3
@@ -242,6 +247,204 @@ def test_what_is_no_number_comes_last():
     assert 0 < sum(is_nan) < 4
     last = table[-1]
     assert np.isnan([last.low, last.high, last.p_value, last.raw_p_value]).all()
+
+
+# --- numbers and several columns ---------------------------------------------------------------
+
+
+def people(n=2000, seed=0):
+    """(y_true, y_prob, columns): a whole number, a real one and a name."""
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    columns = {
+        "age": rng.integers(18, 91, n), "dose": rng.gamma(2, 1, n), "sex": rng.choice(["f", "m"], n)
+    }  # fmt: skip
+    return (rng.random(n) < p).astype(int), p, columns
+
+
+def rows_in(column, label):
+    """Which rows lie in the interval that a label writes."""
+    low, high = (float(x) for x in label[1:-1].split(", "))
+    return (column >= low if label[0] == "[" else column > low) & (column <= high)
+
+
+def test_numbers_are_cut_at_their_quartiles():
+    y, p, columns = people()
+    age = columns["age"]
+    table = slices(y, p, by=age)
+    edges = np.sort(age)[[0, 499, 999, 1499, 1999]]  # the least number that a quarter reaches
+    wanted = {f"{'(['[k == 0]}{low}, {high}]"
+              for k, (low, high) in enumerate(pairwise(edges))}  # fmt: skip
+    assert {row.label for row in table} == wanted
+    for row in table:
+        mine = rows_in(age, row.label)
+        alone = slices(y, p, by=mine)
+        assert row.n == mine.sum()
+        assert row.value == next(x.value for x in alone if x.label)
+    for column in (age.tolist(), [*age], age.astype(float), age[:, None], pd.Series(age),
+                   pd.Series(age, dtype="Int64"), pl.Series(age)):  # fmt: skip
+        assert numbers(slices(y, p, by=column)) == numbers(table)
+    found = slices(y, p, by=columns["dose"])
+    assert [row.n for row in found] == [500] * 4
+
+
+def test_few_numbers_categories_and_numbers_without_bins_stay_labels():
+    y, p, columns = people()
+    age = columns["age"]
+    assert len(slices(y, p, by=age % 20)) == 20
+    assert len(slices(y, p, by=age % 21)) == 4
+    for by, bins in ((age, None), (pd.Series(age).astype("category"), 4), (age.astype(str), 4)):
+        assert {int(row.label) for row in slices(y, p, by=by, bins=bins)} == {*age.tolist()}
+
+
+def test_edges_cut_numbers_however_few():
+    y, p, columns = people()
+    age = columns["age"]
+    for edges in ([18, 40, 90], (18.0, 40.0, 90.0), np.array([18, 40, 90])):
+        table = slices(y, p, by=age, bins=edges)
+        assert {row.label: row.n for row in table} == {
+            "[18, 40]": (age <= 40).sum(), "(40, 90]": (age > 40).sum()
+        }  # fmt: skip
+    table = slices(y, p, by=age % 3, bins=[-math.inf, 0.5, 1, math.inf])
+    assert {row.label for row in table} == {"[-inf, 0.5]", "(0.5, 1]", "(1, inf]"}
+    tenths = (age % 11 / 10).astype(np.float32)  # whose 0.3 is above that of float64
+    assert {row.n for row in slices(y, p, by=tenths, bins=[0, 0.3, 1])} == {
+        (age % 11 <= 3).sum(), (age % 11 > 3).sum()
+    }  # fmt: skip
+    table = slices(y, p, by=age, bins=[18, 90, 200])  # nobody is older
+    assert [row.label for row in table] == ["[18, 90]"]
+
+
+def test_equal_numbers_are_in_one_interval_and_edges_are_told_apart():
+    y, p, columns = people()
+    heap = np.where(columns["age"] < 60, 0, columns["age"])
+    table = slices(y, p, by=heap)
+    assert sum(row.n for row in table) == 2000
+    assert {row.label: row.n for row in table}["[0, 0]"] == (heap == 0).sum()
+    late = 1.7e9 + columns["dose"]  # times in seconds
+    assert len({row.label for row in slices(y, p, by=late)}) == 4
+
+
+def test_intervals_have_equal_weight_and_rows_without_any_do_not_count():
+    y, p, columns = people()
+    dose, w = columns["dose"], np.random.default_rng(1).integers(0, 4, 2000)
+    table = slices(y, p, by=dose, sample_weight=w, bins=3)
+    kept = w > 0
+    only = slices(y[kept], p[kept], by=dose[kept], sample_weight=w[kept], bins=3)
+    assert numbers(only) == numbers(table)
+    for row in table:
+        low, high = (float(x) for x in row.label[1:-1].split(", "))
+        mine = kept & (dose > low - 1e-5) & (dose < high + 1e-5)
+        assert w[mine].sum() == pytest.approx(w.sum() / 3, abs=7)
+    assert len(slices(y, p, by=dose, bins=1)) == 1
+
+
+def test_intervals_of_pandas_are_labels():
+    y, p, columns = people()
+    age = columns["age"]
+    cut = pd.cut(age, [0, 40, 100])
+    for by in (cut, pd.Series(cut), pd.Series(cut).astype("interval"), pd.IntervalIndex(cut)):
+        table = slices(y, p, by=by)
+        assert {row.label: row.n for row in table} == {
+            "(0, 40]": (age <= 40).sum(), "(40, 100]": (age > 40).sum()
+        }  # fmt: skip
+    assert json.dumps(slices(y, p, by=pd.qcut(columns["dose"], 4)).to_dict())
+    gaps = pd.cut(np.where(np.arange(2000) == 7, 200, age), [0, 40, 100])  # of none of them
+    assert_refused(lambda: slices(y, p, by=gaps), ["^by: must not be missing", r"by\[7\] is nan"])
+
+
+def test_columns_are_in_one_table_that_holds_jointly():
+    y, p, columns = people()
+    table = slices(y, p, by=columns)
+    assert len(table) == 4 + 4 + 2
+    found = numbers(table)
+    for name, column in columns.items():
+        alone = slices(
+            y, p, by=column, confidence_level=1 - 0.05 * len({*slices(y, p, by=column)}) / 10
+        )
+        for row in alone:
+            n, value, low, high, _, raw = found[f"{name} {row.label}"]
+            assert (n, value, low, high, raw) == (
+                row.n, row.value, pytest.approx(row.low), pytest.approx(row.high), row.raw_p_value
+            )  # fmt: skip
+    for frame in (
+        pd.DataFrame(columns),
+        pl.DataFrame(columns),
+        pd.DataFrame(columns).astype({"sex": "category"}),
+    ):
+        assert numbers(slices(y, p, by=frame)) == found
+    one = slices(y, p, by={"sex": columns["sex"]})
+    assert {row.label for row in one} == {"sex f", "sex m"}
+
+
+def test_columns_are_crossed():
+    y, p, columns = people()
+    columns["sex"][columns["age"] > 60] = "m"
+    table = slices(y, p, by=columns, bins=[0, 60, 100], cross=True)
+    wanted = {}
+    for age, dose, sex in zip(*columns.values(), strict=True):
+        assert dose <= 60
+        label = f"age {'(60, 100]' if age > 60 else '[0, 60]'}, dose [0, 60], sex {sex}"
+        wanted[label] = wanted.get(label, 0) + 1
+    assert {row.label: row.n for row in table} == wanted
+    assert len(wanted) == 3  # of four that there could be
+    plain = slices(y, p, by=columns["age"] % 3)
+    assert numbers(slices(y, p, by=columns["age"] % 3, cross=True)) == numbers(plain)
+
+
+def test_a_group_shows_events_and_scores():
+    y, p, columns = people()
+    sex, w = columns["sex"], 1 + np.arange(2000) % 3
+    for row in slices(y, p, by=sex, sample_weight=w):
+        mine = sex == row.label
+        assert row.events == pytest.approx(np.average(y[mine], weights=w[mine]))
+        assert row.predicted == pytest.approx(np.average(p[mine], weights=w[mine]))
+    true, prob = classes(200, 4)
+    by = np.arange(200) % 2
+    table = slices(true, prob, by=by)
+    assert "accuracy" in str(table)
+    for row in table:
+        mine = by == row.label
+        top = prob[mine].max(1)
+        assert row.events == pytest.approx(np.mean(prob[mine].argmax(1) == true[mine]))
+        assert row.predicted == pytest.approx(top.mean())
+    for row in slices(true, prob, setting="classwise"):
+        assert row.events == pytest.approx(np.mean(true == row.label))
+        assert row.predicted == pytest.approx(prob[:, row.label].mean())
+    table = slices(true, prob, by=by, setting="classwise")  # a mean over classes
+    assert np.isnan([(row.events, row.predicted) for row in table]).all()
+    assert table.to_dict()["rows"][0]["events"] is None
+
+
+def test_bad_columns_and_bins_are_refused_by_name():
+    y, p, columns = people(40)
+    age = columns["age"].astype(float)
+    age[3] = math.nan
+    for by in ({**columns, "age": age}, pd.DataFrame({"age": age})):
+        where = [r"^by\['age'\]: must not be missing", r"by\['age'\]\[3\] is nan"]
+        assert_refused(lambda by=by: slices(y, p, by=by), where)
+    for by in ({}, pd.DataFrame()):
+        assert_refused(lambda by=by: slices(y, p, by=by), ["^by: must have a column"])
+    assert_refused(lambda: slices(y, p, by={"x": [1]}), [r"^by\['x'\]: must have shape \(40,\)"])
+    for bins in (
+        0,
+        1001,
+        "four",
+        2.5,
+        True,
+        [1],
+        [[1, 2]],
+        [2, 1],
+        [1, 1],
+        [0, math.nan],
+        ["a", "b"],
+    ):
+        assert_refused(lambda bins=bins: slices(y, p, by=y, bins=bins), ["^bins: "])
+    whole = columns["age"]
+    bad = int(np.flatnonzero(whole > 40)[0])
+    where = ["^by: must lie in bins=", rf"by\[{bad}\] is {whole[bad]}"]
+    assert_refused(lambda: slices(y, p, by=whole, bins=[0, 40]), where)
+    assert_refused(lambda: slices(y, p, by=y, cross="yes"), ["^cross: "])
 
 
 MISSING = [

@@ -58,6 +58,20 @@ def test_its_numbers_are_those_of_the_functions(report, classes):
     assert report.curve.value == pytest.approx(lines["ece_bayes"]["value"])
 
 
+def test_slices_of_several_columns(classes):
+    y, p, by = classes
+    columns = {"age": np.arange(y.size) % 60, "site": by}
+    found = calibration_report(y, p, by=columns, n_resamples=0, estimator=["ece"])
+    alone = fastece.slices(y, p, by=columns, rng=0)
+    assert [row.to_dict() for row in found.slices] == [row.to_dict() for row in alone]
+    assert "age [0, 14]" in {row.label for row in found.slices}
+    for text in (str(found), found.to_markdown(), found._repr_html_()):
+        assert "confidence" in text
+        assert "age \\[0, 14\\]" in text or "age [0, 14]" in text
+    with pytest.raises(ValueError, match=r"^by: must have a column"):
+        calibration_report(y, p, by={}, n_resamples=0)
+
+
 def test_a_report_is_plain_values(report):
     values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert values["headline"] == report.headline
