@@ -164,7 +164,7 @@ def describe_files(files: Sequence[FileCount]) -> dict[str, Any]:
 
 
 class Sums:
-    """Sums of a stream: of all "rows", of the "top" label, and of the slices of each column.
+    """Sums of a stream: all "rows", the "top" label, and slices of each column.
 
     The top label, the most probable class, is added up where the setting is of single classes.
     """

@@ -15,13 +15,14 @@ from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.labels import as_groups, as_objects
 from fastece.checks.parameters import check_flag, check_integer
 from fastece.data.sample import scale_weights
-from fastece.data.source import Problems, Source, need_rows
+from fastece.data.source import ROWS, Problems, Source, need_rows
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ConfidenceInterval, Number, PValue
 from fastece.document.result import Record, Result, group_notes, sample_text
 from fastece.estimators.bayes import effective_count
 from fastece.estimators.table import with_threads
 from fastece.intervals.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
+from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.arguments import (
     Call,
     add_groups,
@@ -29,6 +30,7 @@ from fastece.resampling.arguments import (
     read_call,
     require_calibration_error,
 )
+from fastece.resampling.calibration_test import calibration_result
 from fastece.resampling.draws import new_key
 from fastece.typing import I64
 
@@ -38,6 +40,9 @@ TOO_FEW, NEVER = "too few rows", "never the label"
 # The smallest p-value of replicates is at most this part of the level of each group, or the upper
 # end of its interval would be the largest error there is.
 PART = 4
+# Draws of rows that the tests of all groups take, some two seconds; a group without rows would cost
+# as much as one of so many. Beyond that p-values are those of Bayes factors.
+MOST_DRAWS, ROWS_OF_TEST = 2 * 10**9, 1000
 # Groups that are printed.
 MOST_LINES = 40
 # A column with more different numbers than this is cut, into so many intervals at most. Edges that
@@ -71,7 +76,7 @@ class Slice(Record):
         The interval, at the same time as those of all groups.
     p_value : float
         Of the hypothesis that the group is calibrated, multiplied by the number of groups, at most
-        1: at most 1 - `confidence_level` exactly where `low` is above 0.
+        1.
     raw_p_value : float
         The same of this group alone.
     note : str
@@ -116,7 +121,7 @@ class Slices(Result, Sequence[Slice]):
     n : int
         Rows of positive weight.
     n_resamples : int
-        Replicates of each group, 0 for "posterior".
+        Replicates of each group, 0 where p-values are of Bayes factors.
     key : int
         The number that all draws depend on.
     estimator, setting : str
@@ -141,6 +146,18 @@ class Slices(Result, Sequence[Slice]):
         """Sentences that stand below the table."""
         return group_notes(self.n_groups)
 
+    @property
+    def test(self) -> str:
+        """The test that p-values are of."""
+        if self.method == INVERSION:
+            return "test of this error"
+        return "adaptive test" if self.n_resamples else "Bayes factor"
+
+    @property
+    def off(self) -> int:
+        """Number of groups that are miscalibrated by their joint p-values."""
+        return sum(row.p_value <= 1 - self.confidence_level for row in self)
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -156,7 +173,8 @@ class Slices(Result, Sequence[Slice]):
         title = f"{self.estimator}, setting {self.setting}: {sample_text(self)}"
         more = len(self) - MOST_LINES
         notes = [f"and {more} groups with less evidence"] * (more > 0)
-        notes.append(f"Joint intervals by {self.method} ({self.correction}).")
+        names = f"Joint intervals by {self.method}, p-values by {self.test}"
+        notes.append(f"{names} ({self.correction}).")
         notes += self.notes
         return Document(title, sections=[Section(table=self.table("group"), notes=notes)])
 
@@ -198,7 +216,7 @@ class Group(NamedTuple):
 
 
 def groups_by(call: Call, by: Any, y_prob: Any, bins: Any = 4, cross: Any = False) -> list[Group]:
-    """Make the groups of the rows of `y_prob` that have weight from a caller's columns."""
+    """Make the groups of rows that have weight from a caller's columns."""
     (data,), n, groups = call.models, len(as_probabilities(y_prob)), []
     check_bins(bins)
     columns = [read_column(x, n, name, data, bins) for name, x in columns_by(by).items()]
@@ -232,9 +250,9 @@ def check_bins(bins: Any) -> None:
 
 
 def read_column(column: Any, n: int, name: Any, data: Problems, bins: Any) -> Column:
-    """Read which of its labels each row of `data` has in a column; cut numbers into intervals.
+    """Read which of its labels each row of `data` has in a column.
 
-    With a name, labels begin with it.
+    Numbers are cut into intervals. With a name, labels begin with it.
     """
     argument = "by" if name is None else f"by[{name!r}]"
     position, found = cut(column, n, argument, data, bins) or as_groups(column, n, argument)
@@ -310,39 +328,52 @@ def means_of(source: Source) -> list[float]:
     return [float(np.average(x, weights=sample.weight)) for x in (sample.y, sample.s)]
 
 
+def can_test(call: Call, groups: Sequence[Group], count: int) -> bool:
+    """Decide whether every group can be tested by so many draws of labels."""
+    if not call.n_resamples or ROWS not in call.sources[0].has:
+        return False
+    sizes = [call.n if x.rows is None else x.rows.size * call.sources[0].n_problems for x in groups]
+    return count * (sum(sizes) + ROWS_OF_TEST * len(groups)) <= MOST_DRAWS
+
+
 def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
     """Compute the table of some groups with one estimator, most evidence first."""
     ((name, estimator),) = call.estimators.items()
     alpha = (1 - call.level) / len(groups)
     has_posterior = posterior_maker(estimator) is not None
-    count = 0 if has_posterior else max(call.n_resamples, math.ceil(PART / alpha))
+    count = max(call.n_resamples, math.ceil(PART / alpha))
+    if has_posterior and not can_test(call, groups, count):
+        count = 0
     own = replace(call, average="macro", level=1 - alpha, n_resamples=count, jobs=1)
 
-    def result_of(group: Group) -> tuple[Estimate, float, list[float]]:
+    def result_of(group: Group) -> tuple[Estimate, float | None, float, list[float]]:
         source, groups = group.data(), call.groups and call.groups.where(group.rows)
         one = replace(own, sources=[source], groups=groups)
-        return estimate_of(one, name, key), group.n_effective / one.design_effect, means_of(source)
+        found = estimate_of(one, name, key)
+        p_value = found.p_value
+        if has_posterior and count:
+            p_value = calibration_result(replace(one, estimators={"": ADAPTIVE}), "", key).p_value
+        return found, p_value, group.n_effective / one.design_effect, means_of(source)
 
     results = with_threads(call.jobs, lambda run: [*run(result_of, groups)])
     rows = []
-    for group, (result, n_effective, (events, predicted)) in zip(groups, results, strict=True):
-        p_value = result.p_value
+    for group, (result, p_value, n_effective, means) in zip(groups, results, strict=True):
+        # Of a posterior, the evidence is the log Bayes factor, which exceeds log(1 / alpha) in a
+        # share of alpha of calibrated samples at most (Markov's inequality).
+        factor = max(float(getattr(result._parts[0], "log_bayes_factor", 0.0)), 0.0)
         if p_value is None:
-            # Of a posterior, the evidence is the log Bayes factor, which exceeds log(1 / alpha) in
-            # a share of alpha of calibrated samples at most (Markov's inequality).
-            evidence = max(float(result._parts[0].log_bayes_factor), 0.0)
-            p_value = math.exp(-evidence)
+            p_value, evidence = math.exp(-factor), factor
         else:
             evidence = -math.log(p_value)
         low, high = result.confidence_interval
         row = Slice(
-            label=group.label, n=group.n, n_effective=n_effective, events=events,
-            predicted=predicted, value=result.value, low=low, high=high,
+            label=group.label, n=group.n, n_effective=n_effective, events=means[0],
+            predicted=means[1], value=result.value, low=low, high=high,
             p_value=min(len(groups) * p_value, 1.0), raw_p_value=p_value,
             note=group.note or TOO_FEW * (n_effective < LEAST_ROWS),
         )  # fmt: skip
         # What is no number comes last.
-        rows.append(((math.isnan(evidence), -evidence, -low, -result.value), row))
+        rows.append(((math.isnan(evidence), -evidence, -factor, -low, -result.value), row))
     facts = call.facts(name, key) | {"confidence_level": call.level, "n_resamples": count}
     ordered = tuple(row for _, row in sorted(rows, key=itemgetter(0)))
     return Slices(rows=ordered, method=POSTERIOR if has_posterior else INVERSION, **facts)
@@ -369,8 +400,8 @@ def slices(
     estimator : str or object, default "ece_bayes"
         As in `fastece.ece`.
     n_resamples : int, default 1999
-        Replicates of each group, for estimators without a posterior; more where the number of
-        groups needs it, ``4 G / (1 - confidence_level)``.
+        Replicates of each group, for its test; more where the number of groups needs it,
+        ``4 G / (1 - confidence_level)``.
     rng : None, int or numpy.random.Generator, default 0
         Seed, which estimators with a posterior do not need: the same seed gives the same result.
     bins : int, sequence of float or None, default 4
@@ -400,12 +431,14 @@ def slices(
     Of G groups each interval is that of `fastece.estimate` on its rows at the level
     ``1 - (1 - confidence_level) / G``, and its p-value is multiplied by G (Bonferroni). So the
     intervals hold all true errors at the same time with `confidence_level`, whatever the groups
-    have in common, and one begins at 0 exactly where the p-value exceeds 1 - `confidence_level`. Of
-    an estimator with a posterior the p-value is the inverse of the Bayes factor: by Markov's
-    inequality that is at most alpha in a share of alpha of calibrated samples, in fact in fewer.
-    ``estimator="ece"`` has the p-value of `fastece.calibration_test`, which finds more in groups of
-    some hundred rows; but errors of small groups are inflated by noise, and so not comparable with
-    those of large ones, whereas those of the default are.
+    have in common. Of an estimator with a posterior the p-value is that of the adaptive test of
+    `fastece.calibration_test`, which may reject where the interval still begins at 0: that there is
+    an error is surer than its size. Of streams, with `n_resamples` 0, and where the tests would
+    take more than some seconds, it is the inverse of the Bayes factor: by Markov's inequality that
+    is at most alpha in a share of alpha of calibrated samples, in fact in fewer. Of other
+    estimators it is that of the test of this error, and the interval begins at 0 exactly where it
+    exceeds 1 - `confidence_level`; but errors of small groups are inflated by noise, and so not
+    comparable with those of large ones, whereas those of the default are.
 
     Examples
     --------
@@ -418,10 +451,10 @@ def slices(
     >>> print(table)
     BayesCurve(), setting binary: 3000 rows
       group  rows  observed  predicted  value   joint 95 % CI  p-value
-      west   1004     0.402      0.488  0.082  [0.055, 0.114]  <0.0001
-      south   970     0.520      0.497  0.039      [0, 0.077]     1.00
+      west   1004     0.402      0.488  0.082  [0.055, 0.114]   0.0015
+      south   970     0.520      0.497  0.039      [0, 0.077]     0.41
       north  1026     0.508      0.507  0.026      [0, 0.065]     1.00
-      Joint intervals by posterior (Bonferroni).
+      Joint intervals by posterior, p-values by adaptive test (Bonferroni).
     >>> table[0].label
     'west'
 
@@ -431,12 +464,12 @@ def slices(
     >>> print(slices(y, p, by={"age": age, "site": site}, bins=2))
     BayesCurve(), setting binary: 3000 rows
       group         rows  observed  predicted  value   joint 95 % CI  p-value
-      site west     1004     0.402      0.488  0.082  [0.053, 0.118]  <0.0001
-      age [18, 54]  1517     0.473      0.503  0.038      [0, 0.075]     1.00
-      site south     970     0.520      0.497  0.039      [0, 0.089]     1.00
+      site west     1004     0.402      0.488  0.082  [0.053, 0.118]   0.0025
+      age [18, 54]  1517     0.473      0.503  0.038      [0, 0.075]     0.03
+      site south     970     0.520      0.497  0.039      [0, 0.089]     0.68
       site north    1026     0.508      0.507  0.026      [0, 0.079]     1.00
       age (54, 90]  1483     0.479      0.492  0.026      [0, 0.073]     1.00
-      Joint intervals by posterior (Bonferroni).
+      Joint intervals by posterior, p-values by adaptive test (Bonferroni).
     >>> slices(y, p, by={"age": age, "site": site}, bins=2, cross=True)[0].label
     'age [18, 54], site west'
     """

@@ -187,7 +187,7 @@ class Report(Result):
     def _off(self) -> dict[str, tuple[int, int]]:
         """How many classes and slices are miscalibrated, and of how many, by name."""
         tables = {"classes": self.classes, "slices": self.slices}
-        return {name: (sum(row.low > 0 for row in x), len(x)) for name, x in tables.items() if x}
+        return {name: (x.off, len(x)) for name, x in tables.items() if x}
 
     @property
     def headline(self) -> str:
@@ -426,12 +426,11 @@ def breakdown(
     """Describe errors of classes, or of slices."""
     if found is None:
         return None
-    off = sum(row.low > 0 for row in found)
     # Slices were asked for by name; of classes, some are many.
-    most = min(len(found) if name == "slice" else max(off, FEW_CLASSES), most)
+    most = min(len(found) if name == "slice" else max(found.off, FEW_CLASSES), most)
     more = len(found) - most
     notes = [f"and {more} with less evidence"] * (more > 0)
-    notes.append(words.OF_SLICES.format(off, len(found)))
+    notes.append(words.OF_SLICES.format(found.off, len(found), found.test))
     title = "Classes" if name == "class" else f"Slices by {report.by}" if report.by else "Slices"
     return Section(f"{title}, most evidence first", table=found.table(name, most), notes=notes)
 

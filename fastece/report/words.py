@@ -55,8 +55,8 @@ OF_CLASS_VECTORS = (
     "calibrated: mean of {} samples of labels drawn from the predicted probabilities."
 )
 OF_SLICES = (
-    "{} of {} are miscalibrated: their intervals leave out 0. The intervals hold jointly, and "
-    "p-values, bounds from Bayes factors, are corrected for their number."
+    "{} of {} are miscalibrated by their p-values, of the {}. These are corrected for their "
+    "number, and the intervals hold jointly."
 )
 OF_GROUPS = (
     "Rows of one group may depend on each other: intervals and p-values are those of whole groups."

@@ -156,7 +156,7 @@ def test_the_first_page_knows_the_floor_and_computes_no_more_than_it_shows(capsy
     assert found.measures[0]["floor"] == pytest.approx(wanted.mean(), rel=0.15)
     for name in ("measure_scores", "decomposition_of", "diagram_panels", "curves_of"):
         monkeypatch.setattr(report_module, name, None)
-    assert "No sign" in text(capsys, "demo", "--resamples", 19)
+    assert "chance alone" in text(capsys, "demo", "--resamples", 19)
     with pytest.raises(TypeError):
         main(["demo", "--full", "--resamples", "0"])
 

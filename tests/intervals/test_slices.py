@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import fastece
-from fastece import estimate, slices
+from fastece import calibration_test, estimate, slices
 from fastece.intervals.slices import LEAST_ROWS, MOST_LINES, TOO_FEW
 from helpers.answer_cases import Stand
 from helpers.bad_input import assert_refused
@@ -54,9 +54,10 @@ def test_each_row_is_the_estimate_of_its_rows_alone(estimator):
         assert row.value == alone.value
         assert (row.low, row.high) == pytest.approx(alone.confidence_interval, rel=1e-9)
         assert table.method == alone.method
-        if alone.p_value is None:
-            factor = alone._parts[0].log_bayes_factor
-            assert row.raw_p_value == pytest.approx(min(1, math.exp(-factor)))
+        if alone.p_value is None:  # a posterior
+            options_of_test = {"sample_weight": kept[mine], "rng": 3, "n_resamples": 1999}
+            test = calibration_test(y[mine], p[mine], **options_of_test)
+            assert row.raw_p_value == test.p_value
         else:
             assert row.raw_p_value == alone.p_value
         assert row.p_value == min(1, 4 * row.raw_p_value)
@@ -76,7 +77,7 @@ def test_the_most_evidence_comes_first():
 def test_evidence_is_told_apart_beyond_the_smallest_number():
     p, by = np.full(4000, 0.01), np.arange(4000) % 2
     table = slices(np.ones(4000), np.where(by == 1, p / 2, p), by=by)
-    assert [row.p_value for row in table] == [0, 0]
+    assert [row.p_value for row in table] == [0.001, 0.001]  # of 2 in 2000, and two groups
     assert [row.label for row in table] == [1, 0]
 
 
@@ -183,7 +184,20 @@ def test_replicates_are_as_many_as_groups_need():
     # So that no end is the largest error there is only because replicates are few.
     assert max(row.high for row in table) < 0.7
     assert slices(y, p, by=by > 20, estimator="ece", n_resamples=999).n_resamples == 999
-    assert slices(y, p, by=by).n_resamples == 0
+    assert slices(y, p, by=by).n_resamples == 1999
+
+
+def test_where_draws_would_take_too_long_bayes_factors_are_the_evidence(monkeypatch):
+    y, p, by = data(2000)
+    monkeypatch.setattr("fastece.intervals.slices.MOST_DRAWS", 10**6)
+    table = slices(y, p, by=by)
+    assert (table.n_resamples, table.test) == (0, "Bayes factor")
+    for row in table:
+        factor = estimate(y[by == row.label], p[by == row.label])._parts[0].log_bayes_factor
+        assert row.raw_p_value == pytest.approx(min(1, math.exp(-factor)))
+        assert (row.p_value <= 0.05) == (row.low > 0)
+    assert table.off == sum(row.low > 0 for row in table)
+    assert slices(y, p, by=by, estimator="ece").test == "test of this error"
 
 
 def test_few_rows_are_kept_and_said_to_be_few():
@@ -219,7 +233,8 @@ def test_a_table_is_a_sequence_that_prints_and_is_written_as_json():
         "group", "rows", "observed", "predicted", "value", "joint 95 % CI", "p-value"
     ]  # fmt: skip
     assert first.split()[0] == "3"
-    assert first.split()[-1] == "<0.0001"
+    assert first.split()[-1] == "0.002"
+    assert "Joint intervals by posterior, p-values by adaptive test (Bonferroni)." in str(table)
     found = json.loads(json.dumps(table.to_dict()))
     assert found["correction"] == "Bonferroni"
     assert found["rows"][0] == {**table[0].to_dict()}
@@ -476,12 +491,12 @@ def test_bad_calls_are_refused():
 
 
 def any_flagged(estimator, rng, n=100, groups=20):
-    """Whether some interval of a calibrated model leaves out 0."""
+    """Whether some group of a calibrated model is miscalibrated by its p-value."""
     p = rng.beta(5, 1.5, n * groups)
     table = slices(
         rng.random(p.size) < p, p, by=np.arange(p.size) % groups, estimator=estimator, rng=rng
     )
-    return any(row.low > 0 for row in table)
+    return table.off > 0
 
 
 @pytest.mark.slow
