@@ -69,7 +69,7 @@ def scores_of(pairs: bool) -> dict[str, Any]:
 
 # Bins of pictures where one of the equal-width bins holds most rows.
 EVEN = "ece_a"
-# Rows of a validation, which takes 10 us and 100 bytes of memory a row.
+# Rows of a validation, which takes 10 us and 100 bytes of memory a row, and of a path of gaps.
 MOST_RISKS = 2 * 10**5
 # Characters of the name of a file in a legend.
 LONGEST = 20
@@ -188,6 +188,7 @@ def make_report(
     lead, key = call.only(errors[LEAD]), new_key(seed)
     has_rows, per_class = isinstance(source, Problems), source.setting.per_class
     has_curve = is_full and not per_class
+    has_path = has_curve and has_rows and call.n <= MOST_RISKS
     curve = curves_of(replace(lead, n_resamples=0), None)[0] if has_curve else None
     measures = measure_errors(call, seed, progress)
     # Without resamples, and where rows are not kept, there is no test, and diagrams have no band.
@@ -226,7 +227,7 @@ def make_report(
         event=event,
         stream={} if stream is None and not has_rows else stream,
         _panels=panels,
-        _cumulative=cumulative_of(source) if has_curve and has_rows else None,
+        _cumulative=cumulative_of(source) if has_path else None,
     )
     # Where nothing else decides, the verdict depends on the test of class vectors.
     if has_rows and not pairs and (is_full or report.verdict in (NO_SIGN, UNCLEAR)):
