@@ -118,11 +118,8 @@ class EstimatorResult(Result):
 
     def _label(self, name: str) -> str:
         """Return the name of a number in print."""
-        return (
-            self._interval_name
-            if name == INTERVAL
-            else LABELS.get(name, name.replace("_p_value", " p-value").replace("_", " "))
-        )
+        words = name.replace("_p_value", " p-value").replace("_", " ")
+        return self._interval_name if name == INTERVAL else LABELS.get(name, words)
 
     def _rows(self) -> list[dict[str, Cell]]:
         """Return the numbers as cells by name: one row, or one for each class."""

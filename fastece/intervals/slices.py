@@ -403,7 +403,7 @@ def slices(
         Replicates of each group, for its test; more where the number of groups needs it,
         ``4 G / (1 - confidence_level)``.
     rng : None, int or numpy.random.Generator, default 0
-        Seed, which estimators with a posterior do not need: the same seed gives the same result.
+        Seed of the tests: the same seed gives the same result.
     bins : int, sequence of float or None, default 4
         How many intervals of equal weight such a column is cut into, fewer where many of its
         numbers are equal; or the edges at which every column of numbers is cut, of which the first

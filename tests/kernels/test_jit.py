@@ -529,6 +529,15 @@ def test_no_search_for_circles_of_objects_while_a_kernel_is_compiled(was_enabled
         gc.enable()
 
 
+@pytest.fixture
+def interrupts():
+    """Interrupts raise KeyboardInterrupt, also where the shell of the tests ignores them."""
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, kept)
+
+
+@pytest.mark.usefixtures("interrupts")
 @pytest.mark.parametrize("place", ["main", "thread"])
 def test_an_interrupt_waits_until_a_kernel_is_compiled(place):
     seen = []
@@ -550,10 +559,8 @@ def test_an_interrupt_waits_until_a_kernel_is_compiled(place):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_that_raises_nothing_needs_no_wait():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with _jit.without_interrupts():
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    with _jit.without_interrupts():
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
