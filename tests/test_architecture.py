@@ -264,8 +264,8 @@ def test_the_package_is_short():
     # and floors have 280, and two. The adaptive test has 142, and two; validation and cumulative
     # gaps in reports, with their pictures and words, 130; binomial ends of certain predictions 18;
     # slices of numbers and several columns, with the adaptive test, 91.
-    assert sum(code_lines(name) for name in sources()) <= 17_713
-    assert sum(text.count("\n") for text in sources().values()) <= 30_953
+    assert sum(code_lines(name) for name in sources()) <= 17_707
+    assert sum(text.count("\n") for text in sources().values()) <= 30_950
     assert len(sources()) <= 113 + 12
 
 

@@ -25,7 +25,6 @@ import numpy as np
 from fastece import kernels
 from fastece.checks.arrays import contiguous
 from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import one_problem
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.binned import MAX_SUMS, Binned, Bins
 from fastece.estimators.density import KDE, CellShares, Copies, DensityPlan, Expected, is_supported
@@ -33,7 +32,7 @@ from fastece.estimators.density_grids import Mesh, add_images, folded
 from fastece.kernels import EMPTY, REPLICATES
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import LEAST_REPLICATES
-from fastece.resampling.labels import HitSums, noise_and_hits
+from fastece.resampling.labels import hit_sums, noise_and_hits
 from fastece.typing import F64, I32, I64
 
 # Gaps of less variance than this many rows have skewed noise, which cannot be stretched. With it
@@ -254,8 +253,8 @@ def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = 
     (data,) = call.models
     bins, (data, _) = binned.bins(data, moments=3), scale_weights(data)
     n_bins, total = bins.gap.shape[1], np.where(bins.total > 0, bins.total, 1.0)[:, None]
-    problems, count = range(data.n_problems), count_of(call, bins.gap.size) if has_noise else 0
-    sums = [HitSums(binned, binned.layout(one_problem(data.view(k)), n_bins)) for k in problems]
+    count = count_of(call, bins.gap.size) if has_noise else 0
+    sums = hit_sums(binned, data, n_bins)
     (variance, squares, all_squares), hits = noise_and_hits(call, data, sums, key, 0, count)
     share, group = bins.weight / total, np.arange(bins.gap.size).reshape(bins.gap.shape)
     null = (hits - bins.score[:, :, None]) / total[:, :, None]

@@ -176,7 +176,7 @@ def posteriors(call: Call, estimator: Any) -> list[Any]:
     assert make is not None, "asked before"
     # Own posteriors of users take samples alone.
     options = {} if call.dependence is None else {"effect": call.design_effect}
-    if not options.keys() <= signature(make).parameters.keys():
+    if options and "effect" not in signature(make).parameters:
         rule = "must have a posterior that takes the argument effect, for groups"
         raise InputTypeError("estimator", rule, value=estimator)
     return [make(samples, **options) for samples in groups_of_samples(call, estimator)]

@@ -154,17 +154,15 @@ def judge(
 
 def direction(share: float, setting: str, event: str = "") -> str:
     """Name the direction of an error of which a share is of scores that are too high."""
-    is_both, is_high = 1 - ONE_SIDED < share < ONE_SIDED, share > 0.5
-    if setting == "confidence":
-        one = "over-confident" if is_high else "under-confident"
-        return "miscalibrated in both directions" if is_both else one
-    if setting == "classwise":
-        one = f"miscalibrated: probabilities too {'high' if is_high else 'low'}"
-        return "miscalibrated in both directions" if is_both else one
-    subject = f"probabilities{event and ' of '}{event} are too"
+    is_both, side = 1 - ONE_SIDED < share < ONE_SIDED, "high" if share > 0.5 else "low"
+    if setting not in ("confidence", "classwise"):
+        side = "high for some rows and too low for others" if is_both else side
+        return f"probabilities{event and ' of '}{event} are too {side}"
     if is_both:
-        return f"{subject} high for some rows and too low for others"
-    return f"{subject} {'high' if is_high else 'low'}"
+        return "miscalibrated in both directions"
+    if setting == "confidence":
+        return "over-confident" if share > 0.5 else "under-confident"
+    return f"miscalibrated: probabilities too {side}"
 
 
 def judge_classes(off: int, count: int, level: float, mean: float) -> Judgement:

@@ -6,10 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fastece.data.sample import scale_weights
-from fastece.data.source import one_problem
 from fastece.estimators.binned import Binned
 from fastece.resampling.arguments import Call
-from fastece.resampling.labels import HitSums, noise_and_hits
+from fastece.resampling.labels import hit_sums, noise_and_hits
 from fastece.typing import F64
 
 COMPONENTS = "slope", "smooth", "ece"
@@ -106,8 +105,7 @@ def score_values(call: Call, key: int) -> F64:
     data, _ = scale_weights(call.models[0])
     count = max(LEAST_CELLS, min(MOST_CELLS, CELLS_OF_ALL // data.n_problems))
     binned = Binned(count, edges="quantile")
-    bins, problems = binned.bins(data), range(data.n_problems)
-    sums = [HitSums(binned, binned.layout(one_problem(data.view(k)), count)) for k in problems]
+    bins, sums, problems = binned.bins(data), hit_sums(binned, data, count), range(data.n_problems)
     means = np.divide(bins.score, bins.weight, out=np.zeros_like(bins.score), where=bins.weight > 0)
     step = max(1, MOST_SUMS // bins.gap.size)
     found: list[list[F64]] = []

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import Problems, one_problem
+from fastece.data.source import Problems
 from fastece.document.result import EstimatorResult, Record, Results
 from fastece.estimators.base import Counts, Estimator, Statistic
 from fastece.estimators.binned import Binned, Bins
@@ -17,7 +17,7 @@ from fastece.resampling.adaptive import ADAPTIVE, COMPONENTS, AdaptiveTest, adap
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.draws import new_key
 from fastece.resampling.engine import Problem
-from fastece.resampling.labels import HitSums, drawn_hits, label_model
+from fastece.resampling.labels import drawn_hits, hit_sums, label_model
 from fastece.resampling.results import as_float, p_value_of, quantiles, tails_of
 from fastece.typing import F64
 
@@ -146,8 +146,7 @@ def binned_null(call: Call, binned: Binned, bins: Bins, key: int) -> tuple[F64, 
     data, gaps = scale_weights(call.models[0])[0], np.empty(0)
     values: list[list[F64]] = []
     n_bins, step = bins.gap.shape[1], max(LEAST_REPLICATES, MOST_GAPS // bins.gap.size)
-    layouts = [binned.layout(one_problem(data.view(k)), n_bins) for k in range(data.n_problems)]
-    sums = [HitSums(binned, layout) for layout in layouts]
+    sums = hit_sums(binned, data, n_bins)
     for first in range(0, call.n_resamples, step):
         last = min(first + step, call.n_resamples)
         hits = sum(drawn for _, drawn in drawn_hits(call, data, sums, key, first, last))

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastece.checks.arrays import contiguous
 from fastece.data.sample import Sample
-from fastece.data.source import Problems
+from fastece.data.source import Problems, one_problem
 from fastece.estimators.base import Counts, Labels, Statistic
 from fastece.estimators.binned import MAX_SUMS, Binned, Placement
 from fastece.estimators.bins import Layout, Tiles
@@ -85,6 +85,12 @@ class HitSums(Statistic):
         w = np.where(s > self.binned._threshold, v, 0.0)
         sums = [places.sums(x, w, 2) for x in (s * (1 - s), np.ones(s.size))]
         return np.stack([*sums, np.full(sums[0].size, w @ w)])
+
+
+def hit_sums(binned: Binned, data: Problems, n_bins: int) -> list[HitSums]:
+    """Make the statistic of the hits in the bins of each problem."""
+    problems = (one_problem(data.view(k)) for k in range(data.n_problems))
+    return [HitSums(binned, binned.layout(problem, n_bins)) for problem in problems]
 
 
 def noise_and_hits(
