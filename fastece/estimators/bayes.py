@@ -18,7 +18,7 @@ precision of three or five diagonals. Every constant has its reason in docs/baye
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial, reduce
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -33,7 +33,13 @@ from fastece.data.sample import Sample, in_order, scale_weights
 from fastece.data.source import Problems, Source, one_problem
 from fastece.estimators import pieces
 from fastece.estimators.base import Parameters
-from fastece.estimators.bins import binomial_ends, cell_sums, fits_float_grid, float_layout
+from fastece.estimators.bins import (
+    CHUNK_SCORES,
+    binomial_ends,
+    cell_sums,
+    fits_float_grid,
+    float_layout,
+)
 from fastece.estimators.pieces import draw_curves, filter_cells, normal_quantiles
 from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
 from fastece.typing import F64, I32, I64
@@ -478,13 +484,6 @@ FLOOR_VALUES, FEWEST_VALUES, MOST_FITS = 99, 19, 1000
 LEAST_ERROR = 1e-12
 
 
-class RowEffects(NamedTuple):
-    """Effects of each row (n,) on the error, in the order of the rows."""
-
-    influence: F64  # how a row pulls at the error
-    size: F64  # the mean size of the gap at its score
-
-
 @dataclass(frozen=True, eq=False)
 class ProblemPosterior:
     """The posterior of one problem."""
@@ -494,12 +493,15 @@ class ProblemPosterior:
     means: F64  # (3, C) of drawn curves: of the gap in each cell, of its size and of its sign
 
     @cached_property
-    def row_effects(self) -> RowEffects:
-        """Effects of each row on the error, from its cell."""
-        gap, size, sign = self.means
-        cell = self.rows.cell_of(self.sample)
-        chance = (self.rows.cells.score + gap)[cell]
-        return RowEffects(sign[cell] * (self.sample.y - chance), size[cell])
+    def influence(self) -> F64:
+        """Influence (n,) of each row on the error, from its cell; of many, part by part."""
+        gap, _, sign = self.means
+        chance, influence, done = self.rows.cells.score + gap, np.empty(self.sample.n), 0
+        for part in self.sample.parts(CHUNK_SCORES if self.rows.of_grid.size else self.sample.n):
+            cell = self.rows.cell_of(part)
+            influence[done : done + part.n] = sign[cell] * (part.y - chance[cell])
+            done += part.n
+        return influence
 
 
 @dataclass(frozen=True, eq=False)
@@ -553,7 +555,7 @@ class Posterior:
 
         It is the sum over problems of ``E sign(c - s) (y - E c)``.
         """
-        return np.asarray(np.sum([part.row_effects.influence for part in self.parts], axis=0))
+        return reduce(np.add, (part.influence for part in self.parts))
 
     def interval(self, confidence_level: float = 0.95) -> tuple[float, float]:
         """Compute the ends of the interval at a level.
@@ -678,11 +680,11 @@ def widening(errors: F64, parts: Sequence[ProblemPosterior], count: float, norm:
     if len(parts) > 1:
         v = parts[0].sample.v
         w = np.ones(parts[0].sample.n) if v is None else v
-        row_effects = [part.row_effects for part in parts]
-        apart = sum((w * row.influence**2).sum() for row in row_effects)
-        together = (w * np.sum([row.influence for row in row_effects], axis=0) ** 2).sum()
+        influence = [part.influence for part in parts]
+        apart = sum((w * x**2).sum() for x in influence)
+        together = (w * np.sum(influence, axis=0) ** 2).sum()
         variance = together / apart if apart > 0 else 1.0
-        size = np.sum([row.size for row in row_effects], axis=0)
+        size = np.sum([part.means[1][part.rows.cell_of(part.sample)] for part in parts], axis=0)
     w = w / w.sum()
     mean = (w * size).sum()
     by_scores = 0.0
@@ -823,7 +825,9 @@ class BayesCurve(Parameters):
 
     def curve_draws(self, sample: Sample, score: F64, effect: float = 1.0) -> F64:
         """Draw the curve (G, 128) at some scores; nan where no row is near."""
-        ordered = scale_weights(sample)[0].sorted()
+        ordered, _ = scale_weights(sample)
+        if not (ordered.s[1:] >= ordered.s[:-1]).all():
+            ordered = ordered.sorted()
         p = Curves(cells_of_rows(ordered, ordered.c).thinned(effect)).at(score)
         p[rows_near(ordered, score) == 0] = np.nan
         return p

@@ -31,7 +31,7 @@ from fastece.checks.parameters import check_choice, check_real, list_names
 from fastece.data.reading import TOLERANCE as SUM_TOLERANCE
 from fastece.data.reading import Map
 from fastece.data.sample import NO_HITS, Sample, in_order, sort_rows
-from fastece.data.source import Problems, one_problem
+from fastece.data.source import NO_ROWS, Problems, one_problem
 from fastece.kernels import WEIGHT
 from fastece.typing import F64, I32, U8
 
@@ -221,7 +221,8 @@ def quantile_edges(
     The cuts decide which bin a row is in.
     """
     u, order = (sort_rows(s, NO_HITS)[0], None) if w is None else in_order(s)
-    u, w = u.clip(low, high), None if w is None else w[order]
+    w = None if w is None else w[order]
+    np.clip(u, low, high, out=u)
     edges, cuts = np.empty(n_bins + 1), np.empty(n_bins - 1)
     kernels.quantiles.quantile_edges(u, kernels.weights(w), low, high, right, edges, cuts)
     return edges, cuts
@@ -297,6 +298,8 @@ TOLERANCE = 1e-11
 MANY_ROWS = 2**16
 FEW_PROBLEMS = 32
 FEW_BINS = 512
+# Of more of the rows than this near a cut all are sorted, which takes less memory.
+MOST_MIXED = 0.4
 
 
 def grid_sums(
@@ -377,8 +380,10 @@ def rows_in_cells(
         found = row, problem, score, hit
         count = kernels.moments.rows_in_cells(prob, label, low, high, flags, *found)
         row[:count] += start
-        return [x[:count].copy() for x in found]
+        kept = (row if has_rows else NO_ROWS, problem if k > 1 else NO_ROWS, score, hit)
+        return [x[:count].copy() for x in kept]
 
+    has_rows = problems.v is not None  # else only the scores and the hits: less than half of it
     starts = range(0, problems.n, rows) if wanted.any() else range(1)
     row, problem, score, hit = map(np.concatenate, zip(*run(one, starts), strict=True))
     v = None if problems.v is None else problems.v[row]
@@ -402,14 +407,19 @@ def equal_mass_sums(
     for k, weight in enumerate(weights):
         mixed[k, cells_of_cuts(weight, n_bins)] = True
     mixed &= only == kernels.moments.SEVERAL
+    sorts = (weights * mixed).sum(1) > (MOST_MIXED * problems.n if problems.v is None else math.inf)
+    mixed[sorts] = False
     score = np.where((only >= 0) & (only <= 1), only, float_scores())
     layouts, bins = [], np.empty((len(moments), len(only), n_bins))
     for k, sample in enumerate(rows_in_cells(problems, floats, mixed, run)):
+        sample = problems.view(k) if sorts[k] else sample
         sample = sample.where(sample.s > threshold) if threshold > -math.inf else sample
-        rest = ~mixed[k] & (weights[k] > 0)
+        rest = ~mixed[k] & (weights[k] > 0) & ~sorts[k]
         # The rows around the cuts, and all others at a score of their cell.
-        where, v = score[k, rest], np.ones(sample.n) if sample.v is None else sample.v
-        s, w = np.append(sample.s, where), np.append(v, weights[k, rest])
+        where, s, w = score[k, rest], sample.s, sample.v
+        if not sorts[k]:
+            s = np.append(s, where)
+            w = np.append(np.ones(sample.n) if w is None else w, weights[k, rest])
         edges, cuts = quantile_edges(s, w, n_bins, low, high, right)
         layout = hard_layout(edges, cuts, right)
         side: Any = "left" if right else "right"

@@ -41,6 +41,8 @@ PAIRS = 4096
 # curve is not shared, unless the models are so much alike that it is the same. With all of it,
 # intervals of a wavy model and a calibrated one cover 40 to 70 %. Of bins, noise is all there is.
 SHARED, ALIKE = 0.6, 8
+# Rows whose influences are summed up at once.
+PART = 2**18
 # A correlation of exactly 1 would leave nothing of two intervals.
 MOST = 0.999
 
@@ -103,9 +105,12 @@ def difference_of(a: ModelError, b: ModelError, shared: float) -> Difference:
     the frequentist distribution estimator of a parameter"), joined by a normal copula. Its
     correlation is that of the influences of the rows, r, times ``shared + (1 - shared) |r|**8``.
     """
-    x, y = (x.influence - x.influence.mean() for x in (a, b))
-    scale = math.sqrt(float(x @ x) * float(y @ y))
-    r = float(np.clip(x @ y / scale, -MOST, MOST)) if scale > 0 else 0.0
+    sums, pair = np.zeros(3), [(x.influence, x.influence.mean()) for x in (a, b)]
+    for start in range(0, a.influence.size, PART):
+        x, y = (influence[start : start + PART] - mean for influence, mean in pair)
+        sums += x @ x, y @ y, x @ y
+    scale = math.sqrt(sums[0] * sums[1])
+    r = float(np.clip(sums[2] / scale, -MOST, MOST)) if scale > 0 else 0.0
     r *= shared + (1 - shared) * abs(r) ** ALIKE
     normal, other = normal_pairs()
     common, own = math.sqrt((1 + r) / 2) * normal, math.sqrt((1 - r) / 2) * other
@@ -152,11 +157,9 @@ def model_errors(call: Call, estimator: Any, value: Any, key: int) -> list[Model
     """Compute the error of the only model of a call, or the error of each class."""
     if posterior_maker(estimator) is not None:
         parts, v = posteriors(call, estimator), call.models[0].v
-        weight = 1.0 if v is None else v / v.max()
-        errors = [interval_quantiles(part.interval) for part in parts]
-        return [
-            ModelError(e, weight * part.influence) for e, part in zip(errors, parts, strict=True)
-        ]
+        weight = None if v is None else v / v.max()
+        found = [(interval_quantiles(part.interval), part.influence) for part in parts]
+        return [ModelError(e, x if weight is None else weight * x) for e, x in found]
     parts = curves(call, estimator, value, key)
     influence = influences(call, influence_bins(estimator))
     influence = influence if call.per_class else influence.mean(0, keepdims=True)

@@ -20,7 +20,7 @@ from fastece.resampling.engine import Problem
 from fastece.typing import F64
 
 # Rows whose labels are drawn at once: 64 bytes each, for a block of replicates.
-PART = 2**18
+PART = 2**16
 
 
 def hits_and_misses(sample: Sample) -> Sample:
