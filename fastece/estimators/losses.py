@@ -65,7 +65,10 @@ class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
         return np.arange(n, dtype=np.int32), starts, np.zeros(starts.size - 1, np.int32)
 
     def sums(self, draws: Counts | Rows, pads: bool = False) -> F64:
-        """Compute the sum (Q, R) of each term; a padded one also of infinite numbers, if 0."""
+        """Compute the sum (Q, R) of each term over the rows of draws.
+
+        With `pads`, the number of infinite rows is always there.
+        """
         if isinstance(draws, Rows):
             sums = np.array([np.take(term, draws.rows).sum(axis=1) for term in self.terms])
         else:
@@ -167,7 +170,7 @@ class Mean(Parameters):
 
 
 class MeanSums(Statistic):
-    """Sums over rows behind several means, which are the sums of those over parts of the rows.
+    """Sums over rows behind several means, which parts of the rows add up to.
 
     They are the number of rows; whether one of a block counts 16 times or more; and, for each mean,
     the sums of its plan, with the number of infinite ones.

@@ -46,7 +46,7 @@ def replicate_values(
 
 
 def mean_values(call: Call, means: Sequence[Mean], draws: Multinomial, count: int) -> F64:
-    """Compute the first replicates (problems, means, R) of means, of some rows after others."""
+    """Compute replicates (problems, means, R) of means, part by part of the rows."""
     models = [scale_weights(model)[0] for model in call.models]
     problems = [(data, k) for data in models for k in range(data.n_problems)]
     sums = [

@@ -108,7 +108,7 @@ class Multinomial(InBlocks):
         kernels.resampling.multiplicities(np.uint64(self.key), first, self.size, *self.law, c)
 
     def changes(self, replicate: int, total: int, is_small: bool) -> tuple[I64, float]:
-        """Return the rows that `PoissonDraws` lack in one replicate, with 1, or have, with -1.
+        """Return rows to add (1) to `PoissonDraws` in a replicate, or take back (-1).
 
         `total` is of the counts of all rows; `is_small` whether all of the block are below 16.
         """
@@ -149,7 +149,7 @@ def rows_below(words: NDArray[np.uint64], n: int) -> I64:
 
 @dataclass(frozen=True)
 class PoissonDraws(InBlocks):
-    """Counts of `n` rows from number `row` on, before those of all rows are topped up."""
+    """Counts of `n` rows from number `row` on, before all are topped up."""
 
     whole: Multinomial
     row: int
