@@ -221,7 +221,7 @@ class Problems(Source):
         """Number of rows."""
         return self.label.size
 
-    def read(self, rows: Any = ALL) -> Arrays:
+    def read(self, rows: slice = ALL) -> Arrays:
         """Return some rows as kernels take them."""
         prob, label = self.prob[rows], self.label[rows]
         found: Arrays = (prob, label) if self.convert is None else self.convert(prob, label)
@@ -243,7 +243,7 @@ class Problems(Source):
         prob, label = self.prob[rows], self.label[rows]
         return replace(self, prob=prob, label=label, v=v, rows=self.positions[rows])
 
-    def view(self, k: int = 0, rows: Any = ALL) -> Sample:
+    def view(self, k: int = 0, rows: slice = ALL) -> Sample:
         """Return rows of problem `k` as a sample that is only read, without positions."""
         s, y = self.read(rows)
         if s.ndim == 2:

@@ -7,10 +7,10 @@ often each replicate drew them.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from fastece.checks.parameters import check_real
 from fastece.data.reading import TOLERANCE, Map, part_of
 from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample, scale_weights
 from fastece.data.source import Problems, Source
-from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows, Statistic
+from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
 from fastece.kernels import REPLICATES
 from fastece.typing import F64, I32
 
@@ -38,24 +38,11 @@ class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
     """Terms of each row in the sums over rows."""
 
     # Of each row (Q, n) ``v_i x_i`` for every number x that is averaged, 0 where it is infinite;
-    # then its weight, if it has one; then 1 where x is infinite, if that is anywhere.
+    # then its weight, if it has one; then its weight where x is infinite, if that is anywhere.
     terms: F64
     averaged: int  # how many numbers are averaged
     weighted: bool
     has_infinite: bool
-
-    @classmethod
-    def of(cls, sample: Sample, numbers: F64) -> Self:
-        """Make the plan of numbers (n,) or (Q, n) of the rows of a sample."""
-        x = np.atleast_2d(numbers)
-        infinite = np.isinf(x[0])
-        v, has_infinite = sample.v, bool(infinite.any())
-        terms = np.where(infinite, 0.0, x) if has_infinite else x
-        if v is not None:
-            terms = np.concatenate([terms, np.ones((1, sample.n))]) * v
-        if has_infinite:
-            terms = np.concatenate([terms, infinite[None]])
-        return cls(terms, len(x), v is not None, has_infinite)
 
     @cached_property
     def tiles(self) -> tuple[I32, I32, I32]:
@@ -63,21 +50,6 @@ class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
         n = self.terms.shape[1]
         starts = np.append(np.arange(0, n, TILE), n).astype(np.int32)
         return np.arange(n, dtype=np.int32), starts, np.zeros(starts.size - 1, np.int32)
-
-    def sums(self, draws: Counts | Rows, pads: bool = False) -> F64:
-        """Compute the sum (Q, R) of each term over the rows of draws.
-
-        With `pads`, the number of infinite rows is always there.
-        """
-        if isinstance(draws, Rows):
-            sums = np.array([np.take(term, draws.rows).sum(axis=1) for term in self.terms])
-        else:
-            c = draws.blocks(self.terms.shape[1])
-            out = np.empty((len(self.terms), 1, REPLICATES * len(c)))
-            kernels.replicates.tile_sums(self.terms, *self.tiles, 0, c, out)
-            sums = out[:, 0]
-        has_pad = pads and not self.has_infinite
-        return np.concatenate([sums, np.zeros_like(sums[:1])]) if has_pad else sums
 
     def means(self, sums: F64, size: float) -> F64:
         """Compute means (averaged, R) from sums (Q, R) of draws of `size` rows."""
@@ -113,7 +85,16 @@ class Mean(Parameters):
     def prepare(self, sample: Sample, size: int) -> MeanPlan:  # noqa: ARG002
         """Compute the terms of every row of a sample."""
         sample, _ = scale_weights(sample)
-        return MeanPlan.of(sample, self.numbers(sample))
+        x = np.atleast_2d(self.numbers(sample))
+        infinite = np.isinf(x[0])
+        v, has_infinite = sample.v, bool(infinite.any())
+        terms = np.where(infinite, 0.0, x) if has_infinite else x
+        if v is not None:
+            terms = np.concatenate([terms, np.ones((1, sample.n))])
+        if has_infinite:
+            terms = np.concatenate([terms, infinite[None]])
+        terms = terms if v is None else terms * v
+        return MeanPlan(terms, len(x), v is not None, has_infinite)
 
     def point_values(self, source: Source, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a source, of arrays in parts."""
@@ -146,11 +127,7 @@ class Mean(Parameters):
 
     def means(self, parts: Callable[[], Iterable[Sample]]) -> F64:
         """Compute the means (Q,) of the numbers of all parts of a sample."""
-        return mean_of(parts(), self.numbers_of(parts))
-
-    def numbers_of(self, parts: Callable[[], Iterable[Sample]]) -> Callable[[Sample], F64]:  # noqa: ARG002
-        """Make the function `numbers` of any rows of a sample, given all of its parts."""
-        return self.numbers
+        return mean_of(parts(), self.numbers)
 
     def evaluate(self, plan: MeanPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
@@ -161,46 +138,16 @@ class Mean(Parameters):
     def values(self, plan: MeanPlan, draws: Draws) -> F64:
         """Compute the value of each replicate, of counts in one pass over the rows."""
         match draws:
-            case Counts(c):
-                size = float(c[0, : plan.terms.shape[1], 0].sum(dtype=np.int64))
-                return self.value(plan.means(plan.sums(draws), size))
+            case Counts():
+                c = draws.blocks(plan.terms.shape[1])
+                sums = np.empty((len(plan.terms), 1, REPLICATES * len(c)))
+                kernels.replicates.tile_sums(plan.terms, *plan.tiles, 0, c, sums)
+                size = float(c[0, :, 0].sum(dtype=np.int64))
+                return self.value(plan.means(sums[:, 0], size))
             case Rows(rows):
-                return self.value(plan.means(plan.sums(draws), float(rows.shape[1])))
+                sums = np.array([np.take(term, rows).sum(axis=1) for term in plan.terms])
+                return self.value(plan.means(sums, float(rows.shape[1])))
         return super().values(plan, draws)
-
-
-class MeanSums(Statistic):
-    """Sums over rows behind several means, which parts of the rows add up to.
-
-    They are the number of rows; whether one of a block counts 16 times or more; and, for each mean,
-    the sums of its plan, with the number of infinite ones.
-    """
-
-    needs_sorted, native = False, (Counts, Rows)
-
-    def __init__(self, numbers: Sequence[Callable[[Sample], F64]]) -> None:
-        self.numbers = numbers
-
-    def prepare(self, sample: Sample, size: int) -> list[MeanPlan]:  # noqa: ARG002
-        """Compute the terms of every row of a part, with weights that are scaled."""
-        count = MeanPlan(np.ones((1, sample.n)), 1, weighted=False, has_infinite=False)
-        return [count, *(MeanPlan.of(sample, numbers(sample)) for numbers in self.numbers)]
-
-    def values(self, plans: list[MeanPlan], draws: Counts | Rows) -> F64:
-        """Compute the sums (Q, R) of each replicate."""
-        sums = [plan.sums(draws, pads=True) for plan in plans]
-        if isinstance(draws, Counts):
-            seen = np.bitwise_or.reduce(draws.c.reshape(len(draws.c), -1).view(np.uint64), axis=1)
-            sums[0][1] = np.repeat(seen & kernels.resampling.LARGE_WORD > 0, REPLICATES)
-        return np.concatenate(sums)
-
-
-def values_of_sums(means: Sequence[Mean], plans: list[MeanPlan], sums: F64, size: int) -> list[F64]:
-    """Compute the values (R,) of means from `MeanSums` (Q, R) of draws of `size` rows."""
-    own = [replace(plan, has_infinite=True) for plan in plans]
-    ends = np.cumsum([plan.averaged + plan.weighted + 1 for plan in own])
-    each = [*zip(own, np.split(sums, ends[:-1]), strict=True)][1:]
-    return [mean.value(one.means(x, size)) for mean, (one, x) in zip(means, each, strict=True)]
 
 
 def mean_of(parts: Iterable[Sample], numbers: Callable[[Sample], F64]) -> F64:
@@ -363,10 +310,10 @@ class Sharpness(Mean):
         distance = sample.s - centre
         return np.stack([distance * distance, distance])
 
-    def numbers_of(self, parts: Callable[[], Iterable[Sample]]) -> Callable[[Sample], F64]:
-        """Make the function of distances from the mean score of all parts."""
+    def means(self, parts: Callable[[], Iterable[Sample]]) -> F64:
+        """Compute the mean squared distance from the mean score, and the mean distance."""
         (centre,) = mean_of(parts(), lambda part: part.s)
-        return partial(self.numbers, centre=centre)
+        return mean_of(parts(), partial(self.numbers, centre=centre))
 
     def value(self, means: F64) -> F64:
         """Compute the variance: the mean square minus the square of the mean."""

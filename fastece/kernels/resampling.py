@@ -124,20 +124,18 @@ def poisson_counts(key: Any, block: int, ids: I64, law: U16, tail: F64, words: U
     """Draw independent Poisson counts c (n, 32) of rows in one block of replicates.
 
     They depend on key, block and the `ids` (n,) of the rows alone, which are 0, 1, ... if there are
-    none, and count on if there is one. `law` and `tail` are those of
-    `fastece.resampling.draws.poisson_law`; `words` is work space, and has `ROW_WORDS` for each of
-    the rows that are made at a time.
+    none. `law` and `tail` are those of `fastece.resampling.draws.poisson_law`; `words` is work
+    space, and has `ROW_WORDS` for each of the rows that are made at a time.
     """
     start, again = counter_of(key, block, COUNT), counter_of(key, block, SETTLE)
     flat, bits, rows = c.reshape(c.size), words.view(np.uint16), words.size // ROW_WORDS
     levels = law[0], law[1], law[2], law[3], law[4], law[5]
-    row: Any = ids[0] if ids.size == 1 else 0
     for first in range(0, c.shape[0], rows):
         count = min(rows, c.shape[0] - first)
-        with_ids = count if ids.size > 1 else 0
+        with_ids = count if ids.size > 0 else 0
         part = flat[first * REPLICATES : (first + count) * REPLICATES]
         if with_ids == 0:
-            random_words(start, (row + first) * ROW_WORDS, words[: count * ROW_WORDS])
+            random_words(start, first * ROW_WORDS, words[: count * ROW_WORDS])
         for i in range(with_ids):
             row_words = words[i * ROW_WORDS : (i + 1) * ROW_WORDS]
             random_words(start, ids[first + i] * ROW_WORDS, row_words)
@@ -147,7 +145,7 @@ def poisson_counts(key: Any, block: int, ids: I64, law: U16, tail: F64, words: U
             k += np.uint16(w >= levels[3]) + np.uint16(w >= levels[4])
             part[i] = np.uint8(k + np.uint16(3) * np.uint16(w >= levels[5]))
         if with_ids == 0:
-            settle(again, (row + first) * REPLICATES, tail, part)
+            settle(again, first * REPLICATES, tail, part)
         for i in range(with_ids):
             settle(again, ids[first + i] * REPLICATES, tail, c[first + i])
 

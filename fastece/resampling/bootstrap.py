@@ -1,7 +1,6 @@
 """The bootstrap distribution of a calibration error."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -9,21 +8,17 @@ import numpy as np
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_integer
 from fastece.data.reading import refuse_options
-from fastece.data.sample import scale_weights
 from fastece.data.source import DISTANCES, VECTORS, Problems
 from fastece.document.result import Results
-from fastece.estimators.base import Estimator, Rows
-from fastece.estimators.losses import Mean, MeanSums, values_of_sums
+from fastece.estimators.base import Estimator
 from fastece.resampling.arguments import Call, add_groups, describe, read_call
-from fastece.resampling.draws import GroupDraws, LeaveOut, Multinomial, PoissonDraws, new_key
-from fastece.resampling.engine import PreparedStatistic, Problem, Replicates, evaluate
+from fastece.resampling.draws import GroupDraws, LeaveOut, new_key
+from fastece.resampling.engine import Problem
 from fastece.resampling.results import METHODS, BootstrapResult, Method, as_float
 from fastece.typing import F64
 
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
 PARTS = 200
-# Rows of which the means of a draw are summed up at once: 32 bytes each, for a block of replicates.
-PART = 2**18
 MOST_DRAWN = 2**31 - 1
 DEFAULT = 9999
 
@@ -32,47 +27,13 @@ def replicate_values(
     call: Call, problems: Sequence[Problem], draws: Any, size: int, count: int
 ) -> dict[str, F64]:
     """Compute the first replicates (..., R) of each estimator, by name."""
-    means = [x for x in call.estimators.values() if isinstance(x, Mean)]
-    if isinstance(draws, Multinomial) and call.n > PART and len(means) == len(call.estimators):
-        values = mean_values(call, means, draws, count)
-    else:
-        values = call.replicates([*call.estimators.values()], problems, draws, size, 0, count)
+    values = call.replicates([*call.estimators.values()], problems, draws, size, 0, count)
     values = values.reshape(len(problems), len(call.estimators), count)
     models = np.split(values, len(call.sources))
     return {
         name: call.quantity([call.average_of(model[:, i]) for model in models])
         for i, name in enumerate(call.estimators)
     }
-
-
-def mean_values(call: Call, means: Sequence[Mean], draws: Multinomial, count: int) -> F64:
-    """Compute replicates (problems, means, R) of means, part by part of the rows."""
-    models = [scale_weights(model)[0] for model in call.models]
-    problems = [(data, k) for data in models for k in range(data.n_problems)]
-    sums = [
-        MeanSums([mean.numbers_of(partial(data.parts, PART, k)) for mean in means])
-        for data, k in problems
-    ]
-
-    def plans_of(rows: Any) -> list[Any]:
-        parts = zip(sums, problems, strict=True)
-        return [one.prepare(data.view(k, rows), call.n) for one, (data, k) in parts]
-
-    total: Any = 0.0
-    for start in range(0, call.n, PART):
-        plans = plans_of(slice(start, start + PART))
-        members = [PreparedStatistic(j, None, None, sums[j], x) for j, x in enumerate(plans)]
-        some = Replicates(PoissonDraws(draws, start, min(PART, call.n - start)), members)
-        total = total + evaluate(some, 0, count, call.jobs, call.executor)
-    for r in range(count):
-        rows, sign = draws.changes(r, int(total[0, 0, r]), total[0, 1, r] == 0)
-        if not rows.size:
-            continue
-        once = Rows(np.arange(rows.size, dtype=np.int32)[None])
-        more = [x.values(plan, once)[:, 0] for x, plan in zip(sums, plans_of(rows), strict=True)]
-        total[:, :, r] += sign * np.array(more)
-    pairs = zip(plans, total, strict=True)
-    return np.array([values_of_sums(means, own, x, draws.size) for own, x in pairs])
 
 
 def accelerations(call: Call, problems: Sequence[Problem]) -> dict[str, Any]:

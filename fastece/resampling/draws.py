@@ -5,7 +5,6 @@ does not matter who makes it, when, or together with which others.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -25,8 +24,6 @@ from fastece.typing import F64, I32, I64, U8, U16
 # Draws of at most this part of the rows are lists of rows: a row in a list costs some 8 ns, in a
 # block half a nanosecond, drawn or not.
 SMALL_PART = 16
-# Random words of the rows whose counts are made at once, 4 KB.
-WORDS = 2**9
 
 
 def new_key(rng: Any) -> int:
@@ -97,68 +94,11 @@ class Multinomial(InBlocks):
     n: int
     size: int
 
-    @property
-    def law(self) -> tuple[U16, F64]:
-        """Law of the counts before they are topped up."""
+    def _fill(self, first: int, c: U8) -> None:
         # The total is about two standard deviations less than the size; what is missing is cheaper
         # to draw than what is too much is to take back.
-        return poisson_law(self.size / self.n * max(0.0, 1 - 2 / math.sqrt(self.size)))
-
-    def _fill(self, first: int, c: U8) -> None:
-        kernels.resampling.multiplicities(np.uint64(self.key), first, self.size, *self.law, c)
-
-    def changes(self, replicate: int, total: int, is_small: bool) -> tuple[I64, float]:
-        """Return rows to add (1) to `PoissonDraws` in a replicate, or take back (-1).
-
-        `total` is of the counts of all rows; `is_small` whether all of the block are below 16.
-        """
-        kernel, key, at = kernels.resampling, np.uint64(self.key), 0
-        (block, r), missing = divmod(replicate, REPLICATES), self.size - total
-        words, space = (
-            np.empty(missing if missing >= 0 else 2**14, np.uint64),
-            np.empty(WORDS, np.uint64),
-        )
-        taken, times = list[int](), Counter[int]()
-        with np.errstate(over="ignore"):
-            start = np.uint64(kernel.counter_of(key, block, kernel.TOP_UP))
-            start = np.uint64(kernel.word_at(start, r))
-            if missing >= 0:
-                kernel.random_words(start, 0, words)
-                return rows_below(words, self.n), 1.0
-            while len(taken) < -missing:  # as the kernel `top_up` does
-                kernel.random_words(start, at, words)
-                rows, at = rows_below(words, self.n), at + words.size
-                c = np.empty((words.size, REPLICATES), np.uint8)
-                kernel.poisson_counts(key, block, rows, *self.law, space, c)
-                limit = (words & np.uint64(15 if is_small else 255)).astype(np.int64)
-                for i in np.flatnonzero(limit < c[:, r]).tolist():
-                    if limit[i] + times[row := int(rows[i])] < c[i, r]:
-                        times[row] += 1
-                        taken.append(row)
-        return np.array(taken[:-missing]), -1.0
-
-
-def rows_below(words: NDArray[np.uint64], n: int) -> I64:
-    """Turn random words into rows 0 to n - 1, as the kernel `below` does."""
-    product = (words >> np.uint64(32)) * np.uint64(n)
-    rows = (product >> np.uint64(32)).astype(np.int64)
-    for i in np.flatnonzero((product & np.uint64(2**32 - 1)) < n).tolist():
-        rows[i] = kernels.resampling.below(words[i], n)
-    return rows
-
-
-@dataclass(frozen=True)
-class PoissonDraws(InBlocks):
-    """Counts of `n` rows from number `row` on, before all are topped up."""
-
-    whole: Multinomial
-    row: int
-    n: int
-
-    def _fill(self, first: int, c: U8) -> None:
-        key, at, words = np.uint64(self.whole.key), np.array([self.row]), np.empty(WORDS, np.uint64)
-        for block, counts in enumerate(c, first):
-            kernels.resampling.poisson_counts(key, block, at, *self.whole.law, words, counts)
+        law = poisson_law(self.size / self.n * max(0.0, 1 - 2 / math.sqrt(self.size)))
+        kernels.resampling.multiplicities(np.uint64(self.key), first, self.size, *law, c)
 
 
 @dataclass(frozen=True)
@@ -383,7 +323,7 @@ class RowDraws(InBlocks):
         return rows
 
 
-AnyDraws = Multinomial | PoissonDraws | LeaveOut | GroupDraws | HitCounts | LabelDraws | RowDraws
+AnyDraws = Multinomial | LeaveOut | GroupDraws | HitDraws | ClassDraws | LabelDraws | RowDraws
 
 
 def draws_of(

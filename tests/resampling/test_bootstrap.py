@@ -10,8 +10,6 @@ import reference
 import fastece
 from fastece import Binned
 from fastece.estimators.table import ESTIMATORS
-from fastece.resampling import bootstrap as bootstrap_module
-from fastece.resampling import draws as draws_module
 from helpers.chance import ALPHA, chi_square_p
 from helpers.probes import Code, Spy
 from helpers.resample_cases import (
@@ -177,57 +175,3 @@ def test_an_error_that_is_not_defined_stays_so_without_a_word():
         assert result.confidence_interval == near((nan, nan))
     options |= {"estimator": "ece", "method": "basic"}
     assert np.isnan(fastece.compare(*two_models(20), **options).value)
-
-
-MEANS = ["brier_score", "log_loss", "accuracy", "sharpness", "entropy"]
-
-
-def means_of_parts(monkeypatch, part, call):
-    """Distributions of scores (5, ...) whose sums are those of so many rows at a time."""
-    monkeypatch.setattr(bootstrap_module, "PART", part)
-    found = call()
-    return np.array([found[name].bootstrap_distribution for name in MEANS])
-
-
-@pytest.mark.parametrize("part", [7, 64, 199])
-@pytest.mark.parametrize(
-    ("data", "options"),
-    [
-        (binary(200), {}),
-        (binary(200), {"size": 150}),
-        (binary(200), {"sample_weight": np.arange(1.0, 201.0) % 7}),
-        (binary(200), {"sample_weight": np.geomspace(1e-300, 1e-290, 200)}),
-        (binary(200), {"groups": np.arange(200) // 3}),
-        (classes(200), {}),
-        (classes(200), {"setting": "classwise", "average": None, "n_jobs": 2}),
-        (classes(200), {"setting": "confidence", "sample_weight": np.linspace(0, 3, 200)}),
-        ((np.tile([0, 1], 100), np.tile([0.0, 0.9, 1.0, 0.3], 50)), {}),  # infinite losses
-    ],
-)
-def test_means_of_parts_of_the_rows_are_those_of_all(monkeypatch, data, options, part):
-    def call():
-        return fastece.bootstrap(*data, estimator=MEANS, n_resamples=333, rng=1, **options)
-
-    whole = means_of_parts(monkeypatch, 2**18, call)
-    found = means_of_parts(monkeypatch, part, call)
-    np.testing.assert_allclose(found, whole, rtol=2e-14, atol=1e-16)
-    assert np.isinf(whole).any() == (data[1].ndim == 1 and 0.0 in data[1])
-
-
-def test_differences_of_means_of_parts_are_those_of_all(monkeypatch):
-    def call():
-        return fastece.compare(*two_models(90), estimator=MEANS, n_resamples=100, rng=2)
-
-    whole, found = (means_of_parts(monkeypatch, part, call) for part in (2**18, 11))
-    np.testing.assert_allclose(found, whole, rtol=0, atol=1e-14)
-
-
-def test_rows_that_are_drawn_often_are_taken_back_in_parts_too(monkeypatch):
-    law = draws_module.poisson_law(14.0)
-    monkeypatch.setattr(draws_module, "poisson_law", lambda _: law)
-
-    def call():
-        return fastece.bootstrap(*binary(50), estimator=MEANS, n_resamples=100, rng=3)
-
-    whole, found = (means_of_parts(monkeypatch, part, call) for part in (2**18, 11))
-    np.testing.assert_allclose(found, whole, rtol=1e-14)
