@@ -289,8 +289,7 @@ def answers(report: Report) -> Section:
         floor = Number(line["floor"], interval)
         rows.append([line["name"], number, interval, floor, PValue(line["p_value"]), text])
     head = ["error", "value", ci(report), "chance alone", "p-value", ""]
-    notes = errors(report).notes[report.p_value is not None :]  # but for the one of all errors
-    return Section("Calibration errors", table=Table(head, rows), notes=notes)
+    return Section("Calibration errors", table=Table(head, rows))
 
 
 # --- sections -------------------------------------------------------------------------------
@@ -341,20 +340,18 @@ def stream(report: Report) -> Section | None:
 
 def errors(report: Report) -> Section:
     """Describe every requested error."""
-    rows, notes = [], []
+    rows = []
     for line in report.measures:
-        bins = None if line["n_bins"] is None else f"{line['occupied']} of {line['n_bins']}"
         estimator = line["estimator"]
         if line["bandwidth"] is not None:
             mean = "mean " if len(report.diagrams) > 1 else ""
             estimator += f", {mean}bandwidth {line['bandwidth']:.4g}"
         numbers = with_interval(line["value"], line["low"], line["high"])
-        rows.append([line["name"], *numbers, PValue(line["p_value"]), bins or "-", estimator])
-        why = words.caution(line["rows_behind"], line["smoothing"], line["value"], report.n)
-        notes += [f"{line['name']} is not to be read: {why}."] if why else []
-    head = ["error", "value", ci(report), "p-value", "bins used", "estimator"]
-    of_all = [words.OF_ERRORS] if report.p_value is not None else []
-    return Section("Calibration errors", table=Table(head, rows), notes=[*of_all, *notes])
+        floor, test = Number(line["floor"], numbers[1]), PValue(line["p_value"])
+        rows.append([line["name"], *numbers, floor, test, estimator])
+    head = ["error", "value", ci(report), "chance alone", "p-value", "estimator"]
+    notes = [words.OF_ERRORS] if report.p_value is not None else []
+    return Section("Calibration errors", table=Table(head, rows), notes=notes)
 
 
 def direction(report: Report) -> Section | None:

@@ -12,11 +12,6 @@ FEWEST_ROWS = 30
 ENOUGH_ROWS = 400
 # A part of the error from which on it is of one direction.
 ONE_SIDED = 0.75
-# The error of a density of which half rests on fewer rows is noise, and so is one of which more
-# than this part would be there if every probability were right: half of it where scores are spread
-# and calibrated, five sixths and more where they are heaped.
-FEW_FOR_DENSITY, MOST_SMOOTHING = 20, 2 / 3
-
 TOO_FEW, NO_SIGN, SHOWN, UNCLEAR = "too few rows", "no sign", "miscalibrated", "unclear"
 TONES = {SHOWN: "bad", NO_SIGN: "good"}
 
@@ -183,19 +178,6 @@ def question(setting: str, pairs: bool) -> str:
     if kind == "binary" and label:  # the caller's, in brackets
         return f"{setting}: does {label[1:-1]} come as often as its probability?"
     return f"{setting}: {QUESTIONS['pairs' if pairs else kind]}"
-
-
-def caution(rows_behind: float | None, smoothing: float | None, value: float, n: int) -> str:
-    """Explain why the error of a density is unreliable, if it is."""
-    if rows_behind is None or smoothing is None:
-        return ""
-    if n < FEW_FOR_DENSITY:
-        return f"there are fewer than {FEW_FOR_DENSITY} rows"
-    if rows_behind < FEW_FOR_DENSITY:
-        return "it rests on few rows, as where scores are heaped"
-    if smoothing > MOST_SMOOTHING * value:
-        return f"smoothing alone makes {smoothing:.2g}, as where scores are heaped"
-    return ""
 
 
 def event_of(setting: str) -> str:

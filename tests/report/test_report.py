@@ -206,6 +206,24 @@ def test_infinite_log_loss_is_said():
     json.dumps(found.to_dict(), allow_nan=False)
 
 
+def test_scores_of_very_many_rows_have_intervals_of_some_of_them(monkeypatch):
+    rng = np.random.default_rng(5)
+    p = rng.random(4000)
+    y = (rng.random(4000) < 0.9 * p).astype(int)
+    data = {"y_true": y, "y_prob": p, "sample_weight": 1.0 + (p > 0.5)}
+    whole = calibration_report(**data).scores
+    monkeypatch.setattr("fastece.report.report.MOST_DRAWN", 2000)
+    for line, found in zip(whole, calibration_report(**data).scores, strict=True):
+        assert found["value"] == line["value"]
+        # Ends are known to some 3 % of the width from 1999 replicates, and as much from 2000 rows.
+        ends, expected = ([x["low"], x["high"]] for x in (found, line))
+        assert ends == pytest.approx(expected, abs=0.15 * (line["high"] - line["low"]))
+    p[y == 1] = 0.0  # an infinite loss
+    scores = {line["name"]: line for line in calibration_report(y, p, **QUICK).scores}
+    assert scores["log_loss"]["value"] == np.inf
+    assert not np.isfinite(scores["log_loss"]["low"])
+
+
 def test_few_effective_rows_are_few_rows():
     rng = np.random.default_rng(0)
     p, w = rng.random(400), np.ones(400)
