@@ -106,9 +106,8 @@ def report_of_stream(
     paths: Sequence[str], title: str, options: Namespace, progress: Progress
 ) -> Report:
     """Make the report on files whose rows are added up as they are read."""
-    for name in ("groups", "resamples"):
-        if getattr(options, name):
-            raise InputError(name, "needs all rows at once, which no stream keeps", hint=WHOLE)
+    if options.groups:
+        raise InputError("groups", "needs all rows at once, which no stream keeps", hint=WHOLE)
     title += f" and {count_of(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
     sums = Sums(options)
     counts = read_stream(paths, title, sums, options, progress)
@@ -123,6 +122,7 @@ def report_of_stream(
         n_classes=first.classes if first.pairs else rows.n_classes,
         stream=describe_files(counts), confidence_level=options.confidence_level,
         rng=options.seed, progress=progress, is_full=options.full, event=options.event or "",
+        n_resamples=REPLICATES if options.resamples is None else options.resamples,
     )  # fmt: skip
 
 

@@ -196,6 +196,18 @@ class OneProblem(Source):
         return self.source.sample(self.k, needs)
 
 
+class BySquares(OneProblem):
+    """The problems of a source, in samples with sums of squares and coarser ranks."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, 0)
+        self.setting, self.n_classes, self.labels = source.setting, source.n_classes, source.labels
+
+    def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
+        """Return problem `k` as a sample with squares of scores."""
+        return self.source.sample(k, SQUARES)
+
+
 @dataclass(frozen=True, eq=False)
 class Problems(Source):
     """One problem, or one for each class; arrays are C-contiguous and writable."""

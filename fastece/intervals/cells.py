@@ -32,7 +32,7 @@ from fastece.estimators.density_grids import Mesh, add_images, folded
 from fastece.kernels import EMPTY, REPLICATES
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import LEAST_REPLICATES
-from fastece.resampling.labels import hit_sums, noise_and_hits
+from fastece.resampling.labels import hit_sums, noise_and_hits, rows_or_cells
 from fastece.typing import F64, I32, I64
 
 # Gaps of less variance than this many rows have skewed noise, which cannot be stretched. With it
@@ -250,8 +250,8 @@ def count_of(call: Call, cells: int) -> int:
 
 def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = True) -> Cells:
     """Compute the cells of a binned estimator; without noise they have no replicates."""
-    (data,) = call.models
-    bins, (data, _) = binned.bins(data, moments=3), scale_weights(data)
+    data = rows_or_cells(call, "the interval")
+    bins = binned.bins(data, moments=3)
     n_bins, total = bins.gap.shape[1], np.where(bins.total > 0, bins.total, 1.0)[:, None]
     count = count_of(call, bins.gap.size) if has_noise else 0
     sums = hit_sums(binned, data, n_bins)

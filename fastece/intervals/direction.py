@@ -16,6 +16,7 @@ from fastece.document.result import Result, group_notes, sample_text
 from fastece.estimators.bayes import BayesCurve, side_posteriors
 from fastece.estimators.binned import Binned
 from fastece.estimators.density import KDE, Copies
+from fastece.intervals.cells import binned_cells
 from fastece.intervals.estimate import (
     INVERSION,
     POSTERIOR,
@@ -217,7 +218,8 @@ def cell_parts(
     values = [as_float(call.average_of(value)) for value in each]
     if not call.n_resamples:
         return Parts(values, [None] * 3, INVERSION)
-    need_rows(call.sources[0], f"the interval of {describe(estimator)}", "n_resamples")
+    if make_cells is not binned_cells:
+        need_rows(call.sources[0], f"the interval of {describe(estimator)}", "n_resamples")
     cells = make_cells(call, estimator, key).split(per_class)
     curves = [
         [NO_CURVE] * 3 if np.isnan(value)

@@ -33,6 +33,7 @@ from fastece.resampling.arguments import (
     read_call,
     require_calibration_error,
 )
+from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.draws import new_key
 from fastece.resampling.results import Floor, IntervalResult, as_float
 
@@ -117,7 +118,7 @@ def cell_maker(estimator: Any) -> CellMaker | None:  # noqa: ARG001
 
 @cell_maker.register
 def _(estimator: Binned) -> CellMaker | None:
-    return binned_cells if type(estimator) is Binned and not estimator.debias else None
+    return binned_cells if has_cells(estimator) else None
 
 
 @cell_maker.register
@@ -208,7 +209,8 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
         parts = posteriors(call, estimator)
         value = whole([part.value for part in parts])
     else:
-        need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
+        if cell_maker(estimator) is not binned_cells:
+            need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
         (value,) = call.values(name)
         parts = curves(call, estimator, value, key)
         p_value = whole([part.p_value for part in parts])

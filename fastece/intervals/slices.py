@@ -330,9 +330,10 @@ def means_of(source: Source) -> list[float]:
 
 def can_test(call: Call, groups: Sequence[Group], count: int) -> bool:
     """Decide whether every group can be tested by so many draws of labels."""
-    if not call.n_resamples or ROWS not in call.sources[0].has:
+    problems = call.sources[0].n_problems
+    if not call.n_resamples or (ROWS not in call.sources[0].has and problems > 1):
         return False
-    sizes = [call.n if x.rows is None else x.rows.size * call.sources[0].n_problems for x in groups]
+    sizes = [call.n if x.rows is None else x.rows.size * problems for x in groups]
     return count * (sum(sizes) + ROWS_OF_TEST * len(groups)) <= MOST_DRAWS
 
 

@@ -30,7 +30,7 @@ from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, NO_SIGN, SCOR
 from fastece.resampling.adaptive import AdaptiveTest
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.bootstrap import bootstrap_results
-from fastece.resampling.calibration_test import calibration_results
+from fastece.resampling.calibration_test import calibration_results, has_cells
 from fastece.resampling.draws import new_key
 
 # The answer comes first, and its curve is beside the diagram, which has the bins of the other.
@@ -190,11 +190,11 @@ def make_report(
     has_path = has_curve and has_rows and call.n <= MOST_RISKS
     curve = curves_of(replace(lead, n_resamples=0), None)[0] if has_curve else None
     measures = measure_errors(call, seed, progress)
-    # Without resamples, and where rows are not kept, there is no test, and diagrams have no band.
-    has_band = has_rows and call.n_resamples
+    # Without resamples, and of all classes of a stream, there is no test, nor a band of diagrams.
+    has_test = call.n_resamples > 0 and (has_rows or source.n_problems == 1)
     adaptive = call.only(AdaptiveTest(errors[TEST].n_bins))
-    test = calibration_results(adaptive, seed) if has_band else None
-    panels = diagram_panels(call, [None], seed if has_band else None) if is_full else []
+    test = calibration_results(adaptive, seed) if has_test else None
+    panels = diagram_panels(call, [None], seed if has_test else None) if is_full else []
     panels += [] if curve is None else [Panel({None: curve.drawing()})]
     progress("direction, scores, classes and slices")
     report = Report(
@@ -203,7 +203,7 @@ def make_report(
         n_effective=float(diagrams_of(Binned(1), source)[0].rows[0]) / call.design_effect,
         **measure_top(source, read, top, pairs, n_classes),
         setting=call.setting,
-        n_resamples=call.n_resamples if has_rows else 0,
+        n_resamples=call.n_resamples if has_test else 0,
         confidence_level=call.level,
         seed=seed,
         p_value=None if test is None else test.p_value,
@@ -288,7 +288,7 @@ def class_table(call: Call, read: Callable[..., Problems], key: int) -> slices.S
 def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, Any]]:
     """Compute a line of numbers for each estimator of a call.
 
-    Without resamples, and where rows are not kept, only posteriors have intervals and a floor,
+    Without resamples only posteriors have intervals and a floor, of a stream those and bins,
     which is the mean error of a calibrated model.
     """
     lines, (source,) = {}, call.sources
@@ -302,11 +302,11 @@ def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, 
             "n_bins": None, "occupied": None, "bandwidth": None, **details,
         }  # fmt: skip
     progress(f"intervals, {call.n_resamples} replicates of a calibrated model")
-    has_rows = ROWS in source.has
+    has_rows, count = ROWS in source.has, call.n_resamples
     known = {
         name: row for name, row in call.estimators.items()
         if (has_rows or source.n_problems == 1)
-        and (posterior_maker(row) is not None or (has_rows and call.n_resamples))
+        and (posterior_maker(row) is not None or (count and (has_rows or has_cells(row))))
     }  # fmt: skip
     found = estimate_results(replace(call, estimators=known), rng=seed) if known else {}
     for name, answer in found.items():

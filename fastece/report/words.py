@@ -60,8 +60,8 @@ OF_STREAM = (
     "Rows were added up in cells of their score, and are not kept. Errors of equal-width bins "
     "whose edges are ends of cells (10, 12, 15, 16, 18, 20, 25, 30, 50 or 100 on [0, 1]) are "
     "exact; ranks of edges of equal-mass bins are exact to 1e-4 and the share of rows in their "
-    "cell; densities to 0.2 %. p-values, log loss, slices and groups need every row, so "
-    "they are absent."
+    "cell; densities to 0.2 %. Labels of tests are drawn by cell, with normal noise. Log loss, "
+    "intervals of densities and groups need every row, so they are absent."
 )
 STREAM = {"skipped": "rows skipped", "cut_files": "files cut off"}
 # Of the first page: the errors that always come first, and what else there is.

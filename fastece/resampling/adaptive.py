@@ -5,10 +5,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from fastece.data.sample import scale_weights
 from fastece.estimators.binned import Binned
 from fastece.resampling.arguments import Call
-from fastece.resampling.labels import hit_sums, noise_and_hits
+from fastece.resampling.labels import hit_sums, noise_and_hits, rows_or_cells
 from fastece.typing import F64
 
 COMPONENTS = "slope", "smooth", "ece"
@@ -102,7 +101,7 @@ def score_statistics(directions: F64, gaps: F64) -> F64:
 
 def score_values(call: Call, key: int) -> F64:
     """Compute score statistics (K, 2, 1 + R) of each problem, of the data first."""
-    data, _ = scale_weights(call.models[0])
+    data = rows_or_cells(call, "the test")
     count = max(LEAST_CELLS, min(MOST_CELLS, CELLS_OF_ALL // data.n_problems))
     binned = Binned(count, edges="quantile")
     bins, sums, problems = binned.bins(data), hit_sums(binned, data, count), range(data.n_problems)

@@ -7,8 +7,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import Problems
+from fastece.data.sample import Sample
+from fastece.data.source import Source
 from fastece.document.result import EstimatorResult, Record, Results
 from fastece.estimators.base import Counts, Estimator, Statistic
 from fastece.estimators.binned import Binned, Bins
@@ -17,7 +17,7 @@ from fastece.resampling.adaptive import ADAPTIVE, COMPONENTS, AdaptiveTest, adap
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.draws import new_key
 from fastece.resampling.engine import Problem
-from fastece.resampling.labels import drawn_hits, hit_sums, label_model
+from fastece.resampling.labels import drawn_hits, hit_sums, label_model, rows_or_cells
 from fastece.resampling.results import as_float, p_value_of, quantiles, tails_of
 from fastece.typing import F64
 
@@ -113,14 +113,19 @@ class WithGaps(Statistic):
 
 
 @singledispatch
-def bins_of(estimator: Any, problems: Problems) -> Bins | None:  # noqa: ARG001
+def bins_of(estimator: Any, problems: Source) -> Bins | None:  # noqa: ARG001
     """Return the bins of a band; None for an estimator without bins."""
     return None
 
 
 @bins_of.register
-def _(estimator: Binned, problems: Problems) -> Bins | None:
+def _(estimator: Binned, problems: Source) -> Bins | None:
     return estimator.bins(problems)
+
+
+def has_cells(estimator: Any) -> bool:
+    """Decide whether an error is a norm of the gaps of bins, of which hits are enough."""
+    return type(estimator) is Binned and not estimator.debias
 
 
 def null_values(
@@ -143,7 +148,7 @@ def null_values(
 
 def binned_null(call: Call, binned: Binned, bins: Bins, key: int) -> tuple[F64, F64]:
     """Compute values and gaps as `null_values` does, of the hits in bins alone."""
-    data, gaps = scale_weights(call.models[0])[0], np.empty(0)
+    data, gaps = rows_or_cells(call, "the test"), np.empty(0)
     values: list[list[F64]] = []
     n_bins, step = bins.gap.shape[1], max(LEAST_REPLICATES, MOST_GAPS // bins.gap.size)
     sums = hit_sums(binned, data, n_bins)
@@ -161,11 +166,12 @@ def binned_null(call: Call, binned: Binned, bins: Bins, key: int) -> tuple[F64, 
 
 def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     """Test the only model of a call with one estimator."""
-    data, estimator = call.models[0], call.estimators[name]
+    estimator = call.estimators[name]
     if isinstance(estimator, AdaptiveTest):
         return adaptive_result(call, name, key)
+    data = rows_or_cells(call, "the test") if has_cells(estimator) else call.models[0]
     bins = bins_of(estimator, data)
-    if bins is not None and type(estimator) is Binned and not estimator.debias:
+    if bins is not None and has_cells(estimator):
         null, gaps = binned_null(call, estimator, bins, key)
     else:
         model = label_model(call, estimator, key)
@@ -215,14 +221,14 @@ def calibration_results(call: Call, rng: Any) -> Any:
 
 @overload
 def calibration_test(
-    y_true: Any, y_prob: Any, *, estimator: list[Any] | tuple[Any, ...], **options: Any
+    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...], **options: Any
 ) -> Results[CalibrationTestResult]: ...
 @overload
 def calibration_test(
-    y_true: Any, y_prob: Any, *, estimator: str | Estimator = ..., **options: Any
+    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
 ) -> CalibrationTestResult: ...
 def calibration_test(
-    y_true: Any, y_prob: Any, *, estimator: Any = "adaptive", n_resamples: int = 1999,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "adaptive", n_resamples: int = 1999,
     rng: Any = 0, groups: Any = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Test whether a model is calibrated, by labels drawn as if it were.

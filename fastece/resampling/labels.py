@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece.checks.arrays import contiguous
-from fastece.data.sample import Sample
-from fastece.data.source import Problems, one_problem
+from fastece.data.sample import Sample, scale_weights
+from fastece.data.source import BySquares, Problems, Source, need_rows, one_problem
 from fastece.estimators.base import Counts, Labels, Statistic
 from fastece.estimators.binned import MAX_SUMS, Binned, Placement
 from fastece.estimators.bins import Layout, Tiles
@@ -37,14 +37,32 @@ def label_draws(call: Call, prob: list[F64], key: int, row: int = 0) -> ClassDra
     return HitDraws(key, prob[0], row, dependence)
 
 
+def rows_or_cells(call: Call, reader: str) -> Source:
+    """Return the only model of a call as rows, or as the cells of a stream, for a reader.
+
+    Classes of a stream are one by one: how their labels go together is in none of its sums.
+    """
+    (source,) = call.sources
+    if isinstance(source, Problems):
+        return scale_weights(source)[0]
+    if source.n_problems > 1 and not call.per_class:
+        need_rows(source, f"{reader} of a mean over classes", "average")
+    return BySquares(source)
+
+
 def drawn_hits(
-    call: Call, data: Problems, sums: Sequence[Statistic], key: int, first: int, last: int
+    call: Call, data: Source, sums: Sequence[Any], key: int, first: int, last: int
 ) -> Iterator[tuple[list[Sample], F64]]:
     """Yield parts of all problems, with sums (K, C, R) over the hits drawn in them.
 
-    `sums` has the statistic of each problem: it takes counts of hits, then of misses.
+    `sums` has the statistic of each problem: it takes counts of hits, then of misses; of a stream,
+    all of its cells.
     """
     problems = range(data.n_problems)
+    if not isinstance(data, Problems):
+        samples, span = data.samples(), (key, first, last)
+        yield samples, np.array([sums[k].of_cells(samples[k], *span) for k in problems])
+        return
     for start in range(0, data.n, step := max(1, PART // data.n_problems)):
         samples = [data.view(k, slice(start, start + step)) for k in problems]
         if first == last:
@@ -81,20 +99,40 @@ class HitSums(Statistic):
     def noise(self, sample: Sample) -> F64:
         """Sum ``w^2 a^2 s (1 - s)``, ``w^2 a^2`` and all w^2: (3, B)."""
         places = Placement(self.layout, *self.layout.place(sample.s))
-        s, v = sample.s, 1.0 if sample.v is None else sample.v
+        s, v, c = sample.s, 1.0 if sample.v is None else sample.v, 1.0 * sample.counts
         w = np.where(s > self.binned._threshold, v, 0.0)
-        sums = [places.sums(x, w, 2) for x in (s * (1 - s), np.ones(s.size))]
-        return np.stack([*sums, np.full(sums[0].size, w @ w)])
+        sums = [places.sums(x, w, 2) for x in (c * s * (1 - s), c)]
+        return np.stack([*sums, np.full(sums[0].size, (c * w) @ w)])
+
+    def of_cells(self, sample: Sample, key: int, first: int, last: int) -> F64:
+        """Draw weights (B, R) of hits in a stream's cells, with normal noise of their variance."""
+        from scipy.sparse import csr_array
+
+        places = Placement(self.layout, *self.layout.place(sample.s))
+        s, v, c = sample.s, 1.0 if sample.v is None else sample.v, sample.counts
+        w = np.where(s > self.binned._threshold, v, 0.0)
+        deviation, row = w * np.sqrt(c * s * (1 - s)), np.arange(s.size)
+        at = [places.lower, places.upper], [row, row]
+        parts = np.concatenate([deviation * places.share, deviation * (1 - places.share)])
+        shares = csr_array((parts, np.reshape(at, (2, -1))), (self.layout.cells, s.size))
+        begin = first // REPLICATES
+        noise = [
+            shares @ np.random.default_rng((key, block)).standard_normal((s.size, REPLICATES))
+            for block in range(begin, -(-last // REPLICATES))
+        ]
+        inside = slice(first - begin * REPLICATES, last - begin * REPLICATES)
+        hits = places.sums(c * w * s) + self.layout.spread(np.concatenate(noise, axis=1).T[inside])
+        return hits.T.copy()
 
 
-def hit_sums(binned: Binned, data: Problems, n_bins: int) -> list[HitSums]:
+def hit_sums(binned: Binned, data: Source, n_bins: int) -> list[HitSums]:
     """Make the statistic of the hits in the bins of each problem."""
-    problems = (one_problem(data.view(k)) for k in range(data.n_problems))
+    problems = map(one_problem, data.samples(reads_only=True))
     return [HitSums(binned, binned.layout(problem, n_bins)) for problem in problems]
 
 
 def noise_and_hits(
-    call: Call, data: Problems, sums: Sequence[Any], key: int, first: int, last: int
+    call: Call, data: Source, sums: Sequence[Any], key: int, first: int, last: int
 ) -> tuple[F64, F64]:
     """Sum up noise (Q, K, C) of cells and drawn hits (K, C, R), some rows at a time.
 

@@ -153,7 +153,6 @@ report groups.csv --by h --by g                | groups.csv: line 3, column g: m
 report groups.csv --stream --by h --by g       | groups.csv: line 3, column g: must not be
 report a.csv --stream --groups g               | --groups: .* without --stream
 report a.csv small.csv --groups g              | --groups: .* one file
-report a.csv --stream --resamples 99           | --resamples:
 report a.csv --stream --estimator log_loss     | LogLoss
 report a.csv --stream --estimator nonsense     | 'nonsense'
 report a.csv --stream --classes 3              | --classes:

@@ -79,6 +79,33 @@ def test_an_accumulator_is_as_good_as_its_rows(name, kind):
     near(seen, wanted, slack)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["spread", "sharp", "bimodal"])
+def test_the_test_of_a_stream_is_that_of_its_rows(kind, weighted):
+    y, p = binary_data(kind, 2000)
+    weight = weights_of("random", 2000) if weighted else None
+    state, options = state_of(y, p, weight), {"sample_weight": weight}
+    found, wanted = fastece.calibration_test(state), fastece.calibration_test(y, p, **options)
+    near(*([x.statistic for x in one.components] for one in (found, wanted)), 2e-2)
+    # Of 1999 draws each, a p-value is known to 0.011: no more than one of a thousand is 0.06 off.
+    p_values = ([x.p_value for x in one.components] for one in (found, wanted))
+    np.testing.assert_allclose(*p_values, atol=0.06)
+    for estimator in ("ece", "ece_ac", "ece_c"):
+        chosen = {"estimator": estimator}
+        one, other = fastece.estimate(state, **chosen), fastece.estimate(y, p, **chosen, **options)
+        width = other.confidence_interval.high - other.confidence_interval.low
+        np.testing.assert_allclose(
+            one.confidence_interval, other.confidence_interval, atol=0.1 * width
+        )
+
+
+def test_classes_of_a_stream_are_tested_one_by_one():
+    y, p = class_data(500, 3)
+    found = fastece.calibration_test(CLASSES, average=None)
+    wanted = fastece.calibration_test(y, p, setting="classwise", average=None)
+    np.testing.assert_allclose(found.p_value, wanted.p_value, atol=0.06)
+
+
 def test_a_sweep_is_as_good_as_its_rows_on_a_grid_that_is_coarser_than_the_cells():
     y, p = binary_data("sharp", 2000)
     p = p.round(3)
@@ -125,10 +152,11 @@ def test_options_of_arrays_are_refused_by_name(options, message):
         (lambda: fastece.entropy(VECTORS), r"Entropy\(\) needs whole class vectors"),
         (lambda: fastece.brier_decomposition(VECTORS), "needs whole class vectors"),
         (lambda: fastece.score_decomposition(PLAIN, score="log"), "LogLoss.* needs every row"),
-        (lambda: fastece.estimate(PLAIN, estimator="ece"), "the interval of Binned.* needs every"),
+        (lambda: fastece.estimate(PLAIN, estimator="ece_kde"), "the interval of KDE.* needs every"),
         (lambda: fastece.estimate(CLASSES), "average: the interval of a mean over classes"),
-        (lambda: fastece.direction(PLAIN), "n_resamples: the interval of Binned"),
-        (lambda: fastece.calibration_test(PLAIN, None), "calibration_test needs every row"),
+        (lambda: fastece.direction(PLAIN, estimator="ece_kde"), "n_resamples: the interval of KDE"),
+        (lambda: fastece.calibration_test(PLAIN, estimator="mmce"), "calibration_test needs every"),
+        (lambda: fastece.calibration_test(CLASSES), "average: the test of a mean over classes"),
         (lambda: fastece.compare(PLAIN, None, None), "compare needs every row by itself"),
         (lambda: fastece.slices(PLAIN, None, by=Y), "needs every row by itself"),
         (lambda: fastece.bootstrap(PLAIN), "n_replicates: there are none"),
