@@ -14,6 +14,7 @@ from fastece.checks.errors import InputError
 from fastece.data.reading import read_problems
 from fastece.data.source import ROWS, Problems, Source, need_rows
 from fastece.decomposition import ScoreDecomposition, isotonic_parts
+from fastece.document.numbers import ConfidenceInterval
 from fastece.estimators.binned import Binned
 from fastece.estimators.density import KDE, PART
 from fastece.estimators.losses import mean_of
@@ -21,7 +22,14 @@ from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from fastece.intervals import slices
 from fastece.intervals.direction import direction_of
 from fastece.intervals.estimate import estimate_results, posterior_maker
-from fastece.intervals.validation import Validation, check_event, check_thresholds, validation_of
+from fastece.intervals.validation import (
+    Law,
+    Validation,
+    check_event,
+    check_thresholds,
+    validation_of,
+    wilson,
+)
 from fastece.plot.pages import Panel
 from fastece.reliability import ReliabilityCurve, cumulative_of, curves_of, diagrams_of
 from fastece.report import words
@@ -29,7 +37,6 @@ from fastece.report.result import ClassVectors, Report
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, NO_SIGN, SCORES, UNCLEAR
 from fastece.resampling.adaptive import AdaptiveTest
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
-from fastece.resampling.bootstrap import bootstrap_results
 from fastece.resampling.calibration_test import calibration_results, has_cells
 from fastece.resampling.draws import new_key
 
@@ -210,7 +217,7 @@ def make_report(
         components=test and test.components,
         measures=measures,
         direction=direction_of(lead, key) if has_rows or not per_class else None,
-        scores=measure_scores(scores, seed) if is_full else [],
+        scores=measure_scores(scores) if is_full else [],
         decomposition=decomposition_of(call) if is_full and has_rows else None,
         classes=class_table(lead, read, key),
         slices=None if parts is None else slices.slices_of(lead, parts, key),
@@ -342,38 +349,36 @@ def _(estimator: KDE, call: Call) -> tuple[Any, dict[str, Any]]:
 
 # --- scores ---------------------------------------------------------------------------------
 
-# Rows that a bootstrap of scores draws from. Of more, their intervals are as wide as of so many,
-# but for the root of how many times as many there are: to 1 %, in 26 bytes a row, not 102.
-MOST_DRAWN = 2**18
 
-
-def measure_scores(call: Call, seed: int) -> list[dict[str, Any]]:
-    """Compute a line of numbers for each score of a call that its source allows.
-
-    It has the interval of a bootstrap if there are resamples and rows.
-    """
+def measure_scores(call: Call) -> list[dict[str, Any]]:
+    """Compute a line of numbers for each score of a call that its source allows."""
     (source,) = call.sources
-    call = replace(call, estimators={k: x for k, x in call.estimators.items() if has(source, x)})
-    values = {name: call.values(name)[0] for name in call.estimators}
-    ends: dict[str, Any] = dict.fromkeys(values, (None, None))
-    if call.n_resamples and isinstance(source, Problems):
-        drawn, scale = call, 1.0
-        if call.n > MOST_DRAWN and call.groups is None:
-            rows = np.random.default_rng(seed).integers(call.n, size=MOST_DRAWN)
-            drawn = replace(call, sources=[source.where(rows)])
-            scale = math.sqrt(MOST_DRAWN / call.n)
-        for name, found in bootstrap_results(drawn, method="percentile", rng=seed).items():
-            low, high = found.confidence_interval
-            if scale < 1 and math.isfinite(values[name] - found.value):
-                low, high = (values[name] + scale * (x - found.value) for x in (low, high))
-            ends[name] = low, high
     uses_class_vectors = source.setting.is_top or source.setting.name == "binary"
     meaning = SCORES if uses_class_vectors else {**SCORES, "accuracy": ACCURACY_OF_SCORE}
-    return [
-        {"name": name, "value": value, "low": ends[name][0], "high": ends[name][1],
-         "meaning": meaning[name]}
-        for name, value in values.items()
-    ]  # fmt: skip
+    lines = []
+    for name, mean in call.estimators.items():
+        if has(source, mean):
+            (value,) = call.values(name)
+            has_interval = isinstance(source, Problems) and math.isfinite(value)
+            ends = score_interval(call, name, value) if has_interval else None
+            low, high = ends or (None, None)
+            line = {"name": name, "value": value, "low": low, "high": high}
+            lines.append({**line, "meaning": meaning[name]})
+    return lines
+
+
+def score_interval(call: Call, name: str, value: float) -> ConfidenceInterval | None:
+    """Compute the normal interval of a score, or Wilson's of an accuracy.
+
+    Of groups with the variance of their sums. A mean square around the mean score moves with each row as if that mean were known.
+    """
+    (data,), mean, law = call.models, call.estimators[name], Law(call.clusters, call.level)
+    numbers = [np.atleast_2d(mean.numbers(x))[0] for x in data.samples(reads_only=True)]
+    share = np.full(data.n, 1 / data.n) if data.v is None else data.v / data.v.sum()
+    terms = share * (np.mean(numbers, axis=0) - value)
+    if name == "accuracy":
+        return wilson(value, terms, law)
+    return law.quantity(value, terms, low=0.0).confidence_interval
 
 
 def has(source: Source, estimator: Any) -> bool:

@@ -38,9 +38,9 @@ def label_draws(call: Call, prob: list[F64], key: int, row: int = 0) -> ClassDra
 
 
 def rows_or_cells(call: Call, reader: str) -> Source:
-    """Return the only model of a call as rows, or as the cells of a stream, for a reader.
+    """Return the only model of a call as rows, or as the cells of a stream.
 
-    Classes of a stream are one by one: how their labels go together is in none of its sums.
+    `reader` needs it. Classes of a stream are one by one: how their labels go together is in none of its sums.
     """
     (source,) = call.sources
     if isinstance(source, Problems):
@@ -105,7 +105,7 @@ class HitSums(Statistic):
         return np.stack([*sums, np.full(sums[0].size, (c * w) @ w)])
 
     def of_cells(self, sample: Sample, key: int, first: int, last: int) -> F64:
-        """Draw weights (B, R) of hits in a stream's cells, with normal noise of their variance."""
+        """Draw weights (B, R) of hits in cells of a stream, with normal noise."""
         from scipy.sparse import csr_array
 
         places = Placement(self.layout, *self.layout.place(sample.s))
