@@ -26,10 +26,7 @@ OF_ROWS = (
     "test inversion. Noise lifts values, so the difference itself may lie outside. Intervals of "
     "scores are by bootstrap.",
 )
-OF_GROUPS = (
-    "Intervals are by the basic bootstrap of whole groups, as rows of one group are not "
-    "independent; they often miss a difference where one of the models is calibrated.",
-)
+OF_GROUPS = "Groups: intervals of errors are as wide as of independent models, of scores as drawn."
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -107,7 +104,7 @@ class Differences:
         scores = [[*row_of(name, x), SCORES[name]] for name, x in self.scores.items()]
         above = f"{difference} above 0: {better} has the smaller value"
         above += ", which is better but for accuracy, sharpness"
-        notes = (above, *(OF_ROWS if self.call.groups is None else OF_GROUPS))
+        notes = (above, *OF_ROWS, *[OF_GROUPS] * (self.call.groups is not None))
         first = Section("Calibration errors", table=Table(["error", *head, "estimator"], errors))
         scored = Section("Scores", table=Table(["score", *head, "meaning"], scores), notes=notes)
         return [first, scored]

@@ -370,7 +370,8 @@ def measure_scores(call: Call) -> list[dict[str, Any]]:
 def score_interval(call: Call, name: str, value: float) -> ConfidenceInterval | None:
     """Compute the normal interval of a score, or Wilson's of an accuracy.
 
-    Of groups with the variance of their sums. A mean square around the mean score moves with each row as if that mean were known.
+    Of groups with the variance of their sums. A mean square around the mean score moves with each
+    row as if that mean were known.
     """
     (data,), mean, law = call.models, call.estimators[name], Law(call.clusters, call.level)
     numbers = [np.atleast_2d(mean.numbers(x))[0] for x in data.samples(reads_only=True)]

@@ -40,7 +40,8 @@ def label_draws(call: Call, prob: list[F64], key: int, row: int = 0) -> ClassDra
 def rows_or_cells(call: Call, reader: str) -> Source:
     """Return the only model of a call as rows, or as the cells of a stream.
 
-    `reader` needs it. Classes of a stream are one by one: how their labels go together is in none of its sums.
+    `reader` needs it. Classes of a stream are one by one: how their labels go together is in none
+    of its sums.
     """
     (source,) = call.sources
     if isinstance(source, Problems):

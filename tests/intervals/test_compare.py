@@ -153,3 +153,17 @@ def test_models_of_which_one_is_calibrated_are_covered():
 def test_methods_that_are_known_are_named():
     with pytest.raises(ValueError, match=r"method: .*'honest'.*mover.*basic"):
         compare(*two_models(20), method="honest")
+
+
+def test_groups_widen_differences_and_groups_of_one_row_do_not():
+    rng = np.random.default_rng(8)
+    group = np.repeat(np.arange(60), 8)
+    p = rng.beta(5, 1.5, group.size)
+    y = (rng.random(60)[group] < p).astype(int)  # labels of a group share their number
+    models = y, p, p**1.5
+    alone, whole = (compare(*models, groups=x) for x in (np.arange(group.size), group))
+    assert alone.confidence_interval == compare(*models).confidence_interval
+    assert whole.method == "mover"
+    assert np.ptp(whole.confidence_interval) > 1.3 * np.ptp(alone.confidence_interval)
+    with pytest.raises(ValueError, match="^method: must draw rows for size="):
+        compare(*models, size=100, method="mover")
