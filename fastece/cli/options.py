@@ -92,6 +92,9 @@ OPTIONS = {
     "--detect": value("E", "calibration error that the test is to find", float),
     "--power": value("P", "how often it is to find it (0.8)", float, 0.8),
     "--level": value("LEVEL", "of the interval; 1 minus the size of the test (0.95)", float, 0.95),
+    "monitor --level": value("LEVEL", "chance of a false alarm, ever (0.05)", float),
+    "--reference": value("FILE", "test what this map of recalibrate --save makes of predictions"),
+    "--state": value("FILE", "go on from this file, if it is there, and write it"),
     "--at": value("SCORE[,SCORE...]", "in [0, 1] (default: eleven over the range)", scores),
     "--event": value("NAME", "name of the event that is predicted"),
     "--thresholds": value("SCORE[,SCORE...]", "of the net benefit (nine from 0.01 to 0.5)", scores),
@@ -191,6 +194,15 @@ COMMANDS = {
         (*FILE, "--width", "--detect", "--power", "--level", "plan --estimator", "--setting",
          "--from-logits", "--seed"),
     ),
+    "monitor": Command(
+        "monitor", "an alarm when predictions are calibrated no longer, file by file",
+        "Test calibration over time. Files, such as one a day, come in the order of time; those of "
+        "a folder or a pattern in the order of their names. The chance of a false alarm, ever, is "
+        "at most the level.",
+        ("files",),
+        ("--y-true", "--y-prob", "--labels", "--pos-label", "--from-logits", "monitor --level",
+         "--reference", "--state", "--plot", "--html"),
+    ),
     "warmup": Command(
         "warmup", "compile everything ahead, such as for a container image",
         "Compile every kernel for every kind of input, and keep them in a folder of "
@@ -214,7 +226,7 @@ NAMES: dict[str, str | None] = {
 # The same, and other arguments of Python, for messages of errors.
 REFERENCES = {
     **NAMES, "n_resamples": "--resamples", "n_jobs": "--jobs", "rng": "--seed", "cv": "--folds",
-    "y_prob_b": "b", "first": None,
+    "y_prob_b": "b", "first": None, "n_classes": None,
 }  # fmt: skip
 
 
