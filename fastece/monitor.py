@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -14,7 +14,7 @@ import numpy as np
 
 from fastece.checks.arrays import as_probabilities
 from fastece.checks.errors import InputError, InputTypeError, rename_arguments
-from fastece.checks.parameters import check_integer, check_real
+from fastece.checks.parameters import check_choice, check_integer, check_real
 from fastece.data.reading import read_problems
 from fastece.data.sample import Sample
 from fastece.data.source import NO_ROWS
@@ -22,7 +22,8 @@ from fastece.document.document import Document, Section
 from fastece.document.numbers import Number, PValue, to_plain
 from fastece.document.result import Readable
 from fastece.files import unique_keys, write_file
-from fastece.plot.axes import draw_evidence, new_axes
+from fastece.plot.axes import draw_evidence, new_figure, open_figure
+from fastece.plot.pages import to_svg
 from fastece.typing import F64, I64
 
 if TYPE_CHECKING:
@@ -33,17 +34,18 @@ if TYPE_CHECKING:
 CELL, REACH = 0.25, 14.0
 # Alternatives: shifts of the log odds, each half as large as the next, so that one of them gains at
 # least eight ninths of what the true shift would, from 0.04 to 2.1; slopes with shifts; and shifts
-# of the scores between two cuts alone. Each kind gets a share of the money.
-SHIFTS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+# of the scores between two cuts alone.
+SHIFTS, SIGNS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6), (1, -1)
 SLOPES, SLOPE_SHIFTS = (0.65, 0.85, 1.15, 1.35), (0.0, 0.4, -0.4, 1.2, -1.2)
 CUTS, CUT_SHIFTS = (-math.inf, *range(-5, 6), math.inf), (0.3, 0.9)
-SHARES = {"shift": 0.4, "slope": 0.35, "range": 0.25}
 # The share of the money that is bet before the first row, and the rows in the rule of `idle`.
 FIRST, SCALE = 0.5, 10_000
 # Looks that are kept for a picture; of more, every second one is dropped.
 MOST_LOOKS = 2000
-FORMAT, VERSION, MAX_CLASSES, MAX_ROWS = "fastece.monitor", 1, 2**20, 2**53
-KEYS = ("format", "version", "level", "n_classes", "reference", "state")
+SIZE = (7.2, 4.0)  # of the picture, in inches
+FORMAT, VERSION, MAX_CLASSES = "fastece.monitor", 1, 2**20
+VALUES = ("level", "n_classes", "n", "e_value", "log_e_value", "p_value", "alarm", "since",
+          "change")  # fmt: skip
 ALARM = "Alarm: the predictions are not calibrated, or no longer."
 QUIET = "No alarm: these rows do not show that the predictions are miscalibrated."
 IMPOSSIBLE = "an outcome whose predicted probability was 0"
@@ -53,59 +55,45 @@ IMPOSSIBLE = "an outcome whose predicted probability was 0"
 
 
 class Alternative(NamedTuple):
-    """An alternative to calibration: the log odds are those of the score, plus a shift."""
+    """An alternative: log odds z from low to high are in truth ``shift + slope z``."""
 
-    name: str
     share: float  # of the money
-    shift: Any  # number, or array with one for each cell
+    shift: float
+    slope: float = 1.0
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def name(self) -> str:
+        """Description of the change."""
+        if self.slope != 1:
+            shift = f", shift {self.shift:+g}" if self.shift else ""
+            return f"slope {self.slope:g} of the log odds{shift}"
+        low, high = (1 / (1 + math.exp(-z)) for z in (self.low, self.high))
+        ends = "" if high - low == 1 else f" from {low:.3g} to {high:.3g}"
+        side = "low" if self.shift > 0 else "high"
+        return f"predictions{ends} too {side} by {abs(self.shift):g} in the log odds"
 
 
-def alternatives(center: F64) -> Iterator[Alternative]:
-    """Yield all alternatives, for cells with these log odds in the middle."""
-    for shift in both_signs(SHIFTS):
-        share = SHARES["shift"] / len(SHIFTS) / 2
-        yield Alternative(name_shift("predictions", shift), share, shift)
-    for slope in SLOPES:
-        for shift in SLOPE_SHIFTS:
-            name = f"slope {slope:g} of the log odds" + (f", shift {shift:+g}" if shift else "")
-            share = SHARES["slope"] / len(SLOPES) / len(SLOPE_SHIFTS)
-            yield Alternative(name, share, shift + (slope - 1) * center)
-    for low, high in pairwise(CUTS):
-        ends = " to ".join(f"{1 / (1 + math.exp(-z)):.3g}" for z in (low, high))
-        for shift in both_signs(CUT_SHIFTS):
-            share = SHARES["range"] / (len(CUTS) - 1) / len(CUT_SHIFTS) / 2
-            inside = (low < center) & (center < high)
-            yield Alternative(name_shift(f"predictions from {ends}", shift), share, shift * inside)
-
-
-def both_signs(sizes: tuple[float, ...]) -> list[float]:
-    """List numbers of these sizes with both signs."""
-    return [sign * size for size in sizes for sign in (1, -1)]
-
-
-def name_shift(rows: str, shift: float) -> str:
-    """Write by how much predictions are too low or too high."""
-    return f"{rows} too {'low' if shift > 0 else 'high'} by {abs(shift):g} in the log odds"
-
-
-class Bets(NamedTuple):
-    """All J alternatives as arrays, for C cells."""
-
-    edges: F64  # (C - 1,) scores between cells
-    names: tuple[str, ...]
-    share: F64  # (J,), of the money
-    shift: F64  # (J, C), of the log odds
-    odds: F64  # (J, C), relative change of the odds
+ALTERNATIVES = (
+    *(Alternative(0.4 / 12, x * sign) for x, sign in product(SHIFTS, SIGNS)),
+    *(Alternative(0.35 / 20, x, slope) for slope, x in product(SLOPES, SLOPE_SHIFTS)),
+    *(Alternative(0.25 / 48, x * sign, 1.0, *ends)
+      for ends, x, sign in product(pairwise(CUTS), CUT_SHIFTS, SIGNS)),
+)  # fmt: skip
 
 
 @cache
-def make_bets() -> Bets:
-    """Make the table of alternatives."""
+def make_bets() -> tuple[F64, ...]:
+    """Make edges (C - 1,) of cells, shares (J,) of alternatives, and what they change (J, C).
+
+    That is the log odds in each cell, and relatively the odds.
+    """
     edges = np.arange(-REACH, REACH + CELL / 2, CELL)
-    center = np.append(edges, REACH + CELL) - CELL / 2
-    names, shares, shifts = zip(*alternatives(center), strict=True)
-    shift = np.array([np.broadcast_to(x, center.size) for x in shifts])
-    return Bets(1 / (1 + np.exp(-edges)), names, np.array(shares), shift, np.expm1(shift))
+    z = np.append(edges, REACH + CELL) - CELL / 2
+    share, shift, slope, low, high = np.array(ALTERNATIVES).T[:, :, None]
+    change = (shift + (slope - 1) * z) * ((low < z) & (z < high))
+    return 1 / (1 + np.exp(-edges)), share[:, 0], change, np.expm1(change)
 
 
 def log_ratios(sample: Sample) -> F64:
@@ -113,14 +101,14 @@ def log_ratios(sample: Sample) -> F64:
 
     The rows of a cell count with their mean score, by which it is smaller, if anything.
     """
-    bets, ordered = make_bets(), sample.sorted()
-    begin = np.append(0, np.searchsorted(ordered.s, bets.edges))
+    (edges, _, change, relative), ordered = make_bets(), sample.sorted()
+    begin = np.append(0, np.searchsorted(ordered.s, edges))
     count = np.diff(begin, append=ordered.n)
     cells = np.flatnonzero(count)
     hits = np.add.reduceat(ordered.y, begin[cells], dtype=np.int64)
     mean = np.add.reduceat(ordered.s, begin[cells]) / count[cells]
-    norm = np.log1p(mean * bets.odds[:, cells])
-    return np.asarray((hits * bets.shift[:, cells] - count[cells] * norm).sum(axis=1))
+    norm = np.log1p(mean * relative[:, cells])
+    return np.asarray((hits * change[:, cells] - count[cells] * norm).sum(axis=1))
 
 
 # --- evidence -------------------------------------------------------------------------------
@@ -163,8 +151,7 @@ class State:
             best = -1 if is_impossible else int(ratio.argmax())
             most, since = log_e, self.n if is_impossible else int(start.flat[best])
         looks = (*self.looks[:: 1 + (len(self.looks) >= MOST_LOOKS)], (n, log_e))
-        batches = self.batches + 1
-        return State(wealth, ratio, start, n, batches, log_e, most, since, best, looks)
+        return State(wealth, ratio, start, n, self.batches + 1, log_e, most, since, best, looks)
 
 
 def exp(x: float) -> float:
@@ -250,7 +237,7 @@ class Monitor(Readable):
             raise InputTypeError("reference", "must have a method transform", value=reference)
         self.reference, self.n_classes = reference, n_classes
         of_problems = [1.0] if n_classes is None else [0.5, *[0.5 / n_classes] * n_classes]
-        self._share = np.multiply.outer(of_problems, make_bets().share)
+        self._share = np.multiply.outer(of_problems, make_bets()[1])
         nothing = np.zeros(self._share.shape)
         self._state = State(np.log(FIRST * self._share), nothing, nothing.astype(np.int64))
 
@@ -260,7 +247,7 @@ class Monitor(Readable):
         self, y_true: Any, y_prob: Any, *, labels: Any = None, pos_label: Any = None,
         from_logits: bool = False,
     ) -> Self:  # fmt: skip
-        """Add a batch of rows, such as those of a day; batches come in the order of time.
+        """Add a batch of rows, such as a day; batches come in the order of time.
 
         Parameters
         ----------
@@ -287,10 +274,10 @@ class Monitor(Readable):
         return self
 
     def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Iterator[Sample]:
-        """Yield the problem of a batch, or those of the top label and of each class."""
-        n_classes, logits = self.n_classes, options["from_logits"]
+        """Yield the problem of a batch, or of class vectors the top label and each class."""
+        n_classes = self.n_classes
         if self.reference is not None:
-            if logits:
+            if options["from_logits"]:
                 raise InputError("from_logits", "goes without a reference, which maps predictions")
             with rename_arguments({"X": "y_prob"}):
                 y_prob = self.reference.transform(y_prob)
@@ -349,31 +336,26 @@ class Monitor(Readable):
         """Description of the most likely alternative; None without an alarm."""
         if not self.alarm or self._state.best < 0:
             return IMPOSSIBLE if self.alarm else None
-        names = make_bets().names
-        problem, j = divmod(self._state.best, len(names))
-        of_class = "" if self.n_classes is None else f"class {problem - 1}: "
-        return f"{of_class if problem else of_class and 'top label: '}{names[j]}"
+        k, j = divmod(self._state.best, len(ALTERNATIVES))
+        problem = "" if self.n_classes is None else f"class {k - 1}: " if k else "top label: "
+        return problem + ALTERNATIVES[j].name
 
     # --- pages ------------------------------------------------------------------------------
 
     def document(self) -> Document:
         """Describe the evidence so far."""
-        facts = {
-            "e-value": Number(self.e_value, form=".3g"),
-            "alarm from": Number(1 / self.level, form=".3g"),
-            "p-value": PValue(self.p_value),
-        }
+        facts: dict[str, Any] = {"e-value": Number(self.e_value, form=".3g")}
+        facts |= {"alarm from": f"{1 / self.level:.3g}", "p-value": PValue(self.p_value)}
         if self.alarm:
             facts |= {"change": f"after about {self.since} rows", "most likely": self.change}
         title = f"Monitor: {self.n} rows in {self._state.batches} batches"
         lead, tone = (ALARM, "bad") if self.alarm else (QUIET, "good")
-        return Document(title, lead, [Section(facts=facts)], tone)
+        picture = [lambda key: to_svg(self._figure(), title, key)]
+        return Document(title, lead, [Section(facts=facts, pictures=picture)], tone)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evidence so far as plain values by name."""
-        names = ("level", "n_classes", "n", "e_value", "log_e_value", "p_value", "alarm", "since",
-                 "change")  # fmt: skip
-        plain: dict[str, Any] = to_plain({name: getattr(self, name) for name in names})
+        plain: dict[str, Any] = to_plain({name: getattr(self, name) for name in VALUES})
         return plain
 
     def _columns(self) -> dict[str, Any]:
@@ -394,8 +376,12 @@ class Monitor(Readable):
         -------
         matplotlib Axes
         """
-        ax = new_axes(1)[0] if ax is None else ax
+        ax = open_figure(SIZE).subplots() if ax is None else ax
         return draw_evidence(ax, self._columns(), self.level, self.since)
+
+    def _figure(self) -> Any:
+        """Draw the e-value on a figure outside pyplot."""
+        return self.plot(new_figure(SIZE).subplots()).figure
 
     # --- files ------------------------------------------------------------------------------
 
@@ -407,9 +393,11 @@ class Monitor(Readable):
         path : path
             The file is replaced, if there is one.
         """
-        values = FORMAT, VERSION, self.level, self.n_classes, self._probe(), vars(self._state)
-        content = to_plain(dict(zip(KEYS, values, strict=True)))
-        write_file(path, json.dumps(content, allow_nan=False).encode() + b"\n")
+        content = {
+            "format": FORMAT, "version": VERSION, "level": self.level, "n_classes": self.n_classes,
+            "reference": self._probe(), "state": vars(self._state),
+        }  # fmt: skip
+        write_file(path, json.dumps(to_plain(content), allow_nan=False).encode() + b"\n")
 
     @classmethod
     def load(cls, path: str | PathLike[str], reference: Any = None) -> Self:
@@ -436,11 +424,10 @@ class Monitor(Readable):
         text = Path(path).read_bytes()
         try:
             content = json.loads(text, object_pairs_hook=unique_keys)
-            if not isinstance(content, dict) or content.get("format") != FORMAT:
-                raise InputError("format", f"must be {FORMAT}")
-            check_integer("version", content.get("version"), 1, VERSION, "a known version")
+            check_choice("format", content["format"], [FORMAT])
+            check_integer("version", content["version"], 1, VERSION, "a known version")
             monitor = cls(content["level"], reference=reference, n_classes=content["n_classes"])
-            monitor._state = read_state(content["state"], monitor._state)
+            monitor._state = read_state(content["state"], monitor._state.wealth.shape)
             saved = content["reference"]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             rule = f"is no monitor that fastece has saved and can read: {error}"
@@ -454,21 +441,20 @@ class Monitor(Readable):
         """Map a few predictions by the reference, to know it again."""
         if self.reference is None:
             return None
-        if self.n_classes is None:
-            return self.reference.transform(np.arange(1, 9) / 9)
-        rows = 1.0 + np.outer(range(8), range(self.n_classes)) % 7
-        return self.reference.transform(rows / rows.sum(axis=1, keepdims=True))
+        rows = 1.0 + np.outer(range(8), range(self.n_classes or 2)) % 7
+        rows /= rows.sum(axis=1, keepdims=True)
+        return self.reference.transform(rows if self.n_classes else rows[:, 1])
 
 
-def read_state(content: Any, blank: State) -> State:
-    """Read a state of the shape of another one from plain values."""
+def read_state(content: Any, shape: tuple[int, ...]) -> State:
+    """Read a state with arrays of a shape from plain values."""
     values: dict[str, Any] = {name: float(content[name]) for name in ("log_e", "most")}
     for name in ("n", "batches", "since", "best"):
-        most = blank.wealth.size - 1 if name == "best" else MAX_ROWS
+        most = math.prod(shape) - 1 if name == "best" else 2**53
         values[name] = check_integer(name, content[name], -1, most)
-    for name in ("wealth", "ratio", "start"):
-        values[name] = array = np.array(content[name], vars(blank)[name].dtype)
-        if array.shape != blank.wealth.shape or not np.isfinite(array).all():
-            raise InputError(name, f"must be numbers of shape {blank.wealth.shape}")
-    values["looks"] = tuple((int(n), float(log_e)) for n, log_e in content["looks"])
-    return State(**values)
+    for name, kind in (("wealth", np.float64), ("ratio", np.float64), ("start", np.int64)):
+        values[name] = array = np.array(content[name], kind)
+        if array.shape != shape or not np.isfinite(array).all():
+            raise InputError(name, f"must be numbers of shape {shape}")
+    looks = tuple((int(n), float(log_e)) for n, log_e in content["looks"])
+    return State(**values, looks=looks)

@@ -38,7 +38,7 @@ BEFORE, MOST_DAYS = (0, 25, 250), 200
 HEADS = {
     "alarms": ("scores", "rows of a batch", "streams", "alarms", "share"),
     "days": (
-        "scores", "change", "from day 1", "after 25 days", "after 250 days", "`since` off by",
+        "scores", "change", "from day 1", "after 25 days", "after 250 days", "`since` off by days",
     ),
 }  # fmt: skip
 
@@ -130,7 +130,7 @@ def print_days(run: Any, streams: int) -> None:
                 )
                 if before == BEFORE[1]:
                     off = float(np.nanmedian(off_by))
-            print(line([law, change, *cells, f"{off:.0f} days"]), flush=True)
+            print(line([law, change, *cells, f"{off:.0f}"]), flush=True)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,6 @@ OPTIONS = {
     "--power": value("P", "how often it is to find it (0.8)", float, 0.8),
     "--level": value("LEVEL", "of the interval; 1 minus the size of the test (0.95)", float, 0.95),
     "monitor --level": value("LEVEL", "chance of a false alarm, ever (0.05)", float),
-    "--reference": value("FILE", "test what this map of recalibrate --save makes of predictions"),
     "--state": value("FILE", "go on from this file, if it is there, and write it"),
     "--at": value("SCORE[,SCORE...]", "in [0, 1] (default: eleven over the range)", scores),
     "--event": value("NAME", "name of the event that is predicted"),
@@ -196,12 +195,11 @@ COMMANDS = {
     ),
     "monitor": Command(
         "monitor", "an alarm when predictions are calibrated no longer, file by file",
-        "Test calibration over time. Files, such as one a day, come in the order of time; those of "
-        "a folder or a pattern in the order of their names. The chance of a false alarm, ever, is "
-        "at most the level.",
+        "Test calibration over time; the chance that it ever alarms falsely is at most the level. "
+        "Files come in the order of time; those of a folder or a pattern in that of their names.",
         ("files",),
         ("--y-true", "--y-prob", "--labels", "--pos-label", "--from-logits", "monitor --level",
-         "--reference", "--state", "--plot", "--html"),
+         "--state", "--plot", "--html"),
     ),
     "warmup": Command(
         "warmup", "compile everything ahead, such as for a container image",

@@ -25,7 +25,7 @@ FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model
 ENDINGS = {"plot": KINDS, "html": (".html", ".htm")}
 # Kernels that a command compiles where none are kept, about, beside those of a second process.
 KERNELS = {"demo": 28, "report": 28, "warmup": 155}
-INPUTS = ("file", "a", "b", "fit", "load", "reference")
+INPUTS = ("file", "a", "b", "fit", "load")
 # Takes the name of the next step.
 Progress = Callable[[str], None]
 

@@ -128,12 +128,12 @@ def draw_evidence(
     ax: "Axes", looks: Mapping[str, Sequence[float]], level: float, since: int | None
 ) -> "Axes":
     """Draw e-values over rows, the line of the alarm, and the change if there is one."""
-    values = np.minimum(looks["e_value"], HUGE)
+    values, last = np.minimum(looks["e_value"], HUGE), looks["e_value"][-1]
     ax.axhline(1 / level, color=marks.BLACK, linewidth=1, linestyle=(0, (4, 2)),
                label=f"alarm from {1 / level:.3g}")  # fmt: skip
     if since is not None:
         ax.axvline(since, color=marks.GREY, linewidth=1, label=f"change after about {since} rows")
-    ax.plot(looks["n"], values, linewidth=1.5, label=f"e-value {looks['e_value'][-1]:.3g}")
+    ax.plot(looks["n"], values, linewidth=1.5, label=f"e-value {last:.3g}")
     ax.set(xlabel="rows", ylabel="e-value: evidence against calibration", yscale="log")
     draw_legend(ax)
     return ax
