@@ -85,9 +85,9 @@ ALTERNATIVES = (
 
 @cache
 def make_bets() -> tuple[F64, ...]:
-    """Make edges (C - 1,) of cells, shares (J,) of alternatives, and what they change (J, C).
+    """Make edges (C - 1,) of cells, and shares (J,) and changes of all alternatives.
 
-    That is the log odds in each cell, and relatively the odds.
+    Changes (J, C) are of the log odds in each cell, and relative ones of the odds.
     """
     edges = np.arange(-REACH, REACH + CELL / 2, CELL)
     z = np.append(edges, REACH + CELL) - CELL / 2
@@ -121,7 +121,7 @@ def idle(n: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Money in each bet, and what else a monitor keeps of its rows.
+    """Money in each bet, and other numbers that a monitor keeps of its rows.
 
     Arrays have the shape (P, J), of problems and alternatives.
     """
@@ -185,20 +185,20 @@ class Monitor(Readable):
     -----
     Calibrated means that the label of a row has the predicted probabilities, given everything
     before: scores and labels of earlier rows, and the row's own scores. The monitor begins with
-    money of 1 and bets on outcomes against alternatives, by which the log odds z of a score s are
-    in truth ``z + d(z)``. A row with outcome y multiplies such a bet by its likelihood ratio::
+    money of 1 and bets on outcomes against alternatives, by which log odds z of a score s are in
+    truth ``z + d(z)``. A row with outcome y multiplies such a bet by its likelihood ratio::
 
         exp(y d) / (1 + s (exp(d) - 1))
 
-    which has mean 1 if s is right. So the money in all bets together, the e-value, reaches
+    which has mean 1 if s is right. So the money in all bets together, the e-value, ever reaches
     ``1 / level`` with a chance of at most `level` (Ville 1939).
 
-    Alternatives are 12 shifts d from 0.05 to 1.6, four slopes with five shifts each, and shifts by
-    0.3 or 0.9 of the scores between two of 11 cuts. Half of the money is bet before the first row,
-    and more after every batch, so that ``0.5 (1 + n / 10000)**-0.5`` is left after n rows: some bet
-    has begun near the change, whenever that is (Shin, Ramdas and Rinaldo 2023, "E-detectors: a
-    nonparametric framework for sequential change detection", here with weights that sum to 1, so
-    that the promise is of all time). All bets on one alternative are one number.
+    Of the money, 0.4 is bet on 12 shifts d from 0.05 to 1.6, 0.35 on four slopes with five shifts
+    each, and 0.25 on shifts by 0.3 or 0.9 of the scores between neighbours of 11 cuts alone. Half
+    of each share is bet before the first row, and more after every batch, so that of all money
+    ``0.5 (1 + n / 10000)**-0.5`` is left after n rows: some bet has begun near the change, whenever
+    that is (Shin, Ramdas and Rinaldo 2023, "E-detectors: a nonparametric framework for sequential
+    change detection", here with weights that sum to 1, so that the promise is for all time).
 
     Of class vectors, half of the money is bet on whether the most probable class is right, and the
     other half on the K classes: a mean of e-values is an e-value (Vovk and Wang 2021, "E-values:
@@ -223,6 +223,13 @@ class Monitor(Readable):
     ...     y = rng.random(200) < 1 / (1 + np.exp(-z - shift))
     ...     monitor = monitor.update(y, 1 / (1 + np.exp(-z)))
     >>> print(monitor)
+    Monitor: 6000 rows in 30 batches
+    Alarm: the predictions are not calibrated, or no longer.
+      e-value      2.22e+11
+      alarm from   20
+      p-value      <0.0001
+      change       after about 4000 rows
+      most likely  predictions too low by 0.4 in the log odds
     """
 
     def __init__(
