@@ -349,6 +349,8 @@ class Monitor(Readable):
 
     # --- pages ------------------------------------------------------------------------------
 
+    __repr__ = Readable.__str__
+
     def document(self) -> Document:
         """Describe the evidence so far."""
         facts: dict[str, Any] = {"e-value": Number(self.e_value, form=".3g")}
