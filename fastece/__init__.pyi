@@ -49,6 +49,7 @@ from .intervals.validation import (
     Validation as Validation,
     validate as validate,
 )
+from .monitor import Monitor as Monitor
 from .reliability import (
     ReliabilityCurve as ReliabilityCurve,
     ReliabilityDiagram as ReliabilityDiagram,

@@ -1,4 +1,4 @@
-"""Pictures of the README and of three pages of docs, into docs/pictures: some five seconds.
+"""Pictures of the README and of five pages of docs, into docs/pictures: some five seconds.
 
 Those of models are of simulated ones whose true hit rates are known, and come out the same every
 time. Those of the history are of the files in asv_benchmarks/results.
@@ -93,6 +93,18 @@ def draw_bins(ax: "Axes", name: str, what: str, n_bins: int = BINS) -> None:
         ax.fill_between(score, 0.18 * share, color=GREY, alpha=0.25 + 0.25 * (b % 2), linewidth=0)
     ax.vlines(diagram.score, diagram.score, diagram.frequency, color=ORANGE, linewidth=2)
     ax.plot(diagram.score, diagram.frequency, "o", color=BLUE, markersize=5)
+
+
+def monitor_picture() -> "Figure":
+    """The e-value of the example on the page, whose log odds are shifted from day 20 on."""
+    rng, monitor = np.random.default_rng(0), fastece.Monitor()
+    for day in range(30):
+        z = rng.normal(-1, 1.5, 200)
+        true = z + 0.5 if day >= 20 else z
+        monitor.update(rng.random(200) < 1 / (1 + np.exp(-true)), 1 / (1 + np.exp(-z)))
+    figure = new_figure((6.2, 3.4))
+    monitor.plot(figure.subplots())
+    return figure
 
 
 def bins_picture() -> "Figure":
@@ -319,6 +331,7 @@ def main() -> None:
     folder = parser.parse_args().out
     save(front_picture(), folder / "front.png")
     save(validation_picture(), folder / "validation.png")
+    save(monitor_picture(), folder / "monitor.png")
     save(bins_picture(), folder / "bins.png")
     save(curves_picture(), folder / "no_bins.png")
     save(canonical_picture(), folder / "canonical.png")

@@ -22,7 +22,7 @@ FLOORS = [
     {"recalibration", "report", "streams", "study"},
     {"decomposition", "intervals", "reliability"},
     {"resampling"},
-    {"calls"},
+    {"calls", "monitor"},
     {"estimators", "files"},
     {"data", "document", "plot"},
     {"checks", "kernels"},

@@ -373,6 +373,27 @@ def test_table_of_groups_has_the_cases_of_the_script():
 
 
 @pytest.mark.parametrize(
+    ("table", "heading", "streams"),
+    [
+        ("alarms", "What is promised, and when", 20),
+        ("days", "How soon it notices", 1),
+        ("speed", "Batches", 1),
+    ],
+)
+def test_tables_of_the_monitor_have_the_cases_of_the_script(table, heading, streams):
+    section = section_of("docs/monitor.md", heading)
+    written = [line for line in section.splitlines() if line.startswith("|")]
+    options = [table, "--streams", str(streams), "--jobs", "1"]
+    printed = printed_by("monitor_days.py", *options)
+    assert printed[:2] == written[:2]
+    assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in written]
+    if table == "alarms":
+        *rows, total = [[int(x) for x in line.split("|")[3:5]] for line in written[2:]]
+        assert total == [sum(column) for column in zip(*rows, strict=True)]
+        assert total[1] <= 0.05 * total[0]
+
+
+@pytest.mark.parametrize(
     ("heading", "tables"),
     [
         ("`estimate`: test inversion", ["shapes"]),

@@ -92,6 +92,8 @@ OPTIONS = {
     "--detect": value("E", "calibration error that the test is to find", float),
     "--power": value("P", "how often it is to find it (0.8)", float, 0.8),
     "--level": value("LEVEL", "of the interval; 1 minus the size of the test (0.95)", float, 0.95),
+    "monitor --level": value("LEVEL", "chance of a false alarm, ever (0.05)", float),
+    "--state": value("FILE", "go on from this file, if it is there, and write it"),
     "--at": value("SCORE[,SCORE...]", "in [0, 1] (default: eleven over the range)", scores),
     "--event": value("NAME", "name of the event that is predicted"),
     "--thresholds": value("SCORE[,SCORE...]", "of the net benefit (nine from 0.01 to 0.5)", scores),
@@ -191,6 +193,14 @@ COMMANDS = {
         (*FILE, "--width", "--detect", "--power", "--level", "plan --estimator", "--setting",
          "--from-logits", "--seed"),
     ),
+    "monitor": Command(
+        "monitor", "an alarm when predictions are calibrated no longer, file by file",
+        "Test calibration over time; the chance that it ever alarms falsely is at most the level. "
+        "Files come in the order of time; those of a folder or a pattern in that of their names.",
+        ("files",),
+        ("--y-true", "--y-prob", "--labels", "--pos-label", "--from-logits", "monitor --level",
+         "--state", "--plot", "--html"),
+    ),
     "warmup": Command(
         "warmup", "compile everything ahead, such as for a container image",
         "Compile every kernel for every kind of input, and keep them in a folder of "
@@ -214,7 +224,7 @@ NAMES: dict[str, str | None] = {
 # The same, and other arguments of Python, for messages of errors.
 REFERENCES = {
     **NAMES, "n_resamples": "--resamples", "n_jobs": "--jobs", "rng": "--seed", "cv": "--folds",
-    "y_prob_b": "b", "first": None,
+    "y_prob_b": "b", "first": None, "n_classes": None,
 }  # fmt: skip
 
 

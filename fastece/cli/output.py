@@ -20,7 +20,7 @@ from fastece.files.writing import ending_of, is_device, write_file
 from fastece.plot.pages import KINDS, Panel, draw_picture, require_matplotlib
 
 # Options that name a file to write, and the names of these files on the page.
-FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model"}
+FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model", "state": "state"}
 # Endings of files with pictures.
 ENDINGS = {"plot": KINDS, "html": (".html", ".htm")}
 # Kernels that a command compiles where none are kept, about, beside those of a second process.

@@ -1,6 +1,6 @@
 """Axes with one model or several, and legends that cover nothing. Needs matplotlib."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol
@@ -36,6 +36,8 @@ LONGEST = 44
 # Points of a cumulative gap that are drawn, beside its extremes, and the size that Brownian motion
 # on [0, 1] exceeds with the probability 0.05.
 MOST_POINTS, BAND = 2000, 2.241403
+# The largest e-value on axes, which infinite ones have too.
+HUGE = 1e200
 
 
 class Drawable(Protocol):
@@ -120,6 +122,21 @@ def draw_cumulative(
         names = [f"{x:.2g}" for x in np.interp(at, share, score)]
         ax.secondary_xaxis("top", xlabel=ACROSS).set_xticks(at, names)
     draw_legend(ax)
+
+
+def draw_evidence(
+    ax: "Axes", looks: Mapping[str, Sequence[float]], level: float, since: int | None
+) -> "Axes":
+    """Draw e-values over rows, the line of the alarm, and the change if there is one."""
+    values, last = np.minimum(looks["e_value"], HUGE), looks["e_value"][-1]
+    ax.axhline(1 / level, color=marks.BLACK, linewidth=1, linestyle=(0, (4, 2)),
+               label=f"alarm from {1 / level:.3g}")  # fmt: skip
+    if since is not None:
+        ax.axvline(since, color=marks.GREY, linewidth=1, label=f"change after about {since} rows")
+    ax.plot(looks["n"], values, linewidth=1.5, label=f"e-value {last:.3g}")
+    ax.set(xlabel="rows", ylabel="e-value: evidence against calibration", yscale="log")
+    draw_legend(ax)
+    return ax
 
 
 def draw_risks(

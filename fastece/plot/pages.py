@@ -182,6 +182,11 @@ def draw_picture(path: Path, panels: Sequence[Panel], note: str = "") -> bytes:
     """Draw a page of panels as the content of a file, in the format that its name has."""
     figure = draw_page(panels, note)
     figure.draw_without_rendering()  # the layout takes two turns to settle with square axes
+    return picture_of(path, figure)
+
+
+def picture_of(path: Path, figure: "Figure") -> bytes:
+    """Write a figure as the content of a file, in the format that its name has."""
     figure.savefig(content := io.BytesIO(), format=path.suffix[1:].lower(), dpi=DPI)
     return content.getvalue()
 

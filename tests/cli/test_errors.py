@@ -114,6 +114,15 @@ curve a.csv --estimator ece_kde --bandwidth wide | --bandwidth: must be
 curve a.csv --estimator ece_kde --kernel box   | --kernel: must be
 curve a.csv --bandwidth 0.1                    | --bandwidth: .* --estimator ece_kde
 validate small.csv --thresholds 0,0.5           | --thresholds: must be greater
+monitor a.csv --level 5                        | --level: must be
+monitor a.csv --level 1                        | --level: must be
+monitor a.csv --state small.csv                | small.csv: is no monitor
+monitor a.csv --state no/s.json                | --state: .* got 'no'
+monitor a.csv --state a.csv                    | --state: .* that this command does not read
+monitor a.csv a.csv                            | a.csv: is named twice
+monitor small.csv above.csv                    | above.csv: line 4, column y_prob: .* got 1.5
+monitor small.csv vectors.csv                  | vectors.csv: from line 2 on: y_prob: must have
+monitor a.csv --plot a.gif                     | --plot: must end in .png
 plan a.csv                                     | --width: or --detect must be given
 plan a.csv --width 2                           | --width: must be
 plan a.csv --detect 0.1 --level 95             | --level: must be

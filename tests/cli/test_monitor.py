@@ -1,0 +1,108 @@
+"""The command `monitor`: the numbers are those of `fastece.Monitor`, file by file."""
+
+import json
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.cli import main
+from helpers.command_line import failure
+
+
+@pytest.fixture
+def days(tmp_path):
+    """Files of eight days in a folder, and their rows; from the fifth on scores are too low."""
+    rng, rows = np.random.default_rng(0), []
+    (tmp_path / "days").mkdir()
+    for day in range(8):
+        z = rng.normal(0, 1.5, 100)
+        p = (1 / (1 + np.exp(-z))).round(4)
+        y = (rng.random(100) < 1 / (1 + np.exp(-z - (day >= 4)))).astype(int)
+        table = np.column_stack([y, p])
+        path = tmp_path / "days" / f"day{day}.csv"
+        np.savetxt(path, table, "%.10g", ",", header="y_true,y_prob", comments="")
+        rows.append((path, y, p))
+    return rows
+
+
+def followed(rows, **options):
+    monitor = fastece.Monitor(**options)
+    for _, y, p in rows:
+        monitor.update(y, p)
+    return monitor
+
+
+def test_a_folder_is_one_stream_in_the_order_of_names(capsys, days):
+    folder = str(days[0][0].parent)
+    assert main(["monitor", folder, "--json", "--level", "0.01"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    files = found.pop("files")
+    assert found == followed(days, level=0.01).to_dict()
+    assert found["alarm"]
+    assert found["since"] == 400
+    for k, (line, (path, y, p)) in enumerate(zip(files, days, strict=True)):
+        assert line["file"] == str(path)
+        assert line["rows"] == 100
+        assert line["error"] == fastece.ece(y, p, estimator="ece_bayes")
+        until = followed(days[: k + 1], level=0.01)
+        assert line["e_value"] == until.e_value
+        assert (line["p_value"], line["alarm"]) == (until.p_value, until.alarm)
+    assert main(["monitor", folder]) == 0
+    page = capsys.readouterr().out.splitlines()
+    assert page[:2] == str(followed(days)).splitlines()[:2]
+    assert sum(line.endswith("  yes") for line in page) == sum(x["e_value"] >= 20 for x in files)
+
+
+def test_a_state_goes_on_where_it_was(capsys, days, tmp_path):
+    state = tmp_path / "state.json"
+    for path, _, _ in days:
+        assert main(["monitor", str(path), "--state", str(state), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+    assert found["state"] == str(state)
+    assert {x: found[x] for x in followed(days).to_dict()} == followed(days).to_dict()
+    assert fastece.Monitor.load(state).to_dict() == followed(days).to_dict()
+    error = failure(capsys, "monitor", days[0][0], "--state", str(state), "--level", "0.1")
+    assert "--level: must be 0.05, as of the state, got 0.1" in error
+    assert fastece.Monitor.load(state).n == 800
+    other = tmp_path / "vectors.csv"
+    other.write_text("y_true,p_0,p_1,p_2\n0,1,0,0\n")
+    error = failure(capsys, "monitor", str(other), "--state", str(state))
+    assert "vectors.csv: from line 2 on: y_prob: must have shape (n,), got (1, 3)" in error
+    assert "n_classes" not in error
+
+
+def test_pictures_are_written(capsys, days, tmp_path):
+    pytest.importorskip("matplotlib")
+    picture, page = tmp_path / "a.png", tmp_path / "a.html"
+    options = ["--plot", str(picture), "--html", str(page)]
+    assert main(["monitor", *[str(path) for path, *_ in days], *options]) == 0
+    assert "picture" in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    text = page.read_text()
+    assert text.count("<svg") == 1
+    assert "day7.csv" in text
+
+
+def test_labels_logits_and_pairs_are_read(capsys, tmp_path):
+    a = tmp_path / "a.csv"
+    a.write_text("y_true,p_stay,p_go\nstay,2,0\ngo,1,1.5\ngo,0,1\n")
+    columns = ["--y-prob", "p_stay,p_go", "--labels", "stay,go"]
+    assert main(["monitor", str(a), *columns, "--from-logits", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    z = np.array([[2, 0], [1, 1.5], [0, 1]])
+    known = fastece.Monitor(n_classes=2).update([0, 1, 1], z, from_logits=True)
+    assert found["e_value"] == known.e_value
+    a.write_text("true_label,pred_label,confidence\n0,0,0.9\n1,2,0.5\n1,1,0.7\n")
+    assert main(["monitor", str(a), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["e_value"] == fastece.Monitor().update([1, 0, 1], [0.9, 0.5, 0.7]).e_value
+
+
+def test_an_impossible_outcome_is_infinite_evidence(capsys, tmp_path):
+    a = tmp_path / "a.csv"
+    a.write_text("y_true,y_prob\n0,1\n")
+    assert main(["monitor", str(a)]) == 0
+    page = capsys.readouterr().out
+    assert "an outcome whose predicted probability was 0" in page
+    assert " inf " in page
