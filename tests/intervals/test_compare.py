@@ -165,5 +165,5 @@ def test_groups_widen_differences_and_groups_of_one_row_do_not():
     assert alone.confidence_interval == compare(*models).confidence_interval
     assert whole.method == "mover"
     assert np.ptp(whole.confidence_interval) > 1.3 * np.ptp(alone.confidence_interval)
-    with pytest.raises(ValueError, match="^method: must draw rows for size="):
+    with pytest.raises(ValueError, match=r"^method: must draw rows for size="):
         compare(*models, size=100, method="mover")
