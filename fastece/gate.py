@@ -270,11 +270,17 @@ def check(
     >>> import numpy as np
     >>> from fastece import check
     >>> rng = np.random.default_rng(0)
-    >>> p, site = rng.random(3000), rng.choice(["north", "south", "west"], 3000)
-    >>> y = rng.random(3000) < np.where(site == "west", p**1.5, p)
+    >>> p, country = rng.random(3000), rng.choice(["de", "fr", "uk"], 3000)
+    >>> y = rng.random(3000) < np.where(country == "uk", p**1.5, p)
     >>> check(y, p, max_error=0.05).passed
     True
-    >>> print(check(y, p, max_error=0.05, by=site))
+    >>> print(check(y, p, max_error=0.05, by=country))
+    fails: calibration error of slice uk 0.082 (joint 95 % CI 0.053 to 0.116), at most 0.05 allowed
+      part      rows  error         95 % CI  allowed  verdict      rows needed
+      all rows  3000  0.029      [0, 0.046]     0.05  passes                 -
+      slice uk  1004  0.082  [0.053, 0.116]     0.05  fails                  -
+      slice fr   970  0.039      [0, 0.085]     0.05  cannot tell         5600
+      slice de  1026  0.026      [0, 0.074]     0.05  cannot tell         4500
     """
     if "average" in options:
         raise InputTypeError("average", "must be left out, as one error is judged")
