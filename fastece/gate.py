@@ -38,7 +38,7 @@ NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(frozen=True, eq=False)
 class Judgement(Record):
-    """Verdict on one error: of all rows, of a slice, or its increase over the baseline.
+    """Verdict on one error: of all rows, of a slice, or its increase.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Judgement(Record):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Check(EstimatorResult):
-    """Whether calibration errors are as small as they have to be: what `fastece.check` gives.
+    """Verdict on the calibration errors of a model; the result of `fastece.check`.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Check(EstimatorResult):
         ]  # fmt: skip
 
     def document(self) -> Document:
-        """Describe the verdict in a line, and where there are several parts, these in a table."""
+        """Describe the verdict in a line, and several parts in a table below."""
         table = self._table(self._rows()) if len(self.rows) > 1 else None
         return Document(self.line, sections=[Section(table=table, notes=self.notes)])
 
@@ -160,7 +160,7 @@ def judge(level: str, label: str, n: int, value: float, interval: Any, bound: fl
 
 
 def rank(row: Judgement) -> tuple[int, float]:
-    """Rank a judgement: what fails by most decides, then what takes most rows."""
+    """Rank a judgement: the clearest failure decides, then the need of most rows."""
     excess, needed = row.confidence_interval.low - row.bound, (row.rows_needed or math.inf) / row.n
     return [*PASSED].index(row.verdict), {UNSURE: needed, FAILS: excess}.get(row.verdict, 0.0)
 
@@ -174,7 +174,7 @@ def check_bounds(max_error: Any, max_increase: Any, has_baseline: bool) -> tuple
 
 
 def check_of(call: arguments.Call, groups: Any, bounds: Any, min_rows: Any, rng: Any) -> Check:
-    """Judge all rows of a call, groups of them, and the increase over its second model."""
+    """Judge all rows of a call, groups of them, and the increase over another."""
     arguments.require_calibration_error(call, "a gate")
     least = check_integer("min_rows", min_rows, 1, MOST_ROWS)
     (source, *others), (estimator,) = call.sources, call.estimators.values()
@@ -214,7 +214,7 @@ def check(
     bins: Any = 4, cross: bool = False, min_rows: int = slices.LEAST_ROWS, groups: Any = None,
     rng: Any = 0, **options: Any,
 ) -> Check:  # fmt: skip
-    """Decide whether a calibration error is small enough, or whether more rows are needed.
+    """Decide whether a calibration error is small enough, or more rows are needed.
 
     Parameters
     ----------

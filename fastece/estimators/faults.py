@@ -98,7 +98,7 @@ def rows_to_try() -> dict[str, tuple[Any, ...]]:
 
 
 def difference(find: Callable[[], Any], want: Any) -> str:
-    """Describe the first two values that differ, or an error; "" where nothing is wrong."""
+    """Describe the first two values that differ, or an error; "" if all is well."""
     try:
         a, b = np.atleast_1d(find()), np.atleast_1d(want)
     except Exception as error:
@@ -111,7 +111,7 @@ def difference(find: Callable[[], Any], want: Any) -> str:
 
 
 def faults_of(estimator: Estimator, y: Any, p: Any, v: Any = None) -> Iterator[tuple[str, str]]:
-    """Yield the rules that an estimator breaks on some rows, and what was seen."""
+    """Yield the rules that an estimator breaks on some rows, and its values."""
     if (p.ndim > 1) > estimator.needs_vectors or (p.size == 1 and estimator.needs_vectors):
         return  # a single row has no other class to compare with
     arrange: Any = Sample.sorted if estimator.needs_sorted else (lambda rows: rows)
