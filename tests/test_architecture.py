@@ -18,8 +18,8 @@ FOLDER = Path(fastece.__file__).parent
 # From the top down. A module imports modules of its own room and of rooms on lower floors: at its
 # top, inside functions and for type checking alike.
 FLOORS = [
-    {"cli", "compat", "distributed", "protocol", "sklearn", "training"},
-    {"recalibration", "report", "streams", "study"},
+    {"cli", "compat", "distributed", "protocol", "sklearn", "testing", "training"},
+    {"gate", "recalibration", "report", "streams", "study"},
     {"decomposition", "intervals", "reliability"},
     {"resampling"},
     {"calls", "monitor"},

@@ -95,6 +95,12 @@ OPTIONS = {
     "monitor --level": value("LEVEL", "chance of a false alarm, ever (0.05)", float),
     "--state": value("FILE", "go on from this file, if it is there, and write it"),
     "--at": value("SCORE[,SCORE...]", "in [0, 1] (default: eleven over the range)", scores),
+    "--max-error": value("E", "largest error that is allowed", float) | {"required": True},
+    "--baseline": value("FILE", "predictions of another model for the same rows", str),
+    "--max-increase": value("E", "by how much the error may exceed that of --baseline", float),
+    "--min-rows": value("N", "slices with fewer rows are not judged (20)", int, 20),
+    "--junit": value("FILE", "write the verdicts as JUnit XML"),
+    "--summary": value("FILE", "write the page as Markdown, such as for the page of a build"),
     "--event": value("NAME", "name of the event that is predicted"),
     "--thresholds": value("SCORE[,SCORE...]", "of the net benefit (nine from 0.01 to 0.5)", scores),
     "--bandwidth": value("H", 'of the kernel, or "silverman" (default)', number_or_text(float)),
@@ -200,6 +206,15 @@ COMMANDS = {
         ("files",),
         ("--y-true", "--y-prob", "--labels", "--pos-label", "--from-logits", "monitor --level",
          "--state", "--plot", "--html"),
+    ),
+    "check": Command(
+        "check", "a gate: does the calibration error lie below a bound?",
+        "Decide whether a calibration error is small enough. Exit codes: 0 passes (the interval "
+        "lies below the bound), 1 fails (above), 3 cannot tell (it holds the bound), 2 bad input.",
+        ("file",),
+        (*FILE, "--max-error", "--baseline", "--max-increase", "--by", "--min-rows", "--groups",
+         "plan --estimator", *MEASURE[:-1], "--junit", "--summary"),
+        1999,
     ),
     "warmup": Command(
         "warmup", "compile everything ahead, such as for a container image",

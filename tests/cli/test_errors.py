@@ -127,6 +127,22 @@ plan a.csv                                     | --width: or --detect must be gi
 plan a.csv --width 2                           | --width: must be
 plan a.csv --detect 0.1 --level 95             | --level: must be
 plan small.csv --detect 0.1 --estimator ece    | --estimator: goes with --width
+check a.csv --max-error 0                       | --max-error: must be .* got 0
+check a.csv --max-error 5                       | --max-error: must be .* got 5
+check a.csv --max-error 0.1 --max-increase 0    | --max-increase: goes with --baseline
+check a.csv --max-error 0.1 --baseline small.csv | --max-increase: goes with --baseline
+check small.csv --max-error .1 --max-increase 0 --baseline other.csv | other.csv: line 3
+check small.csv --max-error .1 --max-increase 0 --baseline vectors.csv | --baseline: .* of y_prob
+check small.csv --max-error .1 --max-increase 0 --baseline none.csv | none.csv
+check a.csv --max-error 0.1 --min-rows 0        | --min-rows: must be .* got 0
+check a.csv --max-error 0.1 --by site           | a.csv: .* .site., .*--by takes
+check groups.csv --max-error 0.1 --by g         | groups.csv: line 3, column g: must not be
+check groups.csv --max-error 0.1 --by h --by g  | groups.csv: line 3, column g: must not be
+check a.csv --max-error 0.1 --estimator log_loss | --estimator: LogLoss.* no calibration error
+check a.csv --max-error 0.1 --resamples 0       | --resamples: must be
+check a.csv --max-error 0.1 --junit no/x.xml    | --junit: .* got .no.
+check a.csv --max-error 0.1 --junit a.csv       | --junit: .* got .a.csv.
+check a.csv --max-error .1 --max-increase 0 --baseline one.csv --summary one.csv | --summary:
 curve a.csv --setting confident                | --setting: must be
 curve a.csv --resamples -1                     | --resamples: must be
 curve a.csv --classes 3                        | --classes:
