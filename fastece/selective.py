@@ -34,7 +34,7 @@ from fastece.estimators.selective import AREAS, RiskAreas
 from fastece.files import unique_keys
 from fastece.plot.axes import draw_legend, new_axes, shorten
 from fastece.resampling.arguments import Call, add_groups, read_call
-from fastece.resampling.dependence import bins_of_groups
+from fastece.resampling.dependence import GROUPS_OF_BIN, MOST_BINS
 from fastece.resampling.draws import Groups, new_key
 from fastece.resampling.results import as_float, quantiles, tails_of
 from fastece.typing import F64, I64
@@ -85,7 +85,7 @@ class RiskCoverage(Result):
     aurc, e_aurc, augrc : float
         Areas below the curve, as `fastece.SelectiveRisk` defines them.
     intervals : dict
-        The interval of each area by its name, by the basic bootstrap; empty without replicates.
+        The interval of each area by its name; empty without replicates.
     n, n_groups, setting, confidence_level, n_resamples
         Rows and groups of them, setting, and level and replicates of the intervals.
     """
@@ -173,9 +173,11 @@ def curve_of(call: Call, key: int, score: F64 | None, loss: F64 | None) -> RiskC
     if call.n_resamples:
         problems, draws = [call.problem(sample)], call.draws(key, call.n)
         (drawn,) = call.replicates([areas], problems, draws, call.n, 0, call.n_resamples)
-        pairs = 2 * found - quantiles(drawn, tails_of(call.level))[:, ::-1]
-        least = 0.0 if loss is None or loss.min() >= 0 else -np.inf
-        ends = dict(zip(AREAS, map(ConfidenceInterval, *pairs.clip(least).T.tolist()), strict=True))
+        q = quantiles(drawn, tails_of(call.level))
+        pairs = 2 * found - q[:, ::-1]
+        if loss is None or loss.min() >= 0:  # on the log scale, as these are skewed
+            pairs = np.where(q[:, :1] > 0, (found**2 / np.maximum(q, TINY))[:, ::-1], q)
+        ends = dict(zip(AREAS, map(ConfidenceInterval, *pairs.T.tolist()), strict=True))
     weight, lost = np.cumsum(plan.sums(once, 0, plan.starts.size - 1)[:, :, 0], axis=1)
     threshold = ordered.s[plan.order[plan.starts[:-1]]] if values is None else values[::-1]
     return RiskCoverage(
@@ -201,16 +203,14 @@ def risk_coverage(
         Another confidence: any finite numbers, of which the greater ones are surer.
     loss : (n,) array_like, optional
         Another loss of each row than whether its prediction is wrong: any finite numbers.
-    n_resamples : int, default 1999
-        Replicates behind the intervals; 0 for none.
-    confidence_level : float, default 0.95
     rng : None, int or numpy.random.Generator, default 0
-        Seed of the replicates.
+        Seed of the replicates behind the intervals.
     groups : (n,) array_like, optional
         Rows with the same label belong together: whole groups are drawn.
     **options
-        `setting`, `labels`, `pos_label`, `sample_weight`, `from_logits`, `n_jobs` and `executor`,
-        as in `fastece.bootstrap`.
+        `n_resamples` (by default 1999, 0 for no intervals), `confidence_level`, `setting`,
+        `labels`, `pos_label`, `sample_weight`, `from_logits`, `n_jobs` and `executor`, as in
+        `fastece.bootstrap`.
 
     Returns
     -------
@@ -227,7 +227,10 @@ def risk_coverage(
     With L(c) the loss of the share c of the weight with the highest scores, the risk is ``L(c) /
     c``. Rows of one score count with their mean loss, so L is linear there, and neither the order
     of such rows nor the scale of weights matters: see `fastece.SelectiveRisk`. The best order, of
-    which `e_aurc` is the excess, is that of increasing losses. Two models are compared by
+    which `e_aurc` is the excess, is that of increasing losses. Intervals are ``v^2 / q_hi`` to
+    ``v^2 / q_lo`` with the value v and quantiles q of the replicates, the basic bootstrap on the log
+    scale, which holds skewed areas more often; the quantiles themselves where q_lo is 0, and on the
+    plain scale where a loss is negative. Two models are compared by
     ``fastece.compare(y, p, q, estimator="aurc")``. El-Yaniv and Wiener (2010, "On the foundations
     of noise-free selective classification").
 
@@ -288,8 +291,10 @@ class Ranks(NamedTuple):
         The margin is ``1 / sqrt(G)`` of G groups with misses, which alone show it: in simulations
         the promises then hold.
         """
-        place = bins_of_groups(self.score, groups.count)
-        rate = (np.bincount(place, self.w * self.right) / np.bincount(place, self.w))[place]
+        n, bins = self.w.size, min(max(groups.count // GROUPS_OF_BIN, 1), MOST_BINS)
+        place = np.searchsorted(self.score[::-1], self.score) * bins // n  # equal scores in one
+        weight = np.maximum(np.bincount(place, self.w), TINY)
+        rate = (np.bincount(place, self.w * self.right) / weight)[place]
         terms = self.w * (self.right - rate), self.w * np.sqrt(rate * (1 - rate))
         seen, most = (float((np.bincount(groups.of_row, x) ** 2).sum() - x @ x) for x in terms)
         missed = np.unique(groups.of_row[self.right == 0]).size
@@ -316,7 +321,7 @@ class Candidates(NamedTuple):
         """Take scores at ranks that grow by a constant factor; equal scores stay together."""
         n, score = ranks.w.size, ranks.score
         ends = np.append(np.flatnonzero(score[1:] < score[:-1]), n - 1)
-        steps = np.geomspace(1, n, 2 + int(math.log(n) / math.log(STEP))).astype(np.int64)
+        steps = np.rint(np.geomspace(1, n, 2 + int(math.log(n) / math.log(STEP))))
         end = ends[np.unique(np.searchsorted(ends, steps - 1))]
         weight, hits = (np.cumsum(x)[end] for x in (ranks.w, ranks.w * ranks.right))
         return cls(score[end], end, weight / weight[-1], hits / weight, ranks.effective()[end])
@@ -391,9 +396,10 @@ def least_cost(found: Candidates, ranks: Ranks, costs: F64, alpha: float) -> tup
     """
     shares = np.stack([found.coverage * (1 - found.accuracy), 1 - found.coverage])
     mean = costs @ shares
-    j, rows = int(mean.argmin()), ranks.rows_of_share(1.0, ranks.w.size)
+    j = int(mean.argmin())
     if mean[j] >= costs[1]:
         return -1, costs[[1, 1]]
+    rows = np.array([found.rows[-1], ranks.rows_of_share(found.coverage[j], found.end[j])])
     x = shares[:, j] * rows
     _, high = binomial_ends(x, rows - x, 0.0, 1 - alpha / (2 * mean.size))
     return j, np.array([mean[j], min(costs @ high, costs.max())])

@@ -10,13 +10,12 @@ points. Every simulation has a seed of its own.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from interval_coverage import line
 
 from fastece.selective import choose_threshold
 
@@ -24,6 +23,11 @@ ACCURACY, CONFIDENCE, SEED, POPULATION = 0.95, 0.95, 20250401, 2 * 10**6
 SIZES, SIZE_OF_LOSS, GROUP = (100, 300, 1000, 2000, 5000), 2000, 10
 HEAD = ("law", "best coverage", *(f"broken, n = {n}" for n in SIZES), "bound too high",
         f"lost at n = {SIZE_OF_LOSS}")  # fmt: skip
+
+
+def line(cells: Sequence[str]) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(cells)} |"
 
 
 def logit(p: Any) -> Any:
