@@ -227,10 +227,10 @@ def risk_coverage(
     With L(c) the loss of the share c of the weight with the highest scores, the risk is ``L(c) /
     c``. Rows of one score count with their mean loss, so L is linear there, and neither the order
     of such rows nor the scale of weights matters: see `fastece.SelectiveRisk`. The best order, of
-    which `e_aurc` is the excess, is that of increasing losses. Intervals are ``v^2 / q_hi`` to
-    ``v^2 / q_lo`` with the value v and quantiles q of the replicates, the basic bootstrap on the log
-    scale, which holds skewed areas more often; the quantiles themselves where q_lo is 0, and on the
-    plain scale where a loss is negative. Two models are compared by
+    which `e_aurc` is the excess, is that of increasing losses. Intervals are those of the basic
+    bootstrap on the log scale, ``v^2 / q_hi`` to ``v^2 / q_lo`` with the value v and quantiles q of
+    the replicates, which holds skewed areas more often; the quantiles themselves where q_lo is 0,
+    and on the plain scale where a loss is negative. Two models are compared by
     ``fastece.compare(y, p, q, estimator="aurc")``. El-Yaniv and Wiener (2010, "On the foundations
     of noise-free selective classification").
 
@@ -255,11 +255,17 @@ def risk_coverage(
 
 
 class Ranks(NamedTuple):
-    """Rows from the highest score down: scores, hits and weights (n,), and groups."""
+    """Rows from the highest score down: scores, hits and weights (n,), and groups.
+
+    `ratio` is the mean weight of misses over that of hits, and `balanced` are weights without it:
+    misses that weigh more are fewer than they seem.
+    """
 
     score: F64
     right: NDArray[Any]
     w: F64
+    balanced: F64
+    ratio: float
     groups: Groups | None
 
     @classmethod
@@ -267,7 +273,11 @@ class Ranks(NamedTuple):
         """Order the rows of a sample."""
         order, v = in_order(sample.s)[1][::-1], scale_weights(sample)[0].v
         w = np.ones(sample.n) if v is None else np.maximum(v[order] / v.max(), TINY)
-        return cls(sample.s[order], sample.y[order], w, groups and groups.where(order))
+        score, right, ratio = sample.s[order], sample.y[order], 1.0
+        if v is not None and 0 < (hits := np.count_nonzero(right)) < w.size:
+            ratio = float((w @ (right == 0)) / (w @ right) * hits / (w.size - hits))
+        balanced = w if ratio == 1 else np.where(right == 1, w, w / ratio)
+        return cls(score, right, w, balanced, ratio, groups and groups.where(order))
 
     def effective(self) -> F64:
         """Count the independent rows that the rows down to each (n,) are worth.
@@ -275,7 +285,7 @@ class Ranks(NamedTuple):
         ``W^2 / (sum w^2 + r sum w w')``, with the pairs of rows of one group, and a correlation r
         that is rather too large (Kish 1965, "Survey sampling", sections 5.4 and 11.7).
         """
-        w, squares, few = self.w, np.cumsum(self.w**2), 1.0
+        w, squares, few = self.balanced, np.cumsum(self.balanced**2), 1.0
         if self.groups is not None:
             of_row, before = self.groups.of_row, np.empty(w.size)
             order, size = np.argsort(of_row, kind="stable"), np.bincount(of_row)
@@ -291,11 +301,12 @@ class Ranks(NamedTuple):
         The margin is ``1 / sqrt(G)`` of G groups with misses, which alone show it: in simulations
         the promises then hold.
         """
-        n, bins = self.w.size, min(max(groups.count // GROUPS_OF_BIN, 1), MOST_BINS)
-        place = np.searchsorted(self.score[::-1], self.score) * bins // n  # equal scores in one
-        weight = np.maximum(np.bincount(place, self.w), TINY)
-        rate = (np.bincount(place, self.w * self.right) / weight)[place]
-        terms = self.w * (self.right - rate), self.w * np.sqrt(rate * (1 - rate))
+        (n, w), bins = (self.score.size, self.balanced), max(groups.count // GROUPS_OF_BIN, 1)
+        rank = np.searchsorted(self.score[::-1], self.score)  # equal scores are in one bin
+        place = rank * min(bins, MOST_BINS) // n
+        weight = np.maximum(np.bincount(place, w), TINY)
+        rate = (np.bincount(place, w * self.right) / weight)[place]
+        terms = w * (self.right - rate), w * np.sqrt(rate * (1 - rate))
         seen, most = (float((np.bincount(groups.of_row, x) ** 2).sum() - x @ x) for x in terms)
         missed = np.unique(groups.of_row[self.right == 0]).size
         return min(max(seen / most, 0.0) + 1 / math.sqrt(missed), 1.0) if most > 0 else 1.0
@@ -305,6 +316,11 @@ class Ranks(NamedTuple):
         gap = self.w * ((np.arange(self.w.size) <= end) - (share if share < 1 else 0.0))
         gap = gap if self.groups is None else np.bincount(self.groups.of_row, gap)
         return float(self.w.sum() ** 2 / (gap @ gap) * (share * (1 - share) or 1.0))
+
+
+def scale_odds(p: Any, factor: float) -> Any:
+    """Multiply the odds of probabilities."""
+    return p * factor / (1 - p + p * factor)
 
 
 class Candidates(NamedTuple):
@@ -368,24 +384,27 @@ def start_levels(rows: F64, accuracy: float, alpha: float) -> F64:
     return level
 
 
-def lowest_promise(found: Candidates, accuracy: float, alpha: float) -> tuple[int, float]:
-    """Find the last candidate that passes an accuracy, and the level of its test.
+def lowest_promise(
+    found: Candidates, ratio: float, accuracy: float, alpha: float
+) -> tuple[int, float]:
+    """Find the last candidate that passes an accuracy, and the bound of its test.
 
     -1 where there is none. Candidates are tested in their order, each at the sum of the levels of
     the starts since the last one that failed (Wiens 2003, the fallback procedure).
     """
     from scipy.special import betainc
 
-    hits = found.accuracy * found.rows
-    p_values = betainc(np.maximum(hits, TINY), found.rows - hits + 1, accuracy)
-    best, left = (-1, math.nan), 0.0
-    for j, level in enumerate(start_levels(found.rows, accuracy, alpha)):
+    hits, least = scale_odds(found.accuracy, ratio) * found.rows, scale_odds(accuracy, ratio)
+    p_values = betainc(np.maximum(hits, TINY), found.rows - hits + 1, least)
+    best, left, tested = -1, 0.0, 0.0
+    for j, level in enumerate(start_levels(found.rows, least, alpha)):
         left += level
         if 0 < left >= p_values[j]:
-            best = j, left
+            best, tested = j, left
         else:
             left = 0.0
-    return best
+    bound, _ = binomial_ends(hits[best], found.rows[best] - hits[best], tested, 1.0)
+    return best, float(scale_odds(bound, 1 / ratio))
 
 
 def least_cost(found: Candidates, ranks: Ranks, costs: F64, alpha: float) -> tuple[int, F64]:
@@ -399,7 +418,12 @@ def least_cost(found: Candidates, ranks: Ranks, costs: F64, alpha: float) -> tup
     j = int(mean.argmin())
     if mean[j] >= costs[1]:
         return -1, costs[[1, 1]]
-    rows = np.array([found.rows[-1], ranks.rows_of_share(found.coverage[j], found.end[j])])
+    rows = np.array(
+        [
+            found.rows[-1] / max(ranks.ratio, 1.0),
+            ranks.rows_of_share(found.coverage[j], found.end[j]),
+        ]
+    )
     x = shares[:, j] * rows
     _, high = binomial_ends(x, rows - x, 0.0, 1 - alpha / (2 * mean.size))
     return j, np.array([mean[j], min(costs @ high, costs.max())])
@@ -407,15 +431,14 @@ def least_cost(found: Candidates, ranks: Ranks, costs: F64, alpha: float) -> tup
 
 def choose(ranks: Ranks, goal: Goal, alpha: float) -> list[float]:
     """Choose the threshold of some rows: `NUMBERS`, and the interval of the coverage."""
-    found, level, cost = Candidates.of(ranks), math.nan, np.full(2, math.nan)
+    found, bound, cost = Candidates.of(ranks), math.nan, np.full(2, math.nan)
     if goal.costs is None:
-        j, level = lowest_promise(found, goal.accuracy, alpha)
+        j, bound = lowest_promise(found, ranks.ratio, goal.accuracy, alpha)
     else:
         j, cost = least_cost(found, ranks, np.array(goal.costs), alpha)
     if j < 0:
         return [math.nan, 0.0, math.nan, math.nan, *cost, 0.0, 0.0]
-    value, end, coverage, right, rows = (x[j] for x in found)
-    bound, _ = binomial_ends(right * rows, (1 - right) * rows, level, 1.0)
+    value, end, coverage, right, _ = (x[j] for x in found)
     rows = ranks.rows_of_share(coverage, end)
     ends = binomial_ends(coverage * rows, (1 - coverage) * rows, *tails_of(goal.confidence))
     return [value, coverage, right, bound, *cost, *ends]
@@ -656,9 +679,9 @@ def choose_threshold(
     Bonferroni procedure for testing multiple endpoints"). The last candidate that is rejected is
     the threshold. Of V values of `by` each has the level ``(1 - confidence) / V``.
 
-    With weights, rows count by Kish's effective number, which takes them as independent of what is
-    right; with groups also by the correlation of hits within these, plus one over the root of their
-    number. Both are approximate; simulations are in ``docs/selective.md``. The bound of a cost is
+    With weights, rows count by Kish's effective number, misses after they are brought to the mean
+    weight of hits; with groups also by the correlation of hits within these, with a margin. Both
+    are approximate; simulations are in ``docs/selective.md``. The bound of a cost is
     the sum of those of the shares of mistakes and of rows left out, over all candidates.
 
     Examples

@@ -20,7 +20,7 @@ import numpy as np
 from fastece.selective import choose_threshold
 
 ACCURACY, CONFIDENCE, SEED, POPULATION = 0.95, 0.95, 20250401, 2 * 10**6
-SIZES, SIZE_OF_LOSS, GROUP = (100, 300, 1000, 2000, 5000), 2000, 10
+SIZES, SIZE_OF_LOSS, GROUP, MISS = (100, 300, 1000, 2000, 5000), 2000, 10, 3.0
 HEAD = ("law", "best coverage", *(f"broken, n = {n}" for n in SIZES), "bound too high",
         f"lost at n = {SIZE_OF_LOSS}")  # fmt: skip
 
@@ -107,12 +107,19 @@ def on_edge(rng: np.random.Generator, n: int) -> Any:
     return rng.random(n), np.full(n, ACCURACY - 0.0005)
 
 
+def dear_misses(rng: np.random.Generator, n: int) -> Any:
+    """As on edge by weight, where misses weigh `MISS` times as much as hits."""
+    edge = ACCURACY - 0.0005
+    return rng.random(n), np.full(n, edge * MISS / (1 - edge + edge * MISS))
+
+
 class Law(NamedTuple):
-    """A law of scores, with the dependence of a group's hits, and the spread of log weights."""
+    """A law of scores: dependence of a group's hits, spread of log weights, weight of misses."""
 
     draw: Callable[[np.random.Generator, int], Any]
     share: float = 0.0
     spread: float = 0.0
+    miss: float = 1.0
 
 
 LAWS = {
@@ -124,17 +131,19 @@ LAWS = {
     "on edge, one answer a group": Law(on_edge, share=1.0),
     "sharp, weights": Law(sharp, spread=0.7),
     "on edge, weights": Law(on_edge, spread=0.7),
+    "on edge, misses weigh 3 times": Law(dear_misses, miss=MISS),
 }  # fmt: skip
 
 
 @cache
 def population(name: str) -> tuple[Any, Any, Any]:
     """Distinct scores in increasing order, true accuracy above each, and coverage."""
-    s, p = LAWS[name].draw(np.random.default_rng(SEED), POPULATION)
+    law = LAWS[name]
+    s, p = law.draw(np.random.default_rng(SEED), POPULATION)
     order = np.argsort(-s)
-    s, right = s[order], np.cumsum(p[order])
+    s, right, weight = s[order], np.cumsum(p[order]), np.cumsum((p + law.miss * (1 - p))[order])
     last = np.append(np.flatnonzero(s[1:] < s[:-1]), s.size - 1)
-    return s[last][::-1], (right[last] / (last + 1))[::-1], ((last + 1) / s.size)[::-1]
+    return tuple(x[::-1] for x in (s[last], right[last] / weight[last], (last + 1) / s.size))
 
 
 def best_coverage(name: str) -> float:
@@ -150,12 +159,10 @@ def simulate(law: Law, rng: np.random.Generator, n: int) -> dict[str, Any]:
     group = np.arange(n) // GROUP
     is_shared = rng.random(n) < law.share
     right = np.where(is_shared, rng.random(n)[group], rng.random(n)) < p
+    weight = np.exp(law.spread * rng.normal(size=n)) * np.where(right, 1, law.miss)
     found = {"y_true": right, "y_prob": s}
     found |= {"groups": group} if law.share else {}
-    return {
-        **found,
-        **({"sample_weight": np.exp(law.spread * rng.normal(size=n))} if law.spread else {}),
-    }
+    return found | ({"sample_weight": weight} if law.spread or law.miss > 1 else {})
 
 
 def one_simulation(name: str, n: int, number: int) -> tuple[float, float, float]:

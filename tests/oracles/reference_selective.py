@@ -90,9 +90,20 @@ def lowest_threshold(scores, hits, accuracy, alpha):
     return best
 
 
+def miss_ratio(hits, weights):
+    """Mean weight of misses over that of hits; 1 without one of them."""
+    of_hits = [w for w, hit in zip(weights, hits, strict=True) if hit]
+    of_misses = [w for w, hit in zip(weights, hits, strict=True) if not hit]
+    if not of_hits or not of_misses:
+        return 1.0
+    return sum(of_misses) / len(of_misses) / (sum(of_hits) / len(of_hits))
+
+
 def effective_rows(scores, hits, weights, groups, lowest):
     """Independent rows that the rows with at least a score are worth."""
     n, names = len(scores), sorted(set(groups))
+    ratio = miss_ratio(hits, weights)
+    weights = [w if hit else w / ratio for w, hit in zip(weights, hits, strict=True)]
     bins = min(max(len(names) // 8, 1), 10)
     place = [sum(t < s for t in scores) * bins // n for s in scores]
     rate = {}

@@ -78,8 +78,10 @@ def test_effective_rows_are_those_of_plain_loops(seed, weighted, ties):
     k = reference.effective_rows(s.tolist(), y.tolist(), w.tolist(), g.tolist(), s.min())
     # The bound is the accuracy at which so many hits of so many rows have the level of the test:
     # of three starts with 1, 2 and 3 sixths of it, those since the last failure.
-    hits = found.accuracy * k
-    level = betainc(hits, k - hits + 1, found.accuracy_bound)
+    # Of weights it is that of rows whose misses weigh as much as hits.
+    ratio = reference.miss_ratio(y.tolist(), w.tolist())
+    share, bound = (p * ratio / (1 - p + p * ratio) for p in (found.accuracy, found.accuracy_bound))
+    level = betainc(share * k, k - share * k + 1, bound)
     assert min(abs(level - 0.05 * sixths / 6) for sixths in (1, 2, 3, 5, 6)) < 1e-9
     plain = choose_threshold(y, s, accuracy=0.3, sample_weight=w)
     assert found.accuracy == pytest.approx(plain.accuracy)
