@@ -243,7 +243,7 @@ def risk_coverage(
     >>> found.risk.round(3).tolist()
     [0.0, 0.0, 0.333, 0.25]
     >>> print(f"{found.aurc:.4f} {found.e_aurc:.4f} {found.augrc:.4f}")
-    0.1308 0.0966 0.0938
+    0.1192 0.0849 0.0938
     """
     call = read_call("risk_coverage", y_true, {"y_prob": y_prob}, 0, estimator="aurc", **options)
     call = add_groups(call, groups, y_prob)
@@ -640,8 +640,8 @@ def choose_threshold(
         As in `fastece.ece`: class vectors (n, K), of which the largest probability is the score, or
         confidences (n,), with whether each prediction was right. Probabilities (n,) of label 1 are
         predictions of either label with ``setting="confidence"``, and of label 1 without.
-    accuracy : float, default 0.95
-        How often predictions that act alone are to be right.
+    accuracy : float, optional
+        How often predictions that act alone are to be right, by default 0.95.
     cost : (mistake, abstain), optional
         In place of `accuracy`: the cost of a wrong prediction that acted, and of one that did not
         act. The score is then that from which acting costs least on these rows.
@@ -672,17 +672,18 @@ def choose_threshold(
     above the threshold less than promised, whatever the model is: the choice is allowed for.
     Candidates are scores at ranks that grow by 2 %, chosen without a look at the labels. Their
     hypotheses "the accuracy above is less than this" are tested from the top in fixed sequence
-    (Angelopoulos et al. 2021, "Learn then test", section 3), by the binomial law of the rows above
-    (Clopper and Pearson 1934). The sequence starts where just enough rows lie above to promise
-    anything, and again where there are three times as many and so on, each start with an equal
-    share of the level, which is handed on while tests reject (Wiens 2003, "A fixed sequence
+    (Angelopoulos, Bates, Candes, Jordan and Lei 2021, "Learn then test: calibrating predictive
+    algorithms to achieve risk control"), by the binomial law of the rows above (Clopper and Pearson
+    1934). The sequence starts where just enough rows lie above to promise anything, and again where
+    there are some three times as many, and so on; the starts have parts of the level, in the
+    proportion 1, 2, 3, ..., which are handed on while tests reject (Wiens 2003, "A fixed sequence
     Bonferroni procedure for testing multiple endpoints"). The last candidate that is rejected is
     the threshold. Of V values of `by` each has the level ``(1 - confidence) / V``.
 
     With weights, rows count by Kish's effective number, misses after they are brought to the mean
     weight of hits; with groups also by the correlation of hits within these, with a margin. Both
-    are approximate; simulations are in ``docs/selective.md``. The bound of a cost is
-    the sum of those of the shares of mistakes and of rows left out, over all candidates.
+    are approximate; simulations are in ``docs/selective.md``. The bound of a cost is the sum of
+    those of the shares of mistakes and of rows left out, at the same time of all candidates.
 
     Examples
     --------
@@ -692,7 +693,7 @@ def choose_threshold(
     >>> confidence = rng.beta(8, 1, 2000)
     >>> threshold = choose_threshold(rng.random(2000) < confidence, confidence, accuracy=0.9)
     >>> print(f"{threshold.value:.3f} {threshold.coverage:.3f}")
-    0.730 0.921
+    0.763 0.888
     >>> threshold([0.5, 0.99]).tolist()
     [False, True]
     """

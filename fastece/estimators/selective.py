@@ -140,8 +140,8 @@ class SelectiveRisk(Parameters):
     Notes
     -----
     Geifman, Uziel and El-Yaniv (2019, "Bias-reduced uncertainty estimation for deep neural
-    classifiers", section 3) for AURC and E-AURC; Traub et al. (2024, "Overcoming common flaws in
-    the evaluation of selective classification systems", eq. 7) for AUGRC. Rows of one score count
+    classifiers") for AURC and E-AURC; Traub et al. (2024, "Overcoming common flaws in the
+    evaluation of selective classification systems") for AUGRC. Rows of one score count
     with their mean loss, so L is linear there, and a block of the coverages a to b with the mean
     loss r adds ``r (b - b log b - a + a log a)`` to AURC. Sums over rows, as other libraries have
     them, differ by O(1 / n): see ``docs/conventions.md``.
@@ -151,7 +151,7 @@ class SelectiveRisk(Parameters):
     >>> from fastece import SelectiveRisk, ece
     >>> hit, confidence = [1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6]
     >>> round(ece(hit, confidence, estimator=SelectiveRisk()), 6)
-    0.130812
+    0.119188
     >>> round(ece(hit, confidence, estimator="augrc"), 6)
     0.09375
     """
