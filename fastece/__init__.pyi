@@ -37,6 +37,7 @@ from .estimators.losses import (
     Sharpness as Sharpness,
 )
 from .estimators.risk import NetBenefit as NetBenefit, RiskStatistic as RiskStatistic
+from .estimators.selective import SelectiveRisk as SelectiveRisk
 from .estimators.smooth import MMCE as MMCE, SmoothECE as SmoothECE
 from .estimators.table import ESTIMATORS as ESTIMATORS
 from .gate import Check as Check, Judgement as Judgement, check as check

@@ -20,7 +20,7 @@ FOLDER = Path(fastece.__file__).parent
 FLOORS = [
     {"cli", "compat", "distributed", "protocol", "sklearn", "testing", "training"},
     {"gate", "recalibration", "report", "streams", "study"},
-    {"decomposition", "intervals", "reliability"},
+    {"decomposition", "intervals", "reliability", "selective"},
     {"resampling"},
     {"calls", "monitor"},
     {"estimators", "files"},

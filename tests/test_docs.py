@@ -410,6 +410,15 @@ def test_tables_of_coverage_have_the_cases_of_the_script(heading, tables):
 
 
 @pytest.mark.slow
+def test_table_of_promises_has_the_laws_of_the_script():
+    section = section_of("docs/selective.md", "What the promise is")
+    table = [x for x in section.splitlines() if x.startswith("|")]
+    printed = printed_by("threshold_promises.py", "--simulations", "1", "--jobs", "1")
+    assert printed[:2] == table[:2]
+    assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
+
+
+@pytest.mark.slow
 def test_the_script_of_coverage_prints_tables():
     tables = {"estimate": 10, "compare": 20, "alarms": 6, "direction": 10, "slices": 2}
     for table, lines in tables.items():

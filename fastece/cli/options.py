@@ -37,6 +37,11 @@ def scores(text: str) -> list[float]:
     return found
 
 
+def costs(text: str) -> tuple[float, ...]:
+    """Read costs and commas."""
+    return tuple(map(float, text.split(",")))
+
+
 def sizes(text: str) -> tuple[int, ...]:
     """Read numbers and commas."""
     return tuple(map(int, text.split(",")))
@@ -94,6 +99,10 @@ OPTIONS = {
     "--level": value("LEVEL", "of the interval; 1 minus the size of the test (0.95)", float, 0.95),
     "monitor --level": value("LEVEL", "chance of a false alarm, ever (0.05)", float),
     "--state": value("FILE", "go on from this file, if it is there, and write it"),
+    "--accuracy": value("A", "how often what acts alone is to be right (0.95)", float),
+    "--cost": value("MISTAKE,ABSTAIN", "in place of it: act where that costs least", costs),
+    "threshold --by": value("COLUMN", "a threshold for each of its values") | {"action": "append"},
+    "threshold --save": value("FILE", "write the threshold as JSON, for `Threshold.from_json`"),
     "--at": value("SCORE[,SCORE...]", "in [0, 1] (default: eleven over the range)", scores),
     "--max-error": value("E", "largest error that is allowed", float) | {"required": True},
     "--baseline": value("FILE", "predictions of another model for the same rows", str),
@@ -216,6 +225,15 @@ COMMANDS = {
          "plan --estimator", *MEASURE[:-1], "--junit", "--summary"),
         1999,
     ),
+    "threshold": Command(
+        "threshold", "the score from which predictions are right often enough to act alone",
+        "Choose the lowest confidence from which predictions are right in a share of cases, with a "
+        "promise that holds after choosing, and the coverage that it gives. Of one column of "
+        "probabilities it is that of the more probable label; --setting binary takes label 1.",
+        ("file",),
+        (*FILE, "--accuracy", "--cost", "threshold --by", "--groups", "--setting", "--from-logits",
+         "--confidence-level", "threshold --save"),
+    ),
     "warmup": Command(
         "warmup", "compile everything ahead, such as for a container image",
         "Compile every kernel for every kind of input, and keep them in a folder of "
@@ -239,7 +257,7 @@ NAMES: dict[str, str | None] = {
 # The same, and other arguments of Python, for messages of errors.
 REFERENCES = {
     **NAMES, "n_resamples": "--resamples", "n_jobs": "--jobs", "rng": "--seed", "cv": "--folds",
-    "y_prob_b": "b", "first": None, "n_classes": None,
+    "y_prob_b": "b", "first": None, "n_classes": None, "confidence": "--confidence-level",
 }  # fmt: skip
 
 

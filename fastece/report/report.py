@@ -39,6 +39,7 @@ from fastece.resampling.adaptive import AdaptiveTest
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.calibration_test import calibration_results, has_cells
 from fastece.resampling.draws import new_key
+from fastece.selective import Goal, Threshold, threshold_of
 
 # The answer comes first, and its curve is beside the diagram, which has the bins of the other.
 LEAD, TEST = "ece_bayes", "ece"
@@ -77,6 +78,8 @@ def scores_of(pairs: bool) -> dict[str, Any]:
 EVEN = "ece_a"
 # Rows of a validation, which takes 10 us and 100 bytes of memory a row, and of a path of gaps.
 MOST_RISKS = 2 * 10**5
+# How often predictions that act alone are to be right.
+ACCURACIES = (0.9, 0.95, 0.99)
 # Characters of the name of a file in a legend.
 LONGEST = 20
 
@@ -225,6 +228,7 @@ def make_report(
         groups=names[1],
         vectors=None,
         validation=None if pairs or not (is_full and has_rows) else validate_rows(call, key, event),
+        thresholds=choose_thresholds(call, read, pairs) if is_full and has_rows else None,
         diagrams=diagrams_of(errors[TEST], source),
         curve=curve,
         pairs=pairs,
@@ -238,8 +242,7 @@ def make_report(
     # Where nothing else decides, the verdict depends on the test of class vectors.
     if has_rows and not pairs and (is_full or report.verdict in (NO_SIGN, UNCLEAR)):
         which = [*CLASS_VECTORS] if is_full else ["skce"]
-        vectors = measure_vectors(call, read, seed, progress, which)
-        report = replace(report, vectors=vectors)
+        report = replace(report, vectors=measure_vectors(call, read, seed, progress, which))
     return report
 
 
@@ -252,6 +255,14 @@ def validate_rows(call: Call, key: int, event: str) -> Validation | None:
     return validation_of(
         replace(call, estimators=points), key, event or words.event_of(call.setting)
     )
+
+
+def choose_thresholds(call: Call, read: Callable[..., Problems], pairs: bool) -> list[Threshold]:
+    """Choose the scores from which the most probable class is right often enough."""
+    (source,) = call.sources
+    top = source if pairs or source.setting.is_top else read(setting="confidence")
+    own = replace(call, sources=[top], estimators={"": ESTIMATORS["accuracy"]})
+    return [threshold_of(own, Goal(x, None, call.level)) for x in ACCURACIES]
 
 
 def check_parts(call: Call, y_prob: Any, by: Any) -> list[slices.Group] | None:

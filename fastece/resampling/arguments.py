@@ -158,6 +158,14 @@ class Call:
         """Whether each class has a value of its own, and not all of them their mean."""
         return self.average is None and self.sources[0].setting.per_class
 
+    def only_problem(self, hint: str = "") -> Problems:
+        """Return the only problem of the first model, or refuse several."""
+        data = self.models[0]
+        if data.n_problems > 1 or any(map(self.uses_class_vectors, self.estimators.values())):
+            rule = "must be one problem: 'binary', 'confidence' or a class index"
+            raise InputError("setting", rule, value=self.setting, hint=hint)
+        return data
+
     def only(self, estimator: Any) -> "Call":
         """Return the same call with one estimator, which is in no list."""
         return replace(self, estimators={"": estimator})

@@ -123,6 +123,17 @@ monitor a.csv a.csv                            | a.csv: is named twice
 monitor small.csv above.csv                    | above.csv: line 4, column y_prob: .* got 1.5
 monitor small.csv vectors.csv                  | vectors.csv: from line 2 on: y_prob: must have
 monitor a.csv --plot a.gif                     | --plot: must end in .png
+threshold small.csv --accuracy 95              | --accuracy: must be
+threshold small.csv --accuracy 1               | --accuracy: must be .* less than 1
+threshold small.csv --confidence-level 1       | --confidence-level: must be
+threshold small.csv --cost 3                   | --cost: must be a pair
+threshold small.csv --cost 3,0                 | --cost: must be positive
+threshold small.csv --cost 3,1 --accuracy 0.9  | --cost: goes without --accuracy
+threshold groups.csv --by g                    | groups.csv: line 3, column g:
+threshold groups.csv --by h --by y_prob        | --by: must be one column, got 'y_prob'
+threshold groups.csv --groups h                | --groups: .* at least 2
+threshold vectors3.csv --setting classwise     | --setting: .* --by takes predicted classes
+threshold small.csv --save small.csv           | --save: .* got 'small.csv'
 plan a.csv                                     | --width: or --detect must be given
 plan a.csv --width 2                           | --width: must be
 plan a.csv --detect 0.1 --level 95             | --level: must be
