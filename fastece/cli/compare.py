@@ -107,7 +107,7 @@ class Differences:
         scores = [[*row_of(name, x), SCORES[name]] for name, x in self.scores.items()]
         above = f"{difference} above 0: {better} has the smaller value"
         above += ", which is better but for accuracy, sharpness"
-        notes = (above, *(OF_ROWS if self.call.groups is None else OF_GROUPS))
+        notes = (above, *(OF_ROWS if self.call.clusters is None else OF_GROUPS))
         first = Section("Calibration errors", table=Table(["error", *head, "estimator"], errors))
         scored = Section("Scores", table=Table(["score", *head, "meaning"], scores), notes=notes)
         return [first, scored]

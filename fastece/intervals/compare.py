@@ -216,7 +216,8 @@ def check_same_classes(call: Call) -> None:
 
 def method_for(call: Call, method: Any, size: Any, name: str) -> str:
     """Choose the method for one estimator, or check the given one."""
-    drawn = [name for name, x in (("groups", call.groups), ("size", size)) if x is not None]
+    options = {"groups": call.groups, "soft": call.clusters, "size": size}
+    drawn = [name for name, x in options.items() if x is not None]
     if method is None:
         return MOVER if call.estimators[name].is_calibration_error and not drawn else "basic"
     chosen: str = check_choice("method", method, (MOVER, *METHODS))
@@ -282,7 +283,8 @@ def compare(
         - level exactly where the interval does not hold 0. It holds the true difference of
         calibration errors where the others often miss it, and is wider. The others
         as in `bootstrap`; the basic interval of a difference is not clipped at 0. None: "mover" for
-        calibration errors, "basic" for means such as the Brier score, and with `groups` or `size`.
+        calibration errors, "basic" for means such as the Brier score, and with `groups`, soft
+        labels or `size`.
     n_resamples : int, default 1999
         Number of replicates.
     rng : None, int or numpy.random.Generator, default 0

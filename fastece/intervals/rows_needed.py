@@ -257,6 +257,8 @@ def rows_needed_of(
     arguments.require_calibration_error(call, "rows_needed")
     (estimator,) = call.estimators.values()
     data = need_rows(call.sources[0], "rows_needed")
+    if data.votes > 1:
+        raise InputError("y_true", "rows_needed simulates rows of one label, not soft ones")
     if data.n_problems > 1 or call.uses_class_vectors(estimator):
         rule = "must be one problem: 'binary', 'confidence' or a class index"
         raise InputError("setting", rule, value=call.setting)
