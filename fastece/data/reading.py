@@ -78,7 +78,7 @@ def read_problems(
     names = [] if is_plain else arrays.column_names(y_prob)
     if is_soft:
         if labels is not None or pos_label is not None:
-            raise InputError("labels", "and {pos_label} go without {soft} and {votes}")
+            raise InputError("labels", "names hard labels, as {pos_label} does, not {soft} ones")
         origin, label, part = as_soft_labels(y_true, votes, prob, prob_name, names)
     elif not is_plain:
         label, order = as_labels(y_true, prob, prob_name, names, labels, pos_label)

@@ -28,14 +28,13 @@ SIZES, RIDGE, TINY = 0.5 ** np.arange(50), 1e-12, 1e-300
 def read_rates(name: str, value: Any, n_classes: int = 0) -> F64:
     """Check base rates (K,), or that of class 1 alone; of any number of classes for 0."""
     given = arrays.as_real(name, np.atleast_1d(value))
-    rates = given.astype(np.float64)
-    rates = np.array([1 - rates[0], rates[0]]) if rates.shape == (1,) else rates
+    rates = np.append(1.0 - given, given) if given.shape == (1,) else 1.0 * given
     is_known = given.dtype.kind != "b" and rates.ndim == 1 and n_classes in (0, rates.size)
     is_known &= bool((rates >= (TINY if name == "old" else 0.0)).all())
     if not (is_known and abs(rates.sum() - 1) <= arrays.ROW_SUM_TOLERANCE):
         rule = f"must be the rate of class 1, or of all {n_classes or ''} classes with the sum 1"
         raise InputError(name, rule + ", and none of them 0" * (name == "old"), value=value)
-    return np.asarray(rates / rates.sum())
+    return np.asarray(rates / rates.sum(), np.float64)
 
 
 def estimate_rates(ratio: F64, w: F64) -> F64:
@@ -216,7 +215,7 @@ class PriorShift(Calibrator):
 
 
 def weighted_vectors(rows: Rows, old: F64, new: F64) -> F64:
-    """Multiply class vectors (n, K) by new and divide by old rates; 0 for classes without."""
+    """Multiply class vectors (n, K) by new over old rates, by 0 where the old is 0."""
     p = map_logits(rows.logits()) if rows.from_logits else rows.x
     p = two_columns(p, logits=False) if p.ndim == 1 else p.astype(np.float64)
     return p * np.divide(new, old, out=np.zeros(old.size), where=old > 0)

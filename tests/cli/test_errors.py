@@ -36,6 +36,8 @@ FILES = {
     "classes.csv": "y_true,p_0,p_1\n0,1,0\n1,0,1\n2,0,1\n3,0,1\n",
     "negative.csv": "y_true,y_prob,w\n0,0.5,1\n1,0.5,-1\n0,0.5,-2\n1,0.5,1\n",
     "one.csv": "y_true,y_prob\n1,0.5\n",
+    "votes2.csv": "y_true,y_prob,m\n1,0.5,2\n1,0.2,2\n",
+    "votes3.csv": "y_true,y_prob,m\n1,0.5,2\n1,0.2,3\n",
     "votes.csv": "y_true,y_prob,m\n1,0.5,2\n\n3,0.2,2\n1,0.1,2.5\n",
     "empty.csv": "",
     "header.csv": "y_true,y_prob\n",
@@ -90,6 +92,7 @@ report votes.csv --votes n                     | votes.csv: .* 'n', .*--votes
 report pairs.csv --soft                        | --soft: needs
 report a.csv --stream --soft                   | --soft: .* without --stream
 report votes.csv --stream --votes m            | --votes: .* without --stream
+compare votes2.csv votes3.csv --votes m        | votes3.csv: line 3: .* the votes of .* 2.* got 3
 compare small.csv small.csv --votes m          | small.csv: .* 'm'
 report a.csv --on-error skip                   | --on-error: .* --stream
 report a.csv --plot a.gif                      | --plot: must end in .png

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import fastece
 from fastece import SKCE, Accumulator, InputError, InputTypeError
@@ -235,6 +236,7 @@ def test_every_function_takes_soft_labels():
         assert fastece.score_decomposition(**data).n == n
         assert fastece.ece(**data, estimator="skce") > 0
         assert fastece.bandwidth_sweep(**data, bandwidths=[0.1]).shape == (1,)
+    fastece.cumulative_plot(k, s, votes=m, ax=Figure().subplots())
     valid = fastece.validate(k, s, votes=m, **few)
     assert valid.n == s.size
     assert valid.observed_rate.value == pytest.approx(np.mean(k / m))
@@ -268,8 +270,8 @@ P = [[0.2, 0.3, 0.5], [0.1, 0.2, 0.7]]
         (([1, 0, 0], S), {"votes": [1, 1]}, "votes", r"shape \(3,\)", None),
         (([1, 0, 0], [0.2, 1.3, 0.4]), {"soft": True}, "y_prob", r"lie in \[0, 1\]", (1,)),
         (([1, 0.5, 0], [0.2, 1.3, 0.4]), {"soft": True}, "y_prob", r"lie in \[0, 1\]", (1,)),
-        (([1, 0, 0], S), {"soft": True, "labels": ["a", "b"]}, "labels", "go without", None),
-        (([1, 0, 0], S), {"soft": True, "pos_label": 1}, "labels", "go without", None),
+        (([1, 0, 0], S), {"soft": True, "labels": ["a", "b"]}, "labels", "names hard labels", None),
+        (([1, 0, 0], S), {"soft": True, "pos_label": 1}, "labels", "names hard labels", None),
         (([1, 0, 0], S), {"soft": True, "sample_weight": [1, 0]}, "sample_weight", "shape", None),
     ],
 )
@@ -324,3 +326,64 @@ def test_what_cannot_take_soft_labels_says_so():
         fastece.compare(k, s, s, votes=m, method="mover")
     report = fastece.calibration_report(q, p, soft=True, n_resamples=19)
     assert [x["name"] for x in report.vectors.lines] == ["skce"]
+
+
+# --- guarantees -------------------------------------------------------------------------------
+
+
+def opinions(law, rng, c):
+    """Shares (n,) of a calibrated model's rows, or of one whose outcomes have the means c."""
+    if law == "none":
+        return c
+    if law == "sure":  # labels that are nearly hard
+        return np.where(rng.random(c.size) < (c - 0.03) / 0.94, 0.97, 0.03)
+    if law == "few":  # nearly all the same, and a few that are open
+        return np.where(rng.random(c.size) < (c - 0.02) / 0.48, 0.5, 0.02)
+    return rng.beta(law * c, law * (1 - c))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("law", "votes", "low", "high"),
+    [
+        (3.0, 5, 0.0, 1.0), (0.2, 5, 0.0, 1.0), ("none", 5, 0.0, 1.0), (3.0, 40, 0.0, 1.0),
+        (3.0, None, 0.0, 1.0), ("none", None, 0.0, 1.0), ("sure", None, 0.05, 0.95),
+        ("few", None, 0.03, 0.3),
+    ],
+)  # fmt: skip
+def test_calibrated_models_are_rejected_as_often_as_they_may(law, votes, low, high):
+    """In 300 samples, 5 %: more than 9.4 % by chance alone once in 3000 such tests."""
+    rejected = []
+    for seed in range(300):
+        rng = np.random.default_rng([seed, 5])
+        s = rng.uniform(low, high, 120)
+        q = opinions(law, rng, s)
+        data = {"soft": True} if votes is None else {"votes": np.full(120, votes)}
+        y = q if votes is None else rng.binomial(votes, q)
+        found = fastece.calibration_test(y, s, n_resamples=199, rng=seed, **data)
+        rejected.append(found.p_value <= 0.05)
+    assert np.mean(rejected) <= 0.094
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("law", "votes"), [(0.05, 5), ("none", 5), (3.0, 5), (3.0, None)])
+def test_intervals_of_soft_labels_cover(law, votes):
+    """Of 100 calibrated models and 100 that are off, 92 % or more.
+
+    If 96 % were, fewer would be once in 130 such tests.
+    """
+    held = {"ece_bayes": [], "ece": []}
+    for seed in range(200):
+        rng = np.random.default_rng([seed, 6])
+        s = rng.beta(5, 1.5, 150)
+        c = s - 0.3 * s * (1 - s) * (seed % 2)
+        truth = 0.3 * (5 * 1.5) / (6.5 * 7.5) * (seed % 2)  # the mean of s (1 - s)
+        q = opinions(law, rng, c)
+        data = {"soft": True} if votes is None else {"votes": np.full(150, votes)}
+        y = q if votes is None else rng.binomial(votes, q)
+        found = fastece.estimate(y, s, estimator=[*held], n_resamples=499, **data)
+        for name, result in found.items():
+            low, high = result.confidence_interval
+            held[name].append(low <= truth <= high)
+    for name, covered in held.items():
+        assert np.mean(covered) >= 0.92, name
