@@ -372,6 +372,15 @@ def test_table_of_groups_has_the_cases_of_the_script():
     assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
 
 
+def test_table_of_soft_labels_has_the_cases_of_the_script():
+    section = section_of("docs/soft_labels.md", "How sure?")
+    table = [x for x in section.splitlines() if x.startswith("|")]
+    options = ["--simulations", "1", "--resamples", "9", "--jobs", "1"]
+    printed = printed_by("soft_coverage.py", *options)
+    assert printed[:2] == table[:2]
+    assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
+
+
 @pytest.mark.parametrize(
     ("table", "heading", "streams"),
     [

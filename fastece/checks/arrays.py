@@ -119,7 +119,7 @@ def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
         refuse_infinite(name, array)
         refuse_where(name, "must not be negative", array, lambda part: part < 0)
     if high == 0:
-        raise InputError(name, "the weights must not all be 0")
+        raise InputError(name, "must not all be 0")
     return contiguous(array, np.float64)
 
 

@@ -77,8 +77,9 @@ def check_same_rows(a: Predictions, b: Predictions) -> None:
     if len(a.label) != len(b.label):
         rule = f"must have the rows of {a.file}, which has {len(a.label)}"
         raise InputError("b", rule, value=len(b.label), place=b.file)
-    for name, *columns in (("labels", a.label, b.label), ("weights", a.weights, b.weights)):
-        pairs = zip(*(np.ravel(x).tolist() for x in columns), strict=True)  # type: ignore[arg-type]
+    own = [(x.label, x.weights, x.others.get("votes")) for x in (a, b)]
+    for name, *columns in zip(("labels", "weights", "votes"), *own, strict=True):
+        pairs = zip(*(np.ravel(x).tolist() for x in columns), strict=True)
         for row, (value, got) in enumerate(pairs):
             if value != got:
                 rule = f"must have the {name} of {a.file}, which has {value!r} in {a.row(row)}"
@@ -118,7 +119,7 @@ class Differences:
         scores = [[*row_of(name, x), SCORES[name]] for name, x in self.scores.items()]
         above = f"{difference} above 0: {better} has the smaller value"
         above += ", which is better but for accuracy, sharpness"
-        notes = (above, *OF_ROWS, *[OF_GROUPS] * (self.call.groups is not None))
+        notes = (above, *OF_ROWS, *[OF_GROUPS] * (self.call.clusters is not None))
         first = Section("Calibration errors", table=Table(["error", *head, "estimator"], errors))
         scored = Section("Scores", table=Table(["score", *head, "meaning"], scores), notes=notes)
         return [first, scored]

@@ -58,6 +58,8 @@ OPTIONS = {
     "--y-true": value("COLUMN", "column of the labels"),
     "--y-prob": value("COLUMN[,COLUMN...]", "columns of the probabilities; prob_* is all of those"),
     "--weights": value("COLUMN", "column of the weights of the rows"),
+    "--soft": {"action": "store_true", "help": "labels are shares in [0, 1], not 0 or 1"},
+    "--votes": value("COLUMN", "column of numbers of votes, of which the labels count those for 1"),
     "--labels": value("LABEL[,LABEL...]", "label of each column of probabilities, in their order"),
     "--pos-label": value("LABEL", "which label y_prob is the probability of"),
     "--classes": value("K", "classes behind the predicted one: its confidence is 1/K or more", int),
@@ -114,6 +116,8 @@ OPTIONS = {
     "--thresholds": value("SCORE[,SCORE...]", "of the net benefit (nine from 0.01 to 0.5)", scores),
     "--bandwidth": value("H", 'of the kernel, or "silverman" (default)', number_or_text(float)),
     "--kernel": value(None, "default: gaussian"),
+    "--old": value("RATE[,RATE...]", "of prior_shift: base rate that the model is for", scores),
+    "--new": value("RATE[,RATE...]", "of prior_shift: that of now (default: estimated)", scores),
     "--method": value("NAME", "temperature (default), or another one, or all: the best of them"),
     "--folds": value("N", "recalibrate each of N parts by what the others say (default 5)", int),
     "--fit": value("FILE", "fit to these predictions, of the same model, in place of folds"),
@@ -137,6 +141,7 @@ FORMS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "--markdown": ("Markdown", lambda x: x.to_markdown().rstrip("\n")),
 }
 FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
+ROWS = (*FILE, "--soft", "--votes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed", "--plot")
 ERRORS = ("--estimator", "--n-bins", *MEASURE)
 
@@ -160,22 +165,22 @@ COMMANDS = {
         "lm-evaluation-harness. Several files, patterns in quotes and folders are one stream of "
         "rows, which need not fit in memory. With --resamples 0 only posteriors have intervals.",
         ("files",),
-        (*FILE, "--by", "--groups", "--event", *ERRORS, "--full", "--html", "--stream",
+        (*ROWS, "--by", "--groups", "--event", *ERRORS, "--full", "--html", "--stream",
          "--on-error"),
     ),
     "compare": Command(
         "compare", "the difference between two models, on the same rows",
         "Compare two files with the same labels row by row: every error of both, the difference "
         "a - b, its interval, and the p-value of there being none.",
-        ("a", "b"), (*FILE, "--groups", *ERRORS), 1999,
+        ("a", "b"), (*ROWS, "--groups", *ERRORS), 1999,
     ),
     "recalibrate": Command(
         "recalibrate", "better calibrated predictions, and whether they are",
         "Recalibrate a file out of folds, so that no row is recalibrated by what was fitted to it, "
         "or by a model of another file, and compare before and after.",
         ("file",),
-        (*FILE, "--method", "--folds", "--groups", "--fit", "--load", "--save", "--out",
-         "--safe-csv", *ERRORS),
+        (*FILE, "--method", "--old", "--new", "--folds", "--groups", "--fit", "--load", "--save",
+         "--out", "--safe-csv", *ERRORS),
         1999,
     ),
     "demo": Command(
@@ -189,14 +194,14 @@ COMMANDS = {
         "How often scores of a file come true, as a Bayesian curve or from densities, with "
         "intervals. With --resamples 0 densities have none.",
         ("file",),
-        (*FILE, "--groups", "curve --estimator", "--at", "--bandwidth", "--kernel", *MEASURE), 500,
+        (*ROWS, "--groups", "curve --estimator", "--at", "--bandwidth", "--kernel", *MEASURE), 500,
     ),
     "validate": Command(
         "validate", "validation of a risk model: O/E, slope, ICI, C statistic, net benefit",
         "Validate predicted probabilities of one event: rates, recalibration, calibration curve, "
         "discrimination and net benefit, with intervals and a line of explanation each.",
         ("file",),
-        (*FILE, "--groups", "--event", "--thresholds", "--setting", "--from-logits",
+        (*ROWS, "--groups", "--event", "--thresholds", "--setting", "--from-logits",
          "--resamples", "--confidence-level", "--seed"),
         1999,
     ),

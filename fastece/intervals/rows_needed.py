@@ -256,7 +256,10 @@ def rows_needed_of(
     """Find the rows needed, from the only model of a call."""
     arguments.require_calibration_error(call, "rows_needed")
     (estimator,) = call.estimators.values()
-    sample = replace(scale_weights(call.only_problem().sample(0))[0], vectors=None)
+    data = call.only_problem()
+    if data.votes > 1:
+        raise InputError("y_true", "rows_needed simulates rows of one label, not soft ones")
+    sample = replace(scale_weights(data.sample(0))[0], vectors=None)
     pilot = pilot_of(sample, has_labels, call.level, key)
     if detect is None:
         goal, shape = width_goal(pilot, call, width), "labels drawn from their curve"

@@ -316,7 +316,7 @@ def sample(report: Report) -> Section:
     if report.n_groups is not None:
         facts["groups"] = f"{report.n_groups}{report.groups and ' by '}{report.groups}"
     if round(report.n_effective) != report.n:
-        why = "weights" if report.n_groups is None else "groups"
+        why = "groups" if report.n_groups else ("weights", "votes")[report.n_effective > report.n]
         facts["effective rows"] = f"{report.n_effective:.0f} ({why}, Kish)"
     facts["classes"] = "not known" if report.n_classes is None else report.n_classes
     if report._rates is not None:

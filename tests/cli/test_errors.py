@@ -36,6 +36,9 @@ FILES = {
     "classes.csv": "y_true,p_0,p_1\n0,1,0\n1,0,1\n2,0,1\n3,0,1\n",
     "negative.csv": "y_true,y_prob,w\n0,0.5,1\n1,0.5,-1\n0,0.5,-2\n1,0.5,1\n",
     "one.csv": "y_true,y_prob\n1,0.5\n",
+    "votes2.csv": "y_true,y_prob,m\n1,0.5,2\n1,0.2,2\n",
+    "votes3.csv": "y_true,y_prob,m\n1,0.5,2\n1,0.2,3\n",
+    "votes.csv": "y_true,y_prob,m\n1,0.5,2\n\n3,0.2,2\n1,0.1,2.5\n",
     "empty.csv": "",
     "header.csv": "y_true,y_prob\n",
     "cells.csv": "y_true,y_prob\n0,0.1\n1,0.2,0.3\n",
@@ -83,6 +86,14 @@ report a.csv --confidence-level 95             | --confidence-level: .* got 95
 report a.csv --confidence-level nan            | --confidence-level:
 report a.csv --estimator nothing               | --estimator: .* 'nothing'; known:
 report a.csv --estimator brier_score           | --estimator: BrierScore
+report votes.csv --soft                        | line 4, column y_true: .* got 3.0
+report votes.csv --votes m                     | line 4, column y_true: .* --votes.* got 3.0; and 1
+report votes.csv --votes n                     | votes.csv: .* 'n', .*--votes
+report pairs.csv --soft                        | --soft: needs
+report a.csv --stream --soft                   | --soft: .* without --stream
+report votes.csv --stream --votes m            | --votes: .* without --stream
+compare votes2.csv votes3.csv --votes m        | votes3.csv: line 3: .* the votes of .* 2.* got 3
+compare small.csv small.csv --votes m          | small.csv: .* 'm'
 report a.csv --on-error skip                   | --on-error: .* --stream
 report a.csv --plot a.gif                      | --plot: must end in .png
 report a.csv --plot no/a.png                   | --plot: .* got 'no'
@@ -159,6 +170,11 @@ curve a.csv --resamples -1                     | --resamples: must be
 curve a.csv --classes 3                        | --classes:
 curve pairs.csv --setting classwise            | --setting:
 recalibrate a.csv --method best                | --method: .* got 'best'; .*'temperature', .*'all'
+recalibrate a.csv --old 0.1                    | --old: goes with --method prior_shift
+recalibrate a.csv --method prior_shift         | --old: goes with
+recalibrate a.csv --method prior_shift --old 0 | --old: must be .* none of them 0
+recalibrate a.csv --method prior_shift --old .2,.3,.5 | --old: must be .* 2 classes
+recalibrate a.csv --load n.json --new 0.5      | --new: .* --load
 recalibrate a.csv --fit small.csv --folds 3    | --folds: .* --fit
 recalibrate a.csv --load n.json --method beta  | --method: .* --load
 recalibrate a.csv --fit a.csv                  | --fit: .* --folds
