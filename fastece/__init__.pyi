@@ -40,6 +40,7 @@ from .estimators.risk import NetBenefit as NetBenefit, RiskStatistic as RiskStat
 from .estimators.selective import SelectiveRisk as SelectiveRisk
 from .estimators.smooth import MMCE as MMCE, SmoothECE as SmoothECE
 from .estimators.table import ESTIMATORS as ESTIMATORS
+from .figure import reliability_plot as reliability_plot
 from .gate import Check as Check, Judgement as Judgement, check as check
 from .intervals.compare import compare as compare
 from .intervals.direction import Direction as Direction, direction as direction

@@ -73,6 +73,7 @@ class Plottable(Result):
     def plot(
         self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
         legend: bool = True, band: "ConsistencyBand | bool | None" = True,
+        zoom: float | None = None,
     ) -> "Axes":  # fmt: skip
         """Draw the observed frequency over the score; needs matplotlib.
 
@@ -97,6 +98,8 @@ class Plottable(Result):
             Whether to draw the intervals (`interval`), and of a curve the median of resamples. The
             band of `fastece.calibration_test` for the bins of a diagram adds a bar in each, where
             the frequency of a calibrated model is to be expected; intervals then have its level.
+        zoom : float, optional
+            Where new axes end. None: at 1, and just beyond the largest score if that is below 0.3.
 
         Returns
         -------
@@ -105,9 +108,10 @@ class Plottable(Result):
         Raises
         ------
         ValueError, TypeError
-            For a band of other bins, or a legend that is neither True nor False.
+            For a band of other bins, a legend that is neither True nor False, or another `zoom`
+            than above 0 and up to 1.
         """
-        return plot_result(self, ax, color=color, label=label, legend=legend, band=band)
+        return plot_result(self, ax, color=color, label=label, legend=legend, band=band, zoom=zoom)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ FOLDER = Path(fastece.__file__).parent
 # top, inside functions and for type checking alike.
 FLOORS = [
     {"cli", "compat", "distributed", "protocol", "sklearn", "testing", "training"},
-    {"gate", "recalibration", "report", "streams", "study"},
+    {"figure", "gate", "recalibration", "report", "streams", "study"},
     {"decomposition", "intervals", "reliability", "selective"},
     {"resampling"},
     {"calls", "monitor"},

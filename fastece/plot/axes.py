@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from fastece.checks.errors import to_unicode
-from fastece.checks.parameters import check_flag
+from fastece.checks.parameters import check_flag, check_real
 from fastece.plot import marks
 from fastece.typing import F64
 
@@ -18,9 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
     from matplotlib.transforms import Bbox
 
-ACROSS, UP = "predicted probability", "observed frequency"
+# Labels of the axes, of the top label and else.
+LABELS = {True: ("Confidence", "Accuracy"), False: ("Predicted probability", "Observed frequency")}
+# Errors by the parameters of an estimator, and kinds of estimators without bins.
+QUANTITIES = {"norm=2": "RMS calibration error", "norm=inf": "MCE"}
+KINDS = {"KDE": "kernel density", "BayesCurve": "Bayesian"}
 # Characters of the name of a model or a class.
 LONGEST_NAME = 28
+# Where axes may end at least.
+LEAST_END = 1e-6
 # Inches of one result with its legend.
 WIDTH, HEIGHT = 4.5, 5.4
 # From so many times as wide as high, the place of axes has room for a legend beside the square.
@@ -49,14 +55,14 @@ class Drawable(Protocol):
 
 def plot_result(
     result: Drawable, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
-    legend: bool = True, band: Any = True,
+    legend: bool = True, band: Any = True, zoom: float | None = None,
 ) -> "Axes":  # fmt: skip
     """Draw a reliability diagram or a curve, beside others on the axes.
 
     Parameters
     ----------
     result : ReliabilityDiagram or ReliabilityCurve
-    ax, color, label, legend, band
+    ax, color, label, legend, band, zoom
         As in its method `plot`.
 
     Returns
@@ -65,11 +71,12 @@ def plot_result(
     """
     check_flag("legend", legend)
     drawing = result.drawing(band)
+    end = drawing.end if zoom is None else check_real("zoom", zoom, LEAST_END, 1.0)
     if ax is None:
         ax, *others = new_axes(2 if drawing.is_heaped else 1)
         for other in others:
             draw_model(drawing, other, color, label, legend, marks.logit_range([drawing]))
-    draw_model(drawing, ax, color, label, legend)
+    draw_model(drawing, ax, color, label, legend, marks.AxesRange(0.0, end))
     return ax
 
 
@@ -79,21 +86,40 @@ def draw_model(
 ) -> None:  # fmt: skip
     """Draw a model on axes, which others may be on, and name it."""
     place = sum(map(marks.is_model, ax.get_lines()))
-    title = f"{drawing.estimator}, {drawing.setting}"
-    name = f"error {drawing.value:.4f}"
-    if not place:
+    name = error_text(drawing.estimator, drawing.value)
+    if place and not span.is_logit:
+        span = marks.AxesRange(*ax.get_xlim())
+    elif not place:
         marks.draw_square(ax, span)
         scale = " (log odds)" if span.is_logit else ""
-        ax.set(xlabel=ACROSS + scale, ylabel=UP + scale)
+        across, up = axis_labels(drawing.setting)
+        ax.set(xlabel=across + scale, ylabel=up + scale)
     if not ax.get_title():
-        set_title(ax, title)
-    elif label is None and ax.get_title().split() != title.split():
-        name = f"{name}, {drawing.estimator}"
+        set_title(ax, title_of(drawing.setting))
     if label is not None:
         name = f"{shorten(label)}, {name}"
     drawing.draw(ax, marks.Style(color, name, place, span, marks.scale_of(ax)))
     if legend:
         draw_legend(ax)
+
+
+def axis_labels(setting: str) -> tuple[str, str]:
+    """Return the labels of both axes."""
+    return LABELS[setting == "confidence"]
+
+
+def title_of(setting: str) -> str:
+    """Return the title of a diagram or a curve, with the class if it is of one."""
+    is_class = setting not in ("binary", "confidence")
+    return "Reliability diagram" + f", {setting}" * is_class
+
+
+def error_text(estimator: str, value: float) -> str:
+    """Write an error with its name: ECE 0.109, ECE 0.112 (Bayesian)."""
+    names = (name for key, name in QUANTITIES.items() if key in estimator)
+    digits = f"{value:.3f}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
+    kind = KINDS.get(estimator.partition("(")[0])
+    return f"{next(names, 'ECE')} {digits}" + (f" ({kind})" if kind else "")
 
 
 def thin_path(path: Sequence[F64]) -> list[F64]:
@@ -120,7 +146,7 @@ def draw_cumulative(
     if label is None and not place:
         at = np.linspace(0, 1, 5)
         names = [f"{x:.2g}" for x in np.interp(at, share, score)]
-        ax.secondary_xaxis("top", xlabel=ACROSS).set_xticks(at, names)
+        ax.secondary_xaxis("top", xlabel=LABELS[False][0]).set_xticks(at, names)
     draw_legend(ax)
 
 
@@ -215,7 +241,7 @@ def entries_of(*axes: "Axes") -> list[tuple[Any, str]]:
     entries: list[tuple[Any, str]] = []
     for mark, name in pairs:
         is_own = marks.is_model(mark) and len(axes) == 1
-        if is_own and len(models) > 1 and name.startswith("error "):
+        if is_own and len(models) > 1 and name.startswith(("ECE ", *QUANTITIES.values())):
             name = f"model {models.index(mark) + 1}, {name}"
         if is_own or name not in known:
             known.add(name)

@@ -28,6 +28,10 @@ PALE = 0.35
 AREA, MORE = 10.0, 30.0
 # Occupancy and density take the lowest quarter of the axes.
 LOWEST = 0.25
+# Axes of scores that are all less than this end beyond them, by this factor.
+RARE, MARGIN = 0.3, 1.1
+# Widths of bins that differ by less are equal.
+EVEN = 1e-9
 # Points of the side of axes with the marks above; on smaller ones they are smaller, to a limit.
 SIDE, THIN = 220, 0.6
 # The first models on the same axes; the next begin again.
@@ -89,6 +93,11 @@ class Drawing(ABC):
         near = np.abs(self.score - 0.5) >= 0.5 - NEAR  # no: nan, where a bin is empty
         return bool(self.weight[near].sum() > HEAPED * self.weight.sum())
 
+    @property
+    def end(self) -> float:
+        """End of axes for these scores."""
+        return axes_end(float(self.score[self.weight > 0].max(initial=0.0)))
+
     @abstractmethod
     def draw(self, ax: "Axes", style: Style) -> None:
         """Draw the marks on axes."""
@@ -139,13 +148,14 @@ class BinDrawing(Drawing):
                 facecolor=(color, 0.15), edgecolor=(color, 0.5), linewidth=0.8 * scale,
                 label=self.band_name,
             )  # fmt: skip
-        height = to_quarter(self.weight)
+        share = self.weight / max(self.weight.sum(), 1e-300)
+        height = to_quarter(ax, style, share / np.maximum(width, 1e-300))
         if style.place:
             draw_outline(ax, style, color, height, self.edges)
         elif not style.span.is_logit:
-            share = self.weight.max() / max(self.weight.sum(), 1e-300)
-            label = f"rows ({'own scale' if style.is_panel else f'up to {100 * share:.0f} %'})"
-            ax.bar(left, height, width, align="edge", facecolor=LIGHT, zorder=1, label=label)
+            is_even = np.ptp(width) < EVEN and not style.is_panel
+            name = f"rows (up to {100 * share.max():.0f} %)" if is_even else "density of rows"
+            ax.bar(left, height, width, align="edge", facecolor=LIGHT, zorder=1, label=name)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -173,7 +183,7 @@ class CurveDrawing(Drawing):
                 linewidth=0.8 * style.scale, linestyle=":", clip_on=False,
                 label="median of resamples",
             )  # fmt: skip
-        height = to_quarter(self.weight)
+        height = to_quarter(ax, style, self.weight)
         if style.place:  # a hatch would not tell which of the models has too few scores there
             for mark in [mark for mark in ax.collections if vars(mark).get(ROLE) == HATCH]:
                 mark.remove()
@@ -186,8 +196,8 @@ class CurveDrawing(Drawing):
             )  # fmt: skip
         if not style.place and not self.enough.all():
             hatch = ax.fill_between(
-                s, 0, 1, where=~self.enough, facecolor="none", edgecolor=LIGHT, hatch="///",
-                linewidth=0.5, zorder=0, label="too few scores",
+                s, *style.span[:2], where=~self.enough, facecolor="none", edgecolor=LIGHT,
+                hatch="///", linewidth=0.5, zorder=0, label="too few scores",
             )  # fmt: skip
             vars(hatch)[ROLE] = HATCH
 
@@ -208,9 +218,17 @@ def draw_outline(ax: "Axes", style: Style, color: Any, height: F64, edges: F64) 
         ax.stairs(height, edges, color=color, linewidth=0.8 * style.scale, alpha=0.7, zorder=1.5)
 
 
-def to_quarter(height: F64) -> F64:
-    """Scale heights so that the largest is a quarter."""
-    return np.asarray(LOWEST * height / max(height.max(), 1e-300))
+def to_quarter(ax: "Axes", style: Style, density: F64) -> F64:
+    """Scale densities by the largest of the first model, which has a quarter."""
+    if not style.place or ROLE not in vars(ax):
+        vars(ax)[ROLE] = max(density.max(), 1e-300)
+    height = style.span.high * LOWEST * density / vars(ax)[ROLE]
+    return np.asarray(height.clip(0, style.span.high))
+
+
+def axes_end(top: float) -> float:
+    """Return the end of axes: beyond the scores of rare events, and 1 of others."""
+    return MARGIN * max(top, 1e-6) if top < RARE else 1.0
 
 
 def is_model(mark: Any) -> bool:

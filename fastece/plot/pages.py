@@ -115,11 +115,12 @@ def draw_classes(
     filled = list(grid.flat[:n])
     for panel, ax in zip(worst, filled, strict=True):
         draw_panel(panel, ax)
+    names = axes.axis_labels(worst[0].first.setting)
     for ax in filled[-across:]:  # the lowest of each column
-        ax.set_xlabel(axes.ACROSS, fontsize="small")
+        ax.set_xlabel(names[0], fontsize="small")
         ax.tick_params(labelbottom=True)
     for ax in filled[::across]:
-        ax.set_ylabel(axes.UP, fontsize="small")
+        ax.set_ylabel(names[1], fontsize="small")
     marks, names = zip(*axes.entries_of(*filled), strict=True)
     legend = figure.legend(
         marks, names, loc="outside lower center", frameon=False, fontsize="small",
@@ -152,7 +153,8 @@ def draw_panel(panel: Panel, ax: "Axes") -> None:
     ax.tick_params(labelsize="small")
     draw_square(ax, PLAIN)
     for place, (label, drawing) in enumerate(panel.drawings.items()):
-        name = axes.UP if label is None else axes.shorten(label)
+        up = axes.axis_labels(drawing.setting)[1]
+        name = up if label is None else axes.shorten(label)
         drawing.draw(ax, Style(None, name, place, PLAIN, scale_of(ax), is_panel=True))
 
 
@@ -171,7 +173,7 @@ def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
     else:
         width, height = panels_size(count)
         figure = draw_classes(panels, figure=axes.new_figure((width, height + 0.4)))
-        note = "\n".join(filter(None, [panels[0].first.estimator, figure.get_suptitle(), note]))
+        note = "\n".join(filter(None, [figure.get_suptitle(), note]))
     if note:
         note = "\n".join(fill(line, int(FIT * figure.get_figwidth())) for line in note.splitlines())
         figure.suptitle(note, fontsize="medium", parse_math=False)

@@ -66,9 +66,9 @@ def test_without_axes_a_figure_is_made(diagram):
     for result in (diagram, make_curve(low=0.5, setting="confidence")):
         ax = result.plot()
         assert len(ax.figure.axes) == 1
-        assert (ax.get_xlabel(), ax.get_ylabel()) == ("predicted probability", "observed frequency")
-        assert ax.get_title() == f"{result.estimator}, {result.setting}"
-        assert f"error {result.value:.4f}" in legend_of(ax.get_legend())
+        assert (ax.get_xlabel(), ax.get_ylabel()) == axis_labels(result.setting)
+        assert ax.get_title() == "Reliability diagram"
+        assert error_text(result.estimator, result.value) in legend_of(ax.get_legend())
         assert ax.get_xlim() == ax.get_ylim() == (0, 1)
 
 
@@ -105,8 +105,8 @@ def test_two_models_are_told_apart_and_named(diagram, axes):
     for line, points in zip((first, second), points_of(axes), strict=True):
         assert {*map(to_hex, points.get_edgecolors())} == {to_hex(line.get_color())}
     names = legend_of(axes.get_legend())
-    assert [name for name in names if "error" in name] == [
-        f"net_1, error {diagram.value:.4f}", "'_forest $x', error 0.0000",
+    assert [name for name in names if "ECE" in name] == [
+        f"net_1, ECE {diagram.value:.3f}", "'_forest $x', ECE 0.000",
     ]  # fmt: skip
     assert len(names) == len(set(names))
     assert len(axes.patches) == 10 + 1  # the occupancy of the second is an outline
@@ -116,9 +116,9 @@ def test_two_models_are_told_apart_and_named(diagram, axes):
 def test_models_without_names_have_numbers_and_another_estimator_its_own(diagram, axes):
     for result in (diagram, diagram, make_curve()):
         result.plot(axes)
-    error = f"error {diagram.value:.4f}"
-    assert [name for name in legend_of(axes.get_legend()) if "error" in name] == [
-        f"model 1, {error}", f"model 2, {error}", "model 3, error 0.1000, KDE()"
+    error = f"ECE {diagram.value:.3f}"
+    assert [name for name in legend_of(axes.get_legend()) if "ECE" in name] == [
+        f"model 1, {error}", f"model 2, {error}", "model 3, ECE 0.100 (kernel density)"
     ]  # fmt: skip
 
 
@@ -301,13 +301,17 @@ def test_curve_draws_what_it_holds_on_the_given_axes(axes):
     before = dict(matplotlib.rcParams)
     curve = make_curve()
     assert plot_result(curve, axes) is axes
-    line = lines_of(axes)["error 0.1000"]
+    line = lines_of(axes)["ECE 0.100 (kernel density)"]
     assert line.get_xdata().tolist() == curve.score.tolist()
     assert line.get_ydata().tolist() == curve.probability.tolist()
-    assert legend_of(axes.get_legend()) == ["calibrated", "error 0.1000", "density (up to 1)"]
+    assert legend_of(axes.get_legend()) == [
+        "calibrated",
+        "ECE 0.100 (kernel density)",
+        "density (up to 1)",
+    ]
     (density,) = axes.collections
     assert density.get_datalim(axes.transData).y1 == pytest.approx(0.25)  # the lowest quarter
-    assert axes.get_title() == "KDE(), binary"
+    assert axes.get_title() == "Reliability diagram"
     assert dict(matplotlib.rcParams) == before
 
 
@@ -315,10 +319,10 @@ def test_curve_with_resamples_has_a_median_and_a_band(axes):
     curve = make_curve(500)
     plot_result(curve, axes)
     assert legend_of(axes.get_legend())[1:] == [
-        "error 0.1000", "95 % CI (resamples)", "median of resamples", "density (up to 1)"
+        "ECE 0.100 (kernel density)", "95 % CI (resamples)", "median of resamples", "density (up to 1)"
     ]  # fmt: skip
     lines = lines_of(axes)
-    thick, thin = lines["error 0.1000"], lines["median of resamples"]
+    thick, thin = lines["ECE 0.100 (kernel density)"], lines["median of resamples"]
     assert thick.get_ydata().tolist() == curve.probability.tolist()
     assert thin.get_ydata().tolist() == curve.median.tolist()
     assert thin.get_linewidth() < thick.get_linewidth()
@@ -331,7 +335,7 @@ def test_no_curve_needs_scores_where_there_are_too_few_scores(axes, n_resamples)
     supported = np.abs(np.arange(200) - 100) > 20
     plot_result(make_curve(n_resamples, supported=supported), axes)
     assert "too few scores" in legend_of(axes.get_legend())
-    for name in ("error 0.1000", "median of resamples")[: 1 + bool(n_resamples)]:
+    for name in ("ECE 0.100 (kernel density)", "median of resamples")[: 1 + bool(n_resamples)]:
         assert np.isfinite(lines_of(axes)[name].get_ydata()).tolist() == supported.tolist()
 
 
@@ -342,7 +346,7 @@ def test_of_several_models_none_has_a_hatch_and_their_lines_come_together(axes):
         plot_result(curve, axes, label=name)
     assert not any(mark.get_hatch() for mark in axes.collections)
     assert legend_of(axes.get_legend()) == [
-        "calibrated", "a, error 0.1000", "b, error 0.1000", "95 % CI (resamples)",
+        "calibrated", "a, ECE 0.100 (kernel density)", "b, ECE 0.100 (kernel density)", "95 % CI (resamples)",
         "median of resamples", "density (up to 1)",
     ]  # fmt: skip
 
@@ -351,7 +355,7 @@ def test_a_kernel_that_reaches_fewer_rows_than_five_makes_no_curve(axes):
     density = np.where(np.arange(200) < 100, 0.2, 1.8)
     # 0.05 * 2 sqrt(pi) * density * n rows: 3.5 and 32
     plot_result(make_curve(n=100, density=density), axes)
-    drawn = np.isfinite(lines_of(axes)["error 0.1000"].get_ydata())
+    drawn = np.isfinite(lines_of(axes)["ECE 0.100 (kernel density)"].get_ydata())
     assert drawn.tolist() == (density > 1).tolist()
 
 
