@@ -28,8 +28,8 @@ CURVES = ("bayes", "isotonic", "none")
 BINS, BARS = 10, 25
 # Replicates of a consistency band, and cells of neighbouring scores that outcomes are drawn for.
 DRAWS, CELLS = 500, 4000
-# Even scores of a band, and how many of them its noise of 128 curves is averaged over.
-EVEN, SPREAD = 401, 6.0
+# How often the layout of a figure is made until square axes with others below have their place.
+TURNS = 2
 # Points of letters, and inches: one column of a journal.
 SMALL, SIZE = 7.0, (3.3, 4.1)
 
@@ -62,7 +62,8 @@ class Model(NamedTuple):
         curve, band = None, None
         if kind == "bayes":
             (one,) = curves_of(replace(call, n_resamples=0), rng)
-            curve, band = (one.score, one.probability), smooth_band(one)
+            drawing: Any = one.drawing()
+            curve, band = (one.score, one.probability), (one.score, drawing.low, drawing.high)
         elif kind == "isotonic":
             if call.clusters is not None:
                 rule = "goes without groups and votes, as its band is of independent rows"
@@ -91,22 +92,6 @@ def consistency_band(ordered: Sample, level: float, rng: Any) -> tuple[F64, F64,
     fits = [isotonic_regression(share, weights=weight).x for share in draws]
     low, high = np.quantile(fits, tails_of(level), axis=0)
     return score, low, high
-
-
-def smooth_band(curve: Any) -> tuple[F64, F64, F64]:
-    """Average the distance of a band from its curve over scores that are near."""
-    from scipy.ndimage import gaussian_filter1d
-
-    score = np.linspace(curve.score[0], curve.score[-1], EVEN)
-    middle, *ends = (np.interp(score, curve.score, x) for x in (
-        curve.probability, curve.low, curve.high))  # fmt: skip
-    is_known = np.isfinite(middle)
-    share = np.maximum(gaussian_filter1d(is_known * 1.0, SPREAD), 1e-300)
-    out = []
-    for end in ends:
-        distance = gaussian_filter1d(np.where(is_known, end - middle, 0.0), SPREAD) / share
-        out.append(np.where(is_known, middle + distance, np.nan))
-    return score, *out
 
 
 def reliability_plot(
@@ -172,7 +157,8 @@ def reliability_plot(
     >>> y = rng.random(1000) < p
     >>> ax = reliability_plot(y, {"before": p**2, "after": p}, ax=Figure().subplots())
     >>> print(ax.get_legend().get_texts()[1].get_text())
-    before: ECE 0.157 (95 % CI 0.133 to 0.181)
+    before: ECE 0.157
+    (95 % CI 0.133 to 0.181)
     """
     kind = check_choice("curve", curve, CURVES)
     models = y_prob if isinstance(y_prob, Mapping) else {None: y_prob}
@@ -187,6 +173,9 @@ def reliability_plot(
     end = end if zoom is None else check_real("zoom", zoom, axes.LEAST_END, 1.0)
     ax = axes.open_figure(figsize).subplots() if ax is None else ax
     draw_models(ax, found, end, kind)
+    figure: Any = ax.figure
+    for _ in range(TURNS):
+        figure.draw_without_rendering()
     return ax
 
 
@@ -197,7 +186,8 @@ def draw_models(ax: "Axes", found: Mapping[Any, Model], end: float, kind: str) -
     marks.draw_square(ax, span)
     below = ax.inset_axes((0, -0.3, 1, 0.24), sharex=ax)
     for place, (name, model) in enumerate(found.items()):
-        text = model.error if name is None else f"{axes.shorten(str(name))}: {model.error}"
+        error = model.error.replace(" (", "\n(")  # so that names have room
+        text = model.error if name is None else f"{axes.shorten(str(name))}: {error}"
         style = marks.Style(None, text, place, span, 0.8)
         draw_one(ax, below, style, model, kind)
     ax.set_title(axes.title_of(setting), fontsize=SMALL + 1, parse_math=False)
@@ -209,22 +199,25 @@ def draw_models(ax: "Axes", found: Mapping[Any, Model], end: float, kind: str) -
     below.locator_params(axis="y", nbins=2)
     below.tick_params(labelsize=SMALL)
     handles, names = zip(*axes.entries_of(ax), strict=True)
-    legend = ax.legend(handles, names, fontsize=SMALL, frameon=False, loc="best",
-                       handlelength=1.6, borderaxespad=0.3)  # fmt: skip
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    gap = sum(float(np.nansum(x.diagram.gap * x.diagram.count)) for x in found.values())
+    legend = ax.legend(
+        handles, names, fontsize=SMALL, frameon=False, handlelength=1.6, borderaxespad=0.3,
+        loc="upper left" if gap <= 0 else "lower right",  # the other side of the curves
+    )  # fmt: skip
+    for entry in legend.get_texts():
+        entry.set_parse_math(False)
 
 
 def draw_one(ax: "Axes", below: "Axes", style: marks.Style, model: Model, kind: str) -> None:
     """Draw the curve, the band, the points and the scores of a model."""
     rows = model.diagram.count > 0
-    points = (style.inside(x[rows]) for x in (model.diagram.score, model.diagram.frequency))
+    at, frequency = (style.inside(x[rows]) for x in (model.diagram.score, model.diagram.frequency))
     shape, nothing = marks.SHAPES[style.place % len(marks.SHAPES)], np.empty(0)
     score, rate = (nothing, nothing) if model.curve is None else model.curve
     color = marks.draw_line(ax, style, score, style.inside(rate), 2.0, marker=shape, markevery=[],
                             markersize=3.5)  # fmt: skip
-    ax.scatter(*points, s=12, marker=shape, facecolors="white", edgecolors=[color], linewidths=0.8,
-               zorder=5, clip_on=False)  # fmt: skip
+    ax.scatter(at, frequency, s=12, marker=shape, facecolors="white", edgecolors=[color],
+               linewidths=0.8, zorder=5, clip_on=False)  # fmt: skip
     if model.band is not None:
         at, low, high = model.band
         shade = (color, 0.2) if kind == "bayes" else (marks.GREY, 0.25)

@@ -50,6 +50,8 @@ TABLE_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 TABLE_SCORES = (0.9, 0.95, 0.99)
 # Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
 MAX_VALUES = 2**25
+# Standard deviation, in scores of a curve's grid, of the average that smooths a band.
+SPREAD = 10.0
 BAND = ("low", "high", "median")
 POINT = ("score", "probability", "low", "high", "rows", "supported")
 
@@ -485,6 +487,8 @@ class ReliabilityCurve(Plottable):
         fewest = 0 if self.bandwidth is None else FEWEST
         of = "resamples" if self.n_resamples else "posterior"
         ends: dict[str, Any] = {name: getattr(self, name) if band else None for name in BAND}
+        if self.bandwidth is None and ends["low"] is not None:
+            ends |= {x: smooth_end(self.probability, ends[x]) for x in ("low", "high")}
         fields = self._fields() | ends | {"enough": self.supported & (self.rows >= fewest)}
         fields["interval_name"] = f"{100 * self.confidence_level:g} % CI ({of})"
         return CurveDrawing(**fields, frequency=self.probability, weight=self.density)
@@ -523,6 +527,19 @@ class ReliabilityCurve(Plottable):
         names = ["score", "probability", "lce", "density", "supported", "rows"]
         names += [name for name in BAND if getattr(self, name) is not None]
         return {name: getattr(self, name) for name in names}
+
+
+def smooth_end(middle: F64, end: F64) -> F64:
+    """Average the distance of a band's end from its curve over some scores.
+
+    For pictures alone: a quantile of 128 curves is noisy.
+    """
+    from scipy.ndimage import gaussian_filter1d
+
+    is_known = np.isfinite(middle)
+    share = np.maximum(gaussian_filter1d(is_known * 1.0, SPREAD), 1e-300)
+    distance = gaussian_filter1d(np.where(is_known, end - middle, 0.0), SPREAD) / share
+    return np.asarray(np.where(is_known, middle + distance, np.nan))
 
 
 def marks_of(ordered: Sample) -> F64:

@@ -1,4 +1,4 @@
-"""Pictures of the README and of five pages of docs, into docs/pictures: some five seconds.
+"""Pictures of the README and of pages of docs, into docs/pictures: some five seconds.
 
 Those of models are of simulated ones whose true hit rates are known, and come out the same every
 time. Those of the history are of the files in asv_benchmarks/results.
@@ -93,6 +93,18 @@ def draw_bins(ax: "Axes", name: str, what: str, n_bins: int = BINS) -> None:
         ax.fill_between(score, 0.18 * share, color=GREY, alpha=0.25 + 0.25 * (b % 2), linewidth=0)
     ax.vlines(diagram.score, diagram.score, diagram.frequency, color=ORANGE, linewidth=2)
     ax.plot(diagram.score, diagram.frequency, "o", color=BLUE, markersize=5)
+
+
+def paper_picture() -> "Figure":
+    """A diagram of two models and one by isotonic regression, as a paper has them."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 1.2, 1200)
+    y = rng.random(1200) < p**1.5
+    figure = new_figure((6.6, 4.1))
+    left, right = figure.subplots(1, 2)
+    fastece.reliability_plot(y, {"network": p, "recalibrated": p**1.5}, ax=left)
+    fastece.reliability_plot(y, p, curve="isotonic", ax=right)
+    return figure
 
 
 def monitor_picture() -> "Figure":
@@ -332,6 +344,7 @@ def main() -> None:
     save(front_picture(), folder / "front.png")
     save(validation_picture(), folder / "validation.png")
     save(monitor_picture(), folder / "monitor.png")
+    save(paper_picture(), folder / "paper.png")
     save(bins_picture(), folder / "bins.png")
     save(curves_picture(), folder / "no_bins.png")
     save(canonical_picture(), folder / "canonical.png")

@@ -91,7 +91,10 @@ CALLS = {
     "validate": lambda: fastece.validate(Y, P).slope.value,
 }
 # Functions that draw.
-PLOTS = {"cumulative_plot": lambda: fastece.cumulative_plot(Y, P)}
+PLOTS = {
+    "cumulative_plot": lambda: fastece.cumulative_plot(Y, P),
+    "reliability_plot": lambda: fastece.reliability_plot(Y, P),
+}
 # Functions that are named as those of other libraries, less what they give here.
 NAMESAKES = [
     lambda: netcal.ECE(15).measure(P, Y) - fastece.ece(Y, P),

@@ -95,7 +95,7 @@ def draw_model(
         across, up = axis_labels(drawing.setting)
         ax.set(xlabel=across + scale, ylabel=up + scale)
     if not ax.get_title():
-        set_title(ax, title_of(drawing.setting))
+        set_title(ax, title_of(drawing.setting, drawing.estimator))
     if label is not None:
         name = f"{shorten(label)}, {name}"
     drawing.draw(ax, marks.Style(color, name, place, span, marks.scale_of(ax)))
@@ -108,10 +108,11 @@ def axis_labels(setting: str) -> tuple[str, str]:
     return LABELS[setting == "confidence"]
 
 
-def title_of(setting: str) -> str:
+def title_of(setting: str, estimator: str = "") -> str:
     """Return the title of a diagram or a curve, with the class if it is of one."""
-    is_class = setting not in ("binary", "confidence")
-    return "Reliability diagram" + f", {setting}" * is_class
+    title = "Reliability curve" if estimator.startswith((*KINDS,)) else "Reliability diagram"
+    title += ", equal-mass bins" * ("edges='quantile'" in estimator)
+    return title + f", {setting}" * (setting not in ("binary", "confidence"))
 
 
 def error_text(estimator: str, value: float) -> str:

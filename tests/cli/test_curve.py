@@ -82,7 +82,7 @@ def test_picture_of_curves(capsys, write, tmp_path, figures):
     heaped = write("y_true,y_prob\n" + "1,0.98\n" * 19 + "0,0.97\n" + "1,0.5\n0,0.5\n" * 5)
     as_json(capsys, "curve", heaped, "--plot", picture)
     one, each, odds = figures
-    assert [ax.get_title() for ax in one.axes] == ["BayesCurve(), confidence"]
+    assert [ax.get_title() for ax in one.axes] == ["Reliability curve"]
     assert [ax.get_title().partition(",")[0] for ax in each.axes] == ["class 0", "class 1"]
     assert [ax.get_xscale() for ax in odds.axes] == ["linear", "logit"]
 

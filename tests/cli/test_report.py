@@ -291,7 +291,7 @@ def test_picture_of_a_report_has_the_diagram_and_the_curve(capsys, write, tmp_pa
     as_json(capsys, "report", write(SMALL), *options)
     left, right = figures[-1].axes
     assert [ax.get_title() for ax in (left, right)] == [
-        "Binned(n_bins=15), binary", "BayesCurve(), binary"
+        "Reliability diagram", "Reliability curve"
     ]  # fmt: skip
     assert figures[-1].get_suptitle() == ""  # not the path
     legends = [[entry.get_text() for entry in ax.get_legend().get_texts()] for ax in (left, right)]
@@ -304,7 +304,7 @@ def test_heaped_scores_are_drawn_in_equal_bins_over_log_odds(capsys, tmp_path, f
     assert run(capsys, "demo", *options)[0] == 0
     plain, odds, _ = figures[0].axes
     assert odds.get_xscale() == "logit"
-    assert "edges='quantile'" in odds.get_title()
+    assert "equal-mass bins" in odds.get_title()
     band = fastece.calibration_test(*digits, estimator="ece", n_resamples=32, rng=0).band
     bars = [bar for bar in plain.patches if bar.get_alpha() is None][: np.isfinite(band.low).sum()]
     assert [bar.get_y() for bar in bars] == band.low[np.isfinite(band.low)].tolist()

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.plot.axes import draw_model, plot_result
+from fastece.plot.axes import axis_labels, draw_model, error_text, plot_result, title_of
 from fastece.plot.marks import PLAIN, is_model, logit_range
 from fastece.plot.pages import best_columns, plot_classes
 from fastece.reliability import ReliabilityCurve
 
+# Of the curve that tests draw.
+ERROR = "ECE 0.100 (kernel density)"
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -67,7 +69,7 @@ def test_without_axes_a_figure_is_made(diagram):
         ax = result.plot()
         assert len(ax.figure.axes) == 1
         assert (ax.get_xlabel(), ax.get_ylabel()) == axis_labels(result.setting)
-        assert ax.get_title() == "Reliability diagram"
+        assert ax.get_title() == title_of(result.setting, result.estimator)
         assert error_text(result.estimator, result.value) in legend_of(ax.get_legend())
         assert ax.get_xlim() == ax.get_ylim() == (0, 1)
 
@@ -118,7 +120,7 @@ def test_models_without_names_have_numbers_and_another_estimator_its_own(diagram
         result.plot(axes)
     error = f"ECE {diagram.value:.3f}"
     assert [name for name in legend_of(axes.get_legend()) if "ECE" in name] == [
-        f"model 1, {error}", f"model 2, {error}", "model 3, ECE 0.100 (kernel density)"
+        f"model 1, {error}", f"model 2, {error}", f"model 3, {ERROR}"
     ]  # fmt: skip
 
 
@@ -301,17 +303,17 @@ def test_curve_draws_what_it_holds_on_the_given_axes(axes):
     before = dict(matplotlib.rcParams)
     curve = make_curve()
     assert plot_result(curve, axes) is axes
-    line = lines_of(axes)["ECE 0.100 (kernel density)"]
+    line = lines_of(axes)[ERROR]
     assert line.get_xdata().tolist() == curve.score.tolist()
     assert line.get_ydata().tolist() == curve.probability.tolist()
     assert legend_of(axes.get_legend()) == [
         "calibrated",
-        "ECE 0.100 (kernel density)",
+        ERROR,
         "density (up to 1)",
     ]
     (density,) = axes.collections
     assert density.get_datalim(axes.transData).y1 == pytest.approx(0.25)  # the lowest quarter
-    assert axes.get_title() == "Reliability diagram"
+    assert axes.get_title() == "Reliability curve"
     assert dict(matplotlib.rcParams) == before
 
 
@@ -319,10 +321,10 @@ def test_curve_with_resamples_has_a_median_and_a_band(axes):
     curve = make_curve(500)
     plot_result(curve, axes)
     assert legend_of(axes.get_legend())[1:] == [
-        "ECE 0.100 (kernel density)", "95 % CI (resamples)", "median of resamples", "density (up to 1)"
+        ERROR, "95 % CI (resamples)", "median of resamples", "density (up to 1)"
     ]  # fmt: skip
     lines = lines_of(axes)
-    thick, thin = lines["ECE 0.100 (kernel density)"], lines["median of resamples"]
+    thick, thin = lines[ERROR], lines["median of resamples"]
     assert thick.get_ydata().tolist() == curve.probability.tolist()
     assert thin.get_ydata().tolist() == curve.median.tolist()
     assert thin.get_linewidth() < thick.get_linewidth()
@@ -335,7 +337,7 @@ def test_no_curve_needs_scores_where_there_are_too_few_scores(axes, n_resamples)
     supported = np.abs(np.arange(200) - 100) > 20
     plot_result(make_curve(n_resamples, supported=supported), axes)
     assert "too few scores" in legend_of(axes.get_legend())
-    for name in ("ECE 0.100 (kernel density)", "median of resamples")[: 1 + bool(n_resamples)]:
+    for name in (ERROR, "median of resamples")[: 1 + bool(n_resamples)]:
         assert np.isfinite(lines_of(axes)[name].get_ydata()).tolist() == supported.tolist()
 
 
@@ -346,7 +348,7 @@ def test_of_several_models_none_has_a_hatch_and_their_lines_come_together(axes):
         plot_result(curve, axes, label=name)
     assert not any(mark.get_hatch() for mark in axes.collections)
     assert legend_of(axes.get_legend()) == [
-        "calibrated", "a, ECE 0.100 (kernel density)", "b, ECE 0.100 (kernel density)", "95 % CI (resamples)",
+        "calibrated", f"a, {ERROR}", f"b, {ERROR}", "95 % CI (resamples)",
         "median of resamples", "density (up to 1)",
     ]  # fmt: skip
 
@@ -355,7 +357,7 @@ def test_a_kernel_that_reaches_fewer_rows_than_five_makes_no_curve(axes):
     density = np.where(np.arange(200) < 100, 0.2, 1.8)
     # 0.05 * 2 sqrt(pi) * density * n rows: 3.5 and 32
     plot_result(make_curve(n=100, density=density), axes)
-    drawn = np.isfinite(lines_of(axes)["ECE 0.100 (kernel density)"].get_ydata())
+    drawn = np.isfinite(lines_of(axes)[ERROR].get_ydata())
     assert drawn.tolist() == (density > 1).tolist()
 
 

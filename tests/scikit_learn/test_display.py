@@ -34,7 +34,7 @@ def test_a_display_shows_the_diagram_of_the_second_class():
     assert display.name == "GaussianNB"
     assert display.figure_ is display.ax_.figure
     assert display.figure_.axes == [display.ax_]
-    assert f"GaussianNB, error {known.value:.4f}" in legend_of(display.ax_)
+    assert f"GaussianNB, ECE {known.value:.3f}" in legend_of(display.ax_)
     drawn = {*display.ax_.lines, *display.ax_.collections, *display.ax_.patches}
     assert {*display.artists_} == drawn
 
@@ -83,9 +83,9 @@ def test_two_models_share_axes():
     assert first.ax_ is second.ax_ is ax
     assert first.figure_ is second.figure_ is figure
     assert figure.axes == [ax]
-    names = [name for name in legend_of(ax) if ", error" in name]
+    names = [name for name in legend_of(ax) if ", ECE" in name]
     assert names == [
-        f"GaussianNB, error {first.diagram.value:.4f}", f"smooth, error {second.diagram.value:.4f}"
+        f"GaussianNB, ECE {first.diagram.value:.3f}", f"smooth, ECE {second.diagram.value:.3f}"
     ]  # fmt: skip
     assert not {*first.artists_} & {*second.artists_}
     assert {*first.artists_, *second.artists_} == {*ax.lines, *ax.collections, *ax.patches}
@@ -98,7 +98,7 @@ def test_a_display_needs_scores_again_by_another_name():
     _, (left, right) = plt.subplots(1, 2)
     assert display.plot(left, name="again", band=False) is display
     assert display.ax_ is left
-    assert any("again, error" in name for name in legend_of(left))
+    assert any("again, ECE" in name for name in legend_of(left))
     assert not any("interval" in name for name in legend_of(left))
     display.plot(ax=right, legend=False)
     assert display.ax_ is right
