@@ -20,12 +20,20 @@ from itertools import chain
 from math import ceil
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.errors import BadArgumentError, InputError
 from fastece.files.columns import Column, Fault, Table, arrow_column, row_fault
+from fastece.files.evaluations import (
+    QUESTION,
+    find_attempts,
+    read_answers,
+    read_members,
+    results_of,
+)
 from fastece.files.harness import follow, is_log
 
 STANDARD_INPUT = "-"
@@ -184,10 +192,42 @@ def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
             before += batch.num_rows
 
 
+def zip_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
+    """Read a log of inspect, or an NPZ file."""
+    with readable(name, Exception), ZipFile(file) as archive:
+        samples = [DECODER.decode(text) for text in read_members(archive)]
+    if rows := find_attempts({"samples": samples}):
+        return iter([attempt_table(name, rows, choose)])
+    if not isinstance(file, str):
+        file.seek(0)
+    return array_tables(name, file, choose)
+
+
+def attempt_table(name: str, attempts: Sequence[Any], choose: Choose) -> Table:
+    """Make a table of attempts at questions; those without a result are left out, with a note."""
+    results = [*map(results_of, attempts)]
+    kept = [k for k, found in enumerate(results) if found]
+    total, rows = len(attempts), [attempts[k] for k in kept]
+    if not rows:
+        raise InputError("path", f"has no result of any of its {total} attempts", place=name)
+    answers, note = read_answers(rows, [results[k] for k in kept])
+    if len(rows) < total:
+        note += f"; {total - len(rows)} of {total} attempts have no result and are left out"
+    groups = QUESTION if len({*answers[QUESTION]}) < len(rows) else ""
+    paths = dict(paths_of(rows[0]))
+    head = Table(name, [*answers, *paths], {}, np.array(kept) + 1, "attempt")
+    head = replace(head, note=note, groups=groups)
+    columns: dict[str, Column] = {
+        key: answers.get(key) or [follow(row, paths[key]) for row in rows]
+        for key in chain(*choose(head))
+    }
+    return replace(head, columns=columns)
+
+
 # Readers of the formats in `BINARY`, from a path or an open file.
 READERS: dict[str, Callable[[str, Any, Choose], Iterator[Table]]] = {
     ".npy": array_tables,
-    ".npz": array_tables,
+    ".npz": zip_tables,
     ".parquet": parquet_tables,
 }
 
@@ -203,6 +243,11 @@ def text_tables(
     first = next(chunks)
     start = next(filter(None, map(str.strip, first)), "")
     is_object, is_array = start.startswith("{"), start.startswith("[")
+    if start == "{":  # an object over many lines
+        first, chunks = [*first, *chain(*chunks)], iter(())
+        start = "".join(first)
+    if is_object and (rows := find_attempts(read_object(start))):
+        return iter([attempt_table(file, rows, choose)])
     if is_object or not any(name in start for name in header):
         is_long = is_array and not start.endswith("]")  # over lines that may be objects
         found = None if is_long else find_head(file, first, chunks, choose)
