@@ -380,10 +380,11 @@ CONVENTIONS = {
     ),
     "hle": Convention(
         "hle", ("calib_err",), middles_of_runs, "right",
-        "between runs of B = 100 rows in order, which part equal scores; the last run counts 0",
+        "between runs of 100 rows in order, which part equal scores; the last run counts 0",
         INSIDE, "nan counts nowhere, outside somewhere", needs_scores=True,
     ),
     "browse_comp": Convention(
-        "hle", ("calibration_error",), linspace, "right", "`j * (1 / B)`", INSIDE, LAST,
+        "hle", ("calibration_error",), linspace, "right",
+        "`j * (1 / B)`, of BrowseComp in inspect-evals", INSIDE, LAST,
     ),
 }  # fmt: skip

@@ -27,20 +27,14 @@ from numpy.typing import NDArray
 
 from fastece.checks.errors import BadArgumentError, InputError
 from fastece.files.columns import Column, Fault, Table, arrow_column, row_fault
-from fastece.files.evaluations import (
-    QUESTION,
-    find_attempts,
-    read_answers,
-    read_members,
-    results_of,
-)
+from fastece.files.evaluations import find_attempts, read_answers, read_samples, results_of
 from fastece.files.harness import follow, is_log
 
 STANDARD_INPUT = "-"
 GZIP, PACKED = b"\x1f\x8b", ".gz"
 # How files start that are no text, and how their names end.
 BINARY = {b"\x93NUMPY": ".npy", b"PK\x03\x04": ".npz", b"PAR1": ".parquet"}
-TEXT = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
+OTHERS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".eval")
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 # Errors of packed files that are cut off or have other bytes in them.
 BROKEN = (EOFError, OSError, zlib.error)
@@ -195,33 +189,28 @@ def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
 def zip_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
     """Read a log of inspect, or an NPZ file."""
     with readable(name, Exception), ZipFile(file) as archive:
-        samples = [DECODER.decode(text) for text in read_members(archive)]
-    if rows := find_attempts({"samples": samples}):
-        return iter([attempt_table(name, rows, choose)])
+        attempts = [*read_samples(archive, DECODER.decode)]
+    if attempts:
+        return iter([attempt_table(name, attempts, choose)])
     if not isinstance(file, str):
         file.seek(0)
     return array_tables(name, file, choose)
 
 
-def attempt_table(name: str, attempts: Sequence[Any], choose: Choose) -> Table:
-    """Make a table of attempts at questions; those without a result are left out, with a note."""
-    results = [*map(results_of, attempts)]
-    kept = [k for k, found in enumerate(results) if found]
-    total, rows = len(attempts), [attempts[k] for k in kept]
-    if not rows:
-        raise InputError("path", f"has no result of any of its {total} attempts", place=name)
-    answers, note = read_answers(rows, [results[k] for k in kept])
-    if len(rows) < total:
-        note += f"; {total - len(rows)} of {total} attempts have no result and are left out"
-    groups = QUESTION if len({*answers[QUESTION]}) < len(rows) else ""
-    paths = dict(paths_of(rows[0]))
-    head = Table(name, [*answers, *paths], {}, np.array(kept) + 1, "attempt")
-    head = replace(head, note=note, groups=groups)
-    columns: dict[str, Column] = {
-        key: answers.get(key) or [follow(row, paths[key]) for row in rows]
-        for key in chain(*choose(head))
-    }
-    return replace(head, columns=columns)
+def attempt_table(name: str, attempts: Sequence[dict[str, Any]], choose: Choose) -> Table:
+    """Make a table of the attempts that have results; how many have none is a note."""
+    results = {k: found for k, row in enumerate(attempts) if (found := results_of(row))}
+    if not results:
+        raise InputError("path", f"has {len(attempts)} attempts without a result", place=name)
+    rows, left = [attempts[k] for k in results], len(attempts) - len(results)
+    answers, note, groups = read_answers(rows, [*results.values()])
+    note += f"; {left} of {len(attempts)} attempts without a result are left out" * (left > 0)
+    paths, columns = dict(paths_of(rows[0])), dict[str, Column]()
+    places = np.array([*results]) + 1
+    head = Table(name, [*answers, *paths], columns, places, "attempt", note=note, groups=groups)
+    for key in chain(*choose(head)):
+        columns[key] = answers.get(key) or [follow(row, paths[key]) for row in rows]
+    return head
 
 
 # Readers of the formats in `BINARY`, from a path or an open file.
@@ -246,8 +235,8 @@ def text_tables(
     if start == "{":  # an object over many lines
         first, chunks = [*first, *chain(*chunks)], iter(())
         start = "".join(first)
-    if is_object and (rows := find_attempts(read_object(start))):
-        return iter([attempt_table(file, rows, choose)])
+    if is_object and (attempts := find_attempts(read_object(start))):
+        return iter([attempt_table(file, attempts, choose)])
     if is_object or not any(name in start for name in header):
         is_long = is_array and not start.endswith("]")  # over lines that may be objects
         found = None if is_long else find_head(file, first, chunks, choose)
@@ -568,7 +557,7 @@ def identity(path: str) -> Any:
 def files_of(path: str) -> list[str]:
     """Find the files of one path."""
     if os.path.isdir(path):
-        endings = (*TEXT, *BINARY.values())
+        endings = (*OTHERS, *BINARY.values())
         files = sorted(
             str(file) for file in Path(path).rglob("*")
             if file.is_file() and file.name.lower().removesuffix(PACKED).endswith(endings)
