@@ -100,20 +100,26 @@ def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArra
     return array
 
 
-def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
-    """Read finite weights (n,), not negative and not all 0, or None."""
-    if value is None:
-        return None
+def as_row_numbers(name: str, value: Any, n: int) -> NDArray[Any]:
+    """Read a number for each of n rows."""
     array = as_real(name, value)
     if array.shape != (n,):
         rule = f"must have shape ({n},) as {{y_prob}} has rows, got {array.shape}"
         raise InputError(name, rule)
+    return array
+
+
+def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
+    """Read finite weights (n,), not negative and not all 0, or None."""
+    if value is None:
+        return None
+    array = as_row_numbers(name, value, n)
     low, high = find_extremes(array)
     if not (low >= 0 and high < math.inf):
         refuse_infinite(name, array)
         refuse_where(name, "must not be negative", array, lambda part: part < 0)
     if high == 0:
-        raise InputError(name, "the weights must not all be 0")
+        raise InputError(name, "must not all be 0")
     return contiguous(array, np.float64)
 
 

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            text = options.form(run_command(options))
+            text = options.form(page := run_command(options))
         except (OSError, MemoryError, ImportError) as error:
             return refuse(str(error) or "not enough memory")
         except BadArgumentError as error:
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None) -> int:
     fault = print_line(text, sys.stdout)
     # A reader, such as head, that has seen enough is no error.
     if fault is None or isinstance(fault, BrokenPipeError):
-        return 0
+        return getattr(page, "exit_code", 0)
     return refuse(f"the page cannot be printed: {fault.strerror}", 1)
 
 

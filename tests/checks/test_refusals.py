@@ -40,7 +40,7 @@ BINARY = [
     ({"sample_weight": WEIGHT[:3]}, "must have shape (8,) as y_prob has rows, got (3,)"),
     ({"sample_weight": np.ones((8, 2))}, "must have shape (8,) as y_prob has rows, got (8, 2)"),
     ({"sample_weight": 2.0}, "sample_weight: must be an array, no float, got 2.0"),
-    ({"sample_weight": np.zeros(8)}, "sample_weight: the weights must not all be 0"),
+    ({"sample_weight": np.zeros(8)}, "sample_weight: must not all be 0"),
     ({"sample_weight": ["1"] * 8}, f"{NOT_REAL} <U1; sample_weight[0] is '1'"),
     ({"sample_weight": WEIGHT + 0j}, f"{NOT_REAL} complex128; sample_weight[0] is (1+0j)"),
     ({"sample_weight": masked(WEIGHT)}, "sample_weight: masked arrays are refused"),
