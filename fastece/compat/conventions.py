@@ -189,7 +189,7 @@ def middles_of_groups(n_bins: int, scores: Scores) -> Scores:
 
 
 def middles_of_runs(size: int, scores: Scores) -> Scores:
-    """Take the middles between runs of so many scores in order; the last has the rest too."""
+    """Take the middles between runs of so many scores, the last with the rest."""
     return middles_before(np.arange(1, max(scores.size // size, 1)) * size, scores)
 
 

@@ -9,7 +9,7 @@ numbers, and where questions were repeated ``source_case_name`` names the questi
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from string import ascii_uppercase
 from typing import Any
@@ -28,15 +28,15 @@ LONG = {"attachments", "error", "error_retries", "events", "events_data", "messa
 RIGHT, WRONG = ("C", "True", "1", "1.0"), ("I", "N", "False", "0", "0.0")
 OUTCOMES = {**dict.fromkeys(RIGHT, True), **dict.fromkeys(WRONG, False)}
 RULE = "must have one result that is C, I or N, true or false, 1 or 0, with a confidence"
-RULE = "must have one result that is C, I or N, true or false, 1 or 0, with a confidence"
+MIXED = "must be a percent, as confidences above 1 of this file are, or none may be above 1"
 QUESTION = "question"
 
 
 def find_attempts(document: Any) -> list[dict[str, Any]]:
-    """Find the attempts in a document of JSON, with those that failed, or none."""
+    """Find the attempts in a document of JSON, the failed ones too, or none."""
     keys = ("samples", "cases", "failures") if isinstance(document, dict) else ()
     lists = [rows for key in keys if isinstance(rows := document.get(key), list)]
-    rows = [without_long(row) for rows in lists for row in rows if isinstance(row, dict)]
+    rows = [without_long(as_object(row)) for rows in lists for row in rows]
     return rows if any({"epoch", "assertions"} & {*row} for row in rows) else []
 
 
@@ -45,17 +45,16 @@ def without_long(row: dict[str, Any]) -> dict[str, Any]:
     return {key: row[key] for key in row if key not in LONG}
 
 
-def read_samples(archive: ZipFile, decode: Callable[[str], Any]) -> Iterator[dict[str, Any]]:
-    """Yield the attempts in an archive; of files of one name the last counts."""
-    for name, info in {info.filename: info for info in archive.infolist()}.items():
-        if SAMPLE.fullmatch(name):
-            is_known = info.compress_type != ZSTANDARD
-            content = archive.read(info) if is_known else unpack(archive, info)
-            yield without_long(decode(content.decode()))
+def find_samples(archive: ZipFile) -> list[ZipInfo]:
+    """Find the files of attempts in an archive; of files of one name the last counts."""
+    files = {info.filename: info for info in archive.infolist()}
+    return [files[name] for name in files if SAMPLE.fullmatch(name)]
 
 
 def unpack(archive: ZipFile, info: ZipInfo) -> bytes:
-    """Read a file of an archive that zstandard has packed, by pyarrow."""
+    """Read a file of an archive, by pyarrow if zstandard has packed it."""
+    if info.compress_type != ZSTANDARD:
+        return archive.read(info)
     import pyarrow
 
     packed = copy(info)  # as bytes that are not packed, whose checksum is unknown
@@ -68,11 +67,11 @@ def unpack(archive: ZipFile, info: ZipInfo) -> bytes:
 
 def results_of(row: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Return the results of an attempt by name, each an outcome and a confidence."""
-    results, shared = row.get("scores") or {}, list[Any]()
+    results, shared = as_object(row.get("scores")), list[Any]()
     if "assertions" in row:
         shared = [{name: follow(x, ["value"]) for name, x in results.items()}]
         shared += map(row.get, ("metrics", "attributes", "output"))
-        results = row["assertions"]
+        results = as_object(row["assertions"])
     found = {}
     for name, result in results.items():
         value = follow(result, ["value"])
@@ -85,30 +84,51 @@ def results_of(row: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
 
 
 def letter_probability(row: dict[str, Any]) -> float | None:
-    """Return the probability of the last token that is the letter of a choice, or None."""
-    letters = {*ascii_uppercase[: len(row.get("choices") or ())]}
-    tokens = follow(row, ["output", "choices", "0", "logprobs", "content"]) or ()
-    found = [x for x in tokens if str(follow(x, ["token"])).strip() in letters]
-    return math.exp(found[-1]["logprob"]) if found else None
+    """Return the probability of the last letter of a choice, or None."""
+    choices = row.get("choices")
+    letters = {*ascii_uppercase[: len(choices) if isinstance(choices, list) else 0]}
+    tokens = follow(row, ["output", "choices", "0", "logprobs", "content"])
+    found = [
+        follow(token, ["logprob"]) for token in (tokens if isinstance(tokens, list) else ())
+        if str(follow(token, ["token"])).strip() in letters
+    ]  # fmt: skip
+    return math.exp(found[-1]) if found and is_number(found[-1]) and found[-1] <= 0 else None
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Return an object of JSON, or an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value of JSON is a number, which true and false are not."""
+    return type(value) in (int, float)
 
 
 def answer_of(results: dict[str, tuple[Any, Any]]) -> tuple[Any, Any, str]:
-    """Return outcome, confidence and name of the one whole result, or the rule that is broken."""
+    """Return outcome, confidence and name of the one whole result, or faults."""
     whole = [
         (OUTCOMES[str(outcome)], score, name) for name, (outcome, score) in results.items()
-        if str(outcome) in OUTCOMES and isinstance(score, int | float)
+        if str(outcome) in OUTCOMES and is_number(score)
     ]  # fmt: skip
     fault = Fault(RULE, {name: [*result] for name, result in results.items()})
     return whole[0] if len(whole) == 1 else (fault, fault, "none")
 
 
+def percent_as_share(score: Any) -> Any:
+    """Return a percent as a share, or the fault of one that looks like a share."""
+    if not is_number(score):
+        return score
+    return Fault(MIXED, score, "") if 0 < score < 1 else score / 100
+
+
 def read_answers(
     rows: Sequence[dict[str, Any]], results: Sequence[dict[str, tuple[Any, Any]]]
 ) -> tuple[dict[str, list[Any]], str, str]:
-    """Read answers as columns, a note on them, and the column whose values are groups, if any."""
+    """Read answers as columns, with a note and the column of groups, if any."""
     hits, scores, names = map(list, zip(*map(answer_of, results), strict=True))
-    is_percent = any(isinstance(x, int | float) and x > 1 for x in scores)
-    shares = [x / 100 if is_percent and isinstance(x, int | float) else x for x in scores]
+    is_percent = any(is_number(x) and x > 1 for x in scores)
+    shares = [percent_as_share(x) for x in scores] if is_percent else scores
     questions = [str(x.get("source_case_name") or x.get("name", x.get("id"))) for x in rows]
     cells: tuple[list[Any], ...] = [True] * len(rows), hits, shares, questions
     columns = dict(zip((*PAIR, QUESTION), cells, strict=True))

@@ -27,7 +27,14 @@ from numpy.typing import NDArray
 
 from fastece.checks.errors import BadArgumentError, InputError
 from fastece.files.columns import Column, Fault, Table, arrow_column, row_fault
-from fastece.files.evaluations import find_attempts, read_answers, read_samples, results_of
+from fastece.files.evaluations import (
+    find_attempts,
+    find_samples,
+    read_answers,
+    results_of,
+    unpack,
+    without_long,
+)
 from fastece.files.harness import follow, is_log
 
 STANDARD_INPUT = "-"
@@ -188,8 +195,15 @@ def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
 
 def zip_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
     """Read a log of inspect, or an NPZ file."""
+    attempts = []
     with readable(name, Exception), ZipFile(file) as archive:
-        attempts = [*read_samples(archive, DECODER.decode)]
+        for info in find_samples(archive):
+            with readable(place := f"{name}: {info.filename}", Exception):
+                text = unpack(archive, info).decode("utf-8", "surrogateescape")
+            attempt = read_object(text)
+            if isinstance(attempt, Fault):
+                raise InputError("path", attempt.rule, value=attempt.value, place=place)
+            attempts.append(without_long(attempt))
     if attempts:
         return iter([attempt_table(name, attempts, choose)])
     if not isinstance(file, str):

@@ -17,7 +17,9 @@ def answers(seed, n, levels=None):
 
 
 @pytest.mark.parametrize(("p", "power"), [("1", 1), ("2", 2), ("infty", "infty")])
-@pytest.mark.parametrize(("n", "beta"), [(1, 1), (5, 2), (99, 100), (250, 100), (830, 100), (40, 7)])
+@pytest.mark.parametrize(
+    ("n", "beta"), [(1, 1), (5, 2), (99, 100), (250, 100), (830, 100), (40, 7)]
+)
 def test_runs_are_those_of_the_reference(n, beta, p, power):
     s, y = answers(n, n)
     want = reference.calib_err(s.tolist(), y.tolist(), power, beta)
