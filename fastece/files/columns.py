@@ -15,6 +15,7 @@ from fastece.checks.errors import ABSENT, InputError
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
 DIGITS = {*"0123456789.+-eE"}
 MISSING = ("", "nan", "NaN")
+PYARROW = "pip install 'fastece[files]'"  # which brings it
 # Columns of labels that are predicted, and their probabilities.
 PAIR = ("true_label", "pred_label", "confidence")
 # How labels that are no strings are written, and how they are read; 007, 1_1 and +1 are strings.

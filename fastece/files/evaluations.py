@@ -15,7 +15,8 @@ from string import ascii_uppercase
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
-from fastece.files.columns import PAIR, Fault
+from fastece.checks.errors import InputError
+from fastece.files.columns import PAIR, PYARROW, Fault
 from fastece.files.harness import follow
 
 # Files of attempts: whole ones, and those whose messages are in files of their own.
@@ -51,12 +52,15 @@ def find_samples(archive: ZipFile) -> list[ZipInfo]:
     return [files[name] for name in files if SAMPLE.fullmatch(name)]
 
 
-def unpack(archive: ZipFile, info: ZipInfo) -> bytes:
+def unpack(archive: ZipFile, info: ZipInfo, place: str) -> bytes:
     """Read a file of an archive, by pyarrow if zstandard has packed it."""
     if info.compress_type != ZSTANDARD:
         return archive.read(info)
-    import pyarrow
-
+    try:
+        import pyarrow
+    except ImportError as error:
+        rule = "is packed by zstandard, which needs pyarrow"
+        raise InputError("path", rule, place=place, hint=PYARROW) from error
     packed = copy(info)  # as bytes that are not packed, whose checksum is unknown
     packed.compress_type, packed.file_size = ZIP_STORED, info.compress_size
     del packed.CRC

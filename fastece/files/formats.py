@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.errors import BadArgumentError, InputError
-from fastece.files.columns import Column, Fault, Table, arrow_column, row_fault
+from fastece.files.columns import PYARROW, Column, Fault, Table, arrow_column, row_fault
 from fastece.files.evaluations import (
     find_attempts,
     find_samples,
@@ -170,8 +170,7 @@ def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        advice = "pip install 'fastece[files]'"
-        raise InputError("path", "Parquet needs pyarrow", place=name, hint=advice) from error
+        raise InputError("path", "Parquet needs pyarrow", place=name, hint=PYARROW) from error
     with readable(name, OSError, pyarrow.ArrowException):
         # Without the buffer a column of a row group is read at once, however long it is.
         opened = parquet.ParquetFile(file, pre_buffer=False, buffer_size=2**20)
@@ -199,7 +198,7 @@ def zip_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
     with readable(name, Exception), ZipFile(file) as archive:
         for info in find_samples(archive):
             with readable(place := f"{name}: {info.filename}", Exception):
-                text = unpack(archive, info).decode("utf-8", "surrogateescape")
+                text = unpack(archive, info, place).decode("utf-8", "surrogateescape")
             attempt = read_object(text)
             if isinstance(attempt, Fault):
                 raise InputError("path", attempt.rule, value=attempt.value, place=place)

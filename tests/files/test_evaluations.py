@@ -3,6 +3,7 @@
 import io
 import json
 import struct
+import sys
 import zipfile
 from pathlib import Path
 
@@ -113,12 +114,16 @@ def test_the_probability_of_a_chosen_letter(log):
     assert read.y_true.all()
 
 
-def test_files_of_an_archive_that_zstandard_has_packed(log):
+def test_files_of_an_archive_that_zstandard_has_packed(log, monkeypatch):
     pyarrow = pytest.importorskip("pyarrow")
     if not pyarrow.Codec.is_available("zstd"):
         pytest.skip("pyarrow without zstandard")
-    read = read_predictions(packed_by_zstandard(log(), pyarrow))
+    path = packed_by_zstandard(log(), pyarrow)
+    read = read_predictions(path)
     assert read.y_true.tolist() == [True, False, False, True, True]
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ValueError, match=r"\.json: is packed by zstandard, which needs pyarrow"):
+        read_predictions(path)
 
 
 def packed_by_zstandard(path, pyarrow):
