@@ -107,6 +107,23 @@ def test_search_finds_names_of_the_api_and_words_of_notebooks(site):
 
 
 @pytest.mark.slow
+def test_programs_get_all_pages_as_text(site):
+    folder, pages = site
+    short, whole = ((folder / x).read_text("utf-8") for x in ("llms.txt", "llms-full.txt"))
+    start = r"# fastece\n\n> .*\n\n"
+    assert re.match(start, short)
+    assert re.match(start, whole)
+    links = re.findall(r"^- \[[^]]+\]\((.*?)\)", short, re.MULTILINE)
+    assert {*links} == {x.relative_to(folder).as_posix() for x in pages if x.name != "404.html"}
+    assert ":::" not in whole
+    for name in DOCUMENTED:
+        assert f"\n{name}(" in whole or f"\n{name}\n" in whole, name
+    for path in (ROOT / "docs").rglob("*.md"):
+        title = path.read_text("utf-8").partition("\n")[0]
+        assert f"\n{title}\n" in whole, title
+
+
+@pytest.mark.slow
 def test_pages_have_pictures_of_notebooks_and_names_of_files(site):
     folder, _ = site
     for path in (ROOT / "notebooks").glob("*.ipynb"):

@@ -2,19 +2,24 @@
 
 Files outside docs/ become pages of the site: both READMEs, and the notebooks with the outputs that
 are stored in them. Links to other files of the repository become their names, as code, and links
-that are called by the name of a page's file get its title.
+that are called by the name of a page's file get its title. Programs that read text get the same
+pages as text: llms.txt names them, llms-full.txt holds them.
 """
 
 import base64
+import inspect
 import json
 import posixpath
+import pydoc
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +29,16 @@ PLACES = {"README.md": "index.md", "asv_benchmarks/README.md": "benchmarks.md"} 
     f"notebooks/{path.name}": f"notebooks/{path.stem}.md" for path in NOTEBOOKS
 }
 ORIGINS = {page: path for path, page in PLACES.items()}
+
+with (ROOT / "pyproject.toml").open("rb") as file:
+    REPOSITORY = tomllib.load(file)["project"]["urls"]["Repository"]
+# Pictures of the README have addresses that also work on a package index.
+RAW = REPOSITORY.replace("//github.com/", "//raw.githubusercontent.com/") + "/main/"
+# Texts of pages as they are on the site, by the names of their files, and the navigation.
+TEXTS: dict[str, str] = {}
+ORDER: list[Any] = []
+# A name on a page of the API, with its options.
+NAME = re.compile(r"(?m)^::: (\S+)\n(?:    .*\n?)*")
 
 # A block of code, a link or a picture, or code in a line: only the second is of interest.
 LINKS = re.compile(r"(?s)^```.*?^```|(!?\[[^]]*\])\((?!\w+:)([^)\s]*)\)|`[^`]+`", re.MULTILINE)
@@ -52,6 +67,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
     """The text of a page with links that hold on the site."""
     uri = page.file.src_uri
+    if uri in ORIGINS:
+        markdown = markdown.replace(f"]({RAW}", "](")
     folder = posixpath.dirname(ORIGINS.get(uri, f"docs/{uri}"))
 
     def link_on_site(match: re.Match[str]) -> str:
@@ -70,7 +87,8 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
         target = posixpath.relpath(target, posixpath.dirname(uri) or ".")
         return f"{text}({target}{anchor and '#' + anchor})"
 
-    return LINKS.sub(link_on_site, re.sub(r"(?m)^\|.*", row_on_site, markdown))
+    TEXTS[uri] = LINKS.sub(link_on_site, re.sub(r"(?m)^\|.*", row_on_site, markdown))
+    return TEXTS[uri]
 
 
 def row_on_site(row: re.Match[str]) -> str:
@@ -105,6 +123,53 @@ def on_page_content(html: str, page: Page, files: Files, **_: Any) -> str:
         for between, names, kind, what in entries
     )
     return re.sub(r"<code>docs/([\w/]+)\.md</code>", link_to, "".join(tidy) + html[end:])
+
+
+def on_nav(nav: Navigation, **_: Any) -> None:
+    """Keep the pages in their order, which `on_post_build` writes as text."""
+    ORDER[:] = nav.items
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """The pages as text: a list of links with a first sentence each, and all pages in one file."""
+    start = f"# {config.site_name}\n\n> {config.site_description}"
+    note = "The text of all pages is in [llms-full.txt](llms-full.txt)."
+    groups = {"Pages": [item for item in ORDER if isinstance(item, Page)]}
+    groups |= {item.title: pages_below(item) for item in ORDER if isinstance(item, Section)}
+    lists = [f"## {name}\n\n" + "\n".join(map(line_on, pages)) for name, pages in groups.items()]
+    pages = [page for item in ORDER for page in pages_below(item)]
+    texts = [NAME.sub(docstring, TEXTS[page.file.src_uri]).strip() for page in pages]
+    for name, parts in (("llms.txt", [start, note, *lists]), ("llms-full.txt", [start, *texts])):
+        path = Path(config.site_dir) / name
+        path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def line_on(page: Page) -> str:
+    """The line of llms.txt on a page."""
+    return f"- [{title_of(page.file)}]({page.url}){first_sentence(TEXTS[page.file.src_uri])}"
+
+
+def pages_below(item: Any) -> list[Page]:
+    """The pages of an entry of the navigation, in their order."""
+    found = [item] if isinstance(item, Page) else []
+    return found + [page for child in item.children or () for page in pages_below(child)]
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a page below its title, after a colon, if it begins with one."""
+    start = text.partition("\n\n")[2].partition("\n\n")[0].replace("\n", " ")
+    found = re.match(r"[A-Z].*?[.?](?= |$)", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", start))
+    return f": {found[0]}" if found else ""
+
+
+def docstring(name: re.Match[str]) -> str:
+    """A name of the API with its signature and its docstring."""
+    there: Any = pydoc.locate(name[1])
+    try:
+        arguments = str(inspect.signature(there))
+    except (TypeError, ValueError):
+        arguments = ""
+    return f"{fence('text', f'{name[1]}{arguments}')}\n\n{inspect.getdoc(there) or ''}\n"
 
 
 def title_of(file: File) -> str:

@@ -47,6 +47,15 @@ def read_file(path: str, options: Namespace) -> Predictions:
     return mark_logits(read_predictions(path, **file_options(options)), options)
 
 
+def read_independent(path: str, options: Namespace) -> Predictions:
+    """Read a file whose rows have to be independent, unlike attempts in a log."""
+    predictions = read_file(path, options)
+    if "groups" in predictions.others:
+        rule = "has several attempts at a question, and this command takes rows as independent"
+        raise InputError("path", rule, place=title_of(path))
+    return predictions
+
+
 def mark_logits(predictions: Predictions, options: Namespace) -> Predictions:
     """Mark predictions as logits, if options or the file have it so."""
     return replace(predictions, from_logits=options.from_logits or predictions.from_logits)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastece.calls import ece
 from fastece.checks.errors import InputError
-from fastece.cli.inputs import class_numbers, data_of, read_file, title_of
+from fastece.cli.inputs import class_numbers, data_of, read_independent, title_of
 from fastece.cli.output import Page, Progress
 from fastece.document.document import Section, Table
 from fastece.document.numbers import Number, PValue
@@ -30,7 +30,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     monitor, lines, cells = None, [], []
     for path in expand_paths(options.files):
         progress(f"reading {title_of(path)}")
-        rows = read_file(path, options)
+        rows = read_independent(path, options)
         monitor = monitor or make_monitor(rows, options)
         values: list[Any] = [title_of(path), *add_rows(monitor, rows, options)]
         values += [monitor.e_value, monitor.p_value, monitor.alarm]

@@ -162,8 +162,9 @@ COMMANDS = {
         "report", "size, accuracy, calibration errors and reliability diagram of a file",
         f"Report on a file, or with - on standard input: CSV with the columns {LAYOUTS}; JSON "
         "Lines, NPY, NPZ or Parquet (with pyarrow), all also packed by gzip; or a log of "
-        "lm-evaluation-harness. Several files, patterns in quotes and folders are one stream of "
-        "rows, which need not fit in memory. With --resamples 0 only posteriors have intervals.",
+        "lm-evaluation-harness, inspect or pydantic-evals. Several files, patterns in quotes and "
+        "folders are one stream of rows, which need not fit in memory. With --resamples 0 only "
+        "posteriors have intervals.",
         ("files",),
         (*ROWS, "--by", "--groups", "--event", *ERRORS, "--full", "--html", "--stream",
          "--on-error"),

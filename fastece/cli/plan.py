@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from fastece.cli.inputs import read_data, read_file, title_of
+from fastece.cli.inputs import read_data, read_independent, title_of
 from fastece.cli.output import Page, Progress
 from fastece.estimators.table import find_estimator
 from fastece.intervals.rows_needed import RESAMPLES, check_goals, rows_needed_of
@@ -15,7 +15,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     check_goals(*goals, options.level)
     options.confidence_level, options.resamples = options.level, RESAMPLES
     progress(f"reading {title}")
-    predictions = read_file(options.file, options)
+    predictions = read_independent(options.file, options)
     call = read_data(predictions, options, {"": find_estimator(options.estimator, {})})
     progress("simulating samples")
     found = rows_needed_of(call, *goals, new_key(options.seed))

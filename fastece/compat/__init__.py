@@ -4,10 +4,12 @@ A program changes one line, ``from torchmetrics.functional.classification import
 multiclass_calibration_error`` to ``from fastece.compat.torchmetrics import
 multiclass_calibration_error``, and gets the number that it had, sooner. There is a module for each
 library, which is not imported itself: `torchmetrics`, `netcal`, `uncertainty_calibration`,
-`sklearn`, `relplot` and `robustness_metrics`. `conventions` is the table of where they differ.
+`sklearn`, `relplot` and `robustness_metrics`; `hle` has errors of benchmarks of language models.
+`conventions` is the table of where they differ.
 """
 
 from fastece.compat import conventions as conventions
+from fastece.compat import hle as hle
 from fastece.compat import netcal as netcal
 from fastece.compat import relplot as relplot
 from fastece.compat import robustness_metrics as robustness_metrics

@@ -87,6 +87,7 @@ LIBRARIES = {
     "scikit-learn": Names("y_true", "y_prob", "y_true", has_pos_label=True),
     "relplot": Names("y", "f", "f"),
     "uncertainty-metrics": Names("labels", "probs", "labels"),
+    "hle": Names("correct", "confidence", "confidence"),
 }
 
 
@@ -184,7 +185,16 @@ def middles_of_groups(n_bins: int, scores: Scores) -> Scores:
     """
     j = np.arange(1, min(n_bins, scores.size))
     small, more = divmod(scores.size, j.size + 1)
-    start = j * small + np.minimum(j, more)
+    return middles_before(j * small + np.minimum(j, more), scores)
+
+
+def middles_of_runs(size: int, scores: Scores) -> Scores:
+    """Take the middles between runs of so many scores, the last with the rest."""
+    return middles_before(np.arange(1, max(scores.size // size, 1)) * size, scores)
+
+
+def middles_before(start: NDArray[np.intp], scores: Scores) -> Scores:
+    """Take the middles between scores at ranks and the scores before them."""
     low, high = scores_at_ranks(scores, np.concatenate([start - 1, start])).reshape(2, -1)
     return with_ends((low + high) / scores.dtype.type(2))
 
@@ -367,6 +377,15 @@ CONVENTIONS = {
     "robustness_metrics_adaptive": Convention(
         "uncertainty-metrics", ("gce", "rmsce", "ace", "tace"), order_statistics, "left",
         "the scores at the positions `round(j n / B)`", INSIDE, LAST, needs_scores=True,
+    ),
+    "hle": Convention(
+        "hle", ("calib_err",), middles_of_runs, "right",
+        "between runs of 100 rows in order, which part equal scores; the last run counts 0",
+        INSIDE, "nan counts nowhere, outside somewhere", needs_scores=True,
+    ),
+    "browse_comp": Convention(
+        "hle", ("calibration_error",), linspace, "right",
+        "`j * (1 / B)`, of BrowseComp in inspect-evals", INSIDE, LAST,
     ),
 }  # fmt: skip
 

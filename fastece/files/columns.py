@@ -15,6 +15,9 @@ from fastece.checks.errors import ABSENT, InputError
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
 DIGITS = {*"0123456789.+-eE"}
 MISSING = ("", "nan", "NaN")
+PYARROW = "pip install 'fastece[files]'"  # which brings it
+# Columns of labels that are predicted, and their probabilities.
+PAIR = ("true_label", "pred_label", "confidence")
 # How labels that are no strings are written, and how they are read; 007, 1_1 and +1 are strings.
 FORMS: list[tuple[str, Callable[[str], Any]]] = [
     (r"-?(0|[1-9]\d{0,17})", int),  # int64
@@ -68,6 +71,8 @@ class Table:
     rows: Sequence[Any] = ()  # of JSON Lines the first object, of a log all
     share: float = 0.0  # of the file that is read when these rows are
     first: Mapping[str, Any] = field(default_factory=dict)  # row of the file, which decides kinds
+    note: str = ""  # how a log is read
+    groups: str = ""  # the column of a log whose rows with one value belong together
 
     def row(self, index: int) -> str:
         """Return the name of a row for messages."""

@@ -20,19 +20,28 @@ from itertools import chain
 from math import ceil
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.errors import BadArgumentError, InputError
-from fastece.files.columns import Column, Fault, Table, arrow_column, row_fault
+from fastece.files.columns import PYARROW, Column, Fault, Table, arrow_column, row_fault
+from fastece.files.evaluations import (
+    find_attempts,
+    find_samples,
+    read_answers,
+    results_of,
+    unpack,
+    without_long,
+)
 from fastece.files.harness import follow, is_log
 
 STANDARD_INPUT = "-"
 GZIP, PACKED = b"\x1f\x8b", ".gz"
 # How files start that are no text, and how their names end.
 BINARY = {b"\x93NUMPY": ".npy", b"PK\x03\x04": ".npz", b"PAR1": ".parquet"}
-TEXT = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
+OTHERS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".eval")
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 # Errors of packed files that are cut off or have other bytes in them.
 BROKEN = (EOFError, OSError, zlib.error)
@@ -161,8 +170,7 @@ def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
         import pyarrow
         from pyarrow import parquet
     except ImportError as error:
-        advice = "pip install 'fastece[files]'"
-        raise InputError("path", "Parquet needs pyarrow", place=name, hint=advice) from error
+        raise InputError("path", "Parquet needs pyarrow", place=name, hint=PYARROW) from error
     with readable(name, OSError, pyarrow.ArrowException):
         # Without the buffer a column of a row group is read at once, however long it is.
         opened = parquet.ParquetFile(file, pre_buffer=False, buffer_size=2**20)
@@ -184,10 +192,44 @@ def parquet_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
             before += batch.num_rows
 
 
+def zip_tables(name: str, file: Any, choose: Choose) -> Iterator[Table]:
+    """Read a log of inspect, or an NPZ file."""
+    attempts = []
+    with readable(name, Exception), ZipFile(file) as archive:
+        for info in find_samples(archive):
+            with readable(place := f"{name}: {info.filename}", Exception):
+                text = unpack(archive, info, place).decode("utf-8", "surrogateescape")
+            attempt = read_object(text)
+            if isinstance(attempt, Fault):
+                raise InputError("path", attempt.rule, value=attempt.value, place=place)
+            attempts.append(without_long(attempt))
+    if attempts:
+        return iter([attempt_table(name, attempts, choose)])
+    if not isinstance(file, str):
+        file.seek(0)
+    return array_tables(name, file, choose)
+
+
+def attempt_table(name: str, attempts: Sequence[dict[str, Any]], choose: Choose) -> Table:
+    """Make a table of the attempts that have results; how many have none is a note."""
+    results = {k: found for k, row in enumerate(attempts) if (found := results_of(row))}
+    if not results:
+        raise InputError("path", f"has {len(attempts)} attempts without a result", place=name)
+    rows, left = [attempts[k] for k in results], len(attempts) - len(results)
+    answers, note, groups = read_answers(rows, [*results.values()])
+    note += f"; {left} of {len(attempts)} attempts without a result are left out" * (left > 0)
+    paths, columns = dict(paths_of(rows[0])), dict[str, Column]()
+    places = np.array([*results]) + 1
+    head = Table(name, [*answers, *paths], columns, places, "attempt", note=note, groups=groups)
+    for key in chain(*choose(head)):
+        columns[key] = answers.get(key) or [follow(row, paths[key]) for row in rows]
+    return head
+
+
 # Readers of the formats in `BINARY`, from a path or an open file.
 READERS: dict[str, Callable[[str, Any, Choose], Iterator[Table]]] = {
     ".npy": array_tables,
-    ".npz": array_tables,
+    ".npz": zip_tables,
     ".parquet": parquet_tables,
 }
 
@@ -203,6 +245,11 @@ def text_tables(
     first = next(chunks)
     start = next(filter(None, map(str.strip, first)), "")
     is_object, is_array = start.startswith("{"), start.startswith("[")
+    if start == "{":  # an object over many lines
+        first, chunks = [*first, *chain(*chunks)], iter(())
+        start = "".join(first)
+    if is_object and (attempts := find_attempts(read_object(start))):
+        return iter([attempt_table(file, attempts, choose)])
     if is_object or not any(name in start for name in header):
         is_long = is_array and not start.endswith("]")  # over lines that may be objects
         found = None if is_long else find_head(file, first, chunks, choose)
@@ -523,7 +570,7 @@ def identity(path: str) -> Any:
 def files_of(path: str) -> list[str]:
     """Find the files of one path."""
     if os.path.isdir(path):
-        endings = (*TEXT, *BINARY.values())
+        endings = (*OTHERS, *BINARY.values())
         files = sorted(
             str(file) for file in Path(path).rglob("*")
             if file.is_file() and file.name.lower().removesuffix(PACKED).endswith(endings)

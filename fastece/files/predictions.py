@@ -17,6 +17,7 @@ from fastece.checks.errors import BadArgumentError, InputError, InputWarning, wa
 from fastece.checks.parameters import check_integer
 from fastece.files.columns import (
     FORMS,
+    PAIR,
     Labels,
     NamedColumns,
     Numbers,
@@ -30,7 +31,6 @@ from fastece.files.columns import (
 from fastece.files.formats import read_tables
 from fastece.files.harness import is_log, read_log
 
-PAIR = ("true_label", "pred_label", "confidence")
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
 # After so many bad rows of a file without a good one before them, no row of it is tried any more.
 MAX_BAD_PREFIX = 1000
@@ -133,6 +133,8 @@ class Reader:
     def choose(self, head: Table) -> tuple[list[str], list[str]]:
         """Choose the columns of labels, and of numbers, by their names."""
         is_named = self.y_true is not None or self.y_prob is not None
+        if head.groups:
+            self.columns = {"groups": head.groups, **self.columns}
         self.is_log = not is_named and bool(head.rows) and is_log(head.rows[0])
         self.is_pairs = not (is_named or self.is_log) and {*PAIR} <= {*head.names}
         if self.classes is not None:
@@ -217,8 +219,8 @@ class Reader:
 
     def read_batch(self, table: Table) -> Predictions:
         """Read a batch by itself; its labels are numbers of classes, or known."""
-        if self.is_log:
-            rule = "is a log of lm-evaluation-harness, which is no stream"
+        if self.is_log or table.groups:
+            rule = "is a log of an evaluation, which is no stream"
             raise InputError("path", rule, place=table.file)
         rows = self.read(table)
         label = rows.labels.get(self.label)
@@ -313,7 +315,7 @@ def read_pairs(rows: Rows, classes: int | None) -> Predictions:
         rule = f"has dtype {predicted.dtype}, {PAIR[0]} has {true.dtype}"
         raise InputError(PAIR[1], rule, place=f"{table.file}: column {PAIR[1]}")
     return Predictions(
-        true == predicted, confidence, true, True, classes,
+        true == predicted, confidence, true, True, classes, note=table.note,
         columns={"y_prob": [PAIR[2]]}, cells=dict(zip(PAIR[:2], labels, strict=True)),
     )  # fmt: skip
 

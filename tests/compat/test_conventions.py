@@ -68,6 +68,7 @@ def test_bins_of_equal_width(table, kind):
             "netcal": np.minimum(np.searchsorted(even, scores, "right") - 1, n_bins - 1),
             "uncertainty_calibration": np.searchsorted(upper, scores, "left"),
             "sklearn": np.searchsorted(even[1:-1], scores, "left"),
+            "browse_comp": np.searchsorted(even[1:-1], scores, "left"),
             "relplot": (scores / width).astype(int),
             "robustness_metrics": np.searchsorted(even[1:], scores, "right"),
         }

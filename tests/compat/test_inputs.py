@@ -47,6 +47,8 @@ CALLS = {
     "binnedECE": ("relplot", lambda m, p, y: m.binnedECE(p, y), False),
     "tace": ("robustness_metrics", lambda m, p, y: m.tace(y, p), True),
     "ece": ("robustness_metrics", lambda m, p, y: m.ece(y, p), False),
+    "calib_err": ("hle", lambda m, p, y: m.calib_err(p, y, beta=10), False),
+    "calibration_error": ("hle", lambda m, p, y: m.calibration_error(y, p), False),
 }
 
 
@@ -104,6 +106,7 @@ WORDS = {
     "sklearn": ("y_prob", "y_true"),
     "relplot": ("f", "y"),
     "robustness_metrics": ("probs", "labels"),
+    "hle": ("confidence", "correct"),
 }
 
 

@@ -195,7 +195,7 @@ def test_columns_with_numbers_are_in_their_order(write):
 
 def test_logs_are_read_whole(write):
     row = {"target": 0, "filtered_resps": [["-1.0", "False"], ["-2.0", "False"]]}
-    with pytest.raises(ValueError, match="a log of lm-evaluation-harness, which is no stream"):
+    with pytest.raises(ValueError, match="a log of an evaluation, which is no stream"):
         list(read_batches(write(as_json([row]), "a.jsonl")))
 
 

@@ -310,3 +310,26 @@ def gce(
     parts = [inner_sum(s, h, scheme, norm, n_bins) for s, h in groups.values()]
     value = fsum(parts) / (len(rows[0]) if class_conditional else 1)
     return sqrt(value) if norm == "l2" else value
+
+
+def calib_err(scores, hits, p, beta):
+    """Runs of `beta` rows in order, of which the last has the rest and is left out."""
+    order = sorted(range(len(scores)), key=lambda i: scores[i])
+    total, largest = 0.0, 0.0
+    for b in range(len(scores) // beta - 1):
+        run = order[b * beta : (b + 1) * beta]
+        gap = abs(sum(scores[i] for i in run) - sum(hits[i] for i in run)) / beta
+        largest = max(largest, gap)
+        total += beta / len(scores) * gap ** (p if p != "infty" else 1)
+    return largest if p == "infty" else total ** (1 / p)
+
+
+def browse_comp(scores, hits, n_bins):
+    """Bins of equal width, closed at the right, and mean absolute gaps."""
+    edges = even_edges(n_bins)
+    index = [max(1, sum(edge < s for edge in edges)) - 1 for s in scores]
+    total = 0.0
+    for b in set(index):
+        rows = [i for i in range(len(scores)) if index[i] == b]
+        total += abs(sum(scores[i] - hits[i] for i in rows))
+    return total / len(scores)

@@ -1,0 +1,92 @@
+"""Calibration errors of stated confidences, as benchmarks of language models compute them.
+
+`calib_err` is that of Humanity's Last Exam (Phan et al. 2025), ``hle_eval/run_judge_results.py``,
+which took it from Hendrycks et al. (2019, "Deep anomaly detection with outlier exposure"), and of
+many that followed. `calibration_error` is that of BrowseComp in inspect-evals. Nothing of these is
+imported.
+
+Notes
+-----
+- `calib_err`: Runs of 100 rows in the order of their confidences, the last with the rest as well;
+  the root mean square of their gaps. The last run, of the surest answers, counts as if its gap were
+  0: of 830 rows that is 130 of them, of fewer than 200 all. Equal confidences are parted in the
+  order of numpy's sort, which depends on the processor. inspect-evals counts the last run too, so
+  its `hle/cerr` is larger.
+- `calibration_error`: Ten bins of equal width, closed at the right, and the mean of absolute gaps:
+  of whole percents it is `ece(correct, confidence, n_bins=10)`.
+- In both, an answer without a stated confidence has one of 100 %. OpenAI's simple-evals, which has
+  BrowseComp and SimpleQA, computes no calibration error.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from fastece.checks.parameters import check_choice
+from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
+
+NAMES = LIBRARIES["hle"]
+
+
+def calib_err(
+    confidence: Any, correct: Any, p: Literal["1", "2", "infty"] = "2", beta: int = 100
+) -> np.float64:
+    """Compute the calibration error of Humanity's Last Exam.
+
+    Parameters
+    ----------
+    confidence : (n,) array_like of float
+        Stated confidences, from 0 to 1.
+    correct : (n,) array_like of int or bool
+        Whether the answers are right.
+    p : {"2", "1", "infty"}
+        Root mean square, mean or largest of the gaps.
+    beta : int, default 100
+        Rows of a run.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fastece.ece`.
+
+    Notes
+    -----
+    ``(sum_b n_b / n |gap_b|**p)**(1/p)`` over all runs but the last, whose rows are still counted
+    in n. To count that too, and to keep equal confidences together, use the row ``"hle"`` of
+    `fastece.compat.conventions.CONVENTIONS`: ``binned(100, confidence, norm=2)`` is an estimator.
+
+    Examples
+    --------
+    >>> calib_err([0.5, 0.6, 0.8, 0.9, 0.9, 1.0], [0, 1, 0, 1, 0, 0], beta=2).round(4)
+    np.float64(0.2041)
+    """
+    check_choice("p", p, ["1", "2", "infty"])
+    prob, beta = NAMES.vector(NAMES.scores(confidence)), check_bins("beta", beta)
+    sample = NAMES.read(correct, prob).view()
+    n = sample.s.size
+    run = np.minimum(np.arange(n) // beta, max(n // beta - 1, 0))
+    gaps = (sample.y - sample.s)[np.argsort(sample.s)]  # in the order of ties that is theirs
+    count = np.bincount(run)
+    gap = np.abs(np.bincount(run, gaps) / count)[:-1]
+    if p == "infty":
+        return np.float64(gap.max(initial=0.0))
+    return np.float64((count[:-1] / n @ gap ** int(p)) ** (1 / int(p)))
+
+
+def calibration_error(correct: Any, confidence: Any, num_bins: int = 10) -> np.float64:
+    """Compute the calibration error of BrowseComp, as inspect-evals does.
+
+    Parameters
+    ----------
+    correct, confidence
+        As in `calib_err`, which has the errors too; there they are inside the scores of a log.
+    num_bins : int, default 10
+        Number of bins.
+
+    Examples
+    --------
+    >>> calibration_error([0, 1, 0, 1], [0.5, 0.65, 0.8, 0.95]).round(4)
+    np.float64(0.425)
+    """
+    prob, num_bins = NAMES.vector(NAMES.scores(confidence)), check_bins("num_bins", num_bins)
+    return np.float64(CONVENTIONS["browse_comp"].errors(correct, prob, num_bins)[0])

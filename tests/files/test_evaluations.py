@@ -1,0 +1,286 @@
+"""Logs of inspect and reports of pydantic-evals; both fixtures are made by hand in their shape."""
+
+import io
+import json
+import struct
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fastece.cli import main
+from fastece.files import Reader, read_predictions
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+LOG, REPORT = FIXTURES / "inspect.eval", FIXTURES / "pydantic_evals.json"
+
+
+def unchanged(row):
+    return row
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Write a log of inspect after a change of an attempt, as an object or as bytes."""
+
+    def write(change=unchanged, name="", compression=zipfile.ZIP_DEFLATED):
+        path = tmp_path / "log.eval"
+        with zipfile.ZipFile(LOG) as old, zipfile.ZipFile(path, "w", compression) as new:
+            for file in old.namelist():
+                content = old.read(file)
+                if file.startswith(f"samples/{name}"):
+                    changed = change(json.loads(content))
+                    content = changed if isinstance(changed, bytes) else json.dumps(changed)
+                new.writestr(file, content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def report(tmp_path):
+    """Write a report of pydantic-evals after a change of its third case."""
+
+    def write(change=unchanged, indent=None):
+        document = json.loads(REPORT.read_text(encoding="utf-8"))
+        change(document["cases"][2])
+        path = tmp_path / "report.json"
+        path.write_text(json.dumps(document, indent=indent), encoding="utf-8")
+        return path
+
+    return write
+
+
+def set_score(value):
+    """Change the result of an attempt of inspect."""
+    return lambda row: row | {"scores": {"judge": {"value": value}}}
+
+
+def set_confidence(value):
+    """Change the confidence of a case of pydantic-evals."""
+    return lambda case: case["scores"]["confidence"].update(value=value)
+
+
+def test_a_log_of_inspect():
+    read = read_predictions(LOG, columns={"by": "metadata.subject"})
+    assert read.y_true.tolist() == [True, False, False, True, True]
+    np.testing.assert_allclose(read.y_prob, [0.95, 0.8, 1, 0.9, 0.6], rtol=1e-15)
+    groups = ["rivers-1", "birds-1", "birds-2", "rivers-1", "birds-1"]
+    assert read.others["groups"].tolist() == groups
+    assert read.others["by"].tolist() == [name.partition("-")[0] for name in groups]
+    assert read.pairs
+    assert read.note == (
+        "log of inspect, judge, confidences in percent; attempts at one question are a group; "
+        "1 of 6 attempts without a result are left out"
+    )
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_report_of_pydantic_evals(report, indent):
+    read = read_predictions(report(indent=indent))
+    assert read.y_true.tolist() == [True, True, False, True, False]
+    assert read.y_prob.tolist() == [0.9, 0.8, 0.7, 0.6, 0.55]
+    assert read.others["groups"].tolist() == ["vienna", "vienna", "basel", "basel", "ulm"]
+    assert read.note == (
+        "report of pydantic-evals, right; attempts at one question are a group; "
+        "1 of 6 attempts without a result are left out"
+    )
+
+
+def test_a_log_of_inspect_as_json(tmp_path):
+    with zipfile.ZipFile(LOG) as archive:
+        names = [name for name in archive.namelist() if name.startswith("samples/")]
+        samples = [json.loads(archive.read(name)) for name in names]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"version": 2, "samples": samples}, indent=2), encoding="utf-8")
+    ours, theirs = read_predictions(path), read_predictions(LOG)
+    assert ours.y_prob.tolist() == theirs.y_prob.tolist()
+    assert ours.note == theirs.note
+
+
+def with_a_letter(row, token=" B", logprob=-0.5):
+    tokens = [{"token": "ANSWER", "logprob": -0.1}, {"token": token, "logprob": logprob}]
+    output = {"choices": [{"logprobs": {"content": tokens}}]}
+    return row | {
+        "choices": ["wren", "kiwi"], "output": output, "scores": {"choice": {"value": "C"}},
+    }  # fmt: skip
+
+
+def test_the_probability_of_a_chosen_letter(log):
+    read = read_predictions(log(with_a_letter))
+    np.testing.assert_allclose(read.y_prob, np.exp([-0.5] * 6), rtol=1e-15)
+    assert read.y_true.all()
+
+
+def test_files_of_an_archive_that_zstandard_has_packed(log, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    if not pyarrow.Codec.is_available("zstd"):
+        pytest.skip("pyarrow without zstandard")
+    path = packed_by_zstandard(log(), pyarrow)
+    read = read_predictions(path)
+    assert read.y_true.tolist() == [True, False, False, True, True]
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ValueError, match=r"\.json: is packed by zstandard, which needs pyarrow"):
+        read_predictions(path)
+
+
+def packed_by_zstandard(path, pyarrow):
+    """Pack the files of an archive, which zipfile cannot before Python 3.14."""
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, pyarrow.compress(content, codec="zstd", asbytes=True))
+    content = bytearray(packed.getvalue())
+    for magic, method, size in ((b"PK\x03\x04", 8, 22), (b"PK\x01\x02", 10, 24)):
+        for name in files:
+            offset = content.index(magic)
+            while content[offset + (30 if method == 8 else 46) :][: len(name)] != name.encode():
+                offset = content.index(magic, offset + 1)
+            struct.pack_into("<H", content, offset + method, 93)
+            struct.pack_into("<I", content, offset + size, len(files[name]))
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_score("P"), r"attempt 4: must have one result .*, got \{'judge': \['P', None\]\}$"),
+        (set_score("C"), r"attempt 4: .* with a confidence, got \{'judge': \['C', None\]\}$"),
+        (set_score([1]), "attempt 4: must have one result"),
+        (set_score({"score": "C", "confidence": "90"}), "attempt 4: must have one result"),
+        (set_score({"score": "C", "confidence": True}), "attempt 4: must have one result"),
+        (set_score({"score": "C", "confidence": 0.9}), "attempt 4, column confidence: must be a "
+         "percent, as confidences above 1 of this file are, or none may be above 1, got 0.9$"),
+        (set_score({"score": "C", "confidence": float("nan")}), "attempt 4, column confidence: "
+         "must not be missing"),
+        (lambda row: row | {"scores": row["scores"] | {"b": row["scores"]["judge"]}},
+         r"attempt 4: .*, got \{'judge': \['C', 90\], 'b': \['C', 90\]\}$"),
+        (lambda row: with_a_letter(row, logprob="x"), "attempt 4: must have one result"),
+        (lambda row: with_a_letter(row, logprob=3), "attempt 4: must have one result"),
+        (lambda row: with_a_letter(row, token="C"), "attempt 4: must have one result"),
+        (lambda row: with_a_letter(row) | {"choices": 5}, "attempt 4: must have one result"),
+        (lambda row: with_a_letter(row) | {"output": {"choices": [{"logprobs": {"content": 5}}]}},
+         "attempt 4: must have one result"),
+        (lambda _: b'{"id": ', "rivers-1_epoch_2.json: must hold a JSON object: Expecting"),
+        (lambda _: b"[1]", r"rivers-1_epoch_2.json: must hold a JSON object, got \[1\]$"),
+        (lambda _: b"\xff\xfe{", "rivers-1_epoch_2.json: is no text in UTF-8$"),
+    ],
+)  # fmt: skip
+def test_what_a_log_of_inspect_must_not_hold(log, change, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        read_predictions(log(change, "rivers-1_epoch_2"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change", [set_score(None), lambda row: row | {"scores": [1]}, lambda row: row | {"scores": {}}]
+)
+def test_attempts_without_a_result_are_counted(log, change):
+    read = read_predictions(log(change, "rivers-1_epoch_2"))
+    assert read.note.endswith("2 of 6 attempts without a result are left out")
+    with pytest.raises(ValueError, match=r"log\.eval: has 6 attempts without a result$"):
+        read_predictions(log(change))
+
+
+def test_a_file_of_an_archive_that_is_damaged_is_named(log):
+    path = log()
+    content = bytearray(path.read_bytes())
+    start = content.index(b"birds-1_epoch_1.json") + 40
+    content[start : start + 20] = b"x" * 20
+    path.write_bytes(content)
+    match = r"log\.eval: samples/birds-1_epoch_1\.json: cannot be read: "
+    with pytest.raises(ValueError, match=match):
+        read_predictions(path)
+    path.write_bytes(content[:1500])
+    with pytest.raises(ValueError, match=r"log\.eval: cannot be read: "):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_confidence("high"), r"attempt 3: must have one .*, got \{'right': \[False, 'high'\]"),
+        (set_confidence(95), "attempt 1, column confidence: must be a percent"),
+        (set_confidence(None), "attempt 3: must have one result"),
+        (lambda case: case.update(scores=[1]), "attempt 3: must have one result"),
+        (lambda case: case["assertions"].update(b={"value": True}), "attempt 3: .* 'b':"),
+        (lambda case: case["assertions"]["right"].update(value="yes"), "attempt 3: must have one"),
+    ],
+)
+def test_what_a_report_of_pydantic_evals_must_not_hold(report, change, message):
+    with pytest.raises(ValueError, match=message):
+        read_predictions(report(change))
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_report_that_is_cut_off_is_refused_with_a_line(report, indent):
+    path = report(indent=indent)
+    path.write_bytes(path.read_bytes()[:3000])
+    with pytest.raises(ValueError, match=r"report\.json: line 1: must hold a JSON object: "):
+        read_predictions(path)
+
+
+def test_cases_that_are_no_objects_are_attempts_without_a_result(tmp_path):
+    document = json.loads(REPORT.read_text(encoding="utf-8"))
+    document["cases"].insert(0, 5)
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert "2 of 7 attempts without a result" in read_predictions(path).note
+
+
+@pytest.mark.parametrize("path", [LOG, REPORT])
+def test_attempts_are_no_stream(path):
+    reader = Reader(str(path))
+    batches = map(reader.read_batch, reader.tables())
+    with pytest.raises(ValueError, match=r"is a log of an evaluation, which is no stream$"):
+        next(batches)
+
+
+def test_questions_that_are_asked_once_are_no_groups(log):
+    path = log(lambda row: row | {"id": f"{row['id']}-{row['epoch']}"})
+    read = read_predictions(path)
+    assert "groups" not in read.others
+    assert "group" not in read.note
+
+
+@pytest.fixture
+def many(tmp_path):
+    """A log with 120 attempts at 80 questions."""
+    with zipfile.ZipFile(LOG) as old, zipfile.ZipFile(tmp_path / "log.eval", "w") as new:
+        for k in range(40):
+            for name in ("rivers-1_epoch_1", "birds-1_epoch_1", "rivers-1_epoch_2"):
+                row = json.loads(old.read(f"samples/{name}.json"))
+                row["id"] += f"-{k}"
+                row["scores"]["judge"]["value"]["confidence"] = 50 + k
+                new.writestr(f"samples/{name}-{k}_epoch_{row['epoch']}.json", json.dumps(row))
+    return str(tmp_path / "log.eval")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report"], ["report", "--by", "metadata.subject"], ["check", "--max-error", "0.9"],
+        ["check", "--max-error", "1", "--baseline", str(LOG), "--max-increase", "0.5"],
+        ["curve"], ["validate"], ["recalibrate", "--folds", "2"], ["threshold"],
+        ["compare", str(LOG)], ["report", "--groups", "question"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_commands_read_attempts(command, many, capsys):
+    others = [many if word == str(LOG) else word for word in command[1:]]
+    code = main([command[0], many, *others, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert code in (0, 1, 3)
+    assert found.get("n", 120) == 120
+
+
+@pytest.mark.parametrize("command", [["plan", "--width", "0.1"], ["monitor"]], ids=" ".join)
+def test_commands_that_take_rows_as_independent_refuse_attempts(command, many, capsys):
+    assert main([command[0], many, *command[1:]]) == 2
+    message = "log.eval: has several attempts at a question, and this command takes rows"
+    assert message in capsys.readouterr().err
