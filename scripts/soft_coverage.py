@@ -65,7 +65,7 @@ def one_simulation(rows: int, votes: int, replicates: int, number: int) -> list[
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--simulations", type=int, default=100)
+    parser.add_argument("--simulations", type=int, default=200)
     parser.add_argument("--resamples", type=int, default=499)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
