@@ -120,8 +120,8 @@ def ece(
         For "classwise": the mean over classes, or the K values.
     labels : sequence of K labels, optional
         Classes in the order of the columns of `y_prob`. Without it, the names of the columns if
-        every label is one of them; else, of columns without names, the sorted distinct strings if
-        there are K of them. A 1-d `y_prob` needs it for strings, or `pos_label`.
+        every label is one of them, with or without a prefix of all names (``p_cat, p_dog``). Other
+        strings need it; a 1-d `y_prob` takes `pos_label` as well.
     pos_label : label, optional
         The class of a 1-d `y_prob`, or of column 1 of two, where labels are not 0 and 1.
     sample_weight : (n,) array_like of float, optional

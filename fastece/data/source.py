@@ -93,6 +93,8 @@ class Source(ABC):
         Support of the score.
     labels : list or None
         The labels of the class indices.
+    names : list or None
+        Names of the classes that are only shown, where labels are class indices.
     has : set of str
         The content that its samples have, of `NEEDS`.
     key : int
@@ -106,6 +108,7 @@ class Source(ABC):
     low: float
     high: float
     labels: list[Any] | None
+    names: list[str] | None = None
     key: int
 
     @property
@@ -168,9 +171,10 @@ class Source(ABC):
         """Name the setting of problem `k`, with the caller's label if it is of one class."""
         column = k if self.setting.per_class else self.setting.column
         name = f"class {k}" if self.setting.per_class else self.setting.name
-        if self.labels is None or column is None:
+        shown = self.labels or self.names
+        if shown is None or column is None:
             return name
-        return f"{name} ({repr_of(self.labels[column])})"
+        return f"{name} ({repr_of(shown[column])})"
 
 
 class OneProblem(Source):
@@ -227,6 +231,7 @@ class Problems(Source):
     vectors: Vectors | None = None
     # Makes `Arrays` of some rows of the caller's arrays, which have been checked and are large.
     convert: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
+    names: list[str] | None = None  # of the columns, where labels are class indices
 
     @property
     def n(self) -> int:

@@ -311,7 +311,7 @@ def groups_by_class(call: Call) -> list[Group]:
     if not data.setting.per_class:
         raise InputError("by", "is needed unless setting is 'classwise'", value=call.setting)
     groups = []
-    for k, label in enumerate(data.labels or range(data.n_problems)):
+    for k, label in enumerate(data.labels or data.names or range(data.n_problems)):
         sample = data.sample(k)
         count = round(float(sample.counts @ sample.y.astype(np.float64)))
         effective = effective_count(sample.v, sample.n) if sample.c is None else data.n

@@ -184,9 +184,12 @@ def read_rows(
     """Check labels, predictions and weights."""
     rows = read_predictions(y_prob, from_logits, name)
     with rename_arguments(NO_LABELS):
-        label, order = as_labels(y_true, rows.x, name, arrays.column_names(y_prob), None, None)
+        # Of `fit`, as scikit-learn orders them; `recalibrate` refuses strings without columns' names.
+        columns, is_sorted = arrays.column_names(y_prob), name == "X"
+        label, order = as_labels(y_true, rows.x, name, columns, None, None, is_sorted)
         label = label if order is not None else check_class_indices(label, rows.n_classes, rows.x)
     v = arrays.as_weights(sample_weight, len(rows.x))
+    arrays.warn_of_index(name, y_prob, y_true)
     return replace(rows, label=arrays.contiguous(label, np.int64), v=v, classes=order)
 
 
@@ -237,7 +240,8 @@ class Calibrator(ABC):
             Probabilities of the positive class or class vectors; with `from_logits` log odds or
             logits.
         y : array_like (n,)
-            Labels from 0 to K - 1, or the K sorted strings that stand for them.
+            Labels from 0 to K - 1, or strings: names of the columns of `X`, or else the K sorted
+            ones, as scikit-learn's classifiers order their columns.
         sample_weight : array_like (n,), optional
             Not negative; rows of weight 0 do not exist.
 

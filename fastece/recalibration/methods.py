@@ -50,7 +50,7 @@ def recalibrate(
     Parameters
     ----------
     y_true : array_like (n,)
-        Labels from 0 to K - 1, or the K sorted strings that stand for them.
+        Labels from 0 to K - 1, or strings that name the columns of `y_prob`.
     y_prob : array_like (n,) or (n, K)
         Probabilities of the positive class or class vectors.
     method : str or object

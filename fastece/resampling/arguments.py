@@ -242,6 +242,7 @@ def read_call(
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
     level, jobs = check_level(confidence_level), check_executor(executor, n_jobs)
     reading["vectors"] = any(one.needs_vectors for one in estimators.values())
+    reading["checks_order"] = True
     sources = [read_source(y_true, p, prob_name=name, **reading) for name, p in models.items()]
     return Call(estimators, sources, average, count, level, jobs, executor, reader=function)
 
