@@ -70,8 +70,9 @@ def dtypes_of(value: Any) -> list[str]:
 def refuse_container(name: str, value: Any) -> None:
     """Refuse containers whose missing or implied entries would have to be guessed."""
     module = type(value).__module__.partition(".")[0]
-    if np.ma.is_masked(value):
-        raise InputTypeError(name, "masked entries are refused", hint="drop the masked rows first")
+    if isinstance(value, np.ma.MaskedArray) and (masked := np.argwhere(np.ma.getmaskarray(value))).size:
+        rule, at = "masked entries are refused", tuple(map(int, masked[0]))
+        raise InputTypeError(name, rule, index=at, value=value[at], hint="drop these rows first")
     if hasattr(value, "tocsr") and hasattr(value, "nnz"):
         raise InputTypeError(name, "sparse containers are refused", hint="pass .toarray()")
     if module == "dask" or type(value).__name__ == "LazyFrame":
