@@ -63,7 +63,15 @@ def run_study(options: Namespace) -> Any:
 def main(arguments: Sequence[str] | None) -> int:
     """Run one command, print its page, and return the code of `fastece.cli.main`."""
     open_streams()
-    options = make_parser().parse_args(arguments)
+    parser = make_parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for the words that may come next
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name this terminal cannot show

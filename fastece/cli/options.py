@@ -2,19 +2,32 @@
 
 import argparse
 import json
+import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
 from fastece import __version__
 from fastece.files import LAYOUTS
 
 
+# A command or an option that is not known, in a message of argparse.
+UNKNOWN = re.compile(r"(?<=invalid choice: ')\w+|(?<=unrecognized arguments: )--[\w-]+")
+
+
 class Parser(argparse.ArgumentParser):
     """Parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print one line on stderr and exit with 2."""
-        self.exit(2, f"fastece: error: {message} (fastece --help)\n")
+        """Print one line on stderr, with the nearest name to one not known, and exit with 2."""
+        hint, found = "fastece --help", UNKNOWN.search(message)
+        if found is not None:
+            names = [*COMMANDS, *filter(None, NAMES.values()), *FORMS]
+            for name in get_close_matches(found[0], names, 1):
+                of = [x for x, row in COMMANDS.items() if name in (y.split()[-1] for y in row.options)]
+                other = f"{name} is of {', '.join(of)}"
+                hint = other if name == found[0] else f"did you mean {name}?"
+        self.exit(2, f"fastece: error: {message} ({hint})\n")
 
 
 def number_or_text(number: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -121,6 +134,17 @@ FORMS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "--json": ("machine-readable output", lambda x: json.dumps(x.to_dict(), allow_nan=False)),
     "--markdown": ("Markdown", lambda x: x.to_markdown().rstrip("\n")),
 }
+# Options under the heads of a command's help; the others are of what is measured.
+HEADS = {
+    "input": {
+        "--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes", "--groups",
+        "--by", "--from-logits", "--stream", "--on-error", "--fit", "--load", "--predictions",
+    },
+    "what to measure": set[str](),
+    "output": {
+        "--full", "--plot", "--html", "--out", "--safe-csv", "--save", "--state", "--jobs", *FORMS
+    },
+}  # fmt: skip
 FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed", "--plot")
 ERRORS = ("--estimator", "--n-bins", *MEASURE)
@@ -233,16 +257,20 @@ def make_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="fastece", description="Calibration errors of classifiers.")
     parser.add_argument("--version", action="version", version=f"fastece {__version__}")
     parser.set_defaults(**dict.fromkeys((*NAMES, "file", "files", "a", "b")))
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command")
     for name, row in COMMANDS.items():
         command = commands.add_parser(name, help=row.help, description=row.description)
+        groups = {head: command.add_argument_group(head) for head in HEADS}
+        heads = {option: groups[head] for head, options in HEADS.items() for option in options}
         for argument in row.arguments:
             nargs = "+" if argument == "files" else None
-            command.add_argument(argument, metavar=argument.removesuffix("s").upper(), nargs=nargs)
-        for option in row.options:
-            command.add_argument(option.split()[-1], **OPTIONS[option])
+            metavar = argument.removesuffix("s").upper()
+            groups["input"].add_argument(argument, metavar=metavar, nargs=nargs)
+        for key in row.options:
+            option = key.split()[-1]
+            heads.get(option, groups["what to measure"]).add_argument(option, **OPTIONS[key])
         for option, (text, write) in FORMS.items():
-            command.add_argument(
+            heads[option].add_argument(
                 option, action="store_const", const=write, default=str, dest="form", help=text
             )
         command.set_defaults(resamples=row.resamples)
