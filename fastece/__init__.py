@@ -19,7 +19,7 @@ __version__ = "0.2.0"
 # Modules that are spoken of by name, such as fastece.protocol.Sample.
 _MODULES = {
     "calls", "compat", "distributed", "estimators", "files", "plot", "protocol", "recalibration",
-    "reliability", "sklearn", "streams", "study", "training",
+    "reliability", "selective", "sklearn", "streams", "study", "testing", "training",
 }  # fmt: skip
 # The modules of the public names, which are imported when they are first used, once it is filled.
 _HOMES: dict[str, str] = {}

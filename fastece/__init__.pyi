@@ -28,6 +28,7 @@ from .estimators.binned import Binned as Binned, Sweep as Sweep
 from .estimators.canonical import SKCE as SKCE, DirichletKDE as DirichletKDE
 from .estimators.cumulative import CumulativeError as CumulativeError
 from .estimators.density import KDE as KDE
+from .estimators.faults import EstimatorError as EstimatorError, check_estimator as check_estimator
 from .estimators.losses import (
     Accuracy as Accuracy,
     BrierScore as BrierScore,
@@ -36,8 +37,10 @@ from .estimators.losses import (
     Sharpness as Sharpness,
 )
 from .estimators.risk import NetBenefit as NetBenefit, RiskStatistic as RiskStatistic
+from .estimators.selective import SelectiveRisk as SelectiveRisk
 from .estimators.smooth import MMCE as MMCE, SmoothECE as SmoothECE
 from .estimators.table import ESTIMATORS as ESTIMATORS
+from .gate import Check as Check, Judgement as Judgement, check as check
 from .intervals.compare import compare as compare
 from .intervals.direction import Direction as Direction, direction as direction
 from .intervals.estimate import Estimate as Estimate, estimate as estimate

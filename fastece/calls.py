@@ -96,7 +96,8 @@ def measure(function: Callable[..., Any]) -> Measure:
 def ece(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
     average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, n_jobs: int | None = None, **fields: Any,
+    sample_weight: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
+    n_jobs: int | None = None, **fields: Any,
 ) -> float | Values:  # fmt: skip
     """Compute the expected calibration error, or another one by its name.
 
@@ -128,6 +129,12 @@ def ece(
         Weights, not negative. Rows of weight 0 are dropped; scaling all weights changes nothing.
     from_logits : bool, default False
         `y_prob` holds logits: sigmoid for (n,), softmax for (n, K).
+    soft : bool, default False
+        `y_true` holds shares in [0, 1]: of the positive class (n,), or of all classes (n, K) in
+        rows that sum to 1. The error is then one from the shares, see ``docs/soft_labels.md``.
+    votes : (n,) array_like of int, optional
+        How many votes each row has, of which `y_true` counts those for the positive class (n,), or
+        for each class (n, K). A row counts once, however many they are, and not at all without any.
     n_jobs : int, optional
         Threads; -1 for all processors. The result has the same bits for any number.
     **fields
@@ -161,7 +168,8 @@ def ece(
     """
     check_average(average)
     chosen = find_estimator(estimator, fields)
-    if labels is pos_label is sample_weight is n_jobs is None and from_logits is False:
+    is_plain = labels is pos_label is sample_weight is votes is n_jobs is None
+    if is_plain and from_logits is soft is False:
         value = common_value(chosen, y_true, y_prob, setting)
         if value is not None:
             return value
@@ -169,7 +177,7 @@ def ece(
     def values_of(run: Any) -> tuple[bool, Values]:
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, from_logits=from_logits,
+            sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
             vectors=chosen.needs_vectors, run=run,
         )  # fmt: skip
         return source.setting.per_class, chosen.point_values(source, run)
@@ -564,7 +572,8 @@ def kernel_calibration_error(
 def bandwidth_sweep(
     y_true: Any, y_prob: Any = None, bandwidths: Any = (), *, estimator: Any = "ece_kde",
     setting: Any = "auto", average: Any = "macro", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, **fields: Any,
+    sample_weight: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
+    **fields: Any,
 ) -> F64:  # fmt: skip
     """Compute the density-based error for each of some bandwidths.
 
@@ -573,7 +582,7 @@ def bandwidth_sweep(
 
     Parameters
     ----------
-    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits
+    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, soft, votes
         As in `fastece.ece`.
     bandwidths : (H,) array-like of float
         Standard deviations of the kernel, greater than 0.
@@ -612,10 +621,10 @@ def bandwidth_sweep(
     refuse_where("bandwidths", rule, h, lambda x: ~((x > 0) & (x < np.inf)))
     source = read_source(
         y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, from_logits=from_logits,
+        sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
     )  # fmt: skip
     samples = source.samples(source.needs_of(chosen))
-    values = np.array([chosen.sweep(sample.sorted(), source.n, h) for sample in samples])
+    values = np.array([chosen.sweep(sample.sorted(), source.count(), h) for sample in samples])
     # Of one problem, the mean is its own value.
     per_class = source.setting.per_class and average is None
     return values if per_class else np.asarray(values.mean(0))

@@ -81,7 +81,7 @@ def add_parts(
     name = "classwise" if source.setting.per_class else source.name(0)
     name = f"sum over {len(each)} classes" if is_sum else name
     values = np.sum(each, axis=0) / (1 if is_sum else len(each))
-    return values.tolist(), {"n": source.n, "setting": name}
+    return values.tolist(), {"n": source.count(), "setting": name}
 
 
 # --- by bins --------------------------------------------------------------------------------
@@ -141,13 +141,13 @@ class BrierDecomposition(Decomposition):
 def brier_decomposition(
     y_true: Any, y_prob: Any = None, *, n_bins: Any = 15, edges: Any = "uniform",
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    from_logits: bool = False,
+    from_logits: bool = False, soft: bool = False, votes: Any = None,
 ) -> BrierDecomposition:  # fmt: skip
     """Decompose the Brier score by bins of the score.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits
+    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes
         As in `fastece.ece`.
     n_bins : int or "sqrt", default 15
         Number of bins.
@@ -199,14 +199,15 @@ def brier_decomposition(
     binned = Binned(n_bins, edges)
     values, facts = add_parts(
         partial(binned_parts, binned), y_true, y_prob, setting=setting, labels=labels,
-        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
+        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, soft=soft,
+        votes=votes,
     )  # fmt: skip
     return BrierDecomposition.of(values, n_bins=binned.bin_count(facts["n"]), **facts)
 
 
 def binned_parts(binned: Binned, source: Source, k: int) -> tuple[float, ...]:
     """Compute the Brier score of problem `k`, and its parts in their order."""
-    plan = binned.prepare(source.sample(k, SQUARES), source.n)
+    plan = binned.prepare(source.sample(k, SQUARES), source.count())
     s, y = plan.sample.s, plan.sample.y.astype(np.float64)
     weight = plan.sample.weight
     w = np.ones(s.size) if weight is None else weight
@@ -273,13 +274,13 @@ class ScoreDecomposition(Decomposition):
 def score_decomposition(
     y_true: Any, y_prob: Any = None, *, score: Literal["brier", "log"] = "brier",
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    from_logits: bool = False,
+    from_logits: bool = False, soft: bool = False, votes: Any = None,
 ) -> ScoreDecomposition:  # fmt: skip
     """Decompose the Brier score or the log loss by isotonic regression, without bins.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits
+    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes
         As in `fastece.ece`.
     score : {"brier", "log"}, default "brier"
         The Brier score, or the log loss in nats.
@@ -327,7 +328,8 @@ def score_decomposition(
     rule = check_choice("score", score, tuple(RULES))
     values, facts = add_parts(
         partial(isotonic_parts, rule), y_true, y_prob, setting=setting, labels=labels,
-        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits,
+        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, soft=soft,
+        votes=votes,
     )  # fmt: skip
     return ScoreDecomposition.of(values, rule=rule, **facts)
 
@@ -340,7 +342,7 @@ def isotonic_parts(rule: str, source: Source, k: int) -> tuple[float, ...]:
         score = float(mean.point_values(one_problem(sample))[0])
     else:
         sample = source.sample(k)
-        score = mean.evaluate_once(source.sample(k, source.needs_of(mean)), source.n)
+        score = mean.evaluate_once(source.sample(k, source.needs_of(mean)), source.count())
     *_, hits, misses = isotonic_blocks(sample)
     recalibrated = least_score(rule, hits, misses)
     even = least_score(rule, hits.sum(keepdims=True), misses.sum(keepdims=True))

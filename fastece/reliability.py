@@ -307,13 +307,14 @@ def reliability_diagram(
 def reliability_diagram(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
     labels: Any = None, pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False,
-    n_jobs: int | None = None, **fields: Any,
+    soft: bool = False, votes: Any = None, n_jobs: int | None = None, **fields: Any,
 ) -> ReliabilityDiagram | list[ReliabilityDiagram]:  # fmt: skip
     """Compute bins of the score with their mean scores and observed frequencies.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, n_jobs, **fields
+    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes, n_jobs, \
+    **fields
         As in `fastece.ece`.
     estimator : str or Binned, default "ece"
         A binned estimator; with convex mapping the sums of a bin are those of its shares.
@@ -345,7 +346,8 @@ def reliability_diagram(
       (0.500, 1.000]     2  0.8000     1.0000  +0.2000  ##############################
     """
     chosen: Any = find_estimator(estimator, fields)
-    if labels is pos_label is sample_weight is n_jobs is None and from_logits is False:
+    is_plain = labels is pos_label is sample_weight is votes is n_jobs is None
+    if is_plain and from_logits is soft is False:
         bins = common_bins(chosen, y_true, y_prob, setting)
         if bins is not None:
             name = COMMON_SETTINGS[y_prob.ndim - 1]
@@ -354,7 +356,7 @@ def reliability_diagram(
     def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, from_logits=from_logits, run=run,
+            sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes, run=run,
         )  # fmt: skip
         diagrams = diagrams_of(chosen, source, run)
         return diagrams if source.setting.per_class else diagrams[0]
@@ -724,7 +726,7 @@ def cumulative_of(source: Source) -> tuple[list[F64], float, float]:
     """Compute the cumulative gap, its deviation if calibrated, and its range."""
     estimator = cumulative.CumulativeError()
     sample = source.sample(0, source.needs_of(estimator)).sorted()
-    value = estimator.evaluate_once(sample, source.n)
+    value = estimator.evaluate_once(sample, source.count())
     return thin_path(cumulative.cumulative_path(sample)), cumulative.null_deviation(sample), value
 
 

@@ -68,6 +68,8 @@ CALLS = {
     "calibration_report": lambda: fastece.calibration_report(Y, P, n_resamples=99).p_value,
     "calibration_test": lambda: fastece.calibration_test(Y, P, n_resamples=99, rng=0).p_value,
     "canonical_error": lambda: fastece.canonical_error(LABELS, Q),
+    "check": lambda: fastece.check(Y, P, max_error=0.05).n,
+    "check_estimator": lambda: fastece.check_estimator("ece") or 0,
     "compare": lambda: fastece.compare(LABELS, Q, OTHER, n_resamples=99, rng=0).value,
     "direction": lambda: fastece.direction(Y, P).over,
     "ece": lambda: fastece.ece(LABELS, Q),

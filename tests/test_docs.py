@@ -372,6 +372,15 @@ def test_table_of_groups_has_the_cases_of_the_script():
     assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
 
 
+def test_table_of_soft_labels_has_the_cases_of_the_script():
+    section = section_of("docs/soft_labels.md", "How sure?")
+    table = [x for x in section.splitlines() if x.startswith("|")]
+    options = ["--simulations", "1", "--resamples", "9", "--jobs", "1"]
+    printed = printed_by("soft_coverage.py", *options)
+    assert printed[:2] == table[:2]
+    assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
+
+
 @pytest.mark.parametrize(
     ("table", "heading", "streams"),
     [
@@ -407,6 +416,15 @@ def test_tables_of_coverage_have_the_cases_of_the_script(heading, tables):
     for lines, cases in zip(written, tables, strict=True):
         names = [line.split("|")[1].strip() for line in lines.splitlines()[2:]]
         assert list(dict.fromkeys(names)) == [case.name for case in code[cases]()]
+
+
+@pytest.mark.slow
+def test_table_of_promises_has_the_laws_of_the_script():
+    section = section_of("docs/selective.md", "What the promise is")
+    table = [x for x in section.splitlines() if x.startswith("|")]
+    printed = printed_by("threshold_promises.py", "--simulations", "1", "--jobs", "1")
+    assert printed[:2] == table[:2]
+    assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
 
 
 @pytest.mark.slow

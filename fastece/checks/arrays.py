@@ -6,7 +6,6 @@ A message names the argument, the rule, the first offending index and its value.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
-from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -70,7 +69,10 @@ def dtypes_of(value: Any) -> list[str]:
 def refuse_container(name: str, value: Any) -> None:
     """Refuse containers whose missing or implied entries would have to be guessed."""
     module = type(value).__module__.partition(".")[0]
-    if isinstance(value, np.ma.MaskedArray) and (masked := np.argwhere(np.ma.getmaskarray(value))).size:
+    if (
+        isinstance(value, np.ma.MaskedArray)
+        and (masked := np.argwhere(np.ma.getmaskarray(value))).size
+    ):
         rule, at = "masked entries are refused", tuple(map(int, masked[0]))
         raise InputTypeError(name, rule, index=at, value=value[at], hint="drop these rows first")
     if hasattr(value, "tocsr") and hasattr(value, "nnz"):
@@ -104,20 +106,26 @@ def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArra
     return array
 
 
-def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
-    """Read finite weights (n,), not negative and not all 0, or None."""
-    if value is None:
-        return None
+def as_row_numbers(name: str, value: Any, n: int) -> NDArray[Any]:
+    """Read a number for each of n rows."""
     array = as_real(name, value)
     if array.shape != (n,):
         rule = f"must have shape ({n},) as {{y_prob}} has rows, got {array.shape}"
         raise InputError(name, rule)
+    return array
+
+
+def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
+    """Read finite weights (n,), not negative and not all 0, or None."""
+    if value is None:
+        return None
+    array = as_row_numbers(name, value, n)
     low, high = find_extremes(array)
     if not (low >= 0 and high < math.inf):
         refuse_infinite(name, array)
         refuse_where(name, "must not be negative", array, lambda part: part < 0)
     if high == 0:
-        raise InputError(name, "the weights must not all be 0")
+        raise InputError(name, "must not all be 0")
     return contiguous(array, np.float64)
 
 
@@ -214,9 +222,12 @@ def column_names(value: Any) -> list[str]:
 
 def without_prefix(names: Sequence[str]) -> Iterator[list[str]]:
     """Yield names as they are, then without prefixes that all share: prob_cat is cat."""
-    shared = commonprefix(names) if len(names) > 1 else ""
-    for cut in (0, *(k + 1 for k, letter in enumerate(shared) if letter in SEPARATORS)):
-        yield [name[cut:] for name in names]
+    yield [*names]
+    for cut in range(1, min(map(len, names), default=0)):
+        if len({name[:cut] for name in names}) > 1:
+            return
+        if len(names) > 1 and names[0][cut - 1] in SEPARATORS:
+            yield [name[cut:] for name in names]
 
 
 def class_names(columns: Sequence[str]) -> list[str] | None:
@@ -229,13 +240,14 @@ def class_names(columns: Sequence[str]) -> list[str] | None:
 
 def warn_of_index(name: str, value: Any, y_true: Any) -> None:
     """Warn of a series or frame that has the index of the labels in another order."""
-    index, other = (getattr(x, "index", None) for x in (y_true, value))
+    index: Any = getattr(y_true, "index", None)
+    other: Any = getattr(value, "index", None)
     if index is other or not (hasattr(index, "isin") and hasattr(other, "isin")):
         return
-    if len(index) == len(other) and not index.equals(other):
-        if index.isin(other).all() and other.isin(index).all():
-            rule = "has the index of the labels in another order, and rows are read as they come"
-            warn(name, rule, hint="put both in one order with .loc", kind=RowsWarning)
+    has_same = len(index) == len(other) and index.isin(other).all() and other.isin(index).all()
+    if has_same and not index.equals(other):
+        rule = "has the index of the labels in another order, and rows are read as they come"
+        warn(name, rule, hint="put both in one order with .loc", kind=RowsWarning)
 
 
 def label_text(label: Any) -> str:

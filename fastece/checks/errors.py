@@ -25,7 +25,7 @@ ABSENT: Any = Absent.ABSENT
 Names = Mapping[str, str | None]
 # References that are not written as in a call, "labels=": arguments that come by position, the one
 # that comes first, and a flag that is to be set.
-PYTHON = {name: name for name in ("y_true", "y_prob", "X", "y")}
+PYTHON = {name: name for name in ("y_true", "y_prob", "y_prob_a", "X", "y")}
 PYTHON |= {"first": "y_true", "from_logits": "from_logits=True"}
 # Another argument in a rule or a hint.
 REFERENCE = re.compile(r"\{(\w+)\}")

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from fastece.checks import arrays
 from fastece.checks.errors import InputError, InputTypeError, repr_of
-from fastece.typing import I64
+from fastece.typing import F64, I64
 
 Array = NDArray[Any]
 
+# Rows that are made of a soft label, and at least one for each of its classes: where votes hardly
+# depend on their row, intervals are as narrow as of so many times the rows, and not narrower.
+MOST_VOTES = 10
 # How the missing values of Python, numpy and pandas are written.
 MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
 
@@ -44,6 +47,43 @@ def as_labels(
     if order is None:
         return arrays.as_real("y_true", y, "must be integers, bools or strings"), None
     return label_positions(y, order), order
+
+
+def as_soft_labels(
+    value: Any, votes: Any, y_prob: Array, prob_name: str, names: Sequence[str]
+) -> tuple[I64, I64, F64]:
+    """Turn soft labels into several rows of one label: their rows, labels and weights.
+
+    Each becomes as many as it has votes, `MOST_VOTES` at most but one for every class, whose
+    weights are its shares; without votes they are 0. If all votes of every row agree, one says all.
+    """
+    y, n = np.asarray(arrays.as_real("y_true", value), np.float64), len(y_prob)
+    y, shape = y[:, 0] if y.shape[1:] == (1,) else y, (n, *(y_prob.shape[1:] or (2,)))
+    if y.shape != shape and (y.shape != (n,) or shape[1] > 2):
+        wanted = f"({n},) or " * (shape[1] == 2) + str(shape)
+        raise InputError("y_true", f"soft labels must have shape {wanted}, got {y.shape}")
+    own = arrays.column_names(value)
+    if own and names and own != [*names]:
+        raise InputError("y_true", f"must have {prob_name}'s columns, {names!r:.200}", value=own)
+    rule = "soft labels must lie in [0, 1]" + ", and those of a row sum to 1" * (y.ndim > 1)
+    total, low, slack = np.ones(n), arrays.LOWEST, arrays.ROW_SUM_TOLERANCE
+    if votes is not None:
+        rule, low, slack = "must be whole numbers of votes, and {votes} in all", np.float64(0), 0.0
+        total = np.asarray(arrays.as_weights(votes, n, "votes"))
+    count = np.column_stack([total - y, y]) if y.ndim == 1 else y
+    good = (count >= low).all(1) & (np.abs(count.sum(1) - total) <= slack)
+    good &= votes is None or (count == np.trunc(count)).all(1)
+    if not good.all():
+        bad = np.flatnonzero(~good)
+        raise InputError("y_true", rule, index=int(bad[0]), value=y[bad[0]], rows=bad.size)
+    share = count.clip(0.0)
+    share[total == 0, 0] = 1.0
+    share /= share.sum(1, keepdims=True)
+    row, label = np.nonzero(share)
+    most = np.minimum(np.inf if votes is None else total[row], MOST_VOTES if row.size > n else 1)
+    copies = np.rint(share[row, label] * most).clip(1).astype(np.int64)
+    weight = share[row, label] / copies * (total[row] > 0)
+    return np.repeat(row, copies), np.repeat(label, copies), np.repeat(weight, copies)
 
 
 def class_order(
@@ -108,7 +148,7 @@ def string_order(
     """Sort the strings if columns have no names, and `is_sorted`; else refuse them."""
     found = distinct_labels(y)
     if not all(map(arrays.is_text, found)):
-        rule, hint = "must be integers, bools or strings", "{labels} takes any labels"
+        rule, hint = "must be integers, bools or strings", "pass {labels} for others"
         refuse_labels("y_true", rule, y, lambda x: not arrays.is_text(x), hint, InputTypeError)
     if y_prob.ndim == 1:
         rule = f"which label {prob_name} is the probability of is unknown"

@@ -13,7 +13,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         The exit code: 0, or 1 if the page cannot be printed, or 2 for bad input, with one line on
-        stderr, or 130 if it was interrupted.
+        stderr, or 130 if it was interrupted. Of ``fastece check`` 1 if it fails, 3 if it cannot
+        tell.
     """
     is_process = arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_process:

@@ -3,10 +3,12 @@
 import errno
 import io
 import os
+import shlex
 import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -78,10 +80,11 @@ def main(arguments: Sequence[str] | None) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            text = options.form(run_command(options))
+            text = options.form(page := run_command(options))
         except (OSError, MemoryError, ImportError) as error:
             return refuse(str(error) or "not enough memory")
         except BadArgumentError as error:
+            error.hint = suggest_command(error, options) or error.hint
             error.rename(REFERENCES)
             return refuse(str(error))
     for one in caught:
@@ -92,8 +95,21 @@ def main(arguments: Sequence[str] | None) -> int:
     fault = print_line(text, sys.stdout)
     # A reader, such as head, that has seen enough is no error.
     if fault is None or isinstance(fault, BrokenPipeError):
-        return 0
+        return getattr(page, "exit_code", 0)
     return refuse(f"the page cannot be printed: {fault.strerror}", 1)
+
+
+def suggest_command(error: BadArgumentError, options: Namespace) -> str:
+    """Write the command that would read a file without columns of the usual names; "" if none."""
+    from fastece.files import NoColumnError, suggest_options
+
+    found = ""
+    if isinstance(error, NoColumnError) and error.argument in ("y_true", "y_prob"):
+        with suppress(BadArgumentError, OSError):
+            found = suggest_options(str(error.place), options.y_true or "y_true")
+    paths = [getattr(options, name) for name in COMMANDS[options.command].arguments]
+    paths = paths[0] if paths and isinstance(paths[0], list) else paths
+    return found and f"try fastece {options.command} {shlex.join(paths)} {found}"
 
 
 def open_streams() -> None:

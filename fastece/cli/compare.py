@@ -11,13 +11,15 @@ from fastece.checks.errors import InputError
 from fastece.cli.inputs import describe_data, estimators_of, read_data, read_file, title_of
 from fastece.cli.output import Page, Progress, save_picture
 from fastece.document.document import Document, Section, Table
-from fastece.document.numbers import ROUNDING, Number, PValue, format_interval
+from fastece.document.numbers import ROUNDING, Number, PValue, format_interval, format_p
 from fastece.document.result import Results
 from fastece.files import STANDARD_INPUT, Predictions
 from fastece.intervals.compare import comparison_results
 from fastece.report.report import LEAD, TEST, compare_panels, scores_of
 from fastece.report.words import SCORES, sentence
+from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.arguments import Call
+from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.results import ComparisonResult
 
 OF_ROWS = (
@@ -43,15 +45,27 @@ def run(options: Namespace, progress: Progress) -> Page:
     b = read_file(options.b, Namespace(**{**vars(options), "groups": None}))
     check_same_rows(a, b)
     found = measure(a, b, ("a", "b"), options, progress)
-    verdict = verdict_of(found)
-    sections = [Section(facts={**names, **describe_data(found.call, a)}), *found.sections()]
-    values = {**names, "n_groups": found.call.n_groups, "note": a.note, "verdict": verdict}
+    verdict, tests = verdict_of(found), tests_of(found.call, options.seed, progress)
+    facts = {**names, **describe_data(found.call, a)}
+    shown = (f"p = {format_p(p)} ({name})".replace("= <", "< ") for name, p in tests.items())
+    facts["test of calibration"] = ", ".join(shown)
+    sections = [Section(facts=facts), *found.sections()]
+    values: dict[str, Any] = {"n_groups": found.call.n_groups, "note": a.note, "verdict": verdict}
+    values["p_values"] = tests
     description = Document(f"{names['a']} and {names['b']}", verdict, sections)
 
     def draw(path: Path) -> None:
         save_picture(path, compare_panels(found.call, [options.a, options.b]), verdict)
 
-    return Page(description, {**values, **found.values()}, {"plot": draw})
+    return Page(description, {**names, **values, **found.values()}, {"plot": draw})
+
+
+def tests_of(call: Call, seed: int, progress: Progress) -> dict[str, Any]:
+    """Compute the p-value of the adaptive test of each model."""
+    progress("tests of calibration")
+    each = [replace(call.only(ADAPTIVE), sources=[model]) for model in call.models]
+    found = (calibration_results(one, seed) for one in each)
+    return {name: one.p_value for name, one in zip("ab", found, strict=True)}
 
 
 def check_same_rows(a: Predictions, b: Predictions) -> None:
@@ -63,8 +77,9 @@ def check_same_rows(a: Predictions, b: Predictions) -> None:
     if len(a.label) != len(b.label):
         rule = f"must have the rows of {a.file}, which has {len(a.label)}"
         raise InputError("b", rule, value=len(b.label), place=b.file)
-    for name, *columns in (("labels", a.label, b.label), ("weights", a.weights, b.weights)):
-        pairs = zip(*(np.ravel(x).tolist() for x in columns), strict=True)  # type: ignore[arg-type]
+    own = [(x.label, x.weights, x.others.get("votes")) for x in (a, b)]
+    for name, *columns in zip(("labels", "weights", "votes"), *own, strict=True):
+        pairs = zip(*(np.ravel(x).tolist() for x in columns), strict=True)
         for row, (value, got) in enumerate(pairs):
             if value != got:
                 rule = f"must have the {name} of {a.file}, which has {value!r} in {a.row(row)}"
@@ -104,7 +119,7 @@ class Differences:
         scores = [[*row_of(name, x), SCORES[name]] for name, x in self.scores.items()]
         above = f"{difference} above 0: {better} has the smaller value"
         above += ", which is better but for accuracy, sharpness"
-        notes = (above, *OF_ROWS, *[OF_GROUPS] * (self.call.groups is not None))
+        notes = (above, *OF_ROWS, *[OF_GROUPS] * (self.call.clusters is not None))
         first = Section("Calibration errors", table=Table(["error", *head, "estimator"], errors))
         scored = Section("Scores", table=Table(["score", *head, "meaning"], scores), notes=notes)
         return [first, scored]

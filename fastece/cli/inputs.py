@@ -32,7 +32,7 @@ def title_of(path: str) -> str:
 def file_options(options: Namespace) -> dict[str, Any]:
     """Return the options that name the columns of a file."""
     found = {name: getattr(options, name) for name in ("y_true", "y_prob", "classes", "weights")}
-    columns = {**slice_columns(options), "groups": options.groups}
+    columns = {**slice_columns(options), "groups": options.groups, "votes": options.votes}
     return {**found, "columns": {name: x for name, x in columns.items() if x is not None}}
 
 
@@ -58,7 +58,7 @@ def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
     if predictions.pairs:
         if options.setting not in ("auto", "binary"):
             raise InputError("setting", f"needs a class vector, and {PAIRS}", value=options.setting)
-        for name in ("from_logits", "labels", "pos_label"):
+        for name in ("from_logits", "labels", "pos_label", "soft", "votes"):
             if getattr(options, name):
                 raise InputError(name, f"needs probabilities of classes, and {PAIRS}")
     is_text = predictions.y_true.dtype.kind in "OUST"
@@ -75,6 +75,8 @@ def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
         "pos_label": positive,
         "from_logits": predictions.from_logits,
         "sample_weight": predictions.weights,
+        "soft": bool(options.soft),
+        "votes": predictions.others.get("votes"),
     }
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, NoReturn
 from fastece import __version__
 from fastece.files import LAYOUTS
 
-
 # A command or an option that is not known, in a message of argparse.
 UNKNOWN = re.compile(r"(?<=invalid choice: ')\w+|(?<=unrecognized arguments: )--[\w-]+")
 
@@ -23,8 +22,10 @@ class Parser(argparse.ArgumentParser):
         hint, found = "fastece --help", UNKNOWN.search(message)
         if found is not None:
             names = [*COMMANDS, *filter(None, NAMES.values()), *FORMS]
-            for name in get_close_matches(found[0], names, 1):
-                of = [x for x, row in COMMANDS.items() if name in (y.split()[-1] for y in row.options)]
+            for name in get_close_matches(found[0], names, 1, 0.75):
+                of = [
+                    x for x, row in COMMANDS.items() if name in (y.split()[-1] for y in row.options)
+                ]
                 other = f"{name} is of {', '.join(of)}"
                 hint = other if name == found[0] else f"did you mean {name}?"
         self.exit(2, f"fastece: error: {message} ({hint})\n")
@@ -50,6 +51,11 @@ def scores(text: str) -> list[float]:
     return found
 
 
+def costs(text: str) -> tuple[float, ...]:
+    """Read costs and commas."""
+    return tuple(map(float, text.split(",")))
+
+
 def sizes(text: str) -> tuple[int, ...]:
     """Read numbers and commas."""
     return tuple(map(int, text.split(",")))
@@ -66,6 +72,8 @@ OPTIONS = {
     "--y-true": value("COLUMN", "column of the labels"),
     "--y-prob": value("COLUMN[,COLUMN...]", "columns of the probabilities; prob_* is all of those"),
     "--weights": value("COLUMN", "column of the weights of the rows"),
+    "--soft": {"action": "store_true", "help": "labels are shares in [0, 1], not 0 or 1"},
+    "--votes": value("COLUMN", "column of numbers of votes, of which the labels count those for 1"),
     "--labels": value("LABEL[,LABEL...]", "label of each column of probabilities, in their order"),
     "--pos-label": value("LABEL", "which label y_prob is the probability of"),
     "--classes": value("K", "classes behind the predicted one: its confidence is 1/K or more", int),
@@ -107,11 +115,23 @@ OPTIONS = {
     "--level": value("LEVEL", "of the interval; 1 minus the size of the test (0.95)", float, 0.95),
     "monitor --level": value("LEVEL", "chance of a false alarm, ever (0.05)", float),
     "--state": value("FILE", "go on from this file, if it is there, and write it"),
+    "--accuracy": value("A", "how often what acts alone is to be right (0.95)", float),
+    "--cost": value("MISTAKE,ABSTAIN", "in place of it: act where that costs least", costs),
+    "threshold --by": value("COLUMN", "a threshold for each of its values") | {"action": "append"},
+    "threshold --save": value("FILE", "write the threshold as JSON, for `Threshold.from_json`"),
     "--at": value("SCORE[,SCORE...]", "in [0, 1] (default: eleven over the range)", scores),
+    "--max-error": value("E", "largest error that is allowed", float) | {"required": True},
+    "--baseline": value("FILE", "predictions of another model for the same rows", str),
+    "--max-increase": value("E", "by how much the error may exceed that of --baseline", float),
+    "--min-rows": value("N", "slices with fewer rows are not judged (20)", int, 20),
+    "--junit": value("FILE", "write the verdicts as JUnit XML"),
+    "--summary": value("FILE", "write the page as Markdown, such as for the page of a build"),
     "--event": value("NAME", "name of the event that is predicted"),
     "--thresholds": value("SCORE[,SCORE...]", "of the net benefit (nine from 0.01 to 0.5)", scores),
     "--bandwidth": value("H", 'of the kernel, or "silverman" (default)', number_or_text(float)),
     "--kernel": value(None, "default: gaussian"),
+    "--old": value("RATE[,RATE...]", "of prior_shift: base rate that the model is for", scores),
+    "--new": value("RATE[,RATE...]", "of prior_shift: that of now (default: estimated)", scores),
     "--method": value("NAME", "temperature (default), or another one, or all: the best of them"),
     "--folds": value("N", "recalibrate each of N parts by what the others say (default 5)", int),
     "--fit": value("FILE", "fit to these predictions, of the same model, in place of folds"),
@@ -139,13 +159,16 @@ HEADS = {
     "input": {
         "--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes", "--groups",
         "--by", "--from-logits", "--stream", "--on-error", "--fit", "--load", "--predictions",
+        "--soft", "--votes", "--baseline",
     },
     "what to measure": set[str](),
     "output": {
-        "--full", "--plot", "--html", "--out", "--safe-csv", "--save", "--state", "--jobs", *FORMS
+        "--full", "--plot", "--html", "--out", "--safe-csv", "--save", "--state", "--jobs",
+        "--junit", "--summary", *FORMS,
     },
 }  # fmt: skip
 FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
+ROWS = (*FILE, "--soft", "--votes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed", "--plot")
 ERRORS = ("--estimator", "--n-bins", *MEASURE)
 
@@ -169,22 +192,22 @@ COMMANDS = {
         "lm-evaluation-harness. Several files, patterns in quotes and folders are one stream of "
         "rows, which need not fit in memory. With --resamples 0 only posteriors have intervals.",
         ("files",),
-        (*FILE, "--by", "--groups", "--event", *ERRORS, "--full", "--html", "--stream",
+        (*ROWS, "--by", "--groups", "--event", *ERRORS, "--full", "--html", "--stream",
          "--on-error"),
     ),
     "compare": Command(
         "compare", "the difference between two models, on the same rows",
         "Compare two files with the same labels row by row: every error of both, the difference "
         "a - b, its interval, and the p-value of there being none.",
-        ("a", "b"), (*FILE, "--groups", *ERRORS), 1999,
+        ("a", "b"), (*ROWS, "--groups", *ERRORS), 1999,
     ),
     "recalibrate": Command(
         "recalibrate", "better calibrated predictions, and whether they are",
         "Recalibrate a file out of folds, so that no row is recalibrated by what was fitted to it, "
         "or by a model of another file, and compare before and after.",
         ("file",),
-        (*FILE, "--method", "--folds", "--groups", "--fit", "--load", "--save", "--out",
-         "--safe-csv", *ERRORS),
+        (*FILE, "--method", "--old", "--new", "--folds", "--groups", "--fit", "--load", "--save",
+         "--out", "--safe-csv", *ERRORS),
         1999,
     ),
     "demo": Command(
@@ -198,14 +221,14 @@ COMMANDS = {
         "How often scores of a file come true, as a Bayesian curve or from densities, with "
         "intervals. With --resamples 0 densities have none.",
         ("file",),
-        (*FILE, "--groups", "curve --estimator", "--at", "--bandwidth", "--kernel", *MEASURE), 500,
+        (*ROWS, "--groups", "curve --estimator", "--at", "--bandwidth", "--kernel", *MEASURE), 500,
     ),
     "validate": Command(
         "validate", "validation of a risk model: O/E, slope, ICI, C statistic, net benefit",
         "Validate predicted probabilities of one event: rates, recalibration, calibration curve, "
         "discrimination and net benefit, with intervals and a line of explanation each.",
         ("file",),
-        (*FILE, "--groups", "--event", "--thresholds", "--setting", "--from-logits",
+        (*ROWS, "--groups", "--event", "--thresholds", "--setting", "--from-logits",
          "--resamples", "--confidence-level", "--seed"),
         1999,
     ),
@@ -224,6 +247,24 @@ COMMANDS = {
         ("files",),
         ("--y-true", "--y-prob", "--labels", "--pos-label", "--from-logits", "monitor --level",
          "--state", "--plot", "--html"),
+    ),
+    "check": Command(
+        "check", "a gate: does the calibration error lie below a bound?",
+        "Decide whether a calibration error is small enough. Exit codes: 0 passes (the interval "
+        "lies below the bound), 1 fails (above), 3 cannot tell (it holds the bound), 2 bad input.",
+        ("file",),
+        (*FILE, "--max-error", "--baseline", "--max-increase", "--by", "--min-rows", "--groups",
+         "plan --estimator", *MEASURE[:-1], "--junit", "--summary"),
+        1999,
+    ),
+    "threshold": Command(
+        "threshold", "the score from which predictions are right often enough to act alone",
+        "Choose the lowest confidence from which predictions are right in a share of cases, with a "
+        "promise that holds after choosing, and the coverage that it gives. Of one column of "
+        "probabilities it is that of the more probable label; --setting binary takes label 1.",
+        ("file",),
+        (*FILE, "--accuracy", "--cost", "threshold --by", "--groups", "--setting", "--from-logits",
+         "--confidence-level", "threshold --save"),
     ),
     "warmup": Command(
         "warmup", "compile everything ahead, such as for a container image",
@@ -248,7 +289,7 @@ NAMES: dict[str, str | None] = {
 # The same, and other arguments of Python, for messages of errors.
 REFERENCES = {
     **NAMES, "n_resamples": "--resamples", "n_jobs": "--jobs", "rng": "--seed", "cv": "--folds",
-    "y_prob_b": "b", "first": None, "n_classes": None,
+    "y_prob_b": "b", "first": None, "n_classes": None, "confidence": "--confidence-level",
 }  # fmt: skip
 
 

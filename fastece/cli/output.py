@@ -21,11 +21,12 @@ from fastece.plot.pages import KINDS, Panel, draw_picture, require_matplotlib
 
 # Options that name a file to write, and the names of these files on the page.
 FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model", "state": "state"}
+FILES |= {"junit": "JUnit XML", "summary": "summary"}
 # Endings of files with pictures.
 ENDINGS = {"plot": KINDS, "html": (".html", ".htm")}
 # Kernels that a command compiles where none are kept, about, beside those of a second process.
 KERNELS = {"demo": 28, "report": 28, "warmup": 155}
-INPUTS = ("file", "a", "b", "fit", "load")
+INPUTS = ("file", "a", "b", "fit", "load", "baseline")
 # Takes the name of the next step.
 Progress = Callable[[str], None]
 
@@ -41,6 +42,7 @@ class Page(Readable):
     values: dict[str, Any]
     writers: Mapping[str, Callable[[Path], Any]] = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
+    exit_code: int = 0
 
     def document(self) -> Document:
         """Return the document."""

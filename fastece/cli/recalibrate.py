@@ -29,6 +29,7 @@ from fastece.report.words import sentence
 
 ALL, LOSS = "all", "log_loss"
 FOLDS = 5
+SHIFT, RATES = "prior_shift", ("old", "new")
 NAMES = ("before", "after")
 # The classes of pairs of labels.
 HITS = ["wrong", "right"]
@@ -36,7 +37,8 @@ OF_LOGITS = "(probabilities, where the file has logits)"
 OF_ALL_ROWS = "(fitted to all rows; the numbers above are of one for each fold)"
 OUT_OF_FOLDS = "after: out of folds, so no row by what was fitted to it"
 # Options that do not go with another one.
-EXCLUDED = {"load": ("method", "folds", "groups", "fit", "save"), "fit": ("folds", "groups")}
+CUT = ("folds", "groups")
+EXCLUDED = {"load": ("method", *RATES, *CUT, "fit", "save"), "fit": CUT}
 # The change of an error, and of the log loss, where the interval of before - after is above 0,
 # below 0, or holds 0.
 ERRORS = {
@@ -150,8 +152,13 @@ def read_rows(file: Predictions, options: Namespace) -> Rows:
 def choose_models(rows: Rows, options: Namespace) -> dict[str, Calibrator]:
     """Return the models of the chosen methods by name, or the one of `--load`."""
     if options.load is None:
-        names = [*METHODS] if options.method == ALL else [options.method or "temperature"]
-        return {name: METHODS[name](from_logits=rows.file.from_logits) for name in names}
+        every = [name for name in METHODS if name != SHIFT]  # whose rate no labels say
+        names = every if options.method == ALL else [options.method or "temperature"]
+        own = {name: getattr(options, name) for name in RATES if getattr(options, name)}
+        if bool(own) != (SHIFT in names):
+            rule = f"goes with --method {SHIFT}, which needs it or the other rate"
+            raise InputError(min(own, default="old"), rule)
+        return {name: METHODS[name](from_logits=rows.file.from_logits, **own) for name in names}
     model = load(options.load)
     got: dict[str, Any] = {
         "the number of classes": model.n_classes_,

@@ -106,8 +106,9 @@ def report_of_stream(
     paths: Sequence[str], title: str, options: Namespace, progress: Progress
 ) -> Report:
     """Make the report on files whose rows are added up as they are read."""
-    if options.groups:
-        raise InputError("groups", "needs all rows at once, which no stream keeps", hint=WHOLE)
+    for name in ("groups", "soft", "votes"):
+        if getattr(options, name):
+            raise InputError(name, "needs all rows at once, which no stream keeps", hint=WHOLE)
     title += f" and {count_of(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
     sums = Sums(options)
     counts = read_stream(paths, title, sums, options, progress)

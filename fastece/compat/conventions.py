@@ -369,3 +369,61 @@ CONVENTIONS = {
         "the scores at the positions `round(j n / B)`", INSIDE, LAST, needs_scores=True,
     ),
 }  # fmt: skip
+
+
+# -- areas below risk-coverage curves -------------------------------------------------------------
+
+
+def from_first(x: F64, y: F64) -> float:
+    """Compute the area of trapezoids from the first coverage on, over its width."""
+    return float(np.trapezoid(y, x) / (1 - x[0])) if x.size > 1 else float("nan")
+
+
+class AreaConvention(NamedTuple):
+    """How a library computes an area below the risk-coverage curve.
+
+    Parameters
+    ----------
+    library, function : str
+        Name of the package or the publication, and of its class or attribute.
+    together : bool
+        Whether rows of one score are one point, else each row is, in the order of a stable sort.
+    rule : callable
+        From the coverages of the points, and the misses down to them, both (k,) as shares of all
+        rows, to the number of the library.
+    formula : str
+        For readers.
+    """
+
+    library: str
+    function: str
+    together: bool
+    rule: Callable[[F64, F64], float]
+    formula: str
+
+    def area(self, hit: Any, score: Any) -> float:
+        """Compute the number of the library for hits (n,) and their scores (n,)."""
+        score = as_real("score", score)
+        order = np.argsort(-score, kind="stable")
+        last = np.append(np.diff(score[order]) != 0, True) | (not self.together)
+        points = np.arange(1, score.size + 1), np.cumsum(1.0 - as_real("hit", hit)[order])
+        return float(self.rule(*(x[last] / score.size for x in points)))
+
+
+AREAS = {
+    "geifman": AreaConvention(
+        "Geifman et al. (2019)", "AURC", False, lambda x, y: float((y / x).mean()),
+        "mean of the risks of the first k rows"),
+    "torch_uncertainty": AreaConvention(
+        "torch-uncertainty", "AURC", False, lambda x, y: from_first(x, y / x),
+        "trapezoids of these risks from coverage 1 / n on, over 1 - 1 / n; nan of one row"),
+    "torch_uncertainty_augrc": AreaConvention(
+        "torch-uncertainty", "AUGRC", False, from_first, "the same of risks times coverages"),
+    "fd_shifts": AreaConvention(
+        "fd-shifts", "aurc", True, lambda x, y: 1000 * float(np.trapezoid(y / x, x) + y[0]),
+        "1000 times trapezoids of risks, the first one from coverage 0 on"),
+    "fd_shifts_augrc": AreaConvention(
+        "fd-shifts", "augrc", True,
+        lambda x, y: 1000 * float(np.trapezoid(y, x) + x[0] * y[0] / 2),
+        "1000 times trapezoids of risks times coverages, from coverage 0 on"),
+}  # fmt: skip

@@ -5,6 +5,7 @@ One fast pass checks everything; where it fails, a slow check builds the message
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks import arrays
-from fastece.checks.errors import InputTypeError
-from fastece.checks.labels import as_labels, check_class_indices
+from fastece.checks.errors import InputError, InputTypeError, RowsWarning, warn
+from fastece.checks.labels import as_labels, as_soft_labels, check_class_indices
 from fastece.checks.parameters import check_flag
 from fastece.data.sample import Vectors
 from fastece.data.source import Arrays, Problems, Setting, Source, class_count, find_setting
@@ -63,30 +64,44 @@ def refuse_options(source: Source, **options: Any) -> None:
 def read_problems(
     y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: bool = False, guess_logits: bool = False,
-    prob_name: str = "y_prob", vectors: bool = False, checks_order: bool = False, run: Map = map,
+    soft: bool = False, votes: Any = None, prob_name: str = "y_prob", vectors: bool = False,
+    checks_order: bool = False, run: Map = map,
 ) -> Problems:  # fmt: skip
     """Check the caller's data and read them as problems; rows of weight 0 are dropped.
 
     With `vectors`, the setting "auto" keeps class vectors beside the problem of the top label; with
     `guess_logits`, numbers outside [0, 1] are read as logits; with `checks_order`, predictions that
-    contradict the labels are a warning.
+    contradict the labels are a warning. A row with a soft label becomes several, a label each.
     """
     from_logits = check_flag("from_logits", from_logits)
-    is_plain = labels is pos_label is None and are_plain(y_true, y_prob)
+    is_soft = check_flag("soft", soft) or votes is not None
+    is_plain = not is_soft and labels is pos_label is None and are_plain(y_true, y_prob)
     prob = y_prob if is_plain else arrays.as_probabilities(y_prob, prob_name)
     row = find_setting(setting, prob.shape)
     n_classes = class_count(prob.shape)
-    label, order, names = y_true, None, None
-    if not is_plain:
-        columns = arrays.column_names(y_prob)
+    label, order, n = y_true, None, len(prob)
+    columns = [] if is_plain else arrays.column_names(y_prob)
+    names = arrays.class_names(columns)
+    if is_soft:
+        if labels is not None or pos_label is not None:
+            raise InputError("labels", "names hard labels, as {pos_label} does, not {soft} ones")
+        origin, label, part = as_soft_labels(y_true, votes, prob, prob_name, columns)
+    elif not is_plain:
         label, order = as_labels(y_true, prob, prob_name, columns, labels, pos_label)
-        names = arrays.class_names(columns) if order is None else None
-        for name, value in ((prob_name, y_prob), ("sample_weight", sample_weight)):
-            arrays.warn_of_index(name, value, y_true)
-    v = arrays.as_weights(sample_weight, len(prob))
+        names = names if order is None else None
+    if not is_plain:
+        arrays.warn_of_index(prob_name, y_prob, y_true)
+        arrays.warn_of_index("sample_weight", sample_weight, y_true)
+    v = arrays.as_weights(sample_weight, n)
     tolerance = arrays.row_sum_tolerance(y_prob, prob)
     if from_logits:
         arrays.warn_if_probabilities(prob, tolerance, prob_name)
+    if is_soft:
+        if arrays.check_probabilities(prob, from_logits, prob_name, tolerance):
+            prob = prob.clip(0.0, 1.0)
+        prob, tolerance = prob[origin], math.inf
+        v = part if v is None else part * v[origin]
+        v = None if (v == 1).all() else v
     found = None
     if label.dtype.kind != "f":
         found = read_arrays(row, prob, label, from_logits, NEARLY * tolerance, run)
@@ -97,7 +112,7 @@ def read_problems(
         prob = prob.clip(0.0, 1.0) if clip else prob
         found = read_arrays(row, prob, label, from_logits, math.inf, run)
     assert found is not None, "what the slow check lets pass can be read"
-    if checks_order:
+    if checks_order and not is_soft:
         warn_of_order(prob, label, v, from_logits, order or names, prob_name)
     low = 1 / n_classes if row.is_top else 0.0
     whole = None
@@ -105,9 +120,12 @@ def read_problems(
         whole = Vectors(class_vectors(prob, from_logits), arrays.contiguous(label, np.int64))
     convert = partial(read_rows, row, from_logits) if label.size > MOST_KEPT else None
     problems = Problems(row, *found, low, 1.0, n_classes, v, None, order, whole, convert, names)
-    if v is None or v.all():
-        return problems
-    return problems.where(np.flatnonzero(v))
+    if not (v is None or v.all()):
+        problems = problems.where(np.flatnonzero(v))
+    if len(prob) > n:
+        rows = np.unique(origin[problems.positions]).size
+        problems = replace(problems, origin=origin, votes=problems.n / rows)
+    return problems
 
 
 def warn_of_order(
@@ -139,7 +157,7 @@ def warn_of_order(
     rule = f"its class is right in {right} of the rows, and {shown[usual]!r} for all would be in "
     order = "are labels and columns in the same order?"
     order = f"is it the probability of {shown[1]!r}?" if prob.ndim == 1 else order
-    arrays.warn(name, f"{rule}{most}: {order}", kind=arrays.RowsWarning)
+    warn(name, f"{rule}{most}: {order}", kind=RowsWarning)
 
 
 def part_of(p: NDArray[Any], y: NDArray[Any], start: int, rows: int) -> tuple[Any, Any]:

@@ -71,6 +71,8 @@ class Sample(CopyReadOnlyOnUnpickle):
     c : (n,) float64 array or None
         How often each row counts, which need not be whole: rows of a stream are cells of many.
         None where each counts once.
+    votes : float
+        How many rows one row of the caller is, on average: more than 1 of soft labels.
     """
 
     s: F64
@@ -81,6 +83,7 @@ class Sample(CopyReadOnlyOnUnpickle):
     rows: I64
     vectors: Vectors | None = None
     c: F64 | None = None
+    votes: float = 1.0
 
     @property
     def n(self) -> int:
@@ -107,7 +110,7 @@ class Sample(CopyReadOnlyOnUnpickle):
         """Select rows: by their positions in a new order, or by a mask."""
         v, c = (None if x is None else x[rows] for x in (self.v, self.c))
         s, y, of_caller = self.s[rows], self.y[rows], self.rows[rows if self.rows.size else ALL]
-        return Sample(s, y, v, self.low, self.high, of_caller, self.vectors, c)
+        return Sample(s, y, v, self.low, self.high, of_caller, self.vectors, c, self.votes)
 
     def parts(self, rows: int) -> Iterator["Sample"]:
         """Yield the sample in parts of so many rows."""

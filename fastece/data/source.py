@@ -102,6 +102,7 @@ class Source(ABC):
     """
 
     has: frozenset[str] = frozenset(NEEDS)
+    votes: float = 1.0  # as of `Sample`
 
     setting: Setting
     n_classes: int
@@ -115,6 +116,10 @@ class Source(ABC):
     @abstractmethod
     def n(self) -> int:
         """Number of rows of positive weight."""
+
+    def count(self) -> int:
+        """Count the caller's rows, which statistics go by."""
+        return self.n
 
     @property
     def n_problems(self) -> int:
@@ -232,11 +237,24 @@ class Problems(Source):
     # Makes `Arrays` of some rows of the caller's arrays, which have been checked and are large.
     convert: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
     names: list[str] | None = None  # of the columns, where labels are class indices
+    # The caller's row that each row, rows of weight 0 too, is a label of; None of hard labels.
+    origin: I64 | None = None
+    votes: float = 1.0  # as of `Sample`
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return self.label.size
+
+    def count(self, rows: Any = ALL) -> int:
+        """Count the caller's rows that all rows are labels of, or some."""
+        found = self.label[rows] if self.votes == 1 else np.unique(self.callers[rows])
+        return found.size
+
+    @cached_property
+    def callers(self) -> I64:
+        """Positions of the rows in the caller's data, of which soft labels repeat some."""
+        return self.positions if self.origin is None else self.origin[self.positions]
 
     def read(self, rows: slice = ALL) -> Arrays:
         """Return some rows as kernels take them."""
@@ -251,7 +269,7 @@ class Problems(Source):
 
     @cached_property
     def positions(self) -> I64:
-        """Positions of the rows in the caller's data; one array for all classes."""
+        """Positions of the rows before any was dropped; one array for all classes."""
         return np.arange(self.n) if self.rows is None else self.rows
 
     def where(self, rows: I64) -> "Problems":
@@ -269,7 +287,7 @@ class Problems(Source):
         if vectors is not None:
             at = rows if self.rows is None else self.rows[rows]
             own, vectors = np.arange(y.size), Vectors(vectors.prob[at], vectors.label[at])
-        return Sample(s, y, v, self.low, self.high, own, vectors)
+        return Sample(s, y, v, self.low, self.high, own, vectors, votes=self.votes)
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
         """Return problem `k` as a sample with arrays that an estimator may change."""
@@ -287,14 +305,14 @@ class Problems(Source):
 
     def problem(self, k: int) -> "Problems":
         """Return problem `k` as a source of its own."""
-        return one_problem(replace(self.sample(k), vectors=None))
+        return replace(one_problem(replace(self.sample(k), vectors=None)), origin=self.origin)
 
 
 def one_problem(sample: Sample) -> Problems:
     """Turn a sample into a problem without a copy; counts become weights."""
     return Problems(
         SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high, v=sample.weight,
-        rows=sample.rows, vectors=sample.vectors,
+        rows=sample.rows, vectors=sample.vectors, votes=sample.votes,
     )  # fmt: skip
 
 

@@ -217,10 +217,11 @@ class Estimator(Statistic):
         """
         needs = source.needs_of(self)
         own = source if self.reads_only and isinstance(source, Problems) else None
+        size = source.count()
 
         def value(k: int) -> float:
             sample = source.sample(k, needs) if own is None else own.view(k)
-            return self.evaluate_once(sample.sorted() if self.needs_sorted else sample, source.n)
+            return self.evaluate_once(sample.sorted() if self.needs_sorted else sample, size)
 
         return np.array(list(run(value, range(source.n_problems))))
 

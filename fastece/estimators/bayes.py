@@ -205,10 +205,10 @@ class CellRows(NamedTuple):
     of_grid: I32
 
     def thinned(self, effect: float) -> "CellRows":
-        """Divide the rows by a design effect; their hit rates stay."""
+        """Divide the number of rows by a design effect; their hit rates stay."""
         weight, hits, score = self.cells
         cells = kernels.bayes.Cells(weight / effect, hits / effect, score)
-        return self._replace(n=self.n / effect, cells=cells) if effect > 1 else self
+        return self._replace(n=self.n / effect, cells=cells) if effect != 1 else self
 
     def drawn(self, rng: np.random.Generator) -> "CellRows":
         """Draw the hits in the cells of a calibrated model, from binomial laws."""
@@ -250,6 +250,7 @@ def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:
             w = w[kept]
             count = float((c * w).sum() ** 2 / (c * w * w).sum())
         w = c if w is None else c * w
+    count /= sample.votes  # without a design effect, votes of one row say no more than one
     cells = kernels.bayes.Cells(*np.zeros((3, cell_count(count))))
     cell = np.empty(s.size, np.int32)
     kernels.bayes.sum_cells(s, y, kernels.weights(w), count, cells, cell)
@@ -261,7 +262,7 @@ def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
     problems, _ = scale_weights(problems)
     if not fits_float_grid(problems, MOST_CELLS, False):
         return [cells_of_rows(problems.view(k).sorted()) for k in range(problems.n_problems)]
-    count = effective_count(problems.v, problems.n)
+    count = effective_count(problems.v, problems.n) / problems.votes
     grid = float_layout(problems.low, problems.high)
     if problems.v is None and problems.n < PACK:
         counts, score = cell_sums(problems, grid, -math.inf, (COUNTS, SCORE), run)
@@ -605,7 +606,7 @@ def curves_of(samples: Sequence[Sample], effect: float = 1.0) -> Iterator[Curves
             (rows,) = cells_of_problems(one_problem(sample), map)
         else:
             rows = cells_of_rows(sample, sample.c)
-        yield Curves(rows.thinned(effect), k)
+        yield Curves(rows.thinned(effect / sample.votes), k)
 
 
 def posterior_of(samples: Sequence[Sample], norm: float, effect: float = 1.0) -> Posterior:
@@ -828,7 +829,8 @@ class BayesCurve(Parameters):
         ordered, _ = scale_weights(sample)
         if not (ordered.s[1:] >= ordered.s[:-1]).all():
             ordered = ordered.sorted()
-        p = Curves(cells_of_rows(ordered, ordered.c).thinned(effect)).at(score)
+        rows = cells_of_rows(ordered, ordered.c).thinned(effect / sample.votes)
+        p = Curves(rows).at(score)
         p[rows_near(ordered, score) == 0] = np.nan
         return p
 
@@ -838,6 +840,6 @@ def rows_near(ordered: Sample, score: F64) -> F64:
     first = np.searchsorted(ordered.s, score - REACH, "left")
     last = np.searchsorted(ordered.s, score + REACH, "right")
     if ordered.c is None:
-        return np.asarray(last - first, np.float64)
+        return np.asarray(last - first, np.float64) / ordered.votes
     below = np.append(0.0, np.cumsum(ordered.c))
     return np.asarray(below[last] - below[first])

@@ -433,7 +433,7 @@ class Binned(Parameters):
         """Compute the value (K,) of each problem of a source."""
         if not isinstance(source, Problems):
             return super().point_values(source, run)
-        moments = self._moments(source.v is not None, source.n)
+        moments = self._moments(source.v is not None, source.count())
         return self.errors(self.some_bins(source, run, moments))
 
     def bins(self, source: Source, run: Map = map, moments: int = 4) -> Bins:
@@ -450,7 +450,7 @@ class Binned(Parameters):
 
     def some_bins(self, problems: Problems, run: Map, moments: tuple[int, ...]) -> Bins:
         """Compute the edges and selected sums of the bins of each problem."""
-        n_bins = self.bin_count(problems.n)
+        n_bins = self.bin_count(problems.count())
         if problems.n_problems * n_bins > MAX_CELLS:
             rule = f"must fit into memory: {MAX_CELLS} bins for {problems.n_problems} classes"
             raise InputError("n_bins", rule, value=n_bins)
@@ -608,7 +608,7 @@ def effective_rows(binned: Binned, source: Source, bins: Bins) -> F64:
         if sample.v is None:
             continue
         exists = binned.threshold is None or sample.s > binned.threshold
-        square = np.where(exists, sample.counts * sample.v**2, 0.0)
+        square = np.where(exists, sample.counts * sample.v**2 * sample.votes, 0.0)
         squares = place_rows(binned, sample, rows.shape[1]).sums(square)
         np.divide(rows[k] ** 2, squares, out=rows[k], where=squares > 0)
     return rows

@@ -72,10 +72,12 @@ def vectors_of(sample: Sample) -> tuple[F64, I64, F64]:
     return prob, sample.vectors.label[sample.rows], v
 
 
-def check_rows(n: int, what: str) -> None:
-    """Refuse a sample of fewer than two rows."""
-    if n < 2:
-        raise InputError("y_prob", f"must have 2 rows of positive weight for {what}", value=n)
+def check_rows(sample: Sample, what: str) -> None:
+    """Refuse a sample of fewer than two rows, or of several for one soft label."""
+    if sample.n < 2:
+        raise InputError("y_prob", f"must have 2 rows of positive weight for {what}", value=1)
+    if sample.votes > 1:
+        raise InputError("y_true", f"must not be soft for {what}, which leaves out single rows")
 
 
 class PairEstimator(base.Parameters, ABC):
@@ -300,7 +302,7 @@ class DirichletKDE(PairEstimator):
 
     def prepare(self, sample: Sample, size: int, run: Map = map) -> DirichletPlan:  # noqa: ARG002
         """Prepare a sample: rows sorted by class, and the bandwidth."""
-        check_rows(sample.n, "the canonical error")
+        check_rows(sample, "the canonical error")
         prob, label, v = vectors_of(sample)
         order = np.argsort(label, kind="stable")
         plan = DirichletPlan(prob[order], label[order], v[order], order, 1.0)
@@ -493,7 +495,7 @@ class SKCE(PairEstimator):
     def prepare(self, sample: Sample, size: int, run: Map = map) -> SKCEPlan:  # noqa: ARG002
         """Prepare a sample: probabilities, gaps and the width."""
         if self.form == "unbiased":
-            check_rows(sample.n, "the unbiased kernel calibration error")
+            check_rows(sample, "the unbiased kernel calibration error")
         prob, label, v = vectors_of(sample)
         gap = -prob
         gap[np.arange(label.size), label] += 1.0

@@ -176,8 +176,8 @@ def null_deviation(sample: Sample) -> float:
     """Compute the standard deviation of the mean gap of a calibrated model."""
     sample, _ = scale_weights(sample)
     v = np.ones(sample.n) if sample.v is None else sample.v
-    w = v * sample.counts
-    return math.sqrt(float(np.sum(w * v * sample.s * (1 - sample.s)))) / float(w.sum())
+    w, s = v * sample.counts, sample.s
+    return math.sqrt(sample.votes * float(np.sum(w * v * s * (1 - s)))) / float(w.sum())
 
 
 # --- Brownian motion on [0, 1] --------------------------------------------------------------

@@ -433,7 +433,7 @@ class KDE(Parameters):
         """Prepare problem `k`, as it is, for values and densities of all rows."""
         is_whole = problems.n_problems == 1 and problems.v is None
         rows = problems if is_whole else problems.view(k)
-        return DensityPlan(self, rows, problems.n, self.finer, False)
+        return DensityPlan(self, rows, problems.count(), self.finer, False)
 
     def prepare(self, sample: Sample, size: int) -> DensityPlan:
         """Prepare a sample for draws of `size` rows."""

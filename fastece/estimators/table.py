@@ -18,6 +18,7 @@ from fastece.estimators.cumulative import CumulativeError
 from fastece.estimators.density import KDE
 from fastece.estimators.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
 from fastece.estimators.risk import QUANTITIES, RiskStatistic
+from fastece.estimators.selective import AREAS, SelectiveRisk
 from fastece.estimators.smooth import MMCE, SmoothECE
 
 T = TypeVar("T")
@@ -43,8 +44,9 @@ ESTIMATORS: dict[str, Estimator] = {
     "sharpness": Sharpness(),
     "entropy": Entropy(),
 }
-# Of the validation of a risk model: names that every function takes too.
-RISK_STATISTICS = {name: RiskStatistic(name) for name in QUANTITIES}
+# Of the validation of a risk model, and of selective prediction: names that functions take too.
+STATISTICS: dict[str, Estimator] = {name: RiskStatistic(name) for name in QUANTITIES}
+STATISTICS |= {name: SelectiveRisk(name) for name in AREAS}
 
 
 def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Estimator:
@@ -53,7 +55,7 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
     `function` was called with these fields: what is none of them is no option of it either.
     """
     if isinstance(estimator, str):
-        row: Any = ESTIMATORS.get(estimator) or RISK_STATISTICS.get(estimator)
+        row: Any = ESTIMATORS.get(estimator) or STATISTICS.get(estimator)
         if row is None:
             hint = list_names(ESTIMATORS)
             raise InputError("estimator", "must be a known name", value=estimator, hint=hint)

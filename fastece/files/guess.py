@@ -13,15 +13,17 @@ from fastece.files.formats import is_piped, read_tables
 
 # Names that columns of labels often have.
 USUAL = ("label", "target", "y", "class", "truth", "outcome", "true_label", "event", "gold")
+# Labels that need no positive one beside them.
+TRUTH = {"0", "1", "true", "false", "True", "False"}
 ROW_SUM = 1e-3
 
 
 def distinct_words(column: Column) -> set[str]:
     """Find the distinct labels of a column as text; none if a cell is bad."""
     found = as_labels(column)
-    if found is None or np.ndim(found) == 2 and not isinstance(found, Texts):
-        return set()
-    return {*(found.words if isinstance(found, Texts) else map(label_text, np.unique(found)))}
+    if isinstance(found, Texts):
+        return {*found.words}
+    return set() if found is None or found.ndim > 1 else {*map(label_text, np.unique(found))}
 
 
 def columns_of_labels(path: str, label: str, names: Sequence[str]) -> list[str]:
@@ -54,7 +56,7 @@ def suggest_options(path: str, label: str) -> str:
     """Write the options that would read a file, by its first rows; "" if none are found."""
     if is_piped(path):
         return ""
-    table = next(iter(read_tables(path, lambda head: ([*dict.fromkeys(head.names)], []), (label,))))
+    table = next(iter(read_tables(path, lambda x: ([*dict.fromkeys(x.names)], []), (label, ","))))
     scores: dict[str, NDArray[Any]] = {}
     words: dict[str, set[str]] = {}
     for name, column in table.columns.items():
@@ -77,6 +79,6 @@ def suggest_options(path: str, label: str) -> str:
     if not name or not chosen:
         return ""
     options = ["--y-true", name] * (name != "y_true") + ["--y-prob", ",".join(chosen)]
-    if len(chosen) == 1 and scores[chosen[0]].ndim == 1 and not found <= {"0", "1", *TRUTH}:
+    if len(chosen) == 1 and scores[chosen[0]].ndim == 1 and not found <= TRUTH:
         options += ["--pos-label", max(found)]
     return shlex.join(options)

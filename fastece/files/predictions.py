@@ -28,6 +28,7 @@ from fastece.files.columns import (
     join,
 )
 from fastece.files.formats import read_tables
+from fastece.files.guess import columns_of_labels
 from fastece.files.harness import is_log, read_log
 
 PAIR = ("true_label", "pred_label", "confidence")
@@ -132,6 +133,7 @@ class Reader:
 
     def choose(self, head: Table) -> tuple[list[str], list[str]]:
         """Choose the columns of labels, and of numbers, by their names."""
+        self.has_names = bool(self.y_prob)
         is_named = self.y_true is not None or self.y_prob is not None
         self.is_log = not is_named and bool(head.rows) and is_log(head.rows[0])
         self.is_pairs = not (is_named or self.is_log) and {*PAIR} <= {*head.names}
@@ -150,6 +152,9 @@ class Reader:
             self.prob_names = [name for part in parts for name in expand(head, part, taken)]
         else:
             self.prob_names = probability_columns(head)
+            if self.prob_names[0] not in head.names:
+                found = columns_of_labels(self.path, self.label, head.names)
+                self.prob_names, self.has_names = found or self.prob_names, bool(found)
         weights = [] if self.weights is None else [self.weights]
         others = {key: [name] for key, name in self.columns.items()}
         chosen = {"y_true": labels, "y_prob": self.prob_names, "weights": weights, **others}
@@ -210,7 +215,7 @@ class Reader:
         prob: Any = np.column_stack(columns) if len(columns) > 1 else columns[0]
         if isinstance(prob, NamedColumns):  # of objects
             names = [f"{names[0]}.{name}" for name in prob.columns]
-        elif self.y_prob and len(names) > 1:
+        elif self.has_names and len(names) > 1:
             prob = NamedColumns(prob, names)
         columns_of = {"y_true": [self.label], "y_prob": names}
         return Predictions(label, prob, label, columns=columns_of, cells={self.label: label})
@@ -350,6 +355,10 @@ def read_questions(table: Table) -> Predictions:
     return Predictions(logits.argmax(axis=1) == label, top, label, True, note=note)
 
 
+class NoColumnError(InputError):
+    """Error about a column that a file does not have."""
+
+
 def check_names(table: Table, argument: str, names: Sequence[str]) -> None:
     """Refuse names of columns that are missing or ambiguous."""
     is_data = argument in ("y_true", "y_prob")
@@ -360,7 +369,7 @@ def check_names(table: Table, argument: str, names: Sequence[str]) -> None:
             hint = f"expected {LAYOUTS}, or columns named with {{y_true}} and {{y_prob}}"
             option = argument.partition("[")[0]  # of one of several columns
             hint = hint if is_data else f"{{{option}}} takes the name of a column"
-            raise InputError(argument, rule, place=table.file, hint=hint)
+            raise NoColumnError(argument, rule, place=table.file, hint=hint)
         if table.names.count(name) > 1:
             raise InputError(argument, f"two columns are named {name!r}", place=table.file)
 

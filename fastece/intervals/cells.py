@@ -236,7 +236,7 @@ def design_effects(call: Call, null: F64, variance: F64) -> Any:
         return 1.0
     effect = np.full(variance.shape, call.design_effect)
     drawn = null.var(axis=2) if null.size else np.zeros_like(variance)
-    np.divide(drawn, variance, out=effect, where=drawn > variance / 2)
+    np.divide(drawn, variance, out=effect, where=(variance > 0) & (drawn > variance / 2))
     return np.maximum(effect, 1.0)
 
 

@@ -215,7 +215,7 @@ def check_same_classes(call: Call) -> None:
     same = {"the classes and the setting": kinds, "its classes in the order": orders}
     for rule, (a, b) in same.items():
         if a != b:
-            raise InputError("y_prob_b", f"must have {rule} of y_prob_a, {a}, got {b}")
+            raise InputError("y_prob_b", f"must have {rule} of {{y_prob_a}}, {a}, got {b}")
 
 
 def method_for(call: Call, method: Any, size: Any, name: str) -> str:

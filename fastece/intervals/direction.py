@@ -165,7 +165,7 @@ def _(estimator: Binned, call: Call, key: int, gap: ConfidenceInterval) -> Parts
 @error_parts.register
 def _(estimator: KDE, call: Call, key: int, gap: ConfidenceInterval) -> Parts:
     (data,) = call.sources
-    values = [density_values(estimator, sample, data.n) for sample in data.samples()]
+    values = [density_values(estimator, sample, data.count()) for sample in data.samples()]
     return cell_parts(call, estimator, key, gap, [*np.transpose(values)])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.data.sample import Sample
-from fastece.data.source import SQUARES, need_rows, one_problem
+from fastece.data.source import SQUARES, need_rows
 from fastece.document.numbers import ConfidenceInterval
 from fastece.document.result import Results
 from fastece.estimators.base import Estimator, UserEstimator
@@ -191,8 +191,8 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
         parts = make_cells(call, estimator, key).split(per_class)
         makers = [partial(cell_curve, cells) for cells in parts]
     else:
-        samples = call.models[0].samples() if per_class else []
-        calls = [replace(call, sources=[one_problem(sample)]) for sample in samples] or [call]
+        (model,), count = call.models, call.sources[0].n_problems if per_class else 0
+        calls = [replace(call, sources=[model.problem(k)]) for k in range(count)] or [call]
         makers = [partial(label_curve, one, estimator, key) for one in calls]
     pairs = zip(np.atleast_1d(values), makers, strict=True)
     return [NO_CURVE if np.isnan(value) else make() for value, make in pairs]

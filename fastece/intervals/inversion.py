@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.data.source import SETTINGS, Problems
+from fastece.data.source import SETTINGS
 from fastece.estimators.base import Chances, Estimator, Labels
 from fastece.estimators.binned import Binned, place_rows
 from fastece.intervals.cells import Cells, binned_cells
@@ -364,8 +364,8 @@ def row_directions(call: Call, estimator: Any) -> tuple[list[F64] | None, list[F
     if are_classes:  # every class against the rest
         assert data.vectors is not None
         prob, label = (x[data.positions] for x in (data.vectors.prob, data.vectors.label))
-        classwise = SETTINGS["classwise"]
-        data = Problems(classwise, prob, label, 0.0, 1.0, data.n_classes, data.v, data.rows)
+        own: dict[str, Any] = {"setting": SETTINGS["classwise"], "vectors": None, "convert": None}
+        data = replace(data, prob=prob, label=label, low=0.0, **own)
     cells = binned_cells(replace(call, sources=[data]), BINS, has_noise=False)
     share = np.where(cells.share > 0, cells.share, 1.0)
     places = [place_rows(BINS, sample, share.shape[1]).lower for sample in data.samples()]

@@ -12,7 +12,7 @@ import numpy as np
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_real
 from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import need_rows, one_problem
+from fastece.data.source import one_problem
 from fastece.document.document import Document, Section
 from fastece.document.result import Result
 from fastece.estimators.bayes import BayesCurve, Curves, cells_of_rows
@@ -256,10 +256,9 @@ def rows_needed_of(
     """Find the rows needed, from the only model of a call."""
     arguments.require_calibration_error(call, "rows_needed")
     (estimator,) = call.estimators.values()
-    data = need_rows(call.sources[0], "rows_needed")
-    if data.n_problems > 1 or call.uses_class_vectors(estimator):
-        rule = "must be one problem: 'binary', 'confidence' or a class index"
-        raise InputError("setting", rule, value=call.setting)
+    data = call.only_problem()
+    if data.votes > 1:
+        raise InputError("y_true", "rows_needed simulates rows of one label, not soft ones")
     sample = replace(scale_weights(data.sample(0))[0], vectors=None)
     pilot = pilot_of(sample, has_labels, call.level, key)
     if detect is None:

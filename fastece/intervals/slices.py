@@ -225,7 +225,8 @@ def groups_by(call: Call, by: Any, y_prob: Any, bins: Any = 4, cross: Any = Fals
         present, first = np.unique(position[order], return_index=True)
         for k, rows in zip(present, np.split(order, first[1:]), strict=True):
             count = effective_count(None if data.v is None else data.v[rows], rows.size)
-            groups.append(Group(labels[k], rows.size, count, partial(data.where, rows), "", rows))
+            own = labels[k], data.count(rows), count, partial(data.where, rows)
+            groups.append(Group(*own, "", rows))
     return groups
 
 
@@ -258,7 +259,7 @@ def read_column(column: Any, n: int, name: Any, data: Problems, bins: Any) -> Co
     position, found = cut(column, n, argument, data, bins) or as_groups(column, n, argument)
     labels = [x if isinstance(x, str | int | float | tuple) else str(x) for x in found]
     labels = labels if name is None else [f"{name} {x}" for x in labels]
-    return position[data.positions], labels
+    return position[data.callers], labels
 
 
 def cut(column: Any, n: int, argument: str, data: Problems, bins: Any) -> Column | None:
@@ -270,7 +271,7 @@ def cut(column: Any, n: int, argument: str, data: Problems, bins: Any) -> Column
     is_number = x.dtype.kind in "iuf" and "category" not in dtypes_of(column)
     if bins is None or not is_number or np.isnan(x).any() or x.shape not in ((n,), (n, 1)):
         return None
-    own = x.ravel()[data.positions]
+    own = x.ravel()[data.callers]
     values = np.unique(own)
     if np.ndim(bins):
         ends = np.asarray(bins, np.result_type(x, 1.0))
@@ -313,7 +314,8 @@ def groups_by_class(call: Call) -> list[Group]:
     groups = []
     for k, label in enumerate(data.labels or data.names or range(data.n_problems)):
         sample = data.sample(k)
-        count = round(float(sample.counts @ sample.y.astype(np.float64)))
+        hits = round(float(sample.counts @ sample.y.astype(np.float64)))
+        count = data.count(sample.y > 0) if isinstance(data, Problems) else hits
         effective = effective_count(sample.v, sample.n) if sample.c is None else data.n
         note = "" if count else NEVER
         groups.append(Group(label, count, effective, partial(data.problem, k), note))

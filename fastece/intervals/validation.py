@@ -315,7 +315,7 @@ def curve_distances(call: Call) -> tuple[dict[str, Quantity], F64]:
     ordered = sample.sorted()
     counts, plain = ordered.counts, risk.rows_of(ordered)
     score, p = risk.curve_probabilities(
-        ordered, Curves(cells_of_rows(ordered, counts).thinned(call.design_effect))
+        ordered, Curves(cells_of_rows(ordered, counts).thinned(call.design_effect / sample.votes))
     )
     values = risk.mean_curve_gaps(ordered, plain, counts)
     draws = np.array(

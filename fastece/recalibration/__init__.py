@@ -18,6 +18,7 @@ from fastece.recalibration.methods import METHODS as METHODS
 from fastece.recalibration.methods import load as load
 from fastece.recalibration.methods import recalibrate as recalibrate
 from fastece.recalibration.methods import save as save
+from fastece.recalibration.prior import PriorShift as PriorShift
 from fastece.recalibration.scaling import MatrixScaling as MatrixScaling
 from fastece.recalibration.scaling import TemperatureScaling as TemperatureScaling
 from fastece.recalibration.scaling import VectorScaling as VectorScaling

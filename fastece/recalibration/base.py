@@ -33,8 +33,8 @@ IMPOSSIBLE = (
 LARGEST = 1e100
 # Times the largest logit, and added up over classes, it is a number still.
 LARGEST_PARAMETER = 1e200
-# Arguments in errors: nothing names labels, and `fit(X, y)` has its own names.
-NO_LABELS: Names = {"labels": None, "pos_label": None}
+# Arguments in errors: none names labels, and `fit(X, y)` has its own names.
+NO_LABELS: Names = {"labels": "numbers of classes", "pos_label": None}
 FIT: Names = {**NO_LABELS, "y_true": "y", "y_prob": "X", "first": "X"}
 
 
@@ -191,7 +191,7 @@ def read_rows(
     """Check labels, predictions and weights."""
     rows = read_predictions(y_prob, from_logits, name)
     with rename_arguments(NO_LABELS):
-        # Of `fit`, as scikit-learn orders them; `recalibrate` refuses strings without columns' names.
+        # `fit` takes strings as scikit-learn orders them; `recalibrate` needs columns' names.
         columns, is_sorted = arrays.column_names(y_prob), name == "X"
         label, order = as_labels(y_true, rows.x, name, columns, None, None, is_sorted)
         label = label if order is not None else check_class_indices(label, rows.n_classes, rows.x)
@@ -222,7 +222,7 @@ class Calibrator(ABC):
     """A map from predictions to better ones, fitted to rows held apart.
 
     A subclass has the options as fields, and writes `_fit`, which sets the fitted attributes, and
-    `_map`. `PARAMETERS` describes these attributes, `SHARED` numbers that all classes have in common.
+    `_map`. `PARAMETERS` describes these attributes, `SHARED` numbers that all classes share.
     """
 
     # The name of the method in texts.

@@ -20,6 +20,7 @@ from fastece.checks.parameters import check_choice, check_flag, check_integer, l
 from fastece.document.numbers import to_plain
 from fastece.files import unique_keys, write_file
 from fastece.recalibration import base, binary
+from fastece.recalibration.prior import PriorShift
 from fastece.recalibration.scaling import MatrixScaling, TemperatureScaling, VectorScaling
 from fastece.resampling.draws import new_key
 from fastece.resampling.engine import progress_callbacks
@@ -35,6 +36,7 @@ METHODS: dict[str, type[base.Calibrator]] = {
     "histogram": binary.HistogramBinning,
     "scaling_binning": binary.ScalingBinning,
     "curve": binary.CurveCalibration,
+    "prior_shift": PriorShift,
 }
 FORMAT, VERSION = "fastece.recalibration", 2
 KEYS = ("format", "version", "method", "options", "n_classes", "classes", "parameters")
@@ -274,7 +276,7 @@ def read_model(content: Any) -> base.Calibrator:
     sizes: dict[int, dict[str, int]] = defaultdict(lambda: {"K": n})  # of each class
     for parameter in model.PARAMETERS:
         name, value = parameter.name, found[parameter.name]
-        if n == 2 or not isinstance(model, base.OneVsRest):
+        if n == 2 or not isinstance(model, base.OneVsRest | PriorShift):
             read: Any = read_array(name, value, parameter, sizes[0])
         elif isinstance(value, list) and len(value) == n:
             pairs = enumerate(value)

@@ -39,6 +39,7 @@ from fastece.resampling.adaptive import AdaptiveTest
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.calibration_test import calibration_results, has_cells
 from fastece.resampling.draws import new_key
+from fastece.selective import Goal, Threshold, threshold_of
 
 # The answer comes first, and its curve is beside the diagram, which has the bins of the other.
 LEAD, TEST = "ece_bayes", "ece"
@@ -77,6 +78,8 @@ def scores_of(pairs: bool) -> dict[str, Any]:
 EVEN = "ece_a"
 # Rows of a validation, which takes 10 us and 100 bytes of memory a row, and of a path of gaps.
 MOST_RISKS = 2 * 10**5
+# How often predictions that act alone are to be right.
+ACCURACIES = (0.9, 0.95, 0.99)
 # Characters of the name of a file in a legend.
 LONGEST = 20
 
@@ -85,14 +88,14 @@ def calibration_report(
     y_true: Any, y_prob: Any = None, *, estimator: Any = tuple(ERRORS), by: Any = None,
     groups: Any = None, n_bins: Any = 15, title: str = "Calibration report", event: Any = None,
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    from_logits: bool = False, n_resamples: int = 1999, confidence_level: float = 0.95,
-    rng: Any = 0, n_jobs: int | None = None, executor: Any = None,
+    from_logits: bool = False, soft: bool = False, votes: Any = None, n_resamples: int = 1999,
+    confidence_level: float = 0.95, rng: Any = 0, n_jobs: int | None = None, executor: Any = None,
 ) -> Report:  # fmt: skip
     """Report on the calibration of one model: errors, direction, scores, slices.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits
+    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes
         As in `fastece.bootstrap`, or an `Accumulator` alone; results that its sums do not allow are
         absent.
     estimator : str or object, or a list of them
@@ -141,6 +144,7 @@ def calibration_report(
     data = {
         "y_true": y_true, "y_prob": y_prob, "setting": setting, "labels": labels,
         "pos_label": pos_label, "sample_weight": sample_weight, "from_logits": from_logits,
+        "soft": soft, "votes": votes,
     }  # fmt: skip
     return make_report(
         data, choose_errors(names, n_bins=n_bins), by=by, groups=groups, title=title, rng=rng,
@@ -189,7 +193,7 @@ def make_report(
     call, (source,) = add_groups(call, groups, y_prob), call.sources
     call, scores = replace(call, estimators=errors), replace(call, estimators=scores_of(pairs))
     require_calibration_error(call, "a report")
-    parts = check_parts(call, y_prob, by)
+    parts, effect = check_parts(call, y_prob, by), call.design_effect
     seed = int(rng) if isinstance(rng, Integral) and not isinstance(rng, bool) else new_key(rng)
     lead, key = call.only(errors[LEAD]), new_key(seed)
     has_rows, per_class = isinstance(source, Problems), source.setting.per_class
@@ -207,7 +211,7 @@ def make_report(
     report = Report(
         title=title,
         n=call.n,
-        n_effective=float(diagrams_of(Binned(1), source)[0].rows[0]) / call.design_effect,
+        n_effective=source.votes * float(diagrams_of(Binned(1), source)[0].rows[0]) / effect,
         **measure_top(source, read, top, pairs, n_classes),
         setting=call.setting,
         n_resamples=call.n_resamples if has_test else 0,
@@ -225,6 +229,7 @@ def make_report(
         groups=names[1],
         vectors=None,
         validation=None if pairs or not (is_full and has_rows) else validate_rows(call, key, event),
+        thresholds=choose_thresholds(call, read, pairs) if is_full and has_rows else None,
         diagrams=diagrams_of(errors[TEST], source),
         curve=curve,
         pairs=pairs,
@@ -238,8 +243,7 @@ def make_report(
     # Where nothing else decides, the verdict depends on the test of class vectors.
     if has_rows and not pairs and (is_full or report.verdict in (NO_SIGN, UNCLEAR)):
         which = [*CLASS_VECTORS] if is_full else ["skce"]
-        vectors = measure_vectors(call, read, seed, progress, which)
-        report = replace(report, vectors=vectors)
+        report = replace(report, vectors=measure_vectors(call, read, seed, progress, which))
     return report
 
 
@@ -252,6 +256,14 @@ def validate_rows(call: Call, key: int, event: str) -> Validation | None:
     return validation_of(
         replace(call, estimators=points), key, event or words.event_of(call.setting)
     )
+
+
+def choose_thresholds(call: Call, read: Callable[..., Problems], pairs: bool) -> list[Threshold]:
+    """Choose the scores from which the most probable class is right often enough."""
+    (source,) = call.sources
+    top = source if pairs or source.setting.is_top else read(setting="confidence")
+    own = replace(call, sources=[top], estimators={"": ESTIMATORS["accuracy"]})
+    return [threshold_of(own, Goal(x, None, call.level)) for x in ACCURACIES]
 
 
 def check_parts(call: Call, y_prob: Any, by: Any) -> list[slices.Group] | None:
@@ -444,6 +456,7 @@ def measure_vectors(
     least = max(LEAST_REPLICATES, math.ceil(1 / (1 - call.level)))
     count = min(call.n_resamples, max(MOST_PAIRS // call.n**2, least))
     vectors = read(setting="auto", vectors=True)
+    names = [name for name in names if vectors.votes == 1 or name != "canonical"]
     rows: dict[str, Any] = {name: ESTIMATORS[name] for name in names}
     if "canonical" in rows:  # the bandwidth that the likelihood chooses takes the longest
         kde, sample = rows["canonical"], vectors.sample(0)

@@ -24,6 +24,7 @@ from fastece.plot.axes import WIDTH as ACROSS
 from fastece.plot.pages import Panel, draw_page, require_matplotlib, to_svg
 from fastece.reliability import ReliabilityCurve, ReliabilityDiagram
 from fastece.report import words
+from fastece.selective import Threshold
 
 # Slices in a table, those with the most evidence first, and classes if none are miscalibrated; the
 # rest is counted.
@@ -106,6 +107,8 @@ class Report(Result):
         Errors of whole class vectors, with the test of each; None of fewer than three classes.
     validation : Validation or None
         Of a binary problem, or a single class, what `fastece.validate` gives.
+    thresholds : list of Threshold or None
+        Scores from which the most probable class is right in 90, 95 and 99 % of cases.
     diagrams : list of ReliabilityDiagram
         For each problem of the setting.
     curve : ReliabilityCurve or None
@@ -144,6 +147,7 @@ class Report(Result):
     groups: str
     vectors: ClassVectors | None
     validation: Validation | None
+    thresholds: list[Threshold] | None
     diagrams: list[ReliabilityDiagram]
     curve: ReliabilityCurve | None
     pairs: bool = field(repr=False)
@@ -220,7 +224,7 @@ class Report(Result):
         made = [
             sample(self), stream(self), errors(self), direction(self), scores(self),
             class_vectors(self), breakdown(self, self.classes, "class"),
-            breakdown(self, self.slices, "slice"), *validation(self), pictures(self),
+            breakdown(self, self.slices, "slice"), acting(self), *validation(self), pictures(self),
         ]  # fmt: skip
         sections = [section for section in made if section is not None]
         footer = f"fastece {__version__}; {self.n_resamples} replicates, seed {self.seed}."
@@ -312,7 +316,7 @@ def sample(report: Report) -> Section:
     if report.n_groups is not None:
         facts["groups"] = f"{report.n_groups}{report.groups and ' by '}{report.groups}"
     if round(report.n_effective) != report.n:
-        why = "weights" if report.n_groups is None else "groups"
+        why = "groups" if report.n_groups else ("weights", "votes")[report.n_effective > report.n]
         facts["effective rows"] = f"{report.n_effective:.0f} ({why}, Kish)"
     facts["classes"] = "not known" if report.n_classes is None else report.n_classes
     if report._rates is not None:
@@ -403,6 +407,18 @@ def class_vectors(report: Report) -> Section | None:
     notes = [words.OF_CLASS_VECTORS.format(found.n_resamples)] if found.n_resamples else []
     head = ["error", "value", "chance alone", "p-value", ""]
     return Section(title, table=Table(head, rows), notes=notes)
+
+
+def acting(report: Report) -> Section | None:
+    """Describe the scores from which predictions may act alone."""
+    if report.thresholds is None:
+        return None
+    rows = [
+        [f"{100 * x.required_accuracy:g} %", *x.table().rows[0][1:5]] for x in report.thresholds
+    ]
+    head = ["right in", *report.thresholds[0].table().head[1:5]]
+    notes = [words.OF_THRESHOLDS.format(100 * report.confidence_level)]
+    return Section("Which predictions may act alone", table=Table(head, rows), notes=notes)
 
 
 def validation(report: Report) -> list[Section]:

@@ -53,6 +53,10 @@ OF_SLICES = (
     "{} of {} are miscalibrated by their p-values, of the {}. These are corrected for their "
     "number, and the intervals hold jointly."
 )
+OF_THRESHOLDS = (
+    "From each score on, the predicted class is right in at least that share of cases: a promise "
+    "that holds after choosing, with {:g} % confidence for each row; - where none can be made."
+)
 OF_GROUPS = (
     "Rows of one group may depend on each other: intervals and p-values are those of whole groups."
 )

@@ -27,7 +27,7 @@ from fastece.typing import F64
 Finder = Callable[[Any, dict[str, Any], str], Any]
 MOST_RESAMPLES = 2**40
 # Options of the reader of data; all others are parameters of estimators.
-READING = ("setting", "labels", "pos_label", "sample_weight", "from_logits")
+READING = ("setting", "labels", "pos_label", "sample_weight", "from_logits", "soft", "votes")
 # What Python writes where an object has no text of its own: another number in every process.
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -123,18 +123,21 @@ class Call:
 
     @property
     def n(self) -> int:
-        """Number of rows of positive weight."""
-        return self.sources[0].n
+        """Number of the caller's rows of positive weight."""
+        return self.sources[0].count()
 
     @property
     def n_groups(self) -> int | None:
         """Number of groups, as results have it."""
         return None if self.groups is None else self.groups.count
 
-    @property
+    @cached_property
     def clusters(self) -> Groups | None:
-        """Groups, or None where each of them is one row: then rows are independent."""
-        return None if self.groups is None or self.groups.count == self.n else self.groups
+        """Groups, or the rows of each soft label; None where all rows are independent."""
+        groups = self.groups
+        if groups is None and self.sources[0].votes > 1:
+            groups = Groups.of(self.models[0].callers)
+        return None if groups is None or groups.count == groups.of_row.size else groups
 
     @cached_property
     def dependence(self) -> Dependence | None:
@@ -157,6 +160,14 @@ class Call:
     def per_class(self) -> bool:
         """Whether each class has a value of its own, and not all of them their mean."""
         return self.average is None and self.sources[0].setting.per_class
+
+    def only_problem(self, hint: str = "") -> Problems:
+        """Return the only problem of the first model, or refuse several."""
+        data = self.models[0]
+        if data.n_problems > 1 or any(map(self.uses_class_vectors, self.estimators.values())):
+            rule = "must be one problem: 'binary', 'confidence' or a class index"
+            raise InputError("setting", rule, value=self.setting, hint=hint)
+        return data
 
     def only(self, estimator: Any) -> "Call":
         """Return the same call with one estimator, which is in no list."""
@@ -244,6 +255,8 @@ def read_call(
     reading["vectors"] = any(one.needs_vectors for one in estimators.values())
     reading["checks_order"] = True
     sources = [read_source(y_true, p, prob_name=name, **reading) for name, p in models.items()]
+    if sources[0].votes > 1 and sources[0].count() < 2:
+        raise InputError("y_true", "must have at least 2 soft labels, as whole rows are drawn")
     return Call(estimators, sources, average, count, level, jobs, executor, reader=function)
 
 
@@ -256,9 +269,8 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     if groups is None:
         return call
     need_rows(call.sources[0], call.reader, "groups")
-    positions = call.models[0].positions
     label, _ = as_groups(groups, len(as_probabilities(y_prob, name)), "groups")
-    found = Groups.of(label[positions])
+    found = Groups.of(label[call.models[0].callers])
     if found.count < 2:
         rule = "must be at least 2 that have rows of positive weight, as groups are drawn"
         raise InputError("groups", rule, value=1)

@@ -105,8 +105,8 @@ def check_size(call: Call, size: Any) -> int:
     """Return the checked number of rows per draw, by default all."""
     if size is None:
         return call.n
-    if call.groups is not None:
-        rule = "must be left out with groups, all of which count"
+    if call.groups is not None or call.clusters is not None:
+        rule = "must be left out with groups and soft labels, all of which count"
         raise InputError("size", rule, value=size)
     return check_integer("size", size, 1, MOST_DRAWN)
 
@@ -160,16 +160,17 @@ def bootstrap(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = DEFAULT,
     size: int | None = None, confidence_level: float = 0.95, method: Method = "basic",
     setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
-    pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False, rng: Any = None,
-    n_jobs: int | None = None, executor: Any = None, groups: Any = None,
-    **fields: Any,
+    pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False, soft: bool = False,
+    votes: Any = None, rng: Any = None, n_jobs: int | None = None, executor: Any = None,
+    groups: Any = None, **fields: Any,
 ) -> Any:  # fmt: skip
     """Bootstrap a calibration error or a score: distribution and interval.
 
     Parameters
     ----------
-    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, **fields
-        As in `fastece.ece`.
+    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, soft, votes, \
+    **fields
+        As in `fastece.ece`. Soft labels are drawn with all of their votes.
     estimator : str or object, or a list of them, default "ece"
         As in `fastece.ece`: a calibration error, or a score such as "brier_score". Several share
         every draw.
@@ -248,8 +249,8 @@ def bootstrap(
     call = read_call(
         "bootstrap", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
         confidence_level=confidence_level, setting=setting, average=average, labels=labels,
-        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
-        executor=executor, **fields,
+        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, soft=soft,
+        votes=votes, n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
     if isinstance(call.sources[0], Problems):
         call = add_groups(call, groups, y_prob)

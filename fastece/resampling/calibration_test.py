@@ -297,7 +297,7 @@ def calibration_test(
     allow. That part is estimated from products of residuals of two rows of one group, rather too
     large than too small: with it, three quarters of all samples show more dependence than the data.
     ``docs/intervals.md`` has the rate of false alarms. Groups of one row each are the test without
-    groups.
+    groups. The votes of a soft label are such a group.
 
     Examples
     --------

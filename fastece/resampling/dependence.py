@@ -30,19 +30,21 @@ def dependence_of(data: Problems, groups: Groups) -> Dependence:
     """
     s, y = top_problem(data)
     place = bins_of_groups(s, groups.count)
-    gap = np.bincount(place, y - s) / np.maximum(np.bincount(place), 1)
+    # Weights of soft labels are the shares of their votes.
+    w = np.ones(data.n) if data.votes == 1 or data.v is None else data.v / data.v.max()
+    gap = np.bincount(place, w * (y - s)) / np.maximum(np.bincount(place, w), 1e-300)
     prob = np.clip(s + gap[place], 0.0, 1.0)
     step = max(min(s.size // MOST_ROWS, groups.count // LEAST_GROUPS), 1)
     order = np.argsort(groups.of_row, kind="stable")
     order = order[groups.of_row[order] % step == 0]
-    group, place, p = groups.of_row[order] // step, place[order], prob[order]
+    group, place, p, w = groups.of_row[order] // step, place[order], prob[order], w[order, None]
     tried, quantiles = Dependence(group, groups.count, 0.0), []
     for part in PARTS:
         draws = HitDraws(SEED, p, 0, replace(tried, share=float(np.sqrt(part))))
         blocks = draws.make(0, BLOCKS)[:, : p.size]
-        drawn = [pair_products(block - p[:, None], place, group) for block in blocks]
+        drawn = [pair_products(w * (block - p[:, None]), place, group) for block in blocks]
         quantiles.append(np.quantile(drawn, QUANTILE))
-    seen = float(pair_products((y[order] - p)[:, None], place, group)[0])
+    seen = float(pair_products(w * (y[order] - p)[:, None], place, group)[0])
     share = float(np.sqrt(np.interp(seen, np.maximum.accumulate(quantiles), PARTS)))
     found = replace(tried, of_row=groups.of_row, share=share)
     return replace(found, effect=design_effect(found, (s + prob) / 2, data.v))

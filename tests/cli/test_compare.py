@@ -103,5 +103,8 @@ def test_groups_and_weights_are_columns(capsys, tmp_path):
     options = ["--groups", "passage", "--weights", "w", "--resamples", 19, "--seed", 3]
     found = as_json(capsys, "compare", *files, *options)
     assert (found["n"], found["n_groups"]) == (200, 25)
+    tested = {"n_resamples": 19, "rng": 3, "groups": passage, "sample_weight": weight}
+    wanted = [fastece.calibration_test(y, x, **tested).p_value for x in (p, p**2)]
+    assert [*found["p_values"].values()] == wanted
     check_lines(found, y, p, p**2, n_resamples=19, rng=3, groups=passage, sample_weight=weight)
     assert "  200 in 25 groups\n" in text(capsys, "compare", *files, *options)

@@ -36,6 +36,9 @@ FILES = {
     "classes.csv": "y_true,p_0,p_1\n0,1,0\n1,0,1\n2,0,1\n3,0,1\n",
     "negative.csv": "y_true,y_prob,w\n0,0.5,1\n1,0.5,-1\n0,0.5,-2\n1,0.5,1\n",
     "one.csv": "y_true,y_prob\n1,0.5\n",
+    "votes2.csv": "y_true,y_prob,m\n1,0.5,2\n1,0.2,2\n",
+    "votes3.csv": "y_true,y_prob,m\n1,0.5,2\n1,0.2,3\n",
+    "votes.csv": "y_true,y_prob,m\n1,0.5,2\n\n3,0.2,2\n1,0.1,2.5\n",
     "empty.csv": "",
     "header.csv": "y_true,y_prob\n",
     "cells.csv": "y_true,y_prob\n0,0.1\n1,0.2,0.3\n",
@@ -83,6 +86,14 @@ report a.csv --confidence-level 95             | --confidence-level: .* got 95
 report a.csv --confidence-level nan            | --confidence-level:
 report a.csv --estimator nothing               | --estimator: .* 'nothing'; known:
 report a.csv --estimator brier_score           | --estimator: BrierScore
+report votes.csv --soft                        | line 4, column y_true: .* got 3.0
+report votes.csv --votes m                     | line 4, column y_true: .* --votes.* got 3.0; and 1
+report votes.csv --votes n                     | votes.csv: .* 'n', .*--votes
+report pairs.csv --soft                        | --soft: needs
+report a.csv --stream --soft                   | --soft: .* without --stream
+report votes.csv --stream --votes m            | --votes: .* without --stream
+compare votes2.csv votes3.csv --votes m        | votes3.csv: line 3: .* the votes of .* 2.* got 3
+compare small.csv small.csv --votes m          | small.csv: .* 'm'
 report a.csv --on-error skip                   | --on-error: .* --stream
 report a.csv --plot a.gif                      | --plot: must end in .png
 report a.csv --plot no/a.png                   | --plot: .* got 'no'
@@ -123,15 +134,47 @@ monitor a.csv a.csv                            | a.csv: is named twice
 monitor small.csv above.csv                    | above.csv: line 4, column y_prob: .* got 1.5
 monitor small.csv vectors.csv                  | vectors.csv: from line 2 on: y_prob: must have
 monitor a.csv --plot a.gif                     | --plot: must end in .png
+threshold small.csv --accuracy 95              | --accuracy: must be
+threshold small.csv --accuracy 1               | --accuracy: must be .* less than 1
+threshold small.csv --confidence-level 1       | --confidence-level: must be
+threshold small.csv --cost 3                   | --cost: must be a pair
+threshold small.csv --cost 3,0                 | --cost: must be positive
+threshold small.csv --cost 3,1 --accuracy 0.9  | --cost: goes without --accuracy
+threshold groups.csv --by g                    | groups.csv: line 3, column g:
+threshold groups.csv --by h --by y_prob        | --by: must be one column, got 'y_prob'
+threshold groups.csv --groups h                | --groups: .* at least 2
+threshold vectors3.csv --setting classwise     | --setting: .* --by takes predicted classes
+threshold small.csv --save small.csv           | --save: .* got 'small.csv'
 plan a.csv                                     | --width: or --detect must be given
 plan a.csv --width 2                           | --width: must be
 plan a.csv --detect 0.1 --level 95             | --level: must be
 plan small.csv --detect 0.1 --estimator ece    | --estimator: goes with --width
+check a.csv --max-error 0                       | --max-error: must be .* got 0
+check a.csv --max-error 5                       | --max-error: must be .* got 5
+check a.csv --max-error 0.1 --max-increase 0    | --max-increase: goes with --baseline
+check a.csv --max-error 0.1 --baseline small.csv | --max-increase: goes with --baseline
+check small.csv --max-error .1 --max-increase 0 --baseline other.csv | other.csv: line 3
+check small.csv --max-error .1 --max-increase 0 --baseline vectors.csv | --baseline: .* of y_prob
+check small.csv --max-error .1 --max-increase 0 --baseline none.csv | none.csv
+check a.csv --max-error 0.1 --min-rows 0        | --min-rows: must be .* got 0
+check a.csv --max-error 0.1 --by site           | a.csv: .* .site., .*--by takes
+check groups.csv --max-error 0.1 --by g         | groups.csv: line 3, column g: must not be
+check groups.csv --max-error 0.1 --by h --by g  | groups.csv: line 3, column g: must not be
+check a.csv --max-error 0.1 --estimator log_loss | --estimator: LogLoss.* no calibration error
+check a.csv --max-error 0.1 --resamples 0       | --resamples: must be
+check a.csv --max-error 0.1 --junit no/x.xml    | --junit: .* got .no.
+check a.csv --max-error 0.1 --junit a.csv       | --junit: .* got .a.csv.
+check a.csv --max-error .1 --max-increase 0 --baseline one.csv --summary one.csv | --summary:
 curve a.csv --setting confident                | --setting: must be
 curve a.csv --resamples -1                     | --resamples: must be
 curve a.csv --classes 3                        | --classes:
 curve pairs.csv --setting classwise            | --setting:
 recalibrate a.csv --method best                | --method: .* got 'best'; .*'temperature', .*'all'
+recalibrate a.csv --old 0.1                    | --old: goes with --method prior_shift
+recalibrate a.csv --method prior_shift         | --old: goes with
+recalibrate a.csv --method prior_shift --old 0 | --old: must be .* none of them 0
+recalibrate a.csv --method prior_shift --old .2,.3,.5 | --old: must be .* 2 classes
+recalibrate a.csv --load n.json --new 0.5      | --new: .* --load
 recalibrate a.csv --fit small.csv --folds 3    | --folds: .* --fit
 recalibrate a.csv --load n.json --method beta  | --method: .* --load
 recalibrate a.csv --fit a.csv                  | --fit: .* --folds

@@ -8,7 +8,7 @@ import pytest
 
 import fastece
 from fastece.files import read_predictions
-from fastece.recalibration import METHODS, load, recalibrate
+from fastece.recalibration import METHODS, PriorShift, load, recalibrate
 from helpers.command_line import DIGITS, PAIRS, as_json, failure, run, text
 
 QUICK = ["--resamples", 19]
@@ -135,9 +135,11 @@ def test_after_folds_the_model_of_all_rows_is_saved(command, write, tmp_path):
 def test_all_methods_are_ranked_and_the_best_is_written(command, capsys, write):
     file = write(BINARY)
     found, new = command(file, "--method", "all")
-    assert sorted(line["method"] for line in found["ranks"]) == sorted(METHODS)
+    # Labels say nothing of prior_shift. Of equals, the first in this order is the best.
+    fitted = [name for name in METHODS if name != "prior_shift"]
+    assert sorted(line["method"] for line in found["ranks"]) == sorted(fitted)
     assert found["refused"] == {}
-    after = {name: recalibrate(HIT, SCORE, method=name) for name in METHODS}
+    after = {name: recalibrate(HIT, SCORE, method=name) for name in fitted}
     losses = {name: fastece.log_loss(HIT, p) for name, p in after.items()}
     assert losses["isotonic"] == np.inf
     for line in found["ranks"]:
@@ -152,13 +154,27 @@ def test_all_methods_are_ranked_and_the_best_is_written(command, capsys, write):
     assert new.y_prob.tolist() == after[best].tolist()
     lines = text(capsys, "recalibrate", file, "--method", "all", *QUICK).splitlines()
     start = next(i for i, line in enumerate(lines) if line.endswith("rows that keep their class"))
-    rows = lines[start + 1 : start + 2 + len(METHODS)]
-    assert [line.split()[-1] in ("all", "%") for line in rows[:-1]] == [True] * len(METHODS)
+    rows = lines[start + 1 : start + 2 + len(fitted)]
+    assert [line.split()[-1] in ("all", "%") for line in rows[:-1]] == [True] * len(fitted)
     assert rows[-1].split()[:3] == ["as", "it", "is"]
     pairs = write(table(PAIRS.strip(), HIT, np.ones(120, int), SCORE))
     found, new = command(pairs, "--method", "all")
     assert new.pairs
     assert {line["same_class"] for line in found["ranks"]} == {None}
+
+
+def test_base_rates_are_options(command, write, tmp_path):
+    shift = ["--method", "prior_shift", "--save", tmp_path / "m.json"]
+    found, new = command(write(BINARY), *shift, "--old", 0.3, "--new", 0.6)
+    wanted = PriorShift(old=0.3, new=0.6).fit(SCORE).transform(SCORE)
+    assert new.y_prob.tolist() == wanted.tolist()
+    assert found["parameters"]["new"] == pytest.approx(0.6)
+    rates = ["--old", "0.2,0.3,0.5"]
+    found, new = command(write(VECTORS), *shift[:2], *rates, "--fit", write(VECTORS, "b.csv"))
+    wanted = PriorShift(old=[0.2, 0.3, 0.5]).fit(P).transform(P)
+    np.testing.assert_allclose(new.y_prob, wanted, rtol=1e-12)
+    again, _ = command(write(BINARY), "--load", tmp_path / "m.json")
+    assert again["method"] == "prior_shift"
 
 
 def test_methods_that_cannot_be_used_are_named(command, write):

@@ -26,7 +26,8 @@ ANIMALS = np.array(["ant", "bee", "cow"])[Y]
 COLUMNS = {
     "y": Y, "animal": ANIMALS, "hit": HIT, "word": np.where(HIT, "yes", "no"), "w": WEIGHT,
     "g": [f"g{x}" for x in GROUP], "q": 1 - P[:, 0], **{f"p_{k}": P[:, k] for k in range(3)},
-    **{f"z_{k}": np.log(P[:, k]) for k in range(3)},
+    **{f"z_{k}": np.log(P[:, k]) for k in range(3)}, "k": RNG.binomial(4, P[:, 0]),
+    "m": np.full(N, 4), "share": RNG.integers(0, 3, N) / 2,
 }  # fmt: skip
 VECTORS, NAMED = ("y", "p_0,p_1,p_2"), ("animal", "p_0,p_1,p_2")
 LOG = Path(__file__).parents[1] / "fixtures" / "lm_eval_samples.jsonl"
@@ -86,6 +87,9 @@ def check_equal(found, report, *, but=("title", "by")):
         (NAMED, (ANIMALS, P), ["--labels", "ant, bee,cow", "--setting", "2"],
          {"labels": ["ant", "bee", "cow"], "setting": 2}),
         (("y", "p_2,p_0,p_1"), (Y, P[:, [2, 0, 1]]), ["--labels", "2,0,1"], {"labels": [2, 0, 1]}),
+        (("k", "p_0"), (COLUMNS["k"], P[:, 0]), ["--votes", "m"], {"votes": COLUMNS["m"]}),
+        (("share", "p_0"), (COLUMNS["share"], P[:, 0]), ["--soft", "--by", "g"],
+         {"soft": True, "by": COLUMNS["g"]}),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("count", [0, 9])
@@ -102,7 +106,7 @@ def test_options_are_arguments_of_a_report(capsys, rows, columns, data, options,
 def test_demo_is_the_report_of_the_digits(capsys, digits):
     check_equal(as_json(capsys, "demo", quick=False), fastece.calibration_report(*digits))
     lines = text(capsys, "demo", "--full", quick=False).splitlines()
-    assert len(lines) <= 72
+    assert len(lines) <= 80
     assert max(map(len, lines)) <= 110
     for name in ("digits_neural_network.npz", "digits_random_forest.npz"):
         with np.load(DATA / name) as found:

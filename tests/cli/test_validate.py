@@ -23,5 +23,12 @@ def test_a_validation_is_that_of_python(capsys, tmp_path):
     known = fastece.validate(y, p, event="fall", **options).to_dict()
     assert found["slope"] == known["slope"]
     assert found["net_benefit"] == known["net_benefit"]
+    soft = ["--y-true", "w", "--votes", "m", "--resamples", "0", "--json"]
+    rows = np.column_stack([p, w, w + g % 2])
+    np.savetxt(tmp_path / "b.csv", rows, "%g", ",", header="y_prob,w,m", comments="")
+    assert main(["validate", str(tmp_path / "b.csv"), *soft]) == 0
+    found = json.loads(capsys.readouterr().out)
+    known = fastece.validate(w, p, votes=w + g % 2, n_resamples=0).to_dict()
+    assert found["slope"] == known["slope"]
     assert main(["validate", str(path), "--event", "fall", "--resamples", "0"]) == 0
     assert "predicted probability of fall: 200 rows" in capsys.readouterr().out

@@ -2,9 +2,21 @@
 
 from math import inf
 
-from fastece import ESTIMATORS, KDE, MMCE, SKCE, BayesCurve, DirichletKDE, LogLoss, SmoothECE, Sweep
+from fastece import (
+    ESTIMATORS,
+    KDE,
+    MMCE,
+    SKCE,
+    BayesCurve,
+    DirichletKDE,
+    LogLoss,
+    SelectiveRisk,
+    SmoothECE,
+    Sweep,
+)
 from helpers.samples import BINNED
 
+AREAS = ("aurc", "e_aurc", "augrc")
 CASES = {
     **ESTIMATORS,
     **{name: row for name, row in BINNED.items() if not row.min_count},  # in units of the weights
@@ -23,8 +35,9 @@ CASES = {
     "skce, unbiased": SKCE(form="unbiased"),
     "skce, gaussian": SKCE(kernel="gaussian", width=0.3),
     "clipped log loss": LogLoss(clip=0.01),
+    **{name: SelectiveRisk(name) for name in AREAS},
 }
-LOSSES = {"brier_score", "log_loss", "accuracy", "sharpness", "entropy", "clipped log loss"}
+LOSSES = {"brier_score", "log_loss", "accuracy", "sharpness", "entropy", "clipped log loss", *AREAS}
 # Errors of all classes at once.
 VECTORS = {name for name in CASES if name.startswith(("canonical", "skce"))}
 PAIRS = VECTORS | {"mmce", "mmce of width 0.1"}
@@ -39,6 +52,6 @@ COUNT_ROWS = {
 
 def slack_of(name):
     """How far two values of one estimator may lie apart when sums are taken in another order."""
-    if name in BINNED or name in LOSSES:
+    if name in BINNED or name in LOSSES - {*AREAS}:
         return 1e-12
     return 1e-9

@@ -224,3 +224,35 @@ def matrix_map(new, prob, y, w, off_diagonal=0.0, intercept=0.0):
     weight, shift = matrix(z, y, w, off_diagonal, intercept)
     out = softmax(np.log(clip(columns(new))) @ weight.T + shift, axis=1)
     return out if np.ndim(new) == 2 else out[:, 1]
+
+
+# --- another base rate ---------------------------------------------------------------------------
+
+
+def shifted(p, old, new):
+    """Elkan (2001, theorem 2), of the probability p of class 1."""
+    return new * (p - p * old) / (old - p * old + new * p - old * new)
+
+
+def em_rates(p, old, w, steps=20000):
+    """Base rates of unlabelled class vectors by EM: Saerens et al. (2002, eq. 2.9)."""
+    new = np.asarray(old, dtype=float)
+    for _ in range(steps):
+        posterior = p * (new / old)
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        new = (w[:, None] * posterior).sum(axis=0) / w.sum()
+    return new
+
+
+def profile(p, old, w, k, rate):
+    """Log likelihood of the rate of class k, with the best rates of the others, by EM."""
+    n_classes = p.shape[1]
+    others = [j for j in range(n_classes) if j != k]
+    new = np.full(n_classes, (1 - rate) / (n_classes - 1))
+    new[k] = rate
+    for _ in range(3000):
+        posterior = p * (new / old)
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        mean = (w[:, None] * posterior).sum(axis=0)[others]
+        new[others] = (1 - rate) * mean / mean.sum()
+    return np.sum(w * np.log((p * (new / old)).sum(axis=1)))

@@ -9,6 +9,7 @@ import pytest
 
 import fastece
 from fastece import calibration_report
+from fastece.selective import choose_threshold
 
 QUICK = {"n_resamples": 99}
 
@@ -56,6 +57,22 @@ def test_its_numbers_are_those_of_the_functions(report, classes):
     table = fastece.slices(y, p, setting="classwise", rng=0)
     assert [row.value for row in report.classes] == [row.value for row in table]
     assert report.curve.value == pytest.approx(lines["ece_bayes"]["value"])
+
+
+def test_thresholds_are_those_of_the_predicted_class(report, classes):
+    y, p, _ = classes
+    for found, accuracy in zip(report.thresholds, (0.9, 0.95, 0.99), strict=True):
+        assert found.to_dict() == choose_threshold(y, p, accuracy=accuracy).to_dict()
+    assert "Which predictions may act alone" in str(report)
+    one = calibration_report(y, p, setting=1, groups=np.arange(800) // 4, n_resamples=0)
+    assert one.thresholds[0].setting == "confidence"
+    known = choose_threshold(y, p, accuracy=0.9, groups=np.arange(800) // 4)
+    assert one.thresholds[0].to_dict() == known.to_dict()
+    level = calibration_report(y == 1, p[:, 1], confidence_level=0.8, n_resamples=0)
+    known = choose_threshold(y == 1, p[:, 1], setting="confidence", accuracy=0.9, confidence=0.8)
+    assert level.thresholds[0].to_dict() == known.to_dict()
+    stream = fastece.Accumulator(3).update(y, p)
+    assert calibration_report(stream, n_resamples=0).thresholds is None
 
 
 def test_slices_of_several_columns(classes):

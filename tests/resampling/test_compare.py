@@ -64,4 +64,4 @@ def test_means_are_compared_on_draws_and_errors_by_their_intervals():
     assert alone.to_dict() == found["brier_score"].to_dict()
     assert fastece.compare(*data, n_resamples=9).estimator == "BayesCurve()"
     groups = np.arange(40) // 2
-    assert fastece.compare(*data, n_resamples=9, groups=groups).method == "basic"
+    assert fastece.compare(*data, n_resamples=9, groups=groups).method == "mover"

@@ -1,0 +1,177 @@
+"""Areas below the risk-coverage curve: how wrong the most confident rows are."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.checks.parameters import check_choice
+from fastece.data.sample import Sample, scale_weights
+from fastece.estimators.base import Counts, Draws, Parameters, Statistic
+from fastece.kernels import REPLICATES
+from fastece.typing import F64, I32
+
+AREAS = ("aurc", "e_aurc", "augrc")
+# Sums of distinct scores that are made at once: all of them stay in the second-level cache.
+PIECE = 2**15
+# In place of 0 where that is divided by, or its logarithm taken, and the result multiplied by 0.
+TINY = 1e-300
+
+
+class RiskPlan(NamedTuple):
+    """Rows from the highest score down, where equal scores are one block.
+
+    Attributes
+    ----------
+    terms : (2, n) float64 array
+        The weight of each row, and its loss times the weight.
+    order, starts : (n,) and (D + 1,) int32 arrays
+        The rows in this order, and where the rows of each of D scores begin.
+    has_loss : (D,) bool array
+        Whether a row of the score has any: of a good model most have none, and take less time.
+    best : RiskPlan or None
+        The same rows from the smallest loss up; None where every loss is 0 or 1.
+    """
+
+    terms: F64
+    order: I32
+    starts: I32
+    has_loss: NDArray[np.bool_]
+    best: "RiskPlan | None" = None
+
+    @classmethod
+    def of(cls, order: NDArray[Any], key: F64, loss: F64, v: F64 | None) -> Self:
+        """Make the plan of rows in an order of their keys (n,)."""
+        key, loss = key[order], loss[order]
+        weight = np.ones(loss.size) if v is None else (v / v.max())[order]
+        starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1], [True]]))
+        terms, rows = np.stack([weight, weight * loss]), np.ascontiguousarray(order, np.int32)
+        count = np.append(0, np.cumsum(loss != 0))[starts]
+        return cls(terms, rows, starts.astype(np.int32), count[1:] > count[:-1])
+
+    def sums(self, c: NDArray[Any], first: int, last: int) -> F64:
+        """Sum up both terms (2, last - first, R) of blocks for counts (G, n, 32) or (n,)."""
+        starts = self.starts[first : last + 1] - self.starts[first]
+        rows = slice(self.starts[first], self.starts[last])
+        terms, order = self.terms[:, rows], self.order[rows]
+        if c.ndim == 1:
+            terms, is_whole = terms * c[order], starts.size > order.size  # without equal scores
+            return (terms if is_whole else np.add.reduceat(terms, starts[:-1], axis=1))[:, :, None]
+        out = np.empty((2, last - first, REPLICATES * len(c)))
+        cells = np.arange(last - first, dtype=np.int32)
+        kernels.replicates.tile_sums(terms.copy(), order, starts, cells, 0, c, out)
+        return out
+
+    def areas(self, c: NDArray[Any]) -> F64:
+        """Compute the areas (3, R) in the order of `AREAS` for counts (G, n, 32) or (n,)."""
+        mean, aurc, augrc = self.integrals(c)
+        if self.best is not None:
+            return np.stack([aurc, aurc - self.best.integrals(c)[1], augrc])
+        right = 1 - mean
+        return np.stack([aurc, aurc - mean - right * np.log(np.maximum(right, TINY)), augrc])
+
+    def integrals(self, c: NDArray[Any]) -> F64:
+        """Compute the mean loss, AURC and AUGRC (3, R) for counts (G, n, 32) or (n,)."""
+        width = 1 if c.ndim == 1 else REPLICATES * len(c)
+        step, weight, found = max(1, PIECE // width), np.zeros(width), np.zeros((3, width))
+        for first in range(0, self.has_loss.size, step):
+            mass, loss = self.sums(c, first, min(first + step, self.has_loss.size))
+            above = weight + np.cumsum(mass, axis=0)
+            below, weight = np.concatenate([weight[None], above[:-1]]), above[-1]
+            some = self.has_loss[first : first + step]
+            mass, loss, above, below = (x[some] for x in (mass, loss, above, below))
+            area = loss / np.maximum(mass, TINY) * (antiderivative(above) - antiderivative(below))
+            found += [loss.sum(0), area.sum(0), (loss * (above + below)).sum(0) / 2]
+        mean, area, moment = found / weight
+        return np.stack([mean, area + np.log(weight) * mean, mean - moment / weight])
+
+
+def antiderivative(weight: F64) -> F64:
+    """Compute ``k - k log k``, the integral of ``-log k``; 0 at 0."""
+    return np.asarray(weight - weight * np.log(np.maximum(weight, TINY)))
+
+
+def prepare_rows(sample: Sample, losses: F64 | None = None) -> RiskPlan:
+    """Prepare a sorted sample, with its misses or the losses (N,) of a caller's rows."""
+    (sample, _), order = scale_weights(sample), np.arange(sample.n)[::-1]
+    if losses is None:
+        return RiskPlan.of(order, sample.s, np.subtract(1.0, sample.y), sample.v)
+    loss = losses[sample.rows]
+    best = RiskPlan.of(np.argsort(loss, kind="stable"), loss, loss, sample.v)
+    return RiskPlan.of(order, sample.s, loss, sample.v)._replace(best=best)
+
+
+@dataclass(frozen=True)
+class RiskAreas(Statistic):
+    """All areas (3, R) of a sample: of misses, or losses (N,) of a caller's rows."""
+
+    losses: F64 | None = None
+
+    def prepare(self, sample: Sample, size: int) -> RiskPlan:  # noqa: ARG002
+        """Prepare a sorted sample."""
+        return prepare_rows(sample, self.losses)
+
+    def values(self, plan: RiskPlan, draws: Any) -> F64:
+        """Compute the areas (3, R) of all replicates."""
+        return plan.areas(draws.blocks(plan.order.size))
+
+
+@dataclass(frozen=True)
+class SelectiveRisk(Parameters):
+    """An area below the risk-coverage curve of hits and their scores; 0 is best.
+
+    With L(c) the loss of the share c of the weight that has the highest scores, where the loss of a
+    row is ``1 - y``, and risk(c) = L(c) / c: AURC is the mean risk over all coverages c.
+
+    Parameters
+    ----------
+    area : {"aurc", "e_aurc", "augrc"}
+        ``int_0^1 L(c) / c dc``; its excess over that of the best order of the same rows, which for
+        the share r of misses is ``r + (1 - r) log(1 - r)``; ``int_0^1 L(c) dc``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For another area.
+
+    Notes
+    -----
+    Geifman, Uziel and El-Yaniv (2019, "Bias-reduced uncertainty estimation for deep neural
+    classifiers") for AURC and E-AURC; Traub et al. (2024, "Overcoming common flaws in the
+    evaluation of selective classification systems") for AUGRC. Rows of one score count
+    with their mean loss, so L is linear there, and a block of the coverages a to b with the mean
+    loss r adds ``r (b - b log b - a + a log a)`` to AURC. Sums over rows, as other libraries have
+    them, differ by O(1 / n): see ``docs/conventions.md``.
+
+    Examples
+    --------
+    >>> from fastece import SelectiveRisk, ece
+    >>> hit, confidence = [1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6]
+    >>> round(ece(hit, confidence, estimator=SelectiveRisk()), 6)
+    0.119188
+    >>> round(ece(hit, confidence, estimator="augrc"), 6)
+    0.09375
+    """
+
+    area: str = "aurc"
+
+    native = (Counts,)
+    is_calibration_error = False
+    checks: ClassVar = {"area": partial(check_choice, choices=AREAS)}
+
+    def prepare(self, sample: Sample, size: int) -> RiskPlan:  # noqa: ARG002
+        """Prepare a sorted sample."""
+        return prepare_rows(sample)
+
+    def evaluate(self, plan: RiskPlan, c: NDArray[Any]) -> float:
+        """Return the value when row i of the sample counts ``c[i]`` times."""
+        return float(plan.areas(np.asarray(c, np.float64))[AREAS.index(self.area)][0])
+
+    def values(self, plan: RiskPlan, draws: Draws) -> F64:
+        """Compute the value of each replicate, of counts in one pass over the rows."""
+        if isinstance(draws, Counts):
+            return np.asarray(plan.areas(draws.blocks(plan.order.size))[AREAS.index(self.area)])
+        return super().values(plan, draws)

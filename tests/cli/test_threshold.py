@@ -1,0 +1,63 @@
+"""The command `threshold`: the numbers are those of `choose_threshold`, of predictions."""
+
+import json
+
+import numpy as np
+import pytest
+
+from fastece.cli import main
+from fastece.selective import Threshold, choose_threshold
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.4, 0.4, 900).round(4)
+    y = (rng.random(900) < p).astype(int)
+    return y, p, np.arange(900) // 3, np.array(["north", "south"])[np.arange(900) % 2]
+
+
+@pytest.fixture
+def path(data, write):
+    lines = (",".join(map(str, row)) for row in zip(*(x.tolist() for x in data), strict=True))
+    return str(write("\n".join(["y_true,y_prob,g,site", *lines])))
+
+
+def found_of(capsys, *options):
+    assert main(["threshold", *options, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
+    y, p, g, site = data
+    cases = [
+        ([], {}),
+        (["--accuracy", "0.9", "--confidence-level", "0.9"], {"accuracy": 0.9, "confidence": 0.9}),
+        (["--cost", "5,1"], {"cost": (5.0, 1.0)}),
+        (["--by", "site", "--accuracy", "0.85"], {"by": site, "accuracy": 0.85}),
+        (["--groups", "g", "--accuracy", "0.9"], {"groups": g, "accuracy": 0.9}),
+        (["--setting", "binary"], {"setting": "binary"}),
+    ]
+    for options, arguments in cases:
+        known = choose_threshold(y, p, **{"setting": "confidence", **arguments})
+        found = found_of(capsys, path, *options)
+        assert {name: found[name] for name in known.to_dict()} == known.to_dict()
+        assert found["sentence"] == known.sentence
+    saved = tmp_path / "threshold.json"
+    assert main(["threshold", path, "--save", str(saved)]) == 0
+    assert "predictions are right in at least 95 % of cases" in capsys.readouterr().out
+    again = Threshold.from_json(saved.read_text())
+    assert again(p).tolist() == choose_threshold(y, p, setting="confidence")(p).tolist()
+
+
+def test_pairs_are_hits_and_confidences(capsys, write):
+    rng = np.random.default_rng(1)
+    s = rng.beta(9, 1, 300).round(3)
+    hit = (rng.random(300) < s).astype(int)
+    rows = "\n".join(f"1,{x},{c}" for x, c in zip(hit, s, strict=True))
+    path = str(write(f"true_label,pred_label,confidence\n{rows}\n"))
+    found = found_of(capsys, path, "--accuracy", "0.8")
+    assert (found["setting"], found["value"]) == (
+        "binary",
+        choose_threshold(hit, s, accuracy=0.8).value,
+    )
