@@ -2,12 +2,14 @@
 
 import shlex
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.checks.arrays import SEPARATORS, label_text
+from fastece.checks.errors import BadArgumentError
 from fastece.files.columns import Column, Texts, as_labels, as_numbers
 from fastece.files.formats import is_piped, read_tables
 
@@ -30,8 +32,9 @@ def columns_of_labels(path: str, label: str, names: Sequence[str]) -> list[str]:
     """Find the columns that are named after the labels of a file, which is read for that."""
     words: set[str] = set()
     if label in names and not is_piped(path):
-        for table in read_tables(path, lambda _: ([label], []), (label,)):
-            words |= distinct_words(table.columns[label])
+        with suppress(BadArgumentError):  # of what is to be read of the file in any case
+            for table in read_tables(path, lambda _: ([label], []), (label,)):
+                words |= distinct_words(table.columns[label])
     return class_columns([name for name in names if name != label], words)
 
 

