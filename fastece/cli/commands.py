@@ -109,7 +109,7 @@ def suggest_command(error: BadArgumentError, options: Namespace) -> str:
             found = suggest_options(str(error.place), options.y_true or "y_true")
     paths = [getattr(options, name) for name in COMMANDS[options.command].arguments]
     paths = paths[0] if paths and isinstance(paths[0], list) else paths
-    return found and f"try fastece {options.command} {shlex.join(paths)} {found}"
+    return found and f"try fastece {options.command} {shlex.join(filter(None, paths))} {found}"
 
 
 def open_streams() -> None:

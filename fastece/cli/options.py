@@ -82,6 +82,7 @@ OPTIONS = {
     "--setting": value(
         None, "auto, binary, confidence, classwise or a class index", number_or_text(int), "auto"
     ),
+    "--clip": value("P", "clip probabilities to [P, 1 - P], so that no loss is infinite", float),
     "--from-logits": {"action": "store_true", "help": "the file holds logits"},
     "--n-bins": value(None, 'a number or "sqrt"', number_or_text(int), 15),
     "--resamples": value("N", "replicates behind the intervals (1999; of curve 500)", int),
@@ -103,6 +104,10 @@ OPTIONS = {
     "--on-error": {
         "choices": ["stop", "skip"], "default": "stop",
         "help": "of a stream: whether bad rows and cut files are an error, or left out and counted",
+    },
+    "compare --y-prob": {
+        "action": "append", "metavar": "COLUMN[,COLUMN...]",
+        "help": "columns of the probabilities; twice for two models, of one file or of A and B",
     },
     "curve --estimator": {
         "choices": ["ece_bayes", "ece_kde"], "default": "ece_bayes",
@@ -159,7 +164,7 @@ HEADS = {
     "input": {
         "--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes", "--groups",
         "--by", "--from-logits", "--stream", "--on-error", "--fit", "--load", "--predictions",
-        "--soft", "--votes", "--baseline",
+        "--soft", "--votes", "--baseline", "--clip",
     },
     "what to measure": set[str](),
     "output": {
@@ -170,7 +175,7 @@ HEADS = {
 FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
 ROWS = (*FILE, "--soft", "--votes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed", "--plot")
-ERRORS = ("--estimator", "--n-bins", *MEASURE)
+ERRORS = ("--estimator", "--n-bins", "--clip", *MEASURE)
 
 
 class Command(NamedTuple):
@@ -197,9 +202,9 @@ COMMANDS = {
     ),
     "compare": Command(
         "compare", "the difference between two models, on the same rows",
-        "Compare two files with the same labels row by row: every error of both, the difference "
-        "a - b, its interval, and the p-value of there being none.",
-        ("a", "b"), (*ROWS, "--groups", *ERRORS), 1999,
+        "Compare two files, or two columns of one, with the same labels row by row: every error of "
+        "both, the difference a - b, its interval, and the p-value of there being none.",
+        ("a", "b"), ("--y-true", "compare --y-prob", *ROWS[2:], "--groups", *ERRORS), 1999,
     ),
     "recalibrate": Command(
         "recalibrate", "better calibrated predictions, and whether they are",
@@ -304,7 +309,7 @@ def make_parser() -> argparse.ArgumentParser:
         groups = {head: command.add_argument_group(head) for head in HEADS}
         heads = {option: groups[head] for head, options in HEADS.items() for option in options}
         for argument in row.arguments:
-            nargs = "+" if argument == "files" else None
+            nargs = {"files": "+", "b": "?"}.get(argument)
             metavar = argument.removesuffix("s").upper()
             groups["input"].add_argument(argument, metavar=metavar, nargs=nargs)
         for key in row.options:

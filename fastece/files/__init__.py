@@ -12,6 +12,7 @@ from fastece.files.predictions import FileSum as FileSum
 from fastece.files.predictions import NoColumnError as NoColumnError
 from fastece.files.predictions import Predictions as Predictions
 from fastece.files.predictions import Reader as Reader
+from fastece.files.predictions import read_logs as read_logs
 from fastece.files.predictions import read_predictions as read_predictions
 from fastece.files.predictions import read_whole as read_whole
 from fastece.files.writing import check_output as check_output

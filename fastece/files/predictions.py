@@ -1,5 +1,6 @@
 """Predictions from files, whose column names show how to read them, whole or in batches."""
 
+import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -31,6 +32,8 @@ from fastece.files.formats import read_tables
 from fastece.files.guess import columns_of_labels
 from fastece.files.harness import is_log, read_log
 
+# The task in the name of a log.
+LOG_NAME = re.compile(r"^(?:samples_)?(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl?(?:\.gz)?$")
 PAIR = ("true_label", "pred_label", "confidence")
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
 # After so many bad rows of a file without a good one before them, no row of it is tried any more.
@@ -191,7 +194,7 @@ class Reader:
     def interpret(self, rows: Rows) -> Predictions:
         """Turn columns into predictions."""
         if self.is_log:
-            found = read_questions(rows.table)
+            found = read_questions([rows.table])
         elif self.is_pairs:
             found = read_pairs(rows, self.classes)
         else:
@@ -335,13 +338,37 @@ def check_spelling(
         raise InputError(PAIR[1], rule, value=predicted[index], place=place, rows=bad.size)
 
 
-def read_questions(table: Table) -> Predictions:
-    """Read a log of multiple-choice questions as predictions.
+def read_logs(paths: Sequence[str], **options: Any) -> Predictions | None:
+    """Read the logs of one run, with the "task" of each row; None of other files."""
+    tables: list[Table] = []
+    parts: list[Predictions] = []
+    for path in paths:
+        reader = Reader(path, **options)
+        table = next(reader.tables())  # of a log there is one
+        if not reader.is_log and not parts:
+            return None
+        if not reader.is_log:
+            rule = f"must be a log of lm-evaluation-harness, as {paths[0]} is"
+            raise InputError("path", rule, place=path)
+        tables.append(table)
+        parts.append(reader.interpret(reader.read(table)))
+    tasks = [LOG_NAME.sub(r"\1", os.path.basename(path)) for path in paths]
+    counts = [len(part.label) for part in parts]
+    names = [f"{x.file}: {x.row(k)}" for x in parts for k in range(len(x.label))]
+    others = {key: np.concatenate([x.others[key] for x in parts]) for key in parts[0].others}
+    others["task"] = np.repeat(tasks, counts)
+    file = f"{len(paths)} logs"
+    return replace(read_questions(tables), file=file, row=names.__getitem__, others=others)
+
+
+def read_questions(tables: Sequence[Table]) -> Predictions:
+    """Read logs of multiple-choice questions as predictions.
 
     They are class vectors if all questions have as many choices; else whether the likeliest choice
     is right, and its softmax.
     """
-    right, scores = read_log(table)
+    logs = [*map(read_log, tables)]
+    right, scores = [k for x, _ in logs for k in x], [z for _, x in logs for z in x]
     label, counts = np.array(right), [len(choices) for choices in scores]
     fewest, most = min(counts), max(counts)
     note = "log of lm-evaluation-harness, softmax over the choices of each question"
