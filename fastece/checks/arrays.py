@@ -231,7 +231,7 @@ def without_prefix(names: Sequence[str]) -> Iterator[list[str]]:
 
 
 def class_names(columns: Sequence[str]) -> list[str] | None:
-    """Return names of columns to show for class indices, if they are more than a count."""
+    """Return names of columns to show for class indices; None for a mere count."""
     if not columns or first_number(columns) is not None:
         return None
     *_, names = without_prefix(columns)

@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None) -> int:
 
 
 def suggest_command(error: BadArgumentError, options: Namespace) -> str:
-    """Write the command that would read a file without columns of the usual names; "" if none."""
+    """Write the command that would read a file without usual names; "" if none."""
     from fastece.files import NoColumnError, suggest_options
 
     found = ""

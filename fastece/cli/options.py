@@ -18,7 +18,7 @@ class Parser(argparse.ArgumentParser):
     """Parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print one line on stderr, with the nearest name to one not known, and exit with 2."""
+        """Print one line on stderr, with the nearest known name, and exit with 2."""
         hint, found = "fastece --help", UNKNOWN.search(message)
         if found is not None:
             names = [*COMMANDS, *filter(None, NAMES.values()), *FORMS]

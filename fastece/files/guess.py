@@ -29,7 +29,7 @@ def distinct_words(column: Column) -> set[str]:
 
 
 def columns_of_labels(path: str, label: str, names: Sequence[str]) -> list[str]:
-    """Find the columns that are named after the labels of a file, which is read for that."""
+    """Read the labels of a file, and find the columns named after them."""
     words: set[str] = set()
     if label in names and not is_piped(path):
         with suppress(BadArgumentError):  # of what is to be read of the file in any case
@@ -56,7 +56,7 @@ def class_columns(names: Sequence[str], words: Collection[str]) -> list[str]:
 
 
 def suggest_options(path: str, label: str) -> str:
-    """Write the options that would read a file, by its first rows; "" if none are found."""
+    """Write the options that would read a file, by its first rows; "" if none."""
     if is_piped(path):
         return ""
     table = next(iter(read_tables(path, lambda x: ([*dict.fromkeys(x.names)], []), (label, ","))))

@@ -4,7 +4,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from os import PathLike
@@ -340,13 +340,16 @@ def check_spelling(
 
 def read_logs(paths: Sequence[str], **options: Any) -> Predictions | None:
     """Read the logs of one run, with the "task" of each row; None of other files."""
+    first = Reader(paths[0])
+    with suppress(BadArgumentError):  # the reader of a stream raises it again
+        next(first.tables())
+    if not getattr(first, "is_log", False):
+        return None
     tables: list[Table] = []
     parts: list[Predictions] = []
     for path in paths:
         reader = Reader(path, **options)
         table = next(reader.tables())  # of a log there is one
-        if not reader.is_log and not parts:
-            return None
         if not reader.is_log:
             rule = f"must be a log of lm-evaluation-harness, as {paths[0]} is"
             raise InputError("path", rule, place=path)
