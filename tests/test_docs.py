@@ -325,6 +325,7 @@ def test_notebooks_show_what_their_code_gives(path, capsys):
                 assert "".join(output["data"]["text/plain"]) == repr(value)
 
 
+@pytest.mark.slow
 def test_the_long_notebook_runs_small_and_its_figures_of_cifar10_are_kept(
     monkeypatch, capsys, tmp_path
 ):
@@ -363,6 +364,7 @@ def test_table_of_coverage_is_what_the_script_prints():
     assert {line.count("|") for line in [*table, *printed]} == {table[0].count("|")}
 
 
+@pytest.mark.slow
 def test_table_of_groups_has_the_cases_of_the_script():
     section = section_of("docs/intervals.md", "Rows that belong together")
     table = [x for x in section.splitlines() if x.startswith("|")]
@@ -372,6 +374,7 @@ def test_table_of_groups_has_the_cases_of_the_script():
     assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
 
 
+@pytest.mark.slow
 def test_table_of_soft_labels_has_the_cases_of_the_script():
     section = section_of("docs/soft_labels.md", "How sure?")
     table = [x for x in section.splitlines() if x.startswith("|")]

@@ -215,6 +215,7 @@ def correlated(rng, count, rho):
     return z < norm.ppf(s), s, group
 
 
+@pytest.mark.slow
 def test_the_grouped_test_keeps_its_level_where_the_other_does_not():
     # 400 simulations: 5 % is known to 1.1 %; more than 8.5 % would be a false alarm of 0.1 %.
     grouped = plain = 0
@@ -239,7 +240,10 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+SLOW = [pytest.param(x, marks=[pytest.mark.slow] * (x == "smooth_ece")) for x in CALLS]
+
+
+@pytest.mark.parametrize("name", SLOW)
 def test_intervals_of_copies_in_groups_are_those_of_one_of_each(name):
     # Eight copies of each row are one row, whatever their weights are.
     rng = np.random.default_rng(3)
