@@ -97,7 +97,7 @@ def with_names(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add all estimators of the table to the notes of a function's docstring."""
     text = inspect.cleandoc(function.__doc__ or "")
     types = {name: inspect.getdoc(type(x)) or "" for name, x in ESTIMATORS.items()}
-    summaries = {name: text.partition("\n")[0] for name, text in types.items()}
+    summaries = {name: about.partition("\n")[0] for name, about in types.items()}
     lines = [f'- "{name}", {x}: {summaries[name]}' for name, x in ESTIMATORS.items()]
     function.__doc__ = text.replace("\nExamples\n", "\n".join(["", *lines, "", "Examples", ""]), 1)
     return function
