@@ -6,6 +6,7 @@ measure how informative a model is. Canonical errors, of all classes together, m
 the errors of the top label and of single classes are small.
 """
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, cast, overload
@@ -20,7 +21,7 @@ from fastece.data.reading import read_binary, read_source
 from fastece.data.source import SETTINGS, Problems
 from fastece.estimators.bins import CHUNK_SCORES
 from fastece.estimators.canonical import SKCE, DirichletKDE
-from fastece.estimators.table import find_estimator, with_threads
+from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from fastece.typing import F64
 
 # Entries that are read in one piece, for a quarter of a second at most: an interrupt waits so long.
@@ -92,7 +93,18 @@ def measure(function: Callable[..., Any]) -> Measure:
     return cast(Measure, function)
 
 
+def with_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add all estimators of the table to the notes of a function's docstring."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    types = {name: inspect.getdoc(type(x)) or "" for name, x in ESTIMATORS.items()}
+    summaries = {name: about.partition("\n")[0] for name, about in types.items()}
+    lines = [f'- "{name}", {x}: {summaries[name]}' for name, x in ESTIMATORS.items()]
+    function.__doc__ = text.replace("\nExamples\n", "\n".join(["", *lines, "", "Examples", ""]), 1)
+    return function
+
+
 @measure
+@with_names
 def ece(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
     average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
@@ -121,8 +133,8 @@ def ece(
         For "classwise": the mean over classes, or the K values.
     labels : sequence of K labels, optional
         Classes in the order of the columns of `y_prob`. Without it, the names of the columns if
-        every label is one of them; else, of columns without names, the sorted distinct strings if
-        there are K of them. A 1-d `y_prob` needs it for strings, or `pos_label`.
+        every label is one of them, with or without a prefix of all names (``p_cat, p_dog``). Other
+        strings need it; a 1-d `y_prob` takes `pos_label` as well.
     pos_label : label, optional
         The class of a 1-d `y_prob`, or of column 1 of two, where labels are not 0 and 1.
     sample_weight : (n,) array_like of float, optional
@@ -153,7 +165,7 @@ def ece(
     Notes
     -----
     ``sum_b |sum_{i in b} w_i (y_i - s_i)| / sum_i w_i`` over bins b of the score s, with y = 1 for
-    a hit (Guo et al. 2017, eq. 3); see `Binned` for the other estimators.
+    a hit (Guo et al. 2017, eq. 3). ``help(fastece.ece)`` lists all estimators by name here.
 
     Examples
     --------

@@ -432,6 +432,9 @@ class ReliabilityCurve(Plottable):
     key: int | None = None
     setting: str = ""
 
+    def __repr__(self) -> str:
+        return f"<ReliabilityCurve({self.estimator}): {self.n} rows, error {self.value:.4f}>"
+
     def __call__(self, s: Any) -> Any:
         """Interpolate the probability of the event at a score, or at each of some.
 

@@ -308,6 +308,11 @@ class ReliabilityDisplay:
         self.diagram = diagram
         self.name = name
 
+    def __repr__(self) -> str:
+        diagrams = self.diagram if isinstance(self.diagram, list) else [self.diagram]
+        errors = ", ".join(f"{diagram.value:.4f}" for diagram in diagrams)
+        return f"<ReliabilityDisplay({self.name!r}): error {errors}>"
+
     def plot(
         self, ax: Any = None, *, name: str | None = None, color: Any = None, legend: bool = True,
         band: Any = True,

@@ -78,6 +78,10 @@ class CalibrationMetric:
             n_replicates=n_replicates, seed=seed,
         )  # fmt: skip
 
+    def __repr__(self) -> str:
+        fields = "".join(f", {name}={x!r}" for name, x in self.fields.items())
+        return f"<CalibrationMetric({self.estimator!r}{fields}) of {self.accumulator!r}>"
+
     def update(
         self, preds: Any, target: Any, sample_weight: Any = None, row_offset: int | None = None,
         groups: Any = None,

@@ -266,10 +266,11 @@ def test_the_package_is_short():
     # slices of numbers and several columns, with the adaptive test, 91; tests of streams 40. Of
     # decisions, selective prediction has 530, and three files; the gate 310, and four; the monitor
     # 320, and two; soft labels and base rates 210, and one. Pictures for papers have 180, and one;
-    # logs of evaluations, and errors of their benchmarks, 185, and two.
-    assert sum(code_lines(name) for name in sources()) <= 19_481
-    assert sum(text.count("\n") for text in sources().values()) <= 34_162
-    assert len(sources()) <= 113 + 25
+    # logs of evaluations, and errors of their benchmarks, 185, and two. The first contact has 350,
+    # and one: columns that are found, clips, hints, help in groups.
+    assert sum(code_lines(name) for name in sources()) <= 19_831
+    assert sum(text.count("\n") for text in sources().values()) <= 34_637
+    assert len(sources()) <= 113 + 26
 
 
 def test_functions_read_from_top_to_bottom():

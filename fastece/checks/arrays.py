@@ -30,6 +30,8 @@ SHORT_FLOATS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 LEAST_HALF = 2.0**-25
 # Standard normal logits lie in [0, 1] with probability 0.34, ten of them with 2e-5.
 TOO_FEW = 10
+# Ends of a prefix that the names of several columns share.
+SEPARATORS = {*"_-.:/ "}
 # Which entries of an array break a rule.
 Rule = Callable[[NDArray[Any]], NDArray[np.bool_]]
 
@@ -67,8 +69,12 @@ def dtypes_of(value: Any) -> list[str]:
 def refuse_container(name: str, value: Any) -> None:
     """Refuse containers whose missing or implied entries would have to be guessed."""
     module = type(value).__module__.partition(".")[0]
-    if isinstance(value, np.ma.MaskedArray):
-        raise InputTypeError(name, "masked arrays are refused", hint="drop the masked rows first")
+    if (
+        isinstance(value, np.ma.MaskedArray)
+        and (masked := np.argwhere(np.ma.getmaskarray(value))).size
+    ):
+        rule, at = "masked entries are refused", tuple(map(int, masked[0]))
+        raise InputTypeError(name, rule, index=at, value=value[at], hint="drop these rows first")
     if hasattr(value, "tocsr") and hasattr(value, "nnz"):
         raise InputTypeError(name, "sparse containers are refused", hint="pass .toarray()")
     if module == "dask" or type(value).__name__ == "LazyFrame":
@@ -212,6 +218,36 @@ def column_names(value: Any) -> list[str]:
     names = getattr(value, "column_names", getattr(value, "columns", ()))  # first: pyarrow's
     texts = [] if callable(names) else [label_text(name) for name in names]
     return texts if texts and first_number(texts) != 0 else []
+
+
+def without_prefix(names: Sequence[str]) -> Iterator[list[str]]:
+    """Yield names as they are, then without prefixes that all share: prob_cat is cat."""
+    yield [*names]
+    for cut in range(1, min(map(len, names), default=0)):
+        if len({name[:cut] for name in names}) > 1:
+            return
+        if len(names) > 1 and names[0][cut - 1] in SEPARATORS:
+            yield [name[cut:] for name in names]
+
+
+def class_names(columns: Sequence[str]) -> list[str] | None:
+    """Return names of columns to show for class indices; None for a mere count."""
+    if not columns or first_number(columns) is not None:
+        return None
+    *_, names = without_prefix(columns)
+    return names
+
+
+def warn_of_index(name: str, value: Any, y_true: Any) -> None:
+    """Warn of a series or frame that has the index of the labels in another order."""
+    index: Any = getattr(y_true, "index", None)
+    other: Any = getattr(value, "index", None)
+    if index is other or not (hasattr(index, "isin") and hasattr(other, "isin")):
+        return
+    has_same = len(index) == len(other) and index.isin(other).all() and other.isin(index).all()
+    if has_same and not index.equals(other):
+        rule = "has the index of the labels in another order, and rows are read as they come"
+        warn(name, rule, hint="put both in one order with .loc", kind=RowsWarning)
 
 
 def label_text(label: Any) -> str:

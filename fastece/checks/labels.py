@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -22,12 +23,14 @@ MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
 
 
 def as_labels(
-    value: Any, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any
-) -> tuple[Array, list[Any] | None]:
+    value: Any, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any,
+    is_sorted: bool = False,
+) -> tuple[Array, list[Any] | None]:  # fmt: skip
     """Convert the caller's labels (n,) to class indices; return the labels too.
 
     Numeric labels are not yet checked, and the list of labels is None for them. `names` are the
-    names of the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`.
+    names of the columns of `y_prob`; `labels` and `pos_label` are as in `fastece.ece`. Columns
+    without names are those of the sorted strings if `is_sorted`.
     """
     is_given = labels is not None or pos_label is not None
     y = arrays.as_array("y_true", as_objects(value) if is_given else value)
@@ -40,7 +43,7 @@ def as_labels(
         raise InputError("y_true", "is empty")
     if y.size != len(y_prob):
         raise InputError("y_true", f"has {y.size} rows, but {prob_name} has {len(y_prob)}")
-    order = class_order(y, y_prob, prob_name, names, labels, pos_label)
+    order = class_order(y, y_prob, prob_name, names, labels, pos_label, is_sorted)
     if order is None:
         return arrays.as_real("y_true", y, "must be integers, bools or strings"), None
     return label_positions(y, order), order
@@ -84,12 +87,13 @@ def as_soft_labels(
 
 
 def class_order(
-    y: Array, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any
-) -> list[Any] | None:
+    y: Array, y_prob: Array, prob_name: str, names: Sequence[str], labels: Any, pos_label: Any,
+    is_sorted: bool,
+) -> list[Any] | None:  # fmt: skip
     """Find the label of each column; None where labels are class indices.
 
     The caller's `labels` come first; else the columns' names, if every label is one of them; else
-    the positive label and one other; else strings in order.
+    the positive label and one other; else strings if they are sorted.
     """
     n_classes = 2 if y_prob.ndim == 1 else y_prob.shape[1]
     if pos_label is not None and n_classes != 2:
@@ -104,7 +108,7 @@ def class_order(
         for k, label in enumerate(order):
             if label in order[:k]:
                 raise InputError("labels", "must be distinct", index=k, value=label)
-    elif names and arrays.label_text(y[0]) in names:
+    elif names:
         order = name_order(y, names, prob_name)
     if order is None and pos_label is not None:
         other, *rest = [*(x for x in distinct_labels(y) if x != pos_label), None]
@@ -113,14 +117,21 @@ def class_order(
             refuse_labels("y_true", rule, y, lambda x: x not in (pos_label, other))
         order = [other, pos_label]
     elif order is None and y.dtype.kind in "OUST":
-        order = string_order(y, y_prob, prob_name, names)
+        order = string_order(y, y_prob, prob_name, names, is_sorted)
     if order is not None and pos_label is not None and order[1] != pos_label:
         raise InputError("pos_label", f"must be class 1, {repr_of(order[1])}", value=pos_label)
     return order
 
 
 def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | None:
-    """List the labels in the order of the columns, if columns are named after them."""
+    """List the labels in the order of the columns, if columns are named after them.
+
+    Of prefixes that all columns share only strings are free: 1 is a class index beside p_1.
+    """
+    first, is_text = arrays.label_text(y[0]), y.dtype.kind in "OUST"
+    names = next((x for x in arrays.without_prefix(names) if first in x or not is_text), [])
+    if first not in names:
+        return None
     found = distinct_labels(y)
     label_of = {arrays.label_text(label): label for label in found}
     if len(label_of) < len(found) or not label_of.keys() <= set(names):
@@ -131,23 +142,28 @@ def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | No
     return [label_of.get(name, name) for name in names]
 
 
-def string_order(y: Array, y_prob: Array, prob_name: str, names: Sequence[str]) -> list[Any]:
-    """Sort the strings, where columns have no names and there is one for each of them."""
+def string_order(
+    y: Array, y_prob: Array, prob_name: str, names: Sequence[str], is_sorted: bool
+) -> list[Any]:
+    """Sort the strings if columns have no names, and `is_sorted`; else refuse them."""
     found = distinct_labels(y)
     if not all(map(arrays.is_text, found)):
-        rule, hint = "must be integers, bools or strings", "{labels} takes any labels"
+        rule, hint = "must be integers, bools or strings", "pass {labels} for others"
         refuse_labels("y_true", rule, y, lambda x: not arrays.is_text(x), hint, InputTypeError)
     if y_prob.ndim == 1:
         rule = f"which label {prob_name} is the probability of is unknown"
         hint = "pass {pos_label}, or {labels} with the negative and the positive one"
     elif names and arrays.first_number(names) is None:
         rule, hint = f"must be names of {prob_name}'s columns, {names!r:.200}", "pass {labels}"
-        refuse_labels("y_true", rule, y, lambda x: arrays.label_text(x) not in names, hint)
-    elif len(found) != y_prob.shape[1]:
-        rule = f"{len(found)} distinct labels for {y_prob.shape[1]} classes, in an unknown order"
-        hint = f"pass {{labels}}, in the order of {prob_name}'s columns"
-    else:
+        known = {*chain(*arrays.without_prefix(names))}
+        refuse_labels("y_true", rule, y, lambda x: arrays.label_text(x) not in known, hint)
+    elif is_sorted and len(found) == y_prob.shape[1]:
         return found
+    else:
+        shown = ", ".join(map(repr_of, found[:20]))
+        rule = f"which of the {y_prob.shape[1]} columns of {prob_name} each label stands for"
+        rule += f" is unknown, found {shown}{', ...' if len(found) > 20 else ''}"
+        hint = f"pass {{labels}}, in the order of {prob_name}'s columns"
     raise InputError("y_true", rule, index=0, value=y[0], hint=hint)
 
 

@@ -1,5 +1,6 @@
 """The command ``compare``: two models on the same rows, on one page."""
 
+import math
 from argparse import Namespace
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +14,11 @@ from fastece.cli.output import Page, Progress, save_picture
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ROUNDING, Number, PValue, format_interval, format_p
 from fastece.document.result import Results
+from fastece.estimators.losses import infinite_rows
 from fastece.files import STANDARD_INPUT, Predictions
 from fastece.intervals.compare import comparison_results
 from fastece.report.report import LEAD, TEST, compare_panels, scores_of
-from fastece.report.words import SCORES, sentence
+from fastece.report.words import SCORES, infinite_loss, sentence
 from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import calibration_results
@@ -37,13 +39,24 @@ def run(options: Namespace, progress: Progress) -> Page:
     Each model is read by itself, as whether the predicted class is right is another question for
     each; draws are shared.
     """
-    names = {"a": title_of(options.a), "b": title_of(options.b)}
-    if options.a == options.b == STANDARD_INPUT:
+    columns, paths = options.y_prob or [None], [options.a, options.b or options.a]
+    if len(columns) > 2 or (options.b is None and len(columns) < 2):
+        rule = "takes two files, or two models in the columns of one: --y-prob OLD --y-prob NEW"
+        raise InputError("b", rule)
+    if options.a == paths[1] == STANDARD_INPUT:
         raise InputError("b", "must be another file than standard input, which can be read once")
+    titles = [title_of(path) for path in paths]
+    if len(columns) > 1:
+        titles = [f"{title}, {name}" for title, name in zip(titles, columns, strict=True)]
+    names = dict(zip("ab", titles, strict=True))
     progress(f"reading {names['a']} and {names['b']}")
-    a = read_file(options.a, options)
-    b = read_file(options.b, Namespace(**{**vars(options), "groups": None}))
+    a, b = (
+        read_file(path, Namespace(**{**vars(options), "y_prob": columns[k], "groups": groups}))
+        for path, k, groups in zip(paths, (0, -1), (options.groups, None), strict=True)
+    )
     check_same_rows(a, b)
+    note = a.note if a.note == b.note else f"{a.note or 'as it is'} (a), {b.note or 'as it is'} (b)"
+    a = replace(a, note=note)
     found = measure(a, b, ("a", "b"), options, progress)
     verdict, tests = verdict_of(found), tests_of(found.call, options.seed, progress)
     facts = {**names, **describe_data(found.call, a)}
@@ -55,7 +68,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     description = Document(f"{names['a']} and {names['b']}", verdict, sections)
 
     def draw(path: Path) -> None:
-        save_picture(path, compare_panels(found.call, [options.a, options.b]), verdict)
+        save_picture(path, compare_panels(found.call, [*names.values()]), verdict)
 
     return Page(description, {**names, **values, **found.values()}, {"plot": draw})
 
@@ -94,6 +107,7 @@ class Differences:
     call: Call
     errors: Results[ComparisonResult]
     scores: Results[ComparisonResult]
+    notes: list[str]  # on scores
 
     def values(self) -> dict[str, Any]:
         """Return the differences as plain values by name."""
@@ -121,6 +135,7 @@ class Differences:
         above += ", which is better but for accuracy, sharpness"
         notes = (above, *OF_ROWS, *[OF_GROUPS] * (self.call.clusters is not None))
         first = Section("Calibration errors", table=Table(["error", *head, "estimator"], errors))
+        notes = (*self.notes, *notes)
         scored = Section("Scores", table=Table(["score", *head, "meaning"], scores), notes=notes)
         return [first, scored]
 
@@ -148,7 +163,12 @@ def measure(
     results = comparison_results(call, rng=options.seed)
     progress(f"scores of both, {options.resamples} replicates")
     scored = comparison_results(replace(call, estimators=scores), rng=options.seed)
-    return Differences(names, call, results, scored)
+    notes = [
+        infinite_loss(f"{score} of {name}", infinite_rows(source, scores[score]), data.row)
+        for name, data, source, value in zip(names, (a, b), call.models, "ab", strict=True)
+        for score, result in scored.items() if math.isinf(getattr(result, value))
+    ]  # fmt: skip
+    return Differences(names, call, results, scored, notes)
 
 
 def verdict_of(found: Differences) -> str:

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import column_names
+from fastece.checks.arrays import HIGHEST, LOWEST, column_names
 from fastece.checks.errors import InputError, to_unicode
 from fastece.checks.labels import as_labels
+from fastece.estimators.losses import LogLoss
 from fastece.files import STANDARD_INPUT, Predictions, read_predictions
 from fastece.report.report import ERRORS, choose_errors
 from fastece.report.words import question
 from fastece.resampling.arguments import Call, add_groups, read_call
+from fastece.typing import F64
 
 BOOLS = {"true": "True", "false": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"
@@ -44,7 +46,7 @@ def slice_columns(options: Namespace) -> dict[str, str]:
 
 def read_file(path: str, options: Namespace) -> Predictions:
     """Read a file with the columns that the options name."""
-    return mark_logits(read_predictions(path, **file_options(options)), options)
+    return apply_options(read_predictions(path, **file_options(options)), options)
 
 
 def read_independent(path: str, options: Namespace) -> Predictions:
@@ -56,9 +58,29 @@ def read_independent(path: str, options: Namespace) -> Predictions:
     return predictions
 
 
-def mark_logits(predictions: Predictions, options: Namespace) -> Predictions:
-    """Mark predictions as logits, if options or the file have it so."""
-    return replace(predictions, from_logits=options.from_logits or predictions.from_logits)
+def apply_options(predictions: Predictions, options: Namespace) -> Predictions:
+    """Mark predictions as logits, if options or the file have it so, and clip them."""
+    found = replace(predictions, from_logits=options.from_logits or predictions.from_logits)
+    if options.clip is None:
+        return found
+    clip: float = LogLoss(options.clip).clip or 0.0
+    if found.from_logits:
+        raise InputError("clip", "needs probabilities, and these are logits", value=clip)
+    prob, count = clip_probabilities(np.asarray(found.y_prob, np.float64), clip)
+    note = f"probabilities clipped at {clip:g} in {count} of {len(prob)} rows"
+    return replace(found.with_probabilities(prob), note=", ".join(filter(None, [found.note, note])))
+
+
+def clip_probabilities(p: F64, clip: float) -> tuple[F64, int]:
+    """Clip probabilities, and count the rows in which that changes one.
+
+    Sums of class vectors stay as they are, and no entry that is refused is hidden.
+    """
+    q = np.where((p >= LOWEST) & (p <= HIGHEST), np.clip(p, clip, 1 - clip), p)
+    if p.ndim > 1 and p.shape[1] > 1:
+        q = np.where(p >= 0.5, p, q)
+        q *= p.sum(axis=1, keepdims=True) / q.sum(axis=1, keepdims=True)
+    return q, int((q != p).reshape(len(p), -1).any(axis=1).sum())
 
 
 def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:

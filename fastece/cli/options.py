@@ -2,19 +2,33 @@
 
 import argparse
 import json
+import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
 from fastece import __version__
 from fastece.files import LAYOUTS
+
+# A command or an option that is not known, in a message of argparse.
+UNKNOWN = re.compile(r"(?<=invalid choice: ')\w+|(?<=unrecognized arguments: )--[\w-]+")
 
 
 class Parser(argparse.ArgumentParser):
     """Parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print one line on stderr and exit with 2."""
-        self.exit(2, f"fastece: error: {message} (fastece --help)\n")
+        """Print one line on stderr, with the nearest known name, and exit with 2."""
+        hint, found = "fastece --help", UNKNOWN.search(message)
+        if found is not None:
+            names = [*COMMANDS, *filter(None, NAMES.values()), *FORMS]
+            for name in get_close_matches(found[0], names, 1, 0.75):
+                of = [
+                    x for x, row in COMMANDS.items() if name in (y.split()[-1] for y in row.options)
+                ]
+                other = f"{name} is of {', '.join(of)}"
+                hint = other if name == found[0] else f"did you mean {name}?"
+        self.exit(2, f"fastece: error: {message} ({hint})\n")
 
 
 def number_or_text(number: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -68,6 +82,7 @@ OPTIONS = {
     "--setting": value(
         None, "auto, binary, confidence, classwise or a class index", number_or_text(int), "auto"
     ),
+    "--clip": value("P", "clip probabilities to [P, 1 - P], so that no loss is infinite", float),
     "--from-logits": {"action": "store_true", "help": "the file holds logits"},
     "--n-bins": value(None, 'a number or "sqrt"', number_or_text(int), 15),
     "--resamples": value("N", "replicates behind the intervals (1999; of curve 500)", int),
@@ -89,6 +104,10 @@ OPTIONS = {
     "--on-error": {
         "choices": ["stop", "skip"], "default": "stop",
         "help": "of a stream: whether bad rows and cut files are an error, or left out and counted",
+    },
+    "compare --y-prob": {
+        "action": "append", "metavar": "COLUMN[,COLUMN...]",
+        "help": "columns of the probabilities; twice for two models, of one file or of A and B",
     },
     "curve --estimator": {
         "choices": ["ece_bayes", "ece_kde"], "default": "ece_bayes",
@@ -140,10 +159,23 @@ FORMS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "--json": ("machine-readable output", lambda x: json.dumps(x.to_dict(), allow_nan=False)),
     "--markdown": ("Markdown", lambda x: x.to_markdown().rstrip("\n")),
 }
+# Options under the heads of a command's help; the others are of what is measured.
+HEADS = {
+    "input": {
+        "--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes", "--groups",
+        "--by", "--from-logits", "--stream", "--on-error", "--fit", "--load", "--predictions",
+        "--soft", "--votes", "--baseline", "--clip",
+    },
+    "what to measure": set[str](),
+    "output": {
+        "--full", "--plot", "--html", "--out", "--safe-csv", "--save", "--state", "--jobs",
+        "--junit", "--summary", *FORMS,
+    },
+}  # fmt: skip
 FILE = ("--y-true", "--y-prob", "--weights", "--labels", "--pos-label", "--classes")
 ROWS = (*FILE, "--soft", "--votes")
 MEASURE = ("--setting", "--from-logits", "--resamples", "--confidence-level", "--seed", "--plot")
-ERRORS = ("--estimator", "--n-bins", *MEASURE)
+ERRORS = ("--estimator", "--n-bins", "--clip", *MEASURE)
 
 
 class Command(NamedTuple):
@@ -171,9 +203,9 @@ COMMANDS = {
     ),
     "compare": Command(
         "compare", "the difference between two models, on the same rows",
-        "Compare two files with the same labels row by row: every error of both, the difference "
-        "a - b, its interval, and the p-value of there being none.",
-        ("a", "b"), (*ROWS, "--groups", *ERRORS), 1999,
+        "Compare two files, or two columns of one, with the same labels row by row: every error of "
+        "both, the difference a - b, its interval, and the p-value of there being none.",
+        ("a", "b"), ("--y-true", "compare --y-prob", *ROWS[2:], "--groups", *ERRORS), 1999,
     ),
     "recalibrate": Command(
         "recalibrate", "better calibrated predictions, and whether they are",
@@ -272,16 +304,20 @@ def make_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="fastece", description="Calibration errors of classifiers.")
     parser.add_argument("--version", action="version", version=f"fastece {__version__}")
     parser.set_defaults(**dict.fromkeys((*NAMES, "file", "files", "a", "b")))
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command")
     for name, row in COMMANDS.items():
         command = commands.add_parser(name, help=row.help, description=row.description)
+        groups = {head: command.add_argument_group(head) for head in HEADS}
+        heads = {option: groups[head] for head, options in HEADS.items() for option in options}
         for argument in row.arguments:
-            nargs = "+" if argument == "files" else None
-            command.add_argument(argument, metavar=argument.removesuffix("s").upper(), nargs=nargs)
-        for option in row.options:
-            command.add_argument(option.split()[-1], **OPTIONS[option])
+            nargs = {"files": "+", "b": "?"}.get(argument)
+            metavar = argument.removesuffix("s").upper()
+            groups["input"].add_argument(argument, metavar=metavar, nargs=nargs)
+        for key in row.options:
+            option = key.split()[-1]
+            heads.get(option, groups["what to measure"]).add_argument(option, **OPTIONS[key])
         for option, (text, write) in FORMS.items():
-            command.add_argument(
+            heads[option].add_argument(
                 option, action="store_const", const=write, default=str, dest="form", help=text
             )
         command.set_defaults(resamples=row.resamples)

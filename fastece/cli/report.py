@@ -26,6 +26,7 @@ from fastece.files import (
     Reader,
     expand_paths,
     is_piped,
+    read_logs,
     read_whole,
 )
 from fastece.files.columns import as_arrays, as_texts
@@ -58,6 +59,9 @@ def run(options: Namespace, progress: Progress) -> Page:
     if not paths:
         with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
             rows = inputs.read_file(str(shipped), options)
+    elif len(paths) > 1 and not options.stream and not any(map(is_piped, paths)):
+        rows = read_logs(paths, **inputs.file_options(options))
+        title += more_files(paths) if rows else ""
     elif len(paths) == 1 and not options.stream:
         if options.on_error != "stop":
             rule = "must be stop for one file"
@@ -68,7 +72,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     if rows is None:  # of several files, or of one that is too large
         report = report_of_stream(paths, title, options, progress)
     else:
-        report = report_of_rows(inputs.mark_logits(rows, options), title, options, progress)
+        report = report_of_rows(inputs.apply_options(rows, options), title, options, progress)
 
     def draw(path: Path) -> None:
         save_picture(path, report._panels)
@@ -86,17 +90,25 @@ def report_of_rows(
     """Make the report on the rows of a file."""
     count = REPLICATES if options.resamples is None else options.resamples
     prob = np.asarray(rows.y_prob)
-    named = {name: rows.others[key] for key, name in inputs.slice_columns(options).items()}
+    columns = {"task": "task"} if "task" in rows.others else {}  # of several logs
+    columns |= inputs.slice_columns(options)
+    named = {name: rows.others[key] for key, name in columns.items()}
     ndim, kind = 2 if prob.shape[1:] > (2,) else 1, prob.dtype.str[1:]
     with run_beside(f"compile_page({ndim}, {kind!r})"), rows.located():
         return make_report(
             inputs.data_of(rows, options), inputs.estimators_of(rows, options), title=title,
-            n_jobs=-1, by=rows.others.get("by", named or None), groups=rows.others.get("groups"),
+            n_jobs=-1, by=named if len(named) > 1 else next(iter(named.values()), None),
+            groups=rows.others.get("groups"), row=rows.row,
             names=(", ".join(named), options.groups or ""), pairs=rows.pairs, note=rows.note,
             n_classes=rows.classes, progress=progress, rng=options.seed, n_resamples=count,
             confidence_level=options.confidence_level, is_full=options.full,
             event=options.event or "",
         )  # fmt: skip
+
+
+def more_files(paths: Sequence[str]) -> str:
+    """Count the files after the first, for a title."""
+    return f" and {count_of(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
 
 
 # --- streams ----------------------------------------------------------------------------------
@@ -106,10 +118,10 @@ def report_of_stream(
     paths: Sequence[str], title: str, options: Namespace, progress: Progress
 ) -> Report:
     """Make the report on files whose rows are added up as they are read."""
-    for name in ("groups", "soft", "votes"):
+    for name in ("groups", "soft", "votes", "clip"):
         if getattr(options, name):
             raise InputError(name, "needs all rows at once, which no stream keeps", hint=WHOLE)
-    title += f" and {count_of(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
+    title += more_files(paths)
     sums = Sums(options)
     counts = read_stream(paths, title, sums, options, progress)
     if sums.first is None:
@@ -180,7 +192,7 @@ class Sums:
         """Add a batch; the first one sets the number of classes."""
         if self.first is not None and found.pairs != self.first.pairs:
             raise InputError("y_prob", "must have the kind of columns that the file before has")
-        found = inputs.mark_logits(found, self.options)
+        found = inputs.apply_options(found, self.options)
         data = inputs.data_of(found, self.options)
         data["labels"] = data["labels"] or self.order
         (y, order), p, v = inputs.class_numbers(data), found.y_prob, found.weights

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks import arrays
-from fastece.checks.errors import InputError, InputTypeError
+from fastece.checks.errors import InputError, InputTypeError, RowsWarning, warn
 from fastece.checks.labels import as_labels, as_soft_labels, check_class_indices
 from fastece.checks.parameters import check_flag
 from fastece.data.sample import Vectors
@@ -29,6 +29,10 @@ NEARLY = 0.9
 TOLERANCE = NEARLY * arrays.ROW_SUM_TOLERANCE
 # Entries of class vectors that are read at once: some milliseconds of one thread.
 SLICE = 2**20
+# Standard deviations of the number of rows in which a constant guess is better than predictions.
+SURE = 4
+# Means of probabilities that differ by less are equal.
+EQUAL = 1e-12
 # Rows whose scores and outcomes, 9 bytes each, are kept: 38 MB.
 MOST_KEPT = 2**22
 # Scores and labels of the rows, or None if one of them is not good.
@@ -37,7 +41,7 @@ Found = Arrays | None
 
 def read_source(
     y_true: Any, y_prob: Any, *, setting: Any = "auto", prob_name: str = "y_prob",
-    vectors: bool = False, run: Map = map, **options: Any,
+    vectors: bool = False, checks_order: bool = False, run: Map = map, **options: Any,
 ) -> Source:  # fmt: skip
     """Return a source as it is, or read the caller's arrays as `read_problems` does."""
     if isinstance(y_true, Source):
@@ -45,8 +49,9 @@ def read_source(
         y_true.check_setting(setting)
         return y_true
     return read_problems(
-        y_true, y_prob, setting=setting, prob_name=prob_name, vectors=vectors, run=run, **options
-    )
+        y_true, y_prob, setting=setting, prob_name=prob_name, vectors=vectors,
+        checks_order=checks_order, run=run, **options,
+    )  # fmt: skip
 
 
 def refuse_options(source: Source, **options: Any) -> None:
@@ -60,13 +65,13 @@ def read_problems(
     y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: bool = False, guess_logits: bool = False,
     soft: bool = False, votes: Any = None, prob_name: str = "y_prob", vectors: bool = False,
-    run: Map = map,
+    checks_order: bool = False, run: Map = map,
 ) -> Problems:  # fmt: skip
     """Check the caller's data and read them as problems; rows of weight 0 are dropped.
 
     With `vectors`, the setting "auto" keeps class vectors beside the problem of the top label; with
-    `guess_logits`, numbers outside [0, 1] are read as logits. A row with a soft label becomes
-    several, a label each.
+    `guess_logits`, numbers outside [0, 1] are read as logits; with `checks_order`, predictions that
+    contradict the labels are a warning. A row with a soft label becomes several, a label each.
     """
     from_logits = check_flag("from_logits", from_logits)
     is_soft = check_flag("soft", soft) or votes is not None
@@ -75,13 +80,18 @@ def read_problems(
     row = find_setting(setting, prob.shape)
     n_classes = class_count(prob.shape)
     label, order, n = y_true, None, len(prob)
-    names = [] if is_plain else arrays.column_names(y_prob)
+    columns = [] if is_plain else arrays.column_names(y_prob)
+    names = arrays.class_names(columns)
     if is_soft:
         if labels is not None or pos_label is not None:
             raise InputError("labels", "names hard labels, as {pos_label} does, not {soft} ones")
-        origin, label, part = as_soft_labels(y_true, votes, prob, prob_name, names)
+        origin, label, part = as_soft_labels(y_true, votes, prob, prob_name, columns)
     elif not is_plain:
-        label, order = as_labels(y_true, prob, prob_name, names, labels, pos_label)
+        label, order = as_labels(y_true, prob, prob_name, columns, labels, pos_label)
+        names = names if order is None else None
+    if not is_plain:
+        arrays.warn_of_index(prob_name, y_prob, y_true)
+        arrays.warn_of_index("sample_weight", sample_weight, y_true)
     v = arrays.as_weights(sample_weight, n)
     tolerance = arrays.row_sum_tolerance(y_prob, prob)
     if from_logits:
@@ -102,18 +112,52 @@ def read_problems(
         prob = prob.clip(0.0, 1.0) if clip else prob
         found = read_arrays(row, prob, label, from_logits, math.inf, run)
     assert found is not None, "what the slow check lets pass can be read"
+    if checks_order and not is_soft:
+        warn_of_order(prob, label, v, from_logits, order or names, prob_name)
     low = 1 / n_classes if row.is_top else 0.0
     whole = None
     if vectors and prob.ndim == 2 and isinstance(setting, str) and setting == "auto":
         whole = Vectors(class_vectors(prob, from_logits), arrays.contiguous(label, np.int64))
     convert = partial(read_rows, row, from_logits) if label.size > MOST_KEPT else None
-    problems = Problems(row, *found, low, 1.0, n_classes, v, None, order, whole, convert)
+    problems = Problems(row, *found, low, 1.0, n_classes, v, None, order, whole, convert, names)
     if not (v is None or v.all()):
         problems = problems.where(np.flatnonzero(v))
     if len(prob) > n:
         rows = np.unique(origin[problems.positions]).size
         problems = replace(problems, origin=origin, votes=problems.n / rows)
     return problems
+
+
+def warn_of_order(
+    prob: NDArray[Any], label: NDArray[Any], v: F64 | None, logits: bool, names: Any, name: str
+) -> None:
+    """Warn of predictions that contradict the labels, as of columns in another order.
+
+    By a sign test, the predicted class is right less often than the most frequent one would be; and
+    labels have no higher probability than in other rows. Of one column it has to be a lower one, as
+    it may hold the confidences of an over-confident model.
+    """
+    rows = np.arange(0, label.size, 1 + prob.size // SLICE)
+    rows = rows if v is None else rows[v[rows] > 0]
+    p, y = prob[rows], label[rows].astype(np.int64)
+    p = two_columns(p, logits) if prob.ndim == 1 else p
+    share = np.bincount(y, minlength=p.shape[1]) / max(y.size, 1)
+    usual = int(share.argmax())
+    gain = (p.argmax(axis=1) == y) * 1.0 - (y == usual)
+    if -gain.sum() <= SURE * math.sqrt(abs(gain).sum()):
+        return
+    p = class_vectors(p, logits)
+    p = p - p.mean(axis=0)
+    lift = p[np.arange(y.size), y] - p @ share
+    error = lift.std() / math.sqrt(y.size)
+    if lift.mean() >= (-3 if prob.ndim == 1 else 3) * error - EQUAL:
+        return
+    shown = names or range(p.shape[1])
+    right, most = (f"{100 * x:.3g} %" for x in (gain.mean() + share[usual], share[usual]))
+    rule = f"its class is right in {right} of the rows, and {shown[usual]!r} for all would be in "
+    order = "are labels and columns in the same order?"
+    order = f"is it the probability of {shown[1]!r}?" if prob.ndim == 1 else order
+    warn(name, f"{rule}{most}: {order}", kind=RowsWarning)
 
 
 def part_of(p: NDArray[Any], y: NDArray[Any], start: int, rows: int) -> tuple[Any, Any]:

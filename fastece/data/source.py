@@ -93,6 +93,8 @@ class Source(ABC):
         Support of the score.
     labels : list or None
         The labels of the class indices.
+    names : list or None
+        Names of the classes that are only shown, where labels are class indices.
     has : set of str
         The content that its samples have, of `NEEDS`.
     key : int
@@ -107,6 +109,7 @@ class Source(ABC):
     low: float
     high: float
     labels: list[Any] | None
+    names: list[str] | None = None
     key: int
 
     @property
@@ -173,9 +176,10 @@ class Source(ABC):
         """Name the setting of problem `k`, with the caller's label if it is of one class."""
         column = k if self.setting.per_class else self.setting.column
         name = f"class {k}" if self.setting.per_class else self.setting.name
-        if self.labels is None or column is None:
+        shown = self.labels or self.names
+        if shown is None or column is None:
             return name
-        return f"{name} ({repr_of(self.labels[column])})"
+        return f"{name} ({repr_of(shown[column])})"
 
 
 class OneProblem(Source):
@@ -232,6 +236,7 @@ class Problems(Source):
     vectors: Vectors | None = None
     # Makes `Arrays` of some rows of the caller's arrays, which have been checked and are large.
     convert: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
+    names: list[str] | None = None  # of the columns, where labels are class indices
     # The caller's row that each row, rows of weight 0 too, is a label of; None of hard labels.
     origin: I64 | None = None
     votes: float = 1.0  # as of `Sample`

@@ -160,6 +160,13 @@ def mean_of(parts: Iterable[Sample], numbers: Callable[[Sample], F64]) -> F64:
     return sums / total
 
 
+def infinite_rows(source: Problems, mean: Mean) -> list[int]:
+    """Find the caller's rows whose number is infinite."""
+    samples = source.samples(reads_only=True)
+    found = [np.isinf(np.atleast_2d(mean.numbers(x))[0]) for x in samples]
+    return sorted({*source.callers[np.any(found, axis=0)].tolist()})
+
+
 class OfVectors(Mean):
     """A mean over rows with a form of its own for class vectors; defines `of_rows`."""
 

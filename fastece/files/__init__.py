@@ -5,11 +5,14 @@ from fastece.files.formats import expand_paths as expand_paths
 from fastece.files.formats import identity as identity
 from fastece.files.formats import is_piped as is_piped
 from fastece.files.formats import unique_keys as unique_keys
+from fastece.files.guess import suggest_options as suggest_options
 from fastece.files.predictions import LAYOUTS as LAYOUTS
 from fastece.files.predictions import FileCount as FileCount
 from fastece.files.predictions import FileSum as FileSum
+from fastece.files.predictions import NoColumnError as NoColumnError
 from fastece.files.predictions import Predictions as Predictions
 from fastece.files.predictions import Reader as Reader
+from fastece.files.predictions import read_logs as read_logs
 from fastece.files.predictions import read_predictions as read_predictions
 from fastece.files.predictions import read_whole as read_whole
 from fastece.files.writing import check_output as check_output

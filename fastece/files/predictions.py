@@ -1,9 +1,10 @@
 """Predictions from files, whose column names show how to read them, whole or in batches."""
 
+import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from os import PathLike
@@ -29,8 +30,11 @@ from fastece.files.columns import (
     join,
 )
 from fastece.files.formats import read_tables
+from fastece.files.guess import columns_of_labels
 from fastece.files.harness import is_log, read_log
 
+# The task in the name of a log.
+LOG_NAME = re.compile(r"^(?:samples_)?(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl?(?:\.gz)?$")
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR)
 # After so many bad rows of a file without a good one before them, no row of it is tried any more.
 MAX_BAD_PREFIX = 1000
@@ -132,6 +136,7 @@ class Reader:
 
     def choose(self, head: Table) -> tuple[list[str], list[str]]:
         """Choose the columns of labels, and of numbers, by their names."""
+        self.has_names = bool(self.y_prob)
         is_named = self.y_true is not None or self.y_prob is not None
         if head.groups:
             self.columns = {"groups": head.groups, **self.columns}
@@ -152,6 +157,9 @@ class Reader:
             self.prob_names = [name for part in parts for name in expand(head, part, taken)]
         else:
             self.prob_names = probability_columns(head)
+            if self.prob_names[0] not in head.names:
+                found = columns_of_labels(self.path, self.label, head.names)
+                self.prob_names, self.has_names = found or self.prob_names, bool(found)
         weights = [] if self.weights is None else [self.weights]
         others = {key: [name] for key, name in self.columns.items()}
         chosen = {"y_true": labels, "y_prob": self.prob_names, "weights": weights, **others}
@@ -188,7 +196,7 @@ class Reader:
     def interpret(self, rows: Rows) -> Predictions:
         """Turn columns into predictions."""
         if self.is_log:
-            found = read_questions(rows.table)
+            found = read_questions([rows.table])
         elif self.is_pairs:
             found = read_pairs(rows, self.classes)
         else:
@@ -212,7 +220,7 @@ class Reader:
         prob: Any = np.column_stack(columns) if len(columns) > 1 else columns[0]
         if isinstance(prob, NamedColumns):  # of objects
             names = [f"{names[0]}.{name}" for name in prob.columns]
-        elif self.y_prob and len(names) > 1:
+        elif self.has_names and len(names) > 1:
             prob = NamedColumns(prob, names)
         columns_of = {"y_true": [self.label], "y_prob": names}
         return Predictions(label, prob, label, columns=columns_of, cells={self.label: label})
@@ -332,13 +340,40 @@ def check_spelling(
         raise InputError(PAIR[1], rule, value=predicted[index], place=place, rows=bad.size)
 
 
-def read_questions(table: Table) -> Predictions:
-    """Read a log of multiple-choice questions as predictions.
+def read_logs(paths: Sequence[str], **options: Any) -> Predictions | None:
+    """Read the logs of one run, with the "task" of each row; None of other files."""
+    first = Reader(paths[0])
+    with suppress(BadArgumentError):  # the reader of a stream raises it again
+        next(first.tables())
+    if not getattr(first, "is_log", False):
+        return None
+    tables: list[Table] = []
+    parts: list[Predictions] = []
+    for path in paths:
+        reader = Reader(path, **options)
+        table = next(reader.tables())  # of a log there is one
+        if not reader.is_log:
+            rule = f"must be a log of lm-evaluation-harness, as {paths[0]} is"
+            raise InputError("path", rule, place=path)
+        tables.append(table)
+        parts.append(reader.interpret(reader.read(table)))
+    tasks = [LOG_NAME.sub(r"\1", os.path.basename(path)) for path in paths]
+    counts = [len(part.label) for part in parts]
+    names = [f"{x.file}: {x.row(k)}" for x in parts for k in range(len(x.label))]
+    others = {key: np.concatenate([x.others[key] for x in parts]) for key in parts[0].others}
+    others["task"] = np.repeat(tasks, counts)
+    file = f"{len(paths)} logs"
+    return replace(read_questions(tables), file=file, row=names.__getitem__, others=others)
+
+
+def read_questions(tables: Sequence[Table]) -> Predictions:
+    """Read logs of multiple-choice questions as predictions.
 
     They are class vectors if all questions have as many choices; else whether the likeliest choice
     is right, and its softmax.
     """
-    right, scores = read_log(table)
+    logs = [*map(read_log, tables)]
+    right, scores = [k for x, _ in logs for k in x], [z for _, x in logs for z in x]
     label, counts = np.array(right), [len(choices) for choices in scores]
     fewest, most = min(counts), max(counts)
     note = "log of lm-evaluation-harness, softmax over the choices of each question"
@@ -352,6 +387,10 @@ def read_questions(table: Table) -> Predictions:
     return Predictions(logits.argmax(axis=1) == label, top, label, True, note=note)
 
 
+class NoColumnError(InputError):
+    """Error about a column that a file does not have."""
+
+
 def check_names(table: Table, argument: str, names: Sequence[str]) -> None:
     """Refuse names of columns that are missing or ambiguous."""
     is_data = argument in ("y_true", "y_prob")
@@ -362,7 +401,7 @@ def check_names(table: Table, argument: str, names: Sequence[str]) -> None:
             hint = f"expected {LAYOUTS}, or columns named with {{y_true}} and {{y_prob}}"
             option = argument.partition("[")[0]  # of one of several columns
             hint = hint if is_data else f"{{{option}}} takes the name of a column"
-            raise InputError(argument, rule, place=table.file, hint=hint)
+            raise NoColumnError(argument, rule, place=table.file, hint=hint)
         if table.names.count(name) > 1:
             raise InputError(argument, f"two columns are named {name!r}", place=table.file)
 

@@ -312,7 +312,7 @@ def groups_by_class(call: Call) -> list[Group]:
     if not data.setting.per_class:
         raise InputError("by", "is needed unless setting is 'classwise'", value=call.setting)
     groups = []
-    for k, label in enumerate(data.labels or range(data.n_problems)):
+    for k, label in enumerate(data.labels or data.names or range(data.n_problems)):
         sample = data.sample(k)
         hits = round(float(sample.counts @ sample.y.astype(np.float64)))
         count = data.count(sample.y > 0) if isinstance(data, Problems) else hits

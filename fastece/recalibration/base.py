@@ -16,20 +16,25 @@ from fastece import kernels
 from fastece.checks import arrays
 from fastece.checks.errors import InputError, Names, rename_arguments, warn
 from fastece.checks.labels import as_labels, check_class_indices
-from fastece.checks.parameters import check_flag
+from fastece.checks.parameters import check_flag, check_real
 from fastece.data.reading import native_scores, two_columns
 from fastece.data.sample import Sample
 from fastece.data.source import class_count
 from fastece.typing import F64, I64
 
-# Probabilities are at least this far from 0 and 1 before their logarithms are taken.
-CLIP = 2.0**-52
+# Probabilities are at least this far from 0 and 1 before their logarithms are taken, if none of the
+# rows that a map is fitted to is exactly 0 or 1, up to so many units of rounding.
+CLIP, ROUNDED = 2.0**-52, 4
+IMPOSSIBLE = (
+    "some labels have probability 0, and the map depends on the clip that stands for it: isotonic "
+    "and curve calibration take no logarithms"
+)
 # Logits up to this have squares that can be added.
 LARGEST = 1e100
 # Times the largest logit, and added up over classes, it is a number still.
 LARGEST_PARAMETER = 1e200
-# Arguments in errors: nothing names labels, and `fit(X, y)` has its own names.
-NO_LABELS: Names = {"labels": None, "pos_label": None}
+# Arguments in errors: none names labels, and `fit(X, y)` has its own names.
+NO_LABELS: Names = {"labels": "numbers of classes", "pos_label": None}
 FIT: Names = {**NO_LABELS, "y_true": "y", "y_prob": "X", "first": "X"}
 
 
@@ -42,13 +47,14 @@ class Score:
 
     s: F64
     given_logit: F64 | None = None
+    clip: float = CLIP
 
     @cached_property
     def logit(self) -> F64:
         """Log odds of the scores."""
         if self.given_logit is not None:
             return self.given_logit
-        p = self.s.clip(CLIP, 1 - CLIP)
+        p = self.s.clip(self.clip, 1 - self.clip)
         return np.asarray(np.log(p) - np.log1p(-p))
 
     @property
@@ -69,6 +75,7 @@ class Rows:
     label: Any = None
     v: F64 | None = None
     classes: list[Any] | None = None
+    clip: float = CLIP  # the least probability before logarithms
 
     @property
     def n_classes(self) -> int:
@@ -103,23 +110,23 @@ class Rows:
     def logits(self) -> NDArray[Any]:
         """Return logits (n, K), or log probabilities, in the caller's dtype.
 
-        A logit of -inf counts as a probability of 2**-52 times the largest.
+        A logit of -inf counts as a probability of `clip` times the largest.
         """
         if not self.from_logits:
             if self.x.ndim == 1:
                 return self.score(1).logs
-            return np.asarray(np.log(np.maximum(self.x, self.x.dtype.type(CLIP))))
+            return np.asarray(np.log(np.maximum(self.x, self.x.dtype.type(self.clip))))
         z = self.x if self.x.ndim == 2 else two_columns(self.x, logits=True)
         lowest = z == -np.inf
         if not lowest.any():
             return z
-        return np.where(lowest, z.max(axis=1, keepdims=True) + z.dtype.type(np.log(CLIP)), z)
+        return np.where(lowest, z.max(axis=1, keepdims=True) + z.dtype.type(np.log(self.clip)), z)
 
     def score(self, k: int) -> Score:
         """Return the scores of class k; one column holds the scores of class 1."""
         if not self.from_logits:
             p = self.x if self.x.ndim == 1 else self.x[:, k]
-            return Score(np.ascontiguousarray(p, np.float64))
+            return Score(np.ascontiguousarray(p, np.float64), clip=self.clip)
         best, top, log_rest = self._others
         below = self.logits()[:, k].astype(np.float64) - top
         # exp(z_k) taken off a sum that it is most of would leave rounding alone.
@@ -184,9 +191,12 @@ def read_rows(
     """Check labels, predictions and weights."""
     rows = read_predictions(y_prob, from_logits, name)
     with rename_arguments(NO_LABELS):
-        label, order = as_labels(y_true, rows.x, name, arrays.column_names(y_prob), None, None)
+        # `fit` takes strings as scikit-learn orders them; `recalibrate` needs columns' names.
+        columns, is_sorted = arrays.column_names(y_prob), name == "X"
+        label, order = as_labels(y_true, rows.x, name, columns, None, None, is_sorted)
         label = label if order is not None else check_class_indices(label, rows.n_classes, rows.x)
     v = arrays.as_weights(sample_weight, len(rows.x))
+    arrays.warn_of_index(name, y_prob, y_true)
     return replace(rows, label=arrays.contiguous(label, np.int64), v=v, classes=order)
 
 
@@ -212,12 +222,13 @@ class Calibrator(ABC):
     """A map from predictions to better ones, fitted to rows held apart.
 
     A subclass has the options as fields, and writes `_fit`, which sets the fitted attributes, and
-    `_map`. `PARAMETERS` describes these attributes.
+    `_map`. `PARAMETERS` describes these attributes, `SHARED` numbers that all classes share.
     """
 
     # The name of the method in texts.
     title: ClassVar[str]
     PARAMETERS: ClassVar[tuple[Parameter, ...]] = ()
+    SHARED: ClassVar[tuple[Parameter, ...]] = ()
     # Whether the class of the largest probability stays the same, of class vectors.
     keeps_argmax: ClassVar[bool] = False
     # The kind of predictions that it maps, "logits" or "probabilities": each is made of the other.
@@ -237,7 +248,8 @@ class Calibrator(ABC):
             Probabilities of the positive class or class vectors; with `from_logits` log odds or
             logits.
         y : array_like (n,)
-            Labels from 0 to K - 1, or the K sorted strings that stand for them.
+            Labels from 0 to K - 1, or strings: names of the columns of `X`, or else the K sorted
+            ones, as scikit-learn's classifiers order their columns.
         sample_weight : array_like (n,), optional
             Not negative; rows of weight 0 do not exist.
 
@@ -336,6 +348,52 @@ class Calibrator(ABC):
             estimator_type=None, target_tags=TargetTags(required=True),
             transformer_tags=TransformerTags(), input_tags=InputTags(one_d_array=True),
         )  # fmt: skip
+
+
+@dataclass(kw_only=True, eq=False)
+class LogitMap(Calibrator):
+    """A map of logarithms of probabilities, which are finite after a clip."""
+
+    SHARED = (Parameter("clip", low=CLIP, high=0.5),)
+
+    clip: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.clip is not None:
+            check_real("clip", self.clip, CLIP, 0.5)
+
+    def fit_rows(self, rows: Rows) -> Self:
+        """Choose the clip, and fit the map to rows that have been checked."""
+        self.clip_ = find_clip(rows) if self.clip is None else float(self.clip)
+        return super().fit_rows(replace(rows, clip=self.clip_))
+
+    def map_rows(self, rows: Rows) -> NDArray[Any]:
+        """Map predictions that have been checked."""
+        return super().map_rows(replace(rows, clip=self.clip_))
+
+
+def find_clip(rows: Rows) -> float:
+    """Find the least probability before logarithms; warn of labels that have none.
+
+    Of n rows to fit to it is 1 / (2 n + 2) if some probabilities are exactly 0 or 1, or the next
+    one to 0 or 1, so that no other one is clipped.
+    """
+    x, label, zero = rows.x, rows.label, ROUNDED * CLIP
+    if rows.from_logits:
+        z = two_columns(x, logits=True) if x.ndim == 1 else x
+        x = np.exp(z - z.max(axis=1, keepdims=True))
+        is_exact = z == -np.inf
+    else:
+        one = np.finfo(x.dtype).eps * ROUNDED
+        x = np.column_stack([1 - x, x]) if x.ndim == 1 else x
+        is_exact = x < (zero if rows.x.ndim == 2 else [one, zero])
+    if not is_exact.any():
+        return CLIP
+    if is_exact[np.arange(label.size), label].any():
+        warn("X", IMPOSSIBLE)
+    least = 1 / (2 * label.size + 2)
+    return max(CLIP, float(x.min(where=~is_exact, initial=least)))
 
 
 class BinaryFit(NamedTuple):

@@ -19,6 +19,7 @@ from fastece.estimators.table import find_estimator
 from fastece.recalibration.base import (
     CLIP,
     BinaryFit,
+    LogitMap,
     OneVsRest,
     Parameter,
     Score,
@@ -43,7 +44,7 @@ LEAST_WEIGHT = 1e-6
 
 
 @dataclass(kw_only=True, eq=False)
-class PlattScaling(OneVsRest):
+class PlattScaling(LogitMap, OneVsRest):
     """Platt scaling: a logistic curve of the log odds.
 
     The map is ``sigmoid(slope logit(s) + intercept)``.
@@ -53,18 +54,21 @@ class PlattScaling(OneVsRest):
     smooth : bool, default False
         Whether the n+ outcomes of 1 count as ``(n+ + 1) / (n+ + 2)``, and the n- of 0 as ``1 / (n-
         + 2)``; n+ and n- are sums of weights.
+    clip : float, optional
+        The least distance of a score from 0 and 1, as of `TemperatureScaling`.
     from_logits : bool, default False
         Whether predictions are log odds or logits.
 
     Attributes
     ----------
     slope_, intercept_ : float, or (K,) float64 arrays
+    clip_ : float
     n_classes_ : int
 
     Notes
     -----
     Platt (1999, "Probabilistic outputs for support vector machines"), on the log odds of the
-    scores, which are taken to be at least 2**-52 from 0 and 1.
+    clipped scores.
 
     Examples
     --------
@@ -91,13 +95,15 @@ class PlattScaling(OneVsRest):
 
 
 @dataclass(kw_only=True, eq=False)
-class BetaCalibration(OneVsRest):
+class BetaCalibration(LogitMap, OneVsRest):
     """Beta calibration: the likelihood ratio of two beta distributions.
 
     The map is ``logit q = a log s - b log(1 - s) + c``.
 
     Parameters
     ----------
+    clip : float, optional
+        The least distance of a score from 0 and 1, as of `TemperatureScaling`.
     from_logits : bool, default False
         Whether predictions are log odds or logits.
 
@@ -105,6 +111,7 @@ class BetaCalibration(OneVsRest):
     ----------
     a_, b_, c_ : float, or (K,) float64 arrays
         a and b are 0 or more: the map does not decrease.
+    clip_ : float
     n_classes_ : int
 
     Notes
@@ -112,7 +119,7 @@ class BetaCalibration(OneVsRest):
     Kull, Silva Filho and Flach (2017, "Beta calibration: a well-founded and easily implemented
     improvement on logistic calibration for binary classifiers"). The log loss is convex, so the
     best non-negative a and b are the unconstrained minimum, or the best with one of them, or both,
-    at 0. Scores are taken to be at least 2**-52 from 0 and 1.
+    at 0.
 
     Examples
     --------
@@ -233,12 +240,14 @@ class HistogramBinning(OneVsRest):
 
 
 @dataclass(kw_only=True, eq=False)
-class ScalingBinning(OneVsRest):
+class ScalingBinning(LogitMap, OneVsRest):
     """Platt scaling, whose probabilities are then averaged in bins of equal weight.
 
     Parameters
     ----------
     n_bins : int, default 15
+    clip : float, optional
+        The least distance of a score from 0 and 1, as of `TemperatureScaling`.
     from_logits : bool, default False
         Whether predictions are log odds or logits.
 
@@ -250,6 +259,7 @@ class ScalingBinning(OneVsRest):
         Inner edges of the bins of the scaled scores.
     value_ : (n_bins,) float64 array, or a list of one for each class
         Means of the scaled scores; nan in bins without rows, whose scores stay as they were scaled.
+    clip_ : float
     n_classes_ : int
 
     Raises

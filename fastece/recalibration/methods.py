@@ -38,7 +38,7 @@ METHODS: dict[str, type[base.Calibrator]] = {
     "curve": binary.CurveCalibration,
     "prior_shift": PriorShift,
 }
-FORMAT, VERSION = "fastece.recalibration", 1
+FORMAT, VERSION = "fastece.recalibration", 2
 KEYS = ("format", "version", "method", "options", "n_classes", "classes", "parameters")
 MAX_CLASSES = 2**20
 
@@ -52,7 +52,7 @@ def recalibrate(
     Parameters
     ----------
     y_true : array_like (n,)
-        Labels from 0 to K - 1, or the K sorted strings that stand for them.
+        Labels from 0 to K - 1, or strings that name the columns of `y_prob`.
     y_prob : array_like (n,) or (n, K)
         Probabilities of the positive class or class vectors.
     method : str or object
@@ -210,7 +210,7 @@ def save(model: base.Calibrator, path: str | PathLike[str]) -> None:
         name: {type(x).__name__: asdict(x)} if type(x) in binary.CURVES else x
         for name, x in model.get_params().items()
     }
-    parameters = {x.name: getattr(model, f"{x.name}_") for x in model.PARAMETERS}
+    parameters = {x.name: getattr(model, f"{x.name}_") for x in (*model.PARAMETERS, *model.SHARED)}
     values = FORMAT, VERSION, name, options, model.n_classes_, model.classes_, parameters
     content = to_plain(dict(zip(KEYS, values, strict=True)))
     write_file(path, json.dumps(content, allow_nan=False).encode() + b"\n")
@@ -255,19 +255,24 @@ def read_model(content: Any) -> base.Calibrator:
     """Read the map of the content of a file."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError("format", f"must be {FORMAT}")
-    check_integer("version", content.get("version"), 1, VERSION, "a known version")
+    version = check_integer("version", content.get("version"), 1, VERSION, "a known version")
     check_keys("content", content, KEYS)
     model = METHODS[check_choice("method", content["method"], list(METHODS))]()
-    check_keys("options", content["options"], model.get_params())
-    model.set_params(**{name: read_option(x) for name, x in content["options"].items()})
+    options, found = content["options"], content["parameters"]
+    if version == 1 and model.SHARED and isinstance(options, dict) and isinstance(found, dict):
+        options, found = {**options, "clip": base.CLIP}, {**found, "clip": base.CLIP}
+    check_keys("options", options, model.get_params())
+    model.set_params(**{name: read_option(x) for name, x in options.items()})
     model.n_classes_ = n = check_integer("n_classes", content["n_classes"], 2, MAX_CLASSES)
     model.classes_ = names = content["classes"]
     if names is not None and not (
         isinstance(names, list) and len({x for x in names if isinstance(x, str)}) == n
     ):
         raise InputError("classes", f"must be null or {n} strings")
-    found = content["parameters"]
-    check_keys("parameters", found, [parameter.name for parameter in model.PARAMETERS])
+    check_keys("parameters", found, [x.name for x in (*model.PARAMETERS, *model.SHARED)])
+    for parameter in model.SHARED:
+        name = parameter.name
+        setattr(model, f"{name}_", read_array(name, found[name], parameter, {}))
     sizes: dict[int, dict[str, int]] = defaultdict(lambda: {"K": n})  # of each class
     for parameter in model.PARAMETERS:
         name, value = parameter.name, found[parameter.name]

@@ -10,7 +10,7 @@ from fastece.checks.errors import warn
 from fastece.checks.parameters import check_real
 from fastece.data.reading import SLICE, softmax
 from fastece.recalibration import regression
-from fastece.recalibration.base import LARGEST, LARGEST_PARAMETER, Calibrator, Parameter, Rows
+from fastece.recalibration.base import LARGEST, LARGEST_PARAMETER, LogitMap, Parameter, Rows
 from fastece.typing import F64, I64
 
 # A mean log loss this near to log K, the loss without predictions, is no better.
@@ -31,21 +31,25 @@ def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> regression.Mini
 
 
 @dataclass(kw_only=True, eq=False)
-class TemperatureScaling(Calibrator):
+class TemperatureScaling(LogitMap):
     """Temperature scaling: one parameter for all classes.
 
     The map is ``softmax(z / T)`` with the T of the least log loss.
 
     Parameters
     ----------
+    clip : float, optional
+        The least probability, and with one column also the least distance from 1, before z are its
+        logarithms. None: for n rows to fit to, some of whose probabilities are exactly 0 or 1,
+        ``1 / (2 n + 2)``, or less where another one is nearer to 0 or 1; else 2**-52.
     from_logits : bool, default False
-        Whether predictions are logits; else z are the logarithms of the probabilities, which are
-        taken to be 2**-52 at least.
+        Whether predictions are logits z, which are only clipped where they are -inf.
 
     Attributes
     ----------
     temperature_ : float
         T: above 1 for an over-confident model.
+    clip_ : float
     n_classes_ : int
 
     Notes
@@ -107,20 +111,21 @@ def map_logits(z: NDArray[Any], inverse: float = 1.0) -> NDArray[Any]:
 
 
 @dataclass(kw_only=True, eq=False)
-class VectorScaling(Calibrator):
+class VectorScaling(LogitMap):
     """Vector scaling: a weight and an intercept for each class.
 
     The map is ``softmax(w * z + b)`` with the least log loss.
 
     Parameters
     ----------
-    from_logits : bool, default False
+    clip, from_logits
         As for `TemperatureScaling`.
 
     Attributes
     ----------
     weight_, intercept_ : (K,) float64 arrays
         w and b.
+    clip_ : float
     n_classes_ : int
 
     Notes
@@ -154,7 +159,7 @@ class VectorScaling(Calibrator):
 
 
 @dataclass(kw_only=True, eq=False)
-class MatrixScaling(Calibrator):
+class MatrixScaling(LogitMap):
     """Matrix scaling: a weight for every logit in every class, and intercepts.
 
     The map is ``softmax(W z + b)`` with the least log loss.
@@ -164,7 +169,7 @@ class MatrixScaling(Calibrator):
     off_diagonal, intercept : float, default 0
         Penalties added to the mean loss: ``off_diagonal / (K (K - 1)) sum W_ij**2`` over i != j,
         and ``intercept / K sum b_j**2``.
-    from_logits : bool, default False
+    clip, from_logits
         As for `TemperatureScaling`.
 
     Attributes
@@ -173,6 +178,7 @@ class MatrixScaling(Calibrator):
         W; its first index is the class.
     intercept_ : (K,) float64 array
         b.
+    clip_ : float
     n_classes_ : int
 
     Raises

@@ -17,7 +17,7 @@ from fastece.decomposition import ScoreDecomposition, isotonic_parts
 from fastece.document.numbers import ConfidenceInterval
 from fastece.estimators.binned import Binned
 from fastece.estimators.density import KDE, PART
-from fastece.estimators.losses import mean_of
+from fastece.estimators.losses import infinite_rows, mean_of
 from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from fastece.intervals import slices
 from fastece.intervals.direction import direction_of
@@ -48,6 +48,7 @@ ERRORS: dict[str, Any] = {
     "mce": Binned(norm=math.inf),
 }
 Progress = Callable[[str], None]
+Row = Callable[[int], str]
 
 
 def choose_errors(names: Iterable[Any], **fields: Any) -> dict[str, Any]:
@@ -159,7 +160,7 @@ def make_report(
     groups: Any = None, names: tuple[str, str] = ("", ""), pairs: bool = False,
     n_classes: int | None = None, note: str = "", top: Source | None = None,
     stream: dict[str, Any] | None = None, progress: Progress = lambda _: None,
-    is_full: bool = True, event: str = "", **options: Any,
+    is_full: bool = True, event: str = "", row: Row = "y_prob[{}]".format, **options: Any,
 ) -> Report:  # fmt: skip
     """Build the report on `data`, arguments of `fastece.ece`.
 
@@ -182,6 +183,8 @@ def make_report(
         Whether to compute everything, or only what the first page shows.
     event : str
         As in `Report`.
+    row : callable
+        What notes call a row, from its number.
     options
         Other options of `fastece.bootstrap`.
     """
@@ -221,7 +224,7 @@ def make_report(
         components=test and test.components,
         measures=measures,
         direction=direction_of(lead, key) if has_rows or not per_class else None,
-        scores=measure_scores(scores) if is_full else [],
+        scores=measure_scores(scores, row) if is_full else [],
         decomposition=decomposition_of(call) if is_full and has_rows else None,
         classes=class_table(lead, read, key),
         slices=None if parts is None else slices.slices_of(lead, parts, key),
@@ -362,8 +365,11 @@ def _(estimator: KDE, call: Call) -> tuple[Any, dict[str, Any]]:
 # --- scores ---------------------------------------------------------------------------------
 
 
-def measure_scores(call: Call) -> list[dict[str, Any]]:
-    """Compute a line of numbers for each score of a call that its source allows."""
+def measure_scores(call: Call, row: Row) -> list[dict[str, Any]]:
+    """Compute a line of numbers for each score of a call that its source allows.
+
+    Of an infinite one a note has the name that `row` gives the first row behind it.
+    """
     (source,) = call.sources
     uses_class_vectors = source.setting.is_top or source.setting.name == "binary"
     meaning = SCORES if uses_class_vectors else {**SCORES, "accuracy": ACCURACY_OF_SCORE}
@@ -375,7 +381,10 @@ def measure_scores(call: Call) -> list[dict[str, Any]]:
             ends = score_interval(call, name, value) if has_interval else None
             low, high = ends or (None, None)
             line = {"name": name, "value": value, "low": low, "high": high}
-            lines.append({**line, "meaning": meaning[name]})
+            line["meaning"] = meaning[name]
+            if isinstance(source, Problems) and math.isinf(value):
+                line["note"] = words.infinite_loss(name, infinite_rows(source, mean), row)
+            lines.append(line)
     return lines
 
 

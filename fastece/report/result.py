@@ -160,6 +160,9 @@ class Report(Result):
 
     _derived = ("headline", "verdict", "value", "confidence_interval", "notes")
 
+    def __repr__(self) -> str:
+        return f"<Report({self.title!r}): {self.headline}>"
+
     @cached_property
     def _judgement(self) -> words.Judgement:
         """The judgement of the numbers."""
@@ -389,8 +392,7 @@ def scores(report: Report) -> Section:
             f"{parts.discrimination:.4f} + uncertainty {parts.uncertainty:.4f} (isotonic "
             "regression)."
         )
-    notes += [words.INFINITE_LOSS.format(line["name"]) for line in report.scores
-              if math.isinf(line["value"])]  # fmt: skip
+    notes += [line["note"] for line in report.scores if "note" in line]
     return Section("Scores", table=Table(["score", "value", ci(report), ""], rows), notes=notes)
 
 

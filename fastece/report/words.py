@@ -1,6 +1,6 @@
 """All sentences of reports and comparisons."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fastece.document import numbers
@@ -73,7 +73,10 @@ ANSWER, USUAL = "best guess of the error", "the usual ECE, {} of {} bins used"
 MORE = "--full: other errors, scores, class vectors, classes, bins; --html FILE: pictures; --json"
 # Of a test that rejects beside an interval that reaches 0.
 SURER = "The interval reaches 0: that there is an error is surer than its size."
-INFINITE_LOSS = "{}: an outcome had probability 0; fastece.log_loss has clip= for that."
+INFINITE_LOSS = (
+    "{}: the outcome had probability 0 in {}; --clip, or clip= of fastece.log_loss, limits "
+    "probabilities."
+)
 
 
 class Judgement(NamedTuple):
@@ -190,6 +193,12 @@ def event_of(setting: str) -> str:
     if not label:
         return "the event"
     return setting if kind == "class" else f"label {label[1:-1]}"
+
+
+def infinite_loss(name: str, rows: Sequence[int], row: Callable[[int], str]) -> str:
+    """Write which rows make a loss infinite, and the remedy."""
+    more = f" and {count_of(len(rows) - 1, 'more row')}" if len(rows) > 1 else ""
+    return INFINITE_LOSS.format(name, row(rows[0]) + more)
 
 
 def count_of(number: int, name: str) -> str:

@@ -253,6 +253,7 @@ def read_call(
     count = check_integer("n_resamples", n_resamples, least, MOST_RESAMPLES)
     level, jobs = check_level(confidence_level), check_executor(executor, n_jobs)
     reading["vectors"] = any(one.needs_vectors for one in estimators.values())
+    reading["checks_order"] = True
     sources = [read_source(y_true, p, prob_name=name, **reading) for name, p in models.items()]
     if sources[0].votes > 1 and sources[0].count() < 2:
         raise InputError("y_true", "must have at least 2 soft labels, as whole rows are drawn")

@@ -397,12 +397,15 @@ def test_labels_of_another_kind_or_length_are_not_made_equal():
             fastece.ece(np.array(true), [0.2, 0.5], labels=np.array(labels))
 
 
-def test_string_labels_without_an_order_are_sorted():
+def test_string_labels_without_an_order_are_refused():
     true, prob = VGG_LIKE
-    strings = [["ant", "bee", "cow"][k] for k in true]
-    assert fastece.ece(strings, prob) == fastece.ece(true, prob)
-    two = [[0.9, 0.1], [0.1, 0.9]]
-    assert fastece.ece(["n", "y"], two) == fastece.ece([0, 1], two)
+    names = ["ant", "bee", "cow"]
+    strings = [names[k] for k in true]
+    assert fastece.ece(strings, prob, labels=names) == fastece.ece(true, prob)
+    with pytest.raises(ValueError, match=r"found 'ant', 'bee', 'cow'; .*; pass labels="):
+        fastece.ece(strings, prob)
+    with pytest.raises(ValueError, match="which of the 2 columns"):
+        fastece.ece(["n", "y"], [[0.9, 0.1], [0.1, 0.9]])
 
 
 @pytest.mark.parametrize("setting", ["binary", "confidence", "classwise", 0])

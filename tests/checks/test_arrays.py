@@ -174,13 +174,13 @@ CONTAINERS = {
 }  # fmt: skip
 
 
-def values(true, prob, weight):
+def values(true, prob, weight, **data):
     """Some values that touch every path of the data."""
     out = []
     for options in ({}, {"estimator": "ece_ac", "n_bins": 4}, {"setting": "classwise", "norm": 2}):
-        out.append(fastece.ece(true, prob, **options))
-        out.append(fastece.ece(true, prob, sample_weight=weight, **options))
-    out.append(fastece.mce(true, prob, sample_weight=weight))
+        out.append(fastece.ece(true, prob, **options, **data))
+        out.append(fastece.ece(true, prob, sample_weight=weight, **options, **data))
+    out.append(fastece.mce(true, prob, sample_weight=weight, **data))
     return out
 
 
@@ -234,8 +234,9 @@ def test_binary_labels_of_any_kind_are_read(name):
 
 @pytest.mark.parametrize("name", TEXT_LABELS)
 def test_texts_of_any_kind_are_labels(name):
-    labels = TEXT_LABELS[name]([["a", "b", "c"][k] for k in CLASS_TRUE])
-    assert values(labels, ROWS, WEIGHT) == values(CLASS_TRUE, ROWS, WEIGHT)
+    order = ["b", "a", "c"]
+    labels = TEXT_LABELS[name]([order[k] for k in CLASS_TRUE])
+    assert values(labels, ROWS, WEIGHT, labels=order) == values(CLASS_TRUE, ROWS, WEIGHT)
 
 
 def test_a_memory_map_is_read_and_not_written(tmp_path):

@@ -57,12 +57,14 @@ def test_names_of_columns_are_the_order_of_the_classes(frame, names):
 )
 def test_columns_that_are_only_counted_have_no_names(frame, names):
     strings = [["ant", "bee", "cow"][k] for k in CLASS_TRUE]
-    assert fastece.ece(strings, frame(ROWS, names)) == fastece.ece(CLASS_TRUE, ROWS)
+    with pytest.raises(ValueError, match=r"which of the 3 .* found 'ant', 'bee', 'cow'; .*pass la"):
+        fastece.ece(strings, frame(ROWS, names))
+    assert fastece.ece(CLASS_TRUE, frame(ROWS, names)) == fastece.ece(CLASS_TRUE, ROWS)
 
 
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize(
-    "names", [["dog", "cat", "owl"], ["p_cat", "p_dog", "p_bird"], ["p_2", "p_0", "p_1"]]
+    "names", [["dog", "cat", "owl"], ["p_cat", "dog", "p_bird"], ["p_cat", "p_dog", "p_owl"]]
 )
 def test_strings_that_are_no_names_of_columns_need_labels(frame, names):
     order = ["bird", "cat", "dog"]

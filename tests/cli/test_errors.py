@@ -235,7 +235,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(capsys, tmp_path, monkeypa
 
 @pytest.mark.parametrize(
     "line",
-    ["", "report", "nothing", "demo --labels a,b", "demo --confidence-level high", "compare a.csv",
+    ["report", "nothing", "demo --labels a,b", "demo --confidence-level high",
      "curve a.csv --at 1.2", "curve a.csv --at -0.1", "curve a.csv --at nan",
      "curve a.csv --at 0.8,x", "demo --seed x", "report a.csv --on-error go"],
 )  # fmt: skip

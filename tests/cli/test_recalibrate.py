@@ -1,6 +1,7 @@
 """Recalibration of files: the values are those of `fastece.recalibration` and `fastece.compare`,
 and files that are written are read again."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -200,7 +201,10 @@ def test_a_verdict_is_about_the_intervals(capsys, write):
         ([write(BINARY, "d.csv"), "--method", "isotonic"], "", "log loss is infinite after"),
         ([wrong], "", "log loss was infinite"),
     ):
-        verdict = as_json(capsys, "recalibrate", *options, "--resamples", 99)["verdict"]
+        code, out, err = run(capsys, "recalibrate", *options, "--resamples", 99, "--json")
+        verdict = json.loads(out)["verdict"]
+        assert code == 0
+        assert ("some labels have probability 0" in err) == (options == [wrong])
         assert error in verdict
         assert loss in verdict
 

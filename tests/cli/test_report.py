@@ -13,6 +13,7 @@ import pytest
 import fastece
 from fastece.cli import main
 from fastece.document.numbers import ConfidenceInterval, Number, to_plain
+from fastece.files.columns import NamedColumns
 from fastece.report import report as report_module
 from fastece.report.report import ERRORS
 from helpers.command_line import DATA, DIGITS, PAIRS, SMALL, as_json, failure, run, text, values
@@ -69,7 +70,7 @@ def check_equal(found, report, *, but=("title", "by")):
     ("columns", "data", "options", "arguments"),
     [
         (("hit", "p_0"), (HIT, P[:, 0]), [], {}),
-        (("hit", "q,p_0"), (HIT, np.column_stack([1 - P[:, 0], P[:, 0]])),
+        (("hit", "q,p_0"), (HIT, NamedColumns(np.stack([1 - P[:, 0], P[:, 0]], 1), ["q", "p_0"])),
          ["--n-bins", "sqrt", "--setting", "binary"], {"n_bins": "sqrt", "setting": "binary"}),
         (("word", "p_0"), (COLUMNS["word"], P[:, 0]), ["--pos-label", "yes"],
          {"pos_label": "yes"}),

@@ -16,7 +16,7 @@ from helpers.odd_files import draw_file
 QUICK, ALL = range(100), range(100, 2000)
 OPTIONS = {
     "setting": "auto", "labels": None, "pos_label": None, "from_logits": False, "estimators": [],
-    "n_bins": 15, "by": None, "soft": False, "votes": None,
+    "n_bins": 15, "by": None, "soft": False, "votes": None, "clip": None,
 }  # fmt: skip
 
 

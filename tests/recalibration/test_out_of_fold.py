@@ -1,6 +1,7 @@
 """recalibrate: every row is transformed by a map that has not seen it."""
 
 import numpy as np
+import pandas
 import pytest
 
 from fastece.recalibration import PlattScaling, TemperatureScaling, methods, recalibrate
@@ -184,11 +185,14 @@ def test_answers_of_an_object_that_are_no_probabilities_of_the_shape(answer, mes
 
 @pytest.mark.parametrize("problem", ["two columns", "three classes"])
 def test_labels_of_text(problem):
-    """Their sorted order is that of the columns; of one column nobody says which is positive."""
+    """`fit` takes them as scikit-learn sorts them; else columns must be named after them."""
     x, y, _ = distinct(problem)
     names = np.array(["bad", "good", "so-so"])[y]
     want = recalibrate(y, x, method="platt")
-    np.testing.assert_array_equal(recalibrate(names, x, method="platt"), want)
+    with pytest.raises(ValueError, match=r"is unknown, found 'bad', 'good'.*; pass numbers of cl"):
+        recalibrate(names, x, method="platt")
+    frame = pandas.DataFrame(x, columns=["bad", "good", "so-so"][: x.shape[1]])
+    np.testing.assert_array_equal(recalibrate(names, frame, method="platt"), want)
     model = PlattScaling().fit(x, names)
     np.testing.assert_array_equal(model.transform(x), PlattScaling().fit(x, y).transform(x))
 

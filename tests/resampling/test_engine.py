@@ -275,7 +275,7 @@ import numpy as np
 import fastece
 
 prob = np.random.default_rng(0).random(30_000)
-true = prob < 0.4
+true = prob > 0.4
 options = dict(n_resamples=3000, rng=0, n_jobs={n_jobs})
 wanted = fastece.bootstrap(true, prob, **options).bootstrap_distribution
 

@@ -1,0 +1,249 @@
+"""The first contact: help, names that are nearly right, columns that are found, infinite losses."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.cli.options import COMMANDS, FORMS, HEADS, OPTIONS, make_parser
+from helpers.command_line import as_json, failure, run, text
+
+RNG = np.random.default_rng(0)
+N = 120
+PROB = RNG.dirichlet([1, 1, 1], N)
+Y = np.array([RNG.choice(3, p=row) for row in PROB])
+NAMES_OF = np.array(["cat", "dog", "owl"])
+ROUND = PROB.copy()
+FIRST, SECOND = np.flatnonzero(Y == 1)[1:3].tolist()  # whose outcome has probability 0
+ROUND[[FIRST, SECOND], 1] = 0.0
+ROUND /= ROUND.sum(1, keepdims=True)
+
+
+def table(header, *columns):
+    lines = zip(*(np.asarray(x).tolist() for x in columns), strict=True)
+    return "\n".join([header, *(",".join(map(str, row)) for row in lines)]) + "\n"
+
+
+ANIMALS = table("id,label,p_cat,p_dog,p_owl", range(N), NAMES_OF[Y], *PROB.T)
+VECTORS = table("y_true,p_0,p_1,p_2", Y, *ROUND.T)
+TWO = table("y_true,old,new", Y == 1, ROUND[:, 1], PROB[:, 1])
+
+
+# --- help -----------------------------------------------------------------------------------
+
+
+def test_without_a_command_there_is_help(capsys):
+    code, out, err = run(capsys, quick=False)
+    assert (code, err) == (0, "")
+    assert all(re.search(rf"^    {name}\b", out, re.MULTILINE) for name in COMMANDS)
+
+
+def test_every_option_of_a_command_is_under_one_head(capsys):
+    heads = [x for options in HEADS.values() for x in options]
+    assert len(heads) == len({*heads})
+    assert {*heads} <= {key.split()[-1] for key in OPTIONS} | {*FORMS}
+    for name, row in COMMANDS.items():
+        with pytest.raises(SystemExit):
+            make_parser().parse_args([name, "--help"])
+        parts = re.split(r"^([a-z ]+):$", capsys.readouterr().out, flags=re.MULTILINE)
+        found = dict(zip(parts[1::2], parts[2::2], strict=True))
+        assert list(found) == [x for x in ("options", *HEADS) if x in found]
+        for option in [*(key.split()[-1] for key in row.options), *FORMS]:
+            head = next((x for x, names in HEADS.items() if option in names), "what to measure")
+            where = [x for x in found if re.search(rf"^  {option}\b", found[x], re.MULTILINE)]
+            assert where == [head], (name, option)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [("repport a.csv", "did you mean report?"), ("recalibrat a.csv", "did you mean recalibrate?"),
+     ("report a.csv --y-probs x", "did you mean --y-prob?"),
+     ("demo --jsno", "did you mean --json?"),
+     ("report a.csv --folds 3", "--folds is of recalibrate"), ("xyz", "fastece --help"),
+     ("report a.csv --zzz", "fastece --help")],
+)  # fmt: skip
+def test_the_nearest_name_is_suggested(capsys, line, hint):
+    with pytest.raises(SystemExit) as stop:
+        run(capsys, *line.split(), quick=False)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.endswith(f"({hint})\n")
+
+
+def test_the_command_line_completes_words():
+    pytest.importorskip("argcomplete")
+    words = {
+        "fastece re": {"report", "recalibrate"},
+        "fastece report --cl": {"--clip", "--classes"},
+    }
+    for line, wanted in words.items():
+        env = {
+            **os.environ, "_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)),
+            "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_STDOUT_FILENAME": "/dev/stdout",
+        }  # fmt: skip
+        code = "import sys; sys.argv = ['fastece']; from fastece.cli import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        )
+        assert {word.strip() for word in done.stdout.split("\n")} - {""} == wanted
+
+
+# --- columns --------------------------------------------------------------------------------
+
+
+def test_columns_that_are_named_as_the_labels_are_found(capsys, write):
+    path = write(ANIMALS)
+    found = as_json(capsys, "report", path, "--y-true", "label")
+    named = ["--y-true", "label", "--y-prob", "p_cat,p_dog,p_owl"]
+    assert found == as_json(capsys, "report", path, *named)
+    assert found["measures"][1]["value"] == pytest.approx(fastece.ece(Y, PROB))
+    assert {x["label"] for x in found["classes"]["rows"]} == {*NAMES_OF}
+    code, _, _ = run(capsys, "check", path, "--y-true", "label", "--max-error", 0.9)
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "given"),
+    [
+        (ANIMALS, []),
+        (table("id,target,score", range(N), np.where(Y == 1, "yes", "no"), PROB[:, 1]), []),
+        (table("id,truth,a,b,c", range(N), Y, *PROB.T), ["--y-true", "truth"]),
+        (table("hit,q", Y == 1, PROB[:, 1]), []),
+    ],
+)
+def test_the_command_that_would_work_is_printed_and_works(capsys, write, content, given):
+    path = write(content, "my file.csv")
+    message = failure(capsys, "report", path, *given)
+    command = re.fullmatch(r".*; try fastece (report '.*)\n", message)[1]
+    report = as_json(capsys, *shlex.split(command))
+    assert report["n"] == N
+    wanted = fastece.ece(Y, PROB) if "p_cat" in content or "a,b" in content else None
+    wanted = fastece.ece(Y == 1, PROB[:, 1]) if wanted is None else wanted
+    assert report["measures"][1]["value"] == pytest.approx(wanted)
+
+
+def test_where_nothing_is_found_the_layouts_are_named(capsys, write):
+    for content in ("a,b\nx,y\nz,w\n", "y_true,b\n1,2\n0,3\n"):
+        assert "expected y_true,y_prob or" in failure(capsys, "report", write(content))
+
+
+# --- two columns, infinite losses -------------------------------------------------------------
+
+
+def test_two_columns_of_one_file_are_compared(capsys, write):
+    path, quick = write(TWO), ["--resamples", 99]
+    found = as_json(capsys, "compare", path, "--y-prob", "old", "--y-prob", "new", *quick)
+    one, two = (
+        write(TWO.replace("old", "y_prob"), "a.csv"),
+        write(TWO.replace("new", "y_prob"), "b.csv"),
+    )
+    other = as_json(capsys, "compare", one, two, *quick)
+    assert (found["a"], found["b"]) == (f"{path}, old", f"{path}, new")
+    for name in ("differences", "scores", "verdict", "p_values", "n"):
+        assert found[name] == other[name]
+    both = as_json(capsys, "compare", path, path, "--y-prob", "old", "--y-prob", "new", *quick)
+    assert both["differences"] == found["differences"]
+    for arguments in ([], ["--y-prob", "old"], ["--y-prob", "old"] * 3):
+        assert "--y-prob OLD --y-prob NEW" in failure(capsys, "compare", path, *arguments)
+
+
+def test_an_infinite_loss_names_the_row_and_the_remedy(capsys, write):
+    note = "the outcome had probability 0 in {} and 1 more row; --clip, or clip= of"
+    page = text(capsys, "report", write(VECTORS), "--full")
+    assert f"log_loss: {note.format(f'line {FIRST + 2}')}" in " ".join(page.split())
+    page = text(
+        capsys, "compare", write(TWO), "--y-prob", "old", "--y-prob", "new", "--resamples", 99
+    )
+    assert f"log_loss of a: {note.format(f'line {FIRST + 2}')}" in " ".join(page.split())
+    report = fastece.calibration_report(Y, ROUND, n_resamples=0)
+    assert note.format(f"y_prob[{FIRST}]") in " ".join(str(report).split())
+    assert report.scores[1]["note"].startswith("log_loss: ")
+    weight = np.where(np.arange(N) == FIRST, 0.0, 1.0)
+    found = fastece.calibration_report(Y, ROUND, sample_weight=weight, n_resamples=0)
+    assert f"in y_prob[{SECOND}]; --clip" in found.scores[1]["note"]
+
+
+@pytest.mark.parametrize("content", [VECTORS, TWO.replace("old", "y_prob")])
+def test_clip_makes_losses_finite_and_counts_the_rows(capsys, write, content):
+    is_vector = content is VECTORS
+    data = (Y, ROUND) if is_vector else (Y == 1, ROUND[:, 1])
+    report = as_json(capsys, "report", write(content), "--clip", 0.001)
+    off = ROUND < 0.001 if is_vector else (data[1] < 0.001) | (data[1] > 0.999)
+    count = off.reshape(N, -1).any(1).sum()
+    assert count > 0
+    assert report["note"] == f"probabilities clipped at 0.001 in {count} of {N} rows"
+    loss = next(x["value"] for x in report["scores"] if x["name"] == "log_loss")
+    wanted = fastece.ece(*data, estimator=fastece.LogLoss(clip=0.001))
+    assert loss == pytest.approx(wanted, rel=1e-3 if is_vector else 1e-12)
+    found = as_json(
+        capsys,
+        "compare",
+        write(content),
+        write(content, "b.csv"),
+        "--clip",
+        0.001,
+        "--resamples",
+        99,
+    )
+    assert found["note"] == report["note"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["y_true,y_prob\n0,1.5\n1,0.2\n", "y_true,p_0,p_1\n0,nan,1\n1,0,1\n",
+     "y_true,p_0,p_1\n0,-0.2,1.2\n1,0,1\n"],
+)  # fmt: skip
+def test_clip_hides_nothing_that_is_wrong(capsys, write, content):
+    path = write(content)
+    assert failure(capsys, "report", path, "--clip", 0.1) == failure(capsys, "report", path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--clip", 0], "--clip: must be greater than 0"), (["--clip", 0.7], "--clip: must be"),
+     (["--clip", 0.1, "--from-logits"], "--clip: needs probabilities, and these are logits"),
+     (["--clip", 0.1, "--stream"], "--clip: needs all rows at once")],
+)  # fmt: skip
+def test_a_bad_clip_is_refused(capsys, write, arguments, message):
+    assert message in failure(capsys, "report", write(VECTORS), *arguments)
+
+
+# --- logs -----------------------------------------------------------------------------------
+
+
+def log(choices, seed):
+    rng, lines = np.random.default_rng(seed), []
+    for subject in ["birds", "rivers"] * 20:
+        z = rng.normal(0, 2, choices)
+        right = int(rng.choice(choices, p=np.exp(z) / np.exp(z).sum()))
+        doc = {"choices": [*"ABCD"[:choices]], "subject": subject}
+        lines.append({"doc": doc, "target": right, "filtered_resps": [[str(x), "0"] for x in z]})
+    return lines
+
+
+@pytest.mark.parametrize("choices", [(4, 4), (4, 2)])
+def test_logs_of_one_run_are_one_report_with_a_table_by_task(capsys, write, choices):
+    paths = []
+    for seed, (task, k) in enumerate(zip(("arc_easy", "boolq"), choices, strict=True)):
+        content = "\n".join(map(json.dumps, log(k, seed)))
+        paths.append(write(content, f"samples_{task}_2025-11-02T03-04-05.123.jsonl"))
+    report = as_json(capsys, "report", *paths)
+    assert (report["n"], report["by"]) == (80, "task")
+    alone = [as_json(capsys, "report", path) for path in paths]
+    rows = {x["label"]: x["n"] for x in report["slices"]["rows"]}
+    assert rows == {"arc_easy": 40, "boolq": 40}
+    assert report["accuracy"] == pytest.approx(np.mean([x["accuracy"] for x in alone]))
+    assert (report["n_classes"] == 4) == (choices == (4, 4))
+    assert "and 1 more file" in report["title"]
+    both = as_json(capsys, "report", *paths, "--by", "doc.subject")
+    assert len(both["slices"]["rows"]) == 4
+    other = write("y_true,y_prob\n1,0.5\n", "c.csv")
+    assert f"{other}: must be a log of lm-eval" in failure(capsys, "report", *paths, other)
+    bad = write(paths[1].read_text().replace('"target": ', '"target": 1', 1), "samples_bad.jsonl")
+    message = failure(capsys, "report", paths[0], bad)
+    assert f"{bad}: line 1" in message
