@@ -436,6 +436,15 @@ def test_table_of_promises_has_the_laws_of_the_script():
 
 
 @pytest.mark.slow
+def test_table_of_the_published_benchmark_has_the_cases_of_the_script():
+    text = (ROOT / "docs" / "published_benchmark.md").read_text(encoding="utf-8")
+    table = [x for x in text.splitlines() if x.startswith("|")][7:]
+    printed = printed_by("published_benchmark.py", "--samples", "1", "--jobs", "1")
+    assert printed[:2] == table[:2]
+    assert [x.split("|")[1:4] for x in printed] == [x.split("|")[1:4] for x in table]
+
+
+@pytest.mark.slow
 def test_the_script_of_coverage_prints_tables():
     tables = {"estimate": 10, "compare": 20, "alarms": 6, "direction": 10, "slices": 2}
     for table, lines in tables.items():

@@ -39,6 +39,8 @@ from fastece.resampling.results import Floor, IntervalResult, as_float
 
 # Rows that the prior of a posterior may speak louder than.
 FEW_ROWS = 30
+# Beyond it a Bayes factor is no finite number.
+LARGEST_LOG = 700.0
 POSTERIOR, INVERSION = "posterior", "test inversion"
 CellMaker = Callable[[Call, Any, int], Cells]
 PosteriorMaker = Callable[..., Any]
@@ -66,6 +68,10 @@ class Estimate(IntervalResult):
     floor : Floor
         ``(mean, high)`` of a calibrated model with the same scores, at `confidence_level`: what
         chance alone shows. A property: of a posterior it is worked out when it is asked for.
+    probability_calibrated : float or (K,) float64 array
+        Of "posterior": the probability that the model is calibrated, if it was 1/2 before the rows
+        were seen, ``1 / (1 + B)`` with the Bayes factor B of a curve; nan of others. A mean over
+        classes is calibrated if all are.
 
     Also ``n``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
     """
@@ -89,6 +95,14 @@ class Estimate(IntervalResult):
         return Floor(
             *(np.array(ends).T.copy() if np.ndim(self.value) else np.array(ends[0]).tolist())
         )
+
+    @property
+    def probability_calibrated(self) -> Any:
+        """Posterior probability that the model is calibrated, with the prior 1/2."""
+        assert self._parts is not None
+        factors = np.array([getattr(x, "log_bayes_factor", np.nan) for x in self._parts])
+        found = 1 / (1 + np.exp(factors.clip(-LARGEST_LOG, LARGEST_LOG)))
+        return as_float(found if np.ndim(self.value) else found[0])
 
     @property
     def _numbers(self) -> dict[str, Any]:

@@ -72,6 +72,24 @@ def test_laws_hold_for_densities_of_tiny_data():
         check_laws(cell_curve(cells), (i, y, p))
 
 
+def test_the_probability_of_calibration_is_that_of_the_bayes_factor():
+    rng, found = np.random.default_rng(0), []
+    for _ in range(40):
+        p = rng.random(300)
+        one = estimate(rng.random(300) < p, p)
+        odds = np.exp(one._parts[0].log_bayes_factor)
+        assert one.probability_calibrated == pytest.approx(1 / (1 + odds), rel=1e-12)
+        found.append(one.probability_calibrated)
+    assert np.mean(found) > 0.7
+    assert estimate(rng.random(300) < p, p**3).probability_calibrated < 1e-6
+    each = estimate(*classes(120), setting="classwise", average=None).probability_calibrated
+    assert each.shape == (3,)
+    assert ((each > 0) & (each < 1)).all()
+    assert np.isnan(estimate(*binary(80), estimator="ece").probability_calibrated)
+    sure = np.repeat([0.001, 0.999], 1000)  # whose Bayes factor is more than a number holds
+    assert 0 <= estimate(np.arange(2000) % 2, sure).probability_calibrated < 1e-300
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_bits_for_any_threads_and_executor(way):
     for data in (binary(300), classes(120)):
