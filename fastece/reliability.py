@@ -52,6 +52,8 @@ TABLE_SCORES = (0.9, 0.95, 0.99)
 MAX_VALUES = 2**25
 # Standard deviation, in scores of a curve's grid, of the average that smooths a band.
 SPREAD = 10.0
+# Larger weights are not written with all their digits.
+WHOLE = 1e15
 BAND = ("low", "high", "median")
 POINT = ("score", "probability", "low", "high", "rows", "supported")
 
@@ -230,7 +232,13 @@ class ReliabilityDiagram(Plottable):
         """
         count = self.count
         starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
-        columns = {"count": ".7g", "score": ".4f", "frequency": ".4f", "gap": "+.4f"}
+        is_whole = np.array_equal(count, np.rint(count)) and count.max() < WHOLE
+        columns = {
+            "count": ".0f" if is_whole else ".7g",
+            "score": ".4f",
+            "frequency": ".4f",
+            "gap": "+.4f",
+        }
         rows = []
         for b, name in zip(starts, self._bin_names([*starts, count.size]), strict=True):
             numbers = [Number(getattr(self, x)[b], form=form) for x, form in columns.items()]

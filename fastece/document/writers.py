@@ -11,6 +11,8 @@ from fastece.checks.errors import to_unicode
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import format_cell
 
+# Sections of a page that has a table of contents.
+LEAST_CONTENTS = 4
 # Characters of a line of sentences.
 WIDTH = 100
 MARKUP = str.maketrans({mark: f"\\{mark}" for mark in "\\|*_`<>[]"})
@@ -95,9 +97,14 @@ def html_lines(document: Document, level: int, *, shows_pictures: bool = False) 
     yield element(f"h{level}", document.title)
     if document.lead:
         yield f'<p class="lead {document.tone}">{escape(document.lead)}</p>'
-    for section in document.sections:
+    titles = [section.title for section in document.sections]
+    if shows_pictures and len(titles) >= LEAST_CONTENTS:
+        links = (element("a", x, f' href="#part-{k}"') for k, x in enumerate(titles) if x)
+        yield f"<nav>{' '.join(links)}</nav>"
+    for k, section in enumerate(document.sections):
         if section.title:
-            yield element(f"h{level + 1}", section.title)
+            place = f' id="part-{k}"' if shows_pictures else ""
+            yield element(f"h{level + 1}", section.title, place)
         if section.facts:
             facts = [(name, format_cell(value)) for name, value in section.facts.items()]
             yield from html_table([], facts, [True, True], "facts")

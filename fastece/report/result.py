@@ -29,6 +29,7 @@ from fastece.selective import Threshold
 # Slices in a table, those with the most evidence first, and classes if none are miscalibrated; the
 # rest is counted.
 MOST_LINES, FEW_CLASSES = 40, 3
+DIAGRAM_TITLE = "Reliability diagram"
 # Lines of the first page, and of its diagram with the head.
 SCREEN, DIAGRAM = 30, 10
 
@@ -240,10 +241,13 @@ class Report(Result):
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as one HTML page with pictures, and write it to a file.
 
-        The page loads nothing. Needs matplotlib (``pip install fastece[report]``).
+        The diagram is first, and nothing is loaded. Needs matplotlib (``pip install
+        fastece[report]``).
         """
         require_matplotlib("to_html")
-        page = to_html(self.document())
+        document = self.document()
+        sections = sorted(document.sections, key=lambda section: section.title != DIAGRAM_TITLE)
+        page = to_html(replace(document, sections=sections))
         if path is not None:
             write_file(path, page.encode())
         return page
@@ -265,7 +269,7 @@ def first_page(report: Report, most_lines: int) -> Document:
     left = min(most_lines - used - 2, DIAGRAM) - 1  # but for its title and head
     if len(report.diagrams) == 1 and left > 1:
         table = report.diagrams[0].pool(left).table()
-        sections.append(Section("Reliability diagram", table=table))
+        sections.append(Section(DIAGRAM_TITLE, table=table))
     return replace(page, sections=[*sections, end])
 
 
@@ -467,7 +471,7 @@ def pictures(report: Report) -> Section:
     if report._cumulative is not None:
         name = f"{report.title}: cumulative gap"
         drawn.append(partial(picture, lambda ax: draw_cumulative(ax, *report._cumulative), name))
-    return Section("Reliability diagram", table=table, pictures=drawn)
+    return Section(DIAGRAM_TITLE, table=table, pictures=drawn)
 
 
 def picture(draw: Callable[[Any], Any], title: str, key: str) -> str:

@@ -1,6 +1,8 @@
 """Every form of a document has all that it says, and nothing in it is markup."""
 
+import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -48,6 +50,16 @@ def test_markdown_escapes(document):
     assert "\\<b\\>" in text
     assert text.count("\n#") == 2
     assert "**Miscalibrated.**" in text
+
+
+def test_long_pages_have_contents_and_headings_their_ids(document):
+    assert "<nav>" not in to_html(document)
+    long = replace(document, sections=[Section(f"A & {k}", {"x": 1}) for k in range(4)])
+    page = to_html(long)
+    links = re.findall(r'<a href="#(part-\d)">A &amp; (\d)</a>', page)
+    assert links == [(f"part-{k}", f"{k}") for k in range(4)]
+    assert re.findall(r'<h2 id="(part-\d)">', page) == [place for place, _ in links]
+    assert "part-" not in to_fragment(long)
 
 
 def test_pages_have_pictures_with_keys_of_their_own_and_fragments_have_none(document):

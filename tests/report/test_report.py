@@ -331,6 +331,8 @@ def test_the_page_is_whole_and_loads_nothing(classes, tmp_path):
     for hostile in (*HOSTILE, *names):
         assert hostile in words
     assert found.headline in words
+    headings = re.findall(r"<h2[^>]*>([^<]*)", text)
+    assert headings[:2] == ["Reliability diagram", "Sample"]
     assert "url(http" not in text
     assert "@import" not in text
     assert text.count("<svg") >= 1
