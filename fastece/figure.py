@@ -157,8 +157,8 @@ def reliability_plot(
     >>> y = rng.random(1000) < p
     >>> ax = reliability_plot(y, {"before": p**2, "after": p}, ax=Figure().subplots())
     >>> print(ax.get_legend().get_texts()[1].get_text())
-    before: ECE 0.157
-    (95 % CI 0.133 to 0.181)
+    before: ECE 0.170
+    (95 % CI 0.138 to 0.192)
     """
     kind = check_choice("curve", curve, CURVES)
     models = y_prob if isinstance(y_prob, Mapping) else {None: y_prob}
