@@ -134,8 +134,8 @@ def warn_of_order(
     """Warn of predictions that contradict the labels, as of columns in another order.
 
     By a sign test, the predicted class is right less often than the most frequent one would be; and
-    labels have no higher probability than in other rows. Of one column it has to be a lower one, as
-    it may hold the confidences of an over-confident model.
+    labels have no higher probability than in other rows. One column may hold confidences of hits:
+    their complement has to be right more often than the most frequent class would be.
     """
     rows = np.arange(0, label.size, 1 + prob.size // SLICE)
     rows = rows if v is None else rows[v[rows] > 0]
@@ -144,6 +144,10 @@ def warn_of_order(
     share = np.bincount(y, minlength=p.shape[1]) / max(y.size, 1)
     usual = int(share.argmax())
     gain = (p.argmax(axis=1) == y) * 1.0 - (y == usual)
+    if prob.ndim == 1:
+        other = (p.argmin(axis=1) == y) * 1.0 - (y == usual)
+        if other.sum() <= SURE * math.sqrt(abs(other).sum()):
+            return
     if -gain.sum() <= SURE * math.sqrt(abs(gain).sum()):
         return
     p = class_vectors(p, logits)
