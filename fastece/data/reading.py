@@ -144,17 +144,13 @@ def warn_of_order(
     share = np.bincount(y, minlength=p.shape[1]) / max(y.size, 1)
     usual = int(share.argmax())
     gain = (p.argmax(axis=1) == y) * 1.0 - (y == usual)
-    if prob.ndim == 1:
-        other = (p.argmin(axis=1) == y) * 1.0 - (y == usual)
-        if other.sum() <= SURE * math.sqrt(abs(other).sum()):
-            return
-    if -gain.sum() <= SURE * math.sqrt(abs(gain).sum()):
+    less = (p.argmin(axis=1) == y) * 1.0 - (y == usual) if prob.ndim == 1 else -gain
+    if less.sum() <= SURE * math.sqrt(abs(less).sum()):
         return
     p = class_vectors(p, logits)
     p = p - p.mean(axis=0)
     lift = p[np.arange(y.size), y] - p @ share
-    error = lift.std() / math.sqrt(y.size)
-    if lift.mean() >= (-3 if prob.ndim == 1 else 3) * error - EQUAL:
+    if lift.mean() >= 3 * lift.std() / math.sqrt(y.size) - EQUAL:
         return
     shown = names or range(p.shape[1])
     right, most = (f"{100 * x:.3g} %" for x in (gain.mean() + share[usual], share[usual]))
