@@ -1,7 +1,6 @@
 """Reliability diagrams as papers print them: curve, points, scores below, statistics."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from fastece.document.numbers import ConfidenceInterval, Number, decimals, forma
 from fastece.estimators.binned import Binned
 from fastece.intervals.estimate import estimate_results
 from fastece.plot import axes, marks
-from fastece.reliability import ReliabilityDiagram, curves_of, diagrams_of
+from fastece.reliability import ReliabilityDiagram, curve_of, diagrams_of, smooth_end
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.results import tails_of
@@ -49,11 +48,11 @@ class Model(NamedTuple):
     @classmethod
     def of(cls, call: Call, kind: str, bins: int, rng: Any) -> "Model":
         """Compute the numbers of a call on one model with one estimator."""
-        data = call.sources[0]
+        (data,), (estimator,) = call.sources, call.estimators.values()
         if data.n_problems > 1:
             raise InputError("setting", "must be that of one problem", value=data.setting.name)
         (diagram,) = diagrams_of(Binned(bins, edges="quantile"), data)
-        sample = data.sample(0, data.needs_of(Binned())).sorted()
+        sample = data.sample(0, data.needs_of(estimator)).sorted()
         found = estimate_results(call, rng=rng)
         ends: ConfidenceInterval = found.confidence_interval
         digits = [format_number(x, decimals(ends)) for x in ends]
@@ -61,9 +60,9 @@ class Model(NamedTuple):
         error = f"ECE {Number(found.value, ends)} ({level} CI {' to '.join(digits)})"
         curve, band = None, None
         if kind == "bayes":
-            (one,) = curves_of(replace(call, n_resamples=0), rng)
-            drawing: Any = one.drawing()
-            curve, band = (one.score, one.probability), (one.score, drawing.low, drawing.high)
+            one = curve_of(estimator, sample, call)
+            low, high = (smooth_end(one["probability"], one[x]) for x in ("low", "high"))
+            curve, band = (one["score"], one["probability"]), (one["score"], low, high)
         elif kind == "isotonic":
             if call.clusters is not None:
                 rule = "goes without groups and votes, as its band is of independent rows"
@@ -164,9 +163,8 @@ def reliability_plot(
     models = y_prob if isinstance(y_prob, Mapping) else {None: y_prob}
     if not models:
         raise InputError("y_prob", "must have at least one model")
-    found = {}
+    found, options = {}, options | {"estimator": "ece_bayes", "n_resamples": 0}
     for name, prob in models.items():
-        options |= {"estimator": "ece_bayes", "n_resamples": 0}
         call = read_call("reliability_plot", y_true, {"y_prob": prob}, 0, **options)
         found[name] = Model.of(add_groups(call, groups, prob), kind, bins, rng)
     end = marks.axes_end(max(float(model.score[-1]) for model in found.values()))

@@ -370,21 +370,16 @@ def test_table_of_coverage_is_what_the_script_prints():
 
 
 @pytest.mark.slow
-def test_table_of_groups_has_the_cases_of_the_script():
-    section = section_of("docs/intervals.md", "Rows that belong together")
-    table = [x for x in section.splitlines() if x.startswith("|")]
-    options = ["--simulations", "1", "--resamples", "9", "--jobs", "1"]
-    printed = printed_by("group_coverage.py", *options)
-    assert printed[:2] == table[:2]
-    assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
-
-
-@pytest.mark.slow
-def test_table_of_soft_labels_has_the_cases_of_the_script():
-    section = section_of("docs/soft_labels.md", "How sure?")
-    table = [x for x in section.splitlines() if x.startswith("|")]
-    options = ["--simulations", "1", "--resamples", "9", "--jobs", "1"]
-    printed = printed_by("soft_coverage.py", *options)
+@pytest.mark.parametrize(
+    ("page", "heading", "script"),
+    [
+        ("docs/intervals.md", "Rows that belong together", "group_coverage.py"),
+        ("docs/soft_labels.md", "How sure?", "soft_coverage.py"),
+    ],
+)
+def test_tables_of_groups_and_votes_have_the_cases_of_the_script(page, heading, script):
+    table = [x for x in section_of(page, heading).splitlines() if x.startswith("|")]
+    printed = printed_by(script, "--simulations", "1", "--resamples", "9", "--jobs", "1")
     assert printed[:2] == table[:2]
     assert [x.split("|")[1:3] for x in printed] == [x.split("|")[1:3] for x in table]
 
