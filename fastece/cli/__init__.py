@@ -24,8 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return commands.main(arguments)
     except BaseException as error:
-        # An interrupt within a lock of the standard library makes it raise an error of its own.
-        if not any(isinstance(one, KeyboardInterrupt) for one in (error, error.__context__)):
+        # Within a lock of the standard library, or compiled code, it becomes another error.
+        if not interrupts and KeyboardInterrupt not in (type(error), type(error.__context__)):
             raise
         print("fastece: interrupted", file=sys.stderr)
         return 130
@@ -43,4 +43,13 @@ def stop(*_: object) -> None:
 def allow_interrupts() -> None:
     """Let an interrupt be an exception again, after which files are removed."""
     if signal.getsignal(signal.SIGINT) is stop:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, interrupt)
+
+
+interrupts: list[bool] = []  # one entry each
+
+
+def interrupt(*_: object) -> None:
+    """Raise an interrupt, and note that it came."""
+    interrupts.append(True)
+    raise KeyboardInterrupt

@@ -95,5 +95,7 @@ def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:
         return work(map)
     from concurrent.futures import ThreadPoolExecutor
 
+    from fastece.kernels._jit import without_interrupts
+
     with ThreadPoolExecutor(n_jobs) as pool:
-        return work(pool.map)
+        return work(without_interrupts()(pool.map))  # threads begin whole

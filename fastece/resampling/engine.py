@@ -6,13 +6,13 @@ have the same bits however replicates are cut into tasks and whoever evaluates t
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, islice
 from operator import attrgetter
 from threading import Event, main_thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,22 +216,26 @@ def evaluate(
         return replicates.values(first, last)
     from concurrent.futures import ThreadPoolExecutor
 
+    from fastece.kernels._jit import without_interrupts
+
     memory = COPIES * replicates.batch * replicates.draws.item * replicates.rows
     jobs = min(jobs, 1 + MORE_MEMORY // memory)
     stop, pool = Event(), ThreadPoolExecutor(jobs)
+    # A thread whose beginning is interrupted may hold its lock, and wait for it, for ever.
+    start = without_interrupts()(pool.submit)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
         task = min(TASK, cost // (4 * jobs))
-        return run(replicates, first, last, task, partial(submit, pool, stop), AHEAD * jobs)
+        return run(replicates, first, last, task, partial(submit, start, stop), AHEAD * jobs)
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def submit(pool: Executor, stop: Event, function: Any, *args: Any) -> Future[F64]:
-    """Submit a task to a pool, or run it here where the pool refuses it."""
+def submit(start: Any, stop: Event, function: Any, *args: Any) -> Future[F64]:
+    """Start a task on a pool's threads, or run it here where the pool refuses it."""
     try:
-        return pool.submit(function, *args, stop=stop)
+        return cast(Future[F64], start(function, *args, stop=stop))
     except RuntimeError as error:
         if "shutdown" not in str(error):  # of the interpreter, whose main thread ends
             raise

@@ -4,12 +4,13 @@ import json
 import subprocess
 import sys
 import threading
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
+from fastece import cli
 from fastece.cli import commands, main, output, warmup
 from fastece.cli.options import COMMANDS, OPTIONS, make_parser
 from fastece.cli.output import KERNELS, Page, show_progress
@@ -56,6 +57,17 @@ def test_an_interrupt_is_one_word(capsys, monkeypatch, is_in_lock):
                 lock.release()
 
     monkeypatch.setattr(commands, "run_command", stop)
+    assert run(capsys, "demo") == (130, "", "fastece: interrupted\n")
+
+
+def test_an_interrupt_that_another_error_hides_is_one(capsys, monkeypatch):
+    def stop(_):
+        with suppress(KeyboardInterrupt):
+            cli.interrupt()
+        raise TypeError  # as compiled code that asked for a number does
+
+    monkeypatch.setattr(commands, "run_command", stop)
+    monkeypatch.setattr(cli, "interrupts", [])
     assert run(capsys, "demo") == (130, "", "fastece: interrupted\n")
 
 

@@ -70,7 +70,8 @@ def interrupt_after(seconds, action):
             raise Interrupt
         signal.setitimer(signal.ITIMER_REAL, 1e-5)
 
-    previous = signal.signal(signal.SIGALRM, answer)
+    alarm = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    previous = signal.signal(signal.SIGINT, answer)
     try:
         try:
             signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
@@ -84,7 +85,8 @@ def interrupt_after(seconds, action):
         if not came or place.startswith(PACKAGE):
             raise
     finally:
-        signal.signal(signal.SIGALRM, previous)
+        signal.signal(signal.SIGALRM, alarm)
+        signal.signal(signal.SIGINT, previous)
 
 
 def seconds_of(action, rounds=5):
