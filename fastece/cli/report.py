@@ -19,6 +19,7 @@ from fastece.checks.labels import as_groups
 from fastece.cli import inputs
 from fastece.cli.options import FORMS
 from fastece.cli.output import Page, Progress, run_beside, save_picture
+from fastece.document.numbers import count_of
 from fastece.files import (
     FileCount,
     FileSum,
@@ -33,7 +34,6 @@ from fastece.files.columns import as_arrays, as_texts
 from fastece.intervals.slices import MOST_NUMBERS
 from fastece.report.report import LEAD, TEST, make_report
 from fastece.report.result import SCREEN, Report, first_page
-from fastece.report.words import count_of
 from fastece.streams.accumulator import Accumulator
 
 DEMO = "digits_neural_network.npz"
@@ -52,8 +52,9 @@ WHOLE = "without {stream} one file of at most 10 million rows is read whole"
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece report FILE [FILE ...]``, or ``fastece demo``, which has no file."""
     # A page with pictures and a program get everything.
-    shows_all, form = options.full, options.form
-    options.full = bool(shows_all or options.html or options.plot or form is FORMS["--json"][1])
+    shows_all, is_json = options.full, options.form is FORMS["--json"][1]
+    options.all_classes = shows_all or is_json
+    options.full = bool(shows_all or options.html or options.plot or is_json)
     paths = expand_paths(options.files or [])
     title, rows = inputs.title_of(paths[0]) if paths else DEMO_TITLE, None
     if not paths:
@@ -102,7 +103,7 @@ def report_of_rows(
             names=(", ".join(named), options.groups or ""), pairs=rows.pairs, note=rows.note,
             n_classes=rows.classes, progress=progress, rng=options.seed, n_resamples=count,
             confidence_level=options.confidence_level, is_full=options.full,
-            event=options.event or "",
+            vectors=options.all_classes, event=options.event or "",
         )  # fmt: skip
 
 

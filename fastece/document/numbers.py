@@ -1,7 +1,7 @@
 """Numbers as text, with as many digits as their intervals justify, and as JSON."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -102,6 +102,17 @@ def format_cell(cell: Any) -> str:
     if isinstance(cell, str | Number | PValue | bool):
         return str(cell)
     return f"{cell}" if isinstance(cell, Integral) else format_number(cell)
+
+
+def count_of(number: int, name: str) -> str:
+    """Write a number of rows, or of files."""
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def first_of(rows: Sequence[int], row: Callable[[int], str] = "row {}".format) -> str:
+    """Name the first of some rows, and write how many more there are."""
+    more = f" and {count_of(len(rows) - 1, 'more row')}" if len(rows) > 1 else ""
+    return row(rows[0]) + more
 
 
 def to_plain(value: Any) -> Any:

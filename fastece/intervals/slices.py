@@ -1,7 +1,7 @@
 """Slices: errors of groups of rows, with intervals that hold simultaneously."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
@@ -217,17 +217,22 @@ class Group(NamedTuple):
 
 def groups_by(call: Call, by: Any, y_prob: Any, bins: Any = 4, cross: Any = False) -> list[Group]:
     """Make the groups of rows that have weight from a caller's columns."""
-    (data,), n, groups = call.models, len(as_probabilities(y_prob)), []
+    (data,), n = call.models, len(as_probabilities(y_prob))
     check_bins(bins)
     columns = [read_column(x, n, name, data, bins) for name, x in columns_by(by).items()]
-    for position, labels in [reduce(combine, columns)] if check_flag("cross", cross) else columns:
-        order = np.argsort(position, kind="stable")
-        present, first = np.unique(position[order], return_index=True)
-        for k, rows in zip(present, np.split(order, first[1:]), strict=True):
-            count = effective_count(None if data.v is None else data.v[rows], rows.size)
-            own = labels[k], data.count(rows), count, partial(data.where, rows)
-            groups.append(Group(*own, "", rows))
-    return groups
+    if check_flag("cross", cross):
+        columns = [reduce(combine, columns)]
+    return [group for column in columns for group in groups_at(data, *column)]
+
+
+def groups_at(data: Problems, position: I64, labels: Sequence[Any]) -> Iterator[Group]:
+    """Yield the groups of rows with the same position among labels."""
+    order = np.argsort(position, kind="stable")
+    present, first = np.unique(position[order], return_index=True)
+    for k, rows in zip(present, np.split(order, first[1:]), strict=True):
+        count = effective_count(None if data.v is None else data.v[rows], rows.size)
+        own = labels[k], data.count(rows), count, partial(data.where, rows)
+        yield Group(*own, "", rows)
 
 
 def columns_by(by: Any) -> dict[Any, Any]:
@@ -320,6 +325,12 @@ def groups_by_class(call: Call) -> list[Group]:
         note = "" if count else NEVER
         groups.append(Group(label, count, effective, partial(data.problem, k), note))
     return groups
+
+
+def groups_by_prediction(call: Call, classes: Problems) -> list[Group]:
+    """Make the groups of rows with the same most probable class."""
+    (data,), labels = call.models, classes.labels or classes.names or range(classes.n_classes)
+    return [*groups_at(data, classes.prob.argmax(axis=1), labels)]
 
 
 def means_of(source: Source) -> list[float]:

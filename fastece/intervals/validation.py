@@ -15,12 +15,14 @@ from fastece.document.numbers import (
     ConfidenceInterval,
     Number,
     PValue,
+    first_of,
     format_cell,
     format_p,
 )
 from fastece.document.result import Record, Result, group_notes, sample_text
 from fastece.estimators import risk
 from fastece.estimators.bayes import BayesCurve, Curves, cells_of_rows
+from fastece.estimators.losses import LogLoss, infinite_rows
 from fastece.estimators.risk import Logistic, NetBenefit, RiskRows
 from fastece.plot.axes import draw_risks, new_axes
 from fastece.resampling.arguments import Call, add_groups, read_call
@@ -62,7 +64,7 @@ ONE_OUTCOME = (
 )
 SEPARATED = "A threshold separates events from the others, so the slope is infinite."
 CONSTANT = "All predictions are the same, so there is no slope."
-INFINITE_SCORE = "An outcome had the predicted probability 0, so the log score is infinite."
+INFINITE_SCORE = "The outcome had the predicted probability 0 in {}: the log score is infinite."
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,16 +488,16 @@ class Validation(Result):
         )
 
 
-def notes_of(rows: RiskRows, found: dict[str, Quantity]) -> list[str]:
-    """Write a sentence on each thing that is not defined or infinite."""
+def notes_of(call: Call, rows: RiskRows, found: dict[str, Quantity]) -> list[str]:
+    """Write a sentence on each thing that is not defined or infinite, and on groups."""
     notes = [] if rows.is_mixed else [ONE_OUTCOME]
     if rows.is_mixed and math.isinf(found["slope"].value):
         notes.append(SEPARATED)
     if rows.s.min() == rows.s.max():
         notes.append(CONSTANT)
     if math.isinf(found["log_score"].value):
-        notes.append(INFINITE_SCORE)
-    return notes
+        notes.append(INFINITE_SCORE.format(first_of(infinite_rows(call.models[0], LogLoss()))))
+    return [*notes, *group_notes(call.n_groups)]
 
 
 def check_event(event: Any) -> str:
@@ -532,7 +534,7 @@ def validation_of(call: Call, key: int, event: str) -> Validation:
     return Validation(
         **found, net_benefit=decision_curve(call, rows, key), event=event, n=call.n,
         n_groups=call.n_groups, confidence_level=call.level, n_resamples=call.n_resamples,
-        weighted=sample.v is not None, notes=[*notes_of(rows, found), *group_notes(call.n_groups)],
+        weighted=sample.v is not None, notes=notes_of(call, rows, found),
         _curve=curve, _risks=np.array(risks),
     )  # fmt: skip
 

@@ -160,7 +160,8 @@ def make_report(
     groups: Any = None, names: tuple[str, str] = ("", ""), pairs: bool = False,
     n_classes: int | None = None, note: str = "", top: Source | None = None,
     stream: dict[str, Any] | None = None, progress: Progress = lambda _: None,
-    is_full: bool = True, event: str = "", row: Row = "y_prob[{}]".format, **options: Any,
+    is_full: bool = True, vectors: bool | None = None, event: str = "",
+    row: Row = "y_prob[{}]".format, **options: Any,
 ) -> Report:  # fmt: skip
     """Build the report on `data`, arguments of `fastece.ece`.
 
@@ -181,6 +182,9 @@ def make_report(
         As in `Report`; a function that takes the name of each step.
     is_full : bool
         Whether to compute everything, or only what the first page shows.
+    vectors : bool, optional
+        Whether to measure all errors of class vectors, as by default in full, or only the one that
+        may decide.
     event : str
         As in `Report`.
     row : callable
@@ -227,6 +231,7 @@ def make_report(
         scores=measure_scores(scores, row) if is_full else [],
         decomposition=decomposition_of(call) if is_full and has_rows else None,
         classes=class_table(lead, read, key),
+        predicted_classes=prediction_table(lead, read, key),
         slices=None if parts is None else slices.slices_of(lead, parts, key),
         n_groups=call.n_groups,
         groups=names[1],
@@ -243,9 +248,11 @@ def make_report(
         _panels=panels,
         _cumulative=cumulative_of(source) if has_path else None,
     )
-    # Where nothing else decides, the verdict depends on the test of class vectors.
-    if has_rows and not pairs and (is_full or report.verdict in (NO_SIGN, UNCLEAR)):
-        which = [*CLASS_VECTORS] if is_full else ["skce"]
+    # Where nothing else decides, the verdict depends on the test of class vectors, which takes most
+    # of the time of a report on ten classes.
+    which = ["skce"] if report.verdict in (NO_SIGN, UNCLEAR) else []
+    which = [*CLASS_VECTORS] if (is_full if vectors is None else vectors) else which
+    if has_rows and not pairs and which:
         report = replace(report, vectors=measure_vectors(call, read, seed, progress, which))
     return report
 
@@ -302,6 +309,14 @@ def class_table(call: Call, read: Callable[..., Problems], key: int) -> slices.S
             return None
         call = replace(call, sources=[read(setting="classwise")])
     return slices.slices_of(call, slices.groups_by_class(call), key)
+
+
+def prediction_table(call: Call, read: Callable[..., Problems], key: int) -> slices.Slices | None:
+    """Measure the rows of each predicted class, if the question is whether it is right."""
+    (source,) = call.sources
+    if not (isinstance(source, Problems) and source.setting.is_top and source.n_classes > 2):
+        return None
+    return slices.slices_of(call, slices.groups_by_prediction(call, read(setting="classwise")), key)
 
 
 # --- errors ---------------------------------------------------------------------------------

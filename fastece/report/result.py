@@ -98,6 +98,8 @@ class Report(Result):
         Parts of the Brier score of the setting, or their means over classes.
     classes, slices : Slices or None
         Errors of the classes, one against the rest, and of the values of `by`.
+    predicted_classes : Slices or None
+        Errors of the rows of each predicted class, where the question is whether it is right.
     n_groups : int or None
         Number of groups of rows that belong together, None without any.
     groups : str
@@ -144,6 +146,7 @@ class Report(Result):
     decomposition: ScoreDecomposition | None
     classes: Slices | None
     slices: Slices | None
+    predicted_classes: Slices | None
     n_groups: int | None
     groups: str
     vectors: ClassVectors | None
@@ -194,7 +197,10 @@ class Report(Result):
     @property
     def _off(self) -> dict[str, tuple[int, int]]:
         """How many classes and slices are miscalibrated, and of how many, by name."""
-        tables = {"classes": self.classes, "slices": self.slices}
+        tables = {
+            "predicted classes": self.predicted_classes, "classes": self.classes,
+            "slices": self.slices,
+        }  # fmt: skip
         return {name: (x.off, len(x)) for name, x in tables.items() if x}
 
     @property
@@ -225,10 +231,15 @@ class Report(Result):
 
     def document(self) -> Document:
         """Describe the report, in the order in which it is read."""
+        # Beside predicted classes, those against the rest only where they show something.
+        classes = self.classes
+        if classes and self.predicted_classes and not classes.off:
+            classes = None
         made = [
             sample(self), stream(self), errors(self), direction(self), scores(self),
-            class_vectors(self), breakdown(self, self.classes, "class"),
-            breakdown(self, self.slices, "slice"), acting(self), *validation(self), pictures(self),
+            class_vectors(self), breakdown(self, self.predicted_classes, "predicted class"),
+            breakdown(self, classes, "class"), breakdown(self, self.slices, "slice"),
+            acting(self), *validation(self), pictures(self),
         ]  # fmt: skip
         sections = [section for section in made if section is not None]
         footer = f"fastece {__version__}; {self.n_resamples} replicates, seed {self.seed}."
@@ -450,7 +461,8 @@ def breakdown(
     more = len(found) - most
     notes = [f"and {more} with less evidence"] * (more > 0)
     notes.append(words.OF_SLICES.format(found.off, len(found), found.test))
-    title = "Classes" if name == "class" else f"Slices by {report.by}" if report.by else "Slices"
+    titles = {"class": "Classes against the rest", "predicted class": "Predicted classes"}
+    title = titles.get(name) or (f"Slices by {report.by}" if report.by else "Slices")
     return Section(f"{title}, most evidence first", table=found.table(name, most), notes=notes)
 
 

@@ -119,8 +119,8 @@ def judge(
     low, high = (numbers.format_number(end, places) for end in interval)
     if n < FEWEST_ROWS:
         return Judgement(TOO_FEW, (
-            f"Too few rows to judge: with {count_of(round(n), 'row')} the error may be from {low} "
-            f"to {high}; some {ENOUGH_ROWS} rows are enough for most models."
+            f"Too few rows to judge: with {numbers.count_of(round(n), 'row')} the error may be "
+            f"from {low} to {high}; some {ENOUGH_ROWS} rows are enough for most models."
         ))  # fmt: skip
     size = f"{numbers.format_number(error, places, False)} ({100 * level:g} % CI {low} to {high})"
     named, error_of = direction(over / total if total > 0 else 0.5, setting, event), "error"
@@ -197,10 +197,4 @@ def event_of(setting: str) -> str:
 
 def infinite_loss(name: str, rows: Sequence[int], row: Callable[[int], str]) -> str:
     """Write which rows make a loss infinite, and the remedy."""
-    more = f" and {count_of(len(rows) - 1, 'more row')}" if len(rows) > 1 else ""
-    return INFINITE_LOSS.format(name, row(rows[0]) + more)
-
-
-def count_of(number: int, name: str) -> str:
-    """Write a number of rows, or of files."""
-    return f"{number} {name}{'' if number == 1 else 's'}"
+    return INFINITE_LOSS.format(name, numbers.first_of(rows, row))

@@ -17,6 +17,7 @@ from fastece.data.sample import Sample
 from fastece.data.source import Problems, Source, need_rows
 from fastece.document.result import Results
 from fastece.estimators.base import Chances, Labels
+from fastece.estimators.losses import Mean, infinite_rows
 from fastece.estimators.table import find_estimator
 from fastece.resampling.dependence import dependence_of
 from fastece.resampling.draws import Dependence, Groups, draws_of
@@ -199,6 +200,13 @@ class Call:
         """Compute the value of one estimator on the data of each model."""
         values = [self.estimators[name].point_values(problems) for problems in self.sources]
         return [as_float(self.average_of(value)) for value in values]
+
+    def infinite_rows(self, name: str) -> list[int]:
+        """Find the caller's rows that make a mean of theirs infinite; none in a stream."""
+        mean, rows = self.estimators[name], [s for s in self.sources if isinstance(s, Problems)]
+        if not isinstance(mean, Mean) or not np.isinf(self.values(name)).any():
+            return []
+        return sorted({row for source in rows for row in infinite_rows(source, mean)})
 
     def problem(self, sample: Sample) -> Problem:
         """Make a problem for draws of rows or of groups from a sample.

@@ -96,9 +96,12 @@ def fields_of(
 ) -> dict[str, dict[str, Any]]:
     """Return the fields of results by estimator, given their replicates."""
     return {
-        name: {**call.facts(name, key), "method": method, "size": size, "bootstrap_distribution": x}
+        name: {
+            **call.facts(name, key), "method": method, "size": size, "bootstrap_distribution": x,
+            "_infinite_rows": call.infinite_rows(name),
+        }
         for name, x in values.items()
-    }
+    }  # fmt: skip
 
 
 def check_size(call: Call, size: Any) -> int:

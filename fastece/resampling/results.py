@@ -9,6 +9,7 @@ import numpy as np
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_choice, check_real
 from fastece.document.numbers import ConfidenceInterval as ConfidenceInterval
+from fastece.document.numbers import first_of
 from fastece.document.result import EstimatorResult
 from fastece.typing import F64
 
@@ -16,7 +17,8 @@ Method = Literal["basic", "percentile", "bca"]
 METHODS = get_args(Method)
 # The method of comparisons that joins the intervals of both models, as `estimate` has them.
 MOVER = "mover"
-INFINITE = "an infinite value has no interval; clip= makes a log loss finite"
+INFINITE = "an infinite value has no interval"
+OF_ROWS = "{}: the outcome had probability 0 in {}; clip= makes a log loss finite"
 
 
 def as_float(value: Any) -> Any:
@@ -170,6 +172,7 @@ class BootstrapResult(IntervalResult):
     size: int
     bootstrap_distribution: F64 = field(repr=False)
     acceleration: Any = np.nan
+    _infinite_rows: Sequence[int] = field(repr=False, default=())  # of the caller
 
     # Names of the values of models that the value is the difference of, and its least value.
     _models: ClassVar[tuple[str, ...]] = ()
@@ -187,7 +190,10 @@ class BootstrapResult(IntervalResult):
     def notes(self) -> list[str]:
         """Sentences that stand below the numbers."""
         values = [getattr(self, name) for name in ("value", *self._models)]
-        return [*super().notes, *[INFINITE] * bool(np.isinf(values).any())]
+        if not np.isinf(values).any():
+            return super().notes
+        rows = self._infinite_rows
+        return [*super().notes, OF_ROWS.format(INFINITE, first_of(rows)) if rows else INFINITE]
 
     @property
     def standard_error(self) -> Any:

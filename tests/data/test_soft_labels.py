@@ -350,9 +350,9 @@ def opinions(law, rng, c):
     ],
 )  # fmt: skip
 def test_calibrated_models_are_rejected_as_often_as_they_may(law, votes, low, high):
-    """In 300 samples, 5 %: more than 9.4 % by chance alone once in 3000 such tests."""
+    """In 200 samples, 5 %: more than 11 % by chance alone once in 5000 such tests."""
     rejected = []
-    for seed in range(300):
+    for seed in range(200):
         rng = np.random.default_rng([seed, 5])
         s = rng.uniform(low, high, 120)
         q = opinions(law, rng, s)
@@ -360,7 +360,7 @@ def test_calibrated_models_are_rejected_as_often_as_they_may(law, votes, low, hi
         y = q if votes is None else rng.binomial(votes, q)
         found = fastece.calibration_test(y, s, n_resamples=199, rng=seed, **data)
         rejected.append(found.p_value <= 0.05)
-    assert np.mean(rejected) <= 0.094
+    assert np.mean(rejected) <= 0.11
 
 
 @pytest.mark.slow

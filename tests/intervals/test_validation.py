@@ -93,6 +93,12 @@ def test_groups_of_one_row_are_rows_and_copies_are_not():
         ([1], [0.5], np.nan, "All outcomes"),
         ([0, 1, 0], [0.0, 0.0, 0.0], np.nan, "All predictions"),
         ([0, 1], [0.0, 1.0], np.inf, "A threshold"),
+        (
+            [0, 1, 0, 1],
+            [0.1, 0.0, 0.3, 0.0],
+            -np.inf,
+            "The outcome had the predicted probability 0 in row 1 and 1",
+        ),
     ],
 )
 def test_degenerate_rows_have_clear_results(y, p, slope, note):

@@ -89,6 +89,30 @@ def test_slices_of_several_columns(classes):
         calibration_report(y, p, by={}, n_resamples=0)
 
 
+def test_rows_of_each_predicted_class_are_measured(report, classes):
+    y, p, _ = classes
+    names = np.array(["cat", "dog", "owl"])
+    weight = np.arange(y.size) % 3.0  # some rows have none
+    options = {"sample_weight": weight, "labels": [*names], "n_resamples": 99}
+    found = calibration_report(names[y], p, estimator=["ece"], **options)
+    by = names[p.argmax(axis=1)]
+    alone = fastece.slices(names[y], p, by=by, setting="confidence", rng=0, **options)
+    assert [x.to_dict() for x in found.predicted_classes] == [x.to_dict() for x in alone]
+    text = str(report)
+    assert "Predicted classes, most evidence first" in text
+    # The answers to another question are shown if there is something to see.
+    assert ("\nClasses against the rest" in text) == (report.classes.off > 0)
+    right = calibration_report(
+        (p.cumsum(1) > np.random.default_rng(2).random((800, 1))).argmax(1), p
+    )
+    assert right.classes.off == 0
+    assert "Classes against the rest" not in str(right)
+    own = calibration_report(y, p, setting="classwise", n_resamples=0)
+    assert own.predicted_classes is None
+    assert "\nClasses against the rest, most evidence first" in str(own)
+    assert calibration_report(y == 1, p[:, 1], n_resamples=0).predicted_classes is None
+
+
 def test_a_report_is_plain_values(report):
     values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert values["headline"] == report.headline
