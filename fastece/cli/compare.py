@@ -1,9 +1,12 @@
-"""The command ``compare``: two models on the same rows, on one page."""
+"""The command ``compare``: two models or more on the same rows, on one page."""
 
 import math
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -14,9 +17,12 @@ from fastece.cli.output import Page, Progress, save_picture
 from fastece.document.document import Document, Section, Table
 from fastece.document.numbers import ROUNDING, Number, PValue, format_interval, format_p
 from fastece.document.result import Results
+from fastece.document.writers import to_html
 from fastece.estimators.losses import infinite_rows
 from fastece.files import STANDARD_INPUT, Predictions
+from fastece.files.writing import write_file
 from fastece.intervals.compare import comparison_results
+from fastece.plot.pages import draw_page, to_svg
 from fastece.report.report import LEAD, TEST, compare_panels, scores_of
 from fastece.report.words import SCORES, infinite_loss, sentence
 from fastece.resampling.adaptive import ADAPTIVE
@@ -24,6 +30,7 @@ from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.results import ComparisonResult
 
+MOST_MODELS = len(ascii_lowercase)
 OF_ROWS = (
     "p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
     f"Intervals of errors are joined from those of both models: {LEAD} by its posterior, others by "
@@ -34,43 +41,90 @@ OF_GROUPS = "Groups: intervals of errors are as wide as of independent models, o
 
 
 def run(options: Namespace, progress: Progress) -> Page:
-    """Run ``fastece compare A B``.
+    """Run ``fastece compare A B [C ...]``: every other model against the first.
 
     Each model is read by itself, as whether the predicted class is right is another question for
     each; draws are shared.
     """
-    columns, paths = options.y_prob or [None], [options.a, options.b or options.a]
-    if len(columns) > 2 or (options.b is None and len(columns) < 2):
-        rule = "takes two files, or two models in the columns of one: --y-prob OLD --y-prob NEW"
-        raise InputError("b", rule)
-    if options.a == paths[1] == STANDARD_INPUT:
-        raise InputError("b", "must be another file than standard input, which can be read once")
+    paths, columns = models_of(options)
     titles = [title_of(path) for path in paths]
-    if len(columns) > 1:
+    if len({*columns}) > 1:
         titles = [f"{title}, {name}" for title, name in zip(titles, columns, strict=True)]
-    names = dict(zip("ab", titles, strict=True))
-    progress(f"reading {names['a']} and {names['b']}")
-    a, b = (
-        read_file(path, Namespace(**{**vars(options), "y_prob": columns[k], "groups": groups}))
-        for path, k, groups in zip(paths, (0, -1), (options.groups, None), strict=True)
+    names = dict(zip(ascii_lowercase, titles, strict=False))
+    progress(f"reading {' and '.join(names.values())}")
+    a, *others = (
+        read_file(path, Namespace(**{**vars(options), "y_prob": column, "groups": groups}))
+        for path, column, groups in zip(
+            paths, columns, [options.groups] + [None] * (len(paths) - 1), strict=True
+        )
     )
-    check_same_rows(a, b)
-    note = a.note if a.note == b.note else f"{a.note or 'as it is'} (a), {b.note or 'as it is'} (b)"
-    a = replace(a, note=note)
-    found = measure(a, b, ("a", "b"), options, progress)
-    verdict, tests = verdict_of(found), tests_of(found.call, options.seed, progress)
-    facts = {**names, **describe_data(found.call, a)}
+    for other in others:
+        check_same_rows(a, other)
+    a = replace(a, note=note_of([a, *others]))
+    found = [
+        measure(a, other, ("a", name), options, progress)
+        for name, other in zip([*names][1:], others, strict=True)
+    ]
+    models = [found[0].call.models[0], *(x.call.models[1] for x in found)]
+    call = replace(found[0].call, sources=models)
+    verdict, tests = " ".join(map(verdict_of, found)), tests_of(call, options.seed, progress)
+    facts = {**names, **describe_data(call, a)}
     shown = (f"p = {format_p(p)} ({name})".replace("= <", "< ") for name, p in tests.items())
     facts["test of calibration"] = ", ".join(shown)
-    sections = [Section(facts=facts), *found.sections()]
-    values: dict[str, Any] = {"n_groups": found.call.n_groups, "note": a.note, "verdict": verdict}
+    values: dict[str, Any] = {"n_groups": call.n_groups, "note": a.note, "verdict": verdict}
     values["p_values"] = tests
-    description = Document(f"{names['a']} and {names['b']}", verdict, sections)
+    each = [x.values() for x in found]
+    values |= each[0] if len(each) == 1 else {"comparisons": each}
+    sections = [Section(facts=facts), *sections_of(found)]
+    title = ", ".join(titles[:-1]) + f" and {titles[-1]}"
+    description, panels = Document(title, verdict, sections), partial(compare_panels, call, titles)
 
     def draw(path: Path) -> None:
-        save_picture(path, compare_panels(found.call, [*names.values()]), verdict)
+        save_picture(path, panels(), verdict if len(found) == 1 else "")
 
-    return Page(description, {**names, **values, **found.values()}, {"plot": draw})
+    def write(path: Path) -> None:
+        pictures = [lambda key: to_svg(draw_page(panels()), title, key)]
+        first = Section("Reliability diagram", pictures=pictures)
+        page = replace(description, sections=[sections[0], first, *sections[1:]])
+        write_file(path, to_html(page).encode())
+
+    return Page(description, {**names, **values}, {"plot": draw, "html": write})
+
+
+def models_of(options: Namespace) -> tuple[list[str], list[str | None]]:
+    """Return the file of each model, and the columns of its probabilities."""
+    files = [x for x in (options.a, options.b, *(options.others or [])) if x is not None]
+    columns = options.y_prob or [None]
+    count = max(len(files), len(columns))
+    if not (2 <= count <= MOST_MODELS and {len(files), len(columns)} <= {1, count}):
+        rule = f"takes two files, or up to {MOST_MODELS}, or models in the columns of one"
+        raise InputError("b", f"{rule}: --y-prob OLD --y-prob NEW")
+    paths, columns = (list(x) * (count if len(x) == 1 else 1) for x in (files, columns))
+    if paths.count(STANDARD_INPUT) > 1:
+        raise InputError("b", "must be another file than standard input, which can be read once")
+    return paths, columns
+
+
+def note_of(models: Sequence[Predictions]) -> str:
+    """Join the notes on how the models were read."""
+    notes = [x.note for x in models]
+    if len({*notes}) == 1:
+        return notes[0]
+    named = zip(ascii_lowercase, notes, strict=False)
+    return ", ".join(f"{note or 'as it is'} ({letter})" for letter, note in named)
+
+
+def sections_of(found: Sequence["Differences"]) -> list[Section]:
+    """Describe each comparison; notes of all are below the last."""
+    if len(found) == 1:
+        return found[0].sections()
+    sections = []
+    for k, one in enumerate(found):
+        for section in one.sections():
+            notes = section.notes if k == len(found) - 1 else one.notes
+            title = f"{section.title}: {' and '.join(one.names)}"
+            sections.append(replace(section, title=title, notes=notes))
+    return sections
 
 
 def tests_of(call: Call, seed: int, progress: Progress) -> dict[str, Any]:
@@ -78,7 +132,7 @@ def tests_of(call: Call, seed: int, progress: Progress) -> dict[str, Any]:
     progress("tests of calibration")
     each = [replace(call.only(ADAPTIVE), sources=[model]) for model in call.models]
     found = (calibration_results(one, seed) for one in each)
-    return {name: one.p_value for name, one in zip("ab", found, strict=True)}
+    return {name: one.p_value for name, one in zip(ascii_lowercase, found, strict=False)}
 
 
 def check_same_rows(a: Predictions, b: Predictions) -> None:
@@ -178,7 +232,8 @@ def verdict_of(found: Differences) -> str:
     if sign_of(error) != sign_of(bins):
         claims.append((bins, f"better calibrated by {TEST}"))
     claims.append((found.scores["brier_score"], "better in all by the Brier score"))
-    winners = {1: "model b is", -1: "model a is", 0: "neither is shown to be"}
+    a, b = found.names
+    winners = {1: f"model {b} is", -1: f"model {a} is", 0: f"neither {a} nor {b} is shown to be"}
     parts = [f"{winners[sign_of(x)]} {praise} {found.describe_interval(x)}" for x, praise in claims]
     return sentence("; ".join(parts)) + "."
 

@@ -107,7 +107,7 @@ OPTIONS = {
     },
     "compare --y-prob": {
         "action": "append", "metavar": "COLUMN[,COLUMN...]",
-        "help": "columns of the probabilities; twice for two models, of one file or of A and B",
+        "help": "columns of the probabilities; once for each model, of one file or of each",
     },
     "curve --estimator": {
         "choices": ["ece_bayes", "ece_kde"], "default": "ece_bayes",
@@ -202,10 +202,12 @@ COMMANDS = {
          "--on-error"),
     ),
     "compare": Command(
-        "compare", "the difference between two models, on the same rows",
-        "Compare two files, or two columns of one, with the same labels row by row: every error of "
-        "both, the difference a - b, its interval, and the p-value of there being none.",
-        ("a", "b"), ("--y-true", "compare --y-prob", *ROWS[2:], "--groups", *ERRORS), 1999,
+        "compare", "the difference between two models or more, on the same rows",
+        "Compare files, or columns of one, with the same labels row by row: every error of both "
+        "models, the difference a - b, its interval, and the p-value of there being none. Of more "
+        "than two models each is compared with the first.",
+        ("a", "b", "others"),
+        ("--y-true", "compare --y-prob", *ROWS[2:], "--groups", *ERRORS, "--html"), 1999,
     ),
     "recalibrate": Command(
         "recalibrate", "better calibrated predictions, and whether they are",
@@ -303,15 +305,15 @@ def make_parser() -> argparse.ArgumentParser:
     """Make the parser of all commands, where options that one lacks are None."""
     parser = Parser(prog="fastece", description="Calibration errors of classifiers.")
     parser.add_argument("--version", action="version", version=f"fastece {__version__}")
-    parser.set_defaults(**dict.fromkeys((*NAMES, "file", "files", "a", "b")))
+    parser.set_defaults(**dict.fromkeys((*NAMES, "file", "files", "a", "b", "others")))
     commands = parser.add_subparsers(metavar="COMMAND", dest="command")
     for name, row in COMMANDS.items():
         command = commands.add_parser(name, help=row.help, description=row.description)
         groups = {head: command.add_argument_group(head) for head in HEADS}
         heads = {option: groups[head] for head, options in HEADS.items() for option in options}
         for argument in row.arguments:
-            nargs = {"files": "+", "b": "?"}.get(argument)
-            metavar = argument.removesuffix("s").upper()
+            nargs = {"files": "+", "b": "?", "others": "*"}.get(argument)
+            metavar = "C" if argument == "others" else argument.removesuffix("s").upper()
             groups["input"].add_argument(argument, metavar=metavar, nargs=nargs)
         for key in row.options:
             option = key.split()[-1]

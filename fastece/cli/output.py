@@ -74,7 +74,7 @@ def check_files(options: Namespace) -> None:
     """Check the files that options name for output, before anything is computed."""
     outputs = {x: path for x in FILES if (path := getattr(options, x)) is not None}
     given = [path for name in INPUTS if (path := getattr(options, name)) is not None]
-    given += expand_paths(options.files or [])
+    given += expand_paths([*(options.files or []), *(options.others or [])])
     given += filter(os.path.isfile, ("/dev/stdout", "/dev/stderr"))
     taken = set(map(identity, given))
     if STANDARD_INPUT in given and sys.stdin is None:

@@ -39,6 +39,8 @@ SHAPES, DASHES = "osD^v", ("-", "--", "-.", ":")
 # What the line of a model, and the hatch where one has too few scores, are known by among all that
 # may be on axes: an entry of their attributes, as an id would be written to SVG, each time.
 ROLE, MODEL, HATCH = "fastece", "model", "hatch"
+# The entry of the texts that a page shows while the pointer is on each part of a mark.
+TIPS = "fastece tips"
 # A mark of 7 points covers 0.05 of axes of two inches: of scores so near the ends all lie on each
 # other, and where they are most of the rows, a picture needs axes that spread them.
 NEAR, HEAPED = 0.05, 0.5
@@ -122,11 +124,12 @@ class BinDrawing(Drawing):
         # The legend shows the mark; on the axes it is drawn by rows, below.
         line = np.where(few, np.nan, frequency)
         color = draw_line(ax, style, score, line, 0.8, marker=shape, markevery=[])
-        ax.scatter(
+        points = ax.scatter(
             score, frequency, s=scale**2 * (AREA + MORE * rows / rows.max(initial=1e-300)),
             marker=shape, facecolors=["none" if hollow else color for hollow in few],
             edgecolors=color, linewidths=scale, zorder=5, clip_on=False,
         )  # fmt: skip
+        tips = vars(points)[TIPS] = [self.tip(int(k)) for k in np.flatnonzero(filled)]
         if few.any():
             ax.plot(
                 [], [], color=color, marker=shape, markerfacecolor="none", markersize=4 * scale,
@@ -155,7 +158,17 @@ class BinDrawing(Drawing):
         elif not style.span.is_logit:
             is_even = np.ptp(width) < EVEN and not style.is_panel
             name = f"rows (up to {100 * share.max():.0f} %)" if is_even else "density of rows"
-            ax.bar(left, height, width, align="edge", facecolor=LIGHT, zorder=1, label=name)
+            bars = ax.bar(left, height, width, align="edge", facecolor=LIGHT, zorder=1, label=name)
+            for k, tip in zip(np.flatnonzero(filled), tips, strict=True):
+                vars(bars[k])[TIPS] = [tip]
+
+    def tip(self, k: int) -> str:
+        """Write the numbers of a bin."""
+        place = f"{self.edges[k]:.3g} to {self.edges[k + 1]:.3g}: {self.rows[k]:.6g} rows"
+        text = f"{place}, score {self.score[k]:.3g}, observed {self.frequency[k]:.3g}"
+        if self.low is None or self.high is None:
+            return text
+        return f"{text}, {self.interval_name} {self.low[k]:.3g} to {self.high[k]:.3g}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from fastece.checks.errors import InputError
 from fastece.checks.parameters import check_integer
 from fastece.plot import axes
-from fastece.plot.marks import PLAIN, Drawing, Style, draw_square, logit_range, scale_of
+from fastece.plot.marks import PLAIN, TIPS, Drawing, Style, draw_square, logit_range, scale_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +29,8 @@ PANEL, AROUND = (1.9, 2.05), (0.6, 0.9)
 ENTRY = 1.9
 # Characters of a title to an inch.
 FIT = 11
+# Begin of the ids of marks with texts for the pointer.
+TIP = "tips-"
 # Names of the elements, not addresses that anything is loaded from.
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
@@ -237,6 +239,9 @@ def to_svg(figure: "Figure", title: str, key: str) -> str:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", key):
         raise InputError("key", "must be letters, digits and hyphens, a letter first", value=key)
     page = io.StringIO()
+    marks = figure.findobj(lambda mark: TIPS in vars(mark))
+    for k, mark in enumerate(marks):
+        mark.set_gid(f"{TIP}{k}")
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     # Letters stay text, and ids depend on the drawing alone.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": key}):
@@ -247,12 +252,27 @@ def to_svg(figure: "Figure", title: str, key: str) -> str:
     # This style would be that of the whole page.
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
     body = re.sub(r"<[^>]*>", lambda tag: own_tag(tag[0], key), body)
+    body = re.sub(
+        rf'<g id="{key}-{TIP}(\d+)">.*?</g>',
+        lambda found: with_tips(found[0], vars(marks[int(found[1])])[TIPS]),
+        body, flags=re.DOTALL,
+    )  # fmt: skip
     size = " ".join(re.findall(r'\b(?:width|height|viewBox)="[^"]*"', head))
     return (
         f'<svg xmlns="{SVG}" xmlns:xlink="{XLINK}" {size} role="img" '
         f'aria-labelledby="{key}-title" fill="currentColor" stroke-linejoin="round" '
         f'stroke-linecap="butt" style="max-width: 100%; height: auto">\n'
         f'<title id="{key}-title">{escape(title)}</title>\n{body}</svg>'
+    )
+
+
+def with_tips(group: str, tips: Sequence[str]) -> str:
+    """Give each shape of a group its text, which browsers show under the pointer."""
+    left = iter(tips)
+    return re.sub(
+        r"<(path|use)\b((?:(?!\bid=)[^>])*)/>",  # what has an id is only a model of shapes
+        lambda shape: f"<{shape[1]}{shape[2]}><title>{escape(next(left))}</title></{shape[1]}>",
+        group,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial, singledispatch
 from numbers import Integral
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -248,13 +249,20 @@ def make_report(
         _panels=panels,
         _cumulative=cumulative_of(source) if has_path else None,
     )
-    # Where nothing else decides, the verdict depends on the test of class vectors, which takes most
-    # of the time of a report on ten classes.
-    which = ["skce"] if report.verdict in (NO_SIGN, UNCLEAR) else []
-    which = [*CLASS_VECTORS] if (is_full if vectors is None else vectors) else which
+    which = vectors_for(report, is_full if vectors is None else vectors)
     if has_rows and not pairs and which:
         report = replace(report, vectors=measure_vectors(call, read, seed, progress, which))
     return report
+
+
+def vectors_for(report: Report, is_full: bool) -> list[str]:
+    """Choose errors of class vectors: all, or the one that may decide, or none.
+
+    They take most of the time of a report on ten classes.
+    """
+    if is_full:
+        return [*CLASS_VECTORS]
+    return ["skce"] if report.verdict in (NO_SIGN, UNCLEAR) else []
 
 
 def validate_rows(call: Call, key: int, event: str) -> Validation | None:
@@ -312,7 +320,7 @@ def class_table(call: Call, read: Callable[..., Problems], key: int) -> slices.S
 
 
 def prediction_table(call: Call, read: Callable[..., Problems], key: int) -> slices.Slices | None:
-    """Measure the rows of each predicted class, if the question is whether it is right."""
+    """Measure the rows of each predicted class, if it is to be right."""
     (source,) = call.sources
     if not (isinstance(source, Problems) and source.setting.is_top and source.n_classes > 2):
         return None
@@ -513,10 +521,11 @@ def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
 
 
 def compare_panels(call: Call, paths: Sequence[str]) -> list[Panel]:
-    """Draw both models on the same axes, for each class."""
+    """Draw all models on the same axes, for each class."""
     files = [Path(path).name for path in paths]
     short = [x if len(x) <= LONGEST else f"…{x[1 - LONGEST :]}" for x in files]
-    return diagram_panels(call, [f"{letter}: {x}" for letter, x in zip("ab", short, strict=True)])
+    named = zip(ascii_lowercase, short, strict=False)
+    return diagram_panels(call, [f"{letter}: {x}" for letter, x in named])
 
 
 def diagram_panels(call: Call, names: Sequence[str | None], seed: int | None = None) -> list[Panel]:

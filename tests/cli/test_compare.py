@@ -64,7 +64,38 @@ def test_a_model_differs_from_itself_by_nothing(capsys, write):
     found = as_json(capsys, "compare", path, path, "--resamples", 64)
     for line in found["differences"]:
         assert (line["difference"], line["p_value"]) == (0, 1)
-    assert found["verdict"].startswith("Neither is shown to be better calibrated by ece_bayes")
+    assert found["verdict"].startswith("Neither a nor b is shown to be better calibrated by ece")
+
+
+def test_each_of_several_models_is_compared_with_the_first(capsys, write, tmp_path, figures):
+    rows = "".join(
+        f"{i % 3 > 0:d},{(i % 7 + 1) / 10},{(i % 5 + 2) / 10},0.{i % 9}\n" for i in range(60)
+    )
+    path, page = write(f"y_true,one,two,three\n{rows}"), tmp_path / "all.html"
+    columns = [x for name in ("one", "two", "three") for x in ("--y-prob", name)]
+    quick = ["--resamples", 64]
+    picture = ["--plot", tmp_path / "all.png"]
+    found = as_json(capsys, "compare", path, *columns, *quick, "--html", page, *picture)
+    assert [found[x] for x in "abc"] == [f"{path}, {name}" for name in ("one", "two", "three")]
+    assert [*found["p_values"]] == [*"abc"]
+    for name, got in zip(("two", "three"), found["comparisons"], strict=True):
+        pair = as_json(capsys, "compare", path, *columns[:2], "--y-prob", name, *quick)
+        lines = [{**x, "c": x.get("c", x.get("b"))} for x in got["differences"]]
+        for x in pair["differences"]:
+            assert x["b"] in [y["c"] for y in lines]
+        assert [x["difference"] for x in lines] == [x["difference"] for x in pair["differences"]]
+    for figure in figures:  # of the page and of the file
+        names = [x.get_text()[:3] for x in figure.axes[0].get_legend().get_texts()]
+        assert {"a: ", "b: ", "c: "} <= {*names}
+    shown = text(capsys, "compare", path, *columns, *quick)
+    content = page.read_text(encoding="utf-8")
+    for title in ("Calibration errors: a and b", "Scores: a and c"):
+        assert title in shown
+        assert title in content
+    assert "<svg" in content
+    assert shown.count("p-value of an error: below 0.05") == 1
+    three = [path] * 3
+    assert as_json(capsys, "compare", *three, "--y-prob", "one", *quick)["comparisons"][1]["scores"]
 
 
 def test_top_labels_have_the_hits_of_each_model(capsys, write):

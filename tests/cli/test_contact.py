@@ -148,7 +148,8 @@ def test_two_columns_of_one_file_are_compared(capsys, write):
         assert found[name] == other[name]
     both = as_json(capsys, "compare", path, path, "--y-prob", "old", "--y-prob", "new", *quick)
     assert both["differences"] == found["differences"]
-    for arguments in ([], ["--y-prob", "old"], ["--y-prob", "old"] * 3):
+    three = [path, path, "--y-prob", "old", "--y-prob", "new"]
+    for arguments in ([], ["--y-prob", "old"], ["--y-prob", "old"] * 27, three):
         assert "--y-prob OLD --y-prob NEW" in failure(capsys, "compare", path, *arguments)
 
 

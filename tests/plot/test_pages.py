@@ -99,6 +99,23 @@ def test_nothing_is_loaded_and_black_is_the_colour_of_text():
     assert not re.search(r'id="a-patch_[12]">\s*<path[^>]*style="fill: #', svg)  # no background
 
 
+def test_points_and_bars_have_their_numbers_for_the_pointer():
+    tree, space = ET.fromstring(to_svg(draw(), "title", "a")), "{http://www.w3.org/2000/svg}"
+    tips = [node.text for node in tree.iter(f"{space}title")][1:]
+    assert len(tips) == 10  # of a point and of a bar of each of five bins
+    assert sorted(tips) == sorted(2 * [*dict.fromkeys(tips)])
+    assert tips[0] == "0 to 0.2: 12 rows, score 0.0932, observed 0, 95 % CI 0 to 0.265"
+    p = np.repeat([0.3, 0.8], 50)  # two points of the same size, and empty bins
+    figure = matplotlib.figure.Figure()
+    fastece.reliability_diagram(p > 0.4, p).plot(figure.subplots(), band=False)
+    tree = ET.fromstring(to_svg(figure, "title", "a"))
+    parents = {child: parent for parent in tree.iter() for child in parent}
+    nodes = [*tree.iter(f"{space}title")][1:]
+    assert [node.text[:24] for node in nodes].count("0.267 to 0.333: 50 rows,") == 2
+    assert {parents[node].tag for node in nodes} <= {f"{space}path", f"{space}use"}
+    assert len(nodes) == 4
+
+
 def test_title_and_labels_are_text():
     tree = ET.fromstring(to_svg(draw(HOSTILE[:27]), HOSTILE, "a"))
     space = "{http://www.w3.org/2000/svg}"
