@@ -1,6 +1,7 @@
 """Pictures of a study, from its tables alone. Needs the extra "study".
 
-Estimators differ in grey too: families by their markers, variants by dashes and filling.
+Estimators differ in grey too: families by their markers, variants by dashes and filling. Beside
+estimators of the user's own, which have their names at their lines, all others are grey.
 """
 
 import io
@@ -53,7 +54,9 @@ FAMILIES: dict[str, tuple[str, str, str, tuple[Any, ...]]] = {
     "ece_kde": ("kernel density", "#009E73", "D", BANDWIDTHS),
     BAYES: ("Bayesian curve", "#882255", "p", ()),
 }
-OWN, OWN_COLOR, OWN_MARKERS = "own", "#CC79A7", "*PXh<>d"
+OWN, OWN_COLOR, OWN_MARKERS = "own", "#C2185B", "*PXh<>d"
+# Colour of the others beside it, and width of its line.
+PALE, BOLD = "0.62", 2.4
 # Of the first, second and third variant: dashes, and whether its markers are filled.
 VARIANTS: tuple[tuple[Any, bool], ...] = (
     ("-", True), ((0, (5, 1.5)), False), ((0, (1.2, 1.3)), True),
@@ -107,6 +110,8 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
         for place, lines in enumerate(looks.values()):
             for name in (name for name in lines if name in curves):
                 draw_curve(curves[name], ax, place, lines[name])
+                if lines is looks.get(OWN):
+                    draw_name(name, curves[name], ax)
         ax.set_title(setting, parse_math=False)
         ax.set_xlabel("rows in the evaluation set")
     row[0].set_ylabel(label)
@@ -147,8 +152,15 @@ def looks_of(names: Sequence[str]) -> Looks:
         mine = [name for name in names if name in every]
         looks[title] = {name: line_of(color, marker, *VARIANTS[every.index(name)]) for name in mine}
         others = [name for name in others if name not in every]
+    if others:
+        for line in (line for lines in looks.values() for line in lines.values()):
+            full = line["markerfacecolor"] != "white"
+            line |= {"color": PALE, "markerfacecolor": PALE if full else "white"}
     styles = zip(others, cycle(OWN_MARKERS), cycle(VARIANTS), strict=False)
-    looks[OWN] = {name: line_of(OWN_COLOR, marker, *style) for name, marker, style in styles}
+    looks[OWN] = {
+        name: line_of(OWN_COLOR, marker, *style) | {"linewidth": BOLD}
+        for name, marker, style in styles
+    }
     return {title: lines for title, lines in looks.items() if lines}
 
 
@@ -171,6 +183,17 @@ def draw_curve(curve: Curve, ax: "Axes", place: int, line: dict[str, Any]) -> No
     inside = np.isfinite(curve.low + curve.high)
     shade = {"color": line["color"], "alpha": BAND, "linewidth": 0, "zorder": 2}
     ax.fill_between(curve.n, curve.low, curve.high, where=inside, **shade)
+
+
+def draw_name(name: str, curve: Curve, ax: "Axes") -> None:
+    """Write the name of an estimator at the right end of its line."""
+    known = np.flatnonzero(np.isfinite(curve.value))
+    if known.size:
+        end = curve.n[known[-1]], curve.value[known[-1]]
+        ax.annotate(
+            name, end, (-4, 5), textcoords="offset points", ha="right", va="bottom", zorder=6,
+            fontsize="small", fontweight="bold", color=OWN_COLOR, parse_math=False,
+        )  # fmt: skip
 
 
 def draw_scales(row: "Sequence[Axes]", panels: Sequence[dict[str, Curve]], is_log: bool) -> None:

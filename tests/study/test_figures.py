@@ -88,7 +88,7 @@ def words(text):
 
 
 def labels_of(ax):
-    return [(words(text), text.xy) for text in ax.texts]
+    return [(words(text), text.xy) for text in ax.texts if text.get_fontweight() != "bold"]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -117,7 +117,7 @@ def test_the_baseline_is_a_line_with_its_name_at_the_right_end(measure):
         assert drawn(line) == points(table, ax.get_title(), "zero", measure)
         assert measure != RELATIVE or set(line.get_ydata()) == {1.0}
         assert labels_of(ax) == [("not measuring", (1, line.get_ydata()[-1]))]
-    assert not any(ax.texts for ax in curves_figure(summary_of(["x"], measure), measure).axes)
+    assert not any(map(labels_of, curves_figure(summary_of(["x"], measure), measure).axes))
 
 
 def test_a_label_says_that_the_baseline_is_infinite():
@@ -200,10 +200,16 @@ def test_every_estimator_is_told_apart_in_grey_too():
     families = [*(FIFTEEN[i : i + 3] for i in range(0, 15, 3)), SIXTEEN[15:], OWN]
     colors = [{looks[name][0] for name in family} for family in families]
     assert [len(of_family) for of_family in colors] == [1] * 7
-    assert len(set.union(*colors)) == 7
+    # One's own stands out, with its name at its line; without one, families have colours.
+    assert len(set.union(*colors)) == 2
+    assert colors[-1] not in colors[:-1]
+    ends = [words(text) for text in figure.axes[0].texts if text.get_fontweight() == "bold"]
+    assert ends == OWN
+    without = looks_of(curves_figure(summary_of(SIXTEEN, settings=["a"])))
+    assert len({mark[0] for mark in without.values()}) == 6
     for name in FIFTEEN[::4]:
         alone = curves_figure(summary_of([name], settings=["a"], sizes=[10]))
-        assert looks_of(alone) == {name: looks[name]}
+        assert looks_of(alone) == {name: without[name]}
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, SETTINGS[:1]])
