@@ -457,11 +457,13 @@ def breakdown(
     if found is None:
         return None
     # Slices were asked for by name; of classes, some are many.
-    most = min(len(found) if name == "slice" else max(found.off, FEW_CLASSES), most)
+    few = found.off if name == "class" and report.predicted_classes else FEW_CLASSES
+    most = min(len(found) if name == "slice" else max(found.off, few), most)
     more = len(found) - most
-    notes = [f"and {more} with less evidence"] * (more > 0)
-    notes.append(words.OF_SLICES.format(found.off, len(found), found.test))
-    titles = {"class": "Classes against the rest", "predicted class": "Predicted classes"}
+    left = f"and {more} with less evidence; " * (more > 0)
+    notes = [left + words.OF_SLICES.format(found.off, len(found), found.test)]
+    against = " against the rest" if report.predicted_classes else ""
+    titles = {"class": f"Classes{against}", "predicted class": "Predicted classes"}
     title = titles.get(name) or (f"Slices by {report.by}" if report.by else "Slices")
     return Section(f"{title}, most evidence first", table=found.table(name, most), notes=notes)
 

@@ -46,13 +46,9 @@ OF_ERRORS = (
 )
 OF_DIRECTION = "Parts of ece_bayes; the lower ends of their intervals come from the mean gap."
 OF_CLASS_VECTORS = (
-    "The top label and single classes may be calibrated where class vectors are not. If "
-    "calibrated: mean of {} samples of labels drawn from the predicted probabilities."
+    "Class vectors may be off where top label and classes are not. Chance alone: mean of {} draws."
 )
-OF_SLICES = (
-    "{} of {} are miscalibrated by their p-values, of the {}. These are corrected for their "
-    "number, and the intervals hold jointly."
-)
+OF_SLICES = "{} of {} are miscalibrated by the {}, with joint p-values."
 OF_THRESHOLDS = (
     "From each score on, the predicted class is right in at least that share of cases: a promise "
     "that holds after choosing, with {:g} % confidence for each row; - where none can be made."

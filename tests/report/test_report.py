@@ -109,7 +109,7 @@ def test_rows_of_each_predicted_class_are_measured(report, classes):
     assert "Classes against the rest" not in str(right)
     own = calibration_report(y, p, setting="classwise", n_resamples=0)
     assert own.predicted_classes is None
-    assert "\nClasses against the rest, most evidence first" in str(own)
+    assert "\nClasses, most evidence first" in str(own)
     assert calibration_report(y == 1, p[:, 1], n_resamples=0).predicted_classes is None
 
 
