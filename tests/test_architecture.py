@@ -268,8 +268,8 @@ def test_the_package_is_short():
     # 320, and two; soft labels and base rates 210, and one. Pictures for papers have 180, and one;
     # logs of evaluations, and errors of their benchmarks, 185, and two. The first contact has 350,
     # and one: columns that are found, clips, hints, help in groups. The probability that a model is
-    # calibrated, and contents of pages, 23. Several models on a page 50; predicted classes, and rows
-    # of infinite losses, 45; numbers under the pointer 30; one's own line in a study 20.
+    # calibrated, and contents of pages, 23. Several models on a page 50; predicted classes, rows of
+    # infinite losses, 45; numbers under the pointer 30; one's own line in a study 20.
     assert sum(code_lines(name) for name in sources()) <= 20_000
     assert sum(text.count("\n") for text in sources().values()) <= 34_890
     assert len(sources()) <= 113 + 26
