@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation, Section
@@ -42,6 +43,9 @@ NAME = re.compile(r"(?m)^::: (\S+)\n(?:    .*\n?)*")
 
 # A block of code, a link or a picture, or code in a line: only the second is of interest.
 LINKS = re.compile(r"(?s)^```.*?^```|(!?\[[^]]*\])\((?!\w+:)([^)\s]*)\)|`[^`]+`", re.MULTILINE)
+
+# A block of code, code in a line, or a formula, which code hosts render too.
+FORMULAS = re.compile(r"(?s)^```.*?^```|`[^`]+`|\$([^$\n]+)\$", re.MULTILINE)
 
 DASH = "\N{EN DASH}"
 # A parameter or a value on a page of the API: its name, if it has one, its type and what it is.
@@ -88,7 +92,7 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
         return f"{text}({target}{anchor and '#' + anchor})"
 
     TEXTS[uri] = LINKS.sub(link_on_site, re.sub(r"(?m)^\|.*", row_on_site, markdown))
-    return TEXTS[uri]
+    return FORMULAS.sub(lambda x: convert(x[1]) if x[1] else x[0], TEXTS[uri])
 
 
 def row_on_site(row: re.Match[str]) -> str:

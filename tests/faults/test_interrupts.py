@@ -179,6 +179,8 @@ def test_a_metric_is_interrupted(count):
     assert len(seen) > 1
 
 
+# An interrupt within a callback of the pool is reported and lost, so that the call goes on.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("count", [15, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_bootstrap_is_interrupted(count):
     y, p = binary_data("sharp", 20_000)
