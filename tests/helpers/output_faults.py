@@ -187,6 +187,8 @@ def file_limit(size):
     """Files of this process can have so many bytes, as on a disk that is full."""
     import resource
 
+    # Python keeps the bytecode of a module that it imports now, cut off as it is.
+    keeps, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
@@ -195,6 +197,7 @@ def file_limit(size):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, before)
+        sys.dont_write_bytecode = keeps
 
 
 @contextmanager
