@@ -271,7 +271,7 @@ def with_tips(group: str, tips: Sequence[str]) -> str:
     left = iter(tips)
     return re.sub(
         r"<(path|use)\b((?:(?!\bid=)[^>])*)/>",  # what has an id is only a model of shapes
-        lambda shape: f"<{shape[1]}{shape[2]}><title>{escape(next(left))}</title></{shape[1]}>",
+        lambda shape: f"<{shape[1]}{shape[2]}><title>{escape(next(left, ''))}</title></{shape[1]}>",
         group,
     )
 
