@@ -12,6 +12,7 @@ import numpy as np
 ROUNDING = 1e-9
 # Decimals of a number without an interval, and the most that any number has.
 USUAL_DECIMALS, MOST_DECIMALS = 4, 5
+SMALLEST = f"{10**-MOST_DECIMALS:.{MOST_DECIMALS}f}"
 # Smaller p-values are shown as an inequality.
 SMALLEST_P = 1e-4
 
@@ -65,7 +66,8 @@ def format_number(
 ) -> str:
     """Write a number with `places` decimals; show the first digit of small ones.
 
-    0 and 1 are written as they are, and "-" stands for no number.
+    0 and 1 are written as they are, and "-" stands for no number; what is smaller than the smallest
+    number of `MOST_DECIMALS` is shown as an inequality.
     """
     if value is None or math.isnan(value):
         return "-"
@@ -75,6 +77,8 @@ def format_number(
     first_digit = -math.floor(math.log10(abs(value)))
     if shows_first_digit and float(text) == 0 and first_digit <= MOST_DECIMALS:
         text = f"{value:.{first_digit}f}"
+    if float(text) == 0 and (shows_first_digit or places == MOST_DECIMALS):
+        return f"<{SMALLEST}" if value > 0 else f">-{SMALLEST}"
     return text.lstrip("-") if float(text) == 0 else text
 
 
