@@ -5,7 +5,7 @@ probability ``sigmoid(a logit(p))``, over-confident, where ``a`` is solved for. 
 the true error and, for each other library, also the value that its own estimate tends to, by
 400,000 rows.
 
-Prints the tables of ``docs/library_intervals.md``. Needs relplot and uncertainty-calibration. Every
+Prints the table of ``docs/library_intervals.md``. Needs relplot and uncertainty-calibration. Every
 sample has a seed of its own; both libraries resample with numpy's global generator.
 """
 
@@ -13,6 +13,7 @@ import argparse
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -107,20 +108,18 @@ def coverage(law: str, error: float, n: int, samples: int, pool: Any) -> Iterato
 
 
 def main() -> None:
-    """Print a table for each true error."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=NUMBER, help="of 5000 rows half as many")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
+    print(f"| true error | scores | rows | {' | '.join(HEAD)} |")
+    print(f"| ---: | --- | ---: |{' ---: |' * len(HEAD)}")
     with ProcessPoolExecutor(options.jobs) as pool:
-        for error in ERRORS:
-            print(f"\nTrue error {error}\n\n| scores | rows | {' | '.join(HEAD)} |")
-            print(f"| --- | ---: |{' ---: |' * len(HEAD)}")
-            for law in LAWS:
-                for n in SIZES:
-                    samples = options.samples if n < SIZES[-1] else options.samples // 2
-                    cells = coverage(law, error, n, samples, pool)
-                    print(f"| {law} | {n} | {' | '.join(cells)} |", flush=True)
+        for error, law, n in product(ERRORS, LAWS, SIZES):
+            samples = options.samples if n < SIZES[-1] else options.samples // 2
+            cells = coverage(law, error, n, samples, pool)
+            print(f"| {error:.2f} | {law} | {n} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 from dataclasses import fields
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -437,6 +438,15 @@ def test_table_of_the_published_benchmark_has_the_cases_of_the_script():
     printed = printed_by("published_benchmark.py", "--samples", "1", "--jobs", "1")
     assert printed[:2] == table[:2]
     assert [x.split("|")[1:4] for x in printed] == [x.split("|")[1:4] for x in table]
+
+
+def test_table_of_other_libraries_has_the_cases_of_the_script():
+    code = runpy.run_path(str(ROOT / "scripts" / "library_intervals.py"))
+    text = (ROOT / "docs" / "library_intervals.md").read_text(encoding="utf-8")
+    table = [[x.strip() for x in y.split("|")[1:-1]] for y in text.splitlines() if y[:1] == "|"]
+    cases = product(code["ERRORS"], code["LAWS"], code["SIZES"])
+    assert [row[:3] for row in table[2:]] == [[f"{e:.2f}", law, f"{n}"] for e, law, n in cases]
+    assert table[0][3:] == [*code["HEAD"]]
 
 
 @pytest.mark.slow
