@@ -2,7 +2,7 @@
 
 import math
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -60,14 +60,15 @@ def run(options: Namespace, progress: Progress) -> Page:
     )
     for other in others:
         check_same_rows(a, other)
-    a = replace(a, note=note_of([a, *others]))
+    a = replace(a, note=note_of(dict(zip(names, [a, *others], strict=True))))
     found = [
         measure(a, other, ("a", name), options, progress)
         for name, other in zip([*names][1:], others, strict=True)
     ]
     models = [found[0].call.models[0], *(x.call.models[1] for x in found)]
     call = replace(found[0].call, sources=models)
-    verdict, tests = " ".join(map(verdict_of, found)), tests_of(call, options.seed, progress)
+    verdict = " ".join(map(verdict_of, found))
+    tests = tests_of(call, names, options.seed, progress)
     facts = {**names, **describe_data(call, a)}
     shown = (f"p = {format_p(p)} ({name})".replace("= <", "< ") for name, p in tests.items())
     facts["test of calibration"] = ", ".join(shown)
@@ -77,7 +78,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     values |= each[0] if len(each) == 1 else {"comparisons": each}
     sections = [Section(facts=facts), *sections_of(found)]
     title = ", ".join(titles[:-1]) + f" and {titles[-1]}"
-    description, panels = Document(title, verdict, sections), partial(compare_panels, call, titles)
+    description, panels = Document(title, verdict, sections), partial(compare_panels, call, names)
 
     def draw(path: Path) -> None:
         save_picture(path, panels(), verdict if len(found) == 1 else "")
@@ -105,13 +106,12 @@ def models_of(options: Namespace) -> tuple[list[str], list[str | None]]:
     return paths, columns
 
 
-def note_of(models: Sequence[Predictions]) -> str:
+def note_of(models: Mapping[str, Predictions]) -> str:
     """Join the notes on how the models were read."""
-    notes = [x.note for x in models]
-    if len({*notes}) == 1:
-        return notes[0]
-    named = zip(ascii_lowercase, notes, strict=False)
-    return ", ".join(f"{note or 'as it is'} ({letter})" for letter, note in named)
+    notes = {x.note for x in models.values()}
+    if len(notes) == 1:
+        return notes.pop()
+    return ", ".join(f"{x.note or 'as it is'} ({name})" for name, x in models.items())
 
 
 def sections_of(found: Sequence["Differences"]) -> list[Section]:
@@ -127,12 +127,12 @@ def sections_of(found: Sequence["Differences"]) -> list[Section]:
     return sections
 
 
-def tests_of(call: Call, seed: int, progress: Progress) -> dict[str, Any]:
+def tests_of(call: Call, names: Iterable[str], seed: int, progress: Progress) -> dict[str, Any]:
     """Compute the p-value of the adaptive test of each model."""
     progress("tests of calibration")
     each = [replace(call.only(ADAPTIVE), sources=[model]) for model in call.models]
     found = (calibration_results(one, seed) for one in each)
-    return {name: one.p_value for name, one in zip(ascii_lowercase, found, strict=False)}
+    return {name: one.p_value for name, one in zip(names, found, strict=True)}
 
 
 def check_same_rows(a: Predictions, b: Predictions) -> None:

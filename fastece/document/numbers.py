@@ -77,9 +77,11 @@ def format_number(
     first_digit = -math.floor(math.log10(abs(value)))
     if shows_first_digit and float(text) == 0 and first_digit <= MOST_DECIMALS:
         text = f"{value:.{first_digit}f}"
-    if float(text) == 0 and (shows_first_digit or places == MOST_DECIMALS):
+    if float(text) != 0:
+        return text
+    if shows_first_digit or places == MOST_DECIMALS:
         return f"<{SMALLEST}" if value > 0 else f">-{SMALLEST}"
-    return text.lstrip("-") if float(text) == 0 else text
+    return text.lstrip("-")
 
 
 def format_interval(interval: ConfidenceInterval | None) -> str:

@@ -252,7 +252,8 @@ def comparison_results(call: Call, *, method: Any = None, size: Any = None, rng:
             "bootstrap_distribution": np.empty((*np.shape(a), 0)), "method": MOVER, "size": call.n,
         }  # fmt: skip
         value = call.quantity(values)
-        return ComparisonResult(value=value, a=a, b=b, confidence_level=call.level, **fields)
+        own = {**fields, "_infinite_rows": call.infinite_rows(name, values)}
+        return ComparisonResult(value=value, a=a, b=b, confidence_level=call.level, **own)
 
     return call.results(result_of)
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial, singledispatch
 from numbers import Integral
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -216,6 +215,7 @@ def make_report(
     panels = diagram_panels(call, [None], seed if has_test else None) if is_full else []
     panels += [] if curve is None else [Panel({None: curve.drawing()})]
     progress("direction, scores, classes and slices")
+    classes, predicted = class_tables(lead, read, key)
     report = Report(
         title=title,
         n=call.n,
@@ -231,8 +231,8 @@ def make_report(
         direction=direction_of(lead, key) if has_rows or not per_class else None,
         scores=measure_scores(scores, row) if is_full else [],
         decomposition=decomposition_of(call) if is_full and has_rows else None,
-        classes=class_table(lead, read, key),
-        predicted_classes=prediction_table(lead, read, key),
+        classes=classes,
+        predicted_classes=predicted,
         slices=None if parts is None else slices.slices_of(lead, parts, key),
         n_groups=call.n_groups,
         groups=names[1],
@@ -249,18 +249,17 @@ def make_report(
         _panels=panels,
         _cumulative=cumulative_of(source) if has_path else None,
     )
-    which = vectors_for(report, is_full if vectors is None else vectors)
-    if has_rows and not pairs and which:
+    if has_rows and not pairs and (which := vectors_for(report, is_full, vectors)):
         report = replace(report, vectors=measure_vectors(call, read, seed, progress, which))
     return report
 
 
-def vectors_for(report: Report, is_full: bool) -> list[str]:
+def vectors_for(report: Report, is_full: bool, vectors: bool | None) -> list[str]:
     """Choose errors of class vectors: all, or the one that may decide, or none.
 
     They take most of the time of a report on ten classes.
     """
-    if is_full:
+    if is_full if vectors is None else vectors:
         return [*CLASS_VECTORS]
     return ["skce"] if report.verdict in (NO_SIGN, UNCLEAR) else []
 
@@ -303,28 +302,26 @@ def decomposition_of(call: Call) -> ScoreDecomposition:
     return ScoreDecomposition.of(values, rule="brier", n=call.n, setting=call.setting)
 
 
-def class_table(call: Call, read: Callable[..., Problems], key: int) -> slices.Slices | None:
-    """Measure each class against the rest, if the setting has more than two.
+def class_tables(
+    call: Call, read: Callable[..., Problems], key: int
+) -> tuple[slices.Slices | None, slices.Slices | None]:
+    """Measure each class against the rest, and the rows of each predicted class.
 
-    A stream has classes only if it was added up class by class.
+    The former of more than two classes, the latter if the predicted class is to be right. A stream
+    has classes only if it was added up class by class.
     """
     (source,) = call.sources
     setting, has_rows = source.setting, isinstance(source, Problems)
     if not (setting.per_class or (has_rows and setting.is_top)):
-        return None
-    if has_rows:
-        if source.n_classes == 2:
-            return None
-        call = replace(call, sources=[read(setting="classwise")])
-    return slices.slices_of(call, slices.groups_by_class(call), key)
-
-
-def prediction_table(call: Call, read: Callable[..., Problems], key: int) -> slices.Slices | None:
-    """Measure the rows of each predicted class, if it is to be right."""
-    (source,) = call.sources
-    if not (isinstance(source, Problems) and source.setting.is_top and source.n_classes > 2):
-        return None
-    return slices.slices_of(call, slices.groups_by_prediction(call, read(setting="classwise")), key)
+        return None, None
+    if has_rows and source.n_classes == 2:
+        return None, None
+    by_class = read(setting="classwise") if has_rows else source
+    one = replace(call, sources=[by_class])
+    classes = slices.slices_of(one, slices.groups_by_class(one), key)
+    if not (setting.is_top and isinstance(by_class, Problems)):
+        return classes, None
+    return classes, slices.slices_of(call, slices.groups_by_prediction(call, by_class), key)
 
 
 # --- errors ---------------------------------------------------------------------------------
@@ -520,12 +517,11 @@ def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
     return panels
 
 
-def compare_panels(call: Call, paths: Sequence[str]) -> list[Panel]:
-    """Draw all models on the same axes, for each class."""
-    files = [Path(path).name for path in paths]
-    short = [x if len(x) <= LONGEST else f"…{x[1 - LONGEST :]}" for x in files]
-    named = zip(ascii_lowercase, short, strict=False)
-    return diagram_panels(call, [f"{letter}: {x}" for letter, x in named])
+def compare_panels(call: Call, paths: Mapping[str, str]) -> list[Panel]:
+    """Draw all models on the same axes, for each class, named by letters and files."""
+    files = {letter: Path(path).name for letter, path in paths.items()}
+    short = {key: x if len(x) <= LONGEST else f"…{x[1 - LONGEST :]}" for key, x in files.items()}
+    return diagram_panels(call, [f"{letter}: {x}" for letter, x in short.items()])
 
 
 def diagram_panels(call: Call, names: Sequence[str | None], seed: int | None = None) -> list[Panel]:

@@ -231,14 +231,10 @@ class Report(Result):
 
     def document(self) -> Document:
         """Describe the report, in the order in which it is read."""
-        # Beside predicted classes, those against the rest only where they show something.
-        classes = self.classes
-        if classes and self.predicted_classes and not classes.off:
-            classes = None
         made = [
             sample(self), stream(self), errors(self), direction(self), scores(self),
             class_vectors(self), breakdown(self, self.predicted_classes, "predicted class"),
-            breakdown(self, classes, "class"), breakdown(self, self.slices, "slice"),
+            breakdown(self, self.classes, "class"), breakdown(self, self.slices, "slice"),
             acting(self), *validation(self), pictures(self),
         ]  # fmt: skip
         sections = [section for section in made if section is not None]
@@ -454,16 +450,18 @@ def breakdown(
     report: Report, found: Slices | None, name: str, most: int = MOST_LINES
 ) -> Section | None:
     """Describe errors of classes, or of slices."""
-    if found is None:
+    # Beside predicted classes, those against the rest are shown only if they are miscalibrated.
+    is_beside = name == "class" and report.predicted_classes is not None
+    if found is None or (is_beside and not found.off):
         return None
     # Slices were asked for by name; of classes, some are many.
-    few = found.off if name == "class" and report.predicted_classes else FEW_CLASSES
+    few = 0 if is_beside else FEW_CLASSES
     most = min(len(found) if name == "slice" else max(found.off, few), most)
     more = len(found) - most
     left = f"and {more} with less evidence; " * (more > 0)
     notes = [left + words.OF_SLICES.format(found.off, len(found), found.test)]
-    against = " against the rest" if report.predicted_classes else ""
-    titles = {"class": f"Classes{against}", "predicted class": "Predicted classes"}
+    titles = {"class": "Classes" + " against the rest" * is_beside}
+    titles["predicted class"] = "Predicted classes"
     title = titles.get(name) or (f"Slices by {report.by}" if report.by else "Slices")
     return Section(f"{title}, most evidence first", table=found.table(name, most), notes=notes)
 

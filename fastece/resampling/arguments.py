@@ -201,10 +201,10 @@ class Call:
         values = [self.estimators[name].point_values(problems) for problems in self.sources]
         return [as_float(self.average_of(value)) for value in values]
 
-    def infinite_rows(self, name: str) -> list[int]:
+    def infinite_rows(self, name: str, values: Any) -> list[int]:
         """Find the caller's rows that make a mean of theirs infinite; none in a stream."""
         mean, rows = self.estimators[name], [s for s in self.sources if isinstance(s, Problems)]
-        if not isinstance(mean, Mean) or not np.isinf(self.values(name)).any():
+        if not isinstance(mean, Mean) or not np.isinf(values).any():
             return []
         return sorted({row for source in rows for row in infinite_rows(source, mean)})
 

@@ -96,12 +96,9 @@ def fields_of(
 ) -> dict[str, dict[str, Any]]:
     """Return the fields of results by estimator, given their replicates."""
     return {
-        name: {
-            **call.facts(name, key), "method": method, "size": size, "bootstrap_distribution": x,
-            "_infinite_rows": call.infinite_rows(name),
-        }
+        name: {**call.facts(name, key), "method": method, "size": size, "bootstrap_distribution": x}
         for name, x in values.items()
-    }  # fmt: skip
+    }
 
 
 def check_size(call: Call, size: Any) -> int:
@@ -146,7 +143,9 @@ def results_of(call: Call, fields: dict[str, dict[str, Any]]) -> Any:
 
     def result_of(name: str) -> BootstrapResult:
         (value,) = call.values(name)
-        return BootstrapResult(value=value, confidence_level=call.level, **fields[name])
+        rows = call.infinite_rows(name, value)
+        own = {**fields[name], "_infinite_rows": rows}
+        return BootstrapResult(value=value, confidence_level=call.level, **own)
 
     return call.results(result_of)
 

@@ -80,10 +80,9 @@ def test_each_of_several_models_is_compared_with_the_first(capsys, write, tmp_pa
     assert [*found["p_values"]] == [*"abc"]
     for name, got in zip(("two", "three"), found["comparisons"], strict=True):
         pair = as_json(capsys, "compare", path, *columns[:2], "--y-prob", name, *quick)
-        lines = [{**x, "c": x.get("c", x.get("b"))} for x in got["differences"]]
-        for x in pair["differences"]:
-            assert x["b"] in [y["c"] for y in lines]
-        assert [x["difference"] for x in lines] == [x["difference"] for x in pair["differences"]]
+        for table in ("differences", "scores"):
+            lines, own = ([[*x.values()] for x in found[table]] for found in (got, pair))
+            assert lines == own
     for figure in figures:  # of the page and of the file
         names = [x.get_text()[:3] for x in figure.axes[0].get_legend().get_texts()]
         assert {"a: ", "b: ", "c: "} <= {*names}
