@@ -40,7 +40,7 @@ from fastece.estimators.bins import (
     fits_float_grid,
     float_layout,
 )
-from fastece.estimators.pieces import draw_curves, filter_cells, normal_quantiles
+from fastece.estimators.pieces import draw_curves, filter_cells, log_rests, normal_quantiles
 from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
 from fastece.typing import F64, I32, I64
 
@@ -317,11 +317,12 @@ class Curves:
     @cached_property
     def fits(self) -> "Fits":
         """Laplace approximations, one for each hyperparameter."""
-        bayes, (x, t) = kernels.bayes, self.logits
-        state = np.empty((x.size + 4) * int(bayes.LINE))
+        bayes, (x, t), of_all = kernels.bayes, self.logits, (self.rows.cells, self.priors.curve)
+        state, logit = np.empty((x.size + 4) * int(bayes.LINE)), np.empty(x.size * bayes.LANES)
         line, schur = np.empty((2, bayes.LANES)), np.empty((3, bayes.LANES))
         fits = bayes.Fits(state, line, schur, np.empty(bayes.LANES))
-        bayes.fit(x, t, self.rows.cells, self.priors.curve, fits)
+        bayes.fit(x, t, *of_all, logit, fits)
+        bayes.add_evidence(logit, log_rests(logit), *of_all, fits)
         return fits
 
     @cached_property

@@ -110,14 +110,27 @@ def filter_cells(n: float, cells: "Cells", x: F64) -> tuple["States", "Chains"]:
     )
     total = total.reshape(m, x.size)
     chains = kernels.pieces.Chains(law, prior, like, sums, found, total, evidence)
-    kernels.pieces.filter_chains(cells, x, states, chains)
+    moves, levels = np.split(states.value, [states.prior.shape[1]])
+    rest = log_rests(np.append(np.add.outer(x, moves), levels))
+    largest = kernels.pieces.fill_likelihoods(cells, x, rest, states, chains)
+    kernels.arithmetic.exponential(like, found)
+    kernels.pieces.filter_chains(largest, states, chains)
     return states, chains
+
+
+def log_rests(logit: F64) -> F64:
+    """Compute ``log(1 + exp(-abs(z)))`` (n,) of logits z."""
+    rest = -np.abs(logit)
+    kernels.arithmetic.exponential(rest, np.empty_like(rest))
+    kernels.bayes.log_one_plus(rest)
+    return rest
 
 
 def draw_curves(x: F64, states: "States", chains: "Chains", share: F64, draws: int) -> F64:
     """Draw logits (C, S) of curves of chains, which have shares (M,)."""
     ends = np.floor(share.cumsum() * (draws / share.sum()) + 0.5).astype(np.int64)
+    (uniform, normal), paths = chain_numbers(x.size, draws), np.empty((draws, x.size), np.int64)
     logit = np.empty((draws, x.size))
-    numbers = chain_numbers(x.size, draws)
-    kernels.pieces.draw_pieces(x, states, chains, ends, *numbers, logit)
+    kernels.pieces.draw_paths(states, chains, ends, uniform, paths)
+    kernels.pieces.place_pieces(x, states, chains.log_sums, paths, normal, logit)
     return logit.T.copy()

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastece.kernels._jit import jit
-from fastece.kernels.arithmetic import exponential, lane_sum, sigmoid, zero
+from fastece.kernels.arithmetic import lane_sum, sigmoid, zero
 from fastece.typing import F64, I32, U8
 
 # Newton's method ends with a step that changes no logit by more: then its factors, which belong
@@ -286,19 +286,16 @@ def log_one_plus(x: F64) -> None:
 
 
 @jit
-def add_evidence(logit: F64, cells: Cells, priors: Priors, fits: Fits, work: F64) -> None:
-    """Compute log evidences from the logits (C * 16,) of the fits.
+def add_evidence(logit: F64, rest: F64, cells: Cells, priors: Priors, fits: Fits) -> None:
+    """Compute log evidences from the logits z (C * 16,) of the fits.
 
     With Laplace's approximation: log likelihood + log prior - half the log determinant of the
-    posterior precision. And `ALONG` gets its back substitution. `work` is (2, C * 16).
+    posterior precision. And `ALONG` gets its back substitution. `rest` is
+    ``log(1 + exp(-abs(z)))``.
     """
     state, b, schur, out = fits
     bands, line, half = priors
-    middle, rest = np.uint64(MIDDLE) * BANDS, work[0]
-    for i in range(logit.size):
-        rest[i] = -abs(logit[i])
-    exponential(rest, work[1])
-    log_one_plus(rest)
+    middle = np.uint64(MIDDLE) * BANDS
     quadratic, product = np.empty(LANES), np.empty(LANES)
     for g in range(LANES):
         out[g] = half[g]
@@ -332,17 +329,18 @@ def add_evidence(logit: F64, cells: Cells, priors: Priors, fits: Fits, work: F64
 
 
 @jit
-def fit(x: F64, t: F64, cells: Cells, priors: Priors, fits: Fits) -> int:
+def fit(x: F64, t: F64, cells: Cells, priors: Priors, logit: F64, fits: Fits) -> int:
     """Fit the curve of every hyperparameter by Laplace's method; return the steps.
 
-    `x` and `t` (C,) are logits of the scores and their distances from the mean; `fits` are
-    overwritten.
+    `x` and `t` (C,) are logits of the scores and their distances from the mean. Overwritten are the
+    logits (C * 16,) of the curves, and `fits` but for their evidence.
     """
     state, b, schur = fits.state, fits.line, fits.schur
-    logit, work = np.empty(x.size * LANES), np.empty((2, x.size * LANES))
     zero(state)  # the padding is read, and where f begins
     zero(b.reshape(b.size))
-    move(x, t, b, logit, state)
+    for c in range(x.size):
+        for g in range(LANES):
+            logit[c * LANES + g] = x[c]
     steps, largest = 0, np.inf
     while largest > SMALL_STEP and steps < MOST_STEPS:
         sigmoid(logit, logit)
@@ -350,7 +348,6 @@ def fit(x: F64, t: F64, cells: Cells, priors: Priors, fits: Fits) -> int:
         substitute(t, b, priors.line, schur, state)
         largest = move(x, t, b, logit, state)
         steps += 1
-    add_evidence(logit, cells, priors, fits, work)
     return steps
 
 

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastece.kernels._jit import jit
-from fastece.kernels.arithmetic import exponential
-from fastece.kernels.bayes import Cells, log_one_plus
+from fastece.kernels.bayes import Cells
 from fastece.typing import F64, I64
 
 # Of a probability that is only to have a logarithm.
@@ -70,50 +69,37 @@ class Chains(NamedTuple):
 
 
 @jit
-def fill_likelihoods(cells: Cells, x: F64, states: States, chains: Chains) -> float:
-    """Fill in likelihoods and priors; return the largest log likelihood.
+def fill_likelihoods(cells: Cells, x: F64, rest: F64, states: States, chains: Chains) -> float:
+    """Fill in log likelihoods, their sums and priors; return the largest of all.
 
-    `x` (C,) are logits of the scores.
+    `x` (C,) are logits of the scores. With z the logits of the states, `rest` (C * W + L,) is
+    ``log(1 + exp(-abs(z)))``, cell after cell of the W states that are moves, then of levels.
     """
     value, shifts, like, sums = states.value, states.prior, chains.likelihood, chains.log_sums
-    priors, largest = chains.prior, 0.0
-    n, moves = np.uint64(value.size), np.uint64(shifts.shape[1])
-    rest, work, level = (
-        np.empty(shifts.shape[1]),
-        np.empty(value.size),
-        np.empty(value.size - shifts.shape[1]),
-    )
-    for k in range(moves, n):
-        level[k - moves] = -abs(value[k])
-    exponential(level, work)
-    log_one_plus(level)
-    for k in range(moves, n):
-        level[k - moves] += max(value[k], 0.0)
+    priors, largest, n = chains.prior, 0.0, np.uint64(value.size)
+    moves, work = np.uint64(shifts.shape[1]), np.empty(value.size)
+    of_levels = np.uint64(x.size) * moves
     for k in range(ZERO, n):
         sums[k] = 0.0
     for c in range(x.size):
         weight, hits, middle, at = cells.weight[c], cells.hits[c], x[c], np.uint64(c) * n
+        first = np.uint64(c) * moves
         top = 0.0  # of the frequency of the hits, which no state exceeds
         if 0.0 < hits < weight:
             top = hits * math.log(hits / weight) + (weight - hits) * math.log1p(-hits / weight)
         largest += top
         for k in range(ZERO, moves):
-            rest[k] = -abs(middle + value[k])
-        exponential(rest, work)
-        log_one_plus(rest)
-        for k in range(ZERO, moves):
             z = middle + value[k]
-            like[at + k] = hits * z - weight * (max(z, 0.0) + rest[k]) - top
+            like[at + k] = hits * z - weight * (max(z, 0.0) + rest[first + k]) - top
         for k in range(moves, n):
             z = value[k]
-            like[at + k] = hits * z - weight * level[k - moves] - top
+            like[at + k] = hits * z - weight * (max(z, 0.0) + rest[of_levels + k - moves]) - top
         for k in range(ZERO, n):
             sums[at + n + k] = sums[at + k] + like[at + k]
-        exponential(like[at : at + n], work)
         for p in range(states.squares.size):
-            first, square, total = np.uint64(p * x.size + c) * n, states.squares[p], 0.0
+            line, square, total = np.uint64(p * x.size + c) * n, states.squares[p], 0.0
             for k in range(ZERO, moves):
-                priors[first + k] = shifts[p, k]
+                priors[line + k] = shifts[p, k]
             for k in range(moves, n):
                 away = value[k] - middle
                 v = 1.0 / (1.0 + away * away / square)
@@ -121,24 +107,27 @@ def fill_likelihoods(cells: Cells, x: F64, states: States, chains: Chains) -> fl
             for k in range(moves, n):
                 total += work[k]
             for k in range(moves, n):
-                priors[first + k] = work[k] * (states.levels / total)
+                priors[line + k] = work[k] * (states.levels / total)
     return largest
 
 
 @jit
-def filter_chains(cells: Cells, x: F64, states: States, chains: Chains) -> None:
-    """Fill in all of the chains by the forward filter, for logits x (C,)."""
-    largest, f, like = fill_likelihoods(cells, x, states, chains), chains.filter, chains.likelihood
+def filter_chains(largest: float, states: States, chains: Chains) -> None:
+    """Fill in all of the chains by the forward filter.
+
+    Their likelihoods are over the `largest`, whose logarithm is given.
+    """
     n, drift, priors = np.uint64(states.value.size), np.uint64(states.drift), chains.prior
+    f, like, n_cells = chains.filter, chains.likelihood, chains.total.shape[1]
     ever = np.uint64(states.prior.shape[1] - 1)
     calibrated = ever - ONE
     for i in range(chains.law.shape[0]):
         jump, step, spike = chains.law[i, 0], chains.law[i, 1], chains.law[i, 2]
-        line, evidence, total = np.uint64(chains.law[i, 3]) * np.uint64(x.size), largest, 1.0
+        line, evidence, total = np.uint64(chains.law[i, 3]) * np.uint64(n_cells), largest, 1.0
         stay, new, after, never = 0.0, 1.0 - spike, 0.0, spike
-        for c in range(x.size):
+        for c in range(n_cells):
             a, p = np.uint64(c) * n, (line + np.uint64(c)) * n
-            at = np.uint64(i * x.size + c) * n
+            at = np.uint64(i * n_cells + c) * n
             before = at - n if c > 0 else at
             if c == 0:
                 for k in range(ZERO, n):
@@ -168,60 +157,28 @@ def filter_chains(cells: Cells, x: F64, states: States, chains: Chains) -> None:
             never = f[at + ever] / total
             after = stay * f[at + calibrated] + jump * spike * (1.0 - never)
             other, never = 1.0 - never, never * (1.0 - jump + jump * spike)
-        all_calibrated = spike * (1.0 - jump + jump * spike) ** (x.size - 1)
+        all_calibrated = spike * (1.0 - jump + jump * spike) ** (n_cells - 1)
         evidence += math.log(max(other, SMALLEST)) - math.log(1.0 - all_calibrated)
         chains.log_evidence[i] = evidence
 
 
 @jit
-def place_pieces(x: F64, states: States, log_sums: F64, path: I64, normal: F64, logit: F64) -> None:
-    """Draw logits (C,) of a curve whose cells have the states of a path (C,).
-
-    A shift or a level is drawn within its state by a normal law from the log likelihoods of that
-    and of its neighbours: from all of the state, a piece would be wider than its rows make it.
-    """
-    value, n, moves, stop = states.value, states.value.size, states.prior.shape[1], path.size
-    for c in range(path.size - 1, -1, -1):
-        state = path[c]
-        if c > 0 and path[c - 1] == state:
-            continue
-        at, width = value[state], states.width[state]
-        variance, slope = width * width / 12.0, 0.0
-        if state not in (0, moves - 3, moves - 2, moves - 1, moves, n - 1):
-            a, b = c * n + state, stop * n + state
-            here = log_sums[b] - log_sums[a]
-            down, up = at - value[state - 1], value[state + 1] - at
-            fall = (here - (log_sums[b - 1] - log_sums[a - 1])) / down
-            rise = (log_sums[b + 1] - log_sums[a + 1] - here) / up
-            slope = (fall * up + rise * down) / (down + up)
-            variance = 1.0 / max(2.0 * (fall - rise) / (down + up), 1.0 / variance)
-        mean = min(max(slope * variance, -0.5 * width), 0.5 * width)
-        at += mean + math.sqrt(variance) * normal[c]
-        own = 1.0 if state < moves else 0.0
-        for k in range(c, stop):
-            logit[k] = at + own * x[k]
-        stop = c
-
-
-@jit
-def draw_pieces(
-    x: F64, states: States, chains: Chains, ends: I64, uniform: F64, normal: F64, logit: F64
-) -> None:
-    """Draw logits of curves from the chains: backward sampling.
+def draw_paths(states: States, chains: Chains, ends: I64, uniform: F64, paths: I64) -> None:
+    """Draw the states of the cells of curves from the chains: backward sampling.
 
     Parameters
     ----------
     ends : (M,) int64 array
         The draw after the last one of each chain, in order.
-    uniform, normal : (S, C) float64 arrays
-        Random numbers: of the state of a cell given the next one's, and of where within its state a
-        piece lies that begins in a cell.
-    logit : (S, C) float64 array
-        Logits of the probability of a hit in each cell; overwritten.
+    uniform : (S, C) float64 array
+        Random numbers: of the state of a cell given the next one's.
+    paths : (S, C) int64 array
+        Overwritten.
     """
-    n_cells, n, ever, f = x.size, states.value.size, states.prior.shape[1] - 1, chains.filter
-    path, i = np.empty(n_cells, np.int64), 0
-    for q in range(uniform.shape[0]):
+    n_cells, n, ever = paths.shape[1], states.value.size, states.prior.shape[1] - 1
+    f, i = chains.filter, 0
+    for q in range(paths.shape[0]):
+        path = paths[q]
         while ends[i] <= q:
             i += 1
         jump, step, spike = chains.law[i, 0], chains.law[i, 1], chains.law[i, 2]
@@ -258,4 +215,38 @@ def draw_pieces(
             elif u >= same:
                 state = down if u < same + lower else up
             path[c] = state
-        place_pieces(x, states, chains.log_sums, path, normal[q], logit[q])
+
+
+@jit
+def place_pieces(
+    x: F64, states: States, log_sums: F64, paths: I64, normal: F64, logit: F64
+) -> None:
+    """Draw logits (S, C) of curves whose cells have the states of paths (S, C).
+
+    A shift or a level is drawn within its state by a normal law from the log likelihoods of that
+    and of its neighbours: from all of the state, a piece would be wider than its rows make it. Of
+    the `normal` numbers (S, C) a piece has that of the cell in which it begins.
+    """
+    value, n, moves = states.value, states.value.size, states.prior.shape[1]
+    for q in range(paths.shape[0]):
+        path, stop = paths[q], paths.shape[1]
+        for c in range(path.size - 1, -1, -1):
+            state = path[c]
+            if c > 0 and path[c - 1] == state:
+                continue
+            at, width = value[state], states.width[state]
+            variance, slope = width * width / 12.0, 0.0
+            if state not in (0, moves - 3, moves - 2, moves - 1, moves, n - 1):
+                a, b = c * n + state, stop * n + state
+                here = log_sums[b] - log_sums[a]
+                down, up = at - value[state - 1], value[state + 1] - at
+                fall = (here - (log_sums[b - 1] - log_sums[a - 1])) / down
+                rise = (log_sums[b + 1] - log_sums[a + 1] - here) / up
+                slope = (fall * up + rise * down) / (down + up)
+                variance = 1.0 / max(2.0 * (fall - rise) / (down + up), 1.0 / variance)
+            mean = min(max(slope * variance, -0.5 * width), 0.5 * width)
+            at += mean + math.sqrt(variance) * normal[q, c]
+            own = 1.0 if state < moves else 0.0
+            for k in range(c, stop):
+                logit[q, k] = at + own * x[k]
+            stop = c

@@ -68,6 +68,14 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
             assert (np.diff(cell) >= 0).all()
 
 
+def test_logarithms_of_more_than_one_are_right_to_rounding():
+    x = np.concatenate([[0.0, 1e-300, 1e-17, 1.0], np.random.default_rng(2).random(300)])
+    for kernel in forms(bayes.log_one_plus):
+        out = x.copy()
+        kernel(out)
+        assert out == pytest.approx(np.log1p(x), rel=1e-14, abs=0)
+
+
 def test_logits_are_cut_and_empty_cells_take_those_of_others():
     cells = cells_of([0, 2, 0, 1, 3], [0, 1, 0, 1, 0], [0, 0, 0, 0.4, 1])
     for kernel in forms(bayes.cut_logits):
@@ -104,9 +112,12 @@ def test_fits_are_those_of_the_reference_whatever_the_rows():
         cells = cells_of(weight, hits, score)
         x, t = (np.array(z) for z in reference.logits(list(zip(*cells, strict=True)), -9.0, 9.0))
         sets.append((cells, x, t))
-    for kernel, (cells, x, t) in product(forms(bayes.fit), sets):
+    kernels = zip(forms(bayes.fit), forms(bayes.add_evidence), strict=True)
+    for (fit, add_evidence), (cells, x, t) in product(kernels, sets):
         priors, fits = start(6)
-        assert kernel(x, t, cells, priors, fits) < 60
+        logit = np.full(6 * bayes.LANES, np.nan)
+        assert fit(x, t, cells, priors, logit, fits) < 60
+        add_evidence(logit, np.log1p(np.exp(-np.abs(logit))), cells, priors, fits)
         found = list(zip(*cells, strict=True))
         for g in (0, 7, 13):
             prior = reference.prior_precision(6, *HYPERPARAMETERS[g])
@@ -119,7 +130,9 @@ def test_draws_are_those_of_the_dense_posterior():
     cells, x, t = example()
     n, rng = x.size, np.random.default_rng(8)
     priors, fits = start(n)
-    bayes.fit(x, t, cells, priors, fits)
+    logit = np.empty(n * bayes.LANES)
+    bayes.fit(x, t, cells, priors, logit, fits)
+    bayes.add_evidence(logit, np.log1p(np.exp(-np.abs(logit))), cells, priors, fits)
     share = rng.dirichlet(np.ones(bayes.LANES))
     normals = rng.normal(size=(n + 2, 40))
     found = list(zip(*cells, strict=True))

@@ -22,12 +22,12 @@ def example(n_cells=5, n=30.0):
     return cells, np.array(x), rooms.chain_states(60, n_cells)
 
 
-def filtered(kernel, monkeypatch):
-    """The chains of the example, and that."""
+def filtered(name, kernel, monkeypatch):
+    """The chains of the example by this form of the kernel of a name, and the example."""
     cells, x, states = example()
     monkeypatch.setattr(rooms, "chain_laws", lambda _: np.array(LAWS))
     monkeypatch.setattr(rooms, "chain_states", lambda *_: states)
-    monkeypatch.setattr(pieces, "filter_chains", kernel)
+    monkeypatch.setattr(pieces, name, kernel)
     return cells, x, *rooms.filter_cells(30.0, cells, x)
 
 
@@ -42,8 +42,8 @@ def expected_of(cells, x, states, prior, law):
 
 
 def test_states_have_the_prior_of_the_definition(monkeypatch):
-    for kernel in forms(pieces.filter_chains):
-        _, x, states, chains = filtered(kernel, monkeypatch)
+    for kernel in forms(pieces.fill_likelihoods):
+        _, x, states, chains = filtered("fill_likelihoods", kernel, monkeypatch)
         n, moves = states.value.size, states.prior.shape[1]
         assert n % 8 == 0
         prior = chains.prior.reshape(len(rooms.SCALES), x.size, n)
@@ -57,7 +57,7 @@ def test_states_have_the_prior_of_the_definition(monkeypatch):
 
 def test_evidence_is_that_of_the_matrices(monkeypatch):
     for kernel in forms(pieces.filter_chains):
-        cells, x, states, chains = filtered(kernel, monkeypatch)
+        cells, x, states, chains = filtered("filter_chains", kernel, monkeypatch)
         prior = chains.prior.reshape(len(rooms.SCALES), x.size, -1)
         for i, law in enumerate(LAWS):
             evidence, _ = expected_of(cells, x, states, prior, law)
@@ -67,15 +67,16 @@ def test_evidence_is_that_of_the_matrices(monkeypatch):
 def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
     """Frequencies of calibrated cells, and mean logits, of 2000 draws of each chain: of 30 numbers
     none is off by 4.5 standard errors but in one of 5000 runs, were they drawn at random."""
-    cells, x, states, chains = filtered(pieces.filter_chains, monkeypatch)
+    cells, x, states, chains = filtered("filter_chains", pieces.filter_chains, monkeypatch)
     prior = chains.prior.reshape(len(rooms.SCALES), x.size, -1)
     moves, draws, rng = states.prior.shape[1], 2000, np.random.default_rng(3)
     ends = draws * np.arange(1, len(LAWS) + 1)
     uniform, normal = rng.random((ends[-1], x.size)), rng.normal(size=(ends[-1], x.size))
-    found = []
-    for kernel in forms(pieces.draw_pieces):
+    found, paths = [], np.full((ends[-1], x.size), -1)
+    for draw, place in zip(forms(pieces.draw_paths), forms(pieces.place_pieces), strict=True):
         found.append(np.full((ends[-1], x.size), np.nan))
-        kernel(x, states, chains, ends, uniform, normal, found[-1])
+        draw(states, chains, ends, uniform, paths)
+        place(x, states, chains.log_sums, paths, normal, found[-1])
     assert found[0] == pytest.approx(found[-1])
     for law, logit in zip(LAWS, np.split(found[0], len(LAWS)), strict=True):
         _, chance = expected_of(cells, x, states, prior, law)
@@ -95,9 +96,10 @@ def test_a_piece_lies_where_its_rows_say(monkeypatch):
     monkeypatch.setattr(rooms, "chain_laws", lambda _: np.array([(1e-9, 0.0, 0.01, 1.0)]))
     states, chains = rooms.filter_cells(400.0, cells, np.zeros(4))
     rng = np.random.default_rng(0)
-    logit = np.empty((1000, 4))
-    numbers = rng.random((1000, 4)), rng.normal(size=(1000, 4))
-    pieces.draw_pieces(np.zeros(4), states, chains, np.array([1000]), *numbers, logit)
+    logit, paths = np.empty((1000, 4)), np.empty((1000, 4), np.int64)
+    uniform, normal = rng.random((1000, 4)), rng.normal(size=(1000, 4))
+    pieces.draw_paths(states, chains, np.array([1000]), uniform, paths)
+    pieces.place_pieces(np.zeros(4), states, chains.log_sums, paths, normal, logit)
     assert (logit == logit[:, :1]).all()
     top, deviation = np.log(0.83 / 0.17), 1 / np.sqrt(8000 * 0.83 * 0.17)
     assert logit.mean() == pytest.approx(top, abs=2 * deviation)
