@@ -72,7 +72,7 @@ class CellShares:
 
     def add(self, part: Sample, y: U8, w: F64, sums: F64) -> None:
         """Add some rows with weights w up, misses and hits apart, to `sums` (2, C)."""
-        at, begin, step, count, cubic = replace(self, sample=part).cells
+        at, begin, step, count, cubic = CellShares(self.mesh, part).cells
         kernels.density.share_rows(at, y, w, begin, step, count, cubic, sums)
 
     @cached_property
