@@ -291,12 +291,6 @@ def brief(report: Report) -> dict[str, Cell]:
     return {**facts, **({"miscalibrated": ", ".join(off)} if off else {})}
 
 
-def test_of(report: Report) -> str:
-    """Write the p-values of the test, and of its statistics."""
-    each = ", ".join(f"{x.name} {format_p(x.p_value)}" for x in report.components or ())
-    return f"p-value {format_p(report.p_value)}; of its statistics: {each}"
-
-
 def answers(report: Report) -> Section:
     """Describe the first error, the usual one, and the others."""
     usual = report.measures[1]
@@ -341,7 +335,8 @@ def sample(report: Report) -> Section:
         facts["mean confidence"] = Number(report.mean_confidence, form=".4f")
     facts["setting"] = words.question(report.setting, report.pairs)
     if report.components is not None:
-        facts["test"] = test_of(report)
+        each = ", ".join(f"{x.name} {format_p(x.p_value)}" for x in report.components)
+        facts["test"] = f"p-value {format_p(report.p_value)}; of its statistics: {each}"
     if report.note:
         facts["read as"] = report.note
     return Section("Sample", facts, notes=report.notes)

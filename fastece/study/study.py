@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
@@ -266,12 +267,16 @@ def package_hash(modules: list[str], folder: Path = Path(__file__).parents[1]) -
         if not file.is_file():  # the name of something in a module
             continue
         found[name] = file_hash(file)
-        for node in ast.walk(ast.parse(file.read_bytes())):
-            if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("fastece."):
-                module = str(node.module).removeprefix("fastece").lstrip(".")
-                names = {module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names)}
-                todo |= names - found.keys() - {""}
+        todo |= imports_of(file.read_bytes()) - found.keys()
     return sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=256)  # to parse all takes a second
+def imports_of(source: bytes) -> set[str]:
+    """Name the modules of this package that a source may import, and names in them."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    names = {f"{x.module}{end}" for x in nodes for end in ("", *(f".{y.name}" for y in x.names))}
+    return {name.removeprefix("fastece.") for name in names if name.startswith("fastece.")}
 
 
 def file_hash(path: str | Path) -> str:

@@ -104,6 +104,7 @@ def test_options_are_arguments_of_a_report(capsys, rows, columns, data, options,
     check_equal(found, wanted)
 
 
+@pytest.mark.slow
 def test_demo_is_the_report_of_the_digits(capsys, digits):
     check_equal(as_json(capsys, "demo", quick=False), fastece.calibration_report(*digits))
     lines = text(capsys, "demo", "--full", quick=False).splitlines()

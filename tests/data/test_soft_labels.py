@@ -215,6 +215,7 @@ def test_slices_count_rows():
     assert {x.label: x.n for x in found} == dict(enumerate((q > 0).sum(0).tolist()))
 
 
+@pytest.mark.slow
 def test_every_function_takes_soft_labels():
     """With class vectors too, and with the same weight for all as without."""
     k, m, s, w, g = binary()

@@ -38,7 +38,9 @@ def verdict_of(interval, bound):
 # --- verdicts -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", ["ece_bayes", "ece", "ece_kde", OneBin()])
+@pytest.mark.parametrize(
+    "estimator", ["ece_bayes", "ece", "ece_kde", pytest.param(OneBin(), marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("level", [0.95, 0.9])
 def test_the_verdict_is_that_of_the_interval_of_the_error(estimator, level):
     y, p, _ = data()

@@ -171,6 +171,7 @@ def test_estimators_without_gaps_agree_with_those_that_tell_them():
     assert ends(drawn) == pytest.approx(ends(told), abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "curve"),
     [

@@ -45,6 +45,7 @@ def test_the_shape_is_the_pilots_curve_and_weights_go_along():
     assert 0.68 <= np.mean(rejects) <= 0.98  # of 100 binomial ones with 0.83, all but 1e-4
 
 
+@pytest.mark.slow
 def test_many_rows_are_those_of_fewer_with_a_larger_error(monkeypatch):
     p = np.random.default_rng(0).random(300)
     known = rows_needed(None, p, detect=0.03).value

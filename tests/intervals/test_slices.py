@@ -303,6 +303,7 @@ def test_numbers_are_cut_at_their_quartiles():
     assert [row.n for row in found] == [500] * 4
 
 
+@pytest.mark.slow
 def test_few_numbers_categories_and_numbers_without_bins_stay_labels():
     y, p, columns = people()
     age = columns["age"]

@@ -61,10 +61,12 @@ def short_rounds(monkeypatch):
 
 ENDS = [(found, last) for found in QUICK for last in (False, True)]
 ENDS = [(x, last) for x, last in ENDS if not last or smallest(x, 300) != smallest(x, 300, last)]
+LONG = [MODULES["report"].Report]
+MARKED = [pytest.param(*end, marks=[pytest.mark.slow] * (end[0] in LONG)) for end in ENDS]
 
 
 @pytest.mark.usefixtures("short_rounds")
-@pytest.mark.parametrize(("found", "last"), ENDS)
+@pytest.mark.parametrize(("found", "last"), MARKED)
 def test_benchmark_runs(found, last):
     params, benchmark = smallest(found, 300, last), found()
     benchmark.rounds = 1

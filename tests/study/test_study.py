@@ -46,6 +46,7 @@ def test_two_processes_give_the_same_bits(whole, tmp_path, monkeypatch):
     cases.assert_same_files(tmp_path / "two", whole[0], FILES)
 
 
+@pytest.mark.slow
 def test_a_pool_of_threads_gives_the_same_bits_and_leaves_threads_as_they_were(whole, tmp_path):
     before = [(pool["filepath"], pool["num_threads"]) for pool in threadpoolctl.threadpool_info()]
     for i in range(2):
