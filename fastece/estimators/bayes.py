@@ -389,7 +389,7 @@ class Curves:
 
     def chosen(self, *beliefs: Belief) -> I64:
         """Choose the curves (B, S) of the pool that make up a posterior with each belief."""
-        each = np.repeat(shares(self.interval_evidence, beliefs) / FAMILY_DRAWS, FAMILY_DRAWS, 1)
+        each = np.repeat(shares(self.interval_evidence, *beliefs) / FAMILY_DRAWS, FAMILY_DRAWS, 1)
         row = np.arange(len(beliefs))[:, None]  # so that all rows are one increasing sequence
         place = row + (np.arange(DRAWS) + 0.5) / DRAWS
         sums = row + np.cumsum(each, axis=1)
@@ -400,7 +400,7 @@ class Curves:
 
     def values(self, norm: float, sides: Sequence[int] = (0,)) -> F64:
         """Compute the posterior mean (D,) of the error and of its parts on some sides."""
-        share, total = shares(self.log_evidence(self.priors.value), [VALUE])[0], 0.0
+        share, total = shares(self.log_evidence(self.priors.value), VALUE)[0], 0.0
         share[share < LEAST_SHARE] = 0.0
         for family in np.flatnonzero(share).tolist():
             p = probabilities(self.value_draws(family))
@@ -457,13 +457,19 @@ class Curves:
         return float(np.logaddexp.reduce(log_p)) - self.cut[2]
 
 
-def shares(log_evidence: F64, beliefs: Sequence[Belief]) -> F64:
+def shares(log_evidence: F64, *beliefs: Belief) -> F64:
     """Compute the posterior probabilities (B, 3) of families with each belief."""
-    prior, kept = np.array(beliefs).transpose(1, 0, 2)
+    prior, kept, rest = arrays_of(beliefs)
     p = prior * np.exp(log_evidence - log_evidence.max())
     p = np.maximum(p, prior * SMALLEST_SHARE)  # which may be all that there is
-    rest = 1 - kept.sum(1, keepdims=True)
     return np.asarray(rest * p / p.sum(1, keepdims=True) + kept)
+
+
+@lru_cache(maxsize=8)
+def arrays_of(beliefs: tuple[Belief, ...]) -> tuple[F64, F64, F64]:
+    """Return the priors (B, 3), the kept shares (B, 3), and what is left of them (B, 1)."""
+    prior, kept = np.array(beliefs).transpose(1, 0, 2)
+    return prior, kept, 1 - kept.sum(1, keepdims=True)
 
 
 def probabilities(logit: F64) -> F64:

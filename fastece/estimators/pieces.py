@@ -7,6 +7,7 @@ of `fastece.kernels.pieces`, the reasons of the constants in docs/bayes.md.
 
 import math
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -104,14 +105,15 @@ def filter_cells(n: float, cells: "Cells", x: F64) -> tuple["States", "Chains"]:
     """Filter the cells of `n` rows, of logits x (C,), by all chains."""
     states, law = chain_states(max(round(n), 1), x.size), chain_laws(x.size)
     m, n_states, size = len(law), states.value.size, x.size * states.value.size
-    sizes = np.cumsum([len(SCALES) * size, size, size + n_states, m * size, m * x.size, m])
-    prior, like, sums, found, total, evidence, _ = np.split(
-        np.empty(max(int(sizes[-1]), MEMORY)), sizes
-    )
+    sizes = 0, len(SCALES) * size, size, size + n_states, m * size, m * x.size, m
+    ends = [*accumulate(sizes)]
+    memory = np.empty(max(ends[-1], MEMORY))
+    prior, like, sums, found, total, evidence = (memory[i:j] for i, j in pairwise(ends))
     total = total.reshape(m, x.size)
     chains = kernels.pieces.Chains(law, prior, like, sums, found, total, evidence)
-    moves, levels = np.split(states.value, [states.prior.shape[1]])
-    rest = log_rests(np.append(np.add.outer(x, moves), levels))
+    moves = states.prior.shape[1]
+    shifted = np.add.outer(x, states.value[:moves]).ravel()
+    rest = log_rests(np.concatenate([shifted, states.value[moves:]]))
     largest = kernels.pieces.fill_likelihoods(cells, x, rest, states, chains)
     kernels.arithmetic.exponential(like, found)
     kernels.pieces.filter_chains(largest, states, chains)
