@@ -467,7 +467,7 @@ def shares(log_evidence: F64, *beliefs: Belief) -> F64:
 
 @lru_cache(maxsize=8)
 def arrays_of(beliefs: tuple[Belief, ...]) -> tuple[F64, F64, F64]:
-    """Return the priors (B, 3), the kept shares (B, 3), and what is left of them (B, 1)."""
+    """Return priors (B, 3), kept shares (B, 3) and the rest of these (B, 1)."""
     prior, kept = np.array(beliefs).transpose(1, 0, 2)
     return prior, kept, 1 - kept.sum(1, keepdims=True)
 
