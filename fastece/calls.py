@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_average, check_jobs
-from fastece.data.reading import read_binary, read_source
+from fastece.data.reading import read_plain, read_source
 from fastece.data.source import SETTINGS, Problems
 from fastece.estimators.bins import CHUNK_SCORES
 from fastece.estimators.canonical import SKCE, DirichletKDE
@@ -59,9 +59,11 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float | None:
     # The last are of the top label alone.
     if arrays is None or (setting == "confidence" and estimator.needs_vectors):
         return None
-    value, is_few = estimator.common_value(*arrays), p.ndim == 1 and y.size <= CHUNK_SCORES
-    if value != value and is_few and (found := read_binary(*arrays, True, False)) is not None:
-        value = estimator.point_values(Problems(SETTINGS["binary"], *found, 0.0, 1.0))[0]
+    value, is_vector = estimator.common_value(*arrays), p.ndim > 1
+    is_few = y.size <= CHUNK_SCORES and not (is_vector and estimator.needs_vectors)
+    if value != value and is_few and (found := read_plain(*arrays)) is not None:
+        row, low = SETTINGS[COMMON_SETTINGS[is_vector]], 1 / p.shape[1] if is_vector else 0.0
+        value = estimator.point_values(Problems(row, *found, low, 1.0))[0]
     return float(value) if value == value else None
 
 

@@ -209,6 +209,13 @@ def read_rows(
     return prob[:, row.column].astype(np.float64), (label == row.column).view(np.uint8)
 
 
+def read_plain(p: NDArray[Any], label: NDArray[Any]) -> Found:
+    """Read the scores and outcomes of plain arrays, or of the top label of vectors."""
+    if p.ndim > 1:
+        return read_top_label(p, label, False, TOLERANCE, map)
+    return read_binary(p, label, True, False)
+
+
 def read_binary(p: NDArray[Any], label: NDArray[Any], positive: bool, logits: bool) -> Found:
     """Read scores and outcomes from the probability of the positive class."""
     label = label.view(np.uint8) if label.dtype == np.bool_ else label

@@ -459,17 +459,11 @@ class Curves:
 
 def shares(log_evidence: F64, *beliefs: Belief) -> F64:
     """Compute the posterior probabilities (B, 3) of families with each belief."""
-    prior, kept, rest = arrays_of(beliefs)
+    prior, kept = np.array(beliefs).transpose(1, 0, 2)
+    rest = 1 - kept.sum(1, keepdims=True)
     p = prior * np.exp(log_evidence - log_evidence.max())
     p = np.maximum(p, prior * SMALLEST_SHARE)  # which may be all that there is
     return np.asarray(rest * p / p.sum(1, keepdims=True) + kept)
-
-
-@lru_cache(maxsize=8)
-def arrays_of(beliefs: tuple[Belief, ...]) -> tuple[F64, F64, F64]:
-    """Return priors (B, 3), kept shares (B, 3) and the rest of these (B, 1)."""
-    prior, kept = np.array(beliefs).transpose(1, 0, 2)
-    return prior, kept, 1 - kept.sum(1, keepdims=True)
 
 
 def probabilities(logit: F64) -> F64:

@@ -13,7 +13,7 @@ from fastece import kernels
 from fastece.checks import parameters
 from fastece.checks.arrays import contiguous
 from fastece.checks.errors import InputError
-from fastece.data.reading import Map, part_of, read_binary
+from fastece.data.reading import Map, part_of, read_plain
 from fastece.data.sample import NO_HITS, Sample, scale_weights, sort_rows
 from fastece.data.source import Problems, Source, one_problem
 from fastece.estimators import bins as layouts
@@ -348,7 +348,7 @@ class Binned(Parameters):
                 return float(self._debiased_errors(sums, total)[0])
             return float(self.errors(Bins([], 1.0, total, *sums))[0]) if sums.size else math.nan
         few = layouts.CHUNK_SCORES if self.is_fixed else layouts.MANY_ROWS - 1
-        if y.size > few or p.ndim > 1 or (found := read_binary(p, y, True, False)) is None:
+        if y.size > few or (found := read_plain(p, y)) is None:
             return math.nan
         u = NOTHING if self.is_fixed else sort_rows(found[0], NO_HITS)[0]
         return float(kernels.errors.binned_error(*found, u, grid))
@@ -670,9 +670,8 @@ class Sweep(Parameters):
 
     def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
         """Compute the value of plain arrays in one pass; nan of others."""
-        if p.ndim > 1 or (found := read_binary(p, y, True, False)) is None:
-            return math.nan
-        return self.error(*sort_rows(*found), kernels.NO_WEIGHTS, y.size, 0.0)
+        found, no_weights = read_plain(p, y), kernels.NO_WEIGHTS
+        return self.error(*sort_rows(*found), no_weights, y.size, 0.0) if found else math.nan
 
     def error(self, s: F64, y: U8, w: F64, most: int, tolerance: float) -> float:
         """Compute the value of rows in order, by the kernel that finds the bins."""

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.checks.arrays import contiguous
 from fastece.checks.parameters import check_choice, check_range, check_real
-from fastece.data.reading import Map, read_binary
+from fastece.data.reading import Map, read_plain
 from fastece.data.sample import Sample, scale_weights
 from fastece.data.source import NO_ROWS, Problems, Source
 from fastece.estimators import density_grids as grids
@@ -454,9 +454,9 @@ class KDE(Parameters):
 
     def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
         """Compute the value of plain arrays; nan of others."""
-        if p.ndim > 1 or y.size > PART or (found := read_binary(p, y, True, False)) is None:
+        if y.size > PART or (found := read_plain(p, y)) is None:
             return math.nan
-        rows = Sample(*found, None, 0.0, 1.0, NO_ROWS)
+        rows = Sample(*found, None, 1 / p.shape[1] if p.ndim > 1 else 0.0, 1.0, NO_ROWS)
         return self.error(DensityPlan(self, rows, y.size, self.finer, False), Copies())
 
     def point_values(self, source: Source, run: Map = map) -> F64:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.checks.errors import InputError
-from fastece.data.reading import read_binary
+from fastece.data.reading import read_plain
 from fastece.data.sample import Sample, scale_weights, sort_rows
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, check_width
 from fastece.estimators.density_grids import MOST_CELLS
@@ -290,9 +290,8 @@ class MMCE(Parameters):
 
     def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
         """Compute the value of plain arrays in one pass; nan of others."""
-        if p.ndim > 1 or (found := read_binary(p, y, True, False)) is None:
-            return math.nan
-        return kernels.vectors.pair_error(*sort_rows(*found), self.width) / y.size
+        found, error = read_plain(p, y), kernels.vectors.pair_error
+        return error(*sort_rows(*found), self.width) / y.size if found else math.nan
 
     def values(self, plan: PairsPlan, draws: Draws) -> F64:
         """Compute the value of each replicate, of counts in one pass over the rows."""
