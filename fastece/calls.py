@@ -43,13 +43,13 @@ def common_arrays(y: Any, p: Any, setting: Any) -> tuple[NDArray[Any], NDArray[A
         return None
     is_known = isinstance(setting, str) and setting in ("auto", COMMON_SETTINGS[is_vector])
     is_large = is_vector and p.size > MAX_ENTRIES and CHUNK_SCORES * p.shape[1] > MAX_ENTRIES
-    if not is_known or is_large or not p.flags.carray or not y.flags.carray:
+    is_few, as_they_lie = y.size <= CHUNK_SCORES, p.flags.carray and y.flags.carray
+    if not is_known or is_large or not (is_few or as_they_lie):
         return None
-    if y.size <= CHUNK_SCORES:  # types of others are changed piece by piece
-        if is_vector:
-            y = y.astype(I8, copy=False)
-        elif p.dtype is F4:
-            p = p.astype(F8)
+    if not as_they_lie:  # such as a column of class vectors
+        p, y = p.copy(), y.copy()
+    if is_few:  # types of others are changed piece by piece
+        return (p, y.astype(I8, copy=False)) if is_vector else (p.astype(F8, copy=False), y)
     return p, y
 
 

@@ -17,6 +17,8 @@ from fastece.estimators.table import find_estimator
 from fastece.kernels.moments import hard_error
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
+from helpers.layouts import frozen, strided
+from helpers.samples import CALIBRATION_ERRORS
 from helpers.strategies import BINNINGS, N_BINS, NORMS, RANGES, WEIGHTS, as_lists, fields_of
 
 TOLERANCE = 1e-12
@@ -536,6 +538,24 @@ def test_the_common_call_of_class_vectors_has_the_bits_of_the_general_one(n_clas
                     fast, general = common_and_general(label, p, setting, **fields)
                     assert fast == general
                     assert fastece.ece(label, p, setting=setting, **fields) == general
+
+
+@pytest.mark.parametrize("name", CALIBRATION_ERRORS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_estimator_takes_the_short_way_however_the_arrays_lie(name, n_classes):
+    """Columns and what is only read too; class vectors by their top label."""
+    y, p = class_vectors(60, n_classes)
+    p = p[:, 1] if n_classes == 2 else p
+    estimator = fastece.ESTIMATORS[name]
+    if estimator.needs_vectors and n_classes > 2:
+        return
+    general = fastece.ece(y, p, estimator=estimator, n_jobs=1)
+    for lay in (np.array, strided, frozen):
+        for dtype in ("i8", "u1"):
+            fast = common_value(estimator, lay(y.astype(dtype)), lay(p), "auto")
+            assert fast is not None
+            assert fast == pytest.approx(general, rel=1e-12)
+    assert common_value(estimator, y, np.where(p == p.max(), 1.5, p), "auto") is None
 
 
 def told(call):
