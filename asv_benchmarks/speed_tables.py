@@ -2,7 +2,7 @@
 
     python asv_benchmarks/speed_tables.py
 
-Takes three minutes, on one thread. Each cell is a time and how many times as long the numpy
+Takes some minutes, on one thread. Each cell is a time and how many times as long the numpy
 code takes that is written for the estimator, or for the one in brackets.
 """
 
