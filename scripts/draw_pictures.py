@@ -267,15 +267,18 @@ def calls_picture() -> "Figure":
     history = History()
     calls = dict.fromkeys(key[0] for key in history.numbers(history.runs[-1], CALL))
     figure = new_figure((WIDTH * 1.2, HEIGHT * 1.2))
-    axes = figure.subplots(4, 4, sharex=True, sharey=True)
-    for ax, name in zip(axes.flat, calls, strict=True):
+    axes = figure.subplots(-(-len(calls) // 6), 6, sharex=True, sharey=True)
+    for ax in axes.flat[len(calls) :]:
+        ax.axis("off")
+    for ax, name in zip(axes.flat, calls, strict=False):
         ax.axhline(1, color=GREY, linewidth=0.8)
         for colour, (n, size) in zip(COLOURS, SIZES.items(), strict=False):
             history.draw(ax, CALL, name, n, color=colour, linewidth=1.2, label=size)
             history.draw(ax, BETWEEN, name, n, color=colour, linewidth=0.8, linestyle=":")
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter("{x:g}")
-        history.frame(ax, name)
+        history.frame(ax, name.removeprefix("reliability_"))
+        ax.tick_params(axis="x", labelrotation=90)
     handles, names = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, ncols=3, loc="outside upper center", fontsize=8, frameon=False)
     figure.supylabel("time, of that of the numpy code", fontsize=9)
