@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from fastece.checks.arrays import as_real, refuse_where
 from fastece.checks.errors import InputError, InputTypeError
 from fastece.checks.parameters import check_average, check_jobs
-from fastece.data.reading import read_plain, read_source
-from fastece.data.source import SETTINGS, Problems
+from fastece.data.reading import plain_problem, read_source
 from fastece.estimators.bins import CHUNK_SCORES
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
@@ -61,9 +60,8 @@ def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float | None:
         return None
     value, is_vector = estimator.common_value(*arrays), p.ndim > 1
     is_few = y.size <= CHUNK_SCORES and not (is_vector and estimator.needs_vectors)
-    if value != value and is_few and (found := read_plain(*arrays)) is not None:
-        row, low = SETTINGS[COMMON_SETTINGS[is_vector]], 1 / p.shape[1] if is_vector else 0.0
-        value = estimator.point_values(Problems(row, *found, low, 1.0))[0]
+    if value != value and is_few and (problem := plain_problem(*arrays)) is not None:
+        value = estimator.point_values(problem)[0]
     return float(value) if value == value else None
 
 

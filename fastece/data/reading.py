@@ -209,6 +209,14 @@ def read_rows(
     return prob[:, row.column].astype(np.float64), (label == row.column).view(np.uint8)
 
 
+def plain_problem(p: NDArray[Any], label: NDArray[Any]) -> Problems | None:
+    """Read plain arrays as one problem; None if they are not valid."""
+    if (found := read_plain(p, label)) is None:
+        return None
+    row = find_setting("auto", p.shape)
+    return Problems(row, *found, 1 / p.shape[1] if row.is_top else 0.0, 1.0)
+
+
 def read_plain(p: NDArray[Any], label: NDArray[Any]) -> Found:
     """Read the scores and outcomes of plain arrays, or of the top label of vectors."""
     if p.ndim > 1:

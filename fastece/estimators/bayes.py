@@ -318,7 +318,7 @@ class Curves:
     def fits(self) -> "Fits":
         """Laplace approximations, one for each hyperparameter."""
         bayes, (x, t), of_all = kernels.bayes, self.logits, (self.rows.cells, self.priors.curve)
-        state, logit = np.empty((x.size + 4) * int(bayes.LINE)), np.empty(x.size * bayes.LANES)
+        state, logit = np.empty((x.size + 4) * int(bayes.LINE)), np.repeat(x, bayes.LANES)
         line, schur = np.empty((2, bayes.LANES)), np.empty((3, bayes.LANES))
         fits = bayes.Fits(state, line, schur, np.empty(bayes.LANES))
         bayes.fit(x, t, *of_all, logit, fits)
@@ -389,7 +389,7 @@ class Curves:
 
     def chosen(self, *beliefs: Belief) -> I64:
         """Choose the curves (B, S) of the pool that make up a posterior with each belief."""
-        each = np.repeat(shares(self.interval_evidence, *beliefs) / FAMILY_DRAWS, FAMILY_DRAWS, 1)
+        each = np.repeat(shares(self.interval_evidence, beliefs) / FAMILY_DRAWS, FAMILY_DRAWS, 1)
         row = np.arange(len(beliefs))[:, None]  # so that all rows are one increasing sequence
         place = row + (np.arange(DRAWS) + 0.5) / DRAWS
         sums = row + np.cumsum(each, axis=1)
@@ -400,7 +400,7 @@ class Curves:
 
     def values(self, norm: float, sides: Sequence[int] = (0,)) -> F64:
         """Compute the posterior mean (D,) of the error and of its parts on some sides."""
-        share, total = shares(self.log_evidence(self.priors.value), VALUE)[0], 0.0
+        share, total = shares(self.log_evidence(self.priors.value), [VALUE])[0], 0.0
         share[share < LEAST_SHARE] = 0.0
         for family in np.flatnonzero(share).tolist():
             p = probabilities(self.value_draws(family))
@@ -457,12 +457,12 @@ class Curves:
         return float(np.logaddexp.reduce(log_p)) - self.cut[2]
 
 
-def shares(log_evidence: F64, *beliefs: Belief) -> F64:
+def shares(log_evidence: F64, beliefs: Sequence[Belief]) -> F64:
     """Compute the posterior probabilities (B, 3) of families with each belief."""
     prior, kept = np.array(beliefs).transpose(1, 0, 2)
-    rest = 1 - kept.sum(1, keepdims=True)
     p = prior * np.exp(log_evidence - log_evidence.max())
     p = np.maximum(p, prior * SMALLEST_SHARE)  # which may be all that there is
+    rest = 1 - kept.sum(1, keepdims=True)
     return np.asarray(rest * p / p.sum(1, keepdims=True) + kept)
 
 

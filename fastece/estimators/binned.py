@@ -670,8 +670,9 @@ class Sweep(Parameters):
 
     def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
         """Compute the value of plain arrays in one pass; nan of others."""
-        found, no_weights = read_plain(p, y), kernels.NO_WEIGHTS
-        return self.error(*sort_rows(*found), no_weights, y.size, 0.0) if found else math.nan
+        if (found := read_plain(p, y)) is None:
+            return math.nan
+        return self.error(*sort_rows(*found), kernels.NO_WEIGHTS, y.size, 0.0)
 
     def error(self, s: F64, y: U8, w: F64, most: int, tolerance: float) -> float:
         """Compute the value of rows in order, by the kernel that finds the bins."""

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.checks.arrays import contiguous
 from fastece.checks.parameters import check_choice, check_range, check_real
-from fastece.data.reading import Map, read_plain
+from fastece.data.reading import Map
 from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import NO_ROWS, Problems, Source
+from fastece.data.source import Problems, Source
 from fastece.estimators import density_grids as grids
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows, check_width
 from fastece.estimators.bins import order_rows, quartiles
@@ -451,13 +451,6 @@ class KDE(Parameters):
     def norms(self, mesh: AnyMesh, density: F64) -> F64:
         """Compute the values (L, W) of densities (L, 2, G, W) of scores and hits."""
         return (self.largest_gap if math.isinf(self.norm) else self.integral)(mesh, density)
-
-    def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
-        """Compute the value of plain arrays; nan of others."""
-        if y.size > PART or (found := read_plain(p, y)) is None:
-            return math.nan
-        rows = Sample(*found, None, 1 / p.shape[1] if p.ndim > 1 else 0.0, 1.0, NO_ROWS)
-        return self.error(DensityPlan(self, rows, y.size, self.finer, False), Copies())
 
     def point_values(self, source: Source, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a source; rows are not sorted."""

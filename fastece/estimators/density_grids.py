@@ -99,7 +99,7 @@ class Mesh:
 
     def reach(self, h: F64) -> int:
         """Return how many cells on either side the widest of kernels reaches."""
-        widest = min(max(h.ravel().tolist()), MAX_BANDWIDTH * (self.high - self.low))
+        widest = min(float(h.max()), MAX_BANDWIDTH * (self.high - self.low))
         return max(1, math.ceil(self.shape.reach * widest / self.step))
 
     def limited(self, h: F64) -> F64:

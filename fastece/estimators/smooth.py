@@ -290,8 +290,9 @@ class MMCE(Parameters):
 
     def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
         """Compute the value of plain arrays in one pass; nan of others."""
-        found, error = read_plain(p, y), kernels.vectors.pair_error
-        return error(*sort_rows(*found), self.width) / y.size if found else math.nan
+        if (found := read_plain(p, y)) is None:
+            return math.nan
+        return kernels.vectors.pair_error(*sort_rows(*found), self.width) / y.size
 
     def values(self, plan: PairsPlan, draws: Draws) -> F64:
         """Compute the value of each replicate, of counts in one pass over the rows."""

@@ -332,15 +332,12 @@ def add_evidence(logit: F64, rest: F64, cells: Cells, priors: Priors, fits: Fits
 def fit(x: F64, t: F64, cells: Cells, priors: Priors, logit: F64, fits: Fits) -> int:
     """Fit the curve of every hyperparameter by Laplace's method; return the steps.
 
-    `x` and `t` (C,) are logits of the scores and their distances from the mean. Overwritten are the
-    logits (C * 16,) of the curves, and `fits` but for their evidence.
+    `x` and `t` (C,) are logits of the scores and their distances from the mean. Overwritten are
+    `fits`, but for their evidence, and the logits (C * 16,) of the curves, which begin at `x`.
     """
     state, b, schur = fits.state, fits.line, fits.schur
     zero(state)  # the padding is read, and where f begins
     zero(b.reshape(b.size))
-    for c in range(x.size):
-        for g in range(LANES):
-            logit[c * LANES + g] = x[c]
     steps, largest = 0, np.inf
     while largest > SMALL_STEP and steps < MOST_STEPS:
         sigmoid(logit, logit)

@@ -115,7 +115,7 @@ def test_fits_are_those_of_the_reference_whatever_the_rows():
     kernels = zip(forms(bayes.fit), forms(bayes.add_evidence), strict=True)
     for (fit, add_evidence), (cells, x, t) in product(kernels, sets):
         priors, fits = start(6)
-        logit = np.full(6 * bayes.LANES, np.nan)
+        logit = np.repeat(x, bayes.LANES)
         assert fit(x, t, cells, priors, logit, fits) < 60
         add_evidence(logit, np.log1p(np.exp(-np.abs(logit))), cells, priors, fits)
         found = list(zip(*cells, strict=True))
@@ -130,7 +130,7 @@ def test_draws_are_those_of_the_dense_posterior():
     cells, x, t = example()
     n, rng = x.size, np.random.default_rng(8)
     priors, fits = start(n)
-    logit = np.empty(n * bayes.LANES)
+    logit = np.repeat(x, bayes.LANES)
     bayes.fit(x, t, cells, priors, logit, fits)
     bayes.add_evidence(logit, np.log1p(np.exp(-np.abs(logit))), cells, priors, fits)
     share = rng.dirichlet(np.ones(bayes.LANES))
