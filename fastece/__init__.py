@@ -16,10 +16,10 @@ from importlib import import_module
 
 __version__ = "0.2.0"
 
-# Modules that are spoken of by name, such as fastece.protocol.Sample.
+# Modules that are spoken of by name, such as fastece.decisions.risk_coverage.
 _MODULES = {
-    "calls", "compat", "distributed", "estimators", "files", "plot", "protocol", "recalibration",
-    "reliability", "selective", "sklearn", "streams", "study", "testing", "training",
+    "compat", "decisions", "display", "estimators", "files", "metrics", "recalibration",
+    "reliability", "sklearn", "streams", "study",
 }  # fmt: skip
 # The modules of the public names, which are imported when they are first used, once it is filled.
 _HOMES: dict[str, str] = {}

@@ -1,6 +1,6 @@
 __version__: str
 
-from .calls import (
+from .metrics import (
     accuracy as accuracy,
     ace as ace,
     bandwidth_sweep as bandwidth_sweep,
@@ -15,19 +15,19 @@ from .calls import (
     sharpness as sharpness,
     tace as tace,
 )
-from .checks.errors import InputError as InputError, InputTypeError as InputTypeError
-from .data.sample import Sample as Sample, Vectors as Vectors
-from .decomposition import (
+from .data.errors import InputError as InputError, InputTypeError as InputTypeError
+from .data.samples import Sample as Sample, Vectors as Vectors
+from .reliability.decomposition import (
     BrierDecomposition as BrierDecomposition,
     ScoreDecomposition as ScoreDecomposition,
     brier_decomposition as brier_decomposition,
     score_decomposition as score_decomposition,
 )
-from .estimators.bayes import BayesCurve as BayesCurve
-from .estimators.binned import Binned as Binned, Sweep as Sweep
+from .estimators.bayes.estimator import BayesCurve as BayesCurve
+from .estimators.binned.estimator import Binned as Binned, Sweep as Sweep
 from .estimators.canonical import SKCE as SKCE, DirichletKDE as DirichletKDE
 from .estimators.cumulative import CumulativeError as CumulativeError
-from .estimators.density import KDE as KDE
+from .estimators.density.estimator import KDE as KDE
 from .estimators.faults import EstimatorError as EstimatorError, check_estimator as check_estimator
 from .estimators.losses import (
     Accuracy as Accuracy,
@@ -40,21 +40,21 @@ from .estimators.risk import NetBenefit as NetBenefit, RiskStatistic as RiskStat
 from .estimators.selective import SelectiveRisk as SelectiveRisk
 from .estimators.smooth import MMCE as MMCE, SmoothECE as SmoothECE
 from .estimators.table import ESTIMATORS as ESTIMATORS
-from .figure import reliability_plot as reliability_plot
-from .gate import Check as Check, Judgement as Judgement, check as check
-from .intervals.compare import compare as compare
-from .intervals.direction import Direction as Direction, direction as direction
-from .intervals.estimate import Estimate as Estimate, estimate as estimate
-from .intervals.rows_needed import RowsNeeded as RowsNeeded, rows_needed as rows_needed
-from .intervals.slices import Slice as Slice, Slices as Slices, slices as slices
-from .intervals.validation import (
+from .reliability.plot import reliability_plot as reliability_plot
+from .decisions.gate import Check as Check, Judgement as Judgement, check as check
+from .inference.compare import compare as compare
+from .inference.direction import Direction as Direction, direction as direction
+from .inference.estimate import Estimate as Estimate, estimate as estimate
+from .inference.rows_needed import RowsNeeded as RowsNeeded, rows_needed as rows_needed
+from .inference.slices import Slice as Slice, Slices as Slices, slices as slices
+from .inference.validation import (
     DecisionPoint as DecisionPoint,
     Quantity as Quantity,
     Validation as Validation,
     validate as validate,
 )
-from .monitor import Monitor as Monitor
-from .reliability import (
+from .decisions.monitor import Monitor as Monitor
+from .reliability.diagram import (
     ReliabilityCurve as ReliabilityCurve,
     ReliabilityDiagram as ReliabilityDiagram,
     cumulative_plot as cumulative_plot,

@@ -18,13 +18,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.calls import Macro, ece
-from fastece.checks.arrays import as_probabilities
-from fastece.checks.errors import InputError, InputTypeError
-from fastece.checks.parameters import check_average, check_flag
-from fastece.data.source import find_setting
+from fastece.data.containers import as_probabilities
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.parameters import check_average, check_flag
+from fastece.data.sources import find_setting
 from fastece.estimators.table import find_estimator
-from fastece.reliability import ReliabilityDiagram, reliability_diagram
+from fastece.metrics import Macro, ece
+from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram
 
 __all__ = ["ReliabilityDisplay", "Scorer", "ece_scorer", "scorer"]
 
@@ -338,8 +338,8 @@ class ReliabilityDisplay:
         ValueError
             For `ax`, where there is one diagram for each class: they take a figure.
         """
-        from fastece.plot.axes import new_axes
-        from fastece.plot.pages import plot_classes
+        from fastece.display.axes import new_axes
+        from fastece.display.pages import plot_classes
 
         name = self.name if name is None else name
         if isinstance(self.diagram, list):

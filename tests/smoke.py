@@ -158,7 +158,7 @@ def check_installation() -> None:
     found = [name for name in OPTIONAL if find_spec(name)]
     assert not found, f"{found} are installed: this is for an environment with fastece alone"
     assert version("fastece") == fastece.__version__
-    for name in ("py.typed", "document/page.html", "data/digits_neural_network.npz"):
+    for name in ("py.typed", "display/page.html", "data/digits_neural_network.npz"):
         assert (folder / name).exists(), name
 
 

@@ -17,7 +17,7 @@ import pytest
 import fastece
 from fastece import recalibration
 from fastece.cli import main
-from fastece.data.source import SETTINGS
+from fastece.data.sources import SETTINGS
 from fastece.estimators.base import Estimator
 from fastece.recalibration import METHODS
 from fastece.report.words import FEWEST_ROWS, NO_SIGN, SHOWN, TOO_FEW, UNCLEAR
@@ -267,7 +267,7 @@ def test_tables_of_arenas_have_the_bayesian_curve_and_the_best_of_the_others(pag
 
 
 def test_table_of_recalibration_maps_is_that_of_the_file():
-    code = runpy.run_path(str(ROOT / "scripts" / "recalibration_maps.py"))
+    code = runpy.run_path(str(ROOT / "scripts" / "evidence" / "recalibration_maps.py"))
     section = section_of("docs/recalibration.md", "The curve as a map")
     written = [line for line in section.splitlines() if line.startswith("|")]
     path = ROOT / "notebooks" / "data" / "recalibration_maps.csv"
@@ -342,7 +342,7 @@ def test_the_long_notebook_runs_small_and_its_figures_of_cifar10_are_kept(
         rows = [*csv.reader(file)][1:]
     figures = {tuple(row[:3]): tuple(map(float, row[3:])) for row in rows}
     assert list(figures) == list(scope["figures"]["digits, neural network"])
-    code = runpy.run_path(str(ROOT / "scripts" / "recalibrate_cifar10.py"))
+    code = runpy.run_path(str(ROOT / "scripts" / "evidence" / "recalibrate_cifar10.py"))
     assert "figures_of" in code["notebook_functions"]()
     code["write"](tmp_path / "again.csv", figures)
     assert (tmp_path / "again.csv").read_bytes() == kept.read_bytes()
@@ -350,7 +350,7 @@ def test_the_long_notebook_runs_small_and_its_figures_of_cifar10_are_kept(
 
 def printed_by(name, *options):
     """The lines that a script prints."""
-    command = [sys.executable, ROOT / "scripts" / name, *options]
+    command = [sys.executable, ROOT / "scripts" / "evidence" / name, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
@@ -414,7 +414,7 @@ def test_tables_of_the_monitor_have_the_cases_of_the_script(table, heading, stre
     ],
 )
 def test_tables_of_coverage_have_the_cases_of_the_script(heading, tables):
-    code = runpy.run_path(str(ROOT / "scripts" / "estimate_coverage.py"))
+    code = runpy.run_path(str(ROOT / "scripts" / "evidence" / "estimate_coverage.py"))
     section = section_of("docs/intervals.md", heading)
     written = re.findall(r"(?:^\|.*\n)+", section + "\n", re.MULTILINE)
     for lines, cases in zip(written, tables, strict=True):
@@ -441,7 +441,7 @@ def test_table_of_the_published_benchmark_has_the_cases_of_the_script():
 
 
 def test_table_of_other_libraries_has_the_cases_of_the_script():
-    code = runpy.run_path(str(ROOT / "scripts" / "library_intervals.py"))
+    code = runpy.run_path(str(ROOT / "scripts" / "evidence" / "library_intervals.py"))
     text = (ROOT / "docs" / "library_intervals.md").read_text(encoding="utf-8")
     table = [[x.strip() for x in y.split("|")[1:-1]] for y in text.splitlines() if y[:1] == "|"]
     cases = product(code["ERRORS"], code["LAWS"], code["SIZES"])

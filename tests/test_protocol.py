@@ -10,8 +10,8 @@ import pytest
 
 import fastece
 from fastece.data.reading import read_problems
-from fastece.data.sample import Sample
-from fastece.protocol import Counts, Labels, Rows
+from fastece.data.samples import Sample
+from fastece.estimators.protocol import Counts, Labels, Rows
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import BINNED, draws, sample_of

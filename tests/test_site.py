@@ -140,13 +140,13 @@ def test_pages_have_pictures_of_notebooks_and_names_of_files(site):
         page = (folder / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
         assert page.count("<img") >= path.read_text(encoding="utf-8").count('"image/png"')
     study = (folder / "study.html").read_text(encoding="utf-8")
-    assert "<code>scripts/study_arenas.py</code>" in study
+    assert "<code>scripts/evidence/study_arenas.py</code>" in study
 
 
 @pytest.mark.slow
 def test_pictures_are_those_that_the_script_draws(tmp_path):
     image = pytest.importorskip("matplotlib.image")
-    script = ROOT / "scripts" / "draw_pictures.py"
+    script = ROOT / "scripts" / "pictures" / "draw_pictures.py"
     subprocess.run([sys.executable, str(script), "--out", str(tmp_path)], check=True)
     for path in tmp_path.iterdir():
         kept = ROOT / "docs" / "pictures" / path.name

@@ -12,7 +12,7 @@ import fastece
 from benchmarks import baselines
 from benchmarks.common import FOLDER, run_fresh
 
-sys.path.append(str(FOLDER.parent / "scripts"))
+sys.path.append(str(FOLDER.parent / "scripts" / "evidence"))
 import first_calls
 
 MEASURED = Path(fastece.__file__).parents[1]

@@ -50,7 +50,7 @@ class Metric(Beside):
     def setup(self, n: int) -> None:
         """Make the data and compile, which `--quick` would count."""
         accumulator()
-        from fastece.training import CalibrationMetric
+        from fastece.streams.metric import CalibrationMetric
 
         y, p = baselines.class_vectors(n, 10)
         self.call = partial(CalibrationMetric(10).update, p, y)

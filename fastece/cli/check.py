@@ -7,12 +7,12 @@ from functools import partial
 from fastece.cli.compare import check_same_rows
 from fastece.cli.inputs import describe_data, read_data, read_file, slice_columns, title_of
 from fastece.cli.output import Page, Progress
-from fastece.document.document import Document, Section
-from fastece.document.writers import to_markdown
+from fastece.decisions.gate import check_bounds, check_of
+from fastece.display.documents import Document, Section
+from fastece.display.writers import to_markdown
 from fastece.estimators.table import find_estimator
 from fastece.files import write_file
-from fastece.gate import check_bounds, check_of
-from fastece.intervals.slices import groups_by
+from fastece.inference.slices import groups_by
 
 
 def run(options: Namespace, progress: Progress) -> Page:

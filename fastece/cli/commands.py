@@ -12,9 +12,9 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from fastece.checks.errors import BadArgumentError, InputError, InputWarning
 from fastece.cli import allow_interrupts
 from fastece.cli.options import COMMANDS, REFERENCES, make_parser
+from fastece.data.errors import BadArgumentError, InputError, InputWarning
 
 # Options of `fastece study` that belong to simulated models, or to files.
 SIMULATED, OF_FILES = ("preset", "holdout", "largest"), ("sizes", "y_true", "y_prob")

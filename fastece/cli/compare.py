@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from fastece.checks.errors import InputError
 from fastece.cli.inputs import describe_data, estimators_of, read_data, read_file, title_of
 from fastece.cli.output import Page, Progress, save_picture
-from fastece.document.document import Document, Section, Table
-from fastece.document.numbers import ROUNDING, Number, PValue, format_interval, format_p
-from fastece.document.result import Results
-from fastece.document.writers import to_html
+from fastece.data.errors import InputError
+from fastece.display.documents import Document, Section, Table
+from fastece.display.numbers import ROUNDING, Number, PValue, format_interval, format_p
+from fastece.display.pages import draw_page, to_svg
+from fastece.display.results import Results
+from fastece.display.writers import to_html
 from fastece.estimators.losses import infinite_rows
 from fastece.files import STANDARD_INPUT, Predictions
 from fastece.files.writing import write_file
-from fastece.intervals.compare import comparison_results
-from fastece.plot.pages import draw_page, to_svg
+from fastece.inference.compare import comparison_results
 from fastece.report.report import LEAD, TEST, compare_panels, scores_of
 from fastece.report.words import SCORES, infinite_loss, sentence
 from fastece.resampling.adaptive import ADAPTIVE

@@ -2,12 +2,12 @@
 
 from argparse import Namespace
 
-from fastece.checks.errors import InputError
 from fastece.cli.inputs import describe_data, read_data, read_file, score_range, title_of
 from fastece.cli.output import Page, Progress, save_picture
-from fastece.document.document import Document, Section
+from fastece.data.errors import InputError
+from fastece.display.documents import Document, Section
 from fastece.estimators.table import find_estimator
-from fastece.reliability import curves_of
+from fastece.reliability.diagram import curves_of
 from fastece.report.report import curve_panels
 
 

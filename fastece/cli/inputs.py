@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import HIGHEST, LOWEST, column_names
-from fastece.checks.errors import InputError, to_unicode
-from fastece.checks.labels import as_labels
+from fastece.data.containers import HIGHEST, LOWEST, column_names
+from fastece.data.errors import InputError, to_unicode
+from fastece.data.labels import as_labels
 from fastece.estimators.losses import LogLoss
 from fastece.files import STANDARD_INPUT, Predictions, read_predictions
+from fastece.kernels.types import F64
 from fastece.report.report import ERRORS, choose_errors
 from fastece.report.words import question
 from fastece.resampling.arguments import Call, add_groups, read_call
-from fastece.typing import F64
 
 BOOLS = {"true": "True", "false": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"

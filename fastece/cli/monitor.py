@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from fastece.calls import ece
-from fastece.checks.errors import InputError
 from fastece.cli.inputs import class_numbers, data_of, read_independent, title_of
 from fastece.cli.output import Page, Progress
-from fastece.document.document import Section, Table
-from fastece.document.numbers import Number, PValue
-from fastece.document.writers import to_html
+from fastece.data.errors import InputError
+from fastece.decisions.monitor import Monitor
+from fastece.display.documents import Section, Table
+from fastece.display.numbers import Number, PValue
+from fastece.display.pages import picture_of
+from fastece.display.writers import to_html
 from fastece.files import Predictions, expand_paths, write_file
-from fastece.monitor import Monitor
-from fastece.plot.pages import picture_of
+from fastece.metrics import ece
 from fastece.report.report import LEAD
 
 KEYS = ("file", "rows", "error", "e_value", "p_value", "alarm")

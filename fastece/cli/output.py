@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import processors
-from fastece.document.document import Document, Section
-from fastece.document.numbers import to_plain
-from fastece.document.result import Readable
+from fastece.data.errors import InputError
+from fastece.data.parameters import processors
+from fastece.display.documents import Document, Section
+from fastece.display.numbers import to_plain
+from fastece.display.pages import KINDS, Panel, draw_picture, require_matplotlib
+from fastece.display.results import Readable
 from fastece.files import STANDARD_INPUT, check_output, expand_paths, identity
 from fastece.files.writing import ending_of, is_device, write_file
-from fastece.plot.pages import KINDS, Panel, draw_picture, require_matplotlib
 
 # Options that name a file to write, and the names of these files on the page.
 FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model", "state": "state"}
@@ -118,7 +118,7 @@ def show_progress(command: str = "") -> Iterator[Progress]:
     The block gets a function that takes the name of its next step. The package itself gives how
     many tasks of a step are done.
     """
-    from fastece.kernels._jit import progress, show
+    from fastece.kernels.compiling import progress, show
 
     progress.expected = KERNELS.get(command, 0)
     if not sys.stderr.isatty():
@@ -150,7 +150,7 @@ def kept() -> list[str]:
     Of kernels that call others, only they are read from the folder, so this process need not know
     all that are there.
     """
-    from fastece.kernels import _jit
+    from fastece.kernels import compiling as _jit
 
     if _jit.FAILURES or _jit.CACHE_DIRECTORY is None:
         raise OSError((_jit.FAILURES or ["NUMBA_DISABLE_JIT is set, so nothing is compiled"])[-1])

@@ -5,7 +5,7 @@ from argparse import Namespace
 from fastece.cli.inputs import read_data, read_independent, title_of
 from fastece.cli.output import Page, Progress
 from fastece.estimators.table import find_estimator
-from fastece.intervals.rows_needed import RESAMPLES, check_goals, rows_needed_of
+from fastece.inference.rows_needed import RESAMPLES, check_goals, rows_needed_of
 from fastece.resampling.draws import new_key
 
 

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import BadArgumentError, InputError, InputWarning, RowsWarning
-from fastece.checks.parameters import check_choice
 from fastece.cli import inputs
 from fastece.cli.compare import Differences, measure, sign_of
 from fastece.cli.output import Page, Progress, save_picture
-from fastece.document.document import Document, Section, Table
-from fastece.document.numbers import decimals, format_number
+from fastece.data.errors import BadArgumentError, InputError, InputWarning, RowsWarning
+from fastece.data.parameters import check_choice
+from fastece.display.documents import Document, Section, Table
+from fastece.display.numbers import decimals, format_number
 from fastece.estimators.table import ESTIMATORS
 from fastece.files import Predictions, identity, write_predictions
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate, save

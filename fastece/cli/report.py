@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from fastece.checks.errors import InputError
-from fastece.checks.labels import as_groups
 from fastece.cli import inputs
 from fastece.cli.options import FORMS
 from fastece.cli.output import Page, Progress, run_beside, save_picture
-from fastece.document.numbers import count_of
+from fastece.data.errors import InputError
+from fastece.data.labels import as_groups
+from fastece.display.numbers import count_of
 from fastece.files import (
     FileCount,
     FileSum,
@@ -31,7 +31,7 @@ from fastece.files import (
     read_whole,
 )
 from fastece.files.columns import as_arrays, as_texts
-from fastece.intervals.slices import MOST_NUMBERS
+from fastece.inference.slices import MOST_NUMBERS
 from fastece.report.report import LEAD, TEST, make_report
 from fastece.report.result import SCREEN, Report, first_page
 from fastece.streams.accumulator import Accumulator

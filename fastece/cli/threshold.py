@@ -2,13 +2,13 @@
 
 from argparse import Namespace
 
-from fastece.checks.errors import InputError
-from fastece.checks.labels import as_groups
 from fastece.cli.inputs import read_data, read_file, title_of
 from fastece.cli.output import Page, Progress
+from fastece.data.errors import InputError
+from fastece.data.labels import as_groups
+from fastece.decisions.selective import Goal, threshold_of
 from fastece.estimators.losses import Accuracy
 from fastece.files import write_file
-from fastece.selective import Goal, threshold_of
 
 
 def run(options: Namespace, progress: Progress) -> Page:

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from fastece.cli.inputs import read_data, read_file, title_of
 from fastece.cli.output import Page, Progress
-from fastece.intervals.validation import check_thresholds, validation_of
+from fastece.inference.validation import check_thresholds, validation_of
 from fastece.resampling.draws import new_key
 
 

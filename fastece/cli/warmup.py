@@ -18,10 +18,10 @@ import numpy as np
 
 import fastece
 from fastece.cli.output import Page, Progress, kept, run_beside
-from fastece.document.document import Document
-from fastece.estimators.bins import MANY_ROWS
+from fastece.display.documents import Document
+from fastece.estimators.binned.layouts import MANY_ROWS
 from fastece.estimators.table import ESTIMATORS
-from fastece.kernels import _jit
+from fastece.kernels import compiling as _jit
 from fastece.recalibration import METHODS
 from fastece.report.report import TEST
 

@@ -21,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.calls import common_value
-from fastece.checks.arrays import as_real
-from fastece.checks.errors import InputError, rename_arguments
-from fastece.checks.parameters import check_integer
+from fastece.data.containers import as_real
+from fastece.data.errors import InputError, rename_arguments
+from fastece.data.parameters import check_integer
 from fastece.data.reading import read_problems
-from fastece.data.source import Problems
-from fastece.estimators.binned import Binned, Bins, formula_of
-from fastece.estimators.bins import common_grid, hard_layout, scores_at_ranks
-from fastece.typing import F64, U8
+from fastece.data.sources import Problems
+from fastece.estimators.binned.estimator import Binned, Bins, formula_of
+from fastece.estimators.binned.layouts import common_grid, hard_layout, scores_at_ranks
+from fastece.kernels.types import F64, U8
+from fastece.metrics import common_value
 
 Scores = NDArray[np.floating[Any]]
 Rule = Callable[[int, Scores], Scores]

@@ -22,8 +22,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fastece.checks.parameters import check_choice
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
+from fastece.data.parameters import check_choice
 
 NAMES = LIBRARIES["hle"]
 

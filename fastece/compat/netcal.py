@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import as_array, refuse_where
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_flag, check_integer
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
-from fastece.estimators.binned import formula_of
+from fastece.data.containers import as_array, refuse_where
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_flag, check_integer
+from fastece.estimators.binned.estimator import formula_of
 
 NAMES = LIBRARIES["netcal"]
 MOST_ROWS = 2**31

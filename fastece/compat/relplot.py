@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from fastece.checks.parameters import check_flag, check_real
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
+from fastece.data.parameters import check_flag, check_real
 from fastece.estimators.smooth import SmoothECE
 
 NAMES = LIBRARIES["relplot"]

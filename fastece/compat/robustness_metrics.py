@@ -19,10 +19,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_choice, check_flag, check_integer, check_real
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
-from fastece.data.sample import Sample
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_choice, check_flag, check_integer, check_real
+from fastece.data.samples import Sample
 
 Scheme = Literal["even", "adaptive"]
 Norm = Literal["l1", "l2"]

@@ -13,11 +13,11 @@ Notes
 
 from typing import Any, Literal
 
-from fastece.calls import common_bins
-from fastece.checks.arrays import as_array
-from fastece.checks.parameters import check_choice
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
-from fastece.typing import F64
+from fastece.data.containers import as_array
+from fastece.data.parameters import check_choice
+from fastece.kernels.types import F64
+from fastece.metrics import common_bins
 
 NAMES = LIBRARIES["scikit-learn"]
 STRATEGIES = {"uniform": "sklearn", "quantile": "sklearn_quantile"}

@@ -22,11 +22,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import as_array, as_real
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_choice, check_integer
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES
-from fastece.estimators.binned import Binned, Bins
+from fastece.data.containers import as_array, as_real
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_choice, check_integer
+from fastece.estimators.binned.estimator import Binned, Bins
 
 Norm = Literal["l1", "l2", "max"]
 Task = Literal["binary", "multiclass"]

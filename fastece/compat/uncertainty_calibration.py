@@ -20,9 +20,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_choice, check_flag, check_real
 from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_choice, check_flag, check_real
 
 Mode = Literal["top-label", "marginal"]
 NAMES = LIBRARIES["uncertainty-calibration"]

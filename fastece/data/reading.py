@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks import arrays
-from fastece.checks.errors import InputError, InputTypeError, RowsWarning, warn
-from fastece.checks.labels import as_labels, as_soft_labels, check_class_indices
-from fastece.checks.parameters import check_flag
-from fastece.data.sample import Vectors
-from fastece.data.source import Arrays, Problems, Setting, Source, class_count, find_setting
-from fastece.typing import F64
+from fastece.data import containers as arrays
+from fastece.data.errors import InputError, InputTypeError, RowsWarning, warn
+from fastece.data.labels import as_labels, as_soft_labels, check_class_indices
+from fastece.data.parameters import check_flag
+from fastece.data.samples import Vectors
+from fastece.data.sources import Arrays, Problems, Setting, Source, class_count, find_setting
+from fastece.kernels.types import F64
 
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 

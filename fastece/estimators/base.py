@@ -22,14 +22,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import as_blocks
-from fastece.checks.errors import InputError, InputTypeError
-from fastece.checks.parameters import check_real
+from fastece.data.containers import as_blocks
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.parameters import check_real
 from fastece.data.reading import Map
-from fastece.data.sample import Sample
-from fastece.data.source import RANKS, Problems, Source
+from fastece.data.samples import Sample
+from fastece.data.sources import RANKS, Problems, Source
 from fastece.kernels import REPLICATES
-from fastece.typing import F64, I32, U8
+from fastece.kernels.types import F64, I32, U8
 
 # As many numbers of a tuple are shown.
 MOST_SHOWN = 6

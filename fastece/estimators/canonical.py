@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_choice, check_real
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_choice, check_real
 from fastece.data.reading import Map
-from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample, scale_weights
-from fastece.data.source import Source
+from fastece.data.samples import CopyReadOnlyOnUnpickle, Sample, scale_weights
+from fastece.data.sources import Source
 from fastece.estimators import base
 from fastece.kernels import REPLICATES
-from fastece.typing import F64, I32, I64, U32
+from fastece.kernels.types import F64, I32, I64, U32
 
 # Numbers of a band: as many as leave the second-level cache room for what they are multiplied with.
 # Fewer rows than `LEAST` make each column be read too often: 8 take a third longer.

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.parameters import check_choice
+from fastece.data.parameters import check_choice
 from fastece.data.reading import read_source
-from fastece.data.sample import Sample, scale_weights
+from fastece.data.samples import Sample, scale_weights
 from fastece.estimators.base import Counts, Draws, Parameters
-from fastece.typing import F64, U8
+from fastece.kernels.types import F64, U8
 
 # Each law has two series, one for small and one for large numbers. Here both converge: of ten terms
 # the last is less than 1e-60 of the first. Below the smallest, the p-value is 1 to 1e-200.

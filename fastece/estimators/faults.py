@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fastece.data.reading import read_problems
-from fastece.data.sample import Sample
+from fastece.data.samples import Sample
 from fastece.estimators.base import Counts, Estimator, Labels, Rows
 from fastece.estimators.table import find_estimator
 

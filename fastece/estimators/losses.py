@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import row_slices
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_real
+from fastece.data.containers import row_slices
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_real
 from fastece.data.reading import TOLERANCE, Map, part_of
-from fastece.data.sample import CopyReadOnlyOnUnpickle, Sample, scale_weights
-from fastece.data.source import Problems, Source
+from fastece.data.samples import CopyReadOnlyOnUnpickle, Sample, scale_weights
+from fastece.data.sources import Problems, Source
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
 from fastece.kernels import REPLICATES
-from fastece.typing import F64, I32
+from fastece.kernels.types import F64, I32
 
 # Rows that are added up in one piece: with their multiplicities they fit into the first-level
 # cache, and sums of few rounded numbers lose less.

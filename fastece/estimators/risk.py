@@ -9,13 +9,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_choice, check_real
-from fastece.data.sample import Sample, scale_weights
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_choice, check_real
+from fastece.data.samples import Sample, scale_weights
 from fastece.estimators.base import Parameters
-from fastece.estimators.bayes import BayesCurve, Curves, cells_of_rows
+from fastece.estimators.bayes.estimator import BayesCurve, Curves, cells_of_rows
 from fastece.estimators.losses import Mean
-from fastece.typing import F64
+from fastece.kernels.types import F64
 
 # Newton's method stops where the likelihood rises by less than this part, or after so many steps.
 PRECISION, MOST_STEPS = 1e-13, 100

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.parameters import check_choice
-from fastece.data.sample import Sample, scale_weights
+from fastece.data.parameters import check_choice
+from fastece.data.samples import Sample, scale_weights
 from fastece.estimators.base import Counts, Draws, Parameters, Statistic
 from fastece.kernels import REPLICATES
-from fastece.typing import F64, I32
+from fastece.kernels.types import F64, I32
 
 AREAS = ("aurc", "e_aurc", "augrc")
 # Sums of distinct scores that are made at once: all of them stay in the second-level cache.

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.errors import InputError
+from fastece.data.errors import InputError
 from fastece.data.reading import read_plain
-from fastece.data.sample import Sample, scale_weights, sort_rows
+from fastece.data.samples import Sample, scale_weights, sort_rows
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, check_width
-from fastece.estimators.density_grids import MOST_CELLS
-from fastece.typing import F64
+from fastece.estimators.density.mesh import MOST_CELLS
+from fastece.kernels.types import F64
 
 # Cells of the grid in a standard deviation of the kernel, for an integral right to 4e-4: with c of
 # them it is off by 0.1 / c^2.

@@ -7,15 +7,15 @@ from functools import lru_cache
 from threading import main_thread
 from typing import Any, TypeVar, cast
 
-from fastece.checks.errors import InputError, InputTypeError
-from fastece.checks.parameters import list_names
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.parameters import list_names
 from fastece.data.reading import Map
 from fastece.estimators.base import Estimator, UserEstimator
-from fastece.estimators.bayes import BayesCurve
-from fastece.estimators.binned import Binned, Sweep
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.binned.estimator import Binned, Sweep
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.cumulative import CumulativeError
-from fastece.estimators.density import KDE
+from fastece.estimators.density.estimator import KDE
 from fastece.estimators.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
 from fastece.estimators.risk import QUANTITIES, RiskStatistic
 from fastece.estimators.selective import AREAS, SelectiveRisk
@@ -95,7 +95,7 @@ def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:
         return work(map)
     from concurrent.futures import ThreadPoolExecutor
 
-    from fastece.kernels._jit import without_interrupts
+    from fastece.kernels.compiling import without_interrupts
 
     with ThreadPoolExecutor(n_jobs) as pool:
         return work(without_interrupts()(pool.map))  # threads begin whole

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import ABSENT, InputError
+from fastece.data.errors import ABSENT, InputError
 
 # What numpy reads as a number, without nan.
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)

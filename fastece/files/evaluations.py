@@ -15,7 +15,7 @@ from string import ascii_uppercase
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
-from fastece.checks.errors import InputError
+from fastece.data.errors import InputError
 from fastece.files.columns import PAIR, PYARROW, Fault
 from fastece.files.harness import follow
 

@@ -25,7 +25,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import BadArgumentError, InputError
+from fastece.data.errors import BadArgumentError, InputError
 from fastece.files.columns import PYARROW, Column, Fault, Table, arrow_column, row_fault
 from fastece.files.evaluations import (
     find_attempts,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import SEPARATORS, label_text
-from fastece.checks.errors import BadArgumentError
+from fastece.data.containers import SEPARATORS, label_text
+from fastece.data.errors import BadArgumentError
 from fastece.files.columns import Column, Texts, as_labels, as_numbers
 from fastece.files.formats import is_piped, read_tables
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.arrays import first_number
-from fastece.checks.errors import BadArgumentError, InputError, InputWarning, warn_outside
-from fastece.checks.parameters import check_integer
+from fastece.data.containers import first_number
+from fastece.data.errors import BadArgumentError, InputError, InputWarning, warn_outside
+from fastece.data.parameters import check_integer
 from fastece.files.columns import (
     FORMS,
     PAIR,

@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import InputError, InputWarning, warn_outside
+from fastece.data.errors import InputError, InputWarning, warn_outside
 from fastece.files.columns import NamedColumns
 from fastece.files.formats import PACKED
 from fastece.files.predictions import Predictions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastece.typing import F64
+from fastece.kernels.types import F64
 
 if TYPE_CHECKING:
     from fastece.kernels import (  # noqa: F401, I001

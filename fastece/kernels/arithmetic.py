@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.kernels._jit import jit
-from fastece.typing import F64, I64, U64
+from fastece.kernels.compiling import jit
+from fastece.kernels.types import F64, I64, U64
 
 # Positions and shifts of unsigned words: with an int64 numba would make them floats, or signed.
 ONE, TWO, THREE, FOUR, EIGHT = (np.uint64(k) for k in (1, 2, 3, 4, 8))

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import lane_sum, sigmoid, zero
-from fastece.typing import F64, I32, U8
+from fastece.kernels.compiling import jit
+from fastece.kernels.types import F64, I32, U8
 
 # Newton's method ends with a step that changes no logit by more: then its factors, which belong
 # to the point before, give the evidence to 1e-6, and what is left to go is the square of this.

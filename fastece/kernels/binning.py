@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import ROUND
-from fastece.typing import F64, I32
+from fastece.kernels.compiling import jit
+from fastece.kernels.types import F64, I32
 
 # Up to this many knots, comparing with every one (0.07 ns each, vectorised) beats bisection.
 LINEAR_SEARCH = 48

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import REPLICATES
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import BLOCK, ROUND
 from fastece.kernels.binning import uniform_bins
+from fastece.kernels.compiling import jit
 from fastece.kernels.resampling import MADE, ROW_WORDS, poisson_counts
-from fastece.typing import F64, I32, I64, U8, U16
+from fastece.kernels.types import F64, I32, I64, U8, U16
 
 # How often 1 is counted in sums of weights, in those of first and second moments within a coarse
 # cell, in widths of it, in those of squares of weights, and in those of replicates, which may count

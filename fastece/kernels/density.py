@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import REPLICATES
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import BLOCK, ONE, ROUND, THREE, TWO, lane_sum, zero
+from fastece.kernels.compiling import jit
 from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.replicates import OrderedRows, add_twice, cuts_of, power_of_two, weights_below
-from fastece.typing import F64, I32, I64, U8
+from fastece.kernels.types import F64, I32, I64, U8
 
 # Kernels, as `fill_taps` knows them.
 GAUSSIAN, TRIWEIGHT, EPANECHNIKOV = 0, 1, 2

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fastece.kernels import EMPTY, GAP
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import lane_sum, zero
 from fastece.kernels.binning import ANY, Grid
+from fastece.kernels.compiling import jit
 from fastece.kernels.moments import cell_moments, distinct_centres
 from fastece.kernels.quantiles import quantile_edges
-from fastece.typing import F64, I32, U8
+from fastece.kernels.types import F64, I32, U8
 
 # Replicates that are taken at once, so that the gaps of all cells of a problem stay in the cache.
 LANES = 128

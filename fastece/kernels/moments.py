@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import COUNTS, GAP, HITS, PACK, SCORE, SQUARE, WEIGHT
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import BLOCK, lane_sum, two_sum, zero
 from fastece.kernels.binning import ANY, FLOAT, Grid, float_cells, place, search_knots, uniform_bins
+from fastece.kernels.compiling import jit
 from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.reading import are_hits, are_scores, read_top_label
-from fastece.typing import F64, I32, I64, U8
+from fastece.kernels.types import F64, I32, I64, U8
 
 # Eight private accumulators a cell: where many rows in succession go to one cell, each addition
 # waits for the one before (80 % zeros: 3.1 ns a row); with eight lanes in turn 0.6 ns.

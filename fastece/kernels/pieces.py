@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastece.kernels._jit import jit
 from fastece.kernels.bayes import Cells
-from fastece.typing import F64, I64
+from fastece.kernels.compiling import jit
+from fastece.kernels.types import F64, I64
 
 # Of a probability that is only to have a logarithm.
 SMALLEST = 1e-300

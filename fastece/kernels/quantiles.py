@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import two_sum
-from fastece.typing import F64, I32, U8, U64
+from fastece.kernels.compiling import jit
+from fastece.kernels.types import F64, I32, U8, U64
 
 # Cumulative weights closer than this, relative to the total, are equal.
 TOLERANCE = 1e-12

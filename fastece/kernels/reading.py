@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import DISTANCE
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import BLOCK, lane_sum
-from fastece.typing import F64, I64, U8
+from fastece.kernels.compiling import jit
+from fastece.kernels.types import F64, I64, U8
 
 # A running maximum waits for the comparison before it. In long rows, many of them side by side
 # wait less and vectorise: 50 000 x 1000 float32 take 18 ms rather than 42.

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece.kernels import REPLICATES
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import column_sums, two_sum, zero
+from fastece.kernels.compiling import jit
 from fastece.kernels.quantiles import cut_weights
-from fastece.typing import F64, I32, I64, U8
+from fastece.kernels.types import F64, I32, I64, U8
 
 
 class OrderedRows(NamedTuple):

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from fastece.kernels import REPLICATES
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import EIGHT, FOUR, ONE, THREE, TWO, column_sums
-from fastece.typing import F64, I32, I64, U8, U16, U64
+from fastece.kernels.compiling import jit
+from fastece.kernels.types import F64, I32, I64, U8, U16, U64
 
 # Random words of a row, 16 bits for each replicate.
 ROW_WORDS = REPLICATES // 4

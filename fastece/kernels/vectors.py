@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.kernels._jit import jit
 from fastece.kernels.arithmetic import BLOCK, LOWEST_EXPONENT, exponential, lane_sum, zero
-from fastece.typing import F64, I64, U8, U32
+from fastece.kernels.compiling import jit
+from fastece.kernels.types import F64, I64, U8, U32
 
 # Columns of a line that are filled at a time: with those of four classes they stay in the
 # first-level cache.

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks import arrays
-from fastece.checks.errors import InputError, Names, rename_arguments, warn
-from fastece.checks.labels import as_labels, check_class_indices
-from fastece.checks.parameters import check_flag, check_real
+from fastece.data import containers as arrays
+from fastece.data.errors import InputError, Names, rename_arguments, warn
+from fastece.data.labels import as_labels, check_class_indices
+from fastece.data.parameters import check_flag, check_real
 from fastece.data.reading import native_scores, two_columns
-from fastece.data.sample import Sample
-from fastece.data.source import class_count
-from fastece.typing import F64, I64
+from fastece.data.samples import Sample
+from fastece.data.sources import class_count
+from fastece.kernels.types import F64, I64
 
 # Probabilities are at least this far from 0 and 1 before their logarithms are taken, if none of the
 # rows that a map is fitted to is exactly 0 or 1, up to so many units of rounding.

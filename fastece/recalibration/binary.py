@@ -7,15 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_choice, check_flag, check_integer
-from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import one_problem
-from fastece.decomposition import isotonic_blocks
-from fastece.estimators.bayes import BayesCurve
-from fastece.estimators.binned import MAX_BINS, Binned
-from fastece.estimators.density import KDE
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_choice, check_flag, check_integer
+from fastece.data.samples import Sample, scale_weights
+from fastece.data.sources import one_problem
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.binned.estimator import MAX_BINS, Binned
+from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import find_estimator
+from fastece.kernels.types import F64
 from fastece.recalibration.base import (
     CLIP,
     BinaryFit,
@@ -27,8 +27,8 @@ from fastece.recalibration.base import (
     unit_weights,
 )
 from fastece.recalibration.regression import SMALLEST, LogisticLoss, Minimum, minimise
-from fastece.reliability import reliability_curve
-from fastece.typing import F64
+from fastece.reliability.decomposition import isotonic_blocks
+from fastece.reliability.diagram import reliability_curve
 
 Edges = Literal["uniform", "quantile"]
 LINE = Parameter("slope"), Parameter("intercept")

@@ -14,17 +14,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import InputError, InputTypeError
-from fastece.checks.labels import as_groups
-from fastece.checks.parameters import check_choice, check_flag, check_integer, list_names
-from fastece.document.numbers import to_plain
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.labels import as_groups
+from fastece.data.parameters import check_choice, check_flag, check_integer, list_names
+from fastece.display.numbers import to_plain
 from fastece.files import unique_keys, write_file
+from fastece.kernels.types import I64
 from fastece.recalibration import base, binary
 from fastece.recalibration.prior import PriorShift
 from fastece.recalibration.scaling import MatrixScaling, TemperatureScaling, VectorScaling
 from fastece.resampling.draws import new_key
 from fastece.resampling.engine import progress_callbacks
-from fastece.typing import I64
 
 METHODS: dict[str, type[base.Calibrator]] = {
     "temperature": TemperatureScaling,

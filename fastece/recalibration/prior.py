@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks import arrays
-from fastece.checks.errors import InputError, rename_arguments
+from fastece.data import containers as arrays
+from fastece.data.errors import InputError, rename_arguments
 from fastece.data.reading import two_columns
-from fastece.document.numbers import ConfidenceInterval
+from fastece.display.numbers import ConfidenceInterval
+from fastece.kernels.types import F64
 from fastece.recalibration.base import FIT, Calibrator, Parameter, Rows, read_predictions
 from fastece.recalibration.scaling import map_logits
-from fastece.typing import F64
 
 # Fitted attributes: rates, and the ends of the interval of an estimate, which may be nan.
 RATES = {"old": False, "new": False, "new_low": True, "new_high": True}

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.typing import F64, I64
+from fastece.kernels.types import F64, I64
 
 # Logits that differ by less are equal: quotients by this, and by its square, are finite.
 SMALLEST = 1e-60

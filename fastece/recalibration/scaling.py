@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.checks.errors import warn
-from fastece.checks.parameters import check_real
+from fastece.data.errors import warn
+from fastece.data.parameters import check_real
 from fastece.data.reading import SLICE, softmax
+from fastece.kernels.types import F64, I64
 from fastece.recalibration import regression
 from fastece.recalibration.base import LARGEST, LARGEST_PARAMETER, LogitMap, Parameter, Rows
-from fastece.typing import F64, I64
 
 # A mean log loss this near to log K, the loss without predictions, is no better.
 NO_GAIN = 1e-6

@@ -10,19 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from fastece.checks.errors import InputError
+from fastece.data.errors import InputError
 from fastece.data.reading import read_problems
-from fastece.data.source import ROWS, Problems, Source, need_rows
-from fastece.decomposition import ScoreDecomposition, isotonic_parts
-from fastece.document.numbers import ConfidenceInterval
-from fastece.estimators.binned import Binned
-from fastece.estimators.density import KDE, PART
+from fastece.data.sources import ROWS, Problems, Source, need_rows
+from fastece.decisions.selective import Goal, Threshold, threshold_of
+from fastece.display.numbers import ConfidenceInterval
+from fastece.display.pages import Panel
+from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.density.estimator import KDE, PART
 from fastece.estimators.losses import infinite_rows, mean_of
 from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
-from fastece.intervals import slices
-from fastece.intervals.direction import direction_of
-from fastece.intervals.estimate import estimate_results, posterior_maker
-from fastece.intervals.validation import (
+from fastece.inference import slices
+from fastece.inference.direction import direction_of
+from fastece.inference.estimate import estimate_results, posterior_maker
+from fastece.inference.validation import (
     Law,
     Validation,
     check_event,
@@ -30,8 +31,8 @@ from fastece.intervals.validation import (
     validation_of,
     wilson,
 )
-from fastece.plot.pages import Panel
-from fastece.reliability import ReliabilityCurve, cumulative_of, curves_of, diagrams_of
+from fastece.reliability.decomposition import ScoreDecomposition, isotonic_parts
+from fastece.reliability.diagram import ReliabilityCurve, cumulative_of, curves_of, diagrams_of
 from fastece.report import words
 from fastece.report.result import ClassVectors, Report
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, NO_SIGN, SCORES, UNCLEAR
@@ -39,7 +40,6 @@ from fastece.resampling.adaptive import AdaptiveTest
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.calibration_test import calibration_results, has_cells
 from fastece.resampling.draws import new_key
-from fastece.selective import Goal, Threshold, threshold_of
 
 # The answer comes first, and its curve is beside the diagram, which has the bins of the other.
 LEAD, TEST = "ece_bayes", "ece"

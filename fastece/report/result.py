@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 
 from fastece import __version__
-from fastece.decomposition import ScoreDecomposition
-from fastece.document.document import Cell, Document, Section, Table
-from fastece.document.numbers import ConfidenceInterval, Number, PValue, format_cell, format_p
-from fastece.document.result import Record, Result, group_notes
-from fastece.document.writers import WIDTH, to_html, to_text
+from fastece.decisions.selective import Threshold
+from fastece.display.axes import HEIGHT, draw_cumulative, new_figure
+from fastece.display.axes import WIDTH as ACROSS
+from fastece.display.documents import Cell, Document, Section, Table
+from fastece.display.numbers import ConfidenceInterval, Number, PValue, format_cell, format_p
+from fastece.display.pages import Panel, draw_page, require_matplotlib, to_svg
+from fastece.display.results import Record, Result, group_notes
+from fastece.display.writers import WIDTH, to_html, to_text
 from fastece.files import write_file
-from fastece.intervals.direction import Direction
-from fastece.intervals.slices import Slices
-from fastece.intervals.validation import Validation
-from fastece.plot.axes import HEIGHT, draw_cumulative, new_figure
-from fastece.plot.axes import WIDTH as ACROSS
-from fastece.plot.pages import Panel, draw_page, require_matplotlib, to_svg
-from fastece.reliability import ReliabilityCurve, ReliabilityDiagram
+from fastece.inference.direction import Direction
+from fastece.inference.slices import Slices
+from fastece.inference.validation import Validation
+from fastece.reliability.decomposition import ScoreDecomposition
+from fastece.reliability.diagram import ReliabilityCurve, ReliabilityDiagram
 from fastece.report import words
-from fastece.selective import Threshold
 
 # Slices in a table, those with the most evidence first, and classes if none are miscalibrated; the
 # rest is counted.

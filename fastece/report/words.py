@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fastece.document import numbers
+from fastece.display import numbers
 
 # Below so many rows the interval is as wide as the error of usual models.
 FEWEST_ROWS = 30

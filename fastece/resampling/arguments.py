@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from fastece.checks.arrays import as_probabilities
-from fastece.checks.errors import InputError, InputTypeError
-from fastece.checks.labels import as_groups
-from fastece.checks.parameters import check_average, check_integer, check_jobs
+from fastece.data.containers import as_probabilities
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.labels import as_groups
+from fastece.data.parameters import check_average, check_integer, check_jobs
 from fastece.data.reading import read_source
-from fastece.data.sample import Sample
-from fastece.data.source import Problems, Source, need_rows
-from fastece.document.result import Results
+from fastece.data.samples import Sample
+from fastece.data.sources import Problems, Source, need_rows
+from fastece.display.results import Results
 from fastece.estimators.base import Chances, Labels
 from fastece.estimators.losses import Mean, infinite_rows
 from fastece.estimators.table import find_estimator
+from fastece.kernels.types import F64
 from fastece.resampling.dependence import dependence_of
 from fastece.resampling.draws import Dependence, Groups, draws_of
 from fastece.resampling.engine import Problem, evaluate, plan_replicates
 from fastece.resampling.results import as_float, check_level
-from fastece.typing import F64
 
 Finder = Callable[[Any, dict[str, Any], str], Any]
 MOST_RESAMPLES = 2**40

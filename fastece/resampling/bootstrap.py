@@ -5,17 +5,17 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_choice, check_integer
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_choice, check_integer
 from fastece.data.reading import refuse_options
-from fastece.data.source import DISTANCES, VECTORS, Problems
-from fastece.document.result import Results
+from fastece.data.sources import DISTANCES, VECTORS, Problems
+from fastece.display.results import Results
 from fastece.estimators.base import Estimator
+from fastece.kernels.types import F64
 from fastece.resampling.arguments import Call, add_groups, describe, read_call
 from fastece.resampling.draws import GroupDraws, LeaveOut, new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.results import METHODS, BootstrapResult, Method, as_float
-from fastece.typing import F64
 
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
 PARTS = 200

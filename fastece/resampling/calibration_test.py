@@ -7,19 +7,19 @@ from typing import Any, overload
 
 import numpy as np
 
-from fastece.data.sample import Sample
-from fastece.data.source import Source
-from fastece.document.result import EstimatorResult, Record, Results
+from fastece.data.samples import Sample
+from fastece.data.sources import Source
+from fastece.display.results import EstimatorResult, Record, Results
 from fastece.estimators.base import Counts, Estimator, Statistic
-from fastece.estimators.binned import Binned, Bins
+from fastece.estimators.binned.estimator import Binned, Bins
 from fastece.estimators.table import change, find_estimator
+from fastece.kernels.types import F64
 from fastece.resampling.adaptive import ADAPTIVE, COMPONENTS, AdaptiveTest, adaptive_values
 from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
 from fastece.resampling.draws import new_key
 from fastece.resampling.engine import Problem
 from fastece.resampling.labels import drawn_hits, hit_sums, label_model, rows_or_cells
 from fastece.resampling.results import as_float, p_value_of, quantiles, tails_of
-from fastece.typing import F64
 
 # Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
 # of the fewest replicates whose quantiles say anything.

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastece.data.source import Problems
+from fastece.data.sources import Problems
+from fastece.kernels.types import F64, I64
 from fastece.resampling.draws import Dependence, Groups, HitDraws
-from fastece.typing import F64, I64
 
 # Bins of the scores whose gaps are taken off, so that an error is not taken for dependence: one for
 # so many groups, and at most so many.

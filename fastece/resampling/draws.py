@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks.arrays import contiguous
-from fastece.checks.errors import InputError, InputTypeError
+from fastece.data.containers import contiguous
+from fastece.data.errors import InputError, InputTypeError
 from fastece.estimators.base import Counts, Labels, Rows
 from fastece.kernels import REPLICATES
-from fastece.typing import F64, I32, I64, U8, U16
+from fastece.kernels.types import F64, I32, I64, U8, U16
 
 # Draws of at most this part of the rows are lists of rows: a row in a list costs some 8 ns, in a
 # block half a nanosecond, drawn or not.

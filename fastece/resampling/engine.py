@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.sample import Sample, in_order
+from fastece.data.samples import Sample, in_order
 from fastece.estimators.base import Counts, Rows, Statistic
 from fastece.kernels import REPLICATES
+from fastece.kernels.types import F64, I32
 from fastece.resampling.draws import AnyDraws, RowDraws
-from fastece.typing import F64, I32
 
 # Told how many tasks of a call are done, and how many there are: whoever shows that to a user.
 progress_callbacks: list[Callable[[int, int], None]] = []
@@ -216,7 +216,7 @@ def evaluate(
         return replicates.values(first, last)
     from concurrent.futures import ThreadPoolExecutor
 
-    from fastece.kernels._jit import without_interrupts
+    from fastece.kernels.compiling import without_interrupts
 
     memory = COPIES * replicates.batch * replicates.draws.item * replicates.rows
     jobs = min(jobs, 1 + MORE_MEMORY // memory)

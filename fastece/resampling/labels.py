@@ -6,18 +6,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.checks.arrays import contiguous
-from fastece.data.sample import Sample, scale_weights
-from fastece.data.source import BySquares, Problems, Source, need_rows, one_problem
+from fastece.data.containers import contiguous
+from fastece.data.samples import Sample, scale_weights
+from fastece.data.sources import BySquares, Problems, Source, need_rows, one_problem
 from fastece.estimators.base import Counts, Labels, Statistic
-from fastece.estimators.binned import MAX_SUMS, Binned, Placement
-from fastece.estimators.bins import Layout, Tiles
+from fastece.estimators.binned.estimator import MAX_SUMS, Binned, Placement
+from fastece.estimators.binned.layouts import Layout, Tiles
 from fastece.kernels import MOMENTS, REPLICATES
+from fastece.kernels.types import F64
 from fastece.resampling import engine
 from fastece.resampling.arguments import Call
 from fastece.resampling.draws import ClassDraws, HitDraws, LabelDraws
 from fastece.resampling.engine import Problem
-from fastece.typing import F64
 
 # Rows whose labels are drawn at once: 64 bytes each, for a block of replicates.
 PART = 2**16

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_choice, check_real
-from fastece.document.numbers import ConfidenceInterval as ConfidenceInterval
-from fastece.document.numbers import first_of
-from fastece.document.result import EstimatorResult
-from fastece.typing import F64
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_choice, check_real
+from fastece.display.numbers import ConfidenceInterval as ConfidenceInterval
+from fastece.display.numbers import first_of
+from fastece.display.results import EstimatorResult
+from fastece.kernels.types import F64
 
 Method = Literal["basic", "percentile", "bca"]
 METHODS = get_args(Method)

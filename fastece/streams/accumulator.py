@@ -8,17 +8,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from fastece.calls import brier_score, ece, mce
-from fastece.checks.errors import InputError, InputTypeError
-from fastece.checks.parameters import check_integer
-from fastece.data.cells import Cells
-from fastece.data.sample import Sample, Vectors
-from fastece.data.source import DISTANCES, RANKS, SQUARES, Source
-from fastece.intervals.estimate import estimate
-from fastece.reliability import reliability_curve, reliability_diagram
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.parameters import check_integer
+from fastece.data.samples import Sample, Vectors
+from fastece.data.sources import DISTANCES, RANKS, SQUARES, Source
+from fastece.inference.estimate import estimate
+from fastece.kernels.types import F64, I64
+from fastece.metrics import brier_score, ece, mce
+from fastece.reliability.diagram import reliability_curve, reliability_diagram
 from fastece.resampling.bootstrap import bootstrap
+from fastece.streams.cells import Cells
 from fastece.streams.state import MAX_ROW, Settings, State, group_ids, read_batch
-from fastece.typing import F64, I64
 
 
 class Accumulator(Source):

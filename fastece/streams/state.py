@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.checks import arrays
-from fastece.checks.errors import InputError, InputTypeError
-from fastece.checks.labels import as_groups
-from fastece.checks.parameters import check_integer
-from fastece.data.cells import Cells, coarse_sums
+from fastece.data import containers as arrays
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.labels import as_groups
+from fastece.data.parameters import check_integer
 from fastece.data.reading import NEARLY, read_problems, read_top_label
-from fastece.data.sample import Sample
-from fastece.data.source import Problems, Setting, find_setting
+from fastece.data.samples import Sample
+from fastece.data.sources import Problems, Setting, find_setting
 from fastece.kernels import NO_WEIGHTS, REPLICATES
+from fastece.kernels.types import F64, I64
 from fastece.resampling.draws import new_key, poisson_law
-from fastece.typing import F64, I64
+from fastece.streams.cells import Cells, coarse_sums
 
 # What sums hold: weights, and their squares, in all, and how often 1 is counted in either; and the
 # smallest weight that is not lost, and that counts in replicates.

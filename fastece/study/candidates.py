@@ -19,15 +19,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fastece.checks.errors import InputError
-from fastece.data.sample import Sample
+from fastece.data.errors import InputError
+from fastece.data.samples import Sample
 from fastece.estimators.base import Rows
-from fastece.estimators.bayes import BayesCurve
-from fastece.estimators.binned import Binned
-from fastece.estimators.density import KDE, DrawnRows
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.density.estimator import KDE, DrawnRows
 from fastece.estimators.table import find_estimator
+from fastece.kernels.types import F64, I64
 from fastece.study.design import StudyDesign
-from fastece.typing import F64, I64
 
 BINS: tuple[Any, ...] = (10, 30, "sqrt")
 BANDWIDTHS: tuple[Any, ...] = ("silverman", 0.1, 0.033)

@@ -12,15 +12,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fastece.checks.errors import BadArgumentError, InputError, InputTypeError, warn
-from fastece.checks.parameters import check_choice, check_integer
+from fastece.data.errors import BadArgumentError, InputError, InputTypeError, warn
+from fastece.data.parameters import check_choice, check_integer
 from fastece.data.reading import read_problems
-from fastece.data.sample import Sample
-from fastece.data.source import SETTINGS, Problems
+from fastece.data.samples import Sample
+from fastece.data.sources import SETTINGS, Problems
 from fastece.files import read_predictions
+from fastece.kernels.types import F64, I32, I64
 from fastece.resampling.draws import RowDraws, new_key
 from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
-from fastece.typing import F64, I32, I64
 
 # The truth of each convention, the other one, and the error that estimators are ranked by.
 CONVENTIONS = {

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_integer
-from fastece.typing import F64, I64
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_integer
+from fastece.kernels.types import F64, I64
 
 MODELS = ("logistic_regression", "naive_bayes", "support_vectors", "random_forest")
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fastece.checks.errors import InputError
-from fastece.checks.parameters import check_choice
+from fastece.data.errors import InputError
+from fastece.data.parameters import check_choice
+from fastece.display.axes import new_figure
+from fastece.display.marks import BLACK
 from fastece.files import write_file
-from fastece.plot.axes import new_figure
-from fastece.plot.marks import BLACK
+from fastece.kernels.types import F64
 from fastece.study.candidates import BANDWIDTHS, BAYES, BINS, ZERO
-from fastece.typing import F64
 
 if TYPE_CHECKING:
     import pyarrow

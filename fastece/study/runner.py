@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.checks.errors import InputError
-from fastece.data.sample import Sample
-from fastece.data.source import one_problem
+from fastece.data.errors import InputError
+from fastece.data.samples import Sample
+from fastece.data.sources import one_problem
 from fastece.estimators.base import Rows
-from fastece.estimators.binned import Binned
+from fastece.estimators.binned.estimator import Binned
+from fastece.kernels.types import F64, I32
 from fastece.resampling.engine import Problem
 from fastece.study.candidates import Candidate, candidates_of
 from fastece.study.design import Population, StudyDesign, add_time
-from fastece.typing import F64, I32
 
 # The published truth: bins of equal width on the labels of all rows.
 PUBLISHED = Binned(n_bins=2000, closed="left")

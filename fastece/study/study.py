@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastece import __version__
-from fastece.checks.errors import InputError
-from fastece.document.document import Document, Section, Table
-from fastece.document.numbers import Number, to_plain
-from fastece.document.result import Readable
+from fastece.data.errors import InputError
+from fastece.display.documents import Document, Section, Table
+from fastece.display.numbers import Number, to_plain
+from fastece.display.results import Readable
 from fastece.files import write_file
 from fastece.resampling.arguments import check_executor
 from fastece.study.candidates import ZERO, candidates_of

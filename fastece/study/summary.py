@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.kernels.types import F64
 from fastece.study.candidates import ZERO
 from fastece.study.design import INTERVALS, StudyDesign
 from fastece.study.runner import Outcome
-from fastece.typing import F64
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastece.plot import pages
+from fastece.display import pages
 
 
 @pytest.fixture

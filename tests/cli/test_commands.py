@@ -14,8 +14,8 @@ from fastece import cli
 from fastece.cli import commands, main, output, warmup
 from fastece.cli.options import COMMANDS, OPTIONS, make_parser
 from fastece.cli.output import KERNELS, Page, show_progress
-from fastece.document.document import Document
-from fastece.kernels import _jit
+from fastece.display.documents import Document
+from fastece.kernels import compiling as _jit
 from fastece.resampling import engine
 from helpers.command_line import SMALL, failure, run, text
 

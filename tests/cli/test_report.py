@@ -12,7 +12,7 @@ import pytest
 
 import fastece
 from fastece.cli import main
-from fastece.document.numbers import ConfidenceInterval, Number, to_plain
+from fastece.display.numbers import ConfidenceInterval, Number, to_plain
 from fastece.files.columns import NamedColumns
 from fastece.report import report as report_module
 from fastece.report.report import ERRORS

@@ -8,7 +8,7 @@ import pytest
 from fastece.compat.conventions import CONVENTIONS
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = runpy.run_path(str(ROOT / "scripts" / "write_conventions.py"))
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "evidence" / "write_conventions.py"))
 PAGES = [ROOT / "docs" / "conventions.md", *sorted((ROOT / "docs" / "migration").glob("*.md"))]
 
 

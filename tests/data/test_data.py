@@ -10,8 +10,8 @@ import reference
 import fastece
 from fastece.data import reading
 from fastece.data.reading import read_problems
-from fastece.data.sample import Sample
-from fastece.data.source import SETTINGS, Setting, class_count, find_setting, one_problem
+from fastece.data.samples import Sample
+from fastece.data.sources import SETTINGS, Setting, class_count, find_setting, one_problem
 from helpers import strategies as cases
 from helpers.strategies import as_lists
 

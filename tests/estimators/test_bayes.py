@@ -7,9 +7,9 @@ import pytest
 
 from fastece import BayesCurve, ece
 from fastece.data.reading import read_problems
-from fastece.data.sample import Sample
-from fastece.estimators import bayes as rooms
-from fastece.estimators.bayes import (
+from fastece.data.samples import Sample
+from fastece.estimators.bayes import estimator as rooms
+from fastece.estimators.bayes.estimator import (
     DRAWS,
     FAR_ODDS,
     LEAST_ODDS,

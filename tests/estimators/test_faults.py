@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastece import Binned, EstimatorError, check_estimator
-from fastece.protocol import Counts, Estimator
+from fastece.estimators.protocol import Counts, Estimator
 from helpers.probes import Mean, OneBin
 from helpers.table import CASES
 

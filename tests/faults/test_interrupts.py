@@ -12,8 +12,8 @@ import pytest
 
 import fastece
 from fastece import Accumulator
+from fastece.streams.metric import CalibrationMetric
 from fastece.study import run_study
-from fastece.training import CalibrationMetric
 from helpers import study_cases
 from helpers.faults import interrupt_after, interrupt_at_line, moments, seconds_of
 from helpers.kernel_forms import PLAIN

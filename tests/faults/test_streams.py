@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fastece.checks.errors import BadArgumentError
 from fastece.cli.report import Sums
+from fastece.data.errors import BadArgumentError
 from fastece.files import FileSum, Reader, formats, read_predictions
 from helpers.command_line import as_json, failure, values
 from helpers.odd_files import draw_file

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fastece.intervals.cells import Cells
-from fastece.intervals.estimate import cell_maker, posterior_maker
+from fastece.inference.cells import Cells
+from fastece.inference.estimate import cell_maker, posterior_maker
 from fastece.resampling.arguments import read_call
 from helpers.strategies import labels_for
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastece import KDE, ece
-from fastece.data.sample import Sample
+from fastece.data.samples import Sample
 from helpers import strategies as cases
 from helpers.kde_cases import KERNELS
 from oracles import reference_kde as oracle

@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import reference
 
-from fastece.estimators.bins import convex_layout, fixed_layout, hard_layout
+from fastece.estimators.binned.layouts import convex_layout, fixed_layout, hard_layout
 from fastece.kernels import REPLICATES
 from helpers import strategies as cases
 

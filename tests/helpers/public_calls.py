@@ -21,10 +21,10 @@ from fastece.compat import (
     uncertainty_calibration,
 )
 from fastece.data.reading import read_problems
-from fastece.data.source import SETTINGS
+from fastece.data.sources import SETTINGS
 from fastece.estimators.base import Counts
 from fastece.estimators.table import find_estimator
-from fastece.kernels import _jit
+from fastece.kernels import compiling as _jit
 from fastece.recalibration import METHODS
 from helpers.samples import CALIBRATION_ERRORS
 

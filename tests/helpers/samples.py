@@ -8,7 +8,7 @@ import numpy as np
 import reference
 
 from fastece import Binned
-from fastece.data.sample import Sample
+from fastece.data.samples import Sample
 from fastece.estimators.table import ESTIMATORS
 from helpers.strategies import as_lists
 

@@ -232,7 +232,7 @@ def assert_same_files(found, want, names):
 OWN = '''
 import numpy as np
 from fastece import Binned
-from fastece.protocol import Estimator, Rows
+from fastece.estimators.protocol import Estimator, Rows
 
 class Gap:
     """The absolute mean gap."""

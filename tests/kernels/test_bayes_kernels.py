@@ -6,7 +6,7 @@ from math import inf, log
 import numpy as np
 import pytest
 
-from fastece.estimators.bayes import CellRows, Curves, priors_of
+from fastece.estimators.bayes.estimator import CellRows, Curves, priors_of
 from fastece.kernels import NO_WEIGHTS, bayes
 from helpers.kernel_forms import forms
 from oracles import reference_bayes as reference

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.bins import GROUPS
+from fastece.estimators.binned.layouts import GROUPS
 from fastece.kernels import NO_WEIGHTS, density
 from fastece.kernels.replicates import OrderedRows
 from helpers.kernel_forms import forms

@@ -7,8 +7,8 @@ import pytest
 import reference
 
 from fastece import Binned
-from fastece.data.sample import Sample
-from fastece.data.source import one_problem
+from fastece.data.samples import Sample
+from fastece.data.sources import one_problem
 from fastece.kernels import errors
 from helpers.kernel_forms import forms
 

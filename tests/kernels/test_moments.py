@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned import Binned
+from fastece.estimators.binned.estimator import Binned
 from fastece.kernels import (
     MOMENTS,
     NO_WEIGHTS,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastece.estimators import pieces as rooms
+from fastece.estimators.bayes import pieces as rooms
 from fastece.kernels import bayes, pieces
 from helpers.kernel_forms import forms
 from oracles import reference_bayes as reference

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fastece.kernels import _jit
+from fastece.kernels import compiling as _jit
 
 CLEAR = "\r\x1b[K"
 

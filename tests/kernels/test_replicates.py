@@ -5,7 +5,7 @@ from math import fsum
 import numpy as np
 import pytest
 
-from fastece.estimators.bins import GROUPS, order_rows
+from fastece.estimators.binned.layouts import GROUPS, order_rows
 from fastece.kernels import NO_WEIGHTS, replicates
 from helpers.kernel_cases import (
     RANGES_OF_QUANTILES,

@@ -9,7 +9,7 @@ import reference
 
 import fastece
 from fastece import KDE
-from fastece.data.sample import Sample
+from fastece.data.samples import Sample
 from helpers.kde_cases import KERNELS
 from helpers.probes import Spy
 from helpers.strategies import as_lists

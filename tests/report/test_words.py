@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.document.numbers import ConfidenceInterval
+from fastece.display.numbers import ConfidenceInterval
 from fastece.report.words import ENOUGH_ROWS, judge
 
 USUAL = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[1]
-SCRIPT = FOLDER.parent / "scripts" / "make_bootstrap_golden.py"
+SCRIPT = FOLDER.parent / "scripts" / "data" / "make_bootstrap_golden.py"
 
 
 @pytest.fixture(scope="module")

@@ -99,7 +99,7 @@ def test_estimators_that_know_the_number_of_rows_keep_it(name):
     result = fastece.bootstrap(true, prob, estimator=name, groups=group, n_resamples=33, rng=6)
     order = np.argsort(prob, kind="stable")
     n = order.size
-    sample = fastece.protocol.Sample(
+    sample = fastece.estimators.protocol.Sample(
         prob[order], true[order].astype(np.uint8), np.ones(n), 0.0, 1.0, np.arange(n)
     )
     plan = estimator.prepare(sample, n)

@@ -12,7 +12,7 @@ import pytest
 
 import fastece
 from fastece import Binned
-from fastece.document.result import Results
+from fastece.display.results import Results
 from helpers.probes import Mean, OneBin
 from helpers.resample_cases import binary, classes, near, two_models
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import fastece
-from fastece.checks.errors import InputError, InputTypeError
 from fastece.cli import warmup
-from fastece.kernels import _jit
+from fastece.data.errors import InputError, InputTypeError
+from fastece.kernels import compiling as _jit
 
 PACKAGE = Path(fastece.__file__).parent
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastece.distributed import from_batches, from_dask
 from fastece.streams.accumulator import Accumulator
+from fastece.streams.distributed import from_batches, from_dask
 
 da = pytest.importorskip("dask.array")
 

@@ -68,6 +68,6 @@ def test_recipe_of_a_training_loop(tmp_path):
 @pytest.mark.slow
 def test_speed_of_two_workers_is_measured(tmp_path):
     pytest.importorskip("distributed")
-    script = ROOT / "scripts" / "dask_speed.py"
+    script = ROOT / "scripts" / "evidence" / "dask_speed.py"
     (line,) = run(script, "--rows", "8e6", "--rounds", "1", folder=tmp_path)
     assert re.fullmatch(r"8000000 rows: one worker .* s, two .* s, ratio \d+\.\d\d", line)

@@ -9,7 +9,7 @@ import pytest
 from fastece import Accumulator
 
 ROOT = Path(__file__).parents[2]
-MAKER = runpy.run_path(str(ROOT / "scripts" / "make_accumulator_state.py"))
+MAKER = runpy.run_path(str(ROOT / "scripts" / "data" / "make_accumulator_state.py"))
 CASES = MAKER["CASES"]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.training import CalibrationMetric
+from fastece.streams.metric import CalibrationMetric
 from helpers.processes import run_two
 
 N = 600
@@ -149,7 +149,7 @@ PROCESS = """
 import copy
 import torch
 from torch import distributed
-from fastece.training import CalibrationMetric
+from fastece.streams.metric import CalibrationMetric
 
 distributed.init_process_group("gloo")
 rank = distributed.get_rank()

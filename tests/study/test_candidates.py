@@ -6,7 +6,7 @@ from math import fsum
 import numpy as np
 import pytest
 
-from fastece.data.sample import Sample
+from fastece.data.samples import Sample
 from fastece.study import run_study
 from fastece.study.candidates import candidates_of, own
 from fastece.study.runner import run_distribution

@@ -6,7 +6,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastece.data.sample import Sample
+from fastece.data.samples import Sample
 from fastece.study.design import Population
 from fastece.study.runner import debiased_error, truths_of
 from helpers import study_cases as cases

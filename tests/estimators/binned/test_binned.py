@@ -9,9 +9,9 @@ import reference
 
 import fastece
 from fastece import Binned
-from fastece.estimators import binned
 from fastece.estimators.base import Counts, Rows
-from fastece.estimators.bins import GROUPS
+from fastece.estimators.binned import estimator as binned
+from fastece.estimators.binned.layouts import GROUPS
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import BINNED, R, draws, repeated, sample_of

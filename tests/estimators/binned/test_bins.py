@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import fastece
 from fastece import Binned
-from fastece.data.sample import scale_weights
-from fastece.estimators import bins
+from fastece.data.samples import scale_weights
+from fastece.estimators.binned import layouts as bins
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import sample_of

@@ -1,0 +1,357 @@
+"""Containers of numbers as numpy arrays, probabilities and logits among them.
+
+A message names the argument, the rule, the first offending index and its value.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.data.errors import InputError, InputTypeError, RowsWarning, warn
+from fastece.kernels.types import F64, U8
+
+# Entries that are looked at together: they stay in cache, so that a second look costs nothing.
+SLICE = 2**16
+# Kernels count rows in 32 bits.
+MOST_ROWS = 2**31 - 1
+# float32 softmax exceeds 1 by a few 1e-7; values outside by no more than this are clipped.
+TOLERANCE = 1e-6
+# float64 scalars, so that a float32 array is compared as the float64 it equals
+LOWEST, HIGHEST = np.float64(-TOLERANCE), np.float64(1 + TOLERANCE)
+# Rows of a class vector further than this from summing to 1 are worth a warning.
+ROW_SUM_TOLERANCE = 1e-3
+# Twice the relative rounding of the short floats: a softmax rounds its divisor and its quotient.
+SHORT_FLOATS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+# What an entry below the normal numbers of float16 may lose besides.
+LEAST_HALF = 2.0**-25
+# Standard normal logits lie in [0, 1] with probability 0.34, ten of them with 2e-5.
+TOO_FEW = 10
+# Ends of a prefix that the names of several columns share.
+SEPARATORS = {*"_-.:/ "}
+# Which entries of an array break a rule.
+Rule = Callable[[NDArray[Any]], NDArray[np.bool_]]
+
+
+def as_array(name: str, value: Any) -> NDArray[Any]:
+    """Read any accepted container as a numpy array, where possible without a copy."""
+    if type(value) is np.ndarray:
+        return value
+    refuse_container(name, value)
+    try:
+        if hasattr(value, "detach") and hasattr(value, "resolve_neg"):  # a tensor, on any device
+            value = value.detach().cpu().resolve_conj().resolve_neg()
+            if str(value.dtype) == "torch.bfloat16":  # numpy has none; every one is a float32
+                value = value.float()
+            return np.asarray(value.numpy())
+        if not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        array = np.asarray(value)
+        has_missing = array.dtype == object and hasattr(value, "isna")
+        has_labels = has_missing and any(is_text(x) or hasattr(x, "closed") for x in array.flat)
+        if has_missing and "object" not in dtypes_of(value) and not has_labels:
+            # numbers of pandas, some of which are missing; not strings, nor intervals
+            array = value.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError, RuntimeError, BufferError, LookupError) as error:
+        raise InputError(name, f"cannot be read as a numeric array: {error}") from error
+    return array
+
+
+def dtypes_of(value: Any) -> list[str]:
+    """Return the dtypes of a frame's columns, or the dtype of another container."""
+    is_frame = getattr(value, "ndim", 1) == 2 and hasattr(value, "dtypes")
+    return [str(t) for t in (value.dtypes if is_frame else [getattr(value, "dtype", "")])]
+
+
+def refuse_container(name: str, value: Any) -> None:
+    """Refuse containers whose missing or implied entries would have to be guessed."""
+    module = type(value).__module__.partition(".")[0]
+    if (
+        isinstance(value, np.ma.MaskedArray)
+        and (masked := np.argwhere(np.ma.getmaskarray(value))).size
+    ):
+        rule, at = "masked entries are refused", tuple(map(int, masked[0]))
+        raise InputTypeError(name, rule, index=at, value=value[at], hint="drop these rows first")
+    if hasattr(value, "tocsr") and hasattr(value, "nnz"):
+        raise InputTypeError(name, "sparse containers are refused", hint="pass .toarray()")
+    if module == "dask" or type(value).__name__ == "LazyFrame":
+        advice = "pass .compute() or .collect()"
+        raise InputTypeError(name, "lazy containers are refused", hint=advice)
+    if any(dtype.startswith("Sparse") for dtype in dtypes_of(value)):
+        raise InputTypeError(name, "sparse columns are refused", hint="pass .sparse.to_dense()")
+    if isinstance(value, str | bytes | dict | set) or not (
+        hasattr(value, "__array__") or hasattr(value, "__dlpack__") or hasattr(value, "__len__")
+    ):
+        raise InputTypeError(name, f"must be an array, no {type(value).__name__}", value=value)
+
+
+def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArray[Any]:
+    """Read a container of integers, bools or floats that float64 can hold."""
+    array = as_array(name, value)
+    if array.ndim and len(array) > MOST_ROWS:
+        raise InputError(name, f"must have at most {MOST_ROWS} rows", value=len(array))
+    if array.dtype.kind == "V" and array.dtype.name == "bfloat16":  # of ml_dtypes, as in jax
+        return array.astype(np.float32)
+    if array.dtype.kind not in "fiub":
+        rule = f"{what}, got dtype {array.dtype}"
+        is_bad = elementwise(lambda x: not isinstance(x, Real))
+        refuse_where(name, rule, array, is_bad, error=InputTypeError)
+        raise InputTypeError(name, rule)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # what float64 cannot hold is refused as infinite
+            array = array.astype(np.float64)
+    return array
+
+
+def as_row_numbers(name: str, value: Any, n: int) -> NDArray[Any]:
+    """Read a number for each of n rows."""
+    array = as_real(name, value)
+    if array.shape != (n,):
+        rule = f"must have shape ({n},) as {{y_prob}} has rows, got {array.shape}"
+        raise InputError(name, rule)
+    return array
+
+
+def as_weights(value: Any, n: int, name: str = "sample_weight") -> F64 | None:
+    """Read finite weights (n,), not negative and not all 0, or None."""
+    if value is None:
+        return None
+    array = as_row_numbers(name, value, n)
+    low, high = find_extremes(array)
+    if not (low >= 0 and high < math.inf):
+        refuse_infinite(name, array)
+        refuse_where(name, "must not be negative", array, lambda part: part < 0)
+    if high == 0:
+        raise InputError(name, "must not all be 0")
+    return contiguous(array, np.float64)
+
+
+def contiguous(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Return a C-contiguous, writable array of a dtype; copy only if necessary.
+
+    Kernels are compiled for each combination.
+    """
+    array = np.ascontiguousarray(array, dtype)
+    return array if array.flags.writeable else array.copy()
+
+
+def as_blocks(c: U8, n: int, width: int) -> U8:
+    """Read counts (G, n, width) of n rows, as kernels take them unchecked."""
+    if c.shape[1:] != (n, width):
+        raise InputError("c", f"must have {n} rows of {width} counts, got {c.shape[1:]}")
+    return contiguous(c, np.uint8)
+
+
+def row_slices(array: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield slices of the rows with their first row, each small enough for the cache."""
+    step = max(1, SLICE * len(array) // max(array.size, 1))
+    for start in range(0, len(array), step):
+        yield start, array[start : start + step]
+
+
+def find_extremes(array: NDArray[Any]) -> tuple[float, float]:
+    """Find the smallest and the largest entry; nan if there is one."""
+    lows, highs = zip(*((part.min(), part.max()) for _, part in row_slices(array)), strict=True)
+    return float(np.min(lows)), float(np.max(highs))
+
+
+def refuse_where(
+    name: str, rule: str, array: NDArray[Any], is_bad: Rule, hint: str = "",
+    error: type[InputError] | type[InputTypeError] = InputError,
+) -> None:  # fmt: skip
+    """Raise the error of the first entry that is bad, if there is one."""
+    for start, part in row_slices(array):
+        bad = is_bad(part)
+        if bad.any():
+            row, *column = (int(i) for i in np.argwhere(bad)[0])
+            later = (is_bad(part) for _, part in row_slices(array[start:]))
+            rows = sum(int(b.reshape(len(b), -1).any(1).sum()) for b in later)
+            index, value = (start + row, *column), part[(row, *column)]
+            raise error(name, rule, index=index, value=value, hint=hint, rows=rows)
+
+
+def refuse_infinite(name: str, array: NDArray[Any]) -> None:
+    """Raise the error of the first entry that is nan or infinite, if there is one."""
+    refuse_where(name, "must be finite", array, lambda part: ~np.isfinite(part))
+
+
+def elementwise(rule: Callable[[Any], bool]) -> Rule:
+    """Turn a rule about one object into a rule about an array of them."""
+    return lambda array: np.array([rule(x) for x in array.flat], bool).reshape(array.shape)
+
+
+def is_text(value: Any) -> bool:
+    """Decide whether this is a string."""
+    return isinstance(value, str | bytes)
+
+
+def are_whole(array: NDArray[Any]) -> bool:
+    """Decide whether the first numbers are integers, as labels are."""
+    return bool((array[:SLICE] == np.trunc(array[:SLICE])).all())
+
+
+# --- probabilities and logits ------------------------------------------------------------------
+
+
+def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
+    """Read probabilities or logits (n,) or (n, K), their values not yet checked."""
+    array = as_real(name, value)
+    if array.ndim not in (1, 2):
+        raise InputError(name, f"must have 1 or 2 dimensions, got shape {array.shape}")
+    if array.size == 0:
+        raise InputError(name, f"is empty, shape {array.shape}")
+    if array.ndim == 2 and array.shape[1] == 1:
+        rule = f"one column, shape {array.shape}, is neither P(positive) nor a class vector"
+        raise InputError(name, rule, hint=f"pass {name}[:, 0] for P(positive)")
+    return array
+
+
+def column_names(value: Any) -> list[str]:
+    """Return the names of the columns of a data frame as text.
+
+    The list is empty for anything else, and for names that only count from 0, such as 0, 1, 2 or
+    p_0, p_1, p_2.
+    """
+    names = getattr(value, "column_names", getattr(value, "columns", ()))  # first: pyarrow's
+    texts = [] if callable(names) else [label_text(name) for name in names]
+    return texts if texts and first_number(texts) != 0 else []
+
+
+def without_prefix(names: Sequence[str]) -> Iterator[list[str]]:
+    """Yield names as they are, then without prefixes that all share: prob_cat is cat."""
+    yield [*names]
+    for cut in range(1, min(map(len, names), default=0)):
+        if len({name[:cut] for name in names}) > 1:
+            return
+        if len(names) > 1 and names[0][cut - 1] in SEPARATORS:
+            yield [name[cut:] for name in names]
+
+
+def class_names(columns: Sequence[str]) -> list[str] | None:
+    """Return names of columns to show for class indices; None for a mere count."""
+    if not columns or first_number(columns) is not None:
+        return None
+    *_, names = without_prefix(columns)
+    return names
+
+
+def warn_of_index(name: str, value: Any, y_true: Any) -> None:
+    """Warn of a series or frame that has the index of the labels in another order."""
+    index: Any = getattr(y_true, "index", None)
+    other: Any = getattr(value, "index", None)
+    if index is other or not (hasattr(index, "isin") and hasattr(other, "isin")):
+        return
+    has_same = len(index) == len(other) and index.isin(other).all() and other.isin(index).all()
+    if has_same and not index.equals(other):
+        rule = "has the index of the labels in another order, and rows are read as they come"
+        warn(name, rule, hint="put both in one order with .loc", kind=RowsWarning)
+
+
+def label_text(label: Any) -> str:
+    """Write a label or a column's name as text: 1.0 is "1"."""
+    is_whole = isinstance(label, float | np.floating) and float(label).is_integer()
+    return str(int(label) if is_whole else label)
+
+
+def first_number(names: Sequence[str]) -> int | None:
+    """Find the first number of column names such as "p0", "p1", else None."""
+    word, *others = {name.rstrip("0123456789") for name in names}
+    ends = [name[len(word) :] for name in names]
+    if others or "" in ends:
+        return None
+    first = int(ends[0])
+    return first if [int(end) - first for end in ends] == list(range(len(ends))) else None
+
+
+def row_sum_tolerance(value: Any, array: NDArray[Any]) -> float:
+    """Return the tolerance for sums of rows, by the dtype they were read from."""
+    is_short = array.dtype.char in "ef"  # read from a short float, or from float32
+    dtype = str(getattr(value, "dtype", array.dtype)).rpartition(".")[2] if is_short else ""
+    if dtype not in SHORT_FLOATS:
+        return ROW_SUM_TOLERANCE
+    return float(ROW_SUM_TOLERANCE + SHORT_FLOATS[dtype] + LEAST_HALF * array.shape[-1])
+
+
+def check_probabilities(
+    array: NDArray[Any], from_logits: bool, name: str, tolerance: float
+) -> bool:
+    """Check probabilities or logits; return whether some have to be clipped."""
+    if from_logits:
+        rule = "logits must be finite or -inf"
+        refuse_where(name, rule, array, lambda part: ~(part < math.inf))
+        if array.ndim == 2:
+            rule = "a row of logits must not be all -inf"
+            refuse_where(name, rule, array, lambda z: (z == -math.inf).all(axis=1, keepdims=True))
+        return False
+    low, high, off = scan_rows(array, tolerance)
+    if not (low >= LOWEST and high <= HIGHEST):
+        refuse_infinite(name, array)
+        rule = f"probabilities must lie in [0, 1] (tolerance {TOLERANCE:g})"
+        hint = hint_at(array)
+        refuse_where(name, rule, array, lambda p: (p < LOWEST) | (p > HIGHEST), hint)
+    if off.size:
+        total = float(array[off[0]].sum(dtype=np.float64))
+        rule = f"{off.size} of {len(array)} rows do not sum to 1 (tolerance {tolerance:.2g})"
+        rule += f"; the first is {name}[{off[0]}] with sum {total!r}"
+        warn(name, rule, kind=RowsWarning)
+    return low < 0 or high > 1
+
+
+def scan_rows(p: NDArray[Any], tolerance: float) -> tuple[float, float, NDArray[np.intp]]:
+    """Find the extremes, and the rows (of K) that do not sum to 1, in one pass."""
+    if p.ndim == 1:
+        return *find_extremes(p), np.empty(0, np.intp)
+    ones = np.ones(p.shape[1], p.dtype if p.dtype.char in "fd" else np.float64)
+    low, high, off = math.inf, -math.inf, []
+    with np.errstate(invalid="ignore", over="ignore"):  # refused later, with a message
+        for start, part in row_slices(p):
+            low, high = np.minimum(low, part.min()), np.maximum(high, part.max())
+            off.append(start + np.flatnonzero(np.abs(part @ ones - 1) > tolerance))
+    return float(low), float(high), np.concatenate(off)
+
+
+def hint_at(p: NDArray[Any]) -> str:
+    """Guess the meaning of finite numbers that are not probabilities."""
+    low, high = find_extremes(p)
+    sums = p[:100].sum(axis=1, dtype=np.float64) if p.ndim == 2 else np.array(100)
+    is_percent = low >= 0 and 2 < high <= 100 and bool(np.allclose(sums, 100, atol=1))
+    if p.ndim == 1 and are_whole(p):
+        percent = ", or percentages: divide by 100?" if is_percent and high > 10 else ""
+        return "it looks like labels: {first} comes first" + percent
+    if is_percent:
+        return "percentages: divide by 100?"
+    return "logits: {from_logits}" if low < LOWEST or high > 2 else ""
+
+
+def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob") -> None:
+    """Warn of logits that all lie in [0, 1], in rows that sum to 1.
+
+    Logits that are all equal cause no warning. The first few rows nearly always decide.
+    """
+    if len(z) < TOO_FEW:
+        return
+    for rows in (z[:TOO_FEW], z):
+        low, high, off = scan_rows(rows, tolerance)
+        if not (low >= 0 and high <= 1) or off.size:
+            return
+    if low < high:
+        sums = " and rows sum to 1" if z.ndim == 2 else ""
+        rule = f"all values are in [0, 1]{sums}: probabilities, but {{from_logits}}?"
+        warn(name, rule, kind=RowsWarning)
+
+
+def are_logits(p: NDArray[Any], name: str = "y_prob") -> bool:
+    """Decide whether a number is outside [0, 1]; some libraries then assume logits.
+
+    Warn if that may be due to rounding.
+    """
+    low, high = find_extremes(p)
+    outside = low < 0 or high > 1
+    if outside and low >= LOWEST and high <= HIGHEST:
+        rule = f"goes from {low!r} to {high!r}: taken for logits, since [0, 1] does not hold it"
+        hint = "clip probabilities to [0, 1]"
+        warn(name, f"{rule}, but rounding may be the reason", hint=hint)
+    return outside

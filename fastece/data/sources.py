@@ -1,0 +1,323 @@
+"""Settings, and sources of samples: a caller's arrays or the sums of a stream."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.data.errors import InputError, repr_of
+from fastece.data.parameters import check_integer, list_names
+from fastece.data.samples import ALL, Sample, Vectors
+from fastece.kernels.types import F64, I64
+
+# Scores in [0, 1] (n,) float64 with outcomes (n,) uint8; or class vectors (n, K) float64 or
+# float32, of which every class is a problem, with classes (n,) from 0 to K - 1, uint8 or int64.
+Arrays = tuple[NDArray[Any], NDArray[Any]]
+NO_ROWS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the table."""
+
+    name: str  # as the caller writes it and as results show it
+    # The class whose probability is the score, and whose label makes the outcome 1. None: the class
+    # of the largest probability, or every class in turn.
+    column: int | None = None
+    per_class: bool = False  # every class in turn: K problems rather than one
+
+    @property
+    def is_top(self) -> bool:
+        """The score is the largest of K probabilities, so its support is [1/K, 1]."""
+        return self.column is None and not self.per_class
+
+
+SETTINGS = {
+    "binary": Setting("binary", column=1),
+    "confidence": Setting("confidence"),
+    "classwise": Setting("classwise", per_class=True),
+}
+
+
+def class_count(shape: tuple[int, ...]) -> int:
+    """Count the classes; probabilities of the positive class alone are of 2."""
+    return 2 if len(shape) == 1 else shape[1]
+
+
+def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
+    """Return the row that `setting` names, for probabilities of this shape."""
+    if isinstance(setting, str) and setting == "auto":
+        return SETTINGS["binary" if len(shape) == 1 else "confidence"]
+    n_classes = class_count(shape)
+    if isinstance(setting, Integral) and not isinstance(setting, bool | np.bool_):
+        k = check_integer("setting", setting, 0, n_classes - 1, "a class index")
+        return Setting(f"class {k}", column=k)
+    if not isinstance(setting, str) or setting not in SETTINGS:
+        names = ["auto", *SETTINGS]
+        known = f"{list_names(names)}, or a class index"
+        raise InputError("setting", "must be a known name", value=setting, hint=known)
+    if setting == "binary" and n_classes != 2:
+        raise InputError(
+            "setting", f"'binary' needs P(positive) or 2 columns, and here are {n_classes}",
+            hint="'confidence', 'classwise' or a class index take any number of classes",
+        )  # fmt: skip
+    return SETTINGS[setting]
+
+
+# Data that an estimator may need of a source, and declares as `needs`. "squares" are squares of the
+# scores, "distances" from class vectors to the true class; every source has "ranks".
+RANKS, SQUARES, DISTANCES, VECTORS, ROWS = "ranks", "squares", "distances", "vectors", "rows"
+NEEDS = {
+    RANKS: "the ranks of the scores",
+    SQUARES: "squares of the scores",
+    DISTANCES: "squared distances of class vectors",
+    VECTORS: "whole class vectors",
+    ROWS: "every row by itself",
+}
+
+
+class Source(ABC):
+    """One weighted binary problem, or one for each class, over the same rows.
+
+    Attributes
+    ----------
+    setting : Setting
+        How labels and probabilities became problems.
+    n_classes : int
+    low, high : float
+        Support of the score.
+    labels : list or None
+        The labels of the class indices.
+    names : list or None
+        Names of the classes that are only shown, where labels are class indices.
+    has : set of str
+        The content that its samples have, of `NEEDS`.
+    key : int
+        The key of the draws of replicates, where the source has some.
+    """
+
+    has: frozenset[str] = frozenset(NEEDS)
+    votes: float = 1.0  # as of `Sample`
+
+    setting: Setting
+    n_classes: int
+    low: float
+    high: float
+    labels: list[Any] | None
+    names: list[str] | None = None
+    key: int
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of rows of positive weight."""
+
+    def count(self) -> int:
+        """Count the caller's rows, which statistics go by."""
+        return self.n
+
+    @property
+    def n_problems(self) -> int:
+        """Number of problems."""
+        return self.n_classes if self.setting.per_class else 1
+
+    @property
+    @abstractmethod
+    def has_vectors(self) -> bool:
+        """Whether an estimator of class vectors takes these as a whole."""
+
+    @abstractmethod
+    def sample(self, k: int, needs: str = RANKS) -> Sample:
+        """Return problem `k` as a sample with the content required, one of `NEEDS`."""
+
+    def needs_of(self, estimator: Any) -> str:
+        """Return the content of samples that an estimator needs, or refuse it."""
+        needs: str = getattr(estimator, "needs", RANKS)
+        if self.has_vectors and needs != ROWS and getattr(estimator, "needs_vectors", False):
+            needs = DISTANCES if needs == SQUARES else VECTORS
+        if needs not in self.has:
+            raise self.lack(needs, "estimator", str(estimator))
+        return needs
+
+    def problem(self, k: int) -> "Source":
+        """Return problem `k` as a source of its own."""
+        return OneProblem(self, k)
+
+    def samples(self, needs: str = RANKS, reads_only: bool = False) -> list[Sample]:
+        """Return every problem as a sample; of arrays perhaps views that are only read."""
+        if reads_only and isinstance(self, Problems):
+            return [self.view(k) for k in range(self.n_problems)]
+        return [self.sample(k, needs) for k in range(self.n_problems)]
+
+    def check_setting(self, setting: Any) -> None:
+        """Refuse a setting that is neither "auto" nor that of the source."""
+        known = ["auto", self.setting.name, self.setting.column]
+        # The top label is one question about class vectors, "auto" stands for the whole vectors.
+        is_known = setting == "auto" if self.has_vectors else setting in known
+        if setting is None or not is_known:
+            own = "auto" if self.has_vectors else self.setting.name
+            raise InputError("setting", f"must be {own!r}, that of {self!r}", value=setting)
+
+    def draws(self, k: int) -> Iterator[F64]:  # noqa: ARG002
+        """Yield the counts of the rows (n,) of `sample(k)` in each replicate."""
+        raise InputError("n_replicates", f"there are none in {self!r}")
+
+    def lack(self, needs: str, argument: str, reader: str) -> InputError:
+        """Build the error for a reader that needs data which the source lacks."""
+        rule = f"{reader} needs {NEEDS[needs]}, and a stream keeps only sums over cells of scores"
+        return InputError(argument, rule)
+
+    def name(self, k: int) -> str:
+        """Name the setting of problem `k`, with the caller's label if it is of one class."""
+        column = k if self.setting.per_class else self.setting.column
+        name = f"class {k}" if self.setting.per_class else self.setting.name
+        shown = self.labels or self.names
+        if shown is None or column is None:
+            return name
+        return f"{name} ({repr_of(shown[column])})"
+
+
+class OneProblem(Source):
+    """One problem of a source, by itself."""
+
+    def __init__(self, source: Source, k: int) -> None:
+        self.source, self.k = source, k
+        self.setting, self.n_classes, self.labels = SETTINGS["binary"], 2, None
+        self.low, self.high, self.has = source.low, source.high, source.has
+
+    @property
+    def n(self) -> int:
+        """Number of rows of positive weight."""
+        return self.source.n
+
+    @property
+    def has_vectors(self) -> bool:
+        """False: a single problem has no class vectors."""
+        return False
+
+    def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
+        """Return the problem as a sample with the content required."""
+        return self.source.sample(self.k, needs)
+
+
+class BySquares(OneProblem):
+    """The problems of a source, in samples with sums of squares and coarser ranks."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, 0)
+        self.setting, self.n_classes, self.labels = source.setting, source.n_classes, source.labels
+
+    def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
+        """Return problem `k` as a sample with squares of scores."""
+        return self.source.sample(k, SQUARES)
+
+
+@dataclass(frozen=True, eq=False)
+class Problems(Source):
+    """One problem, or one for each class; arrays are C-contiguous and writable."""
+
+    setting: Setting
+    # The caller's arrays perhaps, which are not written to; such as kernels take unless `convert`
+    # makes them so.
+    prob: NDArray[Any]
+    label: NDArray[Any]
+    low: float  # support of the score
+    high: float
+    n_classes: int = 2
+    v: F64 | None = None  # (n,) sample weights, greater than 0
+    rows: I64 | None = None  # positions before rows of weight 0 were dropped
+    labels: list[Any] | None = None  # what the class indices stand for
+    # The class vectors of all rows, rows of weight 0 too, for estimators that need them whole.
+    vectors: Vectors | None = None
+    # Makes `Arrays` of some rows of the caller's arrays, which have been checked and are large.
+    convert: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
+    names: list[str] | None = None  # of the columns, where labels are class indices
+    # The caller's row that each row, rows of weight 0 too, is a label of; None of hard labels.
+    origin: I64 | None = None
+    votes: float = 1.0  # as of `Sample`
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.label.size
+
+    def count(self, rows: Any = ALL) -> int:
+        """Count the caller's rows that all rows are labels of, or some."""
+        found = self.label[rows] if self.votes == 1 else np.unique(self.callers[rows])
+        return found.size
+
+    @cached_property
+    def callers(self) -> I64:
+        """Positions of the rows in the caller's data, of which soft labels repeat some."""
+        return self.positions if self.origin is None else self.origin[self.positions]
+
+    def read(self, rows: slice = ALL) -> Arrays:
+        """Return some rows as kernels take them."""
+        prob, label = self.prob[rows], self.label[rows]
+        found: Arrays = (prob, label) if self.convert is None else self.convert(prob, label)
+        return found
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether class vectors are kept as a whole."""
+        return self.vectors is not None
+
+    @cached_property
+    def positions(self) -> I64:
+        """Positions of the rows before any was dropped; one array for all classes."""
+        return np.arange(self.n) if self.rows is None else self.rows
+
+    def where(self, rows: I64) -> "Problems":
+        """Select rows of all problems."""
+        v = None if self.v is None else self.v[rows]
+        prob, label = self.prob[rows], self.label[rows]
+        return replace(self, prob=prob, label=label, v=v, rows=self.positions[rows])
+
+    def view(self, k: int = 0, rows: slice = ALL) -> Sample:
+        """Return rows of problem `k` as a sample that is only read, without positions."""
+        s, y = self.read(rows)
+        if s.ndim == 2:
+            s, y = s[:, k].astype(np.float64), (y == k).view(np.uint8)
+        v, own, vectors = None if self.v is None else self.v[rows], NO_ROWS, self.vectors
+        if vectors is not None:
+            at = rows if self.rows is None else self.rows[rows]
+            own, vectors = np.arange(y.size), Vectors(vectors.prob[at], vectors.label[at])
+        return Sample(s, y, v, self.low, self.high, own, vectors, votes=self.votes)
+
+    def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
+        """Return problem `k` as a sample with arrays that an estimator may change."""
+        view = self.view(k)
+        s, y = view.s, view.y
+        if np.may_share_memory(s, self.prob):
+            s, y = s.copy(), y.copy()
+        return replace(view, s=s, y=y, rows=self.positions, vectors=self.vectors)
+
+    def parts(self, numbers: int, k: int = 0) -> Iterator[Sample]:
+        """Yield problem `k` in parts of so many numbers, as samples that are only read."""
+        step = max(1, numbers // (1 if self.vectors is None else self.vectors.prob.shape[1]))
+        for start in range(0, self.n, step):
+            yield self.view(k, slice(start, start + step))
+
+    def problem(self, k: int) -> "Problems":
+        """Return problem `k` as a source of its own."""
+        return replace(one_problem(replace(self.sample(k), vectors=None)), origin=self.origin)
+
+
+def one_problem(sample: Sample) -> Problems:
+    """Turn a sample into a problem without a copy; counts become weights."""
+    return Problems(
+        SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high, v=sample.weight,
+        rows=sample.rows, vectors=sample.vectors, votes=sample.votes,
+    )  # fmt: skip
+
+
+def need_rows(source: Source, reader: str, argument: str = "y_true") -> Problems:
+    """Return a source that keeps single rows; refuse any other to a reader."""
+    if not isinstance(source, Problems):
+        raise source.lack(ROWS, argument, reader)
+    return source

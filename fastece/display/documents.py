@@ -1,0 +1,87 @@
+"""Documents of facts, tables, sentences and pictures, independent of format."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastece.display.numbers import ConfidenceInterval
+
+# A str, int, float, None, `Number`, `PValue` or `ConfidenceInterval`.
+Cell = Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of raw values under a head.
+
+    Attributes
+    ----------
+    head : sequence of str
+        Names of the columns.
+    rows : sequence of sequences
+        Cells: str, int, float, None, `Number`, `PValue` or `ConfidenceInterval`.
+    keys : sequence of str
+        Names of the columns in a data frame; by default `head`.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    keys: Sequence[str] = ()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the columns by key, with two columns "low" and "high" for an interval."""
+        found: dict[str, list[Any]] = {}
+        columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.head)
+        for key, cells in zip(self.keys or self.head, columns, strict=True):
+            if any(isinstance(cell, ConfidenceInterval) for cell in cells):
+                ends = [cell or ConfidenceInterval(None, None) for cell in cells]
+                found |= {"low": [x.low for x in ends], "high": [x.high for x in ends]}
+            else:
+                found[key] = [getattr(cell, "value", cell) for cell in cells]
+        return found
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a document.
+
+    Attributes
+    ----------
+    title : str
+        "" for the only section of a short document.
+    facts : dict
+        Raw values by name.
+    table : Table or None
+    notes : sequence of str
+        Sentences below the facts and the table.
+    pictures : sequence of callable
+        Each takes a key for its ids and gives an SVG element; only pages show them.
+    """
+
+    title: str = ""
+    facts: Mapping[str, Cell] = field(default_factory=dict)
+    table: Table | None = None
+    notes: Sequence[str] = ()
+    pictures: Sequence[Callable[[str], str]] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A result as it is shown to a reader.
+
+    Attributes
+    ----------
+    title : str
+    lead : str
+        The most important sentence.
+    sections : sequence of Section
+    tone : str
+        "bad", "good", "unclear" or "": how a page colours the lead.
+    footer : str
+    """
+
+    title: str
+    lead: str = ""
+    sections: Sequence[Section] = ()
+    tone: str = ""
+    footer: str = ""

@@ -1,0 +1,223 @@
+"""Base classes of results, which print and tabulate from their documents."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from fastece.display.documents import Cell, Document, Section, Table
+from fastece.display.numbers import ConfidenceInterval, Number, PValue, format_cell, to_plain
+from fastece.display.writers import to_fragment, to_markdown, to_text
+
+INTERVAL = "confidence_interval"
+# With fewer groups than this, what their variance is made of is not known well.
+FEWEST_GROUPS = 20
+FEW_GROUPS = (
+    "{} groups are few: how much their rows depend on each other is hardly known, and intervals "
+    "and p-values of fewer than 20 may be too sure."
+)
+LABELS = {"floor": "chance alone", "p_value": "p-value"}
+
+
+class Readable(ABC):
+    """A base class of objects that have a document."""
+
+    @abstractmethod
+    def document(self) -> Document:
+        """Describe the result as a `fastece.display.documents.Document`."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values by name, which JSON can hold."""
+
+    def __str__(self) -> str:
+        return to_text(self.document())
+
+    def _repr_html_(self) -> str:
+        return to_fragment(self.document())
+
+    def to_markdown(self) -> str:
+        """Return the document as Markdown, without pictures."""
+        return to_markdown(self.document())
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the columns of the data frame by name."""
+        return next(x.table for x in self.document().sections if x.table is not None).columns()
+
+    def to_frame(self) -> Any:
+        """Return the numbers as a `pandas.DataFrame`; needs pandas."""
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError("to_frame: needs pandas: pip install pandas") from error
+        return DataFrame(self._columns())
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """Values that become a dictionary: the fields, and properties of these names."""
+
+    _derived: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values by name: nan as None, infinities as "inf" and "-inf"."""
+        fields = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
+        return {name: to_plain(getattr(self, name)) for name in (*fields, *self._derived)}
+
+
+@dataclass(frozen=True, eq=False)
+class Result(Record, Readable):
+    """A result of numbers in its fields, which it describes as a document."""
+
+
+def group_notes(n_groups: int | None) -> list[str]:
+    """Write the caution about few groups, if there are few."""
+    return [FEW_GROUPS.format(n_groups)] * (n_groups is not None and n_groups < FEWEST_GROUPS)
+
+
+def sample_text(result: Any) -> str:
+    """Write the number of rows of a result, and of their groups."""
+    groups = "" if result.n_groups is None else f" in {result.n_groups} groups"
+    return f"{result.n} rows{groups}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EstimatorResult(Result):
+    """A result of one estimator: a value for the problem, or one for each class."""
+
+    value: Any
+    n: int
+    key: int = field(repr=False)
+    estimator: str
+    setting: str
+    n_groups: int | None = None
+
+    _derived: ClassVar[tuple[str, ...]] = ("notes",)
+
+    @property
+    def _interval_name(self) -> str:
+        """Name of the interval in print."""
+        return "CI"
+
+    @property
+    @abstractmethod
+    def _numbers(self) -> dict[str, Any]:
+        """The numbers that are shown, by name, the headline number first."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that stand below the numbers."""
+        return group_notes(self.n_groups)
+
+    @property
+    def _sample(self) -> str:
+        """Number of rows, of groups and of replicates, as text."""
+        return sample_text(self)
+
+    def _label(self, name: str) -> str:
+        """Return the name of a number in print."""
+        words = name.replace("_p_value", " p-value").replace("_", " ")
+        return self._interval_name if name == INTERVAL else LABELS.get(name, words)
+
+    def _rows(self) -> list[dict[str, Cell]]:
+        """Return the numbers as cells by name: one row, or one for each class."""
+        numbers = self._numbers
+        if not np.ndim(self.value):
+            return [cells_of(numbers)]
+        each = [{name: one_of(x, k) for name, x in numbers.items()} for k in range(len(self.value))]
+        return [{"class": k, **cells_of(one)} for k, one in enumerate(each)]
+
+    def document(self) -> Document:
+        """Describe the numbers: as facts, or as a table of classes."""
+        title, rows = f"{self.estimator}, setting {self.setting}: {self._sample}", self._rows()
+        if "class" in rows[0]:
+            return Document(title, sections=[Section(table=self._table(rows), notes=self.notes)])
+        known = {self._label(name): x for name, x in rows[0].items() if format_cell(x) != "-"}
+        return Document(title, sections=[Section(facts=known, notes=self.notes)])
+
+    def _table(self, rows: Sequence[dict[str, Cell]]) -> Table:
+        """Make a table of rows, whose columns have this result's names."""
+        keys = [*dict.fromkeys(key for row in rows for key in row)]
+        cells = [[row.get(key) for key in keys] for row in rows]
+        return Table([self._label(key) for key in keys], cells, keys)
+
+    def _columns(self) -> dict[str, Any]:
+        return self._table(self._rows()).columns()
+
+
+def one_of(value: Any, k: int) -> Any:
+    """Take class k of a value, or of an interval, unless all classes share it."""
+    if isinstance(value, ConfidenceInterval):
+        return ConfidenceInterval(*(one_of(end, k) for end in value))
+    return value[k].item() if np.ndim(value) else value
+
+
+def cells_of(numbers: dict[str, Any]) -> dict[str, Cell]:
+    """Turn numbers into cells, with the digits that their interval is worth."""
+    interval = numbers.get(INTERVAL)
+    cells: dict[str, Cell] = {}
+    for name, x in numbers.items():
+        cells[name] = Number(x, interval) if isinstance(x, float) else x
+        if name.endswith("p_value"):
+            cells[name] = PValue(x)
+    return cells
+
+
+R = TypeVar("R", bound=EstimatorResult)
+
+
+class Results(dict[str, R], Readable):
+    """Results by the names of their estimators: a dict that prints as one table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import bootstrap
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(1000)
+    >>> y = rng.random(1000) < p
+    >>> results = bootstrap(y, p, estimator=["ece", "ece_ac"], n_resamples=99, rng=0)
+    >>> results
+    setting binary: 1000 rows, 99 replicates
+      name    value  95 % CI (basic)  standard error   bias
+      ece     0.037   [0.005, 0.036]           0.009  0.015
+      ece_ac  0.034   [0.009, 0.039]           0.008  0.011
+    >>> results["ece"].value == results.to_dict()["value"][0]
+    True
+    """
+
+    def document(self) -> Document:
+        """Describe all results as one table."""
+        if not self:
+            return Document("no results")
+        settings = [*dict.fromkeys(result.setting for result in self.values())]
+        named = f"setting{'s' * (len(settings) > 1)} {' and '.join(settings)}"
+        title = f"{named}: {next(iter(self.values()))._sample}"
+        notes = [*dict.fromkeys(note for result in self.values() for note in result.notes)]
+        return Document(title, sections=[Section(table=self._table(), notes=notes)])
+
+    def _table(self) -> Table:
+        rows = [{"name": name, **row} for name, x in self.items() for row in x._rows()]
+        table = next(iter(self.values()))._table(rows)
+        names = {result._interval_name for result in self.values()}
+        if len(names) == 1:
+            return table
+        # Intervals by several methods have a column that names the method of each.
+        head = [name.partition(" (")[0] if name in names else name for name in table.head]
+        methods = [x._interval_name.partition(" (")[2].rstrip(")") for x in self.values()
+                   for _ in x._rows()]  # fmt: skip
+        cells = [[*row, method] for row, method in zip(table.rows, methods, strict=True)]
+        return Table([*head, "method"], cells, [*table.keys, "method"])
+
+    def _columns(self) -> dict[str, Any]:
+        return self._table().columns() if self else {}
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns of the table by name: a row for each estimator and class."""
+        plain: dict[str, list[Any]] = to_plain(self._columns())
+        return plain
+
+    __str__ = Readable.__str__
+    __repr__ = Readable.__str__

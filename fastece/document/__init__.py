@@ -1,1 +1,0 @@
-"""Documents: results as text, Markdown, HTML, JSON and data frames."""

@@ -1,0 +1,1 @@
+"""Bayesian calibration curves: priors, posteriors and the estimator of their error."""

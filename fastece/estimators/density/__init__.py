@@ -1,0 +1,1 @@
+"""Kernel density estimators: meshes, the transform, and the estimator of their error."""

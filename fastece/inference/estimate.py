@@ -1,0 +1,349 @@
+"""Estimates: a calibration error with an interval that covers the true error."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, singledispatch
+from inspect import signature
+from typing import Any, overload
+
+import numpy as np
+
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.samples import Sample
+from fastece.data.sources import SQUARES, need_rows
+from fastece.display.numbers import ConfidenceInterval
+from fastece.display.results import Results
+from fastece.estimators.base import Estimator, UserEstimator
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.density.estimator import KDE
+from fastece.inference.cells import Cells, binned_cells, density_cells
+from fastece.inference.inversion import (
+    NO_CURVE,
+    NO_VALUES,
+    ConfidenceCurve,
+    cell_curve,
+    label_curve,
+)
+from fastece.inference.mean_gap import mean_gap
+from fastece.resampling.arguments import (
+    Call,
+    add_groups,
+    describe,
+    read_call,
+    require_calibration_error,
+)
+from fastece.resampling.calibration_test import has_cells
+from fastece.resampling.draws import new_key
+from fastece.resampling.results import Floor, IntervalResult, as_float
+
+# Rows that the prior of a posterior may speak louder than.
+FEW_ROWS = 30
+# Beyond it a Bayes factor is no finite number.
+LARGEST_LOG = 700.0
+POSTERIOR, INVERSION = "posterior", "test inversion"
+CellMaker = Callable[[Call, Any, int], Cells]
+PosteriorMaker = Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimate(IntervalResult):
+    """Calibration error with an interval that has its stated coverage.
+
+    Attributes
+    ----------
+    value : float or (K,) float64 array
+        The error; but for estimators with a posterior, the value of `fastece.ece`.
+    confidence_interval : ConfidenceInterval
+        ``(low, high)`` at `confidence_level`.
+    confidence_level : float
+    p_value : float, (K,) float64 array or None
+        Of the hypothesis that labels come true as often as the probabilities say. The interval
+        begins at 0 exactly where it is more than 1 - `confidence_level`. None for "posterior".
+    method : {"posterior", "test inversion"}
+    n_resamples : int
+        How many replicates of a calibrated model the interval and the p-value are made from: fewer
+        than were asked for where cells are many, as those of densities of very sharp scores are; 0
+        for "posterior".
+    floor : Floor
+        ``(mean, high)`` of a calibrated model with the same scores, at `confidence_level`: what
+        chance alone shows. A property: of a posterior it is worked out when it is asked for.
+    probability_calibrated : float or (K,) float64 array
+        Of "posterior": the probability that the model is calibrated, if it was 1/2 before the rows
+        were seen, ``1 / (1 + B)`` with the Bayes factor B of a curve; nan of others. A mean over
+        classes is calibrated if all are.
+
+    Also ``n``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
+    """
+
+    p_value: Any
+    method: str
+    n_resamples: int
+
+    # The mean gap at a level, with groups: where its interval goes, the error may be.
+    _mean_gap: Callable[[float], Any] | None = field(repr=False, default=None)
+
+    _derived = ("floor", "notes")
+    _shown = ("value", "confidence_interval", "floor", "p_value", "method")
+
+    @cached_property
+    def floor(self) -> Floor:
+        """Mean and high end of the errors of a calibrated model with these scores."""
+        assert self._parts is not None
+        nulls = [getattr(part, "null", NO_VALUES) for part in self._parts]  # of users: none
+        ends = [(null.mean(), np.quantile(null, self.confidence_level)) for null in nulls]
+        return Floor(
+            *(np.array(ends).T.copy() if np.ndim(self.value) else np.array(ends[0]).tolist())
+        )
+
+    @property
+    def probability_calibrated(self) -> Any:
+        """Posterior probability that the model is calibrated, with the prior 1/2."""
+        assert self._parts is not None
+        factors = np.array([getattr(x, "log_bayes_factor", np.nan) for x in self._parts])
+        found = 1 / (1 + np.exp(factors.clip(-LARGEST_LOG, LARGEST_LOG)))
+        return as_float(found if np.ndim(self.value) else found[0])
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        return {**super()._numbers, "floor": self.floor.mean}
+
+    def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """Compute the interval at a level between 0 and 1, by default the result's own."""
+        found = super().interval(confidence_level)
+        if self._mean_gap is None:
+            return found
+        _, gap = self._mean_gap(self._level(confidence_level))
+        return found.reaching(np.maximum(-gap.low, gap.high))
+
+
+# --- ways to an answer ----------------------------------------------------------------------
+
+
+@singledispatch
+def cell_maker(estimator: Any) -> CellMaker | None:  # noqa: ARG001
+    """Return the function that computes cells, or None: the error is no norm of gaps.
+
+    It takes a call on one model, the estimator and the key that draws depend on. A class derived
+    from a registered one may add up something else, so it has none.
+    """
+    return None
+
+
+@cell_maker.register
+def _(estimator: Binned) -> CellMaker | None:
+    return binned_cells if has_cells(estimator) else None
+
+
+@cell_maker.register
+def _(estimator: KDE) -> CellMaker | None:
+    return density_cells if type(estimator) is KDE and estimator.kernel != "beta" else None
+
+
+@singledispatch
+def posterior_maker(estimator: Any) -> PosteriorMaker | None:  # noqa: ARG001
+    """Return the function that computes the posterior of the mean error, or None.
+
+    It takes samples and, with groups, their design effect as `effect`; the posterior has `value`,
+    `interval(level)`, `influence` and `log_bayes_factor`.
+    """
+    return None
+
+
+@posterior_maker.register
+def _(estimator: BayesCurve) -> PosteriorMaker:
+    return estimator.posterior
+
+
+@posterior_maker.register
+def _(estimator: UserEstimator) -> PosteriorMaker | None:
+    return posterior_maker(estimator.user)
+
+
+@singledispatch
+def bounds_mean_gap(estimator: Any) -> bool:
+    """Decide whether an error is at least as large as the mean gap."""
+    return posterior_maker(estimator) is not None
+
+
+@bounds_mean_gap.register
+def _(estimator: Binned) -> bool:
+    return estimator.threshold is None and estimator.bin_weights == "mass"
+
+
+@bounds_mean_gap.register
+def _(estimator: KDE) -> bool:  # noqa: ARG001
+    return True
+
+
+def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
+    """Return the samples of each class, or in one list for their mean error."""
+    (source,) = call.sources
+    if not call.per_class and source.n_problems > 1:
+        need_rows(source, "the interval of a mean over classes", "average")
+    samples = source.samples(source.needs_of(estimator), estimator.reads_only)
+    return [[sample] for sample in samples] if call.per_class else [samples]
+
+
+def posteriors(call: Call, estimator: Any) -> list[Any]:
+    """Compute the posterior of the only model of a call, or of each class."""
+    make = posterior_maker(estimator)
+    assert make is not None, "asked before"
+    # Own posteriors of users take samples alone.
+    options = {} if call.dependence is None else {"effect": call.design_effect}
+    if options and "effect" not in signature(make).parameters:
+        rule = "must have a posterior that takes the argument effect, for groups"
+        raise InputTypeError("estimator", rule, value=estimator)
+    return [make(samples, **options) for samples in groups_of_samples(call, estimator)]
+
+
+def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
+    """Compute the confidence curve of the only model of a call, or of each class."""
+    per_class, make_cells = call.per_class, cell_maker(estimator)
+    makers: list[Callable[[], ConfidenceCurve]]
+    if make_cells is not None:
+        parts = make_cells(call, estimator, key).split(per_class)
+        makers = [partial(cell_curve, cells) for cells in parts]
+    else:
+        (model,), count = call.models, call.sources[0].n_problems if per_class else 0
+        calls = [replace(call, sources=[model.problem(k)]) for k in range(count)] or [call]
+        makers = [partial(label_curve, one, estimator, key) for one in calls]
+    pairs = zip(np.atleast_1d(values), makers, strict=True)
+    return [NO_CURVE if np.isnan(value) else make() for value, make in pairs]
+
+
+def estimate_of(call: Call, name: str, key: int) -> Estimate:
+    """Compute the estimate of one estimator for the only model of a call."""
+    estimator, p_value = call.estimators[name], None
+
+    def whole(values: list[Any]) -> Any:
+        return as_float(values if call.per_class else values[0])
+
+    if posterior_maker(estimator) is not None:
+        parts = posteriors(call, estimator)
+        value = whole([part.value for part in parts])
+    else:
+        if cell_maker(estimator) is not binned_cells:
+            need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
+        (value,) = call.values(name)
+        parts = curves(call, estimator, value, key)
+        p_value = whole([part.p_value for part in parts])
+    method = INVERSION if p_value is not None else POSTERIOR
+    count = max(getattr(part, "replicates", 0) for part in parts)
+    facts = call.facts(name, key) | {"confidence_level": call.level, "n_resamples": count}
+    gap = None
+    is_short = call.n <= FEW_ROWS and posterior_maker(estimator) is not None
+    if (call.dependence is not None or is_short) and bounds_mean_gap(estimator):
+        # Rows that depend on each other err together, so that an error may cancel in all of them.
+        # Neither fewer rows nor gaps of independent signs know of that. And the posterior of few
+        # rows is mostly its prior, which does not know of models that are wrong in every row.
+        samples = call.sources[0].samples(SQUARES, True)
+        gap = partial(mean_gap, samples, call.design_effect, call.per_class)
+    return Estimate(
+        value=value, p_value=p_value, method=method, **facts, _parts=parts, _mean_gap=gap
+    )
+
+
+def estimate_results(call: Call, *, rng: Any) -> Any:
+    """Compute the estimate of a call on one model, or `Results` by estimator name."""
+    require_calibration_error(call, "estimate")
+    key = new_key(rng)
+    return call.results(lambda name: estimate_of(call, name, key))
+
+
+@overload
+def estimate(
+    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...], **options: Any
+) -> Results[Estimate]: ...
+@overload
+def estimate(
+    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
+) -> Estimate: ...
+def estimate(
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
+    rng: Any = 0, groups: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    """Estimate a calibration error with a confidence interval.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `fastece.bootstrap`, but no `size` and `method`.
+    estimator : str or object, or a list of them, default "ece_bayes"
+        As in `fastece.ece`. Several share every draw.
+    n_resamples : int, default 1999
+        Number of replicates of a calibrated model; of densities on very fine grids there may be
+        fewer, see the notes. Estimators with a posterior need none, so 0 will do for them.
+    rng : None, int or numpy.random.Generator, default 0
+        Seed: the same seed gives the same result. None: other draws in every call.
+    groups : (n,) array_like, optional
+        As in `fastece.bootstrap`: rows with the same label belong together, and may depend on each
+        other. The interval and the p-value are those of whole groups, see the notes.
+
+    Returns
+    -------
+    Estimate, or for a list of estimators a dict of them, which prints as a table
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `fastece.ece`.
+
+    Notes
+    -----
+    Binned errors, and densities on their grid, are norms of gaps between hits and scores. Their
+    noise is known, so the interval is that of a test: it has the true errors under which the
+    error that was seen is neither too large nor too small (test inversion; Neyman 1937,
+    "Outline of a theory of statistical estimation based on the classical theory of
+    probability"). It begins at 0 exactly where the p-value is more than 1 - level: of bins,
+    that of `calibration_test`. What it holds is the error of the population *with these bins*;
+    of a density the smoothed gap ``int |E k_h(x, s) (c(s) - s)| dx`` with the hit rate c(s),
+    which is 0 for a calibrated model. Bins hide gaps of different signs, so with the norm 1 the
+    low end is one of the true error too. Of other estimators, labels are drawn from hypotheses,
+    at the cost of some bootstraps. An estimator with a method ``posterior`` answers by it. See
+    ``docs/intervals.md``.
+
+    `floor` is the mean and the quantile `confidence_level` of the errors of the replicates that are
+    calibrated; of a posterior, of 99 draws of hits in its cells, from binomial laws.
+
+    With `groups`, posteriors take rows for fewer, by the design effect of the dependence within
+    groups (Kish 1965, "Survey sampling", section 8.2): that on the variance of the number of hits,
+    the largest one of all sums over rows of one sign. Then the value is the posterior mean of these
+    fewer rows too, and not that of `fastece.ece`. In test inversion labels are drawn as in
+    `fastece.calibration_test` with groups.
+
+    Cells times replicates are at most 4 million, with at least 199 replicates: with more than 2000
+    cells, as densities of very sharp scores have, there are fewer replicates, and an answer takes
+    about 2 s. Of a threshold that no row exceeds the value is 0 by definition, and the interval
+    [0, 1], since no row says anything of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import estimate
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(1000)
+    >>> y = rng.random(1000) < p**1.3
+    >>> result = estimate(y, p, estimator="ece")
+    >>> print(result)
+    Binned(n_bins=15), setting binary: 1000 rows
+      value         0.060
+      95 % CI       [0.010, 0.081]
+      chance alone  0.039
+      p-value       0.008
+      method        test inversion
+    >>> estimate(y, p, estimator=["ece", "ece_ac", "ece_kde"])
+    setting binary: 1000 rows
+      name     value         95 % CI  chance alone  p-value  method
+      ece      0.060  [0.010, 0.081]         0.039    0.008  test inversion
+      ece_ac   0.058  [0.015, 0.082]         0.032   0.0015  test inversion
+      ece_kde  0.051  [0.026, 0.078]         0.020   0.0005  test inversion
+    """
+    options |= {"estimator": estimator, "n_resamples": n_resamples}
+    call = read_call("estimate", y_true, {"y_prob": y_prob}, 0, **options)
+    drawn = [e for e in call.estimators.values() if posterior_maker(e) is None]
+    if drawn and not call.n_resamples:
+        rule = f"must be at least 1 for {describe(drawn[0])}, which has no posterior"
+        raise InputError("n_resamples", rule, value=0)
+    call = add_groups(call, groups, y_prob)
+    return estimate_results(call, rng=rng)

@@ -1,0 +1,643 @@
+"""Calibration errors, proper scores and canonical errors as single numbers.
+
+Each is an estimator of the table too, so `bootstrap` and `compare` take it. A model that always
+predicts the base rate is calibrated and useless: proper scores, accuracy, sharpness and entropy
+measure how informative a model is. Canonical errors, of all classes together, may be large although
+the errors of the top label and of single classes are small.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, cast, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.data.containers import as_real, refuse_where
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.parameters import check_average, check_jobs
+from fastece.data.reading import plain_problem, read_source
+from fastece.estimators.binned.layouts import CHUNK_SCORES
+from fastece.estimators.canonical import SKCE, DirichletKDE
+from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
+from fastece.kernels.types import F64
+
+# Entries that are read in one piece, for a quarter of a second at most: an interrupt waits so long.
+MAX_ENTRIES = 2**24
+# Arrays of these types are read as they lie in memory.
+COMMON_SETTINGS = ("binary", "confidence")
+F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
+
+
+def common_arrays(y: Any, p: Any, setting: Any) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return probabilities and labels of a common call as kernels take them."""
+    if type(y) is not np.ndarray or type(p) is not np.ndarray:
+        return None
+    is_vector = p.ndim == 2 and p.shape[1] > 1
+    if not (is_vector or p.ndim == 1) or not (p.dtype is F8 or p.dtype is F4):
+        return None
+    y = y.view(U1) if y.dtype is BOOL else y
+    if not (y.dtype is I8 or y.dtype is U1) or y.shape != p.shape[:1] or not p.size:
+        return None
+    is_known = isinstance(setting, str) and setting in ("auto", COMMON_SETTINGS[is_vector])
+    is_large = is_vector and p.size > MAX_ENTRIES and CHUNK_SCORES * p.shape[1] > MAX_ENTRIES
+    is_few, as_they_lie = y.size <= CHUNK_SCORES, p.flags.carray and y.flags.carray
+    if not is_known or is_large or not (is_few or as_they_lie):
+        return None
+    if not as_they_lie:  # such as a column of class vectors
+        p, y = p.copy(), y.copy()
+    if is_few:  # types of others are changed piece by piece
+        return (p, y.astype(I8, copy=False)) if is_vector else (p.astype(F8, copy=False), y)
+    return p, y
+
+
+def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float | None:
+    """Compute the value of a common call; None for other calls and bad input."""
+    arrays = common_arrays(y, p, setting)
+    # The last are of the top label alone.
+    if arrays is None or (setting == "confidence" and estimator.needs_vectors):
+        return None
+    value, is_vector = estimator.common_value(*arrays), p.ndim > 1
+    is_few = y.size <= CHUNK_SCORES and not (is_vector and estimator.needs_vectors)
+    if value != value and is_few and (problem := plain_problem(*arrays)) is not None:
+        value = estimator.point_values(problem)[0]
+    return float(value) if value == value else None
+
+
+def common_bins(estimator: Any, y: Any, p: Any, setting: Any = "auto") -> Any:
+    """Sum up the `Bins` of a common call; None of another."""
+    arrays = common_arrays(y, p, setting)
+    return None if arrays is None else estimator.common_bins(*arrays)
+
+
+Values = F64
+Macro = Literal["macro"]
+
+
+class Measure(Protocol):
+    """A function that gives a number, or (K,) of them with ``average=None``."""
+
+    @overload
+    def __call__(
+        self, y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any
+    ) -> float: ...
+    @overload
+    def __call__(
+        self, y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
+    ) -> float | Values: ...
+
+
+def measure(function: Callable[..., Any]) -> Measure:
+    """Return the function itself, with the type `Measure` for type checkers."""
+    return cast(Measure, function)
+
+
+def with_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add all estimators of the table to the notes of a function's docstring."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    types = {name: inspect.getdoc(type(x)) or "" for name, x in ESTIMATORS.items()}
+    summaries = {name: about.partition("\n")[0] for name, about in types.items()}
+    lines = [f'- "{name}", {x}: {summaries[name]}' for name, x in ESTIMATORS.items()]
+    function.__doc__ = text.replace("\nExamples\n", "\n".join(["", *lines, "", "Examples", ""]), 1)
+    return function
+
+
+@measure
+@with_names
+def ece(
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
+    average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
+    n_jobs: int | None = None, **fields: Any,
+) -> float | Values:  # fmt: skip
+    """Compute the expected calibration error, or another one by its name.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like, or an Accumulator
+        Class of each row: integers 0 to K - 1 (bool or whole floats too), or, with `labels` or for
+        strings, any labels. An `Accumulator` stands for both arrays and has its own setting.
+    y_prob : (n,) or (n, K) array_like of float
+        Probability of the positive class, or of each class, in [0, 1]; logits with `from_logits`.
+        Lists, numpy, pandas, polars, pyarrow, torch and whatever offers ``__array__`` or
+        ``__dlpack__``. Never modified.
+    estimator : str or object, default "ece"
+        A name of `ESTIMATORS`, such as "ece" (equal-width bins), "ece_a" (equal-mass bins) or
+        "ece_bayes", or any object with ``prepare`` and ``evaluate``
+        (see `fastece.estimators.protocol`).
+    setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
+        The score: the probability of the positive class; the largest probability; every
+        class against the rest; one class against the rest. "auto" is "binary" for (n,) and
+        "confidence" for (n, K).
+    average : {"macro", None}, default "macro"
+        For "classwise": the mean over classes, or the K values.
+    labels : sequence of K labels, optional
+        Classes in the order of the columns of `y_prob`. Without it, the names of the columns if
+        every label is one of them, with or without a prefix of all names (``p_cat, p_dog``). Other
+        strings need it; a 1-d `y_prob` takes `pos_label` as well.
+    pos_label : label, optional
+        The class of a 1-d `y_prob`, or of column 1 of two, where labels are not 0 and 1.
+    sample_weight : (n,) array_like of float, optional
+        Weights, not negative. Rows of weight 0 are dropped; scaling all weights changes nothing.
+    from_logits : bool, default False
+        `y_prob` holds logits: sigmoid for (n,), softmax for (n, K).
+    soft : bool, default False
+        `y_true` holds shares in [0, 1]: of the positive class (n,), or of all classes (n, K) in
+        rows that sum to 1. The error is then one from the shares, see ``docs/soft_labels.md``.
+    votes : (n,) array_like of int, optional
+        How many votes each row has, of which `y_true` counts those for the positive class (n,), or
+        for each class (n, K). A row counts once, however many they are, and not at all without any.
+    n_jobs : int, optional
+        Threads; -1 for all processors. The result has the same bits for any number.
+    **fields
+        Replace parameters of the estimator: ``ece(y, p, estimator="ece_a", n_bins=30)``.
+
+    Returns
+    -------
+    float, or (K,) float64 array with ``setting="classwise", average=None``
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything that cannot be read without a guess. The message names the argument, the rule,
+        the first offending index and its value.
+
+    Notes
+    -----
+    ``sum_b |sum_{i in b} w_i (y_i - s_i)| / sum_i w_i`` over bins b of the score s, with y = 1 for
+    a hit (Guo et al. 2017, eq. 3). ``help(fastece.ece)`` lists all estimators by name here.
+
+    Examples
+    --------
+    >>> from fastece import ece
+    >>> ece([0, 0, 1, 1, 1], [0.25, 0.25, 0.55, 0.75, 0.75], n_bins=2)
+    0.29
+    >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+    >>> ece(["ant", "bee", "bee"], p, labels=["ant", "bee", "cow"])
+    0.3
+    >>> ece([0, 1, 1], p, setting="classwise", average=None).round(3)
+    array([0.233, 0.367, 0.2  ])
+    """
+    check_average(average)
+    chosen = find_estimator(estimator, fields)
+    is_plain = labels is pos_label is sample_weight is votes is n_jobs is None
+    if is_plain and from_logits is soft is False:
+        value = common_value(chosen, y_true, y_prob, setting)
+        if value is not None:
+            return value
+
+    def values_of(run: Any) -> tuple[bool, Values]:
+        source = read_source(
+            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+            sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
+            vectors=chosen.needs_vectors, run=run,
+        )  # fmt: skip
+        return source.setting.per_class, chosen.point_values(source, run)
+
+    per_class, values = with_threads(check_jobs(n_jobs), values_of)
+    if average is None and per_class:
+        return values
+    return float(values[0] if len(values) == 1 else values.mean())
+
+
+def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
+    """Add the options that define a measure; refuse other values from the caller."""
+    for option, value in values.items():
+        if options.get(option, value) != value:
+            rule, hint = f"is {value!r} in {name}", "ece takes any"
+            raise InputTypeError(option, rule, value=options[option], hint=hint)
+    return {**options, **values}
+
+
+@measure
+def mce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+    """Compute the maximum calibration error: `ece` with ``norm=inf``.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`. ``min_count=`` leaves out bins of less weight.
+
+    Returns
+    -------
+    float or (K,) float64 array
+        The largest ``|D_b / W_b|`` over bins; nan if no bin has enough weight. Class-wise, the
+        mean of the K values.
+
+    Notes
+    -----
+    Naeini, Cooper and Hauskrecht (2015, "Obtaining well calibrated probabilities using Bayesian
+    binning", section on measures).
+
+    Examples
+    --------
+    >>> from fastece import mce
+    >>> round(mce([0, 0, 1, 1, 1], [0.25, 0.25, 0.55, 0.75, 0.75], n_bins=2), 6)
+    0.316667
+    """
+    return ece(y_true, y_prob, **fix("mce", options, norm=math.inf))
+
+
+@measure
+def sce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+    """Compute the static calibration error: `ece` class by class, uniform bins.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`; the setting is "classwise".
+
+    Returns
+    -------
+    float or (K,) float64 array
+
+    Notes
+    -----
+    Nixon et al. (2019, "Measuring calibration in deep learning", eq. 3).
+
+    Examples
+    --------
+    >>> from fastece import sce
+    >>> round(sce([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]]), 6)
+    0.3
+    """
+    return ece(y_true, y_prob, **fix("sce", options, setting="classwise", estimator="ece"))
+
+
+@measure
+def ace(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+    """Compute the adaptive calibration error: class by class, equal-mass ranges.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`; the setting is "classwise", the estimator "ece_a" with
+        ``bin_weights="equal"``.
+
+    Returns
+    -------
+    float or (K,) float64 array
+
+    Notes
+    -----
+    Nixon et al. (2019, "Measuring calibration in deep learning", eq. 4). Equal scores stay in one
+    range; ranges left empty by ties count 0.
+
+    Examples
+    --------
+    >>> from fastece import ace
+    >>> round(ace([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]], n_bins=3), 6)
+    0.3
+    """
+    options = fix("ace", options, setting="classwise", estimator="ece_a", bin_weights="equal")
+    return ece(y_true, y_prob, **options)
+
+
+@measure
+def tace(y_true: Any, y_prob: Any = None, *, threshold: float | None = 0.01, **options: Any) -> Any:
+    """Compute the thresholded adaptive calibration error: `ace` of large scores.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ace`.
+    threshold : float, default 0.01
+        Rows of a class with a score up to this do not exist for that class; a class without any
+        row counts 0.
+
+    Returns
+    -------
+    float or (K,) float64 array
+
+    Notes
+    -----
+    Nixon et al. (2019, "Measuring calibration in deep learning", section 4.2).
+
+    Examples
+    --------
+    >>> from fastece import tace
+    >>> p = [[0.995, 0.005], [0.2, 0.8], [0.4, 0.6]]
+    >>> round(tace([0, 1, 1], p, n_bins=2), 6)
+    0.22625
+    """
+    return ace(y_true, y_prob, threshold=threshold, **options)
+
+
+@measure
+def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+    """Compute the Brier score: the mean squared error of the probabilities.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`, but no estimator.
+
+    Returns
+    -------
+    float, or (K,) float64 array with ``setting="classwise", average=None``
+        0 is best. Up to 1 for a binary problem, up to 2 for class vectors.
+
+    Notes
+    -----
+    ``sum_i w_i (s_i - y_i)^2 / W`` of a binary problem. Of class vectors, as long as the setting
+    is "auto", the sum over the classes: ``sum_i w_i sum_k (p_ik - [k = y_i])^2 / W`` (Brier 1950,
+    "Verification of forecasts expressed in terms of probability", eq. 2); another setting picks
+    binary problems.
+
+    Examples
+    --------
+    >>> from fastece import brier_score
+    >>> round(brier_score([0, 1, 1], [0.1, 0.6, 0.9]), 6)
+    0.06
+    >>> round(brier_score([0, 1], [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1]]), 6)
+    0.16
+    """
+    return ece(y_true, y_prob, **fix("brier_score", options, estimator="brier_score"))
+
+
+@measure
+def log_loss(y_true: Any, y_prob: Any = None, *, clip: float | None = None, **options: Any) -> Any:
+    """Compute the log loss: the mean of -log P of the observed outcome.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`, but no estimator.
+    clip : float, optional
+        Limits probabilities to ``[clip, 1 - clip]``. Without it, a single row whose observed
+        outcome had probability 0 makes the loss infinite.
+
+    Returns
+    -------
+    float, or (K,) float64 array with ``setting="classwise", average=None``
+        In nats; 0 is best.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `ece`; for a `clip` that is not from above 0 to 1/2.
+
+    Notes
+    -----
+    ``-sum_i w_i log P_i / W`` with the probability P of the true class of class vectors, or of hit
+    or miss of a binary problem (Good 1952, "Rational decisions").
+
+    Examples
+    --------
+    >>> from fastece import log_loss
+    >>> round(log_loss([0, 1, 1], [0.1, 0.6, 0.9]), 6)
+    0.240516
+    >>> log_loss([0, 1], [[0.8, 0.1, 0.1], [1.0, 0.0, 0.0]])
+    inf
+    """
+    return ece(y_true, y_prob, **fix("log_loss", options, estimator="log_loss"), clip=clip)
+
+
+@measure
+def accuracy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+    """Compute the accuracy: the share of rows whose most probable label is right.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`, but no estimator.
+
+    Returns
+    -------
+    float, or (K,) float64 array with ``setting="classwise", average=None``
+        1 is best.
+
+    Notes
+    -----
+    Of class vectors the largest probability predicts, the first of equal ones; of a binary problem
+    a hit is predicted where the score is greater than 1/2.
+
+    Examples
+    --------
+    >>> from fastece import accuracy
+    >>> accuracy([0, 1, 1, 1], [0.1, 0.6, 0.9, 0.4])
+    0.75
+    >>> accuracy([0, 1], [[0.8, 0.1, 0.1], [0.5, 0.4, 0.1]])
+    0.5
+    """
+    return ece(y_true, y_prob, **fix("accuracy", options, estimator="accuracy"))
+
+
+@measure
+def sharpness(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+    """Compute the sharpness: the variance of the score.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`, but no estimator. Labels are checked, though the value is the same for any.
+
+    Returns
+    -------
+    float, or (K,) float64 array with ``setting="classwise", average=None``
+        From 0 to 1/4.
+
+    Notes
+    -----
+    ``sum_i w_i (s_i - m)^2 / W`` with the weighted mean m of the scores; of class vectors these
+    are the largest probabilities. Of two calibrated models the sharper one has the better Brier
+    score (Gneiting, Balabdaoui and Raftery 2007, "Probabilistic forecasts, calibration and
+    sharpness").
+
+    Examples
+    --------
+    >>> from fastece import sharpness
+    >>> round(sharpness([0, 1, 1], [0.1, 0.6, 0.8]), 6)
+    0.086667
+    """
+    return ece(y_true, y_prob, **fix("sharpness", options, estimator="sharpness"))
+
+
+@measure
+def entropy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+    """Compute the mean entropy of the predicted probabilities.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`, but no estimator. Labels are checked, though the value is the same for any.
+
+    Returns
+    -------
+    float, or (K,) float64 array with ``setting="classwise", average=None``
+        In nats, from 0, where every row is certain, to the logarithm of the number of classes.
+
+    Notes
+    -----
+    ``-sum_i w_i sum_k p_ik log p_ik / W`` over the classes of class vectors, or over s and 1 - s of
+    a binary problem (Shannon 1948, "A mathematical theory of communication", section 6). For a
+    calibrated model it is the expectation of `log_loss`.
+
+    Examples
+    --------
+    >>> from fastece import entropy
+    >>> round(entropy([0, 1], [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]), 6)
+    0.346574
+    """
+    return ece(y_true, y_prob, **fix("entropy", options, estimator="entropy"))
+
+
+def canonical_error(
+    y_true: Any, y_prob: Any = None, *, bandwidth: Any = "likelihood", norm: float = 1.0,
+    labels: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    n_jobs: int | None = None,
+) -> float:  # fmt: skip
+    """Compute the canonical calibration error by Dirichlet kernels on the simplex.
+
+    Parameters
+    ----------
+    y_true, y_prob, labels, sample_weight, from_logits, n_jobs
+        As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p. At least two rows.
+    bandwidth : "likelihood" or float, default "likelihood"
+        About the variance of the kernel, greater than 0; by default one of ten, by the
+        leave-one-out likelihood of the predictions.
+    norm : {1, 2}, default 1
+
+    Returns
+    -------
+    float
+        0 is best; at most 2.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `ece`; for a bandwidth that is not positive, another norm, and fewer than two rows.
+
+    Notes
+    -----
+    ``sum_j w_j sum_k |r_jk - p_jk|**norm / W`` with the shares r_j of classes among the other rows,
+    weighted by how near they are; no root is taken. See `DirichletKDE`. Popordanoska, Sayer and
+    Blaschko (2022, "A consistent and differentiable Lp canonical calibration error estimator").
+    Even a calibrated model has more than 0, as the shares are of few rows: `calibration_test` gives
+    the value to expect.
+
+    Examples
+    --------
+    >>> from fastece import canonical_error
+    >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+    >>> round(canonical_error([0, 1, 1], p, bandwidth=0.1), 6)
+    0.992933
+    """
+    return ece(
+        y_true, y_prob, estimator=DirichletKDE(bandwidth, norm), labels=labels,
+        sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
+    )  # fmt: skip
+
+
+def kernel_calibration_error(
+    y_true: Any, y_prob: Any, *, form: Literal["unbiased", "biased"] = "unbiased",
+    kernel: Literal["exponential", "gaussian"] = "exponential", width: Any = "median",
+    labels: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    n_jobs: int | None = None,
+) -> float:  # fmt: skip
+    """Compute the squared kernel calibration error (SKCE).
+
+    Parameters
+    ----------
+    y_true, y_prob, labels, sample_weight, from_logits, n_jobs
+        As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p.
+    form : {"unbiased", "biased"}, default "unbiased"
+        "unbiased" takes all pairs of two different rows; "biased" adds each row paired with itself,
+        and is never negative.
+    kernel : {"exponential", "gaussian"}, default "exponential"
+    width : "median" or float, default "median"
+        Of the kernel, in units of the distance of class vectors, at least 0; "median" is that of
+        the distances among the first 1000 rows of positive weight.
+
+    Returns
+    -------
+    float
+        0 is best, and the mean of "unbiased" for a calibrated model.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `ece`; for another parameter; for fewer rows than two.
+
+    Notes
+    -----
+    The mean of ``k(p_i, p_j) (e_(y_i) - p_i) . (e_(y_j) - p_j)`` over pairs of rows. See `SKCE`.
+    Widmann, Lindsten and Zachariah (2019, "Calibration tests in multi-class classification: a
+    unifying framework").
+
+    Examples
+    --------
+    >>> from fastece import kernel_calibration_error
+    >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
+    >>> round(kernel_calibration_error([0, 1, 1], p, width=0.5), 6)
+    -0.006105
+    """
+    return ece(
+        y_true, y_prob, estimator=SKCE(form, kernel, width), labels=labels,
+        sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
+    )  # fmt: skip
+
+
+# --- errors by bandwidth --------------------------------------------------------------------
+
+
+def bandwidth_sweep(
+    y_true: Any, y_prob: Any = None, bandwidths: Any = (), *, estimator: Any = "ece_kde",
+    setting: Any = "auto", average: Any = "macro", labels: Any = None, pos_label: Any = None,
+    sample_weight: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
+    **fields: Any,
+) -> F64:  # fmt: skip
+    """Compute the density-based error for each of some bandwidths.
+
+    Scores are binned once for all, and with beta kernels once for those that differ by less than a
+    fifth.
+
+    Parameters
+    ----------
+    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, soft, votes
+        As in `fastece.ece`.
+    bandwidths : (H,) array-like of float
+        Standard deviations of the kernel, greater than 0.
+    estimator : str or KDE, default "ece_kde"
+        Its own bandwidth is not used.
+    **fields
+        Other parameters of the estimator to replace, such as ``kernel="beta"``.
+
+    Returns
+    -------
+    (H,) float64 array, or (K, H) for the classes with ``average=None``
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fastece.ece`; for a bandwidth that is not positive and finite; for an estimator without
+        one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece import bandwidth_sweep
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(500)
+    >>> print(bandwidth_sweep(rng.random(500) < p, p, [0.01, 0.05, 0.2]).round(3))
+    [0.075 0.028 0.035]
+    """
+    check_average(average)
+    if "bandwidth" in fields:
+        raise InputTypeError("bandwidth", "must not be given, as {bandwidths} has them all")
+    chosen = find_estimator(estimator, fields)
+    h = np.asarray(as_real("bandwidths", bandwidths), np.float64)
+    if h.ndim != 1 or not h.size:
+        raise InputError("bandwidths", f"must be a list of numbers, got shape {h.shape}")
+    rule = "must be positive and finite"
+    refuse_where("bandwidths", rule, h, lambda x: ~((x > 0) & (x < np.inf)))
+    source = read_source(
+        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+        sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
+    )  # fmt: skip
+    samples = source.samples(source.needs_of(chosen))
+    values = np.array([chosen.sweep(sample.sorted(), source.count(), h) for sample in samples])
+    # Of one problem, the mean is its own value.
+    per_class = source.setting.per_class and average is None
+    return values if per_class else np.asarray(values.mean(0))

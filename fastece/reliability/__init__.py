@@ -1,0 +1,1 @@
+"""Where a model is off: diagrams, curves, cumulated gaps and decompositions of scores."""

@@ -1,0 +1,74 @@
+"""Write tests/fixtures/accumulator_1.npz: states as this release saves them, and their answers.
+
+Every later release must read it. It is written once for each version of the format.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastece import Accumulator
+
+VERSION = 1
+TARGET = Path(__file__).parents[2] / "tests" / "fixtures" / f"accumulator_{VERSION}.npz"
+ROWS, CLASSES = 96, 3
+CASES: dict[str, dict[str, Any]] = {
+    "binary": {},
+    "confidence": {"n_classes": CLASSES},
+    "classwise": {"n_classes": CLASSES, "setting": "classwise"},
+    "replicates": {"n_replicates": 4, "seed": 20261122},
+    "groups": {"n_replicates": 4, "seed": 20261122},
+}
+ESTIMATORS = ("ece", "ece_c", "ece_a", "ece_ac", "ece_kde")
+
+
+def data(case: str) -> tuple[Any, Any, Any, Any]:
+    """Labels, probabilities that are multiples of 1/64, weights of 1/4, and groups of five rows."""
+    i = np.arange(ROWS)
+    first = i * 7 % 65
+    second = (65 - first) * (i * 13 % 16) // 16
+    second = np.minimum(second, 64 - first)
+    prob = np.column_stack([first, second, 64 - first - second]) / 64
+    weight = (i * 5 % 9 + 1) / 4
+    groups = i // 5 if case == "groups" else None
+    if "n_classes" in CASES[case]:
+        return i * i % 7 % CLASSES, prob, weight, groups
+    return i * i % 7 % 2, prob[:, 0], weight, groups
+
+
+def state_of(case: str) -> Accumulator:
+    """The state of all rows of a case."""
+    y, p, weight, groups = data(case)
+    return Accumulator(**CASES[case]).update(y, p, sample_weight=weight, groups=groups)
+
+
+def answers(case: str, state: Accumulator) -> Any:
+    """Values of the estimators, then the Brier score and, where there are any, replicates."""
+    values = [state.ece(name) for name in ESTIMATORS]
+    values.append(state.brier_score())
+    if "n_replicates" in CASES[case]:
+        values.extend(state.bootstrap().bootstrap_distribution)
+    return np.array(values, dtype=np.float64)
+
+
+def packed(array: Any) -> dict[str, Any]:
+    """The positions and the values of what is not 0, and the shape: most cells are empty."""
+    rows = np.flatnonzero(array)
+    return {"rows": rows, "values": array.ravel()[rows], "shape": np.array(array.shape)}
+
+
+def content() -> dict[str, Any]:
+    """Arrays "case/state/name/part" and "case/answers"."""
+    found = {}
+    for case in CASES:
+        state = state_of(case)
+        for name, array in state.state_dict().items():
+            for part, values in packed(array).items():
+                found[f"{case}/state/{name}/{part}"] = values
+        found[f"{case}/answers"] = answers(case, state)
+    return found
+
+
+if __name__ == "__main__":
+    np.savez_compressed(TARGET, **content())

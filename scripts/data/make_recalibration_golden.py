@@ -1,0 +1,45 @@
+"""Write tests/fixtures/recalibration_1.json: fitted maps as this release saves them, with answers.
+
+Every later release must read it. It is written once for each version of the format.
+"""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from fastece.recalibration import METHODS, save
+from fastece.recalibration.methods import VERSION
+
+TARGET = Path(__file__).parents[2] / "tests" / "fixtures" / f"recalibration_{VERSION}.json"
+SEED, ROWS, NEW = 20261122, 200, 4
+
+
+def data(n_classes: int) -> tuple[Any, Any]:
+    """Labels, and probabilities that are too sure: of two classes, of the second alone."""
+    rng = np.random.default_rng(SEED)
+    z = rng.normal(size=(ROWS, n_classes))
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    p = np.exp(2 * z)
+    p /= p.sum(axis=1, keepdims=True)
+    return y, p[:, 1] if n_classes == 2 else p
+
+
+def content(name: str, n_classes: int, folder: Path) -> dict[str, Any]:
+    """A saved map, some probabilities and what it makes of them."""
+    y, p = data(n_classes)
+    model = METHODS[name]().fit(p, y)
+    save(model, folder / "model.json")
+    new = p[:NEW]
+    text = (folder / "model.json").read_text(encoding="utf-8")
+    return {"model": json.loads(text), "x": new.tolist(), "p": model.transform(new).tolist()}
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        # The points of a curve take 30 kB a class.
+        cases = [(name, k) for name in METHODS for k in (2, 3) if (name, k) != ("curve", 3)]
+        found = [content(name, n_classes, Path(folder)) for name, n_classes in cases]
+    TARGET.write_text(json.dumps(found) + "\n", encoding="utf-8")

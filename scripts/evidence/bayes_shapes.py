@@ -1,0 +1,149 @@
+"""How often the interval of the Bayesian curve holds the true error, shape by shape.
+
+Sixteen curves, each for five distributions of scores: heaps, saturated ends, jumps, stairs, waves,
+ties, smooth ones, calibrated ones. Prints the table of docs/bayes.md, its lowest lines first.
+
+    python scripts/evidence/bayes_shapes.py --draws 100
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fastece import BayesCurve
+from fastece.estimators.protocol import Sample
+
+SIZES = (60, 200, 1000, 2000, 5000)
+LEVEL, MANY = 0.95, 400_000
+Rows = tuple[Any, Any]
+
+
+def logit(s: Any) -> Any:
+    """Log odds, of scores that are kept a little inside."""
+    s = np.clip(s, 1e-9, 1 - 1e-9)
+    return np.log(s) - np.log1p(-s)
+
+
+def sigmoid(z: Any) -> Any:
+    """The inverse."""
+    return 1 / (1 + np.exp(-z))
+
+
+SCORES: dict[str, Callable[[np.random.Generator, int], Any]] = {
+    "uniform": lambda rng, n: rng.random(n),
+    "top label": lambda rng, n: rng.beta(5, 1.5, n),
+    "both ends": lambda rng, n: rng.beta(0.5, 0.5, n),
+    "bell": lambda rng, n: sigmoid(rng.normal(0.5, 1.2, n)),
+    "sharp": lambda rng, n: rng.beta(8, 0.4, n),
+}
+
+
+class Shape(NamedTuple):
+    """Scores changed from those of a distribution, and their chances."""
+
+    scores: Callable[[Any, np.random.Generator], Any]
+    chance: Callable[[Any, Any], Any]  # of the changed scores and those before
+
+
+def as_drawn(s: Any, rng: np.random.Generator) -> Any:  # noqa: ARG001
+    """Scores as they are."""
+    return s
+
+
+def heap(share: float, score: float) -> Callable[[Any, np.random.Generator], Any]:
+    """A share of the scores at one score."""
+    return lambda s, rng: np.where(rng.random(s.size) < share, score, s)
+
+
+def rounded(digits: int) -> Callable[[Any, np.random.Generator], Any]:
+    """Scores with few digits."""
+    return lambda s, rng: s.round(digits)  # noqa: ARG005
+
+
+def curve(chance: Callable[[Any], Any]) -> Shape:
+    """A curve of the scores as they are."""
+    return Shape(as_drawn, lambda s, _: chance(s))
+
+
+def stairs(count: int, height: float) -> Callable[[Any], Any]:
+    """Steps up and down from the scores."""
+    return lambda s: np.clip(s + height * (-1.0) ** np.floor(count * s), 0, 1)
+
+
+SHAPES = {
+    "calibrated": curve(lambda s: s),
+    "calibrated, hundredths": Shape(rounded(2), lambda s, _: s),
+    "too sure": curve(lambda s: sigmoid(0.7 * logit(s))),
+    "too high": curve(lambda s: sigmoid(logit(s) - 0.4)),
+    "power, hundredths": Shape(rounded(2), lambda s, _: s**1.3),
+    "power, tenths": Shape(rounded(1), lambda s, _: s**1.3),
+    "three waves": curve(lambda s: np.clip(s + 0.08 * np.sin(6 * np.pi * s), 0, 1)),
+    "six waves": curve(lambda s: np.clip(s + 0.08 * np.sin(12 * np.pi * s), 0, 1)),
+    "six waves, a heap at 1": Shape(
+        heap(0.3, 1.0),
+        lambda s, _: np.where(s == 1, 0.96, np.clip(s + 0.08 * np.sin(12 * np.pi * s), 0, 1)),
+    ),
+    "five stairs": curve(lambda s: (np.floor(5 * s).clip(0, 4) + 0.5) / 5),
+    "ten steps of .05": curve(stairs(10, 0.05)),
+    "a jump of -.12 above .8": curve(lambda s: s - 0.12 * (s > 0.8)),
+    "a jump of +.1 below .4": curve(lambda s: s + 0.1 * (s < 0.4)),
+    "a heap at 1, .95 come true": Shape(heap(0.4, 1.0), lambda s, _: np.where(s == 1, 0.95, s)),
+    "a heap at .7, .6 come true": Shape(heap(0.3, 0.7), lambda s, _: np.where(s == 0.7, 0.6, s)),
+    "calibrated, above .85 moved up": Shape(
+        lambda s, _: np.where(s > 0.85, np.minimum(s + 0.12, 1), s), lambda _, before: before
+    ),
+}
+
+
+def rows(shape: Shape, scores: str, rng: np.random.Generator, n: int) -> Rows:
+    """Scores, and their chances."""
+    before = SCORES[scores](rng, n)
+    s = shape.scores(before, rng)
+    return s, shape.chance(s, before)
+
+
+def coverage(shape: Shape, scores: str, n: int, draws: int, seed: int) -> Any:
+    """Share of intervals that hold the true error, its mean width, mean error of the value."""
+    s, chance = rows(shape, scores, np.random.default_rng(seed), MANY)
+    truth, found = float(np.abs(chance - s).mean()), []
+    if truth < 1e-12:
+        truth = 0.0
+    for k in range(draws):
+        rng = np.random.default_rng([seed, n, k])
+        s, chance = rows(shape, scores, rng, n)
+        y = (rng.random(n) < chance).astype(np.uint8)
+        posterior = BayesCurve().posterior([Sample(s, y, None, 0.0, 1.0, np.arange(n))])
+        low, high = posterior.interval(LEVEL)
+        found.append((low <= truth <= high, high - low, abs(posterior.value - truth)))
+    return np.mean(found, axis=0)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=100, help="samples of each size")
+    parser.add_argument("--seed", type=int, default=5003)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--save", metavar="FILE", help="all figures, as NPY")
+    options = parser.parse_args()
+    start, names = time.perf_counter(), [(shape, scores) for shape in SHAPES for scores in SCORES]
+    found = np.array([
+        [coverage(SHAPES[shape], scores, n, options.draws, options.seed) for n in options.sizes]
+        for shape, scores in names
+    ])  # fmt: skip
+    covers = 100 * found[..., 0]
+    print(f"| shape | scores | {' | '.join(map(str, options.sizes))} |")
+    for i in np.lexsort((covers.mean(1), covers.min(1))):
+        print(f"| {' | '.join(names[i])} | {' | '.join(f'{x:.0f}' for x in covers[i])} |")
+    print(f"| mean | | {' | '.join(f'{x:.1f}' for x in covers.mean(0))} |")
+    print(f"| below 90 | | {' | '.join(map(str, (covers < 90).sum(0)))} |")
+    print(f"{time.perf_counter() - start:.0f} s")
+    if options.save:
+        np.save(options.save, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""How often a monitor alarms where nothing is wrong, and after how many days where something is.
+
+The log odds of scores follow a law of `LAWS`. Outcomes are those of a calibrated model, or from
+some day on of one whose true log odds are another function of those of the score, of `CHANGES`.
+Class vectors are the softmax of ten normal numbers with standard deviation 2.
+
+Prints the tables of ``docs/monitor.md``: ``alarms``, of calibrated streams of 5000 rows, or
+``days``, at 200 rows a day: medians, in brackets 90 % quantiles, and the median distance of the
+estimated change from a change after 25 days. Or ``speed``, in rows a second. The streams of a line
+have a seed each, and are seen by a `fastece.Monitor`.
+"""
+
+import argparse
+import time
+import timeit
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from fastece import Monitor
+from fastece.kernels.types import F64
+
+SEED, ROWS, DAY, CLASSES = 20250601, 5000, 200, 10
+LAWS: dict[str, Callable[[np.random.Generator, int], F64]] = {
+    "spread": lambda rng, n: rng.normal(0, 1.5, n),
+    "rare events": lambda rng, n: rng.normal(-3.1, 1.2, n),
+    "sure": lambda rng, n: np.abs(rng.normal(3, 3, n)),
+}
+# Scores, rows of a batch, and parts in 20 of the calibrated streams.
+STREAMS = (
+    ("spread", 200, 8), ("rare events", 200, 4), ("sure", 200, 4), ("spread", 1000, 2),
+    ("spread", 20, 1), ("ten classes", 200, 1),
+)  # fmt: skip
+CHANGES: dict[str, tuple[float, float]] = {  # shift and slope of the log odds
+    "shift 0.1": (0.1, 1), "shift 0.2": (0.2, 1), "shift 0.3": (0.3, 1), "shift 0.5": (0.5, 1),
+    "shift 1": (1.0, 1), "slope 0.7": (0.0, 0.7),
+}  # fmt: skip
+BEFORE, MOST_DAYS = (0, 25, 250), 200
+HEADS = {
+    "alarms": ("scores", "rows of a batch", "streams", "alarms", "share"),
+    "days": (
+        "scores", "change", "from day 1", "after 25 days", "after 250 days", "`since` off by days",
+    ),
+    "speed": ("predictions", "rows of a batch", "rows a second"),
+}  # fmt: skip
+
+
+def sigmoid(z: F64) -> F64:
+    """Return the probabilities of log odds."""
+    return 1 / (1 + np.exp(-z))
+
+
+def has_alarm(law: str, batch: int, number: int) -> bool:
+    """Whether the monitor of a calibrated stream ever alarms."""
+    rng = np.random.default_rng([SEED, batch, number])
+    monitor = Monitor(n_classes=CLASSES if law not in LAWS else None)
+    for _ in range(ROWS // batch):
+        if law in LAWS:
+            p = sigmoid(LAWS[law](rng, batch))
+            monitor.update(rng.random(batch) < p, p)
+        else:
+            p = np.exp(rng.normal(0, 2, (batch, CLASSES)))
+            p /= p.sum(axis=1, keepdims=True)
+            drawn = (p.cumsum(axis=1) < rng.random((batch, 1))).sum(axis=1)
+            monitor.update(drawn.clip(0, CLASSES - 1), p)
+    return monitor.alarm
+
+
+def days_until_alarm(law: str, change: str, before: int, number: int) -> tuple[float, float]:
+    """Days from the change to the alarm, and how far `since` is from it in days.
+
+    Of a stream with a false alarm, both are nan.
+    """
+    rng, monitor, (shift, slope) = np.random.default_rng([SEED, number]), Monitor(), CHANGES[change]
+    for day in range(before + MOST_DAYS):
+        z = LAWS[law](rng, DAY)
+        true = z if day < before else shift + slope * z
+        monitor.update(rng.random(DAY) < sigmoid(true), sigmoid(z))
+        if monitor.since is not None:
+            if day < before:
+                return np.nan, np.nan
+            return day - before + 1, abs(monitor.since / DAY - before)
+    return np.inf, np.nan
+
+
+def line(cells: Any) -> str:
+    """One line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("table", choices=HEADS)
+    parser.add_argument(
+        "--streams", type=int, help="20000 of alarms, 200 of days, and calls, 20 of speed"
+    )
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    streams = options.streams or {"alarms": 20_000, "days": 200, "speed": 20}[options.table]
+    head = HEADS[options.table]
+    print(line(head))
+    print(line(["---"] * 2 + ["---:"] * (len(head) - 2)))
+    with ProcessPoolExecutor(options.jobs) as pool:
+        if options.table == "alarms":
+            print_alarms(partial(pool.map, chunksize=20), streams)
+        elif options.table == "days":
+            print_days(partial(pool.map, chunksize=5), streams)
+        else:
+            print_speed(streams)
+
+
+def print_alarms(run: Any, streams: int) -> None:
+    """Print how many calibrated streams alarm."""
+    total = 0
+    for law, batch, parts in STREAMS:
+        n = streams * parts // 20
+        alarms = sum(run(partial(has_alarm, law, batch), range(n)))
+        total += alarms
+        print(line([law, f"{batch}", f"{n}", f"{alarms}", f"{100 * alarms / n:.1f} %"]), flush=True)
+    print(line(["all", "", f"{streams}", f"{total}", f"{100 * total / streams:.1f} %"]))
+
+
+def print_days(run: Any, streams: int) -> None:
+    """Print median days until the alarm with the 90 % quantile, and the median error of `since`."""
+    for law in [*LAWS][:2]:
+        for change in CHANGES:
+            cells, off = [], np.nan
+            for before in BEFORE:
+                one = partial(days_until_alarm, law, change, before)
+                days, off_by = np.transpose([*run(one, range(streams))])
+                days = days[~np.isnan(days)]
+                ends = np.quantile(days, [0.5, 0.9], method="inverted_cdf")
+                cells.append(
+                    " (".join(f"{x:.0f}" if x < np.inf else f">{MOST_DAYS}" for x in ends) + ")"
+                )
+                if before == BEFORE[1]:
+                    off = float(np.nanmedian(off_by))
+            print(line([law, change, *cells, f"{off:.0f}"]), flush=True)
+
+
+def print_speed(calls: int) -> None:
+    """Print how many rows `update` takes in a second of a processor, in the fastest call."""
+    rng = np.random.default_rng(SEED)
+    for classes, batch in product((None, CLASSES), (200, 1000, 10_000, 1_000_000 // CLASSES)):
+        p = rng.random(batch) if classes is None else rng.dirichlet(np.ones(CLASSES), batch)
+        y = rng.integers(0, classes or 2, batch)
+        monitor = Monitor(n_classes=classes)
+        call = partial(monitor.update, y, p)
+        seconds = min(timeit.repeat(call, timer=time.process_time, number=1, repeat=calls))
+        kind = "P(positive)" if classes is None else f"{classes} classes"
+        print(line([kind, f"{batch}", f"{batch / seconds:.1g}"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Write what pages of the documentation say of other libraries from the table of conventions.
+
+python scripts/evidence/write_conventions.py
+
+Between two comments, ``<!-- conventions NAME -->`` and ``<!-- end -->``, a page has the rows of one
+library, or of all, and the notes of its module of `fastece.compat`; whatever stands between them is
+written anew.
+"""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+from fastece.compat.conventions import AREAS, CONVENTIONS, Convention
+
+DOCS = Path(__file__).parents[2] / "docs"
+ALL = "all"
+BLOCK = re.compile(r"(<!-- conventions ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+HEAD = """\
+| function | edges of B bins | closed at the | scores of 0 and 1 | nan, outside [0, 1] |
+|---|---|---|---|---|
+"""
+HEAD_OF_AREAS = """\
+| number | its sum | equal scores |
+|---|---|---|
+| `"aurc"`, `"augrc"` | integrals of the risk, and of it times the coverage | count by their mean |
+"""
+OURS = "| `fastece.ece` | `j / B` | right | 0 in the first bin, 1 in the last | an error |\n"
+
+
+def row_of(row: Convention, with_library: bool) -> str:
+    """Write a line of the table."""
+    functions = ", ".join(f"`{name}`" for name in row.functions)
+    library = f"{row.library}: " if with_library else ""
+    cells = (f"{library}{functions}", row.formula, row.closed, row.ends, row.bad)
+    return f"| {' | '.join(cells)} |\n"
+
+
+def notes_of(library: str) -> str:
+    """Copy the notes of the module with the functions of a library, one line each."""
+    name = next(name for name, row in CONVENTIONS.items() if row.library == library)
+    doc = import_module(f"fastece.compat.{name}").__doc__ or ""
+    return doc.partition("Notes\n-----\n")[2].rstrip().replace("\n  ", " ")
+
+
+def areas() -> str:
+    """Write the table of areas below risk-coverage curves."""
+    ties = {True: "are one point of the curve", False: "count in the order of the sort"}
+    rows = (
+        f"| {row.library}: `{row.function}` | {row.formula} | {ties[row.together]} |\n"
+        for row in AREAS.values()
+    )
+    return f"\n{HEAD_OF_AREAS}{''.join(rows)}\n"
+
+
+def block(library: str) -> str:
+    """Write the rows of a library, the definition first, and its notes; or all rows."""
+    if library == "areas":
+        return areas()
+    rows = [row for row in CONVENTIONS.values() if library in (ALL, row.library)]
+    table = HEAD + OURS + "".join(row_of(row, library == ALL) for row in rows)
+    return f"\n{table}\n" if library == ALL else f"\n{table}\n{notes_of(library)}\n\n"
+
+
+def filled(text: str) -> str:
+    """Write the blocks of a page anew."""
+    return BLOCK.sub(lambda found: found[1] + block(found[2]) + found[3], text)
+
+
+if __name__ == "__main__":
+    for page in (DOCS / "conventions.md", *sorted((DOCS / "migration").glob("*.md"))):
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

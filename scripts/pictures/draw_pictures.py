@@ -1,0 +1,359 @@
+"""Pictures of the README and of pages of docs, into docs/pictures: some five seconds.
+
+Those of models are of simulated ones whose true hit rates are known, and come out the same every
+time. Those of the history are of the files in asv_benchmarks/results.
+"""
+
+import argparse
+import json
+from io import BytesIO
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import fastece
+from fastece.display.axes import new_figure
+from fastece.display.marks import BLACK, GREY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "pictures"
+RESULTS = ROOT / "asv_benchmarks" / "results" / "amd-epyc-2-cores"
+# Commits that are versions.
+VERSIONS = {"41507bb": "0.2.0"}
+BLUE, ORANGE = "#0072B2", "#D55E00"
+COLOURS = [BLUE, ORANGE, "#009E73", BLACK, "#F0E442"]
+BINS = 5
+# Inches: at this width letters can still be read on a phone.
+WIDTH, HEIGHT = 5.4, 5.2
+
+
+def readme_model() -> tuple[Any, Any]:
+    """Labels and probabilities of the README's example."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([0.5, 0.5, 0.5], size=2000)
+    return np.array([rng.choice(3, p=0.7 * row + 0.1) for row in p]), p
+
+
+def small_model() -> tuple[Any, Any]:
+    """Hits and scores of 200 rows, of a model that is too sure."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(1.4, 0.9, size=200)
+    return rng.random(200) < truth_of(p), p
+
+
+def truth_of(score: Any) -> Any:
+    """The true hit rate of the small model."""
+    return 0.18 + 0.6 * score
+
+
+def front_picture() -> "Figure":
+    """A diagram and a curve of the same model, as `plot` draws them."""
+    y, p = readme_model()
+    figure = new_figure((6.2, 3.6))
+    left, right = figure.subplots(1, 2)
+    fastece.reliability_diagram(y, p).plot(left)
+    fastece.reliability_curve(y, p, estimator="ece_bayes").plot(right)
+    for ax, title in ((left, "Bins: reliability_diagram"), (right, "Bayes: reliability_curve")):
+        ax.set_title(title, fontsize=10)
+    return figure
+
+
+def draw_frame(ax: "Axes", name: str, what: str) -> None:
+    """The diagonal, the true curve, the rows, and the value of an estimator as the title."""
+    y, p = small_model()
+    s = np.array([0.0, 1.0])
+    ax.plot(s, s, color=GREY, linewidth=0.8)
+    ax.plot(s, truth_of(s), color=BLACK, linewidth=0.9, linestyle=":")
+    for hit, place in ((True, 1.03), (False, -0.03)):
+        ax.plot(p[y == hit], np.full((y == hit).sum(), place), "|", color=GREY, markersize=4)
+    ax.set(xlim=(0, 1), ylim=(-0.06, 1.06))
+    ax.set_title(f'"{name}": {what}', fontsize=9)
+    ax.tick_params(labelsize=8)
+
+
+def draw_bins(ax: "Axes", name: str, what: str, n_bins: int = BINS) -> None:
+    """The bins of an estimator: shares of rows below, hit rates and their gaps above."""
+    y, p = small_model()
+    draw_frame(ax, name, what)
+    bins = "ece_a" if name == "ece_sweep" else name
+    diagram = fastece.reliability_diagram(y, p, estimator=bins, n_bins=n_bins)
+    score = np.linspace(0, 1, 1001)
+    centres = (diagram.edges[1:] + diagram.edges[:-1]) / 2
+    for b, one in enumerate(np.eye(n_bins)):
+        if name in ("ece_c", "ece_ac"):
+            share = np.interp(score, centres, one)
+        else:
+            share = (score > diagram.edges[b]) & (score <= diagram.edges[b + 1])
+        ax.fill_between(score, 0.18 * share, color=GREY, alpha=0.25 + 0.25 * (b % 2), linewidth=0)
+    ax.vlines(diagram.score, diagram.score, diagram.frequency, color=ORANGE, linewidth=2)
+    ax.plot(diagram.score, diagram.frequency, "o", color=BLUE, markersize=5)
+
+
+def paper_picture() -> "Figure":
+    """A diagram of two models and one by isotonic regression, as a paper has them."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 1.2, 1200)
+    y = rng.random(1200) < p**1.5
+    figure = new_figure((6.6, 4.1))
+    left, right = figure.subplots(1, 2)
+    fastece.reliability_plot(y, {"network": p, "recalibrated": p**1.5}, ax=left)
+    fastece.reliability_plot(y, p, curve="isotonic", ax=right)
+    return figure
+
+
+def monitor_picture() -> "Figure":
+    """The e-value of the example on the page, whose log odds are shifted from day 20 on."""
+    rng, monitor = np.random.default_rng(0), fastece.Monitor()
+    for day in range(30):
+        z = rng.normal(-1, 1.5, 200)
+        true = z + 0.5 if day >= 20 else z
+        monitor.update(rng.random(200) < 1 / (1 + np.exp(-true)), 1 / (1 + np.exp(-z)))
+    figure = new_figure((6.2, 3.4))
+    monitor.plot(figure.subplots())
+    return figure
+
+
+def bins_picture() -> "Figure":
+    """Hard and convex bins of equal width and of equal mass."""
+    figure = new_figure((WIDTH, HEIGHT))
+    axes = figure.subplots(2, 2, sharex=True, sharey=True)
+    draw_bins(axes[0, 0], "ece", "equal width")
+    draw_bins(axes[0, 1], "ece_a", "equal mass")
+    draw_bins(axes[1, 0], "ece_c", "shared by two")
+    draw_bins(axes[1, 1], "ece_ac", "both")
+    label(figure, "hit rate")
+    return figure
+
+
+def curves_picture() -> "Figure":
+    """Curves, smoothed gaps, and bins whose number is found."""
+    y, p = small_model()
+    figure = new_figure((WIDTH, HEIGHT))
+    axes = figure.subplots(2, 2, sharex=True, sharey=True)
+    for ax, name, what in (
+        (axes[0, 0], "ece_kde", "density of hits / of all"),
+        (axes[0, 1], "ece_bayes", "a smooth curve"),
+    ):
+        draw_frame(ax, name, what)
+        curve = fastece.reliability_curve(y, p, estimator=name)
+        on = curve.supported
+        ax.plot(curve.score[on], curve.probability[on], color=BLUE, linewidth=1.6)
+        ax.fill_between(
+            curve.score[on], curve.score[on], curve.probability[on], color=ORANGE, alpha=0.35, lw=0
+        )
+        if name == "ece_bayes":
+            ax.fill_between(curve.score, curve.low, curve.high, color=BLUE, alpha=0.15, linewidth=0)
+    draw_frame(axes[1, 0], "smooth_ece", "averaged gaps")
+    score, gap = smoothed_gap(y, p)
+    axes[1, 0].plot(score, score + gap, color=BLUE, linewidth=1.6)
+    axes[1, 0].fill_between(score, score, score + gap, color=ORANGE, alpha=0.35, linewidth=0)
+    sweep = fastece.ece(y, p, estimator="ece_sweep")
+    values = [fastece.ece(y, p, estimator="ece_a", n_bins=n) for n in range(1, 30)]
+    found = 1 + int(np.argmin(np.abs(np.subtract(values, sweep))))
+    draw_bins(axes[1, 1], "ece_sweep", "bins that still rise", found)
+    label(figure, "hit rate")
+    return figure
+
+
+def smoothed_gap(y: Any, p: Any) -> tuple[Any, Any]:
+    """What the smooth ECE integrates, as a function of the score."""
+    h = fastece.ece(y, p, estimator="smooth_ece")
+    score = np.linspace(0, 1, 1001)
+    images = np.concatenate([p, p - 2, p + 2, -p, 2 - p])  # at 0 and 1 the kernel is reflected
+    kernel = np.exp(-((score[:, None] - images) ** 2) / (2 * h**2)) / (h * np.sqrt(2 * np.pi))
+    gap = kernel @ np.tile(y - p, 5) / p.size
+    assert np.isclose(np.trapezoid(abs(gap), score), h, rtol=0.01)
+    return score, gap
+
+
+def twisted(p: Any) -> Any:
+    """What comes true in docs/canonical.md: every class by itself as often as it says."""
+    return p * (1 + np.roll(p, -1, axis=1) - np.roll(p, -2, axis=1))
+
+
+def validation_picture() -> "Figure":
+    """The risk model of docs/validation.md."""
+    rng = np.random.default_rng(0)
+    logit = rng.normal(-3.1, 1.2, 1000)
+    p = 1 / (1 + np.exp(-logit))
+    y = rng.random(1000) < 1 / (1 + np.exp(1 - 0.65 * logit))
+    figure = new_figure((4.5, 5.4))
+    fastece.validate(y, p, event="readmission", n_resamples=0).plot(figure.subplots())
+    return figure
+
+
+def canonical_picture() -> "Figure":
+    """A model that is off for all classes at once alone: from what it says to what comes true; and
+    two tests of it, with what they would be of a calibrated model."""
+    corners = np.array([[0, 0], [1, 0], [0.5, np.sqrt(0.75)]])
+    i, j = np.mgrid[1:12, 1:12].reshape(2, -1)
+    inside = i + j < 12
+    p = np.stack([i, j, 12 - i - j], axis=1)[inside] / 12
+    figure = new_figure((6.2, 3.2))
+    grid = figure.add_gridspec(2, 2, width_ratios=[1.15, 1])
+    left = figure.add_subplot(grid[:, 0])
+    left.fill(*corners.T, facecolor="none", edgecolor=GREY, linewidth=0.8)
+    said, true = p @ corners, twisted(p) @ corners
+    left.quiver(
+        *said.T, *(true - said).T, angles="xy", scale_units="xy", scale=1, color=ORANGE, width=0.007
+    )
+    left.plot(*said.T, "o", color=BLUE, markersize=2.5)
+    for k, (x, y) in enumerate(corners):
+        left.annotate(
+            f"class {k}", (x, y), (0, 6 if k == 2 else -6), textcoords="offset points",
+            ha="center", va="bottom" if k == 2 else "top", fontsize=8,
+        )  # fmt: skip
+    left.set(xlim=(-0.12, 1.12), ylim=(-0.12, 1.0), aspect="equal")
+    left.axis("off")
+    left.set_title("said, and what comes true", fontsize=9)
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], size=1000)
+    y = np.array([rng.choice(3, p=row) for row in twisted(p)])
+    for row, (name, title) in enumerate((("ece", "top label"), ("skce", "all classes at once"))):
+        ax = figure.add_subplot(grid[row, 1])
+        test = fastece.calibration_test(y, p, estimator=name, n_resamples=999, rng=0)
+        ax.hist(test.null_distribution, 30, color=GREY, alpha=0.5)
+        ax.axvline(test.value, color=ORANGE, linewidth=2)
+        ax.set_title(f'"{name}", {title}: p = {test.p_value:.3g}', fontsize=9)
+        ax.tick_params(labelsize=7)
+        ax.set_yticks([])
+        ax.locator_params(axis="x", nbins=4)
+    return figure
+
+
+class History:
+    """The numbers of each commit that asv has measured, the oldest first."""
+
+    def __init__(self) -> None:
+        texts = [path.read_text(encoding="utf-8") for path in RESULTS.glob("*-*.json")]
+        self.runs = sorted(map(json.loads, texts), key=lambda run: run["date"])
+        names = [run["commit_hash"][:7] for run in self.runs]
+        self.labels = [VERSIONS.get(name, name) for name in names]
+
+    def numbers(self, run: Any, benchmark: str) -> dict[tuple[str, ...], float]:
+        """Those of one commit by the parameters."""
+        values, params, *_ = run["results"].get(benchmark, ([], []))
+        keys = (tuple(text.strip("'") for text in row) for row in product(*params))
+        return {key: np.nan if x is None else x for key, x in zip(keys, values or [], strict=False)}
+
+    def draw(
+        self, ax: "Axes", benchmark: str, *params: str, scale: float = 1, **style: Any
+    ) -> None:
+        """A line over the commits: the largest of the numbers whose parameters these are."""
+        chosen = [
+            [scale * x for key, x in self.numbers(run, benchmark).items() if set(params) <= {*key}]
+            for run in self.runs
+        ]
+        heights = [max(numbers, default=np.nan) for numbers in chosen]
+        places = [i for i, height in enumerate(heights) if np.isfinite(height)]
+        ax.plot(places, [heights[i] for i in places], marker="o", markersize=3, **style)
+
+    def frame(self, ax: "Axes", title: str) -> None:
+        """Name the commits and the panel."""
+        ax.set_title(title, fontsize=8)
+        ax.set_xticks(range(len(self.labels)), self.labels, rotation=30, fontsize=6)
+        ax.set_xlim(-0.4, len(self.labels) - 0.6)
+        ax.tick_params(axis="y", labelsize=6)
+
+
+def calls_picture() -> "Figure":
+    """Each single call over numpy's, of three sizes, over the commits."""
+    history = History()
+    calls = dict.fromkeys(key[0] for key in history.numbers(history.runs[-1], CALL))
+    figure = new_figure((WIDTH * 1.2, HEIGHT * 1.2))
+    axes = figure.subplots(-(-len(calls) // 6), 6, sharex=True, sharey=True)
+    for ax in axes.flat[len(calls) :]:
+        ax.axis("off")
+    for ax, name in zip(axes.flat, calls, strict=False):
+        ax.axhline(1, color=GREY, linewidth=0.8)
+        for colour, (n, size) in zip(COLOURS, SIZES.items(), strict=False):
+            history.draw(ax, CALL, name, n, color=colour, linewidth=1.2, label=size)
+            history.draw(ax, BETWEEN, name, n, color=colour, linewidth=0.8, linestyle=":")
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter("{x:g}")
+        history.frame(ax, name.removeprefix("reliability_"))
+        ax.tick_params(axis="x", labelrotation=90)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, ncols=3, loc="outside upper center", fontsize=8, frameon=False)
+    figure.supylabel("time, of that of the numpy code", fontsize=9)
+    return figure
+
+
+CALL, BETWEEN = "single.Sizes.track_ratio_to_numpy", "single.Between.track_ratio_to_numpy"
+SIZES = {"100": "100 rows", "10000": "10 000", "1000000": "1 000 000"}
+# Panels: title, benchmark, what makes its unit another one, and lines.
+PANELS: list[tuple[str, str, float, list[str]]] = [
+    (
+        "first call: processor seconds", "startup.FirstCalls.track_processor_seconds", 1,
+        ["`ece`", "`estimate`", "`bootstrap`", "`fastece demo`", "`fastece warmup`"],
+    ),
+    (
+        "memory beyond 10 million rows,\nthe call that needs most: MB",
+        "memory.Memory.track_extra_megabytes", 1,
+        ["int64, float64", "int64, float32", "bool, float64"],
+    ),
+    (
+        "Accumulator.update: ns a row", "streams.Update.track_ns_per_row", 1,
+        ["binary", "confidence", "auto"],
+    ),
+    ("CalibrationMetric.update of 256 rows: us", "streams.Metric.time_call", 1e6, ["256"]),
+]  # fmt: skip
+
+
+def costs_picture() -> "Figure":
+    """First calls, memory and streams over the commits."""
+    history = History()
+    figure = new_figure((WIDTH * 1.3, HEIGHT))
+    for ax, (title, benchmark, scale, lines) in zip(
+        figure.subplots(2, 2).flat, PANELS, strict=True
+    ):
+        for colour, line in zip(COLOURS, lines, strict=False):
+            text = line.strip("`")
+            history.draw(ax, benchmark, line, scale=scale, color=colour, linewidth=1.2, label=text)
+        ax.set_ylim(bottom=0)
+        history.frame(ax, title)
+        ax.legend(fontsize=6)
+    return figure
+
+
+def label(figure: "Figure", what: str) -> None:
+    """The names of both axes, once for all panels."""
+    figure.supxlabel("score", fontsize=9)
+    figure.supylabel(what, fontsize=9)
+
+
+def save(figure: "Figure", path: Path) -> None:
+    """Write a figure as PNG with 96 colours, a quarter as large as with all."""
+    from PIL import Image  # which matplotlib needs
+
+    figure.draw_without_rendering()  # the layout takes two turns to settle with square axes
+    whole = BytesIO()
+    figure.savefig(whole, format="png", dpi=150)
+    picture = Image.open(whole).convert("RGB")
+    picture.quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def main() -> None:
+    """Draw all of them."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
+    folder = parser.parse_args().out
+    save(front_picture(), folder / "front.png")
+    save(validation_picture(), folder / "validation.png")
+    save(monitor_picture(), folder / "monitor.png")
+    save(paper_picture(), folder / "paper.png")
+    save(bins_picture(), folder / "bins.png")
+    save(curves_picture(), folder / "no_bins.png")
+    save(canonical_picture(), folder / "canonical.png")
+    save(calls_picture(), folder / "history_calls.png")
+    save(costs_picture(), folder / "history_costs.png")
+
+
+if __name__ == "__main__":
+    main()

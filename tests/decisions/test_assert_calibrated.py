@@ -1,0 +1,70 @@
+"""`assert_calibrated`: what passes, what fails with the verdict, what only warns."""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from fastece import check
+from fastece.decisions import assert_calibrated
+from helpers.bad_input import assert_refused
+
+
+def data(power, n=1000):
+    rng = np.random.default_rng(0)
+    p = rng.random(n)
+    return rng.random(n) < p**power, p
+
+
+def test_what_passes_gives_the_check():
+    y, p = data(1.0)
+    found = assert_calibrated(y, p, max_error=0.1, when_unsure="fail", confidence_level=0.9)
+    assert found.passed
+    assert found.line == check(y, p, max_error=0.1, confidence_level=0.9).line
+
+
+@pytest.mark.parametrize("when_unsure", ["warn", "fail", "pass"])
+def test_a_failure_shows_the_check_and_where_to_look_next(when_unsure):
+    y, p = data(2.5)
+    with pytest.raises(AssertionError) as error:
+        assert_calibrated(y, p, max_error=0.05, when_unsure=when_unsure)
+    verdict, *_, hint = str(error.value).splitlines()
+    assert verdict == check(y, p, max_error=0.05).line
+    assert verdict.startswith("fails: ")
+    assert "calibration_report" in hint
+
+
+def test_slices_and_options_of_data_are_those_of_a_check():
+    y, p = data(2.5)
+    text, by = np.where(y, "yes", "no"), np.arange(1000) % 2
+    options = {"pos_label": "yes", "sample_weight": np.ones(1000), "groups": np.arange(1000) // 2}
+    with pytest.raises(AssertionError) as error:
+        assert_calibrated(text, p, max_error=0.05, by=by, min_rows=10, **options)
+    assert "slice 1" in str(error.value)
+
+
+def test_rows_that_cannot_tell():
+    y, p = data(1.0, 100)
+    with pytest.warns(UserWarning, match="cannot tell: .* about .* rows would tell") as caught:
+        assert assert_calibrated(y, p, max_error=0.03).passed is None
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert assert_calibrated(y, p, max_error=0.03, when_unsure="pass").passed is None
+    with pytest.raises(AssertionError, match=r"^cannot tell: "):
+        assert_calibrated(y, p, max_error=0.03, when_unsure="fail")
+
+
+def test_bad_input_is_no_failure():
+    y, p = data(1.0, 10)
+    known = ["when_unsure", "'no'", "'warn', 'fail', 'pass'"]
+    assert_refused(lambda: assert_calibrated(y, p, max_error=0.1, when_unsure="no"), known)
+    assert_refused(lambda: assert_calibrated(y, p, max_error=7), ["max_error"])
+
+
+def test_it_needs_no_pytest():
+    code = "import sys, fastece.decisions.testing; print('pytest' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

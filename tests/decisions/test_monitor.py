@@ -1,0 +1,456 @@
+"""The monitor against plain loops, and what it promises."""
+
+import json
+from itertools import product
+from math import inf, prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastece
+from fastece import InputError, InputTypeError, Monitor
+from fastece.recalibration import PlattScaling, TemperatureScaling
+from oracles import reference_monitor
+
+SCORES = st.floats(0, 1) | st.sampled_from([0.0, 1e-12, 0.5, 0.999, 1 - 1e-12, 1.0])
+
+
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def stream(seed, days=20, shift=0.0, since=0, rows=40):
+    """Batches (y, p) whose log odds are shifted from some day on."""
+    rng = np.random.default_rng(seed)
+    for day in range(days):
+        z = rng.normal(-0.5, 2, rows)
+        yield rng.random(rows) < sigmoid(z + shift * (day >= since)), sigmoid(z)
+
+
+def class_stream(seed, days=6, rows=30, n_classes=3, power=1.0):
+    """Batches of class vectors, of which the true ones are powers."""
+    rng = np.random.default_rng(seed)
+    for _ in range(days):
+        p = rng.dirichlet(np.ones(n_classes), rows)
+        true = p**power / (p**power).sum(axis=1, keepdims=True)
+        drawn = (true.cumsum(axis=1) < rng.random((rows, 1))).sum(axis=1)
+        yield drawn.clip(0, n_classes - 1), p
+
+
+def follow(batches, **options):
+    """The monitor of batches."""
+    monitor = Monitor(**options)
+    for y, p in batches:
+        monitor.update(y, p)
+    return monitor
+
+
+def bits(monitor):
+    """All that a monitor has."""
+    return json.dumps(monitor.to_dict()), monitor.to_frame().to_numpy().tobytes()
+
+
+def problems_of(y, p):
+    """The problems of class vectors for the oracle: of the top label, and of each class."""
+    y, p = np.asarray(y), np.asarray(p)
+    top = p.argmax(axis=1)
+    pairs = [(p.max(axis=1), top == y), *((p[:, k], y == k) for k in range(p.shape[1]))]
+    return [[*zip(s.tolist(), hit.tolist(), strict=True)] for s, hit in pairs]
+
+
+# --- the definition -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("shift", "since"), [(0.0, 0), (0.7, 0), (-0.9, 12), (0.05, 0)])
+def test_evidence_is_that_of_every_bet_by_itself(shift, since):
+    batches = [*stream(3, shift=shift, since=since)]
+    expected, start = reference_monitor.monitor(
+        [[[*zip(p.tolist(), y.tolist(), strict=True)]] for y, p in batches]
+    )
+    monitor = Monitor()
+    for (y, p), value in zip(batches, expected, strict=True):
+        assert monitor.update(y, p).e_value == pytest.approx(value, rel=1e-10)
+        assert monitor.log_e_value == pytest.approx(np.log(value), abs=1e-10)
+    assert monitor.p_value == pytest.approx(min(1.0, 1 / max(expected)), rel=1e-10)
+    assert monitor.alarm == (max(expected) >= 20)
+    assert monitor.since == (start if monitor.alarm else None)
+    assert monitor.n == 800
+
+
+@pytest.mark.parametrize("power", [1.0, 2.5])
+def test_evidence_of_class_vectors_is_a_mean_of_evidence(power):
+    batches = [*class_stream(1, power=power)]
+    weights = [1 / 2, 1 / 6, 1 / 6, 1 / 6]
+    expected, since = reference_monitor.monitor([problems_of(y, p) for y, p in batches], weights)
+    monitor = follow(batches, n_classes=3)
+    assert monitor.e_value == pytest.approx(expected[-1], rel=1e-10)
+    assert monitor.since == (since if monitor.alarm else None)
+    assert monitor.alarm == (power > 1)
+
+
+@given(st.lists(st.tuples(SCORES, st.booleans()), min_size=1, max_size=6))
+def test_evidence_of_any_rows_is_that_of_plain_loops(rows):
+    p, y = map(np.array, zip(*rows, strict=True))
+    monitor = Monitor().update(y, p)
+    if any(s == 1 - hit for s, hit in rows):
+        assert monitor.e_value == inf
+    else:
+        ((value,), _) = reference_monitor.monitor([[rows]])
+        # A score beside the end of a cell may be on the other side of it.
+        assert monitor.e_value == pytest.approx(value, rel=1e-9 if len(rows) < 3 else 0.3)
+
+
+# --- the promise ----------------------------------------------------------------------------
+
+
+@given(st.lists(SCORES, min_size=2, max_size=7), st.integers(1, 6), st.integers(0, 2))
+def test_no_labels_of_a_calibrated_model_gain_on_average(scores, cut, pause):
+    """The mean over all labels, each with its probability, exactly; the second batch begins
+    earlier where the first label is 1."""
+    p, mean = np.array(scores), 0.0
+    for y in product([0, 1], repeat=p.size):
+        chance = prod(s if hit else 1 - s for s, hit in zip(scores, y, strict=True))
+        if chance == 0:
+            continue
+        begin = min(max(cut - pause * y[0], 1), p.size)
+        monitor = Monitor().update(y[:begin], p[:begin]).update(y[begin:], p[begin:])
+        mean += chance * monitor.e_value
+    assert mean <= 1 + 1e-12
+    assert mean >= 0.9  # what means of cells cost
+
+
+@given(st.lists(st.tuples(*[st.integers(1, 9)] * 3), min_size=1, max_size=4))
+def test_no_classes_of_a_calibrated_model_gain_on_average(counts):
+    p = np.array(counts) / np.sum(counts, axis=1, keepdims=True)
+    mean = 0.0
+    for y in product(range(3), repeat=len(p)):
+        chance = np.prod(p[np.arange(len(p)), y])
+        mean += chance * Monitor(n_classes=3).update(y, p).e_value
+    assert 0.9 <= mean <= 1 + 1e-12
+
+
+def test_calibrated_streams_hardly_ever_alarm():
+    # Of 20 000 streams of 5000 rows, 0.5 % do: scripts/evidence/monitor_days.py.
+    alarms = [follow(stream(seed, days=25, rows=200)).alarm for seed in range(100)]
+    assert sum(alarms) <= 5
+
+
+@pytest.mark.slow
+def test_at_most_one_calibrated_stream_in_twenty_alarms():
+    alarms = [follow(stream(seed, days=50, rows=100)).alarm for seed in range(1000)]
+    # More than 72 of 1000 come by chance in 1 of 1000 cases if 5 % do.
+    assert sum(alarms) <= 72
+
+
+def test_a_shift_of_the_log_odds_is_found_in_ten_days():
+    days = []
+    for seed in range(21):
+        monitor, batches = Monitor(), stream(seed, 60, 0.3, 20, rows=200)
+        days.append(next(day for day, row in enumerate(batches) if monitor.update(*row).alarm) - 19)
+    assert np.median(days) <= 10
+
+
+# --- batches --------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 100), st.randoms())
+def test_the_order_of_rows_in_a_batch_changes_no_bit(seed, random):
+    (y, p), (z, q) = stream(seed, 2, rows=60)
+    p[:20] = p[0]
+    order = random.sample(range(60), 60)
+    one = Monitor().update(y, p).update(z, q)
+    other = Monitor().update(y[order], p[order]).update(z, q)
+    assert bits(one) == bits(other)
+    (y, p), (z, q) = class_stream(seed, 2, rows=60)
+    one, other = (
+        Monitor(n_classes=3).update(y[rows], p[rows]).update(z, q) for rows in (slice(60), order)
+    )
+    assert bits(one) == bits(other)
+
+
+def test_a_batch_may_have_any_form():
+    y, p = next(stream(0))
+    known = bits(Monitor().update(y, p))
+    assert bits(Monitor().update([*y.tolist()], [*p.tolist()])) == known
+    assert bits(Monitor().update(y.astype(float), p)) == known
+    names = np.where(y, "yes", "no")
+    assert bits(Monitor().update(names, p, pos_label="yes")) == known
+    assert bits(Monitor().update(names, p, labels=["no", "yes"])) == known
+    logits = Monitor().update(y, np.log(p / (1 - p)), from_logits=True)
+    assert logits.e_value == pytest.approx(Monitor().update(y, p).e_value)
+    y, p = next(class_stream(0))
+    known = bits(Monitor(n_classes=3).update(y, p))
+    assert bits(Monitor(n_classes=3).update(y, np.asfortranarray(p))) == known
+
+
+def test_a_batch_without_rows_changes_nothing():
+    monitor = follow(stream(0, 3))
+    before = bits(monitor)
+    assert bits(monitor.update([], [])) == before
+    assert bits(follow(class_stream(0), n_classes=3).update([], np.empty((0, 3)))) == bits(
+        follow(class_stream(0), n_classes=3)
+    )
+
+
+def test_a_batch_with_a_bad_row_changes_nothing():
+    monitor = follow(stream(0, 3))
+    before = bits(monitor)
+    with pytest.raises(InputError):
+        monitor.update([0, 1], [0.5, 1.5])
+    assert bits(monitor) == before
+
+
+# --- outcomes that cannot be ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("y", "p"), [(1, 0.0), (0, 1.0), (1, -1e-7), (0, 1 + 1e-7)])
+def test_an_outcome_that_had_the_probability_0_makes_the_e_value_infinite(y, p):
+    monitor = follow(stream(0, 3)).update([1, y], [0.7, p])
+    assert (monitor.e_value, monitor.log_e_value, monitor.p_value) == (inf, inf, 0.0)
+    assert (monitor.alarm, monitor.since) == (True, 120)
+    assert monitor.change == "an outcome whose predicted probability was 0"
+    assert monitor.to_dict()["e_value"] == "inf"
+    for row in stream(1, 3):
+        monitor.update(*row)
+    assert (monitor.e_value, monitor.since, monitor.n) == (inf, 120, 242)
+
+
+def test_sure_predictions_that_are_right_are_no_evidence():
+    monitor = Monitor().update([0, 1] * 50, [0.0, 1.0] * 50)
+    assert 0 < monitor.e_value <= 1
+    vectors = Monitor(n_classes=3).update([0, 1, 2], np.eye(3))
+    assert 0 < vectors.e_value <= 1
+    assert Monitor(n_classes=3).update([0, 1, 1], np.eye(3)).e_value == inf
+
+
+def test_misses_of_nearly_sure_predictions_are_strong_evidence():
+    hits = np.arange(300) % 100 != 0  # 99 % of what is predicted with 1 - 1e-9
+    assert Monitor().update(hits, np.full(300, 1 - 1e-9)).e_value > 1e3
+
+
+# --- evidence over time ---------------------------------------------------------------------
+
+
+def test_an_alarm_stays_and_the_p_value_never_rises():
+    monitor, p_values, alarms = Monitor(), [1.0], []
+    batches = [*stream(0, 20, 1.0), *stream(1, 20, -1.0), *stream(2, 100)]
+    for y, p in batches:
+        monitor.update(y, p)
+        p_values.append(monitor.p_value)
+        alarms.append(monitor.alarm)
+        assert (monitor.since is None) == (monitor.change is None) == (not monitor.alarm)
+    assert p_values == sorted(p_values, reverse=True)
+    assert alarms == sorted(alarms)
+    assert alarms[-1]
+    assert monitor.e_value < 1 / monitor.p_value
+    assert monitor.p_value == pytest.approx(1 / monitor.to_frame()["e_value"].max())
+
+
+@pytest.mark.parametrize(
+    ("true", "change"),
+    [
+        (lambda z: z + 0.8, "predictions too low by 0.8 in the log odds"),
+        (lambda z: z - 0.4, "predictions too high by 0.4 in the log odds"),
+        (lambda z: 0.65 * z, "slope 0.65 of the log odds"),
+        (lambda z: 1.35 * z - 1.2, "slope 1.35 of the log odds, shift -1.2"),
+        (
+            lambda z: z + 0.9 * ((z > 1) & (z < 2)),
+            "predictions from 0.731 to 0.881 too low by 0.9 in the log odds",
+        ),
+    ],
+)
+def test_the_change_is_described(true, change):
+    rng, monitor = np.random.default_rng(1), Monitor()
+    for day in range(30):
+        z = rng.normal(0, 1.5, 1000)
+        monitor.update(rng.random(1000) < sigmoid(true(z) if day >= 15 else z), sigmoid(z))
+    assert monitor.change == change
+    assert monitor.since == 15_000
+
+
+def test_the_class_of_a_change_is_named():
+    rng, monitor = np.random.default_rng(0), Monitor(n_classes=4)
+    for _ in range(20):
+        p = rng.dirichlet(np.ones(4), 500)
+        true = p * [1, 1, 1, 3]
+        true /= true.sum(axis=1, keepdims=True)
+        monitor.update((true.cumsum(axis=1) < rng.random((500, 1))).sum(axis=1).clip(0, 3), p)
+    assert monitor.change == "class 3: slope 1.15 of the log odds, shift +1.2"
+    assert monitor.log_e_value > 709 < np.log(monitor.e_value) + 1e-9
+    p = np.tile([0.9, 0.1], (300, 1))
+    assert Monitor(n_classes=2).update(np.arange(300) % 2, p).change.startswith("top label: ")
+
+
+def test_many_looks_are_thinned(monkeypatch):
+    monkeypatch.setattr(fastece.decisions.monitor, "MOST_LOOKS", 10)
+    frame = follow(stream(0, 100, rows=2)).to_frame()
+    assert len(frame) <= 10
+    assert frame["n"].iloc[[0, -1]].tolist() == [0, 200]
+    assert (np.diff(frame["n"]) > 0).all()
+
+
+# --- pages and files ------------------------------------------------------------------------
+
+
+def test_a_page_says_what_is_known():
+    quiet, loud = follow(stream(0, 3)), follow(stream(0, 20, 1.5))
+    assert str(quiet).splitlines()[:2] == [
+        "Monitor: 120 rows in 3 batches",
+        "No alarm: these rows do not show that the predictions are miscalibrated.",
+    ]
+    assert "change" not in str(quiet)
+    assert "Alarm: the predictions are not calibrated, or no longer." in str(loud)
+    assert "after about 0 rows" in str(loud)
+    assert "e-value" in loud._repr_html_()
+    assert json.loads(json.dumps(loud.to_dict()))["since"] == 0
+    assert str(Monitor()).startswith("Monitor: 0 rows in 0 batches")
+
+
+def test_a_picture_has_the_line_of_the_alarm_and_the_change():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    ax = follow(stream(0, 20, 1.5)).plot()
+    assert ax.get_yscale() == "log"
+    line, change, path = ax.get_lines()
+    assert set(line.get_ydata()) == {20}
+    assert set(change.get_xdata()) == {0}
+    assert path.get_xdata().tolist() == [*range(0, 801, 40)]
+    assert ax.get_legend().get_texts()[0].get_text() == "alarm from 20"
+    ax.figure.draw_without_rendering()
+    _, ax = pyplot.subplots()
+    monitor = Monitor(0.01).update([1], [0.0])
+    assert monitor.plot(ax) is ax
+    ax.figure.draw_without_rendering()
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_a_saved_monitor_goes_on_with_the_same_bits(tmp_path, n_classes):
+    batches = [*(stream(5, 10, 0.8) if n_classes is None else class_stream(5, 10, power=2))]
+    path = tmp_path / "monitor.json"
+    whole, part = follow(batches, n_classes=n_classes), Monitor(n_classes=n_classes)
+    for batch in batches:
+        part.update(*batch).save(path)
+        part = Monitor.load(path)
+    assert bits(part) == bits(whole)
+    assert path.read_text().startswith('{"format": "fastece.monitor", "version": 1, "level": 0.05')
+    whole.update([1], [0.0] if n_classes is None else [[1.0, 0.0, 0.0]]).save(path)
+    assert bits(Monitor.load(path)) == bits(whole)
+
+
+def test_a_reference_is_tested_in_place_of_the_predictions(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "monitor.json"
+    z = rng.normal(0, 1, 20_000)
+    model = PlattScaling().fit(sigmoid(2 * z), rng.random(z.size) < sigmoid(z))
+    batches = [(y, p**2 / (p**2 + (1 - p) ** 2)) for y, p in stream(0, 20)]
+    assert follow(batches).alarm
+    monitor = follow(batches, reference=model)
+    assert not monitor.alarm
+    assert bits(monitor) == bits(follow((y, model.transform(p)) for y, p in batches))
+    monitor.save(path)
+    assert bits(Monitor.load(path, model)) == bits(monitor)
+    other = PlattScaling().fit([0.1, 0.2, 0.6, 0.8], [0, 1, 0, 1])
+    for wrong in (None, other):
+        with pytest.raises(InputError) as error:
+            Monitor.load(path, wrong)
+        assert error.value.argument == "reference"
+    Monitor().save(path)
+    with pytest.raises(InputError):
+        Monitor.load(path, model)
+    y, p = next(class_stream(0))
+    vectors = Monitor(n_classes=3, reference=TemperatureScaling().fit(p, y))
+    vectors.update(y, p).save(path)
+    assert bits(Monitor.load(path, vectors.reference)) == bits(vectors)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "other"},
+        {"version": 2},
+        {"level": 0},
+        {"n_classes": 3},
+        {"state": {}},
+        {"state": None},
+        {"wealth": [[0.0]]},
+        {"ratio": [["a"]]},
+        {"n": -2},
+        {"best": 10**6},
+        {"looks": [1]},
+        {"log_e": None},
+    ],
+)
+def test_a_file_that_is_no_monitor_is_refused(tmp_path, change):
+    path = tmp_path / "monitor.json"
+    follow(stream(0, 2)).save(path)
+    content = json.loads(path.read_text())
+    content |= {name: x for name, x in change.items() if name in content}
+    if isinstance(content["state"], dict) and content["state"]:
+        content["state"] |= {name: x for name, x in change.items() if name in content["state"]}
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError) as error:
+        Monitor.load(path)
+    assert (error.value.argument, error.value.place) == ("path", str(path))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "{" * 10_000, '{"format": 1, "format": 2}'])
+def test_other_text_is_refused(tmp_path, text):
+    path = tmp_path / "monitor.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match="is no monitor that fastece has saved"):
+        Monitor.load(path)
+
+
+# --- bad input ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "argument"),
+    [
+        ({"level": 0}, InputError, "level"),
+        ({"level": 1}, InputError, "level"),
+        ({"level": "low"}, InputTypeError, "level"),
+        ({"level": float("nan")}, InputError, "level"),
+        ({"n_classes": 1}, InputError, "n_classes"),
+        ({"n_classes": 2.0}, InputTypeError, "n_classes"),
+        ({"reference": sigmoid}, InputTypeError, "reference"),
+    ],
+)
+def test_bad_options_are_refused(options, error, argument):
+    with pytest.raises(error) as found:
+        Monitor(**options)
+    assert found.value.argument == argument
+    assert found.value.value is options[argument] or found.value.value == options[argument]
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "options", "argument", "index"),
+    [
+        ([0, 2], [0.5, 0.5], {}, "y_true", (1,)),
+        ([0, 1], [0.5, 1.5], {}, "y_prob", (1,)),
+        ([0, 1], [0.5, np.nan], {}, "y_prob", (1,)),
+        ([0, 1], [[0.5, 0.5]] * 2, {}, "y_prob", None),
+        ([0, 1], [0.5, 0.5], {"n_classes": 2}, "y_prob", None),
+        ([0, 1], [[0.5, 0.5]] * 2, {"n_classes": 3}, "y_prob", None),
+        ([0, 3], [[0.5, 0.5, 0]] * 2, {"n_classes": 3}, "y_true", (1,)),
+        ([0], [0.5, 0.5], {}, "y_true", None),
+        ([], [0.5, 0.5], {}, "y_true", None),
+    ],
+)
+def test_bad_rows_are_refused(y, p, options, argument, index):
+    with pytest.raises(InputError) as error:
+        Monitor(**options).update(y, p)
+    assert (error.value.argument, error.value.index) == (argument, index)
+
+
+def test_a_reference_that_takes_something_else_is_refused():
+    model = PlattScaling().fit([0.1, 0.2, 0.6, 0.8], [0, 1, 0, 1])
+    monitor = Monitor(reference=model)
+    with pytest.raises(InputError) as error:
+        monitor.update([0, 1], [0.5, 1.5])
+    assert (error.value.argument, error.value.index) == ("y_prob", (1,))
+    with pytest.raises(InputError) as error:
+        monitor.update([0, 1], [0.5, 0.5], from_logits=True)
+    assert error.value.argument == "from_logits"
+    assert monitor.n == 0

@@ -1,0 +1,164 @@
+"""`reliability_plot`: its numbers are those of `estimate`, `reliability_curve` and the diagram."""
+
+import io
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece import reliability_plot
+from fastece.display.marks import is_model
+from fastece.reliability.plot import consistency_band, isotonic_curve
+from helpers.samples import sample_of
+
+pytest.importorskip("matplotlib")
+Figure = pytest.importorskip("matplotlib.figure").Figure
+isotonic_regression = pytest.importorskip("scipy.optimize").isotonic_regression
+
+RNG = np.random.default_rng(0)
+P = RNG.beta(2, 1.5, 600)
+Y = RNG.random(600) < P**1.5
+Q = RNG.dirichlet([0.5] * 3, 300)
+LABEL = np.array([RNG.choice(3, p=row) for row in Q])
+
+
+@pytest.fixture
+def ax():
+    return Figure(figsize=(3.3, 4.1), layout="constrained").subplots()
+
+
+def model_lines(ax):
+    return [line for line in ax.get_lines() if is_model(line)]
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_numbers_are_those_of_other_functions(ax):
+    assert reliability_plot(Y, P, ax=ax) is ax
+    found, curve = fastece.estimate(Y, P), fastece.reliability_curve(Y, P)
+    (line,) = model_lines(ax)
+    assert line.get_xdata().tolist() == curve.score.tolist()
+    assert line.get_ydata().tolist() == curve.probability.clip(0, 1).tolist()
+    band = ax.collections[-1].get_paths()[0].vertices
+    assert (band.min(), band.max()) == pytest.approx((0, 1), abs=0.02)
+    diagram = fastece.reliability_diagram(Y, P, estimator="ece_a", n_bins=10)
+    points = ax.collections[0].get_offsets().T
+    assert points.tolist() == [diagram.score.tolist(), diagram.frequency.tolist()]
+    low, high = found.confidence_interval
+    error = f"ECE {found.value:.3f} (95 % CI {low:.3f} to {high:.3f})"
+    assert legend_of(ax) == ["calibrated", error, "95 % CI of the curve"]
+    (below,) = ax.child_axes
+    (bars,) = below.patches
+    assert bars.get_data().values.sum() == pytest.approx(1)
+    assert ax.get_title() == "Reliability diagram"
+    assert (below.get_xlabel(), ax.get_ylabel()) == ("Predicted probability", "Observed frequency")
+
+
+@pytest.mark.parametrize(("data", "options"), [((LABEL, Q), {}), ((Y, P), {"zoom": 0.5})])
+@pytest.mark.parametrize("width", [3.3, 5.5])
+@pytest.mark.parametrize("kind", ["png", "pdf"])
+def test_letters_have_7_points_and_nothing_is_cut(data, options, width, kind):
+    figure = Figure(figsize=(width, 1.2 * width), layout="constrained")
+    ax = reliability_plot(*data, ax=figure.subplots(), **options)
+    figure.savefig(io.BytesIO(), format=kind)
+    box = figure.get_tightbbox()
+    assert box.x0 >= 0
+    assert box.y0 >= 0
+    assert box.x1 <= width
+    assert box.y1 <= 1.2 * width
+    below = ax.child_axes[0]
+    texts = [*ax.get_yticklabels(), *below.get_xticklabels(), *ax.get_legend().get_texts()]
+    assert {text.get_fontsize() for text in texts} == {7.0}
+
+
+def test_top_labels_and_classes_have_their_words(ax):
+    reliability_plot(LABEL, Q, ax=ax, curve="none")
+    assert (ax.child_axes[0].get_xlabel(), ax.get_ylabel()) == ("Confidence", "Accuracy")
+    assert len(legend_of(ax)) == 2
+    ax.figure.clear()
+    ax = reliability_plot(LABEL, Q, setting=2, ax=ax.figure.subplots())
+    assert ax.get_title() == "Reliability diagram, class 2"
+
+
+def test_models_are_named_and_their_scores_have_one_scale(ax):
+    reliability_plot(Y, {"before": P, "_after": P**1.5}, ax=ax)
+    _, before, after, _ = legend_of(ax)
+    assert after.splitlines()[1].startswith("(95 % CI ")
+    assert before.startswith("before: ECE ")
+    assert after.startswith("'_after': ECE ")
+    first, second = ax.child_axes[0].patches
+    for bars, p in ((first, P), (second, P**1.5)):
+        share, edges = bars.get_data().values, bars.get_data().edges
+        assert share.tolist() == (np.histogram(p, edges)[0] / P.size).tolist()
+    assert len({line.get_linestyle() for line in model_lines(ax)}) == 2
+
+
+def test_rare_events_have_axes_that_end_where_the_scores_do(ax):
+    p = P / 5
+    reliability_plot(RNG.random(600) < p, p, ax=ax)
+    assert ax.get_xlim() == ax.get_ylim() == (0, pytest.approx(1.1 * p.max()))
+    curve = fastece.reliability_curve(RNG.random(600) < p, p)
+    assert curve.plot(Figure().subplots(), zoom=0.7).get_xlim() == (0, 0.7)
+    assert curve.plot(Figure().subplots()).get_xlim()[1] < 0.3
+
+
+def test_isotonic_regression_is_that_of_scipy(ax):
+    p = P.round(2)
+    reliability_plot(Y, p, curve="isotonic", ax=ax)
+    assert legend_of(ax)[2] == "95 % of calibrated models"
+    score, place, count = np.unique(p, return_inverse=True, return_counts=True)
+    wanted = isotonic_regression(np.bincount(place, Y) / count, weights=count).x
+    (line,) = model_lines(ax)
+    at = np.interp(score, line.get_xdata(), line.get_ydata())
+    assert at == pytest.approx(wanted)
+
+
+def test_the_consistency_band_holds_fits_of_calibrated_models():
+    # 200 samples: 95 % is known to 1.5 points, so that 90 is off by 3.2 of these.
+    held = np.zeros(3)
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        s = np.sort(rng.integers(1, 20, 200) / 20)
+        ordered = sample_of(s, rng.random(200) < s)
+        score, low, high = consistency_band(ordered, 0.95, seed)
+        fit = np.interp(score, *isotonic_curve(ordered))
+        inside = (fit >= low - 1e-12) & (fit <= high + 1e-12)
+        held += inside[np.searchsorted(score, [0.25, 0.5, 0.75])]
+    assert (held / 200 > 0.9).all()
+    assert held.mean() / 200 < 0.99
+
+
+def test_a_band_depends_on_its_seed_alone_and_weights_count():
+    s = np.sort(P)
+    one, again, other = (consistency_band(sample_of(s, Y), 0.9, k) for k in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(one, again, strict=True))
+    assert not np.array_equal(one[1], other[1])
+    weight = np.where(np.arange(600) % 3, 1e-9, 1.0)
+    few = consistency_band(sample_of(s, Y, weight), 0.9, 1)
+    assert np.mean(few[2] - few[1]) > 1.2 * np.mean(one[2] - one[1])
+
+
+def test_streams_groups_and_weights_can_be_drawn(ax):
+    reliability_plot(fastece.Accumulator().update(Y, P), ax=ax)
+    for options in ({"groups": np.arange(600) // 3}, {"sample_weight": P + 0.1}):
+        ax.figure.clear()
+        ax = reliability_plot(Y, P, ax=ax.figure.subplots(), **options)
+        assert len(model_lines(ax)) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        ((Y, {}), {}, "y_prob: must have at least one model"),
+        ((LABEL, Q), {"setting": "classwise"}, "setting: must be that of one problem"),
+        ((Y, P), {"curve": "loess"}, "curve: must be a known name"),
+        ((Y, P), {"zoom": 2.0}, "zoom: must be a number from 1e-06 to 1"),
+        ((Y, P), {"bins": 0}, "n_bins: "),
+        ((Y, P), {"curve": "isotonic", "groups": np.arange(600) // 3}, "curve: goes without"),
+    ],
+)  # fmt: skip
+def test_bad_input(data, options, message, ax):
+    with pytest.raises(ValueError, match=message):
+        reliability_plot(*data, ax=ax, **options)

@@ -1,0 +1,52 @@
+"""What a console shows of the package: names, help and objects."""
+
+import inspect
+import pydoc
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.estimators.table import ESTIMATORS
+from fastece.streams.metric import CalibrationMetric
+
+RNG = np.random.default_rng(0)
+P = RNG.random(500)
+Y = (RNG.random(500) < P).astype(int)
+
+
+def test_dir_shows_the_public_names_alone():
+    modules = [x for x in dir(fastece) if x not in fastece.__all__]
+    assert {*fastece.__all__} <= {*dir(fastece)}
+    assert all(isinstance(getattr(fastece, name), ModuleType) for name in modules)
+    assert not [name for name in dir(fastece) if name.startswith("_")]
+
+
+def test_help_lists_every_estimator_of_the_table():
+    text = pydoc.plain(pydoc.render_doc(fastece.ece))
+    lines = [line.strip() for line in text.splitlines() if line.strip().startswith('- "')]
+    assert len(lines) == len(ESTIMATORS)
+    for line, (name, estimator) in zip(lines, ESTIMATORS.items(), strict=True):
+        summary = inspect.getdoc(type(estimator)).splitlines()[0]
+        assert line == f'- "{name}", {estimator}: {summary}'
+    assert text.index("Notes\n") < text.index(lines[0]) < text.index("Examples\n")
+
+
+def test_objects_are_readable_in_a_console():
+    metric = CalibrationMetric(estimator="ece_a", n_bins=10)
+    metric.update(P, Y)
+    assert str(metric) == repr(metric)
+    assert repr(metric).startswith("<CalibrationMetric('ece_a', n_bins=10) of <Accumulator(): 500 ")
+    report = fastece.calibration_report(Y, P, n_resamples=0, title="a model")
+    assert repr(report) == f"<Report('a model'): {report.headline}>"
+    curve = fastece.reliability_curve(Y, P)
+    assert len(repr(curve)) < 1000
+
+
+def test_a_display_is_readable_in_a_console():
+    display = pytest.importorskip("fastece.sklearn").ReliabilityDisplay
+    one = fastece.reliability_diagram(Y, P)
+    assert repr(display(one, name="a")) == f"<ReliabilityDisplay('a'): error {one.value:.4f}>"
+    many = fastece.reliability_diagram(Y, np.column_stack([1 - P, P]), setting="classwise")
+    assert repr(display(many)).count(".") == 2
