@@ -54,11 +54,13 @@ from .inference.validation import (
     validate as validate,
 )
 from .decisions.monitor import Monitor as Monitor
-from .reliability.diagram import (
+from .reliability.cumulative import cumulative_plot as cumulative_plot
+from .reliability.curve import (
     ReliabilityCurve as ReliabilityCurve,
-    ReliabilityDiagram as ReliabilityDiagram,
-    cumulative_plot as cumulative_plot,
     reliability_curve as reliability_curve,
+)
+from .reliability.diagram import (
+    ReliabilityDiagram as ReliabilityDiagram,
     reliability_diagram as reliability_diagram,
 )
 from .report.report import calibration_report as calibration_report

@@ -7,7 +7,7 @@ from fastece.cli.output import Page, Progress, save_picture
 from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section
 from fastece.estimators.table import find_estimator
-from fastece.reliability.diagram import curves_of
+from fastece.reliability.curve import curves_of
 from fastece.report.report import curve_panels
 
 

@@ -6,7 +6,7 @@ from fastece.cli.inputs import read_data, read_file, title_of
 from fastece.cli.output import Page, Progress
 from fastece.data.errors import InputError
 from fastece.data.labels import as_groups
-from fastece.decisions.selective import Goal, threshold_of
+from fastece.decisions.threshold import Goal, threshold_of
 from fastece.estimators.losses import Accuracy
 from fastece.files import write_file
 

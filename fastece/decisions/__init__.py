@@ -2,13 +2,9 @@
 
 from fastece.decisions.gate import Check, Judgement, check
 from fastece.decisions.monitor import Monitor
-from fastece.decisions.selective import (
-    RiskCoverage,
-    Threshold,
-    choose_threshold,
-    risk_coverage,
-)  # fmt: skip
+from fastece.decisions.risk import RiskCoverage, risk_coverage
 from fastece.decisions.testing import assert_calibrated
+from fastece.decisions.threshold import Threshold, choose_threshold
 
 __all__ = [
     "Check", "Judgement", "Monitor", "RiskCoverage", "Threshold", "assert_calibrated",

@@ -27,8 +27,8 @@ from fastece.recalibration.base import (
     unit_weights,
 )
 from fastece.recalibration.regression import SMALLEST, LogisticLoss, Minimum, minimise
+from fastece.reliability.curve import reliability_curve
 from fastece.reliability.decomposition import isotonic_blocks
-from fastece.reliability.diagram import reliability_curve
 
 Edges = Literal["uniform", "quantile"]
 LINE = Parameter("slope"), Parameter("intercept")

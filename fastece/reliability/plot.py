@@ -13,8 +13,9 @@ from fastece.display.numbers import ConfidenceInterval, Number, decimals, format
 from fastece.estimators.binned.estimator import Binned
 from fastece.inference.estimate import estimate_results
 from fastece.kernels.types import F64
+from fastece.reliability.curve import curve_of, smooth_end
 from fastece.reliability.decomposition import isotonic_blocks
-from fastece.reliability.diagram import ReliabilityDiagram, curve_of, diagrams_of, smooth_end
+from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
 from fastece.resampling.results import tails_of

@@ -13,7 +13,7 @@ import numpy as np
 from fastece.data.errors import InputError
 from fastece.data.reading import read_problems
 from fastece.data.sources import ROWS, Problems, Source, need_rows
-from fastece.decisions.selective import Goal, Threshold, threshold_of
+from fastece.decisions.threshold import Goal, Threshold, threshold_of
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.pages import Panel
 from fastece.estimators.binned.estimator import Binned
@@ -31,8 +31,10 @@ from fastece.inference.validation import (
     validation_of,
     wilson,
 )
+from fastece.reliability.cumulative import cumulative_of
+from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.decomposition import ScoreDecomposition, isotonic_parts
-from fastece.reliability.diagram import ReliabilityCurve, cumulative_of, curves_of, diagrams_of
+from fastece.reliability.diagram import diagrams_of
 from fastece.report import words
 from fastece.report.result import ClassVectors, Report
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, NO_SIGN, SCORES, UNCLEAR

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fastece import __version__
-from fastece.decisions.selective import Threshold
+from fastece.decisions.threshold import Threshold
 from fastece.display.axes import HEIGHT, draw_cumulative, new_figure
 from fastece.display.axes import WIDTH as ACROSS
 from fastece.display.documents import Cell, Document, Section, Table
@@ -22,8 +22,9 @@ from fastece.files import write_file
 from fastece.inference.direction import Direction
 from fastece.inference.slices import Slices
 from fastece.inference.validation import Validation
+from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.decomposition import ScoreDecomposition
-from fastece.reliability.diagram import ReliabilityCurve, ReliabilityDiagram
+from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report import words
 
 # Slices in a table, those with the most evidence first, and classes if none are miscalibrated; the

@@ -15,7 +15,8 @@ from fastece.data.sources import DISTANCES, RANKS, SQUARES, Source
 from fastece.inference.estimate import estimate
 from fastece.kernels.types import F64, I64
 from fastece.metrics import brier_score, ece, mce
-from fastece.reliability.diagram import reliability_curve, reliability_diagram
+from fastece.reliability.curve import reliability_curve
+from fastece.reliability.diagram import reliability_diagram
 from fastece.resampling.bootstrap import bootstrap
 from fastece.streams.cells import Cells
 from fastece.streams.state import MAX_ROW, Settings, State, group_ids, read_batch

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.decisions.selective import choose_threshold
+from fastece.decisions import choose_threshold
 
 ACCURACY, CONFIDENCE, SEED, POPULATION = 0.95, 0.95, 20250401, 2 * 10**6
 SIZES, SIZE_OF_LOSS, GROUP, MISS = (100, 300, 1000, 2000, 5000), 2000, 10, 3.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastece.cli import main
-from fastece.decisions.selective import Threshold, choose_threshold
+from fastece.decisions import Threshold, choose_threshold
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import fastece
 from fastece import Accumulator, SelectiveRisk
-from fastece.decisions.selective import risk_coverage
+from fastece.decisions import risk_coverage
 from helpers import strategies as cases
 from helpers.bad_input import assert_refused
 from oracles import reference_selective as reference

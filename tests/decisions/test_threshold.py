@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import betainc
 
 from fastece import Accumulator
-from fastece.decisions.selective import Threshold, choose_threshold
+from fastece.decisions import Threshold, choose_threshold
 from helpers.bad_input import assert_refused
 from oracles import reference_selective as reference
 

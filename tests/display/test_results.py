@@ -12,7 +12,7 @@ import fastece
 from fastece.display.axes import axis_labels, draw_model, error_text, plot_result, title_of
 from fastece.display.marks import PLAIN, is_model, logit_range
 from fastece.display.pages import best_columns, plot_classes
-from fastece.reliability.diagram import ReliabilityCurve
+from fastece.reliability.curve import ReliabilityCurve
 
 # Of the curve that tests draw.
 ERROR = "ECE 0.100 (kernel density)"

@@ -9,7 +9,7 @@ import pytest
 
 import fastece
 from fastece import calibration_report
-from fastece.decisions.selective import choose_threshold
+from fastece.decisions import choose_threshold
 
 QUICK = {"n_resamples": 99}
 
