@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.errors import InputError
-from fastece.data.reading import read_plain
-from fastece.data.samples import Sample, scale_weights, sort_rows
+from fastece.data.reading import Map
+from fastece.data.samples import Sample, scale_weights
+from fastece.data.sources import Problems, Source
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, check_width
 from fastece.estimators.density.mesh import MOST_CELLS
 from fastece.kernels.types import F64
@@ -280,19 +281,26 @@ class MMCE(Parameters):
         """Prepare a sample for draws of `size` rows."""
         sample, _ = scale_weights(sample)
         gap = sample.y - sample.s if sample.v is None else (sample.y - sample.s) * sample.v
-        step = np.append(sample.s[:-1] - sample.s[1:], -np.inf)  # nothing is behind the last
-        change = np.expm1(step / self.width)  # -c (2 + c) is 1 - exp(2 x), of c = exp(x) - 1
-        return PairsPlan(size, gap, kernels.weights(sample.v), 1 + change, -change * (2 + change))
+        decay, loss = np.empty(sample.n), np.empty(sample.n)
+        kernels.vectors.pair_terms(sample.s, self.width, decay, loss)
+        return PairsPlan(size, gap, kernels.weights(sample.v), decay, loss)
 
     def evaluate(self, plan: PairsPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
         return float(plan.values(np.ascontiguousarray(c, np.float64).reshape(1, -1, 1))[0])
 
-    def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
-        """Compute the value of plain arrays in one pass; nan of others."""
-        if (found := read_plain(p, y)) is None:
-            return math.nan
-        return kernels.vectors.pair_error(*sort_rows(*found), self.width) / y.size
+    def point_values(self, source: Source, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a source, of arrays by one kernel."""
+        if not isinstance(source, Problems):
+            return super().point_values(source, run)
+        problems, _ = scale_weights(source)
+        prob, label = problems.read()
+        values = np.empty(problems.n_problems)
+        kernels.vectors.pair_errors(
+            prob, label, kernels.weights(problems.v), self.width,
+            np.empty(label.size), np.empty(label.size, np.uint8), values,
+        )  # fmt: skip
+        return values
 
     def values(self, plan: PairsPlan, draws: Draws) -> F64:
         """Compute the value of each replicate, of counts in one pass over the rows."""

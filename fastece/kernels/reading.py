@@ -148,6 +148,30 @@ def read_top_label(
 
 
 @jit
+def read_problem(
+    prob: NDArray[Any], label: NDArray[Any], k: int, score: F64, hit: U8
+) -> tuple[F64, U8]:
+    """Return the scores and outcomes of one problem.
+
+    Parameters
+    ----------
+    prob, label : (n,) float64 and uint8 arrays
+        Scores and outcomes of the only problem, which are returned as they are; or (n, K) class
+        vectors and (n,) classes, each column of which is a problem.
+    k : int
+        The problem.
+    score, hit : (n,) float64 and uint8 arrays
+        Space that is filled with scores and outcomes of class k, and returned; for scores (n,) it
+        is not looked at.
+    """
+    if prob.ndim == 1:
+        return prob, label
+    for i in range(label.size):
+        score[i], hit[i] = np.float64(prob[i, k]), label[i] == k
+    return score, hit
+
+
+@jit
 def read_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], tolerance: float, x: F64) -> Any:
     """Read rows as they are averaged, x (n,) of a kind; False if one of them is bad.
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from fastece.kernels.arithmetic import BLOCK, LOWEST_EXPONENT, exponential, lane_sum, zero
 from fastece.kernels.compiling import jit
+from fastece.kernels.quantiles import increasing_order
+from fastece.kernels.reading import read_problem
 from fastece.kernels.types import F64, I64, U8, U32
 
 # Columns of a line that are filled at a time: with those of four classes they stay in the
@@ -285,17 +287,83 @@ def pair_sums(
 
 
 @jit
-def pair_error(s: F64, y: U8, width: float) -> float:
-    """Compute the root of the `pair_sums` of rows in order that count 1 each."""
-    level = total = 0.0
+def decay_over(step: float) -> tuple[float, float]:
+    """Compute how a Laplacian kernel decays over a step of the score.
+
+    Parameters
+    ----------
+    step : float
+        Minus the distance to the next score, in widths of the kernel: 0 or less; -inf after the
+        last score.
+
+    Returns
+    -------
+    decay, loss : float
+        ``e = exp(step)``, and ``1 - e**2``, which a difference would round to nothing for small
+        steps. With ``c = e - 1`` it is ``-c (2 + c)``.
+    """
+    if step > -NEAR:
+        change = step * (
+            1 + step * (1 / 2 + step * (1 / 6 + step * (1 / 24 + step * (1 / 120))))
+        )  # fmt: skip
+    else:
+        change = float(np.expm1(step))
+    return 1.0 + change, -change * (2.0 + change)
+
+
+@jit
+def pair_terms(s: F64, width: float, decay: F64, loss: F64) -> None:
+    """Fill in `decay_over` the step from each score to the next, all of which are in order."""
     for i in range(s.size):
-        level += np.float64(y[i]) - s[i]
-        x = (s[i] - s[i + 1]) / width if i + 1 < s.size else -np.inf
-        near = x * (1 + x * (1 / 2 + x * (1 / 6 + x * (1 / 24 + x * (1 / 120)))))
-        change = near if x > -NEAR else np.expm1(x)
-        total += level * level * -(change * (2.0 + change))
-        level += level * change
-    return float(np.sqrt(total))
+        step = (s[i] - s[i + 1]) / width if i + 1 < s.size else -np.inf
+        decay[i], loss[i] = decay_over(step)
+
+
+@jit
+def pair_errors(
+    prob: NDArray[Any], label: NDArray[Any], weight: F64, width: float, score: F64, hit: U8,
+    out: F64,
+) -> None:  # fmt: skip
+    """Compute the error of each problem over pairs of its rows, each of which counts once.
+
+    The operations and their order are those of `pair_sums` with counts of 1, so the bits are the
+    same.
+
+    Parameters
+    ----------
+    prob, label : arrays
+        As in `fastece.kernels.reading.read_problem`.
+    weight : (n,) or (0,) float64 array
+        Weights of the rows; empty: every row counts 1.
+    width : float
+        Width of the kernel, in units of the score.
+    score, hit : (n,) float64 and uint8 arrays
+        Work space. numpy has large arrays in larger pages than a kernel has: 1e6 rows take 10 ms
+        instead of 18.
+    out : (K,) float64 array
+        Overwritten with the root of the sum over pairs, by the weight of all rows.
+    """
+    row = np.empty(weight.size, np.int32)
+    for k in range(out.size):
+        s, y = read_problem(prob, label, k, score, hit)
+        if prob.ndim == 1:
+            for i in range(s.size):
+                score[i], hit[i] = s[i], y[i]
+        for i in range(row.size):
+            row[i] = i
+        increasing_order(score, hit, row)
+        level = pairs = total = 0.0
+        for i in range(score.size):
+            gap = np.float64(hit[i]) - score[i]
+            if row.size > 0:
+                gap *= weight[row[i]]
+                total += weight[row[i]]
+            step = (score[i] - score[i + 1]) / width if i + 1 < score.size else -np.inf
+            decay, loss = decay_over(step)
+            kernels_so_far = level + gap
+            pairs += kernels_so_far * kernels_so_far * loss
+            level = kernels_so_far * decay
+        out[k] = np.sqrt(pairs) / (total if row.size > 0 else np.float64(score.size))
 
 
 # --- cumulated gaps -------------------------------------------------------------------------

@@ -123,3 +123,16 @@ def with_entry(array, value):
     array = array.copy()
     array.reshape(len(array), -1)[30, -1] = value
     return array
+
+
+def test_a_problem_is_its_arrays_or_a_column_of_class_vectors():
+    rng = np.random.default_rng(8)
+    score, hit, label = np.empty(9), np.empty(9, np.uint8), rng.integers(0, 3, 9)
+    for kernel in forms(reading.read_problem):
+        s, y = rng.random(9), rng.integers(0, 2, 9).astype(np.uint8)
+        found = kernel(s, y, 0, score, hit)
+        assert np.array_equal(found, [s, y])
+        for p in (rng.random((9, 3)), rng.random((9, 3)).astype(np.float32)):
+            for k in range(3):
+                found = kernel(p, label, k, score, hit)
+                assert np.array_equal(found, [p[:, k], label == k])

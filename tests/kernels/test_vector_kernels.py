@@ -183,13 +183,43 @@ def test_sums_of_pairs_are_those_over_all_pairs():
                 assert total == pytest.approx(expected)
 
 
-def test_the_error_of_pairs_is_the_root_of_their_sum():
+def test_decay_and_loss_over_a_step_are_those_of_the_exponential():
+    steps = -np.array([0.0, 1e-300, 1e-17, 1e-9, vectors.NEAR, 1.01 * vectors.NEAR, 0.3, 40.0, inf])
+    for kernel in forms(vectors.decay_over):
+        found = np.array([kernel(step) for step in steps])
+        assert found == pytest.approx(np.stack([np.exp(steps), -np.expm1(2 * steps)], 1), rel=1e-15)
+
+
+def test_errors_over_pairs_are_roots_of_sums_over_all_pairs():
     rng = np.random.default_rng(5)
-    for s in (np.sort(rng.random(30).round(1)), np.sort(rng.random(30)) / 20, np.array([0.3])):
-        y = rng.integers(0, 2, s.size).astype(np.uint8)
-        near = np.exp(-np.abs(s[:, None] - s) / 0.4)
-        for kernel in forms(vectors.pair_error):
-            assert kernel(s, y, 0.4) == pytest.approx(np.sqrt((y - s) @ near @ (y - s)), rel=1e-13)
+    for s in (rng.random(30).round(1), rng.random(30) / 20, np.array([0.3])):
+        n = s.size
+        y, v = rng.integers(0, 2, n).astype(np.uint8), rng.random(n)
+        for kernel in forms(vectors.pair_errors):
+            for weight in (NO_WEIGHTS, v):
+                w = weight if weight.size else np.ones(n)
+                near, gap = np.exp(-np.abs(s[:, None] - s) / 0.4), w * (y - s)
+                want, out = np.sqrt(gap @ near @ gap) / w.sum(), np.full(2, np.nan)
+                work = np.empty(n), np.empty(n, np.uint8)
+                kernel(s, y, weight, 0.4, *work, out[:1])
+                assert out[0] == pytest.approx(want, rel=1e-13)
+                kernel(np.column_stack([1 - s, s]), y, weight, 0.4, *work, out)
+                assert out == pytest.approx(np.full(2, want), rel=1e-13)
+
+
+def test_errors_over_pairs_have_the_bits_of_counts_of_one():
+    rng = np.random.default_rng(7)
+    for n in (1, 2, 50):
+        s, y = np.sort(rng.random(n).round(2)), rng.integers(0, 2, n).astype(np.uint8)
+        for kernel, terms, sums in zip(
+            *map(forms, (vectors.pair_errors, vectors.pair_terms, vectors.pair_sums)), strict=True
+        ):
+            decay, loss, out = np.empty(n), np.empty(n), np.empty(1)
+            kernel(s, y, NO_WEIGHTS, 0.3, np.empty(n), np.empty(n, np.uint8), out)
+            terms(s, 0.3, decay, loss)
+            pairs, c = np.empty((1, 1)), np.ones((1, n, 1), np.uint8)
+            sums(c, y - s, NO_WEIGHTS, decay, loss, pairs, np.empty((1, 1)))
+            assert out[0] == np.sqrt(pairs[0, 0]) / n
 
 
 def test_the_extremes_of_cumulated_gaps_are_those_of_a_loop():
