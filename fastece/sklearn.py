@@ -338,7 +338,7 @@ class ReliabilityDisplay:
         ValueError
             For `ax`, where there is one diagram for each class: they take a figure.
         """
-        from fastece.display.axes import new_axes
+        from fastece.display.axes import new_axes, settle_layout
         from fastece.display.pages import plot_classes
 
         name = self.name if name is None else name
@@ -356,11 +356,7 @@ class ReliabilityDisplay:
         self.diagram.plot(self.ax_, color=color, label=name, legend=legend, band=band)
         self.artists_ = [artist for artist in artists_of([self.ax_]) if artist not in before]
         self.figure_ = self.ax_.figure
-        # Square axes need two layouts; a file saved after the first would cut off the title. A part
-        # of a figure is laid out with it.
-        has_layout = self.figure_.get_layout_engine() is not None
-        if has_layout and hasattr(self.figure_, "draw_without_rendering"):
-            self.figure_.draw_without_rendering()
+        settle_layout(self.figure_)
         return self
 
     @classmethod

@@ -16,8 +16,9 @@ from fastece.cli.output import Page, Progress, save_picture
 from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ROUNDING, Number, PValue, format_interval, format_p
-from fastece.display.pages import draw_page, to_svg
+from fastece.display.pages import draw_page
 from fastece.display.results import Results
+from fastece.display.svg import to_svg
 from fastece.display.writers import to_html
 from fastece.estimators.losses import infinite_rows
 from fastece.files import STANDARD_INPUT, Predictions

@@ -14,7 +14,7 @@ from fastece.data.errors import InputError
 from fastece.data.parameters import processors
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import to_plain
-from fastece.display.pages import KINDS, Panel, draw_picture, require_matplotlib
+from fastece.display.pages import PICTURE_ENDINGS, Panel, draw_picture, require_matplotlib
 from fastece.display.results import Readable
 from fastece.files import STANDARD_INPUT, check_output, expand_paths, identity
 from fastece.files.writing import ending_of, is_device, write_file
@@ -23,7 +23,7 @@ from fastece.files.writing import ending_of, is_device, write_file
 FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model", "state": "state"}
 FILES |= {"junit": "JUnit XML", "summary": "summary"}
 # Endings of files with pictures.
-ENDINGS = {"plot": KINDS, "html": (".html", ".htm")}
+ENDINGS = {"plot": PICTURE_ENDINGS, "html": (".html", ".htm")}
 # Kernels that a command compiles where none are kept, about, beside those of a second process.
 KERNELS = {"demo": 28, "report": 28, "warmup": 155}
 INPUTS = ("file", "a", "b", "fit", "load", "baseline")

@@ -18,11 +18,12 @@ from fastece.data.parameters import check_choice, check_integer, check_real
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
 from fastece.data.sources import NO_ROWS
-from fastece.display.axes import draw_evidence, new_figure, open_figure
+from fastece.display.axes import new_figure, open_figure
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import Number, PValue, to_plain
-from fastece.display.pages import to_svg
+from fastece.display.pictures import draw_evidence
 from fastece.display.results import Readable
+from fastece.display.svg import to_svg
 from fastece.files import unique_keys, write_file
 from fastece.kernels.types import F64, I64
 

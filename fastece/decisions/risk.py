@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastece.data.containers import as_probabilities, as_row_numbers, refuse_infinite
-from fastece.display.axes import draw_legend, new_axes, shorten
+from fastece.display.axes import new_axes, shorten
 from fastece.display.documents import Document, Section, Table
+from fastece.display.legends import draw_legend
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators.selective import AREAS, RiskAreas

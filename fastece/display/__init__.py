@@ -1,6 +1,14 @@
-"""How results look: documents, numbers as text, pictures and pages."""
+"""How results look: documents, numbers as text, writers of formats, and pictures.
 
-from fastece.display.axes import plot_result
-from fastece.display.pages import plot_classes, to_svg
+A result describes itself as a `Document` of facts, tables and sentences (`documents`), and every
+output format is one function that writes such a document (`writers`), a method of `Readable`
+(`results`) and a row in the command line's list of forms. Change here how numbers, tables, axes and
+legends look, and never which numbers there are. Begin with `documents`, then read `writers` and
+`results`; for pictures begin with `marks`, whose drawings `pictures` and `pages` put on axes.
+"""
+
+from fastece.display.pages import plot_classes
+from fastece.display.pictures import plot_result
+from fastece.display.svg import to_svg
 
 __all__ = ["plot_classes", "plot_result", "to_svg"]

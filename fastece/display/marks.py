@@ -1,56 +1,85 @@
 """Marks of pictures: how bins and a curve look on given axes. Needs matplotlib.
 
-Models differ in colour, and in grey in the shape of their points and in dashes.
+Each model has a colour of its own and, for prints in grey, its own shape of points and dashes.
+`BinDrawing` and `CurveDrawing` hold the numbers of one model and draw its marks; `Style` is the
+style of a model, and `next_style` chooses it.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.kernels.types import F64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLACK, GREY = "0.1", "0.55"
-# Occupancy, hatches and density are seen on white and on black; the density is darker than the band
-# that may lie over it.
-LIGHT, DENSITY = ("0.5", 0.3), ("0.5", 0.45)
-# The fewest rows that make a curve: one alone counts as 1.4.
-FEWEST = 5
-# Bins of fewer rows are hollow: at 10 hits of 20 the 95 % interval is still half of the axes wide.
-FEW = 20
-# Opacity of their intervals; no line leads to them.
+BLACK = "0.1"
+GREY = "0.55"
+# Occupancy, hatches and density are visible on white and on black. The density is darker than the
+# band that may lie over it.
+LIGHT = ("0.5", 0.3)
+DENSITY = ("0.5", 0.45)
+# The line on which a calibrated model lies.
+CALIBRATED: dict[str, Any] = {
+    "color": GREY,
+    "linewidth": 1,
+    "linestyle": (0, (4, 2)),
+    "label": "calibrated",
+}
+# A curve is drawn where its kernel averages over at least this many rows; one row counts as 1.4.
+MIN_ROWS_OF_CURVE = 5
+# Points of bins with fewer rows are hollow: at 10 hits of 20 rows, the 95 % interval is half as
+# wide as the axes. No line leads to these points.
+MIN_ROWS_OF_FILLED_POINT = 20
+# Opacity of the intervals of hollow points.
 PALE = 0.35
-# Square points of the mark of an empty bin, and the excess of the fullest, which is 7 points wide.
-AREA, MORE = 10.0, 30.0
-# Occupancy and density take the lowest quarter of the axes.
-LOWEST = 0.25
-# Axes of scores that are all less than this end beyond them, by this factor.
-RARE, MARGIN = 0.3, 1.1
+# Area of the point of an empty bin in square points, and the additional area for the fullest bin,
+# whose point is 7 points wide.
+POINT_AREA = 10.0
+POINT_AREA_OF_ROWS = 30.0
+# Occupancy and density take this part of the axes, at the bottom.
+OCCUPANCY_HEIGHT = 0.25
+# Axes of scores that are all below the first number end this factor beyond the largest score.
+RARE_SCORE = 0.3
+MARGIN = 1.1
 # Widths of bins that differ by less are equal.
-EVEN = 1e-9
-# Points of the side of axes with the marks above; on smaller ones they are smaller, to a limit.
-SIDE, THIN = 220, 0.6
-# The first models on the same axes; the next begin again.
-SHAPES, DASHES = "osD^v", ("-", "--", "-.", ":")
-# What the line of a model, and the hatch where one has too few scores, are known by among all that
-# may be on axes: an entry of their attributes, as an id would be written to SVG, each time.
-ROLE, MODEL, HATCH = "fastece", "model", "hatch"
-# The entry of the texts that a page shows while the pointer is on each part of a mark.
-TIPS = "fastece tips"
-# A mark of 7 points covers 0.05 of axes of two inches: of scores so near the ends all lie on each
-# other, and where they are most of the rows, a picture needs axes that spread them.
-NEAR, HEAPED = 0.05, 0.5
+WIDTH_TOLERANCE = 1e-9
+# Side in points of the axes for which the sizes above are meant. Marks shrink on smaller axes, at
+# most by the second number.
+FULL_SIDE = 220
+MIN_SCALE = 0.6
+# Styles of the first models on the same axes; they repeat after these.
+SHAPES = "osD^v"
+DASHES = ("-", "--", "-.", ":")
+# Entries in the attributes of an artist, with which it is found again among all on the axes. An id
+# of matplotlib would be written to SVG files.
+ROLE = "fastece role"
+TOOLTIPS = "fastece tooltips"
+DENSITY_UNIT = "fastece density unit"
+# Values of ROLE: the line that stands for a model, and the hatch where scores are too few.
+MODEL = "model"
+HATCH = "hatch"
+# A point 7 points wide covers 0.05 of axes of two inches, so scores that are this near to 0 or 1
+# lie on each other. Where they are more than this share of rows, log odds spread them.
+NEAR_END = 0.05
+CROWDED_SHARE = 0.5
 # The smallest distance from 0 and 1 on axes of log odds, and the ticks there.
-NEAREST = 1e-4
-ODDS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
+MIN_PROBABILITY = 1e-4
+LOGIT_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
+# The smallest divisor: where nothing is counted, heights are 0.
+TINY = 1e-300
+
+
+# --- styles ---------------------------------------------------------------------------------
 
 
 class AxesRange(NamedTuple):
-    """Range of axes, the same both ways, plain or of log odds."""
+    """Range of square axes, plain or of log odds."""
 
     low: float = 0.0
     high: float = 1.0
@@ -61,39 +90,124 @@ PLAIN = AxesRange()
 
 
 class Style(NamedTuple):
-    """Style of a model: the `place`-th on its axes, lines `scale` times as wide."""
+    """Style of one model on its axes.
 
-    color: Any  # None: the next of the axes
+    Attributes
+    ----------
+    color : color or None
+        None for the next colour of the axes.
+    label : str
+        Name in the legend.
+    model_index : int
+        Number of models that are on the axes already.
+    span : AxesRange
+    scale : float
+        Factor of the widths of lines and points.
+    is_panel : bool
+        Whether the axes are one of many small ones, which share a legend.
+    """
+
+    color: Any
     label: str
-    place: int
+    model_index: int
     span: AxesRange
     scale: float
     is_panel: bool = False
 
-    def inside(self, values: F64) -> F64:
-        """Clip values to the axes; log odds have no place for 0 and 1."""
+    @property
+    def is_first(self) -> bool:
+        """Whether the model is the first on its axes, which owns the occupancy."""
+        return self.model_index == 0
+
+    @property
+    def shape(self) -> str:
+        """Shape of points."""
+        return SHAPES[self.model_index % len(SHAPES)]
+
+    @property
+    def dashes(self) -> str:
+        """Dashes of lines."""
+        return DASHES[self.model_index % len(DASHES)]
+
+    def clip(self, values: F64) -> F64:
+        """Clip values to the range of the axes; log odds have no place for 0 and 1."""
         return np.asarray(values.clip(self.span.low, self.span.high))
+
+
+def next_style(
+    ax: "Axes", label: str, color: Any = None, *, span: AxesRange = PLAIN, is_panel: bool = False
+) -> Style:
+    """Choose the style of the next model on axes, on which others may be."""
+    return Style(color, label, count_models(ax), span, scale_of(ax), is_panel)
+
+
+def count_models(ax: "Axes") -> int:
+    """Count the models on axes."""
+    return sum(map(is_model, ax.get_lines()))
+
+
+def is_model(artist: Any) -> bool:
+    """Return whether an artist stands for a model, not for its interval or rows."""
+    return has_role(artist, MODEL)
+
+
+def has_role(artist: Any, role: str) -> bool:
+    """Return whether an artist was drawn here for a role."""
+    return bool(getattr(artist, "__dict__", {}).get(ROLE) == role)
+
+
+def size_of(ax: "Axes") -> tuple[float, float]:
+    """Measure the width and the height in points that a figure has for axes."""
+    box = ax.figure.bbox
+    place = ax.get_position(original=True)
+    unit = 72 / ax.figure.dpi
+    return float(place.width * box.width * unit), float(place.height * box.height * unit)
+
+
+def scale_of(ax: "Axes") -> float:
+    """Return the factor by which marks shrink on small axes."""
+    return min(1.0, max(MIN_SCALE, min(size_of(ax)) / FULL_SIDE))
+
+
+# --- drawings of one model ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Drawing(ABC):
-    """Numbers that a picture shows of one model; arrays are (G,)."""
+    """Numbers of one model that a picture shows; arrays are (G,).
 
-    estimator: str  # of the error that the title and the legend name
+    Attributes
+    ----------
+    estimator, setting : str
+        The estimator of the error that title and legend name, and its setting.
+    value : float
+        That error.
+    score, frequency : (G,) float64 arrays
+        Scores, and the observed frequency at each.
+    weight : (G,) float64 array
+        How often each score occurs, in any unit.
+    low, high : (G,) float64 arrays or None
+        Interval of the frequency.
+    interval_name : str
+        Name of the interval in the legend.
+    """
+
+    estimator: str
     setting: str
     value: float
     score: F64
-    frequency: F64  # observed at each score
-    weight: F64  # how often scores occur
-    low: F64 | None  # interval of the frequency
+    frequency: F64
+    weight: F64
+    low: F64 | None
     high: F64 | None
     interval_name: str
 
     @property
-    def is_heaped(self) -> bool:
-        """Whether most scores are too near 0 or 1 to be separated on plain axes."""
-        near = np.abs(self.score - 0.5) >= 0.5 - NEAR  # no: nan, where a bin is empty
-        return bool(self.weight[near].sum() > HEAPED * self.weight.sum())
+    def is_crowded(self) -> bool:
+        """Whether most scores are too near to 0 or 1 to be separated on plain axes."""
+        # The score of an empty bin is nan, which is not near.
+        is_near = np.abs(self.score - 0.5) >= 0.5 - NEAR_END
+        return bool(self.weight[is_near].sum() > CROWDED_SHARE * self.weight.sum())
 
     @property
     def end(self) -> float:
@@ -107,62 +221,129 @@ class Drawing(ABC):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BinDrawing(Drawing):
-    """Bins, as points with intervals, with their occupancy and the band of a test."""
+    """Bins: points with intervals, their occupancy, and the band of a test.
 
-    edges: F64  # (G + 1,)
-    rows: F64  # that each bin is worth
-    band: tuple[F64, F64] | None  # where the frequency of a calibrated model is to be expected
+    Attributes
+    ----------
+    edges : (G + 1,) float64 array
+    rows : (G,) float64 array
+        Number of rows that each bin is worth.
+    band : pair of (G,) float64 arrays, or None
+        Range in which the frequency of a calibrated model is expected.
+    band_name : str
+        Name of the band in the legend.
+    """
+
+    edges: F64
+    rows: F64
+    band: tuple[F64, F64] | None
     band_name: str
+
+    @property
+    def filled(self) -> NDArray[np.intp]:
+        """Positions of the bins that hold rows."""
+        return np.flatnonzero(self.weight > 0)
 
     def draw(self, ax: "Axes", style: Style) -> None:
         """Draw points, intervals, the band and the occupancy."""
-        filled, scale = self.weight > 0, style.scale
-        rows = self.rows[filled]
-        few = rows < FEW
-        score, frequency = (style.inside(x[filled]) for x in (self.score, self.frequency))
-        shape = SHAPES[style.place % len(SHAPES)]
-        # The legend shows the mark; on the axes it is drawn by rows, below.
-        line = np.where(few, np.nan, frequency)
-        color = draw_line(ax, style, score, line, 0.8, marker=shape, markevery=[])
-        points = ax.scatter(
-            score, frequency, s=scale**2 * (AREA + MORE * rows / rows.max(initial=1e-300)),
-            marker=shape, facecolors=["none" if hollow else color for hollow in few],
-            edgecolors=color, linewidths=scale, zorder=5, clip_on=False,
-        )  # fmt: skip
-        tips = vars(points)[TIPS] = [self.tip(int(k)) for k in np.flatnonzero(filled)]
-        if few.any():
-            ax.plot(
-                [], [], color=color, marker=shape, markerfacecolor="none", markersize=4 * scale,
-                linestyle="", label=f"fewer than {FEW} rows",
-            )  # fmt: skip
-        if self.low is not None and self.high is not None:
-            low, high = style.inside(self.low[filled]), style.inside(self.high[filled])
-            for which, alpha in ((~few, 1.0), (few, PALE)):
-                if which.any():
-                    ax.vlines(
-                        score[which], low[which], high[which], color=color, alpha=alpha, zorder=3,
-                        linewidth=1.2 * scale, label=self.interval_name,
-                    )  # fmt: skip
-        left, width = self.edges[:-1], np.diff(self.edges)
-        if self.band is not None:  # as bars, with an outline to set them off in print
-            low, high = (style.inside(end[filled]) for end in self.band)
-            ax.bar(
-                left[filled], high - low, width[filled], bottom=low, align="edge", zorder=2,
-                facecolor=(color, 0.15), edgecolor=(color, 0.5), linewidth=0.8 * scale,
-                label=self.band_name,
-            )  # fmt: skip
-        share = self.weight / max(self.weight.sum(), 1e-300)
-        height = to_quarter(ax, style, share / np.maximum(width, 1e-300))
-        if style.place:
-            draw_outline(ax, style, color, height, self.edges)
-        elif not style.span.is_logit:
-            is_even = np.ptp(width) < EVEN and not style.is_panel
-            name = f"rows (up to {100 * share.max():.0f} %)" if is_even else "density of rows"
-            bars = ax.bar(left, height, width, align="edge", facecolor=LIGHT, zorder=1, label=name)
-            for k, tip in zip(np.flatnonzero(filled), tips, strict=True):
-                vars(bars[k])[TIPS] = [tip]
+        color = self._draw_points(ax, style)
+        self._draw_intervals(ax, style, color)
+        self._draw_band(ax, style, color)
+        self._draw_occupancy(ax, style, color)
 
-    def tip(self, k: int) -> str:
+    def _draw_points(self, ax: "Axes", style: Style) -> Any:
+        """Draw the points of all bins that hold rows, and return their colour."""
+        rows = self.rows[self.filled]
+        is_hollow = rows < MIN_ROWS_OF_FILLED_POINT
+        score = style.clip(self.score[self.filled])
+        frequency = style.clip(self.frequency[self.filled])
+        line = np.where(is_hollow, np.nan, frequency)
+        # The legend shows the shape; on the axes, the size of points depends on their rows.
+        options = {"marker": style.shape, "markevery": []}
+        color = draw_line(ax, style, score, line, width=0.8, **options)
+        area = POINT_AREA + POINT_AREA_OF_ROWS * rows / rows.max(initial=TINY)
+        points = ax.scatter(
+            score,
+            frequency,
+            s=style.scale**2 * area,
+            marker=style.shape,
+            facecolors=["none" if hollow else color for hollow in is_hollow],
+            edgecolors=color,
+            linewidths=style.scale,
+            zorder=5,
+            clip_on=False,
+        )
+        vars(points)[TOOLTIPS] = [self.tooltip(k) for k in self.filled.tolist()]
+        if is_hollow.any():
+            ax.plot(
+                [],
+                [],
+                color=color,
+                marker=style.shape,
+                markerfacecolor="none",
+                markersize=4 * style.scale,
+                linestyle="",
+                label=f"fewer than {MIN_ROWS_OF_FILLED_POINT} rows",
+            )
+        return color
+
+    def _draw_intervals(self, ax: "Axes", style: Style, color: Any) -> None:
+        """Draw the interval of each point, paler where the point is hollow."""
+        if self.low is None or self.high is None:
+            return
+        is_hollow = self.rows < MIN_ROWS_OF_FILLED_POINT
+        is_filled = self.weight > 0
+        for bins, alpha in ((is_filled & ~is_hollow, 1.0), (is_filled & is_hollow, PALE)):
+            if bins.any():
+                ax.vlines(
+                    style.clip(self.score[bins]),
+                    style.clip(self.low[bins]),
+                    style.clip(self.high[bins]),
+                    color=color,
+                    alpha=alpha,
+                    zorder=3,
+                    linewidth=1.2 * style.scale,
+                    label=self.interval_name,
+                )
+
+    def _draw_band(self, ax: "Axes", style: Style, color: Any) -> None:
+        """Draw the band of a test as bars, whose outline sets them off in print."""
+        if self.band is None:
+            return
+        low, high = (style.clip(end[self.filled]) for end in self.band)
+        ax.bar(
+            self.edges[self.filled],
+            high - low,
+            np.diff(self.edges)[self.filled],
+            bottom=low,
+            align="edge",
+            zorder=2,
+            facecolor=(color, 0.15),
+            edgecolor=(color, 0.5),
+            linewidth=0.8 * style.scale,
+            label=self.band_name,
+        )
+
+    def _draw_occupancy(self, ax: "Axes", style: Style, color: Any) -> None:
+        """Draw the share of rows over the width of each bin; later models get an outline."""
+        width = np.diff(self.edges)
+        share = self.weight / max(self.weight.sum(), TINY)
+        height = occupancy_height(ax, style, share / np.maximum(width, TINY))
+        if not style.is_first:
+            draw_outline(ax, style, color, height, self.edges)
+            return
+        if style.span.is_logit:
+            return
+        name = "density of rows"
+        if np.ptp(width) < WIDTH_TOLERANCE and not style.is_panel:
+            name = f"rows (up to {100 * share.max():.0f} %)"
+        bars = ax.bar(
+            self.edges[:-1], height, width, align="edge", facecolor=LIGHT, zorder=1, label=name
+        )
+        for k in self.filled.tolist():
+            vars(bars[k])[TOOLTIPS] = [self.tooltip(k)]
+
+    def tooltip(self, k: int) -> str:
         """Write the numbers of a bin."""
         place = f"{self.edges[k]:.3g} to {self.edges[k + 1]:.3g}: {self.rows[k]:.6g} rows"
         text = f"{place}, score {self.score[k]:.3g}, observed {self.frequency[k]:.3g}"
@@ -173,54 +354,106 @@ class BinDrawing(Drawing):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CurveDrawing(Drawing):
-    """A curve with its band and the density of the scores."""
+    """A curve with its band, and the density of the scores.
 
-    enough: Any  # (G,) bools: where there are scores enough for a curve
-    median: F64 | None  # of resamples
+    Attributes
+    ----------
+    enough : (G,) bool array
+        Where there are enough scores for a curve.
+    median : (G,) float64 array or None
+        Median of the curves of resamples.
+    """
+
+    enough: Any
+    median: F64 | None
 
     def draw(self, ax: "Axes", style: Style) -> None:
         """Draw the curve, its band, the density, and a hatch where scores are few."""
-        s = style.inside(self.score)
-        enough = self.enough & (s == self.score)
-        known = np.where(enough, self.frequency, np.nan)
-        color = draw_line(ax, style, s, style.inside(known), 2.0, clip_on=False)
-        if self.low is not None and self.high is not None:
-            ax.fill_between(
-                s, style.inside(self.low), style.inside(self.high), where=enough, zorder=3,
-                facecolor=(color, 0.2), edgecolor=(color, 0.6), linewidth=0.8,
-                label=self.interval_name,
-            )  # fmt: skip
-        if self.median is not None:
-            ax.plot(
-                s, style.inside(np.where(enough, self.median, np.nan)), color=color, zorder=5,
-                linewidth=0.8 * style.scale, linestyle=":", clip_on=False,
-                label="median of resamples",
-            )  # fmt: skip
-        height = to_quarter(ax, style, self.weight)
-        if style.place:  # a hatch would not tell which of the models has too few scores there
-            for mark in [mark for mark in ax.collections if vars(mark).get(ROLE) == HATCH]:
-                mark.remove()
-            draw_outline(ax, style, color, height[:-1], s)
-        elif not style.span.is_logit:
-            scale = "own scale" if style.is_panel else f"up to {self.weight.max():.2g}"
-            ax.fill_between(
-                s, height, facecolor=DENSITY, edgecolor=GREY, linewidth=0.6, zorder=1,
-                label=f"density ({scale})",
-            )  # fmt: skip
-        if not style.place and not self.enough.all():
+        color = self._draw_curve(ax, style)
+        self._draw_density(ax, style, color)
+        if style.is_first and not self.enough.all():
             hatch = ax.fill_between(
-                s, *style.span[:2], where=~self.enough, facecolor="none", edgecolor=LIGHT,
-                hatch="///", linewidth=0.5, zorder=0, label="too few scores",
-            )  # fmt: skip
+                style.clip(self.score),
+                style.span.low,
+                style.span.high,
+                where=~self.enough,
+                facecolor="none",
+                edgecolor=LIGHT,
+                hatch="///",
+                linewidth=0.5,
+                zorder=0,
+                label="too few scores",
+            )
             vars(hatch)[ROLE] = HATCH
 
+    def _draw_curve(self, ax: "Axes", style: Style) -> Any:
+        """Draw the curve with its band and its median, and return its colour."""
+        score = style.clip(self.score)
+        is_drawn = self.enough & (score == self.score)
+        frequency = style.clip(np.where(is_drawn, self.frequency, np.nan))
+        color = draw_line(ax, style, score, frequency, width=2.0, clip_on=False)
+        if self.low is not None and self.high is not None:
+            ax.fill_between(
+                score,
+                style.clip(self.low),
+                style.clip(self.high),
+                where=is_drawn,
+                zorder=3,
+                facecolor=(color, 0.2),
+                edgecolor=(color, 0.6),
+                linewidth=0.8,
+                label=self.interval_name,
+            )
+        if self.median is not None:
+            ax.plot(
+                score,
+                style.clip(np.where(is_drawn, self.median, np.nan)),
+                color=color,
+                zorder=5,
+                linewidth=0.8 * style.scale,
+                linestyle=":",
+                clip_on=False,
+                label="median of resamples",
+            )
+        return color
 
-def draw_line(ax: "Axes", style: Style, x: F64, y: F64, width: float, **options: Any) -> Any:
-    """Draw the line that a model is known by in the legend; return its colour."""
+    def _draw_density(self, ax: "Axes", style: Style, color: Any) -> None:
+        """Draw the density of the scores; later models get an outline."""
+        score = style.clip(self.score)
+        height = occupancy_height(ax, style, self.weight)
+        if not style.is_first:
+            # A hatch would not show which of the models has too few scores there.
+            for artist in [x for x in ax.collections if has_role(x, HATCH)]:
+                artist.remove()
+            draw_outline(ax, style, color, height[:-1], score)
+        elif not style.span.is_logit:
+            unit = "own scale" if style.is_panel else f"up to {self.weight.max():.2g}"
+            ax.fill_between(
+                score,
+                height,
+                facecolor=DENSITY,
+                edgecolor=GREY,
+                linewidth=0.6,
+                zorder=1,
+                label=f"density ({unit})",
+            )
+
+
+# --- parts of drawings ----------------------------------------------------------------------
+
+
+def draw_line(ax: "Axes", style: Style, x: F64, y: F64, *, width: float, **options: Any) -> Any:
+    """Draw the line that stands for a model in the legend, and return its colour."""
     (line,) = ax.plot(
-        x, y, color=style.color, linestyle=DASHES[style.place % len(DASHES)],
-        linewidth=width * style.scale, zorder=4, label=style.label, **options,
-    )  # fmt: skip
+        x,
+        y,
+        color=style.color,
+        linestyle=style.dashes,
+        linewidth=width * style.scale,
+        zorder=4,
+        label=style.label,
+        **options,
+    )
     vars(line)[ROLE] = MODEL
     return line.get_color()
 
@@ -231,60 +464,53 @@ def draw_outline(ax: "Axes", style: Style, color: Any, height: F64, edges: F64) 
         ax.stairs(height, edges, color=color, linewidth=0.8 * style.scale, alpha=0.7, zorder=1.5)
 
 
-def to_quarter(ax: "Axes", style: Style, density: F64) -> F64:
-    """Scale densities by the largest of the first model, which has a quarter."""
-    if not style.place or ROLE not in vars(ax):
-        vars(ax)[ROLE] = max(density.max(), 1e-300)
-    height = style.span.high * LOWEST * density / vars(ax)[ROLE]
+def occupancy_height(ax: "Axes", style: Style, density: F64) -> F64:
+    """Scale densities so that the largest one of the first model has its part of the axes."""
+    if style.is_first or DENSITY_UNIT not in vars(ax):
+        vars(ax)[DENSITY_UNIT] = max(density.max(), TINY)
+    height = style.span.high * OCCUPANCY_HEIGHT * density / vars(ax)[DENSITY_UNIT]
     return np.asarray(height.clip(0, style.span.high))
 
 
+# --- square axes ----------------------------------------------------------------------------
+
+
 def axes_end(top: float) -> float:
-    """Return the end of axes: beyond the scores of rare events, and 1 of others."""
-    return MARGIN * max(top, 1e-6) if top < RARE else 1.0
-
-
-def is_model(mark: Any) -> bool:
-    """Return whether a mark stands for a model, not for its interval or rows."""
-    return bool(vars(mark).get(ROLE) == MODEL) if hasattr(mark, "__dict__") else False
-
-
-def size_of(ax: "Axes") -> tuple[float, float]:
-    """Measure the points across and up that a figure has for axes."""
-    box, place = ax.figure.bbox, ax.get_position(original=True)
-    unit = 72 / ax.figure.dpi
-    return float(place.width * box.width * unit), float(place.height * box.height * unit)
-
-
-def scale_of(ax: "Axes") -> float:
-    """Return the factor by which marks shrink on small axes."""
-    return min(1.0, max(THIN, min(size_of(ax)) / SIDE))
+    """Return the end of axes: just beyond the scores of rare events, 1 for others."""
+    return MARGIN * max(top, 1e-6) if top < RARE_SCORE else 1.0
 
 
 def draw_square(ax: "Axes", span: AxesRange) -> None:
     """Set up square axes with the diagonal of a calibrated model."""
     from matplotlib.ticker import MaxNLocator
 
-    low, high, is_logit = span
-    ax.plot(
-        [low, high], [low, high], color=GREY, linewidth=1, linestyle=(0, (4, 2)), zorder=2,
-        label="calibrated",
-    )  # fmt: skip
+    draw_diagonal(ax, span.low, span.high)
     for axis, set_scale in ((ax.xaxis, ax.set_xscale), (ax.yaxis, ax.set_yscale)):
-        if is_logit:
+        if span.is_logit:
             set_scale("logit", nonpositive="clip")
-            ticks = [p for p in ODDS if low < p < high]  # what is beyond lies at the ends
+            ticks = [p for p in LOGIT_TICKS if span.low < p < span.high]
             axis.set_ticks(ticks, labels=[f"{p:g}" for p in ticks])
             axis.set_ticks([], minor=True)
-        else:  # as many as there is room for
+        else:  # as many ticks as there is room for
             axis.set_major_locator(MaxNLocator("auto", steps=[2, 5, 10]))
-    ax.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+    limits = (span.low, span.high)
+    ax.set(xlim=limits, ylim=limits, aspect="equal")
 
 
-def logit_range(drawings: Any) -> AxesRange:
-    """Find axes of log odds that hold all scores and rates but 0 and 1."""
-    values = np.concatenate([part for x in drawings for part in (x.score, x.frequency)])
-    values = values[(values > NEAREST) & (values < 1 - NEAREST)]
-    odds = np.log(values / (1 - values))
-    low, high = 1 / (1 + np.exp(-np.array([odds.min(initial=0) - 0.5, odds.max(initial=0) + 0.5])))
-    return AxesRange(max(float(low), NEAREST), min(float(high), 1 - NEAREST), True)
+def draw_diagonal(ax: "Axes", low: float, high: float) -> None:
+    """Draw the line on which a calibrated model lies."""
+    ax.plot([low, high], [low, high], **CALIBRATED, zorder=2)
+
+
+def logit_range(drawings: Iterable[Drawing]) -> AxesRange:
+    """Find axes of log odds that hold all scores and rates between 0 and 1."""
+    values = np.concatenate([x for drawing in drawings for x in (drawing.score, drawing.frequency)])
+    values = values[(values > MIN_PROBABILITY) & (values < 1 - MIN_PROBABILITY)]
+    log_odds = np.log(values / (1 - values))
+    ends = np.array([log_odds.min(initial=0) - 0.5, log_odds.max(initial=0) + 0.5])
+    low, high = 1 / (1 + np.exp(-ends))
+    return AxesRange(
+        low=max(float(low), MIN_PROBABILITY),
+        high=min(float(high), 1 - MIN_PROBABILITY),
+        is_logit=True,
+    )

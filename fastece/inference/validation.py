@@ -10,7 +10,7 @@ import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.samples import scale_weights
-from fastece.display.axes import draw_risks, new_axes
+from fastece.display.axes import new_axes
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import (
     ConfidenceInterval,
@@ -20,6 +20,7 @@ from fastece.display.numbers import (
     format_cell,
     format_p,
 )
+from fastece.display.pictures import draw_risks
 from fastece.display.results import Record, Result, group_notes, sample_text
 from fastece.estimators import risk
 from fastece.estimators.bayes.estimator import BayesCurve, Curves, cells_of_rows

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from fastece.data.errors import InputError
 from fastece.data.reading import read_source
 from fastece.data.sources import Source
-from fastece.display.axes import draw_cumulative, new_axes, thin_path
+from fastece.display.axes import new_axes
+from fastece.display.pictures import draw_cumulative, thin_path
 from fastece.estimators import cumulative
 from fastece.kernels.types import F64
 

@@ -14,7 +14,7 @@ from fastece.data.errors import InputError, InputTypeError
 from fastece.data.samples import Sample
 from fastece.data.sources import need_rows
 from fastece.display.documents import Document, Section, Table
-from fastece.display.marks import FEWEST, CurveDrawing
+from fastece.display.marks import MIN_ROWS_OF_CURVE, CurveDrawing
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
@@ -156,7 +156,7 @@ class ReliabilityCurve(Plottable):
     def drawing(self, band: Any = True) -> CurveDrawing:
         """Return the curve to draw, with its band or without."""
         # With sharp scores the bandwidth is small, and elsewhere a density jumps from row to row.
-        fewest = 0 if self.bandwidth is None else FEWEST
+        fewest = 0 if self.bandwidth is None else MIN_ROWS_OF_CURVE
         of = "resamples" if self.n_resamples else "posterior"
         ends: dict[str, Any] = {name: getattr(self, name) if band else None for name in BAND}
         if self.bandwidth is None and ends["low"] is not None:

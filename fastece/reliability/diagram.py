@@ -13,10 +13,10 @@ from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_jobs
 from fastece.data.reading import Map, read_source
 from fastece.data.sources import Source
-from fastece.display.axes import plot_result
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
 from fastece.display.numbers import ConfidenceInterval, Number
+from fastece.display.pictures import plot_result
 from fastece.display.results import Result
 from fastece.estimators.binned.estimator import Binned, Bins, effective_rows
 from fastece.estimators.binned.layouts import binomial_ends

@@ -8,7 +8,7 @@ import numpy as np
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_real
 from fastece.data.samples import Sample
-from fastece.display import axes, marks
+from fastece.display import axes, legends, marks
 from fastece.display.numbers import ConfidenceInterval, Number, decimals, format_number
 from fastece.estimators.binned.estimator import Binned
 from fastece.inference.estimate import estimate_results
@@ -28,8 +28,6 @@ CURVES = ("bayes", "isotonic", "none")
 BINS, BARS = 10, 25
 # Replicates of a consistency band, and cells of neighbouring scores that outcomes are drawn for.
 DRAWS, CELLS = 500, 4000
-# How often the layout of a figure is made until square axes with others below have their place.
-TURNS = 2
 # Points of letters, and inches: one column of a journal.
 SMALL, SIZE = 7.0, (3.3, 4.1)
 
@@ -169,12 +167,10 @@ def reliability_plot(
         call = read_call("reliability_plot", y_true, {"y_prob": prob}, 0, **options)
         found[name] = Model.of(add_groups(call, groups, prob), kind, bins, rng)
     end = marks.axes_end(max(float(model.score[-1]) for model in found.values()))
-    end = end if zoom is None else check_real("zoom", zoom, axes.LEAST_END, 1.0)
+    end = end if zoom is None else check_real("zoom", zoom, axes.MIN_ZOOM, 1.0)
     ax = axes.open_figure(figsize).subplots() if ax is None else ax
     draw_models(ax, found, end, kind)
-    figure: Any = ax.figure
-    for _ in range(TURNS):
-        figure.draw_without_rendering()
+    axes.settle_layout(ax.figure)
     return ax
 
 
@@ -183,38 +179,37 @@ def draw_models(ax: "Axes", found: Mapping[Any, Model], end: float, kind: str) -
     span, setting = marks.AxesRange(0.0, end), next(iter(found.values())).setting
     across, up = axes.axis_labels(setting)
     marks.draw_square(ax, span)
-    below = ax.inset_axes((0, -0.3, 1, 0.24), sharex=ax)
-    for place, (name, model) in enumerate(found.items()):
+    below = axes.axes_below(ax)
+    for name, model in found.items():
         error = model.error.replace(" (", "\n(")  # so that names have room
         text = model.error if name is None else f"{axes.shorten(str(name))}: {error}"
-        style = marks.Style(None, text, place, span, 0.8)
+        style = marks.next_style(ax, text, span=span)._replace(scale=0.8)
         draw_one(ax, below, style, model, kind)
     ax.set_title(axes.title_of(setting), fontsize=SMALL + 1, parse_math=False)
     ax.set_ylabel(up, fontsize=SMALL)
-    ax.tick_params(labelsize=SMALL, labelbottom=False)
+    ax.tick_params(labelsize=SMALL)
     below.set_xlabel(across, fontsize=SMALL)
     below.set_ylabel("Share of rows", fontsize=SMALL)
     below.set(xlim=(0, end), ylim=(0, None))
     below.locator_params(axis="y", nbins=2)
     below.tick_params(labelsize=SMALL)
-    handles, names = zip(*axes.entries_of(ax), strict=True)
+    handles, names = zip(*legends.entries_of(ax), strict=True)
     gap = sum(float(np.nansum(x.diagram.gap * x.diagram.count)) for x in found.values())
     legend = ax.legend(
         handles, names, fontsize=SMALL, frameon=False, handlelength=1.6, borderaxespad=0.3,
         loc="upper left" if gap <= 0 else "lower right",  # the other side of the curves
     )  # fmt: skip
-    for entry in legend.get_texts():
-        entry.set_parse_math(False)
+    legends.show_dollars(legend)
 
 
 def draw_one(ax: "Axes", below: "Axes", style: marks.Style, model: Model, kind: str) -> None:
     """Draw the curve, the band, the points and the scores of a model."""
     rows = model.diagram.count > 0
-    at, frequency = (style.inside(x[rows]) for x in (model.diagram.score, model.diagram.frequency))
-    shape, nothing = marks.SHAPES[style.place % len(marks.SHAPES)], np.empty(0)
+    at, frequency = (style.clip(x[rows]) for x in (model.diagram.score, model.diagram.frequency))
+    shape, nothing = style.shape, np.empty(0)
     score, rate = (nothing, nothing) if model.curve is None else model.curve
-    color = marks.draw_line(ax, style, score, style.inside(rate), 2.0, marker=shape, markevery=[],
-                            markersize=3.5)  # fmt: skip
+    line_options = {"marker": shape, "markevery": [], "markersize": 3.5}
+    color = marks.draw_line(ax, style, score, style.clip(rate), width=2.0, **line_options)
     ax.scatter(at, frequency, s=12, marker=shape, facecolors="white", edgecolors=[color],
                linewidths=0.8, zorder=5, clip_on=False)  # fmt: skip
     if model.band is not None:
@@ -222,11 +217,11 @@ def draw_one(ax: "Axes", below: "Axes", style: marks.Style, model: Model, kind: 
         shade = (color, 0.2) if kind == "bayes" else (marks.GREY, 0.25)
         name = f"{model.level} CI of the curve"
         name = name if kind == "bayes" else f"{model.level} of calibrated models"
-        ax.fill_between(at, style.inside(low), style.inside(high), facecolor=shade, linewidth=0,
+        ax.fill_between(at, style.clip(low), style.clip(high), facecolor=shade, linewidth=0,
                         zorder=1, label=name)  # fmt: skip
     share, edges = np.histogram(
         model.score, np.linspace(0, style.span.high, BARS + 1), weights=model.weight
     )
     share = share / model.weight.sum()
-    below.stairs(share, edges, color=color, fill=style.place == 0, alpha=0.6 if style.place == 0
+    below.stairs(share, edges, color=color, fill=style.is_first, alpha=0.6 if style.is_first
                  else 1.0)  # fmt: skip

@@ -514,7 +514,7 @@ def measure_vectors(
 def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
     """Draw each curve; a single one with heaped scores over log odds too."""
     panels = [Panel({None: curve.drawing()}) for curve in curves]
-    if len(panels) == 1 and panels[0].first.is_heaped:
+    if len(panels) == 1 and panels[0].first.is_crowded:
         panels.append(panels[0]._replace(is_logit=True))
     return panels
 
@@ -532,7 +532,7 @@ def diagram_panels(call: Call, names: Sequence[str | None], seed: int | None = N
     Of a single problem with heaped scores, equal-mass bins over log odds are drawn too.
     """
     panels = bin_panels(call, TEST, names, seed)
-    if len(panels) == 1 and any(x.is_heaped for x in panels[0].drawings.values()):
+    if len(panels) == 1 and any(x.is_crowded for x in panels[0].drawings.values()):
         panels += [panel._replace(is_logit=True) for panel in bin_panels(call, EVEN, names, seed)]
     return panels
 

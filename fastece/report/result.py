@@ -11,12 +11,14 @@ import numpy as np
 
 from fastece import __version__
 from fastece.decisions.threshold import Threshold
-from fastece.display.axes import HEIGHT, draw_cumulative, new_figure
+from fastece.display.axes import HEIGHT, new_figure
 from fastece.display.axes import WIDTH as ACROSS
 from fastece.display.documents import Cell, Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue, format_cell, format_p
-from fastece.display.pages import Panel, draw_page, require_matplotlib, to_svg
+from fastece.display.pages import Panel, draw_page, require_matplotlib
+from fastece.display.pictures import draw_cumulative
 from fastece.display.results import Record, Result, group_notes
+from fastece.display.svg import to_svg
 from fastece.display.writers import WIDTH, to_html, to_text
 from fastece.files import write_file
 from fastece.inference.direction import Direction

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.display.axes import BAND, MOST_POINTS
 from fastece.display.marks import is_model
+from fastece.display.pictures import BROWNIAN_QUANTILE, MAX_PATH_POINTS
 from fastece.estimators.cumulative import size_survival
 
 pytest.importorskip("matplotlib")
@@ -55,7 +55,7 @@ def test_long_paths_keep_their_extremes():
     p = RNG.random(20_000)
     y = RNG.random(p.size) < p**1.2
     _, [(_, gap)] = draw(y, p)
-    assert gap.size <= MOST_POINTS + 2
+    assert gap.size <= MAX_PATH_POINTS + 2
     assert np.ptp(gap) == pytest.approx(fastece.ece(y, p, estimator="ecce_r"))
 
 
@@ -67,7 +67,7 @@ def test_a_stream_has_nearly_the_same_path():
 
 
 def test_the_band_is_that_of_brownian_motion():
-    assert size_survival(BAND) == pytest.approx(0.05, abs=1e-6)
+    assert size_survival(BROWNIAN_QUANTILE) == pytest.approx(0.05, abs=1e-6)
 
 
 def test_a_new_figure_is_made_and_bad_input_refused():

@@ -10,7 +10,8 @@ import pytest
 import fastece
 from fastece.cli.output import check_file
 from fastece.data.errors import InputError
-from fastece.display.pages import Panel, draw_page, draw_picture, to_svg
+from fastece.display.pages import Panel, draw_page, draw_picture
+from fastece.display.svg import to_svg
 
 matplotlib = pytest.importorskip("matplotlib")
 pytest.importorskip("matplotlib.figure")

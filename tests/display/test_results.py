@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.display.axes import axis_labels, draw_model, error_text, plot_result, title_of
+from fastece.display.axes import axis_labels, error_text, title_of
 from fastece.display.marks import PLAIN, is_model, logit_range
 from fastece.display.pages import best_columns, plot_classes
+from fastece.display.pictures import draw_model, plot_result
 from fastece.reliability.curve import ReliabilityCurve
 
 # Of the curve that tests draw.

@@ -1,0 +1,208 @@
+"""Pictures on one pair of axes: models, cumulative gaps, evidence and risks. Needs matplotlib.
+
+Several models come on the same axes by one call after the other; each draws in the next style.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from fastece.data.parameters import check_flag, check_real
+from fastece.display import marks
+from fastece.display.axes import (
+    MIN_ZOOM,
+    SCORE_AXES,
+    axes_below,
+    axis_labels,
+    error_text,
+    new_axes,
+    set_title,
+    shorten,
+    title_of,
+)
+from fastece.display.legends import draw_legend
+from fastece.kernels.types import F64
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Points of a cumulative gap that are drawn, besides its extremes.
+MAX_PATH_POINTS = 2000
+# Size that Brownian motion on [0, 1] exceeds with the probability 0.05.
+BROWNIAN_QUANTILE = 2.241403
+# E-values that are larger, infinite ones among them, are drawn here.
+MAX_E_VALUE = 1e200
+# Opacity of bands.
+BAND_ALPHA = 0.2
+
+
+# --- models ---------------------------------------------------------------------------------
+
+
+class Drawable(Protocol):
+    """A result that can be drawn."""
+
+    def drawing(self, band: Any = True) -> marks.Drawing:
+        """Return the marks of a picture, with intervals or a band, or without."""
+
+
+def plot_result(
+    result: Drawable,
+    ax: "Axes | None" = None,
+    *,
+    color: Any = None,
+    label: str | None = None,
+    legend: bool = True,
+    band: Any = True,
+    zoom: float | None = None,
+) -> "Axes":
+    """Draw a reliability diagram or a curve, beside others on the axes.
+
+    Parameters
+    ----------
+    result : ReliabilityDiagram or ReliabilityCurve
+    ax, color, label, legend, band, zoom
+        As in its method `plot`.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    check_flag("legend", legend)
+    drawing = result.drawing(band)
+    end = drawing.end if zoom is None else check_real("zoom", zoom, MIN_ZOOM, 1.0)
+    options = {"color": color, "label": label, "legend": legend}
+    if ax is None:
+        ax, *others = new_axes(2 if drawing.is_crowded else 1)
+        for other in others:
+            draw_model(drawing, other, span=marks.logit_range([drawing]), **options)
+    draw_model(drawing, ax, span=marks.AxesRange(0.0, end), **options)
+    return ax
+
+
+def draw_model(
+    drawing: marks.Drawing,
+    ax: "Axes",
+    *,
+    color: Any = None,
+    label: str | None = None,
+    legend: bool = True,
+    span: marks.AxesRange = marks.PLAIN,
+) -> None:
+    """Draw a model on axes, which others may be on, and name it.
+
+    Plain axes that have a model already keep their range.
+    """
+    if marks.count_models(ax) == 0:
+        marks.draw_square(ax, span)
+        across, up = axis_labels(drawing.setting)
+        scale = " (log odds)" if span.is_logit else ""
+        ax.set(xlabel=across + scale, ylabel=up + scale)
+    elif not span.is_logit:
+        span = marks.AxesRange(*ax.get_xlim())
+    if not ax.get_title():
+        set_title(ax, title_of(drawing.setting, drawing.estimator))
+    name = error_text(drawing.estimator, drawing.value)
+    if label is not None:
+        name = f"{shorten(label)}, {name}"
+    drawing.draw(ax, marks.next_style(ax, name, color, span=span))
+    if legend:
+        draw_legend(ax)
+
+
+# --- cumulative gaps ------------------------------------------------------------------------
+
+
+def thin_path(path: Sequence[F64]) -> list[F64]:
+    """Select points of a path of shares and gaps, the extreme gaps among them."""
+    share, gap, _ = path
+    spaced = np.linspace(0, share.size - 1, min(MAX_PATH_POINTS, share.size)).astype(int)
+    points = np.union1d(spaced, [gap.argmin(), gap.argmax()])
+    return [x[points] for x in path]
+
+
+def draw_cumulative(
+    ax: "Axes", path: Sequence[F64], deviation: float, value: float, label: str | None = None
+) -> None:
+    """Draw a path of shares of rows, cumulative gaps and scores on the axes."""
+    share, gap, score = path
+    is_first = marks.count_models(ax) == 0
+    if is_first:
+        ax.axhline(0, **marks.CALIBRATED)
+        ax.set(xlabel="share of rows, by increasing score", ylabel="cumulative gap", xlim=(0, 1))
+    name = f"range {value:.4f}" if label is None else f"{shorten(label)}, range {value:.4f}"
+    color = marks.draw_line(ax, marks.next_style(ax, name), share, gap, width=1.2)
+    end = BROWNIAN_QUANTILE * deviation
+    ax.axhspan(-end, end, facecolor=(color, 0.1), zorder=1, label="95 % of calibrated models")
+    if label is None and is_first:
+        ticks = np.linspace(0, 1, 5)
+        scores = [f"{x:.2g}" for x in np.interp(ticks, share, score)]
+        ax.secondary_xaxis("top", xlabel=SCORE_AXES[0]).set_xticks(ticks, scores)
+    draw_legend(ax)
+
+
+# --- evidence of a monitor ------------------------------------------------------------------
+
+
+def draw_evidence(
+    ax: "Axes", looks: Mapping[str, Sequence[float]], level: float, since: int | None
+) -> "Axes":
+    """Draw e-values over rows, the line of the alarm, and the change if there is one."""
+    values = np.minimum(looks["e_value"], MAX_E_VALUE)
+    limit = 1 / level
+    dashes = marks.CALIBRATED["linestyle"]
+    alarm = f"alarm from {limit:.3g}"
+    ax.axhline(limit, color=marks.BLACK, linewidth=1, linestyle=dashes, label=alarm)
+    if since is not None:
+        ax.axvline(since, color=marks.GREY, linewidth=1, label=f"change after about {since} rows")
+    ax.plot(looks["n"], values, linewidth=1.5, label=f"e-value {looks['e_value'][-1]:.3g}")
+    ax.set(xlabel="rows", ylabel="e-value: evidence against calibration", yscale="log")
+    draw_legend(ax)
+    return ax
+
+
+# --- risks ----------------------------------------------------------------------------------
+
+
+def draw_risks(
+    ax: "Axes", curve: F64, risks: F64, event: str, level: str, lines: Sequence[str]
+) -> "Axes":
+    """Draw the calibration curve of a risk model, and its predictions by outcome below.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    curve : (4, G) float64 array
+        Scores, probabilities, and the ends of their intervals.
+    risks : (2, B) float64 array
+        Weight of the rows in bins of equal width, without and with the event.
+    event, level : str
+        Names of the event and of the interval.
+    lines : sequence of str
+        Statistics that stand in the corner.
+    """
+    score, probability, low, high = curve
+    end = min(1.0, 1.05 * max(float(score[-1]), float(probability.max()), 1e-6))
+    marks.draw_diagonal(ax, 0, end)
+    (line,) = ax.plot(score, probability, linewidth=2, label="Bayesian curve")
+    color = line.get_color()
+    ax.fill_between(score, low, high, facecolor=(color, BAND_ALPHA), label=level)
+    ax.set(xlim=(0, end), ylim=(0, end), aspect="equal", ylabel=f"observed frequency of {event}")
+    ax.text(0.03, 0.97, "\n".join(lines), transform=ax.transAxes, va="top", fontsize="small")
+    ax.legend(loc="lower right", frameon=False, fontsize="small")
+    below = axes_below(ax)
+    below.set_xlabel(f"predicted probability of {event}")
+    draw_outcomes(below, risks, np.linspace(0, score[-1], risks.shape[1] + 1), color)
+    return ax
+
+
+def draw_outcomes(ax: "Axes", risks: F64, edges: F64, color: Any) -> None:
+    """Draw a histogram of rows with the event upwards, and of the others downwards."""
+    without, with_event = risks
+    largest = [max(float(weight.max()), marks.TINY) for weight in risks]
+    ax.stairs(-without / largest[0], edges, fill=True, color=marks.GREY, label="no event")
+    ax.stairs(with_event / largest[1], edges, fill=True, color=color, label="event")
+    ax.axhline(0, color=marks.BLACK, linewidth=0.6)
+    ax.set(ylim=(-1.1, 1.1), yticks=[-0.5, 0.5])
+    ax.set_yticklabels([f"no event\nup to {largest[0]:.3g}", f"event\nup to {largest[1]:.3g}"])
