@@ -24,7 +24,7 @@ from .reliability.decomposition import (
     score_decomposition as score_decomposition,
 )
 from .estimators.bayes.estimator import BayesCurve as BayesCurve
-from .estimators.binned.estimator import Binned as Binned, Sweep as Sweep
+from .estimators.binned import Binned as Binned, Sweep as Sweep
 from .estimators.canonical import SKCE as SKCE, DirichletKDE as DirichletKDE
 from .estimators.cumulative import CumulativeError as CumulativeError
 from .estimators.density.estimator import KDE as KDE

@@ -18,7 +18,7 @@ from fastece.data.containers import as_real, refuse_where
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_average, check_jobs
 from fastece.data.reading import plain_problem, read_source
-from fastece.estimators.binned.layouts import CHUNK_SCORES
+from fastece.estimators.binned.cell_sums import CHUNK_SCORES
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from fastece.kernels.types import F64

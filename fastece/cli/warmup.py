@@ -19,7 +19,7 @@ import numpy as np
 import fastece
 from fastece.cli.output import Page, Progress, kept, run_beside
 from fastece.display.documents import Document
-from fastece.estimators.binned.layouts import MANY_ROWS
+from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.table import ESTIMATORS
 from fastece.kernels import compiling as _jit
 from fastece.recalibration import METHODS
@@ -109,7 +109,7 @@ def steps() -> Iterator[Callable[[], object]]:
     # So many rows that they are sorted by a kernel, or not at all, which weights do not change.
     single = [name for name, estimator in ESTIMATORS.items() if not estimator.reads_pairs]
     for shape, kind, name in product(SETTINGS, KINDS, single):
-        data = arguments((MANY_ROWS, *shape[1:]), *kind, False)
+        data = arguments((MIN_ROWS, *shape[1:]), *kind, False)
         setting = SETTINGS[shape][len(shape) - 1]
         yield partial(fastece.ece, **data, setting=setting, estimator=name)
     # What resamples gets rows that have been read.

@@ -20,14 +20,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece import kernels
 from fastece.data.containers import as_real
 from fastece.data.errors import InputError, rename_arguments
 from fastece.data.parameters import check_integer
 from fastece.data.reading import read_problems
-from fastece.data.sources import Problems
-from fastece.estimators.binned.estimator import Binned, Bins, formula_of
-from fastece.estimators.binned.layouts import common_grid, hard_layout, scores_at_ranks
+from fastece.data.samples import Sample
+from fastece.data.sources import NO_ROWS, Problems, one_problem
+from fastece.estimators.binned import Binned, Bins, formula_of
+from fastece.estimators.binned.layouts import hard_layout
+from fastece.estimators.binned.ranks import scores_at_ranks
+from fastece.estimators.binned.sums import bins_of_layout
+from fastece.kernels import GAP, HITS, SCORE, WEIGHT
 from fastece.kernels.types import F64, U8
 from fastece.metrics import common_value
 
@@ -298,10 +301,9 @@ class Convention:
         """Add up the bins of scores in [0, 1], which the library has in a dtype, and hits."""
         scores: Scores = s.astype(np.float32) if dtype == np.float32 else s
         edges = self.edges(n_bins, scores).astype(np.float64, copy=False)
-        sums, right = np.empty((4, edges.size - 1)), self.closed == "right"
-        grid = common_grid(hard_layout(edges, edges[1:-1], right).grid)
-        kernels.moments.hard_error(s, y, grid, sums)
-        return Bins([edges], 1.0, np.full(1, float(s.size)), *sums[:, None])
+        layout = hard_layout(edges, edges[1:-1], self.closed == "right")
+        problem = one_problem(Sample(s, y, None, 0.0, 1.0, NO_ROWS))
+        return bins_of_layout(layout, problem, (GAP, WEIGHT, SCORE, HITS))
 
 
 def check_bins(name: str, value: Any) -> int:

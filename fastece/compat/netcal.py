@@ -27,7 +27,7 @@ from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
 from fastece.data.containers import as_array, refuse_where
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_flag, check_integer
-from fastece.estimators.binned.estimator import formula_of
+from fastece.estimators.binned import formula_of
 
 NAMES = LIBRARIES["netcal"]
 MOST_ROWS = 2**31

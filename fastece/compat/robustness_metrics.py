@@ -23,6 +23,7 @@ from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_flag, check_integer, check_real
 from fastece.data.samples import Sample
+from fastece.kernels import GAP, WEIGHT
 
 Scheme = Literal["even", "adaptive"]
 Norm = Literal["l1", "l2"]
@@ -95,7 +96,7 @@ def gce(
         return np.float64(convention.errors(labels, prob, num_bins, "confidence")[0])
     if is_even and flags == (False, True):  # the same bins for every class
         binned = convention.binned(num_bins, threshold=threshold)
-        bins = binned.bins(NAMES.read(labels, prob, "classwise"), moments=2)
+        bins = binned.bins(NAMES.read(labels, prob, "classwise"), kinds=(GAP, WEIGHT))
         values = (np.abs(bins.gap / np.maximum(bins.total, 1)[:, None]) ** power).sum(1)
         return np.float64(np.mean(values) ** (1 / power))
     values = np.zeros(prob.shape[1] if class_conditional else 1)

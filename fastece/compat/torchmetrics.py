@@ -26,7 +26,8 @@ from fastece.compat.conventions import CONVENTIONS, LIBRARIES
 from fastece.data.containers import as_array, as_real
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_integer
-from fastece.estimators.binned.estimator import Binned, Bins
+from fastece.estimators.binned import Binned, Bins
+from fastece.kernels import GAP, WEIGHT
 
 Norm = Literal["l1", "l2", "max"]
 Task = Literal["binary", "multiclass"]
@@ -189,7 +190,7 @@ class BinaryCalibrationError:
         if self.binned not in (None, binned):
             rule = "must be of the precision of batches before, which the edges of bins have too"
             raise InputError("preds", rule, value=prob.dtype, hint="convert all to one")
-        bins = binned.bins(NAMES.read(label, prob, guess_logits=True), moments=2)
+        bins = binned.bins(NAMES.read(label, prob, guess_logits=True), kinds=(GAP, WEIGHT))
         value = np.float64(binned.errors(bins)[0])
         if self.bins is not None:
             names = ("total", "gap", "weight")

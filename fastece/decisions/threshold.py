@@ -28,7 +28,7 @@ from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, one_of, sample_text
 from fastece.estimators.base import check_width
-from fastece.estimators.binned.layouts import binomial_ends
+from fastece.estimators.binomial import binomial_ends
 from fastece.estimators.risk import check_threshold
 from fastece.files import unique_keys
 from fastece.kernels.types import F64, I64

@@ -12,7 +12,7 @@ from fastece.data.parameters import list_names
 from fastece.data.reading import Map
 from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.binned.estimator import Binned, Sweep
+from fastece.estimators.binned import Binned, Sweep
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.cumulative import CumulativeError
 from fastece.estimators.density.estimator import KDE

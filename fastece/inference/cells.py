@@ -26,7 +26,8 @@ from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.samples import Sample, scale_weights
 from fastece.estimators.base import Counts, Statistic
-from fastece.estimators.binned.estimator import MAX_SUMS, Binned, Bins
+from fastece.estimators.binned import Binned, Bins
+from fastece.estimators.binned.replicates import MAX_SUMS
 from fastece.estimators.density.estimator import (
     KDE,
     CellShares,
@@ -36,7 +37,7 @@ from fastece.estimators.density.estimator import (
     is_supported,
 )
 from fastece.estimators.density.mesh import Mesh, add_images, folded
-from fastece.kernels import EMPTY, REPLICATES
+from fastece.kernels import EMPTY, GAP, REPLICATES, SCORE, WEIGHT
 from fastece.kernels.types import F64, I32, I64
 from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import LEAST_REPLICATES
@@ -258,7 +259,7 @@ def count_of(call: Call, cells: int) -> int:
 def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = True) -> Cells:
     """Compute the cells of a binned estimator; without noise they have no replicates."""
     data = rows_or_cells(call, "the interval")
-    bins = binned.bins(data, moments=3)
+    bins = binned.bins(data, kinds=(GAP, WEIGHT, SCORE))
     n_bins, total = bins.gap.shape[1], np.where(bins.total > 0, bins.total, 1.0)[:, None]
     count = count_of(call, bins.gap.size) if has_noise else 0
     sums = hit_sums(binned, data, n_bins)

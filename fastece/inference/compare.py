@@ -16,7 +16,7 @@ from fastece.display.results import Results
 from fastece.estimators.base import Estimator
 from fastece.estimators.bayes.estimator import draw_order
 from fastece.estimators.bayes.pieces import normal_quantiles
-from fastece.estimators.binned.estimator import Binned, place_rows
+from fastece.estimators.binned import Binned
 from fastece.inference.cells import binned_cells
 from fastece.inference.estimate import curves, posterior_maker, posteriors
 from fastece.inference.inversion import BINS, z_scores
@@ -199,7 +199,7 @@ def influences(call: Call, binned: Binned) -> F64:
     out = []
     samples = call.models[0].samples(reads_only=True)
     for sample, pull in zip(samples, weight * unit, strict=True):
-        x = place_rows(binned, sample, pull.size).rows(pull) * (sample.y - sample.s)
+        x = binned.place(sample, pull.size).means(pull) * (sample.y - sample.s)
         out.append(x if sample.v is None else x * (sample.v / sample.v.max()))
     return np.array(out)
 

@@ -14,7 +14,7 @@ from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import Number
 from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators.bayes.estimator import BayesCurve, side_posteriors
-from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE, Copies
 from fastece.inference.cells import binned_cells
 from fastece.inference.estimate import (

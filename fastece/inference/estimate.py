@@ -15,7 +15,7 @@ from fastece.display.numbers import ConfidenceInterval
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.inference.cells import Cells, binned_cells, density_cells
 from fastece.inference.inversion import (

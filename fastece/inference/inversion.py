@@ -21,7 +21,7 @@ import numpy as np
 
 from fastece.data.sources import SETTINGS
 from fastece.estimators.base import Chances, Estimator, Labels
-from fastece.estimators.binned.estimator import Binned, place_rows
+from fastece.estimators.binned import Binned
 from fastece.inference.cells import Cells, binned_cells
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import Call
@@ -368,7 +368,7 @@ def row_directions(call: Call, estimator: Any) -> tuple[list[F64] | None, list[F
         data = replace(data, prob=prob, label=label, low=0.0, **own)
     cells = binned_cells(replace(call, sources=[data]), BINS, has_noise=False)
     share = np.where(cells.share > 0, cells.share, 1.0)
-    places = [place_rows(BINS, sample, share.shape[1]).lower for sample in data.samples()]
+    places = [BINS.place(sample, share.shape[1]).lower for sample in data.samples()]
     sparse, dense = gap_directions(cells)
     mean = cells.gap.sum(axis=1, keepdims=True)
     if are_classes and mean.any():

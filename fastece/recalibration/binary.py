@@ -12,7 +12,7 @@ from fastece.data.parameters import check_choice, check_flag, check_integer
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import one_problem
 from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.binned.estimator import MAX_BINS, Binned
+from fastece.estimators.binned import MAX_BINS, Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64

@@ -15,7 +15,7 @@ from fastece.data.sources import NO_ROWS, SQUARES, VECTORS, Problems, Source, on
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import Number
 from fastece.display.results import Result
-from fastece.estimators.binned.estimator import Binned, place_rows
+from fastece.estimators.binned import Binned
 from fastece.estimators.losses import BrierScore, LogLoss, Mean, surprise
 from fastece.kernels.types import F64
 
@@ -211,7 +211,7 @@ def binned_parts(binned: Binned, source: Source, k: int) -> tuple[float, ...]:
     s, y = plan.sample.s, plan.sample.y.astype(np.float64)
     weight = plan.sample.weight
     w = np.ones(s.size) if weight is None else weight
-    _, bins, _ = place_rows(binned, plan.sample, plan.n_bins)
+    bins = binned.place(plan.sample, plan.rule.n_bins).lower
     total = np.bincount(bins, w)
 
     def bin_means(x: F64) -> F64:

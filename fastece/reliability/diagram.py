@@ -18,8 +18,8 @@ from fastece.display.marks import BinDrawing
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.pictures import plot_result
 from fastece.display.results import Result
-from fastece.estimators.binned.estimator import Binned, Bins, effective_rows
-from fastece.estimators.binned.layouts import binomial_ends
+from fastece.estimators.binned import Binned, Bins
+from fastece.estimators.binomial import binomial_ends
 from fastece.estimators.table import find_estimator, with_threads
 from fastece.kernels.types import F64
 from fastece.metrics import COMMON_SETTINGS, common_bins
@@ -259,7 +259,7 @@ def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[Reliabil
 def binned_diagrams(estimator: Binned, source: Source, run: Map = map) -> list[ReliabilityDiagram]:
     """Make one diagram of bins for each problem."""
     sums, names = estimator.bins(source, run), [source.name(k) for k in range(source.n_problems)]
-    return diagrams_from(estimator, sums, effective_rows(estimator, source, sums), names)
+    return diagrams_from(estimator, sums, estimator.effective_rows(source, sums), names)
 
 
 def diagrams_from(

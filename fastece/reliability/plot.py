@@ -10,7 +10,7 @@ from fastece.data.parameters import check_choice, check_real
 from fastece.data.samples import Sample
 from fastece.display import axes, legends, marks
 from fastece.display.numbers import ConfidenceInterval, Number, decimals, format_number
-from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.binned import Binned
 from fastece.inference.estimate import estimate_results
 from fastece.kernels.types import F64
 from fastece.reliability.curve import curve_of, smooth_end

@@ -16,7 +16,7 @@ from fastece.data.sources import ROWS, Problems, Source, need_rows
 from fastece.decisions.threshold import Goal, Threshold, threshold_of
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.pages import Panel
-from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE, PART
 from fastece.estimators.losses import infinite_rows, mean_of
 from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.binned import Binned
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import Call
 from fastece.resampling.labels import hit_sums, noise_and_hits, rows_or_cells

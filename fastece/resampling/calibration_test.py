@@ -11,7 +11,7 @@ from fastece.data.samples import Sample
 from fastece.data.sources import Source
 from fastece.display.results import EstimatorResult, Record, Results
 from fastece.estimators.base import Counts, Estimator, Statistic
-from fastece.estimators.binned.estimator import Binned, Bins
+from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.table import change, find_estimator
 from fastece.kernels.types import F64
 from fastece.resampling.adaptive import ADAPTIVE, COMPONENTS, AdaptiveTest, adaptive_values
@@ -108,7 +108,7 @@ class WithGaps(Statistic):
 
     def values(self, plan: Any, draws: Counts) -> F64:
         """Compute values and gaps (1 + B, 32 G) of replicates."""
-        bins = self.binned.bins_of(plan, draws)
+        bins = plan.bins(draws)
         return np.vstack([self.binned.errors(bins), bins.gap.T])
 
 
@@ -160,7 +160,7 @@ def binned_null(call: Call, binned: Binned, bins: Bins, key: int) -> tuple[F64, 
         weight = np.broadcast_to(bins.weight[:, None], gap.shape)
         total = np.broadcast_to(bins.total[:, None], gap.shape[:2])
         each = zip(total, gap, weight, strict=True)
-        values.append([binned.errors(Bins([], bins.unit, *one)) for one in each])
+        values.append([binned.errors(Bins([], bins.unit, t, g, w)) for t, g, w in each])
     return np.concatenate(values, axis=1), gaps
 
 

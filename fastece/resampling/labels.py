@@ -10,9 +10,10 @@ from fastece.data.containers import contiguous
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import BySquares, Problems, Source, need_rows, one_problem
 from fastece.estimators.base import Counts, Labels, Statistic
-from fastece.estimators.binned.estimator import MAX_SUMS, Binned, Placement
-from fastece.estimators.binned.layouts import Layout, Tiles
-from fastece.kernels import MOMENTS, REPLICATES
+from fastece.estimators.binned import Binned
+from fastece.estimators.binned.layouts import Layout, layout_of
+from fastece.estimators.binned.replicates import MAX_SUMS, Tiles
+from fastece.kernels import REPLICATES, WEIGHT
 from fastece.kernels.types import F64
 from fastece.resampling import engine
 from fastece.resampling.arguments import Call
@@ -80,15 +81,14 @@ def drawn_hits(
 class HitSums(Statistic):
     """Weight of the hits in bins of each draw of labels; rows that miss add nothing."""
 
-    binned: Binned
     layout: Layout
+    threshold: float
 
     needs_sorted = False
 
     def prepare(self, sample: Sample, size: int) -> Tiles:  # noqa: ARG002
         """Arrange the rows of a sample with their weights in tiles."""
-        tiles = Tiles.of(sample, self.layout, self.binned._threshold, MOMENTS[:2])
-        return tiles._replace(terms=np.ascontiguousarray(tiles.terms[1::2]))
+        return Tiles.of(sample, self.layout, self.threshold, (WEIGHT,))
 
     def values(self, tiles: Tiles, draws: Counts) -> F64:
         """Compute weights (B, 32 G) for counts (G, 2 n, 32) of hits, then of misses."""
@@ -99,9 +99,9 @@ class HitSums(Statistic):
 
     def noise(self, sample: Sample) -> F64:
         """Sum ``w^2 a^2 s (1 - s)``, ``w^2 a^2`` and all w^2: (3, B)."""
-        places = Placement(self.layout, *self.layout.place(sample.s))
+        places = self.layout.place(sample.s)
         s, v, c = sample.s, 1.0 if sample.v is None else sample.v, 1.0 * sample.counts
-        w = np.where(s > self.binned._threshold, v, 0.0)
+        w = np.where(s > self.threshold, v, 0.0)
         sums = [places.sums(x, w, 2) for x in (c * s * (1 - s), c)]
         return np.stack([*sums, np.full(sums[0].size, (c * w) @ w)])
 
@@ -109,9 +109,9 @@ class HitSums(Statistic):
         """Draw weights (B, R) of hits in cells of a stream, with normal noise."""
         from scipy.sparse import csr_array
 
-        places = Placement(self.layout, *self.layout.place(sample.s))
+        places = self.layout.place(sample.s)
         s, v, c = sample.s, 1.0 if sample.v is None else sample.v, sample.counts
-        w = np.where(s > self.binned._threshold, v, 0.0)
+        w = np.where(s > self.threshold, v, 0.0)
         deviation, row = w * np.sqrt(c * s * (1 - s)), np.arange(s.size)
         at = [places.lower, places.upper], [row, row]
         parts = np.concatenate([deviation * places.share, deviation * (1 - places.share)])
@@ -128,8 +128,9 @@ class HitSums(Statistic):
 
 def hit_sums(binned: Binned, data: Source, n_bins: int) -> list[HitSums]:
     """Make the statistic of the hits in the bins of each problem."""
+    rule = binned.rule(data, n_bins)
     problems = map(one_problem, data.samples(reads_only=True))
-    return [HitSums(binned, binned.layout(problem, n_bins)) for problem in problems]
+    return [HitSums(layout_of(rule, problem), rule.threshold) for problem in problems]
 
 
 def noise_and_hits(

@@ -23,7 +23,7 @@ from fastece.data.errors import InputError
 from fastece.data.samples import Sample
 from fastece.estimators.base import Rows
 from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE, DrawnRows
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64, I64

@@ -21,7 +21,6 @@ import numpy as np
 import fastece
 from fastece.cli.report import DEMO
 from fastece.data.sources import one_problem
-from fastece.estimators.binned.estimator import place_rows
 from fastece.estimators.density.estimator import Copies
 from fastece.estimators.protocol import Sample
 from fastece.files import read_predictions
@@ -109,8 +108,7 @@ def binned_gaps(estimator: Any, s: Any, scores: Any, hit: Any) -> Any:
     """The gaps of a population, its `scores` and how often they `hit`, in the bins of s."""
     data = sample_of(s, np.zeros(s.size))
     layout = estimator.layout(one_problem(data), estimator.n_bins)
-    fixed = type("Fixed", (), {"layout": lambda *_: layout})
-    _, lower, a = place_rows(fixed(), sample_of(scores, np.zeros(scores.size)), estimator.n_bins)
+    _, lower, a = layout.place(scores)
     gap = np.bincount(lower, a * (hit - scores), layout.cells + 1)
     gap += np.bincount(lower + 1, (1 - a) * (hit - scores), layout.cells + 1)[: gap.size]
     return gap / scores.size

@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import reference
 
-from fastece.estimators.binned.layouts import convex_layout, fixed_layout, hard_layout
+from fastece.estimators.binned.layouts import BinRule, convex_layout, fixed_layout, hard_layout
 from fastece.kernels import REPLICATES
 from helpers import strategies as cases
 
@@ -28,9 +28,16 @@ def awkward_scores(edges):
 def seven_bins(even, convex):
     """Seven bins, evenly spaced or not."""
     if even:
-        return fixed_layout(7, 0.1, 0.9, True, convex)
+        return fixed_layout(BinRule(7, 0.1, 0.9, "uniform", True, convex, -inf))
     edges = np.array([0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9])
-    return convex_layout(edges, False) if convex else hard_layout(edges, edges[1:-1], True)
+    return convex_layout(edges) if convex else hard_layout(edges, edges[1:-1], True)
+
+
+def packed_grid(binned):
+    """The grid of fixed bins, or the range of others, as kernels of whole problems take it."""
+    rule = binned.rule(None, binned.bin_count(0))
+    grid = fixed_layout(rule if rule.is_fixed else rule._replace(edges="uniform")).grid
+    return np.array([1e-3, *grid[:4], grid.right, grid.convex, *grid.knots], np.float64)
 
 
 def ordered_sets(few):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned.layouts import float_layout, float_scores
+from fastece.estimators.binned.float_grid import float_layout, float_scores
 from fastece.kernels import binning
 from helpers import strategies as cases
 from helpers.kernel_cases import BINS, RANGES, awkward_scores

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned.layouts import GROUPS
+from fastece.estimators.binned.replicates import GROUP_SIZES
 from fastece.kernels import NO_WEIGHTS, density
 from fastece.kernels.replicates import OrderedRows
 from helpers.kernel_forms import forms
 from helpers.samples import draws, runs_of
 
-FEW_ROWS, _ = GROUPS[0]
+FEW_ROWS, _ = GROUP_SIZES[0]
 LANES = [1, 32]
 RANGES = [(0.0, 1.0), (0.25, 0.9)]
 # The least number of cells, an odd and an even one; and cells beyond each end.

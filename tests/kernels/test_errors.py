@@ -10,6 +10,7 @@ from fastece import Binned
 from fastece.data.samples import Sample
 from fastece.data.sources import one_problem
 from fastece.kernels import errors
+from helpers.kernel_cases import packed_grid
 from helpers.kernel_forms import forms
 
 NORMS = [1.0, 2.0, 3.5, inf]
@@ -103,7 +104,6 @@ def test_the_error_of_a_problem_as_a_whole_has_the_bits_of_its_bins(n, n_bins, c
         rows += [Binned(**fields, mapping="convex")] if closed == "right" else []
         for binned in rows:
             u = np.sort(s) if edges == "quantile" else np.empty(0)
-            moments = binned._moments(False, n)
-            expected = binned.errors(binned.some_bins(problem, map, moments))
+            expected = binned.point_values(problem)
             for kernel in forms(errors.binned_error):
-                assert kernel(s, y, u, binned.common[1]) == expected
+                assert kernel(s, y, u, packed_grid(binned)) == expected

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.binned import Binned
 from fastece.kernels import (
     MOMENTS,
     NO_WEIGHTS,
@@ -20,6 +20,7 @@ from helpers.kernel_cases import (
     WEIGHTS,
     expected_sums,
     ordered_sets,
+    packed_grid,
     quantile_fields,
     seven_bins,
     weights_of,
@@ -116,7 +117,7 @@ def test_sums_of_bins_are_those_of_the_definition(n, right, edges):
         p, fields = rng.random(n).round(1), {"n_bins": 10, "score_range": (0.2, 1.0)}
     else:
         p, fields = rng.integers(0, 9, n) / 8, {"edges": edges}
-    bins = Binned(**fields, closed=closed).common[1]
+    bins = packed_grid(Binned(**fields, closed=closed))
     _, cells = reference.cells((*as_lists(p, y), 0.0, 1.0), closed=closed, **fields)
     weight, gap, score, hits = zip(*cells, strict=True)
     expected = reference.ece(*as_lists(y, p), closed=closed, **fields)
@@ -139,7 +140,7 @@ def test_what_is_not_good_has_no_value(n_classes, dtype):
     for kernel in forms(moments.hard_error):
 
         def value(p, y, kernel=kernel):
-            return kernel(p, y, Binned().common[1], NO_SUMS)
+            return kernel(p, y, packed_grid(Binned()), NO_SUMS)
 
         assert value(p, y) == value(p, y)
         for where in (0, 129):

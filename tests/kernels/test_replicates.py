@@ -5,7 +5,7 @@ from math import fsum
 import numpy as np
 import pytest
 
-from fastece.estimators.binned.layouts import GROUPS, order_rows
+from fastece.estimators.binned.replicates import GROUP_SIZES, order_rows
 from fastece.kernels import NO_WEIGHTS, replicates
 from helpers.kernel_cases import (
     RANGES_OF_QUANTILES,
@@ -19,9 +19,9 @@ from helpers.kernel_cases import (
 from helpers.kernel_forms import forms
 from helpers.samples import R, runs_of, sample_of
 
-FEW_ROWS, _ = GROUPS[0]
+FEW_ROWS, _ = GROUP_SIZES[0]
 SETS = ordered_sets(FEW_ROWS)
-SIZES = [size for _, size in GROUPS]
+SIZES = [size for _, size in GROUP_SIZES]
 
 
 def rows_of(u, v, group):

@@ -11,7 +11,7 @@ import reference
 
 import fastece
 from fastece import Binned
-from fastece.estimators.binned.layouts import CHUNK_SCORES
+from fastece.estimators.binned.cell_sums import CHUNK_SCORES
 from fastece.estimators.table import find_estimator
 from fastece.kernels.moments import hard_error
 from fastece.metrics import MAX_ENTRIES, common_value

@@ -34,14 +34,10 @@ from fastece.data.sources import Problems, Source, one_problem
 from fastece.estimators.base import Parameters
 from fastece.estimators.bayes import pieces
 from fastece.estimators.bayes.pieces import draw_curves, filter_cells, log_rests, normal_quantiles
-from fastece.estimators.binned.layouts import (
-    CHUNK_SCORES,
-    binomial_ends,
-    cell_sums,
-    fits_float_grid,
-    float_layout,
-)
-from fastece.kernels import COUNTS, HITS, PACK, SCORE, WEIGHT
+from fastece.estimators.binned.cell_sums import CHUNK_SCORES, bin_sums
+from fastece.estimators.binned.float_grid import fits_float_grid, float_layout
+from fastece.estimators.binomial import binomial_ends
+from fastece.kernels import HITS, SCORE, WEIGHT
 from fastece.kernels.types import F64, I32, I64
 
 if TYPE_CHECKING:
@@ -264,13 +260,8 @@ def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
         return [cells_of_rows(problems.view(k).sorted()) for k in range(problems.n_problems)]
     count = effective_count(problems.v, problems.n) / problems.votes
     grid = float_layout(problems.low, problems.high)
-    if problems.v is None and problems.n < PACK:
-        counts, score = cell_sums(problems, grid, -math.inf, (COUNTS, SCORE), run)
-        hits = np.floor(counts * (1 / PACK))
-        weight = counts - hits * PACK
-    else:
-        weight, hits, score = cell_sums(problems, grid, -math.inf, (WEIGHT, HITS, SCORE), run)
-    return list(map(partial(cells_of_sums, count), weight, hits, score))
+    sums = bin_sums(problems, grid, -math.inf, (WEIGHT, HITS, SCORE), run)
+    return list(map(partial(cells_of_sums, count), sums[WEIGHT], sums[HITS], sums[SCORE]))
 
 
 def cells_of_sums(count: float, weight: F64, hits: F64, score: F64) -> CellRows:

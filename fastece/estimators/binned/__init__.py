@@ -1,1 +1,29 @@
-"""Binned estimators: layouts of bins, ways to add rows up, and the number of bins by a sweep."""
+"""Binned estimators: a calibration error is a norm of the gaps of bins of the score.
+
+A value takes four steps::
+
+    Binned --rule--> BinRule --layout_of--> Layout --sum_bins--> Bins --errors--> value
+                     how scores             edges                sums
+                     get into bins          and cells            over rows
+
+================  ===============================================================================
+file              contents
+================  ===============================================================================
+`estimator.py`    `Binned`: its parameters, and the norms of the gaps
+`sweep.py`        `Sweep`: equal-mass bins, whose number the data decide
+`layouts.py`      edges of bins, and the cells of a score
+`sums.py`         sums over the rows in bins, for whole arrays and for samples with counts
+`replicates.py`   the same sums for many draws of the rows at once
+`cell_sums.py`    the loop over chunks of rows, on threads, behind all sums of arrays
+================  ===============================================================================
+
+Two more files serve speed alone, and may be left out at a first reading: `float_grid.py` finds
+equal-mass bins of many rows without a sort, and `ranks.py` finds scores by their rank, for other
+estimators. Loops over single rows are in `fastece.kernels`; nothing here has one.
+"""
+
+from fastece.estimators.binned.estimator import MAX_BINS as MAX_BINS
+from fastece.estimators.binned.estimator import Binned as Binned
+from fastece.estimators.binned.estimator import formula_of as formula_of
+from fastece.estimators.binned.sums import Bins as Bins
+from fastece.estimators.binned.sweep import Sweep as Sweep

@@ -28,7 +28,8 @@ from fastece.data.reading import Map
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import Problems, Source
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows, check_width
-from fastece.estimators.binned.layouts import order_rows, quartiles
+from fastece.estimators.binned.ranks import quartiles
+from fastece.estimators.binned.replicates import order_rows
 from fastece.estimators.density import mesh as grids
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32, U8

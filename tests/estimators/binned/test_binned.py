@@ -10,8 +10,8 @@ import reference
 import fastece
 from fastece import Binned
 from fastece.estimators.base import Counts, Rows
-from fastece.estimators.binned import estimator as binned
-from fastece.estimators.binned.layouts import GROUPS
+from fastece.estimators.binned import replicates
+from fastece.estimators.binned.replicates import GROUP_SIZES
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import BINNED, R, draws, repeated, sample_of
@@ -85,9 +85,9 @@ def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name, kind):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.parametrize("n", [GROUPS[0][0], GROUPS[0][0] + 1])
+@pytest.mark.parametrize("n", [GROUP_SIZES[0][0], GROUP_SIZES[0][0] + 1])
 def test_values_of_more_rows_than_are_kept_one_by_one(name, n):
-    if PLAIN and (n != GROUPS[0][0] + 1 or name not in ("ece_a", "ece_ac", "ece_c")):
+    if PLAIN and (n != GROUP_SIZES[0][0] + 1 or name not in ("ece_a", "ece_ac", "ece_c")):
         pytest.skip("too slow as plain Python")
     rng = np.random.default_rng(n)
     scores = rng.random(n).round(3)
@@ -141,7 +141,7 @@ def test_more_sums_than_memory_are_made_in_parts(monkeypatch):
             plan = estimator.prepare(sample_of(s, rng.random(n) < s, weight), n)
             whole = estimator.values(plan, Counts(c)), estimator.values(plan, Rows(rows))
             with monkeypatch.context() as patch:
-                patch.setattr(binned, "MAX_SUMS", 2 * 15 * R)
+                patch.setattr(replicates, "MAX_SUMS", 2 * 15 * R)
                 parts = estimator.values(plan, Counts(c)), estimator.values(plan, Rows(rows))
             assert [x.tolist() for x in parts] == [x.tolist() for x in whole]
 

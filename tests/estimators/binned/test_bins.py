@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import fastece
 from fastece import Binned
 from fastece.data.samples import scale_weights
-from fastece.estimators.binned import layouts as bins
+from fastece.estimators.binned import cell_sums, float_grid
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import sample_of
@@ -33,7 +33,7 @@ def by_cells(monkeypatch):
     """Whether cells are used, whatever the number of rows."""
 
     def use(cells):
-        monkeypatch.setattr(bins, "MANY_ROWS", 1 if cells else 2**62)
+        monkeypatch.setattr(float_grid, "MIN_ROWS", 1 if cells else 2**62)
 
     return use
 
@@ -116,7 +116,7 @@ def test_cells_agree_with_the_reference(data, n_bins, closed):
     y, s = data
     fields = {"n_bins": n_bins, "edges": "quantile", "closed": closed}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bins, "MANY_ROWS", 1)
+        patch.setattr(float_grid, "MIN_ROWS", 1)
         got = fastece.ece(y, s, estimator=replace(Binned(), **fields))
     true, scores = as_lists(y, s)
     expected = reference.error((scores, true, 0.0, 1.0), None, **fields)
@@ -124,10 +124,10 @@ def test_cells_agree_with_the_reference(data, n_bins, closed):
 
 
 def test_chunks_are_merged_to_the_same_bins(by_cells, monkeypatch):
-    monkeypatch.setattr(bins, "CHUNK_ROWS_PER_CELL", 0)
+    monkeypatch.setattr(cell_sums, "CHUNK_ROWS_PER_CELL", 0)
     for chunk in (7,) if PLAIN else (7, 64, 2**16):
-        monkeypatch.setattr(bins, "CHUNK_SCORES", chunk)
-        monkeypatch.setattr(bins, "SEARCH_SCORES", 3 * chunk)
+        monkeypatch.setattr(cell_sums, "CHUNK_SCORES", chunk)
+        monkeypatch.setattr(float_grid, "SEARCH_SCORES", 3 * chunk)
         for s in crowded(100).values():
             y = cases.labels_for(s)
             values = []

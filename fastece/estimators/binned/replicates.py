@@ -1,0 +1,321 @@
+"""Sums over the bins of many replicates: a sample is prepared once and added up often.
+
+Two things decide how the rows of the sample are arranged. Are the bins the same in every draw, or
+do they depend on it? And is a draw given by the counts of all rows, for 32 replicates side by side,
+or by a list of the drawn rows, which are few? Each of the four cases has its own kernel:
+
+==========  =======================================  ===========================================
+bins        counts, 1 to 2 ns a row                  lists, 8 to 20 ns a drawn row
+==========  =======================================  ===========================================
+fixed       tiles: rows of a bin are side by side    records: cell and terms of a row in a line
+equal mass  sorted rows, with cuts between them      the drawn rows, as a sample of their own
+==========  =======================================  ===========================================
+
+A *term* of a row is its part of a sum when it is drawn once.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+
+from fastece import kernels
+from fastece.data.containers import contiguous
+from fastece.data.samples import Sample
+from fastece.estimators.base import Counts, Plan, Rows
+from fastece.estimators.binned.cell_sums import pack_counts, unpack_counts
+from fastece.estimators.binned.layouts import BinRule, Layout, Placement, fixed_layout
+from fastece.estimators.binned.sums import Bins, make_bins
+from fastece.kernels import COUNTS, PACK, REPLICATES, WEIGHT
+from fastece.kernels.types import F64, I32, U8
+
+if TYPE_CHECKING:
+    from fastece.kernels.replicates import OrderedRows
+
+# Sums of the replicates that are made together: 4 MB.
+MAX_SUMS = 2**19
+# Rows of a tile: with their counts they fit into the first-level cache.
+TILE_ROWS = 1024
+# `kernels.replicates` keeps the cumulative weight before every group of rows. A pair is the largest
+# sample, in rows, and the rows of a group for it.
+GROUP_SIZES = ((512, 1), (65536, 16), (2**31, 64))
+
+
+def plan_replicates(
+    rule: BinRule, sample: Sample, unit: float, kinds: Sequence[int], size: int
+) -> "BinnedPlan":
+    """Prepare a sample, with weights in a unit, for sums of draws of `size` rows."""
+    if sample.v is not None:
+        # Fixed bins have to add up the weight of a draw; equal-mass bins know it anyway.
+        if rule.is_fixed and WEIGHT not in kinds:
+            kinds = (*kinds, WEIGHT)
+    elif size < PACK and not rule.is_convex:
+        kinds = pack_counts(kinds)
+    return BinnedPlan(rule, sample, unit, tuple(kinds))
+
+
+@dataclass(frozen=True)
+class BinnedPlan(Plan):
+    """A sample prepared for the sums of replicates.
+
+    Its rows are arranged when they are first needed.
+
+    Attributes
+    ----------
+    rule : BinRule
+    sample : Sample
+    unit : float
+        Weights of the sample are in units of this power of two.
+    kinds : tuple of int
+        The sums that a replicate needs, perhaps packed by `cell_sums.pack_counts`.
+    """
+
+    rule: BinRule
+    sample: Sample
+    unit: float
+    kinds: tuple[int, ...]
+
+    @cached_property
+    def rows(self) -> "FixedBinRows | EqualMassRows":
+        """The rows, arranged for bins of this rule."""
+        if self.rule.is_fixed:
+            return FixedBinRows(self.rule, self.sample, self.kinds)
+        return EqualMassRows(self.rule, self.sample, self.kinds)
+
+    def bins(self, draws: Counts | Rows) -> Bins:
+        """Add up the rows of each replicate in its bins, without their edges."""
+        if isinstance(draws, Counts):
+            drawn = self.rows.sum_counts(draws.blocks(self.sample.n))
+        else:
+            drawn = self.rows.sum_lists(contiguous(draws.rows, np.int32))
+        sums_by_replicate = drawn.sums.swapaxes(1, 2)
+        sums = unpack_counts(dict(zip(self.kinds, sums_by_replicate, strict=True)))
+        return make_bins([], sums, drawn.total, self.unit)
+
+    def parts(self, draws: Counts | Rows) -> Iterator[Counts | Rows]:
+        """Split draws so that the sums of each part take some megabytes.
+
+        No part of several lists has a single one: numpy adds up the bins of a single replicate in
+        another order, which gives other last bits.
+        """
+        max_replicates = max(1, MAX_SUMS // (self.rule.n_bins * len(self.kinds)))
+        if isinstance(draws, Counts):
+            n_blocks = max(1, max_replicates // REPLICATES)
+            for start in range(0, len(draws.c), n_blocks):
+                yield Counts(draws.c[start : start + n_blocks])
+        else:
+            n = len(draws.rows)
+            n_parts = min(math.ceil(n / max_replicates), max(1, n // 2))
+            for rows in np.array_split(draws.rows, n_parts):
+                yield Rows(rows)
+
+
+class DrawnSums(NamedTuple):
+    """Sums over the bins of R replicates.
+
+    Attributes
+    ----------
+    sums : (Q, B, R) float64 array
+        Sums of Q kinds.
+    total : (R,) float64 array or None
+        Weight of the drawn rows. None: it is the sum over the bins.
+    """
+
+    sums: F64
+    total: F64 | None
+
+
+def terms_of(sample: Sample, threshold: float, kinds: Sequence[int]) -> F64:
+    """Compute the terms (Q, n) of rows in sums of Q kinds."""
+    weight = kernels.weights(sample.v)
+    terms = np.empty((len(kinds), sample.n))
+    for kind, term in zip(kinds, terms, strict=True):
+        kernels.moments.moment(kind, sample.s, sample.y, weight, threshold, term)
+    return terms
+
+
+# --- bins that are the same in every draw ---------------------------------------------------
+
+
+def share_terms(terms: F64, place: Placement) -> F64:
+    """Share terms (Q, n) among the cells of their rows.
+
+    With convex mapping the result is (2 Q, n): all terms in the lower cells, then all in the upper
+    ones. With hard mapping a row has one cell.
+    """
+    if not place.layout.grid.convex:
+        return terms
+    return np.concatenate([terms * place.share, terms * (1 - place.share)])
+
+
+def spread_replicates(layout: Layout, sums: F64) -> F64:
+    """Turn sums per cell (Q, cells, R) into sums per bin (Q, B, R).
+
+    With convex mapping the bins of a replicate are side by side in memory, which is the order in
+    which numpy adds them up.
+    """
+    if layout.bin_of_cell is None:
+        return sums
+    sums_by_replicate = np.ascontiguousarray(sums.swapaxes(1, 2))
+    return layout.spread(sums_by_replicate).swapaxes(1, 2)
+
+
+class Tiles(NamedTuple):
+    """Rows in fixed bins for counts, as `kernels.replicates.tile_sums` takes them.
+
+    In a tile the rows of a cell are side by side, and the counts of a tile stay in the first-level
+    cache.
+    """
+
+    layout: Layout
+    terms: F64
+    order: I32
+    starts: I32
+    cells: I32
+
+    @classmethod
+    def of(cls, sample: Sample, layout: Layout, threshold: float, kinds: Sequence[int]) -> Self:
+        """Arrange the rows of a sample in tiles, for sums of Q kinds."""
+        place = layout.place(sample.s)
+        order = np.empty(sample.n, np.int32)
+        starts = np.empty(sample.n + 1, np.int32)
+        cells = np.empty(sample.n, np.int32)
+        # With more cells than rows in a tile, most runs would be of one row.
+        tile = max(TILE_ROWS, layout.cells)
+        n_runs = kernels.replicates.arrange_tiles(
+            place.lower, layout.cells, tile, order, starts, cells
+        )
+        terms = share_terms(terms_of(sample, threshold, kinds), place)
+        return cls(
+            layout=layout,
+            terms=np.take(terms, order, axis=1),
+            order=order,
+            starts=starts[: n_runs + 1].copy(),
+            cells=cells[:n_runs].copy(),
+        )
+
+    def sums(self, c: U8) -> F64:
+        """Compute sums (Q, B, 32 G) over the bins for counts (G, n, 32)."""
+        n_blocks, _, width = c.shape
+        n_kinds = len(self.terms)
+        if self.layout.grid.convex:
+            n_kinds //= 2
+        sums = np.empty((n_kinds, self.layout.cells, n_blocks * width))
+        kernels.replicates.tile_sums(
+            self.terms, self.order, self.starts, self.cells, step=self.layout.step, c=c, out=sums
+        )
+        return spread_replicates(self.layout, sums)
+
+
+class FixedBinRows:
+    """Rows of a sample in bins that are the same in every draw."""
+
+    def __init__(self, rule: BinRule, sample: Sample, kinds: Sequence[int]) -> None:
+        self.sample = sample
+        self.kinds = kinds
+        self.threshold = rule.threshold
+        self.layout = fixed_layout(rule)
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """The rows for counts."""
+        return Tiles.of(self.sample, self.layout, self.threshold, self.kinds)
+
+    @cached_property
+    def records(self) -> F64:
+        """The rows for lists: lower cell and shared terms, (n, 1 + Q) or (n, 1 + 2 Q)."""
+        place = self.layout.place(self.sample.s)
+        terms = share_terms(terms_of(self.sample, self.threshold, self.kinds), place)
+        return np.column_stack([place.lower, *terms])
+
+    def sum_counts(self, c: U8) -> DrawnSums:
+        """Compute the sums of replicates with counts (G, n, 32) of the rows."""
+        # Without weights all replicates draw as many rows.
+        n_drawn = int(c[0, :, 0].sum(dtype=np.int64))
+        return self.drawn_sums(self.tiles.sums(c), n_drawn)
+
+    def sum_lists(self, rows: I32) -> DrawnSums:
+        """Compute the sums of replicates that are lists (R, size) of rows."""
+        n_replicates, size = rows.shape
+        sums = np.empty((len(self.kinds), self.layout.cells, n_replicates))
+        kernels.moments.drawn_sums(self.records, self.layout.step, rows, sums)
+        return self.drawn_sums(spread_replicates(self.layout, sums), size)
+
+    def drawn_sums(self, sums: F64, n_drawn: int) -> DrawnSums:
+        """Return sums (Q, B, R) with the number of drawn rows, if no sum has it."""
+        if WEIGHT in self.kinds or COUNTS in self.kinds:
+            return DrawnSums(sums, None)
+        return DrawnSums(sums, np.full(sums.shape[2], float(n_drawn)))
+
+
+# --- bins of equal weight, which depend on the draw -----------------------------------------
+
+
+def order_rows(
+    sample: Sample, low: float, high: float, threshold: float = -math.inf
+) -> "OrderedRows":
+    """Arrange the rows of a sorted sample above a threshold in runs of equal scores."""
+    skip = int(np.searchsorted(sample.s, threshold, "right"))
+    sample = sample.where(slice(skip, None))
+    is_in_range = sample.n == 0 or (low <= sample.s[0] and sample.s[-1] <= high)
+    u = sample.s if is_in_range else sample.s.clip(low, high)
+    begins_run = np.ones(u.size, np.bool_)
+    begins_run[1:] = u[1:] != u[:-1]
+    return kernels.replicates.OrderedRows(
+        s=sample.s,
+        u=u,
+        v=kernels.weights(sample.v),
+        order=np.arange(u.size, dtype=np.int32),
+        run=(np.cumsum(begins_run) - 1).astype(np.int32),
+        first=np.append(np.flatnonzero(begins_run), u.size).astype(np.int32),
+        skip=skip,
+        low=low,
+        high=high,
+        group=next(size for max_rows, size in GROUP_SIZES if u.size <= max_rows),
+    )
+
+
+class EqualMassRows:
+    """Rows of a sorted sample, for bins that have equal weight in every draw."""
+
+    def __init__(self, rule: BinRule, sample: Sample, kinds: Sequence[int]) -> None:
+        self.rule = rule
+        self.sample = sample
+        self.kinds = kinds
+
+    @cached_property
+    def ordered(self) -> "OrderedRows":
+        """The rows above the threshold, for counts."""
+        return order_rows(self.sample, self.rule.low, self.rule.high, self.rule.threshold)
+
+    @cached_property
+    def terms(self) -> F64:
+        """Terms (Q, n) of the `ordered` rows."""
+        rows_above = self.sample.where(slice(self.ordered.skip, None))
+        return terms_of(rows_above, self.rule.threshold, self.kinds)
+
+    def sum_counts(self, c: U8) -> DrawnSums:
+        """Compute the sums of replicates with counts (G, n, 32) of the rows."""
+        n_replicates = len(c) * REPLICATES
+        total = np.empty(n_replicates)
+        sums = np.empty((len(self.kinds), self.rule.n_bins, n_replicates))
+        kernels.replicates.equal_mass_sums(
+            self.ordered, self.terms, right=self.rule.closed_right, convex=self.rule.is_convex,
+            c=c, total=total, out=sums,
+        )  # fmt: skip
+        return DrawnSums(sums, total)
+
+    def sum_lists(self, rows: I32) -> DrawnSums:
+        """Compute the sums of replicates that are lists (R, size) of rows."""
+        total = np.empty(len(rows))
+        sums = np.empty((len(self.kinds), self.rule.n_bins, len(rows)))
+        kernels.moments.drawn_equal_mass_sums(
+            self.sample.s, self.sample.y, kernels.weights(self.sample.v),
+            threshold=self.rule.threshold, low=self.rule.low, high=self.rule.high,
+            right=self.rule.closed_right, convex=self.rule.is_convex,
+            kinds=np.array(self.kinds), rows=np.sort(rows, axis=1), total=total, out=sums,
+        )  # fmt: skip
+        return DrawnSums(sums, total)

@@ -1,0 +1,151 @@
+"""Sums over the rows in bins, of whole arrays and of samples whose rows have counts.
+
+`sum_bins` knows three ways to find the bins of a problem: they are fixed, a fine grid shows where
+the cuts are (`float_grid`), or the scores are sorted. `sum_sample` is for rows that count several
+times. `replicates` has the sums of many draws at once.
+
+A new kind of sum goes here, as a field of `Bins`, and into `kernels.moments.moment`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fastece.data.reading import Map
+from fastece.data.samples import Sample
+from fastece.data.sources import Problems, one_problem
+from fastece.estimators.binned.cell_sums import bin_sums
+from fastece.estimators.binned.float_grid import condense, fits_float_grid
+from fastece.estimators.binned.layouts import BinRule, Layout, fixed_layout, layout_of
+from fastece.kernels import GAP, HITS, SCORE, SQUARE, WEIGHT
+from fastece.kernels.types import F64
+
+# In place of sums that nobody asked for.
+NOT_SUMMED = np.empty((0, 0))
+# The field of `Bins` for each kind of sum.
+FIELDS = {GAP: "gap", WEIGHT: "weight", SCORE: "score", HITS: "hits", SQUARE: "square"}
+
+
+class Bins(NamedTuple):
+    """Sums over the bins of K problems, or of K replicates of one problem.
+
+    Attributes
+    ----------
+    edges : list of (B + 1,) float64 arrays
+        The edges of each problem; replicates have none.
+    unit : float
+        A power of two, in units of which all weights are.
+    total : (K,) float64 array
+        Weight of the rows that exist.
+    gap, weight, score, hits : (K, B) float64 arrays
+        Sums of w (y - s), w, w s and w y. Sums that nobody asked for have the shape (0, 0).
+    square : (K, B) float64 array or None
+        Sums of w**2. None if every row counts 1, or if nobody asked for them.
+    """
+
+    edges: list[F64]
+    unit: float
+    total: F64
+    gap: F64
+    weight: F64 = NOT_SUMMED
+    score: F64 = NOT_SUMMED
+    hits: F64 = NOT_SUMMED
+    square: F64 | None = None
+
+
+def make_bins(edges: list[F64], sums: dict[int, F64], total: F64 | None, unit: float = 1.0) -> Bins:
+    """Make `Bins` of sums by their kind; without a total it is the weight of all bins."""
+    if total is None:
+        total = sums[WEIGHT].sum(-1)
+    return Bins(edges, unit, total, **{FIELDS[kind]: values for kind, values in sums.items()})
+
+
+def join_bins(parts: Sequence[Bins]) -> Bins:
+    """Join the bins of single problems, with sums of the same kinds in the same unit."""
+    first = parts[0]
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("total", *FIELDS.values())
+        if getattr(first, name) is not None
+    }
+    return first._replace(edges=[part.edges[0] for part in parts], **arrays)
+
+
+def sum_bins(rule: BinRule, problems: Problems, kinds: Sequence[int], run: Map = map) -> Bins:
+    """Add up the rows of each problem in its bins.
+
+    Parameters
+    ----------
+    rule : BinRule
+    problems : Problems
+        K problems, with weights whose products do not overflow.
+    kinds : sequence of int
+        The sums that are needed, by their names in `kernels`. With a threshold WEIGHT has to be
+        among them. The result may have more.
+    run : callable
+        `map`, or the `map` of a pool of threads.
+    """
+    if rule.is_fixed:
+        return bins_of_layout(fixed_layout(rule), problems, kinds, rule.threshold, run)
+    if fits_float_grid(problems, rule.n_bins, rule.is_convex):
+        if not rule.is_convex:
+            return bins_on_float_grid(rule, problems, kinds, run)
+        (rows,) = condense(rule, problems, (WEIGHT,), run)
+        return bins_of_layout(rows.layout(rule), problems, kinds, rule.threshold, run)
+    if problems.n_problems == 1:
+        layout = layout_of(rule, problems)
+        return bins_of_layout(layout, problems, kinds, rule.threshold, run)
+
+    def sum_problem(k: int) -> Bins:
+        return sum_bins(rule, one_problem(problems.sample(k)), kinds)
+
+    return join_bins([*run(sum_problem, range(problems.n_problems))])
+
+
+def bins_of_layout(
+    layout: Layout, problems: Problems, kinds: Sequence[int], threshold: float = -math.inf,
+    run: Map = map,
+) -> Bins:  # fmt: skip
+    """Add up the rows of all problems, above a threshold, in the bins of one layout."""
+    sums = bin_sums(problems, layout, threshold, kinds, run)
+    edges = [layout.edges] * problems.n_problems
+    return make_bins(edges, sums, total_weight(problems, threshold))
+
+
+def bins_on_float_grid(rule: BinRule, problems: Problems, kinds: Sequence[int], run: Map) -> Bins:
+    """Add up the rows of each problem in hard bins of equal weight, without a sort."""
+    total = total_weight(problems, rule.threshold)
+    bins = []
+    for k, rows in enumerate(condense(rule, problems, kinds, run)):
+        layout = rows.layout(rule)
+        total_of_problem = None if total is None else total[k : k + 1]
+        bins.append(make_bins([layout.edges], rows.bin_sums(rule, layout), total_of_problem))
+    return join_bins(bins)
+
+
+def total_weight(problems: Problems, threshold: float) -> F64 | None:
+    """Return the weight (K,) of all rows; None if some may not be above the threshold.
+
+    The weight of all bins may differ from it, since the shares of convex mapping are rounded.
+    """
+    if threshold > -math.inf:
+        return None
+    total = problems.n if problems.v is None else problems.v.sum()
+    return np.array([float(total)] * problems.n_problems)
+
+
+def sum_sample(rule: BinRule, sample: Sample, kinds: Sequence[int]) -> Bins:
+    """Add up the rows of a sample in its bins, each as often as it counts."""
+    problem = one_problem(sample)
+    if SQUARE not in kinds:
+        return sum_bins(rule, problem, kinds)
+    assert sample.v is not None, "without weights there are no squares"
+    bins = sum_bins(rule, problem, [kind for kind in kinds if kind != SQUARE])
+    # The copies of a row are rows of their own: the squares of their weights are added up, and not
+    # the square of the weight that they have together.
+    copies = replace(problem, v=sample.counts * sample.v**2)
+    squares = bin_sums(copies, layout_of(rule, problem), rule.threshold, (WEIGHT,))
+    return bins._replace(square=squares[WEIGHT])
