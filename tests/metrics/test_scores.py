@@ -654,19 +654,6 @@ def test_subclasses_of_arrays_go_the_general_way():
     assert common_value(Binned(), y, masked, "auto") is None
 
 
-@pytest.mark.skipif(PLAIN, reason="half a million rows")
-@pytest.mark.parametrize("dtype", ["f8", "f4"])
-def test_chunks_of_rows_have_the_bits_of_the_general_way(dtype):
-    rng = np.random.default_rng(3)
-    for n in (CHUNK_SCORES, CHUNK_SCORES + 1, 2 * CHUNK_SCORES + 77):
-        p = rng.random(n).astype(dtype)
-        y = (rng.random(n) < p).astype("u1")
-        fast, general = common_and_general(y, p)
-        assert fast == general
-        p[-1] = 2
-        assert common_value(Binned(), y, p, "auto") is None
-
-
 @pytest.mark.skipif(PLAIN, reason="sixteen million entries")
 def test_chunks_of_many_classes_go_the_general_way():
     y, p = np.zeros(MAX_ENTRIES // 64 + 1, np.uint8), np.zeros((MAX_ENTRIES // 64 + 1, 64), "f4")
