@@ -48,11 +48,6 @@ def section_of(page, heading):
     return re.split(r"\n#+ ", PAGES[page].partition(f"# {heading}\n")[2])[0]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_pages_are_short(page):
-    assert PAGES[page].count("\n") <= (150 if page == "README.md" else 199)
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if PYTHON[page]])
 def test_python_blocks_print_what_is_beside_them(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files

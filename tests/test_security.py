@@ -18,7 +18,7 @@ from fastece.recalibration import METHODS, load, save
 FOLDER = Path(fastece.__file__).parent
 # Rooms of compiled kernels, which are code.
 # What it has compiled, and what it has just pickled.
-UNPICKLE = {"kernels/_jit.py", "estimators/faults.py"}
+UNPICKLE = {"kernels/cache.py", "estimators/faults.py"}
 NETWORK = {"socket", "ssl", "urllib", "http", "ftplib", "smtplib", "requests", "httpx", "aiohttp"}
 CODE = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
 

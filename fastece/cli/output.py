@@ -118,7 +118,7 @@ def show_progress(command: str = "") -> Iterator[Progress]:
     The block gets a function that takes the name of its next step. The package itself gives how
     many tasks of a step are done.
     """
-    from fastece.kernels.compiling import progress, show
+    from fastece.kernels.progress import overwrite_line, progress
 
     progress.expected = KERNELS.get(command, 0)
     if not sys.stderr.isatty():
@@ -131,17 +131,17 @@ def show_progress(command: str = "") -> Iterator[Progress]:
     def show_step(text: str) -> None:
         nonlocal step
         step = text
-        show(text)
+        overwrite_line(text)
 
     def show_tasks(done: int, total: int) -> None:
-        show(f"{step}: {done} of {total} parts done")
+        overwrite_line(f"{step}: {done} of {total} parts done")
 
     engine.progress_callbacks.append(show_tasks)
     try:
         yield show_step
     finally:
         engine.progress_callbacks.remove(show_tasks)
-        show("")
+        overwrite_line("")
 
 
 def kept() -> list[str]:
@@ -150,11 +150,13 @@ def kept() -> list[str]:
     Of kernels that call others, only they are read from the folder, so this process need not know
     all that are there.
     """
-    from fastece.kernels import compiling as _jit
+    from fastece.kernels import cache
 
-    if _jit.FAILURES or _jit.CACHE_DIRECTORY is None:
-        raise OSError((_jit.FAILURES or ["NUMBA_DISABLE_JIT is set, so nothing is compiled"])[-1])
-    return [path.name.partition("-")[0] for path in Path(_jit.CACHE_DIRECTORY).glob("*.nbc")]
+    if cache.FAILURES:
+        raise OSError(cache.FAILURES[-1])
+    if cache.CACHE_DIRECTORY is None:
+        raise OSError("NUMBA_DISABLE_JIT is set, so nothing is compiled")
+    return [path.name.partition("-")[0] for path in Path(cache.CACHE_DIRECTORY).glob("*.nbc")]
 
 
 @contextmanager

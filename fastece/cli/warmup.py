@@ -21,7 +21,7 @@ from fastece.cli.output import Page, Progress, kept, run_beside
 from fastece.display.documents import Document
 from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.table import ESTIMATORS
-from fastece.kernels import compiling as _jit
+from fastece.kernels import cache
 from fastece.recalibration import METHODS
 from fastece.report.report import TEST
 
@@ -57,10 +57,10 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     seconds, kernels = time.perf_counter() - start, len(set(names))
     text = (
         f"{len(names)} signatures of {kernels} kernels in {seconds:.1f} s ({cached} were there "
-        f"already), kept in {_jit.CACHE_DIRECTORY}"
+        f"already), kept in {cache.CACHE_DIRECTORY}"
     )
     values = {
-        "seconds": seconds, "directory": _jit.CACHE_DIRECTORY, "kernels": kernels,
+        "seconds": seconds, "directory": cache.CACHE_DIRECTORY, "kernels": kernels,
         "signatures": len(names), "cached": cached,
     }  # fmt: skip
     return Page(Document(text), values)

@@ -15,7 +15,8 @@ from fastece.cli import commands, main, output, warmup
 from fastece.cli.options import COMMANDS, OPTIONS, make_parser
 from fastece.cli.output import KERNELS, Page, show_progress
 from fastece.display.documents import Document
-from fastece.kernels import compiling as _jit
+from fastece.kernels import cache as kernel_cache
+from fastece.kernels import progress as kernel_progress
 from fastece.resampling import engine
 from helpers.command_line import SMALL, failure, run, text
 
@@ -125,7 +126,7 @@ def test_steps_and_parts_are_told_on_one_line(capsys, monkeypatch):
     steps = capsys.readouterr().err.split(CLEAR)[1:]
     assert steps == ["bootstrap", "bootstrap: 1 of 11 parts done", ""]
     assert engine.progress_callbacks == []
-    assert _jit.progress.expected == KERNELS["report"]
+    assert kernel_progress.progress.expected == KERNELS["report"]
 
 
 def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
@@ -141,7 +142,7 @@ def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
         assert engine.progress_callbacks == []
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("COLUMNS", "20")
-    _jit.show("reading " + "x" * 100)
+    kernel_progress.overwrite_line("reading " + "x" * 100)
     assert capsys.readouterr().err == CLEAR + "reading xxxxxxxxxxx"
 
 
@@ -286,8 +287,8 @@ def test_the_installed_command_and_the_module_are_the_same():
 
 def test_a_first_page_is_compiled_in_two_processes(capsys, monkeypatch, tmp_path):
     process, calls = Mock(), []
-    monkeypatch.setattr(_jit, "CACHE_DIRECTORY", str(tmp_path))
-    monkeypatch.setattr(_jit, "FAILURES", [])
+    monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "FAILURES", [])
     monkeypatch.setattr(output, "kept", list)
     monkeypatch.setattr(
         output.subprocess, "Popen", lambda call, **_: calls.append(call) or nullcontext(process)
@@ -305,8 +306,8 @@ def test_a_first_page_is_compiled_in_two_processes(capsys, monkeypatch, tmp_path
 def test_warmup_counts_signatures_and_shows_them_on_a_terminal(
     capsys, monkeypatch, tmp_path, is_terminal
 ):
-    monkeypatch.setattr(_jit, "CACHE_DIRECTORY", str(tmp_path))
-    monkeypatch.setattr(_jit, "FAILURES", [])
+    monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "FAILURES", [])
     files = (tmp_path / f"{name}.nbc" for name in ("f-1", "f-2", "g-1"))
     monkeypatch.setattr(warmup, "steps", lambda: (file.touch for file in files))
     monkeypatch.setattr(output.subprocess, "Popen", lambda *_, **__: nullcontext(Mock()))

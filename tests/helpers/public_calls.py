@@ -24,7 +24,7 @@ from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS
 from fastece.estimators.base import Counts
 from fastece.estimators.table import find_estimator
-from fastece.kernels import compiling as _jit
+from fastece.kernels import compiling
 from fastece.recalibration import METHODS
 from helpers.samples import CALIBRATION_ERRORS
 
@@ -237,5 +237,5 @@ if __name__ == "__main__":
     for setting in ("auto", "classwise", "2"):
         assert main(["report", sys.argv[1], "--setting", setting]) == 0
     assert main(["demo", "--full"]) == 0
-    compiled = {k.__qualname__: list(k.stats.cache_misses) for k in _jit.KERNELS}
+    compiled = {k.__qualname__: list(k.stats.cache_misses) for k in compiling.KERNELS}
     print({name: signatures for name, signatures in compiled.items() if signatures})

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from fastece.kernels import compiling as _jit
+from fastece.kernels import compiling
+from fastece.kernels import progress as module
 
 CLEAR = "\r\x1b[K"
 
@@ -13,7 +14,7 @@ CLEAR = "\r\x1b[K"
 def compile_kernels(progress, monkeypatch, is_terminal):
     """One that calls another, each for a second, and a third."""
     times = iter([0.0, 2.0, 4.0, 10.0, 11.0])
-    monkeypatch.setattr(_jit.time, "perf_counter", lambda: next(times))
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(times))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     progress.begin("outer")
     progress.begin("inner")
@@ -35,7 +36,7 @@ def compile_kernels(progress, monkeypatch, is_terminal):
 )  # fmt: skip
 def test_what_takes_long_is_told(capsys, monkeypatch, is_terminal, expected, told):
     monkeypatch.delenv("FASTECE_QUIET")
-    progress = _jit.Progress()
+    progress = module.Progress()
     progress.expected = expected
     compile_kernels(progress, monkeypatch, is_terminal)
     assert capsys.readouterr().err == "".join(told)
@@ -49,8 +50,8 @@ def test_workers_and_the_quiet_say_nothing(capsys, monkeypatch, reason):
     if reason == "worker":
         monkeypatch.setattr(multiprocessing, "parent_process", lambda: "another")
     if reason == "fast":
-        monkeypatch.setattr(_jit, "PATIENCE", 99.0)
-    compile_kernels(_jit.Progress(), monkeypatch, True)
+        monkeypatch.setattr(module, "PATIENCE", 99.0)
+    compile_kernels(module.Progress(), monkeypatch, True)
     assert capsys.readouterr().err == ""
 
 
@@ -58,7 +59,7 @@ def test_a_closed_stream_is_no_reason_to_fail(monkeypatch):
     def fail(*_):
         raise BrokenPipeError
 
-    monkeypatch.setattr(_jit.progress, "begin", fail)
-    monkeypatch.setattr(_jit.progress, "end", fail)
-    kernel = _jit.jit(lambda x: x + 1)
+    monkeypatch.setattr(module.progress, "begin", fail)
+    monkeypatch.setattr(module.progress, "end", fail)
+    kernel = compiling.jit(lambda x: x + 1)
     assert kernel(1) == 2

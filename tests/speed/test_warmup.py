@@ -13,7 +13,7 @@ import pytest
 import fastece
 from fastece.cli import warmup
 from fastece.data.errors import InputError, InputTypeError
-from fastece.kernels import compiling as _jit
+from fastece.kernels import cache
 
 PACKAGE = Path(fastece.__file__).parent
 
@@ -115,10 +115,10 @@ def test_it_fails_as_soon_as_something_is_not_kept(monkeypatch, tmp_path):
 
     def full_disk():
         calls.append("full")
-        _jit.FAILURES.append("no space")
+        cache.FAILURES.append("no space")
 
-    monkeypatch.setattr(_jit, "FAILURES", [])
-    monkeypatch.setattr(_jit, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(cache, "FAILURES", [])
+    monkeypatch.setattr(cache, "CACHE_DIRECTORY", str(tmp_path))
     monkeypatch.setattr(warmup, "steps", lambda: iter([full_disk, calls.clear]))
     monkeypatch.setattr(warmup, "run_beside", lambda _: nullcontext())
     with pytest.raises(OSError, match="no space"):

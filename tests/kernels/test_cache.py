@@ -1,0 +1,525 @@
+"""The disk cache of compiled kernels: its name, its place, and what happens without one.
+
+Most tests run a pair of tiny kernels, one calling the other in another file, in a copy of the
+package; the mechanism is the same for all and they compile in no time.
+"""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import fastece
+from fastece.kernels import cache as kernel_cache
+from fastece.kernels import compiling
+
+PAIR = "from fastece.kernels.caller import doubled; print(doubled(3), doubled(0.5))"
+PAIR_SHOWS = "8 3.0\n"
+COMPILED = (  # how many signatures were not in the cache
+    "; from fastece.kernels import compiling;"
+    "print(sum(len(kernel.stats.cache_misses) for kernel in compiling.KERNELS))"
+)
+CALLEE = """\
+from fastece.kernels.compiling import jit
+
+
+@jit
+def increased(x):
+    return x + 1
+"""
+CALLER = """\
+from fastece.kernels.compiling import jit
+from fastece.kernels.callee import increased
+
+
+@jit
+def doubled(x):
+    return 2 * increased(x)
+"""
+PLACES = ("FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+
+
+def environment(package=None, **changes):
+    """Environment of a process that compiles; `None` takes a variable away."""
+    changes = {"NUMBA_DISABLE_JIT": "0", **changes}
+    if package is not None:
+        # The copy and not the folder we are in, with numba's usual settings; edits must show at
+        # once; and coverage must not look for a copy that is gone.
+        changes = {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_BOUNDSCHECK": None, **changes}
+        changes |= {"PYTHONPATH": package, "PYTHONSAFEPATH": "1"}
+        changes |= dict.fromkeys(k for k in os.environ if k.startswith("COVERAGE_PROCESS"))
+    merged = {**os.environ, **changes}
+    return {key: str(value) for key, value in merged.items() if value is not None}
+
+
+def run(code, package=None, preexec_fn=None, **changes):
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env=environment(package, **changes), preexec_fn=preexec_fn,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def shown(code, package=None, **changes):
+    """Standard output of a process that has nothing to complain about."""
+    done = run(code, package, **changes)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def kept(folder):
+    """Content of every file of the cache."""
+    return {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def copy_package(to):
+    """The package with the pair in it."""
+    leave = shutil.ignore_patterns("__pycache__", "*.npz")
+    shutil.copytree(Path(fastece.__file__).parent, to / "fastece", ignore=leave)
+    (to / "fastece/kernels/callee.py").write_text(CALLEE, encoding="utf-8")
+    (to / "fastece/kernels/caller.py").write_text(CALLER, encoding="utf-8")
+    return to
+
+
+def edit(path, old, new):
+    """Another text of the same size at the same time, as far as the file system can tell."""
+    text, before = path.read_text(encoding="utf-8"), path.stat()
+    assert re.search(old, text), f"{old} is not in {path.name} any more: edit something else"
+    path.write_text(re.sub(old, new, text), encoding="utf-8")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    return copy_package(tmp_path_factory.mktemp("package"))
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory, package):
+    folder = tmp_path_factory.mktemp("warm")
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=folder) == PAIR_SHOWS + "4\n"
+    assert len(kept(folder)) == 4
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path, warm):
+    """A cache that holds the pair, to do with as a test likes."""
+    return Path(shutil.copytree(warm, tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def no_failures(monkeypatch):
+    monkeypatch.setattr(kernel_cache, "FAILURES", [])
+
+
+def test_key_changes_with_every_kernel_source(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
+    first = kernel_cache.cache_key(tmp_path)
+    assert first == kernel_cache.cache_key(tmp_path)
+    (tmp_path / "b.py").write_text("x = 2\n", encoding="utf-8")
+    second = kernel_cache.cache_key(tmp_path)
+    (tmp_path / "b.py").rename(tmp_path / "c.py")
+    third = kernel_cache.cache_key(tmp_path)
+    (tmp_path / "__init__.py").write_text("WIDTH = 1\n", encoding="utf-8")  # constants
+    last = kernel_cache.cache_key(tmp_path)
+    assert len({first, second, third, last}) == 4
+    (tmp_path / ".#a.py").mkdir()  # a lock of an editor, as unreadable as a link to nowhere
+    assert kernel_cache.cache_key(tmp_path) == last
+
+
+def test_key_is_of_the_code_and_not_of_its_representation(tmp_path):
+    """The same from a source and from a ``__pycache__``, nested functions included."""
+    text = "def f(x):\n    def g():\n        return 1.5, x in {'a', 'b', 'c', 'd'}\n    return g\n"
+    (tmp_path / "a.py").write_text(text, encoding="utf-8")
+    keys = {kernel_cache.cache_key(tmp_path), kernel_cache.cache_key(tmp_path)}
+    code = "from pathlib import Path; from fastece.kernels import cache;" + (
+        f"print(cache.cache_key(Path({str(tmp_path)!r})))"
+    )
+    for seed in "123":
+        cache = tmp_path / "cache"
+        keys |= {shown(code, FASTECE_CACHE_DIR=cache, PYTHONHASHSEED=seed).strip()}
+    assert len(keys) == 1
+
+
+def test_key_changes_with_numba_and_with_the_processor(tmp_path, monkeypatch):
+    for name in ("CPU_NAME", "CPU_FEATURES"):  # which a user may have set
+        monkeypatch.setattr(kernel_cache.config, name, None)
+    keys = {kernel_cache.cache_key(tmp_path)}
+    settings = (*kernel_cache.SETTINGS, "CPU_NAME", "CPU_FEATURES")
+    for owner, name, value in (
+        (kernel_cache, "EXTENSION_SUFFIXES", [".abacus.so"]),
+        (kernel_cache.numba, "__version__", "0.0"),
+        (kernel_cache.llvmlite, "__version__", "0.0"),
+        (kernel_cache, "get_host_cpu_name", lambda: "abacus"),
+        (kernel_cache, "host_features", lambda: "+beads"),
+        *((kernel_cache.config, name, "other") for name in settings),
+    ):
+        monkeypatch.setattr(owner, name, value, raising=False)
+        keys.add(kernel_cache.cache_key(tmp_path))
+    assert len(keys) == 8 + len(kernel_cache.SETTINGS)
+
+
+def test_code_for_any_processor_is_shared_by_all(tmp_path, monkeypatch):
+    for name, value in (("CPU_NAME", "generic"), ("CPU_FEATURES", "")):
+        monkeypatch.setattr(kernel_cache.config, name, value)
+    key = kernel_cache.cache_key(tmp_path)
+    for name in ("get_host_cpu_name", "host_features"):
+        monkeypatch.setattr(kernel_cache, name, lambda: "abacus")
+    assert kernel_cache.cache_key(tmp_path) == key
+
+
+def test_without_compilation_there_is_no_folder(tmp_path, package):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    for folder in (tmp_path / "cache", blocked):
+        done = shown(PAIR, package, FASTECE_CACHE_DIR=folder, NUMBA_DISABLE_JIT="1")
+        assert done == PAIR_SHOWS
+    assert kept(tmp_path) == {blocked: b""}
+
+
+@pytest.mark.parametrize("variable", PLACES)
+def test_place_is_the_first_that_is_named(tmp_path, monkeypatch, variable):
+    for name in PLACES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "here"))
+    directory = Path(kernel_cache.cache_directory())
+    assert directory.is_dir()
+    assert directory.name == kernel_cache.cache_key()
+    assert tmp_path / "here" in directory.parents
+
+
+def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("FASTECE_CACHE_DIR", str(file / "below"))
+    with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR") as caught:
+        assert kernel_cache.cache_directory() is None
+    assert len(caught) == 1
+    assert len(kernel_cache.FAILURES) == 1
+    monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", None)
+
+    @compiling.jit
+    def twice(x):
+        return 2 * x
+
+    assert twice(4) == 8
+
+
+def test_a_kernel_that_does_not_parse_is_no_error_of_the_others(tmp_path):
+    broken = copy_package(tmp_path / "package")
+    (broken / "fastece/kernels/unfinished.py").write_text("def f(:\n", encoding="utf-8")
+    done = run(PAIR, broken, FASTECE_CACHE_DIR=tmp_path / "cache")
+    assert done.stdout == PAIR_SHOWS
+    assert done.stderr.count("RuntimeWarning") == 1
+
+
+def test_nowhere_to_write_works_with_one_warning_and_writes_nowhere_else(tmp_path):
+    package, home, temporary = tmp_path / "package", tmp_path / "home", tmp_path / "temporary"
+    copy_package(package)
+    home.touch()
+    temporary.mkdir()
+    before = kept(tmp_path)
+    for path in (package, *package.rglob("*")):
+        path.chmod(0o555)
+    done = run(
+        PAIR, package, modes_bind, HOME=home, USERPROFILE=home, TMPDIR=temporary,
+        **dict.fromkeys(PLACES),
+    )  # fmt: skip
+    for path in (package, *package.rglob("*")):
+        path.chmod(0o755)
+    assert done.stdout == PAIR_SHOWS
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert "FASTECE_CACHE_DIR" in done.stderr
+    assert kept(tmp_path) == before
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="modes and limits of POSIX")
+
+
+def give_away(path, monkeypatch):
+    """Another user's, for what is asked here."""
+    if os.geteuid() == 0:
+        os.chown(path, 12345, -1)
+    else:
+        monkeypatch.setattr(kernel_cache.os, "geteuid", lambda: path.stat().st_uid + 1)
+
+
+@posix
+def test_what_is_made_is_for_this_user_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path / "outer/cache"))
+    directory = Path(kernel_cache.cache_directory())
+    assert [path.stat().st_mode & 0o777 for path in (directory, directory.parent)] == [0o700] * 2
+
+
+@posix
+@pytest.mark.parametrize("which", ["keyed", "outer"])
+@pytest.mark.parametrize("mode", [0o770, 0o702, None], ids=["group", "others", "owner"])
+def test_a_folder_that_others_can_write_is_refused(tmp_path, monkeypatch, which, mode):
+    """Kernels are unpickled and run: whoever can write them can run anything."""
+    monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path / "cache"))
+    directory = Path(kernel_cache.cache_directory())
+    (directory / "kernel-1.nbc").touch()
+    path = directory if which == "keyed" else directory.parent
+    if mode is None:
+        give_away(path, monkeypatch)
+    else:
+        path.chmod(mode)
+    said = "belongs to another user" if mode is None else "others can write .*: chmod go-w it"
+    with pytest.warns(RuntimeWarning, match=said) as caught:
+        assert kernel_cache.cache_directory() is None
+    assert len(caught) == 1
+    assert "Set FASTECE_CACHE_DIR" in str(caught[0].message)
+
+
+@posix
+def test_a_folder_in_one_that_is_shared_safely_is_taken(tmp_path, monkeypatch):
+    """As ``/tmp`` is."""
+    tmp_path.chmod(0o1777)
+    monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path))
+    assert kernel_cache.cache_directory() is not None
+
+
+def modes_bind():
+    """From here on file modes bind, also where tests run as root (Linux only)."""
+    if sys.platform == "linux" and os.geteuid() == 0:
+        drop_capability, override_modes = 24, 1
+        ctypes.CDLL(None).prctl(drop_capability, override_modes, 0, 0, 0)
+
+
+@posix
+def test_a_cache_that_cannot_be_written_is_read(cache, package):
+    """As another user has made it; what it does not have is compiled, with one warning."""
+    (folder,) = cache.iterdir()
+    for path in (cache, folder):
+        path.chmod(0o555)
+    code, before = f"open({str(folder / 'probe')!r}, 'w')", kept(cache)
+    probe = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, preexec_fn=modes_bind
+    )
+    if probe.returncode == 0:
+        pytest.skip("file modes do not bind this user")
+    done = run(PAIR + COMPILED, package, modes_bind, FASTECE_CACHE_DIR=cache)
+    assert (done.stdout, done.stderr) == (PAIR_SHOWS + "0\n", "")
+    more = PAIR.replace("doubled(3)", "doubled(3 + 0j), doubled(True)")
+    done = run(more, package, modes_bind, FASTECE_CACHE_DIR=cache)
+    assert done.stdout == "(8+0j) 4 3.0\n"
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert kept(cache) == before
+    for path in (cache, folder):
+        path.chmod(0o755)
+
+
+@posix
+def test_a_full_disk_is_one_warning_and_leaves_nothing_half_written(tmp_path, package):
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
+    done = run(full + PAIR, package, FASTECE_CACHE_DIR=tmp_path)
+    assert done.stdout == PAIR_SHOWS
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert kept(tmp_path) == {}
+
+
+def flipped(content):
+    """One byte of machine code changed: a pickle that loads, and code that may crash."""
+    at = content.index(b"\x7fELF") + 100 if b"\x7fELF" in content else len(content) // 2
+    return content[:at] + bytes([content[at] ^ 0x15]) + content[at + 1 :]
+
+
+def test_code_of_other_types_is_never_called(cache, package):
+    """Each file at the place of the other, as processes that write one list of files may do."""
+    for stem in ("caller", "callee"):
+        first, second = (path for path in kept(cache) if path.name.startswith(stem))
+        content = first.read_bytes()
+        first.write_bytes(second.read_bytes())
+        second.write_bytes(content)
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
+
+
+def at_once(codes, package, folder):
+    """Standard output of processes that run at the same time and have nothing to complain about."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env=environment(package, FASTECE_CACHE_DIR=folder),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for code in codes
+    ]  # fmt: skip
+    results = [process.communicate() for process in processes]
+    assert [error for _, error in results] == [""] * len(codes)
+    assert not any(process.returncode for process in processes)
+    return [out for out, _ in results]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_damaged", [False, True], ids=["empty", "damaged"])
+def test_four_processes_at_once(tmp_path, cache, package, is_damaged):
+    """In different order of types, so that they compile different code at the same time."""
+    folder = cache if is_damaged else tmp_path / "empty"
+    for path, content in kept(folder).items():
+        path.write_bytes(content[:50])
+    back = PAIR.replace("doubled(3), doubled(0.5)", "doubled(0.5), doubled(3)")
+    done = at_once([PAIR + COMPILED, back + COMPILED] * 2, package, folder)
+    assert [out.splitlines()[0] + "\n" for out in done] == [PAIR_SHOWS, "3.0 8\n"] * 2
+    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=folder) == PAIR_SHOWS + "0\n"
+    assert len(kept(folder)) == 4
+
+
+class Compiled:
+    """As much of a compiled kernel as the cache looks at."""
+
+    lifted = ()
+
+    def __init__(self, has_dynamic_globals=False):
+        self.library = SimpleNamespace(has_dynamic_globals=has_dynamic_globals)
+
+    def _reduce(self):
+        return "machine", "code"
+
+
+def test_one_kernel_s_cache(tmp_path, monkeypatch):
+    """What it does with a file, without a compiler."""
+    monkeypatch.setattr(kernel_cache.CompileResult, "_rebuild", lambda _, *parts: parts)
+    monkeypatch.setattr(kernel_cache.rtsys, "initialize", lambda _: None)
+    cache = kernel_cache.KernelCache(test_one_kernel_s_cache, str(tmp_path))
+    assert cache.load_overload("f8", None) is None
+    cache.save_overload("f8", Compiled())
+    (path,) = tmp_path.iterdir()
+    assert cache.load_overload("f8", None) == ("machine", "code")
+    assert cache.load_overload("f4", None) is None
+    cache.save_overload("f4", Compiled(has_dynamic_globals=True))
+    cache.save_overload("type(<function f at 0x7f00>)", Compiled())
+    assert list(tmp_path.iterdir()) == [path]
+    whole = path.read_bytes()
+    for damaged in (
+        b"",
+        b"not a pickle",
+        whole[:-1],
+        whole[: kernel_cache.SEAL_SIZE],
+        flipped(whole),
+    ):
+        path.write_bytes(damaged)
+        assert cache.load_overload("f8", None) is None
+    path.unlink()
+    path.mkdir()
+    cache.save_overload("f8", Compiled())  # something that cannot be replaced is left there
+    assert cache.load_overload("f8", None) is None
+    cache.flush()
+    assert list(tmp_path.iterdir()) == [path]
+    gone = kernel_cache.KernelCache(test_one_kernel_s_cache, str(tmp_path / "gone"))
+    with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR"):
+        gone.save_overload("f8", Compiled())
+    gone.save_overload("f8", Compiled())  # no second warning: that would be an error here
+
+
+def test_what_cannot_be_rebuilt_is_one_warning_and_compiled(tmp_path, monkeypatch):
+    """As where numba has changed what it does not promise to keep."""
+    monkeypatch.setattr(kernel_cache.rtsys, "initialize", lambda _: None)
+    cache = kernel_cache.KernelCache(test_one_kernel_s_cache, str(tmp_path))
+    cache.save_overload("f8", Compiled())
+    with pytest.warns(RuntimeWarning, match="cannot keep its compiled kernels"):
+        assert cache.load_overload("f8", None) is None
+    assert cache.load_overload("f8", None) is None  # a second warning would be an error here
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_kernels_have_a_cache_if_there_is_a_folder_for_their_sources(
+    tmp_path, monkeypatch, is_edited
+):
+    monkeypatch.setattr(compiling.numba, "njit", lambda **_: lambda _: SimpleNamespace(compile=len))
+    monkeypatch.setattr(compiling, "KERNELS", [])
+    monkeypatch.setattr(kernel_cache, "SOURCES", [] if is_edited else kernel_cache.source_times())
+    for directory in (None, str(tmp_path)):
+        monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", directory)
+        compiled = compiling.jit(test_one_kernel_s_cache)
+        assert compiled._cache.cache_path == (None if is_edited else directory)
+    assert len(compiling.KERNELS) == 2
+
+
+@pytest.mark.parametrize("version", [(0, 60), (99, 0)])
+def test_a_version_of_numba_that_is_not_tested_works_without_a_cache(tmp_path, package, version):
+    code = (
+        "import numba; from types import SimpleNamespace;"
+        f"numba.version_info = SimpleNamespace(short={version});"
+        "del numba.core.compiler.CompileResult._rebuild;" + PAIR
+    )
+    done = run(code, package, FASTECE_CACHE_DIR=tmp_path)
+    assert done.stdout == PAIR_SHOWS
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert "not among the versions tested" in done.stderr
+    assert kept(tmp_path) == {}
+
+
+def test_the_package_allows_the_versions_of_numba_that_are_tested():
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    low_major, low = kernel_cache.MIN_NUMBA
+    major, high = kernel_cache.MAX_NUMBA
+    assert f'"numba>={low_major}.{low},<{major}.{high + 1}"' in text
+
+
+def test_progress_gets_what_this_process_compiles(tmp_path, package):
+    watch = (
+        "from fastece.kernels import progress as module; module.PATIENCE = -1;"
+        "import sys; sys.stderr.isatty = lambda: True;"
+        "done = lambda: module.progress.done;"
+        "module.overwrite_line = lambda text: text and print(text.split()[-1], done());"
+    )
+    options = {"FASTECE_CACHE_DIR": tmp_path, "FASTECE_QUIET": ""}
+    first = shown(watch + PAIR, package, **options)
+    assert first == "doubled 1\nincreased 2\ndoubled 3\nincreased 4\n" + PAIR_SHOWS
+    assert shown(watch + PAIR, package, **options) == PAIR_SHOWS
+
+
+@pytest.mark.slow
+def test_a_callee_edited_in_another_file(tmp_path, cache):
+    package = copy_package(tmp_path / "package")
+    callee = package / "fastece/kernels/callee.py"
+    options = {"package": package, "FASTECE_CACHE_DIR": cache}
+    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
+    edit(callee, "x \\+ 1", "x + 2")
+    assert shown(PAIR + COMPILED, **options) == "10 5.0\n4\n"
+    edit(callee, "x \\+ 2", "x + 1")
+    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
+
+
+def test_sources_show_an_edit_and_are_not_read(tmp_path, monkeypatch):
+    """Not even if size and time are put back."""
+    path = tmp_path / "a.py"
+    path.write_text("x = 1\n", encoding="utf-8")
+    before = kernel_cache.source_times(tmp_path)
+    time.sleep(0.05)  # the clock of file systems is coarse
+    edit(path, "1", "2")
+
+    def refuse(*_, **__):
+        raise AssertionError("a source is read")
+
+    for reader in ("open", "read_bytes", "read_text"):
+        monkeypatch.setattr(Path, reader, refuse)
+    monkeypatch.setattr("builtins.open", refuse)
+    assert (kernel_cache.source_times(tmp_path) == before) == (os.name != "posix")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["archive", "without sources"])
+def test_a_package_that_is_no_folder_of_sources(tmp_path, form):
+    package = copy_package(tmp_path / "package")
+    if form == "archive":
+        package = Path(shutil.make_archive(str(tmp_path / "fastece"), "zip", package))
+    else:
+        compile_all = [sys.executable, "-m", "compileall", "-q", "-b", str(package)]
+        subprocess.run(compile_all, check=True)
+        for path in package.rglob("*.py"):
+            path.unlink()
+    options = {"package": package, "FASTECE_CACHE_DIR": tmp_path / "cache"}
+    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "4\n"
+    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
