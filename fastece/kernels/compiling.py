@@ -29,7 +29,8 @@ KERNELS: list[Any] = []
 def jit(function: F) -> F:
     """Compile a function for each set of types, at the first call that has them.
 
-    Code that the cache has is read from there. With ``NUMBA_DISABLE_JIT`` the function is returned as it is.
+    Code that the cache has is read from there. With ``NUMBA_DISABLE_JIT`` the function is returned
+    as it is.
     """
     options: dict[str, Any] = {"nogil": True, "forceinline": True, "no_cfunc_wrapper": True}
     compiled: Any = numba.njit(error_model="numpy", **options)(function)
