@@ -1,163 +1,55 @@
 """A monitor of calibration over time, which may be looked at after every batch of rows."""
 
-import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cache
-from itertools import pairwise, product
+from dataclasses import replace
+from functools import partial
 from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError, InputTypeError, rename_arguments
-from fastece.data.parameters import check_choice, check_integer, check_real
+from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
 from fastece.data.sources import NO_ROWS
+from fastece.decisions.bets import (
+    ALTERNATIVES,
+    MONEY,
+    NO_BET,
+    Evidence,
+    log_likelihood_ratios,
+)
 from fastece.display.axes import new_figure, open_figure
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import Number, PValue, to_plain
 from fastece.display.pictures import draw_evidence
 from fastece.display.results import Readable
 from fastece.display.svg import to_svg
-from fastece.files import unique_keys, write_file
-from fastece.kernels.types import F64, I64
+from fastece.files.saved import SavedFormat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Cells of the score have this width in log odds, up to this far from 0: with the mean score of a
-# cell in place of each row's own, a thousandth of the evidence is lost.
-CELL, REACH = 0.25, 14.0
-# Alternatives: shifts of the log odds, each half as large as the next, so that one of them gains at
-# least eight ninths of what the true shift would, from 0.04 to 2.1; slopes with shifts; and shifts
-# of the scores between two cuts alone.
-SHIFTS, SIGNS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6), (1, -1)
-SLOPES, SLOPE_SHIFTS = (0.65, 0.85, 1.15, 1.35), (0.0, 0.4, -0.4, 1.2, -1.2)
-CUTS, CUT_SHIFTS = (-math.inf, *range(-5, 6), math.inf), (0.3, 0.9)
-# The share of the money that is bet before the first row, and the rows in the rule of `idle`.
-FIRST, SCALE = 0.5, 10_000
-# Looks that are kept for a picture; of more, every second one is dropped.
-MOST_LOOKS = 2000
-SIZE = (7.2, 4.0)  # of the picture, in inches
-FORMAT, VERSION, MAX_CLASSES = "fastece.monitor", 1, 2**20
-VALUES = ("level", "n_classes", "n", "e_value", "log_e_value", "p_value", "alarm", "since",
-          "change")  # fmt: skip
-ALARM = "Alarm: the predictions are not calibrated, or no longer."
-QUIET = "No alarm: these rows do not show that the predictions are miscalibrated."
-IMPOSSIBLE = "an outcome whose predicted probability was 0"
-
-
-# --- alternatives ---------------------------------------------------------------------------
-
-
-class Alternative(NamedTuple):
-    """An alternative: log odds z from low to high are in truth ``shift + slope z``."""
-
-    share: float  # of the money
-    shift: float
-    slope: float = 1.0
-    low: float = -math.inf
-    high: float = math.inf
-
-    @property
-    def name(self) -> str:
-        """Description of the change."""
-        if self.slope != 1:
-            shift = f", shift {self.shift:+g}" if self.shift else ""
-            return f"slope {self.slope:g} of the log odds{shift}"
-        low, high = (1 / (1 + math.exp(-z)) for z in (self.low, self.high))
-        ends = "" if high - low == 1 else f" from {low:.3g} to {high:.3g}"
-        side = "low" if self.shift > 0 else "high"
-        return f"predictions{ends} too {side} by {abs(self.shift):g} in the log odds"
-
-
-ALTERNATIVES = (
-    *(Alternative(0.4 / 12, x * sign) for x, sign in product(SHIFTS, SIGNS)),
-    *(Alternative(0.35 / 20, x, slope) for slope, x in product(SLOPES, SLOPE_SHIFTS)),
-    *(Alternative(0.25 / 48, x * sign, 1.0, *ends)
-      for ends, x, sign in product(pairwise(CUTS), CUT_SHIFTS, SIGNS)),
+MAX_CLASSES = 2**20
+# Share of the money that is bet on the top label of class vectors; all classes share the rest.
+MONEY_OF_TOP_LABEL = 0.5
+# Exponentials of larger numbers are larger than floats.
+MAX_EXPONENT = 709.0
+# Width and height of the picture, in inches.
+FIGURE_SIZE = (7.2, 4.0)
+SAVED = SavedFormat("monitor", "fastece.monitor", 1)
+# Predictions that a reference maps, so that a loaded monitor knows it again.
+N_PROBES = 8
+# The numbers of `to_dict`.
+VALUES = (
+    "level", "n_classes", "n", "e_value", "log_e_value", "p_value", "alarm", "since", "change",
 )  # fmt: skip
-
-
-@cache
-def make_bets() -> tuple[F64, ...]:
-    """Make edges (C - 1,) of cells, and shares (J,) and changes of all alternatives.
-
-    Changes (J, C) are of the log odds in each cell, and relative ones of the odds.
-    """
-    edges = np.arange(-REACH, REACH + CELL / 2, CELL)
-    z = np.append(edges, REACH + CELL) - CELL / 2
-    share, shift, slope, low, high = np.array(ALTERNATIVES).T[:, :, None]
-    change = (shift + (slope - 1) * z) * ((low < z) & (z < high))
-    return 1 / (1 + np.exp(-edges)), share[:, 0], change, np.expm1(change)
-
-
-def log_ratios(sample: Sample) -> F64:
-    """Compute the log likelihood ratio of each alternative (J,) for rows in any order.
-
-    The rows of a cell count with their mean score, by which it is smaller, if anything.
-    """
-    (edges, _, change, relative), ordered = make_bets(), sample.sorted()
-    begin = np.append(0, np.searchsorted(ordered.s, edges))
-    count = np.diff(begin, append=ordered.n)
-    cells = np.flatnonzero(count)
-    hits = np.add.reduceat(ordered.y, begin[cells], dtype=np.int64)
-    mean = np.add.reduceat(ordered.s, begin[cells]) / count[cells]
-    norm = np.log1p(mean * relative[:, cells])
-    return np.asarray((hits * change[:, cells] - count[cells] * norm).sum(axis=1))
-
-
-# --- evidence -------------------------------------------------------------------------------
-
-
-def idle(n: int) -> float:
-    """Return the share of the money that is not bet yet after n rows."""
-    return (1 - FIRST) / math.sqrt(1 + n / SCALE)
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """Money in each bet, and other numbers that a monitor keeps of its rows.
-
-    Arrays have the shape (P, J), of problems and alternatives.
-    """
-
-    wealth: F64  # log of the money, from all beginnings
-    ratio: F64  # log likelihood ratio from the best beginning; 0 or less: from the last batch
-    start: I64  # rows before that beginning
-    n: int = 0
-    batches: int = 0
-    log_e: float = 0.0
-    most: float = 0.0  # the largest log_e, and at that time
-    since: int = 0  # rows before the beginning of the most likely alternative
-    best: int = 0  # which one that was; -1: an outcome was impossible
-    looks: tuple[tuple[int, float], ...] = ((0, 0.0),)  # rows and log_e
-
-    def add(self, ratios: F64, share: F64, rows: int, is_impossible: bool) -> "State":
-        """Return the state after a batch, when new money is bet in these shares."""
-        n, left = self.n + rows, idle(self.n + rows)
-        new = np.log(share) + math.log(max(idle(self.n) - left, 1e-300))
-        wealth = np.logaddexp(self.wealth + ratios, new)
-        log_e = float(np.logaddexp.reduce(wealth, axis=None, initial=math.log(left)))
-        log_e = math.inf if is_impossible or self.log_e == math.inf else log_e
-        start = np.where(self.ratio > 0, self.start, self.n)
-        ratio = np.maximum(self.ratio, 0.0) + ratios
-        most, since, best = self.most, self.since, self.best
-        if log_e > most:
-            best = -1 if is_impossible else int(ratio.argmax())
-            most, since = log_e, self.n if is_impossible else int(start.flat[best])
-        looks = (*self.looks[:: 1 + (len(self.looks) >= MOST_LOOKS)], (n, log_e))
-        return State(wealth, ratio, start, n, self.batches + 1, log_e, most, since, best, looks)
-
-
-def exp(x: float) -> float:
-    """Compute the exponential function of a number, at most 8e307, or of infinity."""
-    return math.exp(x if math.isinf(x) else min(x, 709.0))
+ALARM = "Alarm: the predictions are not calibrated, or no longer."
+NO_ALARM = "No alarm: these rows do not show that the predictions are miscalibrated."
+IMPOSSIBLE = "an outcome whose predicted probability was 0"
 
 
 class Monitor(Readable):
@@ -192,26 +84,28 @@ class Monitor(Readable):
         exp(y d) / (1 + s (exp(d) - 1))
 
     which has mean 1 if s is right. So the money in all bets together, the e-value, ever reaches
-    ``1 / level`` with a chance of at most `level` (Ville 1939).
+    ``1 / level`` with a chance of at most `level` (Ville 1939, "Etude critique de la notion de
+    collectif").
 
-    Of the money, 0.4 is bet on 12 shifts d from 0.05 to 1.6, 0.35 on four slopes with five shifts
-    each, and 0.25 on shifts by 0.3 or 0.9 of the scores between neighbours of 11 cuts alone. Half
-    of each share is bet before the first row, and more after every batch, so that of all money
-    ``0.5 (1 + n / 10000)**-0.5`` is left after n rows: some bet has begun near the change, whenever
-    that is (Shin, Ramdas and Rinaldo 2023, "E-detectors: a nonparametric framework for sequential
-    change detection", here with weights that sum to 1, so that the promise is for all time).
+    The share 0.4 of the money is bet on 12 shifts d from 0.05 to 1.6 either way, 0.35 on four
+    slopes with five shifts each, and 0.25 on shifts by 0.3 or 0.9 of the scores between neighbours
+    of 11 cuts alone. Half of each share is bet before the first row, and more after every batch, so
+    that the share ``0.5 (1 + n / 10000)**-0.5`` of all money is left after n rows: some bet has
+    begun near the change, whenever it was (Shin, Ramdas and Rinaldo 2023, "E-detectors: a
+    nonparametric framework for sequential change detection", here with weights that sum to 1, so
+    that the promise is for all time).
 
-    Of class vectors, half of the money is bet on whether the most probable class is right, and the
-    other half on the K classes: a mean of e-values is an e-value (Vovk and Wang 2021, "E-values:
-    calibration, combination and applications"). Tests of forecasts by betting are those of Henzi
-    and Ziegel (2022, "Valid sequential inference on probability forecast performance") and Arnold,
-    Henzi and Ziegel (2023, "Sequentially valid tests for forecast calibration").
+    With class vectors, half of the money is bet on whether the most probable class is right, and
+    the other half on the K classes: a mean of e-values is an e-value (Vovk and Wang 2021,
+    "E-values: calibration, combination and applications"). Henzi and Ziegel (2022, "Valid
+    sequential inference on probability forecast performance") and Arnold, Henzi and Ziegel (2023,
+    "Sequentially valid tests for forecast calibration") test forecasts by betting too.
 
     The rows of a batch are added up in cells of 0.25 in z and count with the mean score of their
-    cell, which by Jensen's inequality never makes the e-value larger, and hardly smaller. So the
-    order of rows in a batch changes no bit. At the ends of batches bets begin, and one looks; where
-    they are must not depend on labels that follow. An outcome that had the predicted probability 0
-    makes the e-value infinite, for good.
+    cell. By Jensen's inequality this never makes the e-value larger, and it makes it hardly
+    smaller; the order of rows in a batch changes no bit. Bets begin at the ends of batches, where
+    one also looks; these must not depend on labels that follow. An outcome that had the predicted
+    probability 0 makes the e-value infinite, for good.
 
     Examples
     --------
@@ -243,11 +137,10 @@ class Monitor(Readable):
             n_classes = check_integer("n_classes", n_classes, 2, MAX_CLASSES)
         if reference is not None and not callable(getattr(reference, "transform", None)):
             raise InputTypeError("reference", "must have a method transform", value=reference)
-        self.reference, self.n_classes = reference, n_classes
-        of_problems = [1.0] if n_classes is None else [0.5, *[0.5 / n_classes] * n_classes]
-        self._share = np.multiply.outer(of_problems, make_bets()[1])
-        nothing = np.zeros(self._share.shape)
-        self._state = State(np.log(FIRST * self._share), nothing, nothing.astype(np.int64))
+        self.reference = reference
+        self.n_classes = n_classes
+        self._shares = shares_of_bets(n_classes)
+        self._evidence = Evidence.of_no_rows(self._shares)
 
     # --- rows -------------------------------------------------------------------------------
 
@@ -272,63 +165,73 @@ class Monitor(Readable):
         ValueError, TypeError
             As `fastece.ece`, and for another number of classes; then nothing has changed.
         """
-        if not max(len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob)):
+        if is_empty(y_true) and is_empty(y_prob):
             return self
         options = {"labels": labels, "pos_label": pos_label, "from_logits": from_logits}
         samples = [*self._read(y_true, y_prob, options)]
-        ratios = np.array([log_ratios(sample) for sample in samples])
+        ratios = np.array([log_likelihood_ratios(sample) for sample in samples])
         is_impossible = any(bool((sample.s == 1 - sample.y).any()) for sample in samples)
-        self._state = self._state.add(ratios, self._share, samples[0].n, is_impossible)
+        self._evidence = self._evidence.after_batch(
+            ratios, self._shares, samples[0].n, is_impossible
+        )
         return self
 
     def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Iterator[Sample]:
-        """Yield the problem of a batch, or of class vectors the top label and each class."""
-        n_classes = self.n_classes
+        """Yield the problem of a batch; of class vectors the top label and each class."""
         if self.reference is not None:
             if options["from_logits"]:
                 raise InputError("from_logits", "goes without a reference, which maps predictions")
             with rename_arguments({"X": "y_prob"}):
                 y_prob = self.reference.transform(y_prob)
-        shape = as_probabilities(y_prob).shape
-        if shape[1:] != (() if n_classes is None else (n_classes,)):
-            rule = f"must have shape {'(n,)' if n_classes is None else f'(n, {n_classes})'}"
-            raise InputError("y_prob", rule, value=shape, hint="as {n_classes} says")
-        problems = read_problems(y_true, y_prob, vectors=n_classes is not None, **options)
+        self._check_shape(as_probabilities(y_prob).shape)
+        has_vectors = self.n_classes is not None
+        problems = read_problems(y_true, y_prob, vectors=has_vectors, **options)
         yield replace(problems.view(), rows=NO_ROWS, vectors=None)
         if problems.vectors is not None:
             for k, p in enumerate(problems.vectors.prob.T):
                 y = (problems.vectors.label == k).view(np.uint8)
                 yield Sample(p.astype(np.float64), y, None, 0.0, 1.0, NO_ROWS)
 
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        """Check that probabilities have the monitor's number of classes."""
+        if self.n_classes is None:
+            has_shape = len(shape) == 1
+            rule = "must have shape (n,)"
+        else:
+            has_shape = shape[1:] == (self.n_classes,)
+            rule = f"must have shape (n, {self.n_classes})"
+        if not has_shape:
+            raise InputError("y_prob", rule, value=shape, hint="as {n_classes} says")
+
     # --- evidence ---------------------------------------------------------------------------
 
     @property
     def n(self) -> int:
         """Number of rows so far."""
-        return self._state.n
+        return self._evidence.n
 
     @property
     def e_value(self) -> float:
-        """Evidence against calibration: the money now, of 1 at the beginning.
+        """Evidence against calibration: the money now, which was 1 at the beginning.
 
-        Infinite after an outcome whose predicted probability was 0, and else at most 8e307.
+        Infinite after an outcome whose predicted probability was 0, else at most 8e307.
         """
-        return exp(self._state.log_e)
+        return capped_exp(self._evidence.log_e_value)
 
     @property
     def log_e_value(self) -> float:
         """Logarithm of the e-value, which may be larger than floats."""
-        return self._state.log_e
+        return self._evidence.log_e_value
 
     @property
     def p_value(self) -> float:
         """1 over the largest e-value so far; it never rises."""
-        return exp(-self._state.most)
+        return capped_exp(-self._evidence.max_log_e_value)
 
     @property
     def alarm(self) -> bool:
         """Whether the e-value has ever reached 1 / level."""
-        return self._state.most >= -math.log(self.level)
+        return self._evidence.max_log_e_value >= -math.log(self.level)
 
     @property
     def since(self) -> int | None:
@@ -337,16 +240,23 @@ class Monitor(Readable):
         It is the most likely beginning of the most likely alternative, at the end of some batch,
         when the e-value was largest. For small changes it is days away from the truth.
         """
-        return self._state.since if self.alarm else None
+        return self._evidence.since if self.alarm else None
 
     @property
     def change(self) -> str | None:
         """Description of the most likely alternative; None without an alarm."""
-        if not self.alarm or self._state.best < 0:
-            return IMPOSSIBLE if self.alarm else None
-        k, j = divmod(self._state.best, len(ALTERNATIVES))
-        problem = "" if self.n_classes is None else f"class {k - 1}: " if k else "top label: "
-        return problem + ALTERNATIVES[j].name
+        if not self.alarm:
+            return None
+        best_bet = self._evidence.best_bet
+        if best_bet == NO_BET:
+            return IMPOSSIBLE
+        problem, alternative = divmod(best_bet, len(ALTERNATIVES))
+        description = ALTERNATIVES[alternative].description
+        if self.n_classes is None:
+            return description
+        if problem == 0:
+            return f"top label: {description}"
+        return f"class {problem - 1}: {description}"
 
     # --- pages ------------------------------------------------------------------------------
 
@@ -354,12 +264,19 @@ class Monitor(Readable):
 
     def document(self) -> Document:
         """Describe the evidence so far."""
-        facts: dict[str, Any] = {"e-value": Number(self.e_value, form=".3g")}
-        facts |= {"alarm from": f"{1 / self.level:.3g}", "p-value": PValue(self.p_value)}
+        facts: dict[str, Any] = {
+            "e-value": Number(self.e_value, form=".3g"),
+            "alarm from": f"{1 / self.level:.3g}",
+            "p-value": PValue(self.p_value),
+        }
+        lead = NO_ALARM
+        tone = "good"
         if self.alarm:
-            facts |= {"change": f"after about {self.since} rows", "most likely": self.change}
-        title = f"Monitor: {self.n} rows in {self._state.batches} batches"
-        lead, tone = (ALARM, "bad") if self.alarm else (QUIET, "good")
+            lead = ALARM
+            tone = "bad"
+            facts["change"] = f"after about {self.since} rows"
+            facts["most likely"] = self.change
+        title = f"Monitor: {self.n} rows in {self._evidence.n_batches} batches"
         picture = [lambda key: to_svg(self._figure(), title, key)]
         return Document(title, lead, [Section(facts=facts, pictures=picture)], tone)
 
@@ -369,13 +286,13 @@ class Monitor(Readable):
         return plain
 
     def _columns(self) -> dict[str, Any]:
-        rows, log_e = zip(*self._state.looks, strict=True)
-        return {"n": [*rows], "e_value": [*map(exp, log_e)]}
+        rows, log_e_values = zip(*self._evidence.looks, strict=True)
+        return {"n": [*rows], "e_value": [*map(capped_exp, log_e_values)]}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the e-value over the rows with the line of the alarm; needs matplotlib.
 
-        Of many looks, up to 2000 are drawn.
+        If there are more looks than 2000, some of them are drawn.
 
         Parameters
         ----------
@@ -386,17 +303,17 @@ class Monitor(Readable):
         -------
         matplotlib Axes
         """
-        ax = open_figure(SIZE).subplots() if ax is None else ax
+        ax = open_figure(FIGURE_SIZE).subplots() if ax is None else ax
         return draw_evidence(ax, self._columns(), self.level, self.since)
 
     def _figure(self) -> Any:
         """Draw the e-value on a figure outside pyplot."""
-        return self.plot(new_figure(SIZE).subplots()).figure
+        return self.plot(new_figure(FIGURE_SIZE).subplots()).figure
 
     # --- files ------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the monitor to a file, as JSON with all digits, but for its reference.
+        """Write the monitor to a file, as JSON with all digits, without its reference.
 
         Parameters
         ----------
@@ -404,10 +321,10 @@ class Monitor(Readable):
             The file is replaced, if there is one.
         """
         content = {
-            "format": FORMAT, "version": VERSION, "level": self.level, "n_classes": self.n_classes,
-            "reference": self._probe(), "state": vars(self._state),
+            "level": self.level, "n_classes": self.n_classes, "reference": self._probe(),
+            "state": self._evidence.to_saved(),
         }  # fmt: skip
-        write_file(path, json.dumps(to_plain(content), allow_nan=False).encode() + b"\n")
+        SAVED.save(path, to_plain(content))
 
     @classmethod
     def load(cls, path: str | PathLike[str], reference: Any = None) -> Self:
@@ -431,40 +348,52 @@ class Monitor(Readable):
         OSError
             For a file that cannot be read.
         """
-        text = Path(path).read_bytes()
-        try:
-            content = json.loads(text, object_pairs_hook=unique_keys)
-            check_choice("format", content["format"], [FORMAT])
-            check_integer("version", content["version"], 1, VERSION, "a known version")
-            monitor = cls(content["level"], reference=reference, n_classes=content["n_classes"])
-            monitor._state = read_state(content["state"], monitor._state.wealth.shape)
-            saved = content["reference"]
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            rule = f"is no monitor that fastece has saved and can read: {error}"
-            raise InputError("path", rule, place=str(path)) from error
+        monitor, saved_probe = SAVED.load(path, partial(cls._from_saved, reference))
         probe = monitor._probe()
-        if (probe is None) != (saved is None) or not (probe is None or np.allclose(probe, saved)):
+        if probe is None or saved_probe is None:
+            is_same = probe is saved_probe
+        else:
+            is_same = np.allclose(probe, saved_probe)
+        if not is_same:
             raise InputError("reference", "must be that of the saved monitor", value=reference)
         return monitor
 
+    @classmethod
+    def _from_saved(cls, reference: Any, content: dict[str, Any]) -> tuple[Self, Any]:
+        """Make a monitor from the values of a file, and the probe of its old reference."""
+        monitor = cls(content["level"], reference=reference, n_classes=content["n_classes"])
+        monitor._evidence = Evidence.from_saved(content["state"], monitor._shares.shape)
+        return monitor, content["reference"]
+
     def _probe(self) -> Any:
-        """Map a few predictions by the reference, to know it again."""
+        """Map a few predictions by the reference; None without one."""
         if self.reference is None:
             return None
-        rows = 1.0 + np.outer(range(8), range(self.n_classes or 2)) % 7
-        rows /= rows.sum(axis=1, keepdims=True)
-        return self.reference.transform(rows if self.n_classes else rows[:, 1])
+        n_classes = self.n_classes or 2
+        vectors = 1.0 + np.outer(range(N_PROBES), range(n_classes)) % 7
+        vectors /= vectors.sum(axis=1, keepdims=True)
+        return self.reference.transform(vectors if self.n_classes else vectors[:, 1])
 
 
-def read_state(content: Any, shape: tuple[int, ...]) -> State:
-    """Read a state with arrays of a shape from plain values."""
-    values: dict[str, Any] = {name: float(content[name]) for name in ("log_e", "most")}
-    for name in ("n", "batches", "since", "best"):
-        most = math.prod(shape) - 1 if name == "best" else 2**53
-        values[name] = check_integer(name, content[name], -1, most)
-    for name, kind in (("wealth", np.float64), ("ratio", np.float64), ("start", np.int64)):
-        values[name] = array = np.array(content[name], kind)
-        if array.shape != shape or not np.isfinite(array).all():
-            raise InputError(name, f"must be numbers of shape {shape}")
-    looks = tuple((int(n), float(log_e)) for n, log_e in content["looks"])
-    return State(**values, looks=looks)
+def shares_of_bets(n_classes: int | None) -> Any:
+    """Compute the share (P, J) of the money in each bet on each of the problems.
+
+    Class vectors have K + 1 problems: a mean of e-values is an e-value (Vovk and Wang 2021,
+    "E-values: calibration, combination and applications").
+    """
+    if n_classes is None:
+        money_of_problems = [1.0]
+    else:
+        money_of_class = (1 - MONEY_OF_TOP_LABEL) / n_classes
+        money_of_problems = [MONEY_OF_TOP_LABEL, *[money_of_class] * n_classes]
+    return np.multiply.outer(money_of_problems, MONEY)
+
+
+def is_empty(values: Any) -> bool:
+    """Return whether a container has no rows."""
+    return hasattr(values, "__len__") and len(values) == 0
+
+
+def capped_exp(x: float) -> float:
+    """Compute the exponential of a number; it is infinite for infinity alone."""
+    return math.exp(x if math.isinf(x) else min(x, MAX_EXPONENT))

@@ -284,7 +284,7 @@ def test_the_class_of_a_change_is_named():
 
 
 def test_many_looks_are_thinned(monkeypatch):
-    monkeypatch.setattr(fastece.decisions.monitor, "MOST_LOOKS", 10)
+    monkeypatch.setattr(fastece.decisions.bets, "MAX_LOOKS", 10)
     frame = follow(stream(0, 100, rows=2)).to_frame()
     assert len(frame) <= 10
     assert frame["n"].iloc[[0, -1]].tolist() == [0, 200]
