@@ -6,7 +6,8 @@ from fastece.cli.inputs import read_data, read_file, title_of
 from fastece.cli.output import Page, Progress
 from fastece.data.errors import InputError
 from fastece.data.labels import as_groups
-from fastece.decisions.threshold import Goal, threshold_of
+from fastece.decisions.promises import check_promise
+from fastece.decisions.threshold import threshold_of
 from fastece.estimators.losses import Accuracy
 from fastece.files import write_file
 
@@ -14,7 +15,7 @@ from fastece.files import write_file
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece threshold FILE``."""
     title, options.resamples = title_of(options.file), 0
-    goal = Goal.of(options.accuracy, options.cost, options.confidence_level)
+    promise = check_promise(options.accuracy, options.cost, options.confidence_level)
     if len(options.by or []) > 1:
         raise InputError("by", "must be one column", value=options.by[1])
     progress(f"reading {title}")
@@ -23,7 +24,7 @@ def run(options: Namespace, progress: Progress) -> Page:
         options.setting = "confidence"
     call, by = read_data(predictions, options, {"": Accuracy()}), predictions.others.get("by")
     values = None if by is None else as_groups(by, len(by))
-    found = threshold_of(call, goal, values, predictions.from_logits)
+    found = threshold_of(call, promise, values, predictions.from_logits)
     facts = {"title": title, "note": predictions.note, "sentence": found.sentence}
     content = f"{found.to_json()}\n".encode()
     write = {"save": lambda path: write_file(path, content)}

@@ -33,7 +33,7 @@ from fastece.kernels.types import F64, I64
 CELL_WIDTH = 0.25
 # Largest log odds, either way, between two cells; the last cells have all that lies beyond.
 MAX_LOG_ODDS = 14.0
-# The money is shared by three kinds of alternatives, and equally among those of one kind.
+# Three kinds of alternatives share the money, and the alternatives of a kind have equal shares.
 MONEY_OF_SHIFTS = 0.4
 MONEY_OF_SLOPES = 0.35
 MONEY_OF_RANGES = 0.25
@@ -112,7 +112,7 @@ MONEY = np.array([alternative.money for alternative in ALTERNATIVES])
 
 
 class ChangedOdds(NamedTuple):
-    """What each of J alternatives changes in each of C cells of scores.
+    """Changes of the odds by each of J alternatives in each of C cells of scores.
 
     Attributes
     ----------
@@ -150,8 +150,8 @@ def log_likelihood_ratios(sample: Sample) -> F64:
 
         h d - n log(1 + m (exp(d) - 1))
 
-    By Jensen's inequality it is at most the sum over the rows with their own scores: what is bet
-    gains no more than it should.
+    By Jensen's inequality it is at most the sum over the rows with their own scores, so no bet
+    gains more than it should.
     """
     changes = changed_odds()
     ordered = sample.sorted()

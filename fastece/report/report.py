@@ -13,7 +13,8 @@ import numpy as np
 from fastece.data.errors import InputError
 from fastece.data.reading import read_problems
 from fastece.data.sources import ROWS, Problems, Source, need_rows
-from fastece.decisions.threshold import Goal, Threshold, threshold_of
+from fastece.decisions.promises import Promise
+from fastece.decisions.threshold import Threshold, threshold_of
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.pages import Panel
 from fastece.estimators.binned import Binned
@@ -282,7 +283,7 @@ def choose_thresholds(call: Call, read: Callable[..., Problems], pairs: bool) ->
     (source,) = call.sources
     top = source if pairs or source.setting.is_top else read(setting="confidence")
     own = replace(call, sources=[top], estimators={"": ESTIMATORS["accuracy"]})
-    return [threshold_of(own, Goal(x, None, call.level)) for x in ACCURACIES]
+    return [threshold_of(own, Promise(x, None, call.level)) for x in ACCURACIES]
 
 
 def check_parts(call: Call, y_prob: Any, by: Any) -> list[slices.Group] | None:

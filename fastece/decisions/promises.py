@@ -1,0 +1,403 @@
+"""The choice of a threshold: candidates, the tests that a promise rests on, and least costs.
+
+Everything here is about one set of rows, from the highest score down. A threshold is the score of a
+candidate row; the rows down to it, and those with the same score, are the ones that act alone.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.data.errors import InputTypeError
+from fastece.data.samples import Sample, in_order, scale_weights
+from fastece.estimators.base import check_width
+from fastece.estimators.binomial import binomial_ends
+from fastece.estimators.risk import check_threshold
+from fastece.kernels.types import F64, I64
+from fastece.resampling.dependence import GROUPS_OF_BIN, MOST_BINS
+from fastece.resampling.draws import Groups
+from fastece.resampling.results import tails_of
+
+DEFAULT_ACCURACY = 0.95
+# Candidates have ranks that grow by this factor: no finer grid finds lower thresholds.
+RANK_FACTOR = 1.02
+# The sequence of tests begins again where there are so many times as many rows above.
+RESTART_FACTOR = 3.0
+# In place of a weight or a sum of 0 that is divided by, and of a shape of 0 of the beta law.
+SMALL = 1e-300
+# Relative distance that a rank may lie below the start of a sequence, by rounding alone.
+ROUNDING = 1e-12
+
+
+class Promise(NamedTuple):
+    """The promise that a threshold is to keep: an accuracy, or else the least cost."""
+
+    accuracy: float | None
+    costs: tuple[float, float] | None  # of a mistake, and of abstaining
+    confidence: float
+
+
+def check_promise(accuracy: Any, cost: Any, confidence: Any) -> Promise:
+    """Check the arguments of a promise; without any it is the default accuracy."""
+    confidence = check_threshold("confidence", confidence)
+    if cost is None:
+        accuracy = DEFAULT_ACCURACY if accuracy is None else accuracy
+        return Promise(check_threshold("accuracy", accuracy), None, confidence)
+    if accuracy is not None:
+        raise InputTypeError("cost", "goes without {accuracy}, which it takes the place of")
+    if not isinstance(cost, tuple | list) or len(cost) != 2:
+        raise InputTypeError("cost", "must be a pair (mistake, abstain)", value=cost)
+    mistake, abstain = (check_width("cost", price) for price in cost)
+    return Promise(None, (mistake, abstain), confidence)
+
+
+# --- rows from the highest score down -------------------------------------------------------
+
+
+class RankedRows(NamedTuple):
+    """Rows from the highest score down.
+
+    Attributes
+    ----------
+    score : (n,) float64 array
+    outcome : (n,) array
+        1 where the prediction was right, else 0.
+    weight : (n,) float64 array
+        Weights of the rows; the largest is 1.
+    miss_ratio : float
+        Mean weight of the misses over the mean weight of the hits; 1 without one of them.
+    balanced_weight : (n,) float64 array
+        The weights, of misses divided by `miss_ratio`: misses that weigh more than hits are fewer
+        than they seem.
+    groups : Groups or None
+    """
+
+    score: F64
+    outcome: NDArray[Any]
+    weight: F64
+    miss_ratio: float
+    balanced_weight: F64
+    groups: Groups | None
+
+
+def rank_rows(sample: Sample, groups: Groups | None) -> RankedRows:
+    """Order the rows of a sample by falling scores, with the groups that they belong to."""
+    order = in_order(sample.s)[1][::-1]
+    outcome = sample.y[order]
+    weight = np.ones(sample.n)
+    scaled = scale_weights(sample)[0].v
+    if scaled is not None:
+        weight = np.maximum(scaled[order] / scaled.max(), SMALL)
+    miss_ratio = ratio_of_weights(outcome, weight)
+    return RankedRows(
+        score=sample.s[order],
+        outcome=outcome,
+        weight=weight,
+        miss_ratio=miss_ratio,
+        balanced_weight=np.where(outcome == 1, weight, weight / miss_ratio),
+        groups=None if groups is None else groups.where(order),
+    )
+
+
+def ratio_of_weights(outcome: NDArray[Any], weight: F64) -> float:
+    """Divide the mean weight of misses by the mean weight of hits; 1 without one of them."""
+    n_hits = np.count_nonzero(outcome)
+    n_misses = weight.size - n_hits
+    if n_hits == 0 or n_misses == 0 or weight.min() == weight.max():
+        return 1.0
+    return float((weight @ (outcome == 0)) / (weight @ outcome) * n_hits / n_misses)
+
+
+def effective_rows(rows: RankedRows) -> F64:
+    """Count the independent rows that the rows down to each one (n,) are worth.
+
+    With the balanced weights w and the correlation r of two hits of one group it is Kish's number
+    (1965, "Survey sampling", sections 5.4 and 11.7), where the second sum is over the ordered pairs
+    of different rows of one group::
+
+        (sum_i w_i)^2 / (sum_i w_i^2 + r sum_ij w_i w_j)
+
+    With G groups it is multiplied by ``1 - 2 / G``, about as quantiles of Student's law exceed
+    normal ones.
+    """
+    weight = rows.balanced_weight
+    squares = np.cumsum(weight**2)
+    factor = 1.0
+    if rows.groups is not None:
+        pairs = 2 * np.cumsum(weight * earlier_weight_of_group(weight, rows.groups))
+        squares = squares + correlation_of_hits(rows, rows.groups) * pairs
+        factor = max(1 - 2 / rows.groups.count, 0.0)
+    return factor * np.cumsum(weight) ** 2 / np.maximum(squares, SMALL)
+
+
+def earlier_weight_of_group(weight: F64, groups: Groups) -> F64:
+    """Add up, for each row (n,), the weights of the rows of its group before it."""
+    order = np.argsort(groups.of_row, kind="stable")
+    n_rows = np.bincount(groups.of_row)
+    first_of_group = np.cumsum(n_rows) - n_rows
+    before_row = np.cumsum(weight[order]) - weight[order]
+    before_group = np.repeat(before_row[first_of_group], n_rows)
+    earlier = np.empty(weight.size)
+    earlier[order] = before_row - before_group
+    return earlier
+
+
+def correlation_of_hits(rows: RankedRows, groups: Groups) -> float:
+    """Estimate the correlation of the hits of two rows of a group, with a margin.
+
+    It is the ratio of two sums over all pairs of different rows of one group, where q_i is the hit
+    rate of the rows whose scores are near the score of row i::
+
+        sum_ij w_i w_j (y_i - q_i) (y_j - q_j) / sum_ij w_i w_j sqrt(q_i (1 - q_i) q_j (1 - q_j))
+
+    The margin of ``1 / sqrt(M)`` allows for chance, with the number M of groups that have a miss,
+    as these alone show a correlation: with it the promises hold in simulations.
+    """
+    weight = rows.balanced_weight
+    n_bins = min(max(groups.count // GROUPS_OF_BIN, 1), MOST_BINS)
+    n_below = np.searchsorted(rows.score[::-1], rows.score)  # so equal scores are in one bin
+    bins = n_below * n_bins // rows.score.size
+    weight_of_bin = np.maximum(np.bincount(bins, weight), SMALL)
+    rate = (np.bincount(bins, weight * rows.outcome) / weight_of_bin)[bins]
+    observed = pair_products(weight * (rows.outcome - rate), groups)
+    largest = pair_products(weight * np.sqrt(rate * (1 - rate)), groups)
+    if largest <= 0:
+        return 1.0
+    n_groups_with_misses = np.unique(groups.of_row[rows.outcome == 0]).size
+    return min(max(observed / largest, 0.0) + 1 / math.sqrt(n_groups_with_misses), 1.0)
+
+
+def pair_products(values: F64, groups: Groups) -> float:
+    """Add up the products of all ordered pairs of different rows of one group."""
+    sums = np.bincount(groups.of_row, values)
+    return float((sums**2).sum() - values @ values)
+
+
+def effective_rows_of_share(rows: RankedRows, share: float, end: int) -> float:
+    """Count the independent rows that determine the share of the rows down to one.
+
+    The share c of the weight has the variance of so many rows: with ``e_i = w_i (a_i - c)``, where
+    a_i is 1 for the rows down to `end` and 0 for others, it is ``W^2 c (1 - c)`` over the sum of
+    squares of e, each group added up first. Where all rows act, it is ``W^2 / sum_i w_i^2``.
+    """
+    is_above = np.arange(rows.weight.size) <= end
+    if share < 1:
+        variance = share * (1 - share)
+        residual = rows.weight * np.where(is_above, 1 - share, -share)
+    else:
+        variance = 1.0
+        residual = np.where(is_above, rows.weight, 0.0)
+    if rows.groups is not None:
+        residual = np.bincount(rows.groups.of_row, residual).astype(np.float64)
+    return float(rows.weight.sum() ** 2 / (residual @ residual) * variance)
+
+
+# --- candidates -----------------------------------------------------------------------------
+
+
+class Candidates(NamedTuple):
+    """Candidate thresholds, chosen without a look at labels; arrays (M,), scores fall.
+
+    Attributes
+    ----------
+    score : (M,) float64 array
+        The threshold.
+    end : (M,) int64 array
+        The last row with this score.
+    coverage, accuracy : (M,) float64 arrays
+        The share of the weight of the rows down to `end`, and how much of that weight is right.
+    n_effective : (M,) float64 array
+        How many independent rows these are worth.
+    """
+
+    score: F64
+    end: I64
+    coverage: F64
+    accuracy: F64
+    n_effective: F64
+
+
+def find_candidates(rows: RankedRows) -> Candidates:
+    """Take the scores at ranks that grow by a constant factor; equal scores stay together."""
+    n = rows.score.size
+    last_of_score = np.append(np.flatnonzero(rows.score[1:] < rows.score[:-1]), n - 1)
+    n_ranks = 2 + int(math.log(n) / math.log(RANK_FACTOR))
+    ranks = np.rint(np.geomspace(1, n, n_ranks)) - 1
+    end = last_of_score[np.unique(np.searchsorted(last_of_score, ranks))]
+    weight = np.cumsum(rows.weight)[end]
+    hits = np.cumsum(rows.weight * rows.outcome)[end]
+    return Candidates(
+        score=rows.score[end],
+        end=end,
+        coverage=weight / weight[-1],
+        accuracy=hits / weight,
+        n_effective=effective_rows(rows)[end],
+    )
+
+
+# --- promises of an accuracy ----------------------------------------------------------------
+
+
+class Passed(NamedTuple):
+    """The last candidate whose accuracy is promised, and the lower bound of its test."""
+
+    candidate: int
+    accuracy_bound: float
+
+
+def lowest_promise(
+    candidates: Candidates, miss_ratio: float, accuracy: float, alpha: float
+) -> Passed | None:
+    """Find the last candidate that passes an accuracy; None where none does.
+
+    The hypothesis "the accuracy is less than a" of a candidate with h hits among n effective rows
+    has the p-value ``P(X >= h) = I_a(h, n - h + 1)`` of the binomial law of X, with the incomplete
+    beta function I. Candidates are tested in their order, each at the sum of the levels of the
+    starts since the last one that was not rejected: the fallback procedure of Wiens (2003, "A fixed
+    sequence Bonferroni procedure for testing multiple endpoints"). All rejections together are
+    right with the probability ``1 - alpha``. The bound is Clopper and Pearson's (1934) at the
+    level of the last test that rejected.
+
+    With weights, an accuracy and its bound are compared on the scale where misses weigh as much as
+    hits, as their numbers count.
+    """
+    from scipy.special import betainc
+
+    required = scale_odds(accuracy, miss_ratio)
+    n = candidates.n_effective
+    hits = scale_odds(candidates.accuracy, miss_ratio) * n
+    p_values = betainc(np.maximum(hits, SMALL), n - hits + 1, required)
+    last_rejected = None
+    level_of_rejection = 0.0
+    level = 0.0
+    for candidate, new_level in enumerate(start_levels(n, required, alpha)):
+        level += new_level
+        if 0 < level >= p_values[candidate]:
+            last_rejected = candidate
+            level_of_rejection = level
+        else:
+            level = 0.0
+    if last_rejected is None:
+        return None
+    n_hits = hits[last_rejected]
+    bound, _ = binomial_ends(n_hits, n[last_rejected] - n_hits, level_of_rejection, 1.0)
+    return Passed(last_rejected, float(scale_odds(bound, 1 / miss_ratio)))
+
+
+def start_levels(n_rows: F64, accuracy: float, alpha: float) -> F64:
+    """Share a level among the candidates (M,) where a sequence of tests begins.
+
+    The first start is the candidate with the fewest of the `n_rows` rows that can promise anything,
+    all of them right: ``accuracy ** n <= its level``. Each following start has some three times as
+    many. Starts get parts in the proportion 1, 2, 3, ...: with equal parts, and with other ratios
+    of their rows, more coverage was lost in simulations.
+    """
+    levels = np.zeros(n_rows.size)
+    most_rows = n_rows.max()
+    fewest_rows = math.log(alpha) / math.log(accuracy)
+    if most_rows < fewest_rows:
+        return levels
+    n_starts = 1 + int(math.log(most_rows / fewest_rows) / math.log(RESTART_FACTOR))
+    parts = np.arange(1.0, n_starts + 1)
+    parts *= alpha / parts.sum()
+    first = min(math.log(parts[0]) / math.log(accuracy), most_rows)
+    rows_of_starts = np.geomspace(first, most_rows, n_starts + 1)[:-1] * (1 - ROUNDING)
+    # Effective rows may decrease where a heavy row or a large group comes in.
+    starts = np.searchsorted(np.maximum.accumulate(n_rows), rows_of_starts)
+    np.add.at(levels, starts, parts)
+    return levels
+
+
+def scale_odds(p: Any, factor: float) -> Any:
+    """Multiply the odds of probabilities by a factor."""
+    return p * factor / (1 - p + p * factor)
+
+
+# --- least costs ----------------------------------------------------------------------------
+
+
+class Cheapest(NamedTuple):
+    """The candidate that costs least, None where abstaining does, and its mean cost."""
+
+    candidate: int | None
+    cost: float
+    cost_bound: float
+
+
+def least_cost(
+    candidates: Candidates, rows: RankedRows, costs: tuple[float, float], alpha: float
+) -> Cheapest:
+    """Find the candidate of the least mean cost, with an upper bound of that cost.
+
+    The mean cost of a row is the share of mistakes times their cost, and the share of rows that do
+    not act times the cost of abstaining. The bound takes both shares at the upper ends of their
+    intervals (Clopper and Pearson 1934), each at the level ``alpha / (2 M)`` with M candidates: so
+    it holds for all of them at the same time (Bonferroni).
+    """
+    prices = np.array(costs)
+    mistakes = candidates.coverage * (1 - candidates.accuracy)
+    shares = np.stack([mistakes, 1 - candidates.coverage])
+    mean_cost = prices @ shares
+    best = int(mean_cost.argmin())
+    _, cost_of_abstaining = costs
+    if mean_cost[best] >= cost_of_abstaining:
+        return Cheapest(None, cost_of_abstaining, cost_of_abstaining)
+    n_of_mistakes = candidates.n_effective[-1] / max(rows.miss_ratio, 1.0)
+    end = int(candidates.end[best])
+    n_of_abstained = effective_rows_of_share(rows, float(candidates.coverage[best]), end)
+    n = np.array([n_of_mistakes, n_of_abstained])
+    counts = shares[:, best] * n
+    _, high = binomial_ends(counts, n - counts, 0.0, 1 - alpha / (2 * mean_cost.size))
+    bound = min(float(prices @ high), max(costs))
+    return Cheapest(best, float(mean_cost[best]), bound)
+
+
+# --- the choice -----------------------------------------------------------------------------
+
+
+class Choice(NamedTuple):
+    """The threshold of some rows; nan stands for a number that there is none of."""
+
+    value: float = math.nan
+    coverage: float = 0.0
+    accuracy: float = math.nan
+    accuracy_bound: float = math.nan
+    cost: float = math.nan
+    cost_bound: float = math.nan
+    coverage_low: float = 0.0
+    coverage_high: float = 0.0
+
+
+def choose(rows: RankedRows, promise: Promise, alpha: float) -> Choice:
+    """Choose the threshold of some rows, where the promise may fail with chance alpha."""
+    candidates = find_candidates(rows)
+    if promise.costs is not None:
+        cheapest = least_cost(candidates, rows, promise.costs, alpha)
+        costs = Choice(cost=cheapest.cost, cost_bound=cheapest.cost_bound)
+        if cheapest.candidate is None:
+            return costs
+        return describe(costs, candidates, cheapest.candidate, rows, promise.confidence)
+    assert promise.accuracy is not None
+    passed = lowest_promise(candidates, rows.miss_ratio, promise.accuracy, alpha)
+    if passed is None:
+        return Choice()
+    bound = Choice(accuracy_bound=passed.accuracy_bound)
+    return describe(bound, candidates, passed.candidate, rows, promise.confidence)
+
+
+def describe(
+    choice: Choice, candidates: Candidates, candidate: int, rows: RankedRows, confidence: float
+) -> Choice:
+    """Add the score, the coverage with its interval, and the accuracy of a candidate."""
+    coverage = float(candidates.coverage[candidate])
+    n = effective_rows_of_share(rows, coverage, int(candidates.end[candidate]))
+    low, high = binomial_ends(coverage * n, (1 - coverage) * n, *tails_of(confidence))
+    return choice._replace(
+        value=float(candidates.score[candidate]),
+        coverage=coverage,
+        accuracy=float(candidates.accuracy[candidate]),
+        coverage_low=float(low),
+        coverage_high=float(high),
+    )
