@@ -65,7 +65,7 @@ MAX_ROWS = 2**53
 
 
 class Alternative(NamedTuple):
-    """A way to be miscalibrated: log odds from low to high are in truth shift + slope z."""
+    """A way to be off: log odds z from low to high are in truth shift + slope z."""
 
     money: float  # share of all money that is bet on it
     shift: float
