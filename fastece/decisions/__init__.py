@@ -1,4 +1,11 @@
-"""Decisions: which predictions may act alone, whether a model passes, whether it drifts."""
+"""Decisions: which predictions may act alone, whether a model passes, whether it drifts.
+
+Each decision is a result with a promise: `risk.py` has the risk at each coverage, `threshold.py`
+the score from which predictions may act, `gate.py` and `testing.py` whether errors lie below
+bounds, `monitor.py` whether calibration has changed. Change here how a decision is made from
+intervals, tests and bets; intervals themselves belong to `inference`, pictures to `display`.
+Begin with `gate.py`; the statistics of thresholds and monitors are in `promises.py` and `bets.py`.
+"""
 
 from fastece.decisions.gate import Check, Judgement, check
 from fastece.decisions.monitor import Monitor

@@ -2,38 +2,60 @@
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastece.data.errors import InputTypeError, rename_arguments
 from fastece.data.parameters import check_integer, check_real
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import ConfidenceInterval, Number, format_interval
 from fastece.display.results import EstimatorResult, Record
-from fastece.inference import compare, estimate, rows_needed, slices
+from fastece.inference import compare, estimate, slices
 from fastece.resampling import arguments
 from fastece.resampling.draws import new_key
 
-PASSES, FAILS, UNSURE, SKIPPED = "passes", "fails", "cannot tell", "not judged"
-PASSED = {PASSES: True, UNSURE: None, FAILS: False}  # what decides comes last
-TAGS = {PASSES: "system-out", FAILS: "failure", UNSURE: "skipped", SKIPPED: "skipped"}
-ALL, SLICE, INCREASE = "all rows", "slice {}", "increase over the baseline"
-LINE, FEW = "{}: {} {} ({} {}), at most {:g} allowed", "not judged: {} has {} rows, fewer than {}"
-MORE = "; about {} rows would tell, and there are {}"
-XML, END = '<?xml version="1.0" encoding="UTF-8"?>', "</testsuite>\n"
-SUITE = '<testsuite name="{}" tests="{}" failures="{}" errors="0" skipped="{}">'
-CASE = '<testcase classname="{0}" name="{1}"><{2}>{3}</{2}></testcase>'
-# Twice the rows at which the interval, as it is on average, no longer holds the bound: so that it
-# does not in some three of four samples. The middle of an interval is not known to this part of
-# half its width.
-MARGIN, NEAREST = 2.0, 0.2
-# No test set is large enough for a bound of 0.
-LEAST_ERROR, MOST_ROWS = 1e-6, int(rows_needed.MOST_ANSWER)
+# Verdicts.
+PASSES = "passes"
+FAILS = "fails"
+CANNOT_TELL = "cannot tell"
+NOT_JUDGED = "not judged"
+IS_PASSED = {PASSES: True, CANNOT_TELL: None, FAILS: False}
+JUNIT_TAGS = {
+    PASSES: "system-out",
+    FAILS: "failure",
+    CANNOT_TELL: "skipped",
+    NOT_JUDGED: "skipped",
+}
+# Labels of the parts that are judged.
+ALL_ROWS = "all rows"
+SLICE = "slice {}"
+INCREASE = "increase over the baseline"
+# Lines of the parts.
+JUDGED_LINE = "{}: {} {} ({} {}), at most {:g} allowed"
+NOT_JUDGED_LINE = "not judged: {} has {} rows, fewer than {}"
+ROWS_THAT_TELL = "; about {} rows would tell, and there are {}"
+# The least bound: no test set is large enough for a bound of 0.
+MIN_BOUND = 1e-6
+# The largest number of rows that is given as an answer, as of `fastece.rows_needed`.
+MAX_ROWS = 10**9
+# The answer has so many times as many rows as those with which the interval, as it is on average,
+# just leaves out the bound: with these it does in some three of four samples.
+ROWS_FACTOR = 2.0
+# How well the middle of an interval is known, in halves of its width: a bound that is nearer counts
+# as being so far from it.
+MIN_DISTANCE = 0.2
 # The models of a comparison are these arguments here.
-MODELS = {"y_prob_a": "y_prob", "y_prob_b": "baseline"}
+NAMES_OF_MODELS = {"y_prob_a": "y_prob", "y_prob_b": "baseline"}
 # Characters that XML 1.0 does not have, not even escaped.
 NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+JUNIT_FILE = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="{name}" tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}">
+{cases}
+</testsuite>
+"""
+JUNIT_CASE = '<testcase classname="{name}" name="{label}"><{tag}>{line}</{tag}></testcase>'
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +73,7 @@ class Judgement(Record):
     confidence_interval : ConfidenceInterval
         Its interval, which holds at the same time as all others.
     bound : float
-        The largest one that is allowed.
+        The largest value that is allowed.
     verdict : {"passes", "fails", "cannot tell", "not judged"}
     rows_needed : int or None
         About how many rows such as these would decide, where these cannot.
@@ -85,9 +107,9 @@ class Check(EstimatorResult):
     value, confidence_interval : float, ConfidenceInterval
         The error of all rows.
     confidence_level : float
-        Of all intervals at the same time.
+        The level at which all intervals hold at the same time.
     rows : tuple of Judgement
-        Of all rows, of the slices, and of the increase over the baseline.
+        Judgements of all rows, of the slices, and of the increase over the baseline.
 
     Also ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as of `fastece.Estimate`.
     """
@@ -104,12 +126,19 @@ class Check(EstimatorResult):
         return {"value": self.value, "confidence_interval": self.confidence_interval}
 
     def _rows(self) -> list[dict[str, Any]]:
-        interval = f"{100 * self.confidence_level:g} % CI"
+        interval_name = f"{100 * self.confidence_level:g} % CI"
         return [
-            {"part": x.label, "rows": x.n, "error": Number(x.value, x.confidence_interval),
-             interval: x.confidence_interval, "allowed": Number(x.bound, form="g"),
-             "verdict": x.verdict, "rows_needed": x.rows_needed} for x in self.rows
-        ]  # fmt: skip
+            {
+                "part": row.label,
+                "rows": row.n,
+                "error": Number(row.value, row.confidence_interval),
+                interval_name: row.confidence_interval,
+                "allowed": Number(row.bound, form="g"),
+                "verdict": row.verdict,
+                "rows_needed": row.rows_needed,
+            }
+            for row in self.rows
+        ]
 
     def document(self) -> Document:
         """Describe the verdict in a line, and several parts in a table below."""
@@ -121,91 +150,201 @@ class Check(EstimatorResult):
 
         A part that these rows cannot judge, or that is not judged, is skipped.
         """
-        name, tags = escape(title), [TAGS[x.verdict] for x in self.rows]
-        suite = SUITE.format(name, len(tags), *map(tags.count, ("failure", "skipped")))
-        texts = [(escape(x.label), TAGS[x.verdict], escape(x.line)) for x in self.rows]
-        cases = [CASE.format(name, *text) for text in texts]
-        text = "\n".join([XML, suite, *cases, END])
-        return NOT_XML.sub(lambda found: repr(found[0])[1:-1], text)
+        name = escape(title)
+        tags = [JUNIT_TAGS[row.verdict] for row in self.rows]
+        cases = [
+            JUNIT_CASE.format(name=name, label=escape(row.label), tag=tag, line=escape(row.line))
+            for row, tag in zip(self.rows, tags, strict=True)
+        ]
+        text = JUNIT_FILE.format(
+            name=name, tests=len(tags), failures=tags.count("failure"),
+            skipped=tags.count("skipped"), cases="\n".join(cases),
+        )  # fmt: skip
+        return NOT_XML.sub(lambda match: repr(match[0])[1:-1], text)
 
 
-# --- judging --------------------------------------------------------------------------------
+# --- one part -------------------------------------------------------------------------------
 
 
-def about(rows: float) -> int:
-    """Round a number of rows to two digits."""
-    return int(float(f"{min(rows, MOST_ROWS):.2g}"))
+class Part(NamedTuple):
+    """An error with its interval, and the largest error that is allowed."""
+
+    label: str
+    n: int
+    value: float
+    interval: ConfidenceInterval
+    bound: float
 
 
-def rows_for(n: int, low: float, high: float, bound: float) -> int:
+def judge(part: Part, level: str) -> Judgement:
+    """Compare the interval of a part, with a level in words, to its bound."""
+    low, high = part.interval
+    rows_needed = None
+    if high <= part.bound:
+        verdict = PASSES
+    elif low > part.bound:
+        verdict = FAILS
+    else:
+        verdict = CANNOT_TELL
+        if not math.isnan(low):
+            rows_needed = rows_to_decide(part.n, low, high, part.bound)
+    ends = format_interval(part.interval).strip("[]").replace(",", " to")
+    number = Number(part.value, part.interval)
+    line = JUDGED_LINE.format(verdict, name_of_error(part.label), number, level, ends, part.bound)
+    return Judgement(
+        label=part.label, n=part.n, value=part.value, confidence_interval=part.interval,
+        bound=part.bound, verdict=verdict, rows_needed=rows_needed, line=" ".join(line.split()),
+    )  # fmt: skip
+
+
+def name_of_error(label: str) -> str:
+    """Name the error of a part in a line."""
+    if label == ALL_ROWS:
+        return "calibration error"
+    return label if label == INCREASE else f"calibration error of {label}"
+
+
+def not_judged(label: str, n: int, bound: float, min_rows: int) -> Judgement:
+    """List a slice with too few rows to be judged."""
+    return Judgement(
+        label=label, n=n, value=math.nan,
+        confidence_interval=ConfidenceInterval(math.nan, math.nan), bound=bound,
+        verdict=NOT_JUDGED, rows_needed=None, line=NOT_JUDGED_LINE.format(label, n, min_rows),
+    )  # fmt: skip
+
+
+def rows_to_decide(n: int, low: float, high: float, bound: float) -> int:
     """Estimate how many rows make an interval leave out a bound that it holds.
 
-    Its width falls with the root of the number of rows. An interval that begins at 0 becomes
-    shorter from above alone.
+    The half width h of an interval of n rows is taken to fall with the root of n around its middle,
+    which lies at the distance d from the bound: with ``n (h / d)^2`` rows an end is at the bound.
+    An interval that begins at 0 becomes shorter from above alone: ``n (high / bound)^2``.
+
+    `fastece.rows_needed` answers other questions, by simulations of seconds: rows for an interval
+    of a given width, or for a test to detect a given error. This number costs nothing.
     """
-    half = (high - low) / 2
-    far = max(abs(bound - (low + high) / 2), NEAREST * half)
-    return about(MARGIN * n * (high / bound if low == 0 < bound else half / far) ** 2)
+    if low == 0 < bound:
+        ratio = high / bound
+    else:
+        half_width = (high - low) / 2
+        distance = max(abs(bound - (low + high) / 2), MIN_DISTANCE * half_width)
+        ratio = half_width / distance
+    return round_rows(ROWS_FACTOR * n * ratio**2)
 
 
-def judge(level: str, label: str, n: int, value: float, interval: Any, bound: float) -> Judgement:
-    """Compare an interval with the largest error that is allowed."""
-    low, high = interval
-    verdict = PASSES if high <= bound else FAILS if low > bound else UNSURE
-    rows = rows_for(n, low, high, bound) if verdict == UNSURE and not math.isnan(low) else None
-    name = {ALL: "calibration error", INCREASE: label}.get(label, f"calibration error of {label}")
-    ends = format_interval(interval).strip("[]").replace(",", " to")
-    line = LINE.format(verdict, name, Number(value, interval), level, ends, bound)
-    return Judgement(label, n, value, interval, bound, verdict, rows, " ".join(line.split()))
+def round_rows(rows: float) -> int:
+    """Round a number of rows to two digits."""
+    return int(float(f"{min(rows, MAX_ROWS):.2g}"))
 
 
-def rank(row: Judgement) -> tuple[int, float]:
-    """Rank a judgement: the clearest failure decides, then the need of most rows."""
-    excess, needed = row.confidence_interval.low - row.bound, (row.rows_needed or math.inf) / row.n
-    return [*PASSED].index(row.verdict), {UNSURE: needed, FAILS: excess}.get(row.verdict, 0.0)
+# --- all parts ------------------------------------------------------------------------------
 
 
-def check_bounds(max_error: Any, max_increase: Any, has_baseline: bool) -> tuple[float, Any]:
-    """Check the bounds, of which the second one goes with a baseline."""
+class Bounds(NamedTuple):
+    """The largest error that is allowed, and the largest increase, if it is bounded."""
+
+    max_error: float
+    max_increase: float | None
+
+
+def check_bounds(max_error: Any, max_increase: Any, has_baseline: bool) -> Bounds:
+    """Check the bounds, the second of which goes with a baseline."""
     if has_baseline != (max_increase is not None):
         raise InputTypeError("max_increase", "goes with {baseline}, which needs it too")
-    increase = max_increase and check_real("max_increase", max_increase, -1.0, 1.0)
-    return check_real("max_error", max_error, LEAST_ERROR, 1.0), increase
+    if max_increase is not None:
+        max_increase = check_real("max_increase", max_increase, -1.0, 1.0)
+    return Bounds(check_real("max_error", max_error, MIN_BOUND, 1.0), max_increase)
 
 
-def check_of(call: arguments.Call, groups: Any, bounds: Any, min_rows: Any, rng: Any) -> Check:
-    """Judge all rows of a call, groups of them, and the increase over another."""
+def check_of(
+    call: arguments.Call, groups: Sequence[slices.Group], bounds: Bounds, min_rows: Any, rng: Any
+) -> Check:
+    """Judge all rows of a call, groups of them, and the increase over another model.
+
+    Parameters
+    ----------
+    call : Call
+        One estimator on one model, or on a model and the baseline.
+    groups : sequence of Group
+        The slices of the rows.
+    bounds, min_rows, rng
+        As in `fastece.check`.
+    """
     arguments.require_calibration_error(call, "a gate")
-    least = check_integer("min_rows", min_rows, 1, MOST_ROWS)
-    (source, *others), (estimator,) = call.sources, call.estimators.values()
-    whole = slices.Group(None, call.n, call.n, lambda: source, "")
-    judged, key = [whole, *(x for x in groups if x.n >= least)], new_key(rng)
-    # All intervals hold at the same time, that of the increase too (Bonferroni).
-    alpha = (1 - call.level) / (len(judged) + len(others))
-    level = f"{'joint ' * (len(groups) + len(others) > 0)}{100 * call.level:g} % CI"
-    # Posteriors need replicates for tests alone.
-    count = 0 if estimate.posterior_maker(estimator) else call.n_resamples
-    own = replace(call, sources=[source], level=1 - alpha * len(judged), n_resamples=count)
-    parts: list[Any] = [
-        (ALL if x.label is None else SLICE.format(x.label), x.n, x.value, x.confidence_interval,
-         bounds[0]) for x in slices.slices_of(own, judged, key)
-    ]  # fmt: skip
-    parts.sort(key=lambda part: part[0] != ALL)
-    if others:
-        with rename_arguments(MODELS):
-            found = compare.comparison_results(replace(call, level=1 - alpha), rng=rng)
-        parts.append((INCREASE, call.n, found.value, found.confidence_interval, bounds[1]))
-    rows = [judge(level, *part) for part in parts]
-    one = max(rows, key=rank)
-    needed = one.rows_needed and about(one.rows_needed * call.n / one.n)
-    few = [(SLICE.format(x.label), x.n) for x in groups if x.n < least]
-    rest: Any = math.nan, ConfidenceInterval(math.nan, math.nan), bounds[0], SKIPPED, None
-    rows += [Judgement(*x, *rest, FEW.format(*x, least)) for x in few]  # type: ignore[call-arg]
+    min_rows = check_integer("min_rows", min_rows, 1, MAX_ROWS)
+    key = new_key(rng)
+    large_groups = [group for group in groups if group.n >= min_rows]
+    has_baseline = len(call.sources) > 1
+    n_intervals = 1 + len(large_groups) + (1 if has_baseline else 0)
+    # All intervals hold at the same time, also the interval of the increase (Bonferroni).
+    alpha = (1 - call.level) / n_intervals
+    parts = parts_of_rows(call, large_groups, alpha, bounds.max_error, key)
+    if has_baseline:
+        assert bounds.max_increase is not None
+        parts.append(part_of_increase(call, alpha, bounds.max_increase, rng))
+    level = f"{100 * call.level:g} % CI"
+    if groups or has_baseline:
+        level = f"joint {level}"
+    judged = [judge(part, level) for part in parts]
+    small_groups = [
+        not_judged(SLICE.format(group.label), group.n, bounds.max_error, min_rows)
+        for group in groups
+        if group.n < min_rows
+    ]
+    decisive = max(judged, key=decisiveness)
+    line = decisive.line
+    rows_needed = None
+    if decisive.rows_needed is not None:
+        rows_needed = round_rows(decisive.rows_needed * call.n / decisive.n)
+        line += ROWS_THAT_TELL.format(rows_needed, call.n)
+    all_rows = judged[0]
     return Check(
-        passed=PASSED[one.verdict], line=one.line + MORE.format(needed, call.n) * bool(needed),
-        rows_needed=needed, value=rows[0].value, confidence_interval=rows[0].confidence_interval,
-        confidence_level=call.level, rows=tuple(rows), **call.facts("", key),
+        passed=IS_PASSED[decisive.verdict], line=line, rows_needed=rows_needed,
+        value=all_rows.value, confidence_interval=all_rows.confidence_interval,
+        confidence_level=call.level, rows=(*judged, *small_groups), **call.facts("", key),
     )  # fmt: skip
+
+
+def parts_of_rows(
+    call: arguments.Call, groups: Sequence[slices.Group], alpha: float, max_error: float, key: int
+) -> list[Part]:
+    """Estimate the error of all rows, which comes first, and of each group."""
+    source = call.sources[0]
+    (estimator,) = call.estimators.values()
+    all_rows = slices.Group(None, call.n, call.n, lambda: source, "")
+    parts = [all_rows, *groups]
+    # Posteriors need replicates for tests alone.
+    n_resamples = 0 if estimate.posterior_maker(estimator) else call.n_resamples
+    # `slices_of` shares 1 minus the level among its groups.
+    level = 1 - alpha * len(parts)
+    one_model = replace(call, sources=[source], level=level, n_resamples=n_resamples)
+    rows = slices.slices_of(one_model, parts, key)
+    return [
+        Part(
+            label=ALL_ROWS if row.label is None else SLICE.format(row.label),
+            n=row.n,
+            value=row.value,
+            interval=row.confidence_interval,
+            bound=max_error,
+        )
+        for row in sorted(rows, key=lambda row: row.label is not None)
+    ]
+
+
+def part_of_increase(call: arguments.Call, alpha: float, bound: float, rng: Any) -> Part:
+    """Compare the error of the model with the error of the baseline."""
+    with rename_arguments(NAMES_OF_MODELS):
+        pair = compare.comparison_results(replace(call, level=1 - alpha), rng=rng)
+    return Part(INCREASE, call.n, pair.value, pair.confidence_interval, bound)
+
+
+def decisiveness(row: Judgement) -> tuple[int, float]:
+    """Rank a judgement: the clearest failure decides, then the need of most rows."""
+    if row.verdict == FAILS:
+        return 2, row.confidence_interval.low - row.bound
+    if row.verdict == CANNOT_TELL:
+        return 1, math.inf if row.rows_needed is None else row.rows_needed / row.n
+    return 0, 0.0
 
 
 def check(
@@ -219,16 +358,15 @@ def check(
     Parameters
     ----------
     y_true, y_prob, groups, **options
-        As in `fastece.estimate`, with the same defaults, but no `average`: class by class it is
-        the mean over classes that is judged. `confidence_level` is that of all intervals at the
-        same time.
+        As in `fastece.estimate`, with the same defaults, without `average`: class by class, the
+        mean over classes is judged. All intervals hold at the same time at `confidence_level`.
     max_error : float
         The largest error that is allowed, more than 0.
     baseline : array_like, optional
         Probabilities of another model for the same rows, such as the one that is in use.
     max_increase : float, optional
-        By how much the error may exceed that of the baseline; below 0, by how much it must be
-        smaller.
+        How much larger than the error of the baseline the error may be; below 0, how much smaller
+        it must be.
     estimator : str or object, default "ece_bayes"
         As in `fastece.estimate`.
     by, bins, cross
@@ -255,11 +393,11 @@ def check(
     interval of 95 %, each of the two mistakes at the bound is meant to happen in at most 5 of 100
     test sets: the upper end of an interval that begins at 0 is a bound of 95 % by itself, and each
     end of another one is one of 97.5 %. An interval of 90 % would let an error at the bound pass in
-    10. ``docs/gate.md`` has what was measured.
+    10. Measurements are in ``docs/gate.md``.
 
     With slices and a baseline there are m intervals, each at the level ``1 - (1 -
-    confidence_level) / m`` (Bonferroni): so all hold at the same time. That of the increase is that
-    of `fastece.compare`.
+    confidence_level) / m`` (Bonferroni): so all hold at the same time. The interval of the increase
+    is made by `fastece.compare`.
 
     `rows_needed` takes the width of an interval to fall with the root of the number of rows, around
     its middle, or for one that begins at 0 from above alone. It is twice the number at which the
@@ -286,9 +424,13 @@ def check(
         raise InputTypeError("average", "must be left out, as one error is judged")
     arguments.check_single(estimator)
     bounds = check_bounds(max_error, max_increase, baseline is not None)
-    models = {"y_prob": y_prob, **({} if baseline is None else {"baseline": baseline})}
+    models = {"y_prob": y_prob}
+    if baseline is not None:
+        models["baseline"] = baseline
     call = arguments.read_call("check", y_true, models, estimator=estimator, **options)
     call = arguments.add_groups(call, groups, y_prob)
-    first = replace(call, sources=call.sources[:1])
-    parts = [] if by is None else slices.groups_by(first, by, y_prob, bins, cross)
-    return check_of(call, parts, bounds, min_rows, rng)
+    slices_of_rows: list[slices.Group] = []
+    if by is not None:
+        one_model = replace(call, sources=call.sources[:1])
+        slices_of_rows = slices.groups_by(one_model, by, y_prob, bins, cross)
+    return check_of(call, slices_of_rows, bounds, min_rows, rng)

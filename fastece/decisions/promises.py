@@ -83,7 +83,7 @@ class RankedRows(NamedTuple):
 
 
 def rank_rows(sample: Sample, groups: Groups | None) -> RankedRows:
-    """Order the rows of a sample by falling scores, with the groups that they belong to."""
+    """Order the rows of a sample, and the groups they belong to, by falling scores."""
     order = in_order(sample.s)[1][::-1]
     outcome = sample.y[order]
     weight = np.ones(sample.n)
@@ -102,7 +102,7 @@ def rank_rows(sample: Sample, groups: Groups | None) -> RankedRows:
 
 
 def ratio_of_weights(outcome: NDArray[Any], weight: F64) -> float:
-    """Divide the mean weight of misses by the mean weight of hits; 1 without one of them."""
+    """Divide the mean weight of misses by the mean of hits; 1 if one is missing."""
     n_hits = np.count_nonzero(outcome)
     n_misses = weight.size - n_hits
     if n_hits == 0 or n_misses == 0 or weight.min() == weight.max():
@@ -220,7 +220,7 @@ class Candidates(NamedTuple):
 
 
 def find_candidates(rows: RankedRows) -> Candidates:
-    """Take the scores at ranks that grow by a constant factor; equal scores stay together."""
+    """Take scores at ranks that grow by a constant factor; ties stay together."""
     n = rows.score.size
     last_of_score = np.append(np.flatnonzero(rows.score[1:] < rows.score[:-1]), n - 1)
     n_ranks = 2 + int(math.log(n) / math.log(RANK_FACTOR))

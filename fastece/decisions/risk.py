@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastece.data.containers import as_probabilities, as_row_numbers, refuse_infinite
+from fastece.data.samples import Sample
 from fastece.display.axes import new_axes, shorten
 from fastece.display.documents import Document, Section, Table
 from fastece.display.legends import draw_legend
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, sample_text
-from fastece.estimators.selective import AREAS, RiskAreas
+from fastece.estimators.selective import RiskAreas
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import Call, add_groups, read_call
 from fastece.resampling.draws import new_key
@@ -21,15 +22,18 @@ from fastece.resampling.results import quantiles, tails_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MEANINGS = {
+# The areas in the order in which `RiskAreas` computes them, with their meanings.
+AREAS = {
     "aurc": "mean risk over all coverages: 0 is best",
     "e_aurc": "its excess over the best order of the same rows",
     "augrc": "mean over all coverages of the risk times the coverage: 0 is best",
 }
 # Coverages of the table.
-SHOWN = np.array([0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0])
+TABLE_COVERAGES = np.array([0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0])
+# A coverage this much below one of the table, by rounding, is taken for it.
+ROUNDING = 1e-12
 # In place of a quantile of 0.
-TINY = 1e-300
+SMALL = 1e-300
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,11 +46,15 @@ class RiskCoverage(Result):
         For each of D distinct scores, `threshold`, from the highest down: the share of the weight
         of the rows with at least this score, and their mean loss.
     aurc, e_aurc, augrc : float
-        Areas below the curve, as `fastece.SelectiveRisk` defines them.
+        Areas below the curve; the notes of `risk_coverage` define them.
     intervals : dict
         The interval of each area by its name; empty without replicates.
-    n, n_groups, setting, confidence_level, n_resamples
-        Rows and groups of them, setting, and level and replicates of the intervals.
+    n, n_groups : int, int or None
+        Rows of positive weight, and groups of them.
+    setting : str
+        The setting used, never "auto".
+    confidence_level, n_resamples : float, int
+        Level and replicates of the intervals.
     """
 
     aurc: float
@@ -75,15 +83,17 @@ class RiskCoverage(Result):
     def document(self) -> Document:
         """Describe the areas, and the risk at some coverages, as two tables."""
         rows = []
-        for name, meaning in MEANINGS.items():
+        for name, meaning in AREAS.items():
             interval = self.intervals.get(name)
             rows.append((name, Number(getattr(self, name), interval), interval, meaning))
         areas = Table(("area", "value", f"{100 * self.confidence_level:g} % CI", ""), rows)
-        places = np.unique(np.searchsorted(self.coverage, SHOWN * (1 - 1e-12)))
-        curve = zip(*(map(Number, x[places]) for x in self._columns().values()), strict=True)
+        shown = np.unique(np.searchsorted(self.coverage, TABLE_COVERAGES * (1 - ROUNDING)))
+        columns = self._columns()
+        numbers = [[Number(x) for x in column[shown]] for column in columns.values()]
+        curve = Table([*columns], [*zip(*numbers, strict=True)])
+        sections = [Section(table=areas, notes=group_notes(self.n_groups)), Section(table=curve)]
         title = f"Risk and coverage, setting {self.setting}: {sample_text(self)}"
-        first = Section(table=areas, notes=group_notes(self.n_groups))
-        return Document(title, "", [first, Section(table=Table([*self._columns()], [*curve]))])
+        return Document(title, "", sections)
 
     def _columns(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("threshold", "coverage", "risk")}
@@ -121,29 +131,60 @@ def read_numbers(name: str, value: Any, y_prob: Any) -> F64 | None:
 
 def curve_of(call: Call, key: int, score: F64 | None, loss: F64 | None) -> RiskCoverage:
     """Compute the curve of the only model of a call, and intervals of its areas."""
-    data, areas, values = call.only_problem(), RiskAreas(loss), None
-    sample = replace(data.view(), rows=data.positions) if loss is not None else data.view()
-    if score is not None:  # any numbers, of which the ranks count
-        values, place = np.unique(score[data.positions], return_inverse=True)
-        sample = replace(sample, s=place / values.size)
-    ordered, once = sample.sorted(), np.ones(sample.n)
-    plan = areas.prepare(ordered, sample.n)
-    found, ends = plan.areas(once), {}
+    data = call.only_problem()
+    sample = data.view()
+    if loss is not None:  # a loss belongs to a row of the caller
+        sample = replace(sample, rows=data.positions)
+    distinct_scores = None
+    if score is not None:  # only the order of a caller's scores counts
+        distinct_scores, rank = np.unique(score[data.positions], return_inverse=True)
+        sample = replace(sample, s=rank / distinct_scores.size)
+    statistic = RiskAreas(loss)
+    ordered = sample.sorted()
+    plan = statistic.prepare(ordered, sample.n)
+    once = np.ones(sample.n)
+    areas = plan.areas(once)[:, 0]
+    intervals = {}
     if call.n_resamples:
-        problems, draws = [call.problem(sample)], call.draws(key, call.n)
-        (drawn,) = call.replicates([areas], problems, draws, call.n, 0, call.n_resamples)
-        q = quantiles(drawn, tails_of(call.level))
-        pairs = 2 * found - q[:, ::-1]
-        if loss is None or loss.min() >= 0:  # on the log scale, as these are skewed
-            pairs = np.where(q[:, :1] > 0, (found**2 / np.maximum(q, TINY))[:, ::-1], q)
-        ends = dict(zip(AREAS, map(ConfidenceInterval, *pairs.T.tolist()), strict=True))
-    weight, lost = np.cumsum(plan.sums(once, 0, plan.starts.size - 1)[:, :, 0], axis=1)
-    threshold = ordered.s[plan.order[plan.starts[:-1]]] if values is None else values[::-1]
+        has_negative = loss is not None and loss.min() < 0
+        ends = area_intervals(call, sample, statistic, areas, key, not has_negative)
+        intervals = dict(zip(AREAS, ends, strict=True))
+    n_scores = plan.starts.size - 1
+    sums = plan.sums(once, 0, n_scores)[:, :, 0]
+    weight, lost = np.cumsum(sums, axis=1)
+    if distinct_scores is None:
+        threshold = ordered.s[plan.order[plan.starts[:-1]]]
+    else:
+        threshold = distinct_scores[::-1]
+    aurc, e_aurc, augrc = areas.tolist()
     return RiskCoverage(
-        **dict(zip(AREAS, found[:, 0].tolist(), strict=True)), intervals=ends, threshold=threshold,
+        aurc=aurc, e_aurc=e_aurc, augrc=augrc, intervals=intervals, threshold=threshold,
         coverage=weight / weight[-1], risk=lost / weight, n=call.n, n_groups=call.n_groups,
         setting=call.setting, confidence_level=call.level, n_resamples=call.n_resamples,
     )  # fmt: skip
+
+
+def area_intervals(
+    call: Call, sample: Sample, statistic: RiskAreas, areas: F64, key: int, is_log_scale: bool
+) -> list[ConfidenceInterval]:
+    """Compute the interval of each area by the basic bootstrap.
+
+    On the log scale the basic interval ``2 log v - log q`` of an area v with quantiles q of the
+    replicates is ``v^2 / q``. Where the lower quantile is 0, the quantiles themselves are the ends.
+    """
+    draws = call.draws(key, call.n)
+    problems = [call.problem(sample)]
+    (replicates,) = call.replicates([statistic], problems, draws, call.n, 0, call.n_resamples)
+    low, high = quantiles(replicates, tails_of(call.level)).T
+    if is_log_scale:
+        squares = areas**2
+        ends = np.where(
+            low > 0, [squares / np.maximum(high, SMALL), squares / np.maximum(low, SMALL)],
+            [low, high],
+        )  # fmt: skip
+    else:
+        ends = np.array([2 * areas - high, 2 * areas - low])
+    return [ConfidenceInterval(*pair) for pair in ends.T.tolist()]
 
 
 def risk_coverage(
@@ -183,28 +224,38 @@ def risk_coverage(
 
     Notes
     -----
-    With L(c) the loss of the share c of the weight with the highest scores, the risk is ``L(c) /
-    c``. Rows of one score count with their mean loss, so L is linear there, and neither the order
-    of such rows nor the scale of weights matters: see `fastece.SelectiveRisk`. The best order, of
-    which `e_aurc` is the excess, is that of increasing losses. Intervals are those of the basic
-    bootstrap on the log scale, ``v^2 / q_hi`` to ``v^2 / q_lo`` with the value v and quantiles q of
-    the replicates, which holds skewed areas more often; the quantiles themselves where q_lo is 0,
-    and on the plain scale where a loss is negative. Two models are compared by
-    ``fastece.compare(y, p, q, estimator="aurc")``. El-Yaniv and Wiener (2010, "On the foundations
-    of noise-free selective classification").
+    With the loss L(c) of the share c of the weight that has the highest scores, the risk at the
+    coverage c is ``L(c) / c`` (El-Yaniv and Wiener 2010, "On the foundations of noise-free
+    selective classification"), and the areas are::
+
+        aurc   = int_0^1 L(c) / c dc
+        e_aurc = aurc - aurc of the same losses in increasing order
+        augrc  = int_0^1 L(c) dc
+
+    Geifman, Uziel and El-Yaniv (2019, "Bias-reduced uncertainty estimation for deep neural
+    classifiers") define the first two, and Traub et al. (2024, "Overcoming common flaws in the
+    evaluation of selective classification systems") the third. In the best order, a loss of 0 or 1
+    with the mean r has the AURC ``r + (1 - r) log(1 - r)``. Rows of one score count with their mean
+    loss, so L is linear there, and neither the order of such rows nor the scale of weights matters.
+
+    Intervals are made by the basic bootstrap on the log scale, ``v^2 / q_hi`` to ``v^2 / q_lo``
+    with the value v and quantiles q of the replicates, which holds skewed areas more often; the
+    quantiles themselves where q_lo is 0, and on the plain scale where a loss is negative. Two
+    models are compared by ``fastece.compare(y, p, q, estimator="aurc")``.
 
     Examples
     --------
     >>> from fastece.decisions import risk_coverage
-    >>> found = risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], n_resamples=0)
-    >>> found.coverage.tolist()
+    >>> curve = risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], n_resamples=0)
+    >>> curve.coverage.tolist()
     [0.25, 0.5, 0.75, 1.0]
-    >>> found.risk.round(3).tolist()
+    >>> curve.risk.round(3).tolist()
     [0.0, 0.0, 0.333, 0.25]
-    >>> print(f"{found.aurc:.4f} {found.e_aurc:.4f} {found.augrc:.4f}")
+    >>> print(f"{curve.aurc:.4f} {curve.e_aurc:.4f} {curve.augrc:.4f}")
     0.1192 0.0849 0.0938
     """
     call = read_call("risk_coverage", y_true, {"y_prob": y_prob}, 0, estimator="aurc", **options)
     call = add_groups(call, groups, y_prob)
-    score, loss = read_numbers("score", score, y_prob), read_numbers("loss", loss, y_prob)
+    score = read_numbers("score", score, y_prob)
+    loss = read_numbers("loss", loss, y_prob)
     return curve_of(call, new_key(rng), score, loss)

@@ -20,8 +20,8 @@ def assert_calibrated(
     y_true, y_prob, max_error, **options
         As in `fastece.check`.
     when_unsure : {"warn", "fail", "pass"}, default "warn"
-        What happens where the rows cannot tell: a UserWarning with the number of rows that would,
-        an AssertionError, or nothing.
+        Where the rows cannot tell: issue a UserWarning with the number of rows that would, raise
+        an AssertionError, or do nothing.
 
     Returns
     -------
