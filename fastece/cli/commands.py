@@ -3,12 +3,10 @@
 import errno
 import io
 import os
-import shlex
 import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -84,7 +82,6 @@ def main(arguments: Sequence[str] | None) -> int:
         except (OSError, MemoryError, ImportError) as error:
             return refuse(str(error) or "not enough memory")
         except BadArgumentError as error:
-            error.hint = suggest_command(error, options) or error.hint
             error.rename(REFERENCES)
             return refuse(str(error))
     for one in caught:
@@ -97,19 +94,6 @@ def main(arguments: Sequence[str] | None) -> int:
     if fault is None or isinstance(fault, BrokenPipeError):
         return getattr(page, "exit_code", 0)
     return refuse(f"the page cannot be printed: {fault.strerror}", 1)
-
-
-def suggest_command(error: BadArgumentError, options: Namespace) -> str:
-    """Write the command that would read a file without usual names; "" if none."""
-    from fastece.files import NoColumnError, suggest_options
-
-    found = ""
-    if isinstance(error, NoColumnError) and error.argument in ("y_true", "y_prob"):
-        with suppress(BadArgumentError, OSError):
-            found = suggest_options(str(error.place), options.y_true or "y_true")
-    paths = [getattr(options, name) for name in COMMANDS[options.command].arguments]
-    paths = paths[0] if paths and isinstance(paths[0], list) else paths
-    return found and f"try fastece {options.command} {shlex.join(filter(None, paths))} {found}"
 
 
 def open_streams() -> None:

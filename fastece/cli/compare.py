@@ -21,8 +21,7 @@ from fastece.display.results import Results
 from fastece.display.svg import to_svg
 from fastece.display.writers import to_html
 from fastece.estimators.losses import infinite_rows
-from fastece.files import STANDARD_INPUT, Predictions
-from fastece.files.writing import write_file
+from fastece.files import STANDARD_INPUT, FilePredictions, write_file
 from fastece.inference.compare import comparison_results
 from fastece.report.report import LEAD, TEST, compare_panels, scores_of
 from fastece.report.words import SCORES, infinite_loss, sentence
@@ -107,7 +106,7 @@ def models_of(options: Namespace) -> tuple[list[str], list[str | None]]:
     return paths, columns
 
 
-def note_of(models: Mapping[str, Predictions]) -> str:
+def note_of(models: Mapping[str, FilePredictions]) -> str:
     """Join the notes on how the models were read."""
     notes = {x.note for x in models.values()}
     if len(notes) == 1:
@@ -136,7 +135,7 @@ def tests_of(call: Call, names: Iterable[str], seed: int, progress: Progress) ->
     return {name: one.p_value for name, one in zip(names, found, strict=True)}
 
 
-def check_same_rows(a: Predictions, b: Predictions) -> None:
+def check_same_rows(a: FilePredictions, b: FilePredictions) -> None:
     """Refuse two files that differ in labels or weights, row by row."""
     if a.pairs != b.pairs:
         rule = f"must have the kind of columns that {a.file} has"
@@ -208,7 +207,11 @@ def row_of(name: str, result: ComparisonResult) -> list[Any]:
 
 
 def measure(
-    a: Predictions, b: Predictions, names: tuple[str, str], options: Namespace, progress: Progress
+    a: FilePredictions,
+    b: FilePredictions,
+    names: tuple[str, str],
+    options: Namespace,
+    progress: Progress,
 ) -> Differences:
     """Measure two models on the same rows."""
     errors, scores = estimators_of(a, options), scores_of(a.pairs)

@@ -16,7 +16,7 @@ from fastece.data.containers import HIGHEST, LOWEST, column_names
 from fastece.data.errors import InputError, to_unicode
 from fastece.data.labels import as_labels
 from fastece.estimators.losses import LogLoss
-from fastece.files import STANDARD_INPUT, Predictions, read_predictions
+from fastece.files import STANDARD_INPUT, FilePredictions, read_predictions
 from fastece.kernels.types import F64
 from fastece.report.report import ERRORS, choose_errors
 from fastece.report.words import question
@@ -44,12 +44,12 @@ def slice_columns(options: Namespace) -> dict[str, str]:
     return {"by" if len(names) == 1 else f"by[{name!r}]": name for name in names}
 
 
-def read_file(path: str, options: Namespace) -> Predictions:
+def read_file(path: str, options: Namespace) -> FilePredictions:
     """Read a file with the columns that the options name."""
     return apply_options(read_predictions(path, **file_options(options)), options)
 
 
-def read_independent(path: str, options: Namespace) -> Predictions:
+def read_independent(path: str, options: Namespace) -> FilePredictions:
     """Read a file whose rows have to be independent, unlike attempts in a log."""
     predictions = read_file(path, options)
     if "groups" in predictions.others:
@@ -58,7 +58,7 @@ def read_independent(path: str, options: Namespace) -> Predictions:
     return predictions
 
 
-def apply_options(predictions: Predictions, options: Namespace) -> Predictions:
+def apply_options(predictions: FilePredictions, options: Namespace) -> FilePredictions:
     """Mark predictions as logits, if options or the file have it so, and clip them."""
     found = replace(predictions, from_logits=options.from_logits or predictions.from_logits)
     if options.clip is None:
@@ -83,7 +83,7 @@ def clip_probabilities(p: F64, clip: float) -> tuple[F64, int]:
     return q, int((q != p).reshape(len(p), -1).any(axis=1).sum())
 
 
-def data_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
+def data_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
     """Return the arguments that every function takes: data, and how to read them."""
     order, positive = options.labels, options.pos_label
     if predictions.pairs:
@@ -132,7 +132,7 @@ def class_numbers(data: dict[str, Any]) -> tuple[NDArray[Any], list[Any] | None]
 
 
 def read_data(
-    predictions: Predictions, options: Namespace, estimators: dict[str, Any], least: int = 0
+    predictions: FilePredictions, options: Namespace, estimators: dict[str, Any], least: int = 0
 ) -> Call:
     """Check predictions and options, as a call with at least `least` replicates."""
     data = data_of(predictions, options)
@@ -146,14 +146,14 @@ def read_data(
     return replace(call, estimators=estimators)
 
 
-def describe_data(call: Call, predictions: Predictions) -> dict[str, Any]:
+def describe_data(call: Call, predictions: FilePredictions) -> dict[str, Any]:
     """Return the facts of a page on the rows of a file."""
     groups = "" if call.n_groups is None else f" in {call.n_groups} groups"
     facts = {"rows": f"{call.n}{groups}", "setting": question(call.setting, predictions.pairs)}
     return {**facts, **({"read as": predictions.note} if predictions.note else {})}
 
 
-def score_range(predictions: Predictions) -> dict[str, Any]:
+def score_range(predictions: FilePredictions) -> dict[str, Any]:
     """Return the range of scores as a field of estimators, if a class count is given.
 
     It is for files whose columns do not show the range.
@@ -161,7 +161,7 @@ def score_range(predictions: Predictions) -> dict[str, Any]:
     return {} if predictions.classes is None else {"score_range": (1 / predictions.classes, 1.0)}
 
 
-def estimators_of(predictions: Predictions, options: Namespace) -> dict[str, Any]:
+def estimators_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
     """Choose the errors of a report, with any that the options name.
 
     The errors have the bins and the range of the options, if they take them. Of a report that is

@@ -15,7 +15,7 @@ from fastece.display.documents import Section, Table
 from fastece.display.numbers import Number, PValue
 from fastece.display.pages import picture_of
 from fastece.display.writers import to_html
-from fastece.files import Predictions, expand_paths, write_file
+from fastece.files import FilePredictions, expand_paths, write_file
 from fastece.metrics import ece
 from fastece.report.report import LEAD
 
@@ -49,7 +49,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     return Page(page, {**monitor.to_dict(), "files": lines}, writers)
 
 
-def make_monitor(rows: Predictions, options: Namespace) -> Monitor:
+def make_monitor(rows: FilePredictions, options: Namespace) -> Monitor:
     """Make a monitor for rows of this kind, or read the one of the state."""
     if options.state is None or not os.path.exists(options.state):
         shape = np.asarray(rows.y_prob).shape
@@ -63,7 +63,7 @@ def make_monitor(rows: Predictions, options: Namespace) -> Monitor:
     return monitor
 
 
-def add_rows(monitor: Monitor, rows: Predictions, options: Namespace) -> tuple[int, Any]:
+def add_rows(monitor: Monitor, rows: FilePredictions, options: Namespace) -> tuple[int, Any]:
     """Add the rows of a file, and return their number and their error."""
     prob, logits = np.asarray(rows.y_prob), rows.from_logits
     with rows.located():

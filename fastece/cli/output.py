@@ -16,8 +16,15 @@ from fastece.display.documents import Document, Section
 from fastece.display.numbers import to_plain
 from fastece.display.pages import PICTURE_ENDINGS, Panel, draw_picture, require_matplotlib
 from fastece.display.results import Readable
-from fastece.files import STANDARD_INPUT, check_output, expand_paths, identity
-from fastece.files.writing import ending_of, is_device, write_file
+from fastece.files import (
+    STANDARD_INPUT,
+    check_output,
+    ending_of,
+    expand_paths,
+    file_identity,
+    is_device,
+    write_file,
+)
 
 # Options that name a file to write, and the names of these files on the page.
 FILES = {"plot": "picture", "html": "page", "out": "predictions", "save": "model", "state": "state"}
@@ -76,17 +83,17 @@ def check_files(options: Namespace) -> None:
     given = [path for name in INPUTS if (path := getattr(options, name)) is not None]
     given += expand_paths([*(options.files or []), *(options.others or [])])
     given += filter(os.path.isfile, ("/dev/stdout", "/dev/stderr"))
-    taken = set(map(identity, given))
+    taken = set(map(file_identity, given))
     if STANDARD_INPUT in given and sys.stdin is None:
         raise InputError("path", "is closed", place="standard input")
     for option, path in outputs.items():
         check_file(option, path)
-        if identity(path) in taken:
+        if file_identity(path) in taken:
             rule = "must be a file that this command does not read, or write already"
             raise InputError(option, rule, value=path)
         if option == "out":
             check_output(Path(path))
-        taken.add(identity(path))
+        taken.add(file_identity(path))
     if options.safe_csv and not (options.out and ending_of(Path(options.out)) == ".csv"):
         raise InputError("safe_csv", "goes with {out} and a name that ends in .csv or .csv.gz")
 

@@ -22,7 +22,7 @@ from fastece.data.parameters import check_choice
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import decimals, format_number
 from fastece.estimators.table import ESTIMATORS
-from fastece.files import Predictions, identity, write_predictions
+from fastece.files import FilePredictions, file_identity, write_predictions
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate, save
 from fastece.report.report import LEAD, TEST, diagram_panels
 from fastece.report.words import sentence
@@ -56,7 +56,7 @@ class Rows(NamedTuple):
     None for numbers.
     """
 
-    file: Predictions
+    file: FilePredictions
     x: NDArray[Any]
     label: NDArray[Any]
     classes: list[str] | None
@@ -125,7 +125,7 @@ def check_way(options: Namespace) -> None:
             raise InputError(given[0], f"does not go with --{name}")
     if options.method is not None:
         check_choice("method", options.method, [*METHODS, ALL])
-    if options.fit and identity(options.fit) == identity(options.file):
+    if options.fit and file_identity(options.fit) == file_identity(options.file):
         rule = "must be another file, or rows are recalibrated by what was fitted to them"
         raise InputError("fit", rule, hint="{cv} is for one file")
 
@@ -140,7 +140,7 @@ def describe_way(options: Namespace) -> str:
     return f"{FOLDS if options.folds is None else options.folds} folds{whole}"
 
 
-def read_rows(file: Predictions, options: Namespace) -> Rows:
+def read_rows(file: FilePredictions, options: Namespace) -> Rows:
     """Check predictions as every command does, and return them for methods."""
     call = inputs.read_data(file, options, inputs.estimators_of(file, options), least=1)
     label = inputs.class_numbers(inputs.data_of(file, options))[0].astype(np.int64)
@@ -183,7 +183,7 @@ def require_same(option: str, path: str, rows: Rows, got: dict[str, Any]) -> Non
 
 def apply_methods(
     models: dict[str, Calibrator], rows: Rows, groups: Any, options: Namespace, progress: Progress
-) -> tuple[dict[str, Predictions], dict[str, str]]:
+) -> tuple[dict[str, FilePredictions], dict[str, str]]:
     """Apply models to a file, and return results and reasons of failure by name.
 
     A method that cannot be used is an error, unless all methods are applied.
@@ -249,7 +249,7 @@ def fit(model: Calibrator, rows: Rows) -> None:
 
 
 def rank(
-    models: dict[str, Calibrator], results: dict[str, Predictions], rows: Rows,
+    models: dict[str, Calibrator], results: dict[str, FilePredictions], rows: Rows,
     options: Namespace, progress: Progress,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Measure the result of each method, and rank the methods by their log loss.

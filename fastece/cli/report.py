@@ -22,15 +22,16 @@ from fastece.data.labels import as_groups
 from fastece.display.numbers import count_of
 from fastece.files import (
     FileCount,
+    FilePredictions,
     FileSum,
-    Predictions,
     Reader,
     expand_paths,
     is_piped,
     read_logs,
+    read_predictions,
     read_whole,
 )
-from fastece.files.columns import as_arrays, as_texts
+from fastece.files.cells import decode_labels, encode_texts
 from fastece.inference.slices import MOST_NUMBERS
 from fastece.report.report import LEAD, TEST, make_report
 from fastece.report.result import SCREEN, Report, first_page
@@ -68,8 +69,9 @@ def run(options: Namespace, progress: Progress) -> Page:
             rule = "must be stop for one file"
             raise InputError("on_error", rule, hint="skip goes with {stream}")
         progress(f"reading {title}")
-        is_limited = not is_piped(paths[0])  # which is not read twice
-        rows = read_whole(paths[0], is_limited=is_limited, **inputs.file_options(options))
+        # A pipe cannot be read again as a stream, if it is too large.
+        read = read_predictions if is_piped(paths[0]) else read_whole
+        rows = read(paths[0], **inputs.file_options(options))
     if rows is None:  # of several files, or of one that is too large
         report = report_of_stream(paths, title, options, progress)
     else:
@@ -86,7 +88,7 @@ def run(options: Namespace, progress: Progress) -> Page:
 
 
 def report_of_rows(
-    rows: Predictions, title: str, options: Namespace, progress: Progress
+    rows: FilePredictions, title: str, options: Namespace, progress: Progress
 ) -> Report:  # fmt: skip
     """Make the report on the rows of a file."""
     count = REPLICATES if options.resamples is None else options.resamples
@@ -185,11 +187,11 @@ class Sums:
 
     def __init__(self, options: Namespace) -> None:
         self.options = options
-        self.first: Predictions | None = None
+        self.first: FilePredictions | None = None
         self.order: list[Any] | None = None
         self.sums: dict[tuple[str, Any], Accumulator] = {}
 
-    def add(self, found: Predictions) -> None:
+    def add(self, found: FilePredictions) -> None:
         """Add a batch; the first one sets the number of classes."""
         if self.first is not None and found.pairs != self.first.pairs:
             raise InputError("y_prob", "must have the kind of columns that the file before has")
@@ -227,7 +229,9 @@ class Sums:
         for by, column in inputs.slice_columns(self.options).items():
             found = {label: sums for (name, label), sums in self.sums.items() if name == by}
             texts = [label for label in found if isinstance(label, str)]
-            numbers = dict(zip(texts, as_arrays([as_texts(texts)])[0].tolist(), strict=True))
+            numbers = dict(
+                zip(texts, decode_labels([encode_texts(texts)])[0].tolist(), strict=True)
+            )
             keys = {label: numbers.get(label, label) for label in found}
             if len({*keys.values()}) > MOST_NUMBERS and str not in {*map(type, keys.values())}:
                 rule = f"must have at most {MOST_NUMBERS} different numbers in a stream"

@@ -1,20 +1,26 @@
-"""Predictions from files: tables whose column names show how to read them."""
+"""Predictions and logs of evaluations, read from files and written to them.
 
-from fastece.files.formats import STANDARD_INPUT as STANDARD_INPUT
-from fastece.files.formats import expand_paths as expand_paths
-from fastece.files.formats import identity as identity
-from fastece.files.formats import is_piped as is_piped
-from fastece.files.formats import unique_keys as unique_keys
-from fastece.files.guess import suggest_options as suggest_options
-from fastece.files.predictions import LAYOUTS as LAYOUTS
-from fastece.files.predictions import FileCount as FileCount
-from fastece.files.predictions import FileSum as FileSum
-from fastece.files.predictions import NoColumnError as NoColumnError
-from fastece.files.predictions import Predictions as Predictions
+A new format is a module that yields `Batch`, with a row in `formats` or a case in `text`, or a
+writer in `writing`; what a file may hold is decided by the classes of `layouts`, and what becomes
+of bad rows by `cells`. Nothing here knows about calibration. Begin with `predictions.Reader`.
+"""
+
+from fastece.files.file_predictions import FilePredictions as FilePredictions
+from fastece.files.file_sums import FileCount as FileCount
+from fastece.files.file_sums import FileSum as FileSum
+from fastece.files.json_objects import unique_keys as unique_keys
+from fastece.files.layouts import LAYOUTS as LAYOUTS
+from fastece.files.layouts import NoColumnError as NoColumnError
+from fastece.files.paths import STANDARD_INPUT as STANDARD_INPUT
+from fastece.files.paths import expand_paths as expand_paths
+from fastece.files.paths import file_identity as file_identity
+from fastece.files.paths import is_piped as is_piped
 from fastece.files.predictions import Reader as Reader
 from fastece.files.predictions import read_logs as read_logs
 from fastece.files.predictions import read_predictions as read_predictions
 from fastece.files.predictions import read_whole as read_whole
+from fastece.files.replacing import is_device as is_device
+from fastece.files.replacing import write_file as write_file
 from fastece.files.writing import check_output as check_output
-from fastece.files.writing import write_file as write_file
+from fastece.files.writing import ending_of as ending_of
 from fastece.files.writing import write_predictions as write_predictions

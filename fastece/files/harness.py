@@ -1,6 +1,4 @@
-"""Per-sample logs of lm-evaluation-harness for multiple-choice tasks.
-
-They are written by ``--log_samples``.
+"""Logs of lm-evaluation-harness for multiple-choice tasks, written by ``--log_samples``.
 
 A line is an object: `filtered_resps` has the log-likelihood of each choice, and whether it is the
 greedy continuation, as strings; `resps` the same, one list deeper; `target` is the right choice, as
@@ -9,80 +7,124 @@ its number from 0 on or its text. `arguments` holds the requests, each a context
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from fastece.files.columns import Fault, Table, row_fault
+from fastece.files.batches import BadColumn, Batch, refuse_first_fault
+from fastece.files.cells import Fault, row_fault
+from fastece.files.json_objects import follow
 
 RESPONSES = ("filtered_resps", "resps")
 # Where a document has the texts of its choices, or their letters.
 CHOICES = (("choices",), ("choices", "text"), ("choices", "label"))
+# Digits of the number of a choice; a text of more digits is no number.
+MAX_DIGITS = 9
 
 
-def is_log(row: dict[str, Any]) -> bool:
-    """Return whether an object has the keys of a line of such a log."""
+class Question(NamedTuple):
+    """Log-likelihoods of the choices of a line, and the target among them.
+
+    The target is looked for as the number of a choice, and as the text of one; None: not found.
+    """
+
+    scores: list[float]
+    number: int | None
+    text: int | None
+
+
+class Log(NamedTuple):
+    """The right choice and the log-likelihoods of each question."""
+
+    right: list[int]
+    scores: list[list[float]]
+
+
+class Request(NamedTuple):
+    """What a model was asked: how likely a continuation is after a context."""
+
+    context: str
+    continuation: str
+
+
+def is_log(row: Mapping[str, Any]) -> bool:
+    """Decide whether an object has the keys of a line of such a log."""
     return "target" in row and any(name in row for name in RESPONSES)
 
 
-def read_log(table: Table) -> tuple[list[int], list[list[float]]]:
+def read_log(batch: Batch) -> Log:
     """Read the right choice and the log-likelihoods of each question of a log."""
-    rows = table.rows
+    rows = batch.objects
 
     def refuse(name: str, rule: str, are_bad: Iterable[bool]) -> None:
         pairs = zip(rows, are_bad, strict=True)
-        cells = [Fault(rule, row.get(name), "") if is_bad else None for row, is_bad in pairs]
-        if any(cells):
-            table.refuse([(name, cells, lambda cell, _: cell)])
-
-    def contradicts(row: dict[str, Any], scores: list[float], right: int) -> bool:
-        accuracy, hit = row.get("acc"), scores.index(max(scores)) == right
-        return isinstance(accuracy, int | float) and accuracy != hit
+        faults = [Fault(rule, row.get(name)) if is_bad else None for row, is_bad in pairs]
+        if any(faults):
+            refuse_first_fault(batch, [BadColumn(name, faults, lambda cell, _: cell)], {})
 
     if any(isinstance(row, Fault) for row in rows):
-        table.refuse([("path", [*rows], row_fault)])
+        refuse_first_fault(batch, [BadColumn("path", [*rows], row_fault)], {})
     first = next(filter(is_log, rows))
-    name = next(name for name in RESPONSES if name in first)
-    scores, numbers, texts = zip(*(read_question(row, name) for row in rows), strict=True)
-    refuse(name, "must hold the log-likelihoods of two or more choices", (not z for z in scores))
-    # Targets are all numbers, or all texts, whatever fewer of them contradict.
+    responses = next(name for name in RESPONSES if name in first)
+    questions = [read_question(row, responses) for row in rows]
+    rule = "must hold the log-likelihoods of two or more choices"
+    refuse(responses, rule, (not question.scores for question in questions))
+    numbers = [question.number for question in questions]
+    texts = [question.text for question in questions]
+    # All targets are numbers, or all are texts: what fewer of them contradict.
     right = texts if texts.count(None) < numbers.count(None) else numbers
     rule = "must be the number of a choice, the first is 0, or the text of one choice"
-    refuse("target", rule, (k is None for k in right))
-    if None not in (*numbers, *texts):
-        refuse("target", f"{rule}, and is both", map(int.__ne__, numbers, texts))
+    refuse("target", rule, (choice is None for choice in right))
+    if None not in numbers and None not in texts:
+        refuse("target", f"{rule}, and is both", (q.number != q.text for q in questions))
     rule = f"must be {first.get('filter')!r}, as the first row has"
     refuse("filter", rule, (row.get("filter") != first.get("filter") for row in rows))
+    choices = [choice for choice in right if choice is not None]
+    scores = [question.scores for question in questions]
     rule = "must be 1 if the likeliest choice is the target, else 0"
-    refuse("acc", rule, map(contradicts, rows, scores, right))
-    return [*right], [*scores]
+    refuse("acc", rule, map(contradicts_accuracy, rows, scores, choices))
+    return Log(choices, scores)
 
 
-def read_question(row: dict[str, Any], name: str) -> tuple[list[float], int | None, int | None]:
-    """Read the log-likelihoods of the choices of a line, and its target.
+def contradicts_accuracy(row: Mapping[str, Any], scores: list[float], right: int) -> bool:
+    """Decide whether the accuracy of a line, if it has one, contradicts its log-likelihoods."""
+    accuracy = row.get("acc")
+    is_hit = scores.index(max(scores)) == right
+    return isinstance(accuracy, int | float) and accuracy != is_hit
 
-    The target is found as the number of a choice, and as the text of one. Without two choices there
-    are no log-likelihoods.
-    """
+
+def read_question(row: Mapping[str, Any], responses: str) -> Question:
+    """Read a line of a log; without two choices there are no log-likelihoods."""
     try:
-        scores = [log_likelihood(response) for response in row[name]]
+        scores = [log_likelihood(response) for response in row[responses]]
     except (ValueError, TypeError, LookupError):
         scores = []
     requests = read_requests(row)
-    lists = [[text for _, text in requests], *(follow(row.get("doc"), path) for path in CHOICES)]
-    if len(requests) == len(scores) and any(context for context, _ in requests):
+    if len(requests) == len(scores) and any(request.context for request in requests):
         # Requests without a context weigh the choices by themselves, for another score.
-        scores = [x for x, (context, _) in zip(scores, requests, strict=True) if context]
-        lists[0] = [text for context, text in requests if context]
+        scores = [x for x, request in zip(scores, requests, strict=True) if request.context]
+        requests = [request for request in requests if request.context]
     if len(scores) < 2 or any(map(math.isnan, scores)) or not math.isfinite(max(scores)):
-        return [], None, None
+        return Question([], None, None)
     target = str(row.get("target")).strip()
-    is_number = target.isdecimal() and len(target) < 10 and int(target) < len(scores)
+    is_number = target.isdecimal() and len(target) <= MAX_DIGITS and int(target) < len(scores)
+    lists_of_texts = [[request.continuation for request in requests]]
+    lists_of_texts += [follow(row.get("doc"), path) for path in CHOICES]
+    return Question(
+        scores,
+        number=int(target) if is_number else None,
+        text=find_choice(target, lists_of_texts, len(scores)),
+    )
+
+
+def find_choice(target: str, lists_of_texts: Sequence[Any], n_choices: int) -> int | None:
+    """Find the number of the choice whose text is the target, if all lists agree on it."""
     places = set()
-    for texts in lists:
-        if isinstance(texts, list) and len(texts) == len(scores):
-            texts = [str(text).strip() for text in texts]
-            places |= {texts.index(target)} if texts.count(target) == 1 else set()
-    return scores, int(target) if is_number else None, places.pop() if len(places) == 1 else None
+    for texts in lists_of_texts:
+        if isinstance(texts, list) and len(texts) == n_choices:
+            stripped = [str(text).strip() for text in texts]
+            if stripped.count(target) == 1:
+                places.add(stripped.index(target))
+    return places.pop() if len(places) == 1 else None
 
 
 def log_likelihood(response: Any) -> float:
@@ -94,20 +136,11 @@ def log_likelihood(response: Any) -> float:
     return float(response)
 
 
-def read_requests(row: dict[str, Any]) -> list[list[str]]:
+def read_requests(row: Mapping[str, Any]) -> list[Request]:
     """Read the context and the continuation of each request, if the log has them."""
-    found = row.get("arguments")
-    found = list(found.values()) if isinstance(found, dict) else found
-    pairs = [list(x.values()) if isinstance(x, dict) else x for x in found or []]
-    is_whole = all(isinstance(x, list) and len(x) == 2 for x in pairs)
-    return [[str(text) for text in pair] for pair in pairs] if is_whole else []
-
-
-def follow(value: Any, path: Sequence[str]) -> Any:
-    """Return the value that a path leads to, or None."""
-    for key in path:
-        try:
-            value = value[int(key)] if isinstance(value, list) else value[key]
-        except (LookupError, TypeError, ValueError):
-            return None
-    return value
+    arguments = row.get("arguments")
+    requests = list(arguments.values()) if isinstance(arguments, dict) else arguments or []
+    pairs = [list(x.values()) if isinstance(x, dict) else x for x in requests]
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        return []
+    return [Request(str(context), str(continuation)) for context, continuation in pairs]

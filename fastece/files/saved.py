@@ -14,8 +14,8 @@ from typing import Any, NoReturn, TypeVar
 
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_choice, check_integer
-from fastece.files.formats import unique_keys
-from fastece.files.writing import write_file
+from fastece.files.json_objects import unique_keys
+from fastece.files.replacing import write_file
 
 Saved = TypeVar("Saved")
 # Errors that the content of a damaged or foreign text leads to, while it is parsed and checked.

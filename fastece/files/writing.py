@@ -1,31 +1,31 @@
-"""Predictions written to files in the format of the file's ending, and any file written whole."""
+"""Predictions written to files, in the format of the file's ending.
+
+A new format is a function that turns columns into bytes, and a row of `WRITERS`.
+"""
 
 import csv
 import gzip
 import io
 import json
-import os
 import re
 from collections.abc import Callable
-from contextlib import suppress
-from os import PathLike
 from pathlib import Path
-from typing import IO, Any
-from uuid import uuid4
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.errors import InputError, InputWarning, warn_outside
-from fastece.files.columns import NamedColumns
-from fastece.files.formats import PACKED
-from fastece.files.predictions import Predictions
+from fastece.data.errors import InputError
+from fastece.files.cells import NamedColumns
+from fastece.files.file_predictions import FilePredictions
+from fastece.files.paths import GZIP_ENDING
+from fastece.files.replacing import write_file
 
 Columns = dict[str, NDArray[Any]]
-# The start of a text that a spreadsheet runs, and no number.
-FORMULA = re.compile(r"\A(?=[=@\t\r]|[+-](?!(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z))")
-# The attribute of a file on Linux that lists who may use it, where its mode does not say all.
-READERS_LIST = "system.posix_acl_access"
+# The start of a text that a spreadsheet runs, and that is no number.
+FORMULA_START = re.compile(r"\A(?=[=@\t\r]|[+-](?!(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z))")
+# Level of compression of gzip, the usual one of its program.
+GZIP_LEVEL = 6
 
 
 def check_output(path: Path) -> None:
@@ -36,67 +36,85 @@ def check_output(path: Path) -> None:
 
 def ending_of(path: Path) -> str:
     """Return the ending of a file name, before the one of gzip."""
-    return Path(path.name.lower().removesuffix(PACKED)).suffix
+    return Path(path.name.lower().removesuffix(GZIP_ENDING)).suffix
 
 
-def write_predictions(path: Path, predictions: Predictions, *, is_safe: bool = False) -> None:
+def write_predictions(path: Path, predictions: FilePredictions, *, is_safe: bool = False) -> None:
     """Write the columns of predictions to a file, complete or not at all.
 
     They have the names that the file had. A name that ends in .gz makes it packed by gzip. With
     `is_safe`, no text is one that a spreadsheet would run.
     """
-    prob, names = np.asarray(predictions.y_prob), predictions.columns.get("y_prob", ["y_prob"])
-    if isinstance(predictions.y_prob, NamedColumns):
-        names = predictions.y_prob.columns
-    columns = {names[0]: prob} if len(names) == 1 else dict(zip(names, prob.T, strict=True))
-    labels = predictions.cells or {"y_true": predictions.y_true}
-    columns = {**labels, **columns}
+    columns = columns_to_write(predictions)
+    if is_safe:
+        columns = quote_formulas(columns)
     try:
-        content = WRITERS[ending_of(path)](quote_formulas(columns) if is_safe else columns)
+        content = WRITERS[ending_of(path)](columns)
     except UnicodeError as error:
         rule = "must end in .jsonl or .npz, as half of a surrogate pair, in a label, is no UTF-8"
         raise InputError("out", rule, value=str(path)) from error
-    if path.suffix.lower() == PACKED:
-        content = gzip.compress(content, 6, mtime=0)
+    if path.suffix.lower() == GZIP_ENDING:
+        content = gzip.compress(content, GZIP_LEVEL, mtime=0)
     write_file(path, content)
+
+
+def columns_to_write(predictions: FilePredictions) -> Columns:
+    """Return labels, other columns that were read, and probabilities, by their names."""
+    prob = np.asarray(predictions.y_prob)
+    if isinstance(predictions.y_prob, NamedColumns):
+        names = predictions.y_prob.columns
+    else:
+        names = predictions.columns.get("y_prob", ["y_prob"])
+    # One column may hold a matrix.
+    probabilities = {names[0]: prob} if len(names) == 1 else dict(zip(names, prob.T, strict=True))
+    return {**(predictions.cells or {"y_true": predictions.y_true}), **probabilities}
 
 
 def quote_formulas(columns: Columns) -> Columns:
     """Put an apostrophe before names and cells that spreadsheets take for formulas."""
 
     def quote(cell: Any) -> Any:
-        return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
+        return FORMULA_START.sub("'", cell) if isinstance(cell, str) else cell
 
-    texts = {name: x for name, x in columns.items() if x.dtype.kind in "OUT"}
-    texts = {name: np.array([*map(quote, x.tolist())], object) for name, x in texts.items()}
-    return {quote(name): texts.get(name, x) for name, x in columns.items()}
+    quoted: Columns = {}
+    for name, column in columns.items():
+        has_texts = column.dtype.kind in "OUT"
+        cells = np.array([quote(x) for x in column.tolist()], object) if has_texts else column
+        quoted[quote(name)] = cells
+    return quoted
+
+
+# --- formats --------------------------------------------------------------------------------------
 
 
 def to_text(columns: Columns) -> bytes:
     """Write columns as delimited text with a header; numbers have all their digits."""
-    flat: Columns = {}
+    flat_columns: Columns = {}
     for name, column in columns.items():
-        word = "p" if name == "y_prob" else name
-        one = column.ndim == 1
-        flat |= {name: column} if one else {f"{word}_{k}": x for k, x in enumerate(column.T)}
+        if column.ndim == 1:
+            flat_columns[name] = column
+        else:
+            prefix = "p" if name == "y_prob" else name
+            flat_columns |= {f"{prefix}_{k}": x for k, x in enumerate(column.T)}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(flat)
-    writer.writerows(zip(*(column.tolist() for column in flat.values()), strict=True))
+    writer.writerow(flat_columns)
+    writer.writerows(zip(*(column.tolist() for column in flat_columns.values()), strict=True))
     return text.getvalue().encode()
 
 
-def to_lines(columns: Columns) -> bytes:
+def to_json_lines(columns: Columns) -> bytes:
     """Write columns as JSON Lines."""
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
-    def text(cell: Any) -> str:  # JSON has no infinity, but numbers that are read as it
+    def to_json(cell: Any) -> str:
+        # JSON has no infinity, but numbers that are read as it.
         return repr(cell).replace("inf", "1e999") if isinstance(cell, float) else encode(cell)
 
-    names = [*map(encode, columns)]
-    rows = zip(*(map(text, column.tolist()) for column in columns.values()), strict=True)
+    names = [encode(name) for name in columns]
+    rows = zip(*(map(to_json, column.tolist()) for column in columns.values()), strict=True)
     lines = (", ".join(map("{}: {}".format, names, row)) for row in rows)
-    # Half of a surrogate pair was an escape and becomes one.
+    # Half of a surrogate pair was an escape, and becomes one again.
     return "".join(f"{{{line}}}\n" for line in lines).encode("utf-8", "backslashreplace")
 
 
@@ -120,80 +138,7 @@ def to_parquet(columns: Columns) -> bytes:
 
 WRITERS: dict[str, Callable[[Columns], bytes]] = {
     ".csv": to_text,
-    ".jsonl": to_lines,
+    ".jsonl": to_json_lines,
     ".npz": to_archive,
     ".parquet": to_parquet,
 }
-
-
-# --- any file -----------------------------------------------------------------------------------
-
-
-def write_file(path: str | PathLike[str], content: bytes) -> None:
-    """Write a file: at its place there is the old one, or the whole new one.
-
-    Mode and owner of the old one are kept, or a warning is issued. A pipe or another device is
-    written to.
-    """
-    try:
-        if is_device(path):
-            with open(os.open(path, os.O_WRONLY), "wb") as file:
-                file.write(content)
-        else:
-            replace_file(path, content)
-    except OSError as error:  # which may name no file, or the part of one
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def is_device(path: str | PathLike[str]) -> bool:
-    """Return whether there is something else than a regular file or a folder."""
-    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
-
-
-def replace_file(path: str | PathLike[str], content: bytes) -> None:
-    """Write content beside a path, and rename it when it is on the disk."""
-    place = Path(os.path.realpath(path))
-    old = place.stat() if place.exists() else None
-    part = place.with_name(f".{uuid4().hex}.part")
-
-    def write(file: IO[bytes]) -> None:
-        file.write(content)
-        file.flush()
-        if old is not None and hasattr(os, "fchown"):  # not on Windows
-            keep_access(place, old, file.fileno())
-        os.fsync(file.fileno())
-
-    try:
-        make_file(part, 0o666 if old is None else 0o600, write)
-        new = part.stat()
-        os.replace(part, place)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    if old is not None and (new.st_uid, new.st_gid, 1) != (old.st_uid, old.st_gid, old.st_nlink):
-        rule = "is a new file: its owner or group, or other hard links to it, could not be kept"
-        warn_outside(InputWarning("path", rule, place=str(path)))
-
-
-def make_file(path: Path, mode: int, write: Callable[[IO[bytes]], None]) -> None:
-    """Make a file and write to it; on Linux it has no name before it is whole."""
-    with suppress(OSError, AttributeError):  # where this system, or this disk, has only names
-        with open(os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, mode), "wb") as file:
-            write(file)
-            # Links are followed only with some folder, though an absolute path has no use of it.
-            os.link(f"/proc/self/fd/{file.fileno()}", path, src_dir_fd=file.fileno())
-        return
-    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-        write(file)
-
-
-def keep_access(path: Path, old: os.stat_result, file: int) -> None:
-    """Give an open file the owner, the mode and the list of readers of an old one."""
-    with suppress(OSError):  # a group of one's own can be given, another owner only by root
-        os.fchown(file, -1, old.st_gid)
-        os.fchown(file, old.st_uid, -1)
-    with suppress(OSError, AttributeError):  # most have no such list, but on Linux some do
-        os.setxattr(file, READERS_LIST, os.getxattr(path, READERS_LIST))
-    # What a group could read is not for another group.
-    mask = 0o777 if os.fstat(file).st_gid == old.st_gid else 0o707
-    os.fchmod(file, old.st_mode & mask)

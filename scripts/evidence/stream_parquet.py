@@ -30,8 +30,8 @@ def add_up(path):
     from fastece.files import Reader
     rows = fastece.Accumulator()
     reader = Reader(path)
-    for table in reader.tables():
-        found = reader.read_batch(table)
+    for batch in reader.batches():
+        found = reader.read_batch(batch)
         rows.update(found.y_true, found.y_prob)
     return rows.n, rows.ece()
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 
@@ -108,28 +107,23 @@ def test_columns_that_are_named_as_the_labels_are_found(capsys, write):
 
 
 @pytest.mark.parametrize(
-    ("content", "given"),
+    ("content", "options", "columns"),
     [
-        (ANIMALS, []),
-        (table("id,target,score", range(N), np.where(Y == 1, "yes", "no"), PROB[:, 1]), []),
-        (table("id,truth,a,b,c", range(N), Y, *PROB.T), ["--y-true", "truth"]),
-        (table("hit,q", Y == 1, PROB[:, 1]), []),
+        (ANIMALS, [], "label (text), p_cat (numbers from 0 to 1), p_dog (numbers from 0 to 1)"),
+        (table("hit,q", Y == 1, PROB[:, 1]), [], "hit (true or false), q (numbers from 0 to 1)"),
+        (table("truth,n", Y, Y + 5), ["--y-true", "truth"], "truth (whole numbers), n (whole num"),
+        ("a,b\nx,y\nz,w\n", [], "a (text), b (text)"),
+        ("y_true,b\n1,2\n0,3\n", [], "y_true (0 or 1), b (whole numbers)"),
     ],
 )
-def test_the_command_that_would_work_is_printed_and_works(capsys, write, content, given):
-    path = write(content, "my file.csv")
-    message = failure(capsys, "report", path, *given)
-    command = re.fullmatch(r".*; try fastece (report '.*)\n", message)[1]
-    report = as_json(capsys, *shlex.split(command))
-    assert report["n"] == N
-    wanted = fastece.ece(Y, PROB) if "p_cat" in content or "a,b" in content else None
-    wanted = fastece.ece(Y == 1, PROB[:, 1]) if wanted is None else wanted
-    assert report["measures"][1]["value"] == pytest.approx(wanted)
-
-
-def test_where_nothing_is_found_the_layouts_are_named(capsys, write):
-    for content in ("a,b\nx,y\nz,w\n", "y_true,b\n1,2\n0,3\n"):
-        assert "expected y_true,y_prob or" in failure(capsys, "report", write(content))
+def test_columns_that_are_not_found_are_listed_with_their_kinds(
+    capsys, write, content, options, columns
+):
+    message = failure(capsys, "report", write(content, "my file.csv"), *options)
+    assert columns in message
+    assert "expected y_true,y_prob or" in message
+    assert "name the labels with --y-true and the probabilities with --y-prob" in message
+    assert "try " not in message
 
 
 # --- two columns, infinite losses -------------------------------------------------------------

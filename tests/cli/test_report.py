@@ -13,7 +13,7 @@ import pytest
 import fastece
 from fastece.cli import main
 from fastece.display.numbers import ConfidenceInterval, Number, to_plain
-from fastece.files.columns import NamedColumns
+from fastece.files.cells import NamedColumns
 from fastece.report import report as report_module
 from fastece.report.report import ERRORS
 from helpers.command_line import DATA, DIGITS, PAIRS, SMALL, as_json, failure, run, text, values

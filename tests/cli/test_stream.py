@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.files import formats, predictions
 from helpers.command_line import PAIRS, SMALL, as_json, failure, run, text, values
 from helpers.prediction_files import packed
 
@@ -18,8 +17,8 @@ SKIP = ("--stream", "--on-error", "skip")
 @pytest.fixture
 def tiny(monkeypatch):
     """Batches of a few hundred rows."""
-    monkeypatch.setattr(formats, "ROWS", 300)
-    monkeypatch.setattr(formats, "CHARACTERS", 3000)
+    monkeypatch.setattr("fastece.files.batches.MAX_ROWS", 300)
+    monkeypatch.setattr("fastece.files.lines.MAX_CHARACTERS", 3000)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +164,7 @@ def test_slices_of_a_stream_by_several_columns(capsys, write, binary):
 def test_a_large_file_is_a_stream(capsys, write, monkeypatch):
     path = write(SMALL)
     assert not as_json(capsys, "report", path)["stream"]
-    monkeypatch.setattr(predictions, "MOST_ROWS", 10)
+    monkeypatch.setattr("fastece.files.predictions.MAX_WHOLE_ROWS", 10)
     assert as_json(capsys, "report", path)["stream"]["rows"] == 60
     path = write("y_true,y_prob,g\n" + "0,0.5,a\n1,0.5,b\n" * 9)
     assert "--groups: " in failure(capsys, "report", path, "--groups", "g")

@@ -250,17 +250,13 @@ def test_devices_and_pipes_are_written_through(output, kind, out, run):
 
 
 @some_outputs_quickly
-def test_mode_and_owner_are_kept(output, out, run):
+def test_the_mode_is_kept(output, out, run):
     path = out / output.name
     path.write_bytes(OLD)
     path.chmod(0o640)
-    owner = (faults.NOBODY, 12345) if ROOT else (os.geteuid(), os.getegid())
-    os.chown(path, *owner)
     assert run(output) == (0, "")
     assert output.is_whole(path.read_bytes())
-    found = path.stat()
-    assert stat.S_IMODE(found.st_mode) == 0o640
-    assert (found.st_uid, found.st_gid) == owner
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 @some_outputs_quickly
@@ -285,24 +281,6 @@ def test_links_stay(output, old, out, run):
     (out / "between").symlink_to(f"../far/{output.name}")
     (out / output.name).symlink_to("between")
     assert_only_one_file_changes(output, f"far/{output.name}", out, run)
-
-
-@some_outputs_quickly
-def test_of_two_names_of_a_file_none_is_lost_without_a_word(output, out, run):
-    path, other = out / output.name, out / "other"
-    path.write_bytes(OLD)
-    os.link(path, other)
-    code, err = run(output)
-    assert code == 0
-    assert output.is_whole(path.read_bytes())
-    if other.read_bytes() == OLD:
-        assert err.startswith("fastece: warning: ")
-        assert output.name in err
-        assert err.count("\n") == 1
-    else:
-        assert err == ""
-        assert path.samefile(other)
-    assert sorted(found.name for found in out.iterdir()) == sorted([output.name, "other"])
 
 
 @some_outputs_quickly

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.files import FileSum, Reader, formats, predictions, read_predictions
+from fastece.files import FileSum, Reader, read_predictions
 from helpers.command_line import SMALL, as_json, failure, values
 from helpers.prediction_files import as_json as lines_of
 from helpers.prediction_files import as_npz, encoded
@@ -36,7 +36,7 @@ def write(tmp_path):
 @pytest.fixture(params=[1, 100, 2**20])
 def tiny(request, monkeypatch):
     """Batches of a line, of a few, and of all."""
-    monkeypatch.setattr(formats, "CHARACTERS", request.param)
+    monkeypatch.setattr("fastece.files.lines.MAX_CHARACTERS", request.param)
 
 
 def as_lines(rows):
@@ -75,7 +75,9 @@ def test_arrays_of_other_lengths_are_refused_before_a_row_counts(name, write, ca
     assert ("y_true: has shape (), must be a column" in line) == (name == "a number")
     assert failure(capsys, "report", path, "--weights", "w", "--stream") == line
     assert "has shape" in failure(capsys, "report", path, "--weights", "w", *SKIP)
-    monkeypatch.setattr(predictions, "MOST_ROWS", 3)  # a stream that nobody asked for
+    monkeypatch.setattr(
+        "fastece.files.predictions.MAX_WHOLE_ROWS", 3
+    )  # a stream that nobody asked for
     assert failure(capsys, "report", path, "--weights", "w") == line
     sums = fastece.Accumulator()
     with pytest.raises(ValueError, match=r"y_true|sample_weight"):
@@ -193,7 +195,9 @@ PIPED = {
 
 @pytest.mark.parametrize("name", PIPED)
 def test_pipes_are_read_like_standard_input(name, piped, write, capsys, monkeypatch):
-    monkeypatch.setattr(predictions, "MOST_ROWS", 10)  # a file of 60 rows would be read twice
+    monkeypatch.setattr(
+        "fastece.files.predictions.MAX_WHOLE_ROWS", 10
+    )  # a file of 60 rows would be read twice
     path, file = piped(PIPED[name]), write(SMALL, "a.csv")
     report = as_json(capsys, "report", path)
     assert (report["n"], report["title"], report["stream"]) == (60, str(path), None)
@@ -239,7 +243,7 @@ def test_keys_that_come_twice_are_refused(name, place, write):
         read_predictions(path)
     reader = Reader(str(path))
     with pytest.raises(ValueError, match=message):
-        [*map(reader.read_batch, reader.tables())]
+        [*map(reader.read_batch, reader.batches())]
     assert add_up(path)[1].skipped == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fastece.cli.report import Sums
 from fastece.data.errors import BadArgumentError
-from fastece.files import FileSum, Reader, formats, read_predictions
+from fastece.files import FileSum, Reader, batches, lines, read_predictions
 from helpers.command_line import as_json, failure, values
 from helpers.odd_files import draw_file
 
@@ -112,10 +112,10 @@ def check(file, tmp_path, small, monkeypatch):
             assert got[0] == wanted[0]
             assert got[1] == pytest.approx(wanted[1], abs=1e-15)
             assert got[2:] == wanted[2:]
-    for sizes in ((formats.ROWS, formats.CHARACTERS), small):
+    for sizes in ((batches.MAX_ROWS, lines.MAX_CHARACTERS), small):
         with monkeypatch.context() as patch:
-            patch.setattr(formats, "ROWS", sizes[0])
-            patch.setattr(formats, "CHARACTERS", sizes[1])
+            patch.setattr("fastece.files.batches.MAX_ROWS", sizes[0])
+            patch.setattr("fastece.files.lines.MAX_CHARACTERS", sizes[1])
             check_stream(file, path, total, error)
 
 
@@ -170,7 +170,7 @@ def test_more_odd_files(part, tmp_path, monkeypatch):
 @pytest.fixture
 def by_lines(tmp_path, monkeypatch):
     """Write a file, which is read line by line."""
-    monkeypatch.setattr(formats, "CHARACTERS", 1)
+    monkeypatch.setattr("fastece.files.lines.MAX_CHARACTERS", 1)
 
     def write(content, name="a.csv"):
         path = tmp_path / name

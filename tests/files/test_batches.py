@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastece.files import Reader, expand_paths, formats, read_predictions
+from fastece.files import Reader, expand_paths, read_predictions
 from helpers.prediction_files import (
     FORMATS,
     GROUP,
@@ -20,20 +20,20 @@ from helpers.prediction_files import (
 @pytest.fixture(params=[1, 2, 3, 2**19], ids=lambda rows: f"{rows} rows")
 def size(request, monkeypatch):
     """Batches of a few rows, and of all."""
-    monkeypatch.setattr(formats, "ROWS", request.param)
-    monkeypatch.setattr(formats, "CHARACTERS", 12 * request.param)
+    monkeypatch.setattr("fastece.files.batches.MAX_ROWS", request.param)
+    monkeypatch.setattr("fastece.files.lines.MAX_CHARACTERS", 12 * request.param)
     return request.param
 
 
 @pytest.fixture
 def tiny(monkeypatch):
-    monkeypatch.setattr(formats, "ROWS", 2)
-    monkeypatch.setattr(formats, "CHARACTERS", 1)
+    monkeypatch.setattr("fastece.files.batches.MAX_ROWS", 2)
+    monkeypatch.setattr("fastece.files.lines.MAX_CHARACTERS", 1)
 
 
 def read_batches(path, **options):
     reader = Reader(str(path), **options)
-    return map(reader.read_batch, reader.tables())
+    return map(reader.read_batch, reader.batches())
 
 
 def joined(found, name):
@@ -116,7 +116,7 @@ QUOTED = 'name,y_true,y_prob\n"a\nb\n\nc",1,0.5\nplain,0,"0.25"\n\n"x ""y""\r\nz
 
 @pytest.mark.parametrize("characters", range(1, 40))
 def test_cells_with_line_breaks_are_never_cut(write, monkeypatch, characters):
-    monkeypatch.setattr(formats, "CHARACTERS", characters)
+    monkeypatch.setattr("fastece.files.lines.MAX_CHARACTERS", characters)
     found = check_same(write(QUOTED))
     assert names_of(found) == ["line 5", "line 6", "line 9", "line 10"]
 
@@ -241,7 +241,7 @@ def test_parquet_without_its_end_is_refused(write):
 
 
 def test_parquet_with_a_broken_page_is_read_up_to_there(write, monkeypatch):
-    monkeypatch.setattr(formats, "ROWS", 100)
+    monkeypatch.setattr("fastece.files.batches.MAX_ROWS", 100)
     score = np.random.default_rng(0).integers(0, 50, 1000) / 50
     columns = {"y_true": (score > 0.5).astype(np.int8), "y_prob": score}
     path = write(columns, row_group_size=500)

@@ -236,7 +236,7 @@ def test_cases_that_are_no_objects_are_attempts_without_a_result(tmp_path):
 @pytest.mark.parametrize("path", [LOG, REPORT])
 def test_attempts_are_no_stream(path):
     reader = Reader(str(path))
-    batches = map(reader.read_batch, reader.tables())
+    batches = map(reader.read_batch, reader.batches())
     with pytest.raises(ValueError, match=r"is a log of an evaluation, which is no stream$"):
         next(batches)
 

@@ -1,0 +1,75 @@
+"""Paths of files of predictions: patterns, folders, pipes, and several names of one file."""
+
+import os
+from collections.abc import Sequence
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+from fastece.data.errors import InputError
+
+STANDARD_INPUT = "-"
+GZIP_ENDING = ".gz"
+# Endings of the files that are read where a folder is given, also before the one of gzip.
+FILE_ENDINGS = (
+    ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".eval", ".npy", ".npz", ".parquet",
+)  # fmt: skip
+
+
+def is_piped(path: str) -> bool:
+    """Decide whether a path is a pipe or a terminal, which can be read once only."""
+    return path == STANDARD_INPUT or (os.path.exists(path) and not os.path.isfile(path))
+
+
+def file_identity(path: str) -> Any:
+    """Return the same for all names of a file, links among them, as `os.path.samefile` does.
+
+    A file that is not there yet is known by its path without symbolic links.
+    """
+    try:
+        status = os.stat("/dev/stdin" if path == STANDARD_INPUT else path)
+    except OSError:
+        return os.path.realpath(path)
+    return status.st_dev, status.st_ino
+
+
+def expand_paths(paths: Sequence[str]) -> list[str]:
+    """Find the files that paths, patterns and folders name, in their order, each once."""
+    files = [file for path in paths for file in files_of(path)]
+    seen = set()
+    for file in files:
+        identity = file_identity(file)
+        if identity in seen:
+            raise InputError("path", "is named twice; its rows would count twice", place=file)
+        seen.add(identity)
+    return files
+
+
+def files_of(path: str) -> list[str]:
+    """Find the files that one path, pattern or folder names."""
+    if os.path.isdir(path):
+        files = files_in(Path(path))
+        rule = f"no file in this folder ends in {', '.join(FILE_ENDINGS)}"
+    elif os.path.exists(path) or not has_magic(path):
+        return [path]
+    else:
+        files = sorted(file for file in glob(path, recursive=True) if os.path.isfile(file))
+        rule = "no file has such a name"
+    if not files:
+        raise InputError("path", rule, place=path)
+    return files
+
+
+def files_in(folder: Path) -> list[str]:
+    """Find the files below a folder that end as files of predictions do, by their names.
+
+    Copies of notebooks and unfinished work are left out: they, or their folders, begin with "." or
+    "_".
+    """
+    files = []
+    for file in folder.rglob("*"):
+        is_hidden = any(name.startswith((".", "_")) for name in file.relative_to(folder).parts)
+        ending = file.name.lower().removesuffix(GZIP_ENDING)
+        if file.is_file() and ending.endswith(FILE_ENDINGS) and not is_hidden:
+            files.append(str(file))
+    return sorted(files)
