@@ -45,6 +45,7 @@ from .decisions.gate import Check as Check, Judgement as Judgement, check as che
 from .inference.compare import compare as compare
 from .inference.direction import Direction as Direction, direction as direction
 from .inference.estimate import Estimate as Estimate, estimate as estimate
+from .inference.results import ComparisonResult as ComparisonResult, Floor as Floor
 from .inference.rows_needed import RowsNeeded as RowsNeeded, rows_needed as rows_needed
 from .inference.slices import Slice as Slice, Slices as Slices, slices as slices
 from .inference.validation import (
@@ -71,9 +72,5 @@ from .resampling.calibration_test import (
     ConsistencyBand as ConsistencyBand,
     calibration_test as calibration_test,
 )
-from .resampling.results import (
-    BootstrapResult as BootstrapResult,
-    ComparisonResult as ComparisonResult,
-    Floor as Floor,
-)
+from .resampling.results import BootstrapResult as BootstrapResult
 from .streams.accumulator import Accumulator as Accumulator

@@ -23,12 +23,12 @@ from fastece.display.writers import to_html
 from fastece.estimators.losses import infinite_rows
 from fastece.files import STANDARD_INPUT, FilePredictions, write_file
 from fastece.inference.compare import comparison_results
+from fastece.inference.results import ComparisonResult
 from fastece.report.report import LEAD, TEST, compare_panels, scores_of
 from fastece.report.words import SCORES, infinite_loss, sentence
 from fastece.resampling.adaptive import ADAPTIVE
-from fastece.resampling.arguments import Call
 from fastece.resampling.calibration_test import calibration_results
-from fastece.resampling.results import ComparisonResult
+from fastece.resampling.call import Call
 
 MOST_MODELS = len(ascii_lowercase)
 OF_ROWS = (
@@ -130,7 +130,7 @@ def sections_of(found: Sequence["Differences"]) -> list[Section]:
 def tests_of(call: Call, names: Iterable[str], seed: int, progress: Progress) -> dict[str, Any]:
     """Compute the p-value of the adaptive test of each model."""
     progress("tests of calibration")
-    each = [replace(call.only(ADAPTIVE), sources=[model]) for model in call.models]
+    each = [replace(call.with_estimator(ADAPTIVE), sources=[model]) for model in call.models]
     found = (calibration_results(one, seed) for one in each)
     return {name: one.p_value for name, one in zip(names, found, strict=True)}
 

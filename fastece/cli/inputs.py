@@ -20,7 +20,8 @@ from fastece.files import STANDARD_INPUT, FilePredictions, read_predictions
 from fastece.kernels.types import F64
 from fastece.report.report import ERRORS, choose_errors
 from fastece.report.words import question
-from fastece.resampling.arguments import Call, add_groups, read_call
+from fastece.resampling.arguments import add_groups, read_call
+from fastece.resampling.call import Call
 
 BOOLS = {"true": "True", "false": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"

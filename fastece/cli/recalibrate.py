@@ -26,6 +26,7 @@ from fastece.files import FilePredictions, file_identity, write_predictions
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate, save
 from fastece.report.report import LEAD, TEST, diagram_panels
 from fastece.report.words import sentence
+from fastece.resampling.call import compute_values
 
 ALL, LOSS = "all", "log_loss"
 FOLDS = 5
@@ -265,7 +266,7 @@ def rank(
         call = inputs.read_data(result, options, measured)
         kept = guess_of(np.asarray(result.y_prob), 0.5) == guess
         lines.append({
-            "method": name, **{name: call.values(name)[0] for name in (LOSS, LEAD)},
+            "method": name, **{name: compute_values(call, name)[0] for name in (LOSS, LEAD)},
             "same_class": None if rows.file.pairs else float(kept.mean()),
         })  # fmt: skip
     return sorted(lines, key=lambda line: (math.isinf(line[LOSS]), line[LOSS]))

@@ -14,6 +14,7 @@ from fastece.display.numbers import ConfidenceInterval, Number, format_interval
 from fastece.display.results import EstimatorResult, Record
 from fastece.inference import compare, estimate, slices
 from fastece.resampling import arguments
+from fastece.resampling.call import Call, common_fields
 from fastece.resampling.draws import new_key
 
 # Verdicts.
@@ -257,7 +258,7 @@ def check_bounds(max_error: Any, max_increase: Any, has_baseline: bool) -> Bound
 
 
 def check_of(
-    call: arguments.Call, groups: Sequence[slices.Group], bounds: Bounds, min_rows: Any, rng: Any
+    call: Call, groups: Sequence[slices.Group], bounds: Bounds, min_rows: Any, rng: Any
 ) -> Check:
     """Judge all rows of a call, groups of them, and the increase over another model.
 
@@ -301,12 +302,12 @@ def check_of(
     return Check(
         passed=IS_PASSED[decisive.verdict], line=line, rows_needed=rows_needed,
         value=all_rows.value, confidence_interval=all_rows.confidence_interval,
-        confidence_level=call.level, rows=(*judged, *small_groups), **call.facts("", key),
+        confidence_level=call.level, rows=(*judged, *small_groups), **common_fields(call, "", key),
     )  # fmt: skip
 
 
 def parts_of_rows(
-    call: arguments.Call, groups: Sequence[slices.Group], alpha: float, max_error: float, key: int
+    call: Call, groups: Sequence[slices.Group], alpha: float, max_error: float, key: int
 ) -> list[Part]:
     """Estimate the error of all rows, which comes first, and of each group."""
     source = call.sources[0]
@@ -331,7 +332,7 @@ def parts_of_rows(
     ]
 
 
-def part_of_increase(call: arguments.Call, alpha: float, bound: float, rng: Any) -> Part:
+def part_of_increase(call: Call, alpha: float, bound: float, rng: Any) -> Part:
     """Compare the error of the model with the error of the baseline."""
     with rename_arguments(NAMES_OF_MODELS):
         pair = compare.comparison_results(replace(call, level=1 - alpha), rng=rng)

@@ -16,9 +16,9 @@ from fastece.estimators.base import check_width
 from fastece.estimators.binomial import binomial_ends
 from fastece.estimators.risk import check_threshold
 from fastece.kernels.types import F64, I64
-from fastece.resampling.dependence import GROUPS_OF_BIN, MOST_BINS
-from fastece.resampling.draws import Groups
-from fastece.resampling.results import tails_of
+from fastece.resampling.dependence import GROUPS_PER_BIN, MAX_BINS
+from fastece.resampling.groups import Groups
+from fastece.resampling.intervals import tails_of
 
 DEFAULT_ACCURACY = 0.95
 # Candidates have ranks that grow by this factor: no finer grid finds lower thresholds.
@@ -156,7 +156,7 @@ def correlation_of_hits(rows: RankedRows, groups: Groups) -> float:
     as these alone show a correlation: with it the promises hold in simulations.
     """
     weight = rows.balanced_weight
-    n_bins = min(max(groups.count // GROUPS_OF_BIN, 1), MOST_BINS)
+    n_bins = min(max(groups.count // GROUPS_PER_BIN, 1), MAX_BINS)
     n_below = np.searchsorted(rows.score[::-1], rows.score)  # so equal scores are in one bin
     bins = n_below * n_bins // rows.score.size
     weight_of_bin = np.maximum(np.bincount(bins, weight), SMALL)

@@ -15,9 +15,10 @@ from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators.selective import RiskAreas
 from fastece.kernels.types import F64
-from fastece.resampling.arguments import Call, add_groups, read_call
+from fastece.resampling.arguments import add_groups, read_call, require_one_problem
+from fastece.resampling.call import Call, bootstrap_values, make_problem
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import quantiles, tails_of
+from fastece.resampling.intervals import quantiles, tails_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,7 +132,7 @@ def read_numbers(name: str, value: Any, y_prob: Any) -> F64 | None:
 
 def curve_of(call: Call, key: int, score: F64 | None, loss: F64 | None) -> RiskCoverage:
     """Compute the curve of the only model of a call, and intervals of its areas."""
-    data = call.only_problem()
+    data = require_one_problem(call)
     sample = data.view()
     if loss is not None:  # a loss belongs to a row of the caller
         sample = replace(sample, rows=data.positions)
@@ -172,9 +173,7 @@ def area_intervals(
     On the log scale the basic interval ``2 log v - log q`` of an area v with quantiles q of the
     replicates is ``v^2 / q``. Where the lower quantile is 0, the quantiles themselves are the ends.
     """
-    draws = call.draws(key, call.n)
-    problems = [call.problem(sample)]
-    (replicates,) = call.replicates([statistic], problems, draws, call.n, 0, call.n_resamples)
+    replicates = bootstrap_values(call, statistic, make_problem(call, sample), key)
     low, high = quantiles(replicates, tails_of(call.level)).T
     if is_log_scale:
         squares = areas**2

@@ -28,8 +28,9 @@ from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, one_of, sample_text
 from fastece.files.saved import SavedFormat
 from fastece.kernels.types import I64
-from fastece.resampling.arguments import Call, add_groups, read_call
-from fastece.resampling.results import as_float
+from fastece.resampling.arguments import add_groups, read_call, require_one_problem
+from fastece.resampling.call import Call
+from fastece.resampling.intervals import as_float
 
 # The version is a part of the name, which the texts have had from the beginning.
 SAVED = SavedFormat("threshold", "fastece.threshold 1", None)
@@ -235,7 +236,7 @@ def threshold_of(
 
     `by` has the label of each of the caller's rows, as its place among labels, and these.
     """
-    data = call.only_problem("{by} takes predicted classes")
+    data = require_one_problem(call, "{by} takes predicted classes")
     labels = None
     place = np.zeros(data.n, np.int64)
     if by is not None:

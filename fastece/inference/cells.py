@@ -39,9 +39,9 @@ from fastece.estimators.density.estimator import (
 from fastece.estimators.density.mesh import Mesh, add_images, folded
 from fastece.kernels import EMPTY, GAP, REPLICATES, SCORE, WEIGHT
 from fastece.kernels.types import F64, I32, I64
-from fastece.resampling.arguments import Call
-from fastece.resampling.calibration_test import LEAST_REPLICATES
-from fastece.resampling.labels import hit_sums, noise_and_hits, rows_or_cells
+from fastece.resampling.calibration_test import MIN_REPLICATES
+from fastece.resampling.call import Call
+from fastece.resampling.outcome_sums import NullModel, make_outcome_sums, rows_or_cells
 
 # Gaps of less variance than this many rows have skewed noise, which cannot be stretched. With it
 # one bin of 100 rows or more, of which 90 or 100 % come true, has Clopper-Pearson's width to 1 %.
@@ -250,7 +250,7 @@ def design_effects(call: Call, null: F64, variance: F64) -> Any:
 
 def count_of(call: Call, cells: int) -> int:
     """Return the number of replicates for so many cells."""
-    return min(call.n_resamples, max(LEAST_REPLICATES, MOST_GAPS // max(cells, 1)))
+    return min(call.n_resamples, max(MIN_REPLICATES, MOST_GAPS // max(cells, 1)))
 
 
 # --- bins -----------------------------------------------------------------------------------
@@ -262,8 +262,9 @@ def binned_cells(call: Call, binned: Binned, key: int = 0, *, has_noise: bool = 
     bins = binned.bins(data, kinds=(GAP, WEIGHT, SCORE))
     n_bins, total = bins.gap.shape[1], np.where(bins.total > 0, bins.total, 1.0)[:, None]
     count = count_of(call, bins.gap.size) if has_noise else 0
-    sums = hit_sums(binned, data, n_bins)
-    (variance, squares, all_squares), hits = noise_and_hits(call, data, sums, key, 0, count)
+    model = NullModel(call, data, make_outcome_sums(binned, data, n_bins), key)
+    variance, squares, all_squares = model.noise()
+    hits = model.draw(0, count)
     share, group = bins.weight / total, np.arange(bins.gap.size).reshape(bins.gap.shape)
     null = (hits - bins.score[:, :, None]) / total[:, :, None]
     n = total[:, 0] ** 2 / np.where(all_squares[:, 0] > 0, all_squares[:, 0], 1.0)
@@ -338,7 +339,8 @@ def density_cells(call: Call, kde: KDE, key: int) -> Cells:
     points, nodes = (max(getattr(mesh, x) for mesh in meshes) for x in ("count", "n_nodes"))
     count = count_of(call, points * len(plans))
     sums = [DensityHits(mesh, nodes) for mesh in meshes]
-    noise, hits = noise_and_hits(call, data, sums, key, 0, count)
+    model = NullModel(call, data, sums, key)
+    noise, hits = model.noise(), model.draw(0, count)
     columns, null = np.zeros((6, len(plans), points)), np.zeros((len(plans), points, count))
     group = np.zeros((len(plans), points), np.int64)
     total, squares = (data.n, data.n) if data.v is None else (data.v.sum(), data.v @ data.v)

@@ -11,7 +11,7 @@ from fastece.data.errors import InputTypeError
 from fastece.data.samples import Sample
 from fastece.data.sources import SQUARES, need_rows
 from fastece.display.documents import Document, Section, Table
-from fastece.display.numbers import Number
+from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators.bayes.estimator import BayesCurve, side_posteriors
 from fastece.estimators.binned import Binned
@@ -26,10 +26,13 @@ from fastece.inference.estimate import (
 )
 from fastece.inference.inversion import NO_CURVE, cell_curve, one_sided_curve
 from fastece.inference.mean_gap import mean_gap
+from fastece.inference.results import intervals_of
 from fastece.kernels.types import F64
-from fastece.resampling.arguments import Call, add_groups, check_single, describe, read_call
+from fastece.resampling.arguments import add_groups, check_single, read_call
+from fastece.resampling.call import Call, average_classes
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import ConfidenceInterval, as_float, intervals_of
+from fastece.resampling.intervals import as_float
+from fastece.resampling.naming import describe
 
 # Each part with its interval, and what it is.
 PARTS = {
@@ -215,7 +218,7 @@ def cell_parts(
     make_cells, per_class = cell_maker(estimator), call.per_class
     if make_cells is None:
         return error_parts.dispatch(object)(estimator, call, key, gap)
-    values = [as_float(call.average_of(value)) for value in each]
+    values = [as_float(average_classes(call, value)) for value in each]
     if not call.n_resamples:
         return Parts(values, [None] * 3, INVERSION)
     if make_cells is not binned_cells:

@@ -1,6 +1,6 @@
 """Estimates: a calibration error with an interval that covers the true error."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, singledispatch
 from inspect import signature
@@ -26,22 +26,21 @@ from fastece.inference.inversion import (
     label_curve,
 )
 from fastece.inference.mean_gap import mean_gap
-from fastece.resampling.arguments import (
-    Call,
-    add_groups,
-    describe,
-    read_call,
-    require_calibration_error,
-)
+from fastece.inference.results import Floor, intervals_of
+from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
 from fastece.resampling.calibration_test import has_cells
+from fastece.resampling.call import Call, collect_results, common_fields, compute_values
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import Floor, IntervalResult, as_float
+from fastece.resampling.intervals import as_float
+from fastece.resampling.naming import describe
+from fastece.resampling.results import IntervalResult
 
-# Rows that the prior of a posterior may speak louder than.
-FEW_ROWS = 30
-# Beyond it a Bayes factor is no finite number.
-LARGEST_LOG = 700.0
-POSTERIOR, INVERSION = "posterior", "test inversion"
+# Up to so many rows the prior of a posterior may speak louder than the data.
+MAX_PRIOR_ROWS = 30
+# The exponential of a larger logarithm of a Bayes factor is no finite number.
+MAX_LOG_FACTOR = 700.0
+POSTERIOR = "posterior"
+INVERSION = "test inversion"
 CellMaker = Callable[[Call, Any, int], Cells]
 PosteriorMaker = Callable[..., Any]
 
@@ -53,34 +52,39 @@ class Estimate(IntervalResult):
     Attributes
     ----------
     value : float or (K,) float64 array
-        The error; but for estimators with a posterior, the value of `fastece.ece`.
+        The error: the posterior mean of an estimator with a posterior, and otherwise the value of
+        `fastece.ece`.
     confidence_interval : ConfidenceInterval
         ``(low, high)`` at `confidence_level`.
     confidence_level : float
     p_value : float, (K,) float64 array or None
-        Of the hypothesis that labels come true as often as the probabilities say. The interval
-        begins at 0 exactly where it is more than 1 - `confidence_level`. None for "posterior".
+        P-value of the hypothesis that labels come true as often as the probabilities say. The
+        interval begins at 0 exactly where it is more than 1 - `confidence_level`. None for
+        "posterior".
     method : {"posterior", "test inversion"}
     n_resamples : int
         How many replicates of a calibrated model the interval and the p-value are made from: fewer
-        than were asked for where cells are many, as those of densities of very sharp scores are; 0
-        for "posterior".
+        than the caller's number where cells are many, as those of densities of very sharp scores
+        are; 0 for "posterior".
     floor : Floor
         ``(mean, high)`` of a calibrated model with the same scores, at `confidence_level`: what
-        chance alone shows. A property: of a posterior it is worked out when it is asked for.
+        chance alone shows. A property: of a posterior it is worked out when it is read.
     probability_calibrated : float or (K,) float64 array
         Of "posterior": the probability that the model is calibrated, if it was 1/2 before the rows
         were seen, ``1 / (1 + B)`` with the Bayes factor B of a curve; nan of others. A mean over
         classes is calibrated if all are.
 
-    Also ``n``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
+    It also has ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as in
+    `BootstrapResult`.
     """
 
     p_value: Any
     method: str
     n_resamples: int
 
-    # The mean gap at a level, with groups: where its interval goes, the error may be.
+    # The curve or posterior of each class, or the only one.
+    _parts: Sequence[Any] = field(repr=False)
+    # The mean gap with its interval at a level, which the error may reach; None where it may not.
     _mean_gap: Callable[[float], Any] | None = field(repr=False, default=None)
 
     _derived = ("floor", "notes")
@@ -89,20 +93,19 @@ class Estimate(IntervalResult):
     @cached_property
     def floor(self) -> Floor:
         """Mean and high end of the errors of a calibrated model with these scores."""
-        assert self._parts is not None
-        nulls = [getattr(part, "null", NO_VALUES) for part in self._parts]  # of users: none
-        ends = [(null.mean(), np.quantile(null, self.confidence_level)) for null in nulls]
-        return Floor(
-            *(np.array(ends).T.copy() if np.ndim(self.value) else np.array(ends[0]).tolist())
-        )
+        nulls = [getattr(part, "null", NO_VALUES) for part in self._parts]  # users' have none
+        means = [null.mean() for null in nulls]
+        ends = [np.quantile(null, self.confidence_level) for null in nulls]
+        if np.ndim(self.value):
+            return Floor(np.array(means), np.array(ends))
+        return Floor(float(means[0]), float(ends[0]))
 
     @property
     def probability_calibrated(self) -> Any:
         """Posterior probability that the model is calibrated, with the prior 1/2."""
-        assert self._parts is not None
-        factors = np.array([getattr(x, "log_bayes_factor", np.nan) for x in self._parts])
-        found = 1 / (1 + np.exp(factors.clip(-LARGEST_LOG, LARGEST_LOG)))
-        return as_float(found if np.ndim(self.value) else found[0])
+        log_factors = np.array([getattr(part, "log_bayes_factor", np.nan) for part in self._parts])
+        probabilities = 1 / (1 + np.exp(log_factors.clip(-MAX_LOG_FACTOR, MAX_LOG_FACTOR)))
+        return as_float(probabilities if np.ndim(self.value) else probabilities[0])
 
     @property
     def _numbers(self) -> dict[str, Any]:
@@ -110,19 +113,20 @@ class Estimate(IntervalResult):
 
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
         """Compute the interval at a level between 0 and 1, by default the result's own."""
-        found = super().interval(confidence_level)
+        level = self._level(confidence_level)
+        interval = intervals_of(self._parts, level, np.ndim(self.value) > 0)
         if self._mean_gap is None:
-            return found
-        _, gap = self._mean_gap(self._level(confidence_level))
-        return found.reaching(np.maximum(-gap.low, gap.high))
+            return interval
+        _, gap = self._mean_gap(level)
+        return interval.reaching(np.maximum(-gap.low, gap.high))
 
 
-# --- ways to an answer ----------------------------------------------------------------------
+# --- which estimator is answered in which way -----------------------------------------------
 
 
 @singledispatch
 def cell_maker(estimator: Any) -> CellMaker | None:  # noqa: ARG001
-    """Return the function that computes cells, or None: the error is no norm of gaps.
+    """Return the function that computes cells, or None without a norm of gaps.
 
     It takes a call on one model, the estimator and the key that draws depend on. A class derived
     from a registered one may add up something else, so it has none.
@@ -176,9 +180,12 @@ def _(estimator: KDE) -> bool:  # noqa: ARG001
     return True
 
 
+# --- posteriors and confidence curves -------------------------------------------------------
+
+
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
     """Return the samples of each class, or in one list for their mean error."""
-    (source,) = call.sources
+    source = call.sources[0]
     if not call.per_class and source.n_problems > 1:
         need_rows(source, "the interval of a mean over classes", "average")
     samples = source.samples(source.needs_of(estimator), estimator.reads_only)
@@ -187,68 +194,117 @@ def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
 
 def posteriors(call: Call, estimator: Any) -> list[Any]:
     """Compute the posterior of the only model of a call, or of each class."""
-    make = posterior_maker(estimator)
-    assert make is not None, "asked before"
-    # Own posteriors of users take samples alone.
-    options = {} if call.dependence is None else {"effect": call.design_effect}
-    if options and "effect" not in signature(make).parameters:
+    make_posterior = posterior_maker(estimator)
+    assert make_posterior is not None, "callers make sure"
+    samples_of_parts = groups_of_samples(call, estimator)
+    if call.dependence is None:
+        return [make_posterior(samples) for samples in samples_of_parts]
+    if "effect" not in signature(make_posterior).parameters:  # of a user's estimator
         rule = "must have a posterior that takes the argument effect, for groups"
         raise InputTypeError("estimator", rule, value=estimator)
-    return [make(samples, **options) for samples in groups_of_samples(call, estimator)]
+    return [make_posterior(samples, effect=call.design_effect) for samples in samples_of_parts]
 
 
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
-    """Compute the confidence curve of the only model of a call, or of each class."""
-    per_class, make_cells = call.per_class, cell_maker(estimator)
-    makers: list[Callable[[], ConfidenceCurve]]
+    """Compute the confidence curve of the only model of a call, or of each class.
+
+    `values` are the values of the estimator; where one is nan, there is no curve.
+    """
+    pairs = zip(np.atleast_1d(values), curve_makers(call, estimator, key), strict=True)
+    return [NO_CURVE if np.isnan(value) else make_curve() for value, make_curve in pairs]
+
+
+def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], ConfidenceCurve]]:
+    """Return functions that compute the confidence curve of each class, or of all."""
+    make_cells = cell_maker(estimator)
     if make_cells is not None:
-        parts = make_cells(call, estimator, key).split(per_class)
-        makers = [partial(cell_curve, cells) for cells in parts]
-    else:
-        (model,), count = call.models, call.sources[0].n_problems if per_class else 0
-        calls = [replace(call, sources=[model.problem(k)]) for k in range(count)] or [call]
-        makers = [partial(label_curve, one, estimator, key) for one in calls]
-    pairs = zip(np.atleast_1d(values), makers, strict=True)
-    return [NO_CURVE if np.isnan(value) else make() for value, make in pairs]
+        parts = make_cells(call, estimator, key).split(call.per_class)
+        return [partial(cell_curve, cells) for cells in parts]
+    calls = [call]
+    if call.per_class:
+        model = call.models[0]
+        problems = [model.problem(k) for k in range(model.n_problems)]
+        calls = [replace(call, sources=[problem]) for problem in problems]
+    return [partial(label_curve, each, estimator, key) for each in calls]
+
+
+# --- estimates ------------------------------------------------------------------------------
 
 
 def estimate_of(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of one estimator for the only model of a call."""
-    estimator, p_value = call.estimators[name], None
+    if posterior_maker(call.estimators[name]) is not None:
+        return estimate_by_posterior(call, name, key)
+    return estimate_by_inversion(call, name, key)
 
-    def whole(values: list[Any]) -> Any:
-        return as_float(values if call.per_class else values[0])
 
-    if posterior_maker(estimator) is not None:
-        parts = posteriors(call, estimator)
-        value = whole([part.value for part in parts])
-    else:
-        if cell_maker(estimator) is not binned_cells:
-            need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
-        (value,) = call.values(name)
-        parts = curves(call, estimator, value, key)
-        p_value = whole([part.p_value for part in parts])
-    method = INVERSION if p_value is not None else POSTERIOR
-    count = max(getattr(part, "replicates", 0) for part in parts)
-    facts = call.facts(name, key) | {"confidence_level": call.level, "n_resamples": count}
-    gap = None
-    is_short = call.n <= FEW_ROWS and posterior_maker(estimator) is not None
-    if (call.dependence is not None or is_short) and bounds_mean_gap(estimator):
-        # Rows that depend on each other err together, so that an error may cancel in all of them.
-        # Neither fewer rows nor gaps of independent signs know of that. And the posterior of few
-        # rows is mostly its prior, which does not know of models that are wrong in every row.
-        samples = call.sources[0].samples(SQUARES, True)
-        gap = partial(mean_gap, samples, call.design_effect, call.per_class)
+def estimate_by_posterior(call: Call, name: str, key: int) -> Estimate:
+    """Compute the estimate of an estimator that has a posterior."""
+    estimator = call.estimators[name]
+    parts = posteriors(call, estimator)
+    # The posterior of few rows is mostly its prior, which does not know of models that are wrong in
+    # every row.
+    is_prior = call.n <= MAX_PRIOR_ROWS
     return Estimate(
-        value=value, p_value=p_value, method=method, **facts, _parts=parts, _mean_gap=gap
+        value=value_of_parts(call, [part.value for part in parts]),
+        p_value=None,
+        method=POSTERIOR,
+        n_resamples=count_replicates(parts),
+        confidence_level=call.level,
+        _parts=parts,
+        _mean_gap=make_mean_gap(call, estimator, is_prior),
+        **common_fields(call, name, key),
     )
+
+
+def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
+    """Compute the estimate of an estimator by test inversion."""
+    estimator = call.estimators[name]
+    if cell_maker(estimator) is not binned_cells:
+        need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
+    value = compute_values(call, name)[0]
+    parts = curves(call, estimator, value, key)
+    return Estimate(
+        value=value,
+        p_value=value_of_parts(call, [part.p_value for part in parts]),
+        method=INVERSION,
+        n_resamples=count_replicates(parts),
+        confidence_level=call.level,
+        _parts=parts,
+        _mean_gap=make_mean_gap(call, estimator),
+        **common_fields(call, name, key),
+    )
+
+
+def value_of_parts(call: Call, values: list[Any]) -> Any:
+    """Return the values of all classes as an array, or the only one."""
+    return as_float(values if call.per_class else values[0])
+
+
+def count_replicates(parts: Sequence[Any]) -> int:
+    """Return how many replicates curves are made from; 0 for posteriors."""
+    return max(getattr(part, "replicates", 0) for part in parts)
+
+
+def make_mean_gap(
+    call: Call, estimator: Any, is_prior: bool = False
+) -> Callable[[float], Any] | None:
+    """Return the function of the mean gap at a level; None where it has no bearing.
+
+    Rows that depend on each other err together, so that an error may cancel in all of them. Neither
+    fewer rows nor gaps of independent signs know of that.
+    """
+    if not (call.dependence is not None or is_prior) or not bounds_mean_gap(estimator):
+        return None
+    samples = call.sources[0].samples(SQUARES, reads_only=True)
+    return partial(mean_gap, samples, call.design_effect, call.per_class)
 
 
 def estimate_results(call: Call, *, rng: Any) -> Any:
     """Compute the estimate of a call on one model, or `Results` by estimator name."""
     require_calibration_error(call, "estimate")
     key = new_key(rng)
-    return call.results(lambda name: estimate_of(call, name, key))
+    return collect_results(call, lambda name: estimate_of(call, name, key))
 
 
 @overload
@@ -341,9 +397,8 @@ def estimate(
     """
     options |= {"estimator": estimator, "n_resamples": n_resamples}
     call = read_call("estimate", y_true, {"y_prob": y_prob}, 0, **options)
-    drawn = [e for e in call.estimators.values() if posterior_maker(e) is None]
-    if drawn and not call.n_resamples:
-        rule = f"must be at least 1 for {describe(drawn[0])}, which has no posterior"
+    by_inversion = [e for e in call.estimators.values() if posterior_maker(e) is None]
+    if by_inversion and not call.n_resamples:
+        rule = f"must be at least 1 for {describe(by_inversion[0])}, which has no posterior"
         raise InputError("n_resamples", rule, value=0)
-    call = add_groups(call, groups, y_prob)
-    return estimate_results(call, rng=rng)
+    return estimate_results(add_groups(call, groups, y_prob), rng=rng)

@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece.data.sources import SETTINGS
+from fastece.display.numbers import ConfidenceInterval
 from fastece.estimators.base import Chances, Estimator, Labels
 from fastece.estimators.binned import Binned
 from fastece.inference.cells import Cells, binned_cells
 from fastece.kernels.types import F64
-from fastece.resampling.arguments import Call
+from fastece.resampling.call import Call
 from fastece.resampling.draws import ClassDraws
 from fastece.resampling.engine import PreparedStatistic, Replicates, evaluate, plan_replicates
-from fastece.resampling.labels import label_model
-from fastece.resampling.results import ConfidenceInterval
+from fastece.resampling.labels import make_label_model
 
 # Standard errors beyond which a gap counts as real.
 CLEAR = 2.5
@@ -325,7 +325,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     It is for estimators without gaps, which need `prepare` and `evaluate` alone, or the draws
     `Labels` and `Chances` where they take the labels themselves; it costs some bootstraps.
     """
-    model = label_model(call, estimator, key)
+    model = make_label_model(call, estimator, key)
     draws = model.draws(model.scores)
     members = plan_replicates([estimator], model.problems, draws, call.n).members
     population = estimator.of_population()
@@ -333,7 +333,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
 
     def drawn(prob: list[F64], count: int) -> F64:
         replicates = Replicates(model.draws(prob), members)
-        values = evaluate(replicates, 0, count, call.jobs, call.executor)
+        values = evaluate(replicates, 0, count, call.workers)
         return np.asarray(values.mean(0))
 
     def path(direction: list[F64]) -> Path:

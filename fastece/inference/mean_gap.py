@@ -10,7 +10,7 @@ import numpy as np
 from fastece.data.samples import Sample, scale_weights
 from fastece.display.numbers import ConfidenceInterval
 from fastece.kernels.types import F64
-from fastece.resampling.results import as_float
+from fastece.resampling.intervals import as_float
 
 # Rows whose gaps are added up at once.
 PART = 2**18

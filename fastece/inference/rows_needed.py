@@ -14,15 +14,18 @@ from fastece.data.parameters import check_real
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import one_problem
 from fastece.display.documents import Document, Section
+from fastece.display.numbers import ConfidenceInterval
 from fastece.display.results import Result
 from fastece.estimators.bayes.estimator import BayesCurve, Curves, cells_of_rows
 from fastece.estimators.risk import Logistic, curve_probabilities
 from fastece.inference.estimate import estimate_of
 from fastece.kernels.types import F64
 from fastece.resampling import arguments, engine
+from fastece.resampling.arguments import require_one_problem
 from fastece.resampling.calibration_test import calibration_test
+from fastece.resampling.call import Call
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import ConfidenceInterval
+from fastece.resampling.naming import describe
 
 # Replicates of each simulated interval, which with 199 is 3 to 10 % wider than with 1999; those of
 # a test, or as many as leave ten beyond the level.
@@ -152,7 +155,7 @@ class Goal(NamedTuple):
     start: float
 
 
-def width_goal(pilot: Pilot, call: arguments.Call, width: float) -> Goal:
+def width_goal(pilot: Pilot, call: Call, width: float) -> Goal:
     """Make the goal of a mean width of the interval of an estimate."""
 
     def simulate(n: int) -> float:
@@ -169,7 +172,7 @@ def width_goal(pilot: Pilot, call: arguments.Call, width: float) -> Goal:
         spread = level.std() / level.mean()
         return middle + far, spread * math.sqrt(1 / n.size + far**2 / (off @ off)) / -slope
 
-    (estimator,) = map(arguments.describe, call.estimators.values())
+    (estimator,) = map(describe, call.estimators.values())
     text = f"a mean width of {width:g} of the {100 * call.level:g} % CI of {estimator}"
     return Goal("width", text, simulate, solve, 240, MOST_ROWS, call.n)
 
@@ -251,12 +254,12 @@ def check_goals(width: Any, detect: Any, power: Any, level: Any) -> None:
 
 
 def rows_needed_of(
-    call: arguments.Call, width: Any, detect: Any, power: Any, key: int, has_labels: bool = True
+    call: Call, width: Any, detect: Any, power: Any, key: int, has_labels: bool = True
 ) -> RowsNeeded:
     """Find the rows needed, from the only model of a call."""
     arguments.require_calibration_error(call, "rows_needed")
     (estimator,) = call.estimators.values()
-    data = call.only_problem()
+    data = require_one_problem(call)
     if data.votes > 1:
         raise InputError("y_true", "rows_needed simulates rows of one label, not soft ones")
     sample = replace(scale_weights(data.sample(0))[0], vectors=None)
@@ -264,7 +267,7 @@ def rows_needed_of(
     if detect is None:
         goal, shape = width_goal(pilot, call, width), "labels drawn from their curve"
     else:
-        if arguments.describe(estimator) != str(BayesCurve()):
+        if describe(estimator) != str(BayesCurve()):
             raise InputError("estimator", "goes with {width}, as {detect} has its own test")
         if (largest := pilot.error(MOST_ANSWER)) <= detect:
             rule = f"must be less than {largest:.4g}, the largest error of these scores"

@@ -25,13 +25,13 @@ from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_
 from fastece.kernels.types import I64
 from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.arguments import (
-    Call,
     add_groups,
     check_single,
     read_call,
     require_calibration_error,
 )
 from fastece.resampling.calibration_test import calibration_result
+from fastece.resampling.call import Call, common_fields
 from fastece.resampling.draws import new_key
 
 # Of groups with fewer rows the table says so.
@@ -358,7 +358,13 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
     count = max(call.n_resamples, math.ceil(PART / alpha))
     if has_posterior and not can_test(call, groups, count):
         count = 0
-    own = replace(call, average="macro", level=1 - alpha, n_resamples=count, jobs=1)
+    own = replace(
+        call,
+        average="macro",
+        level=1 - alpha,
+        n_resamples=count,
+        workers=call.workers._replace(jobs=1),
+    )
 
     def result_of(group: Group) -> tuple[Estimate, float | None, float, list[float]]:
         source, groups = group.data(), call.groups and call.groups.where(group.rows)
@@ -369,7 +375,7 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
             p_value = calibration_result(replace(one, estimators={"": ADAPTIVE}), "", key).p_value
         return found, p_value, group.n_effective / one.design_effect, means_of(source)
 
-    results = with_threads(call.jobs, lambda run: [*run(result_of, groups)])
+    results = with_threads(call.workers.jobs, lambda run: [*run(result_of, groups)])
     rows = []
     for group, (result, p_value, n_effective, means) in zip(groups, results, strict=True):
         # Of a posterior, the evidence is the log Bayes factor, which exceeds log(1 / alpha) in a
@@ -388,7 +394,7 @@ def slices_of(call: Call, groups: Sequence[Group], key: int) -> Slices:
         )  # fmt: skip
         # What is no number comes last.
         rows.append(((math.isnan(evidence), -evidence, -factor, -low, -result.value), row))
-    facts = call.facts(name, key) | {"confidence_level": call.level, "n_resamples": count}
+    facts = common_fields(call, name, key) | {"confidence_level": call.level, "n_resamples": count}
     ordered = tuple(row for _, row in sorted(rows, key=itemgetter(0)))
     return Slices(rows=ordered, method=POSTERIOR if has_posterior else INVERSION, **facts)
 

@@ -27,9 +27,11 @@ from fastece.estimators.bayes.estimator import BayesCurve, Curves, cells_of_rows
 from fastece.estimators.losses import LogLoss, infinite_rows
 from fastece.estimators.risk import Logistic, NetBenefit, RiskRows
 from fastece.kernels.types import F64
-from fastece.resampling.arguments import Call, add_groups, read_call
-from fastece.resampling.bootstrap import resample
-from fastece.resampling.draws import Groups, new_key
+from fastece.resampling.arguments import add_groups, read_call
+from fastece.resampling.bootstrap import Resampling, resample
+from fastece.resampling.call import Call, compute_values
+from fastece.resampling.draws import new_key
+from fastece.resampling.groups import Groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -337,7 +339,7 @@ def curve_distances(call: Call) -> tuple[dict[str, Quantity], F64]:
 def decision_curve(call: Call, rows: RiskRows, key: int) -> list[DecisionPoint]:
     """Compute net benefits by threshold, with intervals by the percentile bootstrap."""
     rate = float(np.average(rows.y, weights=rows.w))
-    fields = resample(call, "percentile", call.n, key) if call.n_resamples else {}
+    fields = resample(call, Resampling("percentile", call.n, key)) if call.n_resamples else {}
     points, tail = [], (1 - call.level) / 2
     for name, estimator in call.estimators.items():
         odds = estimator.threshold / (1 - estimator.threshold)
@@ -345,7 +347,7 @@ def decision_curve(call: Call, rows: RiskRows, key: int) -> list[DecisionPoint]:
         if fields:
             drawn = fields[name]["bootstrap_distribution"]
             ends = np.quantile(drawn, [tail, 1 - tail]).tolist()
-        (value,) = call.values(name)
+        (value,) = compute_values(call, name)
         points.append(DecisionPoint(estimator.threshold, value, rate - (1 - rate) * odds, *ends))
     return points
 

@@ -21,9 +21,10 @@ from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
 from fastece.estimators.density.estimator import KDE, Copies, CountBlocks, is_supported, posterior
 from fastece.kernels.types import F64
 from fastece.reliability.diagram import Plottable
-from fastece.resampling.arguments import Call, add_groups, read_call
+from fastece.resampling.arguments import add_groups, read_call
+from fastece.resampling.call import Call, bootstrap_values, make_problem
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import as_float, quantiles, tails_of
+from fastece.resampling.intervals import as_float, quantiles, tails_of
 
 if TYPE_CHECKING:
     pass
@@ -318,11 +319,10 @@ def band_of(call: Call, sample: Sample, curve: dict[str, Any], key: int) -> dict
     (estimator,), score = call.estimators.values(), curve["score"]
     levels = np.append(tails_of(call.level), 0.5)
     step = max(1, MAX_VALUES // call.n_resamples)
-    problems, draws, parts = [call.problem(sample)], call.draws(key, call.n), []
+    problem, parts = make_problem(call, sample), []
     for begin in range(0, score.size, step):
         some = Curve(estimator, score[begin : begin + step])
-        values = call.replicates([some], problems, draws, call.n, 0, call.n_resamples)
-        parts.append(quantiles(values[0], levels).T)
+        parts.append(quantiles(bootstrap_values(call, some, problem, key), levels).T)
     band = np.where(curve["supported"], np.concatenate(parts, axis=1), np.nan)
     return {name: part.copy() for name, part in zip(BAND, band, strict=True)}
 

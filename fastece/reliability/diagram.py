@@ -23,7 +23,7 @@ from fastece.estimators.binomial import binomial_ends
 from fastece.estimators.table import find_estimator, with_threads
 from fastece.kernels.types import F64
 from fastece.metrics import COMMON_SETTINGS, common_bins
-from fastece.resampling.results import check_level, tails_of
+from fastece.resampling.intervals import check_level, tails_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

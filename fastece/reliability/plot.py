@@ -16,9 +16,10 @@ from fastece.kernels.types import F64
 from fastece.reliability.curve import curve_of, smooth_end
 from fastece.reliability.decomposition import isotonic_blocks
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
-from fastece.resampling.arguments import Call, add_groups, read_call
+from fastece.resampling.arguments import add_groups, read_call
+from fastece.resampling.call import Call
 from fastece.resampling.draws import new_key
-from fastece.resampling.results import tails_of
+from fastece.resampling.intervals import tails_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -40,8 +40,9 @@ from fastece.report import words
 from fastece.report.result import ClassVectors, Report
 from fastece.report.words import ACCURACY_OF_SCORE, CLASS_VECTORS, NO_SIGN, SCORES, UNCLEAR
 from fastece.resampling.adaptive import AdaptiveTest
-from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
+from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
 from fastece.resampling.calibration_test import calibration_results, has_cells
+from fastece.resampling.call import Call, average_classes, compute_values
 from fastece.resampling.draws import new_key
 
 # The answer comes first, and its curve is beside the diagram, which has the bins of the other.
@@ -205,7 +206,7 @@ def make_report(
     require_calibration_error(call, "a report")
     parts, effect = check_parts(call, y_prob, by), call.design_effect
     seed = int(rng) if isinstance(rng, Integral) and not isinstance(rng, bool) else new_key(rng)
-    lead, key = call.only(errors[LEAD]), new_key(seed)
+    lead, key = call.with_estimator(errors[LEAD]), new_key(seed)
     has_rows, per_class = isinstance(source, Problems), source.setting.per_class
     has_curve = is_full and not per_class
     has_path = has_curve and has_rows and call.n <= MOST_RISKS
@@ -213,7 +214,7 @@ def make_report(
     measures = measure_errors(call, seed, progress)
     # Without resamples, and of all classes of a stream, there is no test, nor a band of diagrams.
     has_test = call.n_resamples > 0 and (has_rows or source.n_problems == 1)
-    adaptive = call.only(AdaptiveTest(errors[TEST].n_bins))
+    adaptive = call.with_estimator(AdaptiveTest(errors[TEST].n_bins))
     test = calibration_results(adaptive, seed) if has_test else None
     panels = diagram_panels(call, [None], seed if has_test else None) if is_full else []
     panels += [] if curve is None else [Panel({None: curve.drawing()})]
@@ -342,7 +343,7 @@ def measure_errors(call: Call, seed: int, progress: Progress) -> list[dict[str, 
         values, details = values_and_details(estimator, call)
         whole = ", class vectors" if call.uses_class_vectors(estimator) else ""
         lines[name] = {
-            "name": name, "value": float(call.average_of(np.asarray(values))), "low": None,
+            "name": name, "value": float(average_classes(call, np.asarray(values))), "low": None,
             "high": None, "p_value": None, "floor": None, "estimator": f"{estimator}{whole}",
             "n_bins": None, "occupied": None, "bandwidth": None, **details,
         }  # fmt: skip
@@ -380,7 +381,7 @@ def _(estimator: Binned, call: Call) -> tuple[Any, dict[str, Any]]:
 @values_and_details.register
 def _(estimator: KDE, call: Call) -> tuple[Any, dict[str, Any]]:
     """Return the mean bandwidth."""
-    curves = curves_of(replace(call.only(estimator), n_resamples=0, groups=None), None)
+    curves = curves_of(replace(call.with_estimator(estimator), n_resamples=0, groups=None), None)
     bandwidth = float(np.mean([curve.bandwidth for curve in curves]))
     return [curve.value for curve in curves], {"bandwidth": bandwidth}
 
@@ -399,7 +400,7 @@ def measure_scores(call: Call, row: Row) -> list[dict[str, Any]]:
     lines = []
     for name, mean in call.estimators.items():
         if has(source, mean):
-            (value,) = call.values(name)
+            (value,) = compute_values(call, name)
             has_interval = isinstance(source, Problems) and math.isfinite(value)
             ends = score_interval(call, name, value) if has_interval else None
             low, high = ends or (None, None)
@@ -492,7 +493,7 @@ def measure_vectors(
     rows: dict[str, Any] = {name: ESTIMATORS[name] for name in names}
     if "canonical" in rows:  # the bandwidth that the likelihood chooses takes the longest
         kde, sample = rows["canonical"], vectors.sample(0)
-        plan = with_threads(call.jobs, lambda run: kde.prepare(sample, sample.n, run))
+        plan = with_threads(call.workers.jobs, lambda run: kde.prepare(sample, sample.n, run))
         rows["canonical"] = replace(kde, bandwidth=plan.bandwidth)
     whole = replace(call, sources=[vectors], estimators=rows, n_resamples=count, average="macro")
     results = calibration_results(whole, seed) if count else {}
@@ -544,7 +545,7 @@ def bin_panels(call: Call, bins: str, names: Sequence[str | None], seed: int | N
     each = [*zip(*(diagrams_of(estimator, source) for source in call.sources), strict=True)]
     bands: Any = [True] * len(each)
     if seed is not None:
-        found = calibration_results(call.only(estimator), seed).band
+        found = calibration_results(call.with_estimator(estimator), seed).band
         bands = found if isinstance(found, list) else [found]
     return [
         Panel({name: x.drawing(band) for name, x in zip(names, models, strict=True)})

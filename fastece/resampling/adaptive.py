@@ -1,4 +1,10 @@
-"""The adaptive test of calibration: the smallest p-value of several statistics."""
+"""The adaptive test of calibration: the smallest p-value of several statistics.
+
+Its statistics are the gaps of cells of the scores, looked at along fixed directions: `slope` and
+`smooth`, and the error "ece". Each has a p-value among the draws; the smallest one is compared with
+the smallest p-value of every draw (min-p), so that the level is exact: Westfall and Young (1993),
+"Resampling-based multiple testing", section 2.3.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -7,21 +13,25 @@ import numpy as np
 
 from fastece.estimators.binned import Binned
 from fastece.kernels.types import F64
-from fastece.resampling.arguments import Call
-from fastece.resampling.labels import hit_sums, noise_and_hits, rows_or_cells
+from fastece.resampling.call import Call, average_classes
+from fastece.resampling.engine import ranges
+from fastece.resampling.outcome_sums import NullModel, make_outcome_sums, rows_or_cells
 
-COMPONENTS = "slope", "smooth", "ece"
-# Cells of the scores: the fewer, the less a statistic knows of logits in one of them. Of all
-# classes there are at most so many.
-MOST_CELLS, LEAST_CELLS, CELLS_OF_ALL = 256, 16, 2**12
-# Directions of the smooth statistic, and how fast their weights 1 / k**DECAY fall. With 25 shapes
-# of miscalibration this is the best compromise of decays 0.25 to 1.5 and of 8 to 32 directions.
-DIRECTIONS, DECAY = 16, 0.75
-# A direction of which less than this is left when the ones before are taken off is no new one.
-LEAST_PART = 1e-6
-# Sums of hits in cells that are in memory at once, 80 MB.
-MOST_SUMS = 10**7
-# Statistics closer than this are equal: one is rounded otherwise than the other.
+COMPONENTS = ("slope", "smooth", "ece")
+# Equal-mass cells of the scores: the fewer, the less a statistic knows of the logits in one.
+MAX_CELLS = 256
+MIN_CELLS = 16
+# Cells of all classes together, unless each had fewer than `MIN_CELLS`.
+MAX_CELLS_OF_CLASSES = 2**12
+# Directions of the smooth statistic, and how fast their weights k**-DECAY fall. With 25 shapes of
+# miscalibration this is the best compromise of decays 0.25 to 1.5 and of 8 to 32 directions.
+DIRECTIONS = 16
+DECAY = 0.75
+# A direction is left out if less than this fraction of it is orthogonal to the ones before.
+MIN_NEW_FRACTION = 1e-6
+# Sums of outcomes in cells that are in memory at once, 80 MB.
+MAX_SUMS = 10**7
+# Statistics closer than this are equal: sums in another order round otherwise.
 ROUNDING = 1e-9
 
 
@@ -45,7 +55,10 @@ class Component(NamedTuple):
 class AdaptiveTest:
     """Several statistics of one test, for `fastece.calibration_test` alone.
 
-    `n_bins` is of the error "ece" among them, and of the band.
+    Attributes
+    ----------
+    n_bins : int or "sqrt"
+        Bins of the error "ece" among the statistics, and of the band.
     """
 
     n_bins: Any = 15
@@ -66,82 +79,125 @@ class AdaptiveTest:
 ADAPTIVE = AdaptiveTest()
 
 
-def directions_of(score: F64, variance: F64, n: float) -> F64:
-    """Compute directions (D, B) in which gaps of B cells have variance 1.
+# --- score statistics -----------------------------------------------------------------------
 
-    They are independent: the intercept, the logit of the mean `score`, its square, and cosines
-    of the share of the `variance` below a cell, each made orthogonal to those before.
+
+def make_directions(score: F64, variance: F64, n: float) -> F64:
+    """Compute directions (D, B) along which gaps of B cells are independent.
+
+    Along each of them the variance of the gaps is 1.
+
+    The shapes are 1, the logit of the mean score, its square, and cosines ``cos(pi k u)`` of the
+    share u of the variance below a cell; each is made orthogonal to those before, with respect to
+    the variances. The first two are the score statistics of the intercept and the slope of a
+    logistic recalibration (Cox 1958, "Two further applications of a model for binary regression"),
+    all of them a smooth test (Neyman 1937, "Smooth test for goodness of fit").
+
+    Parameters
+    ----------
+    score : (B,) float64 array
+        Mean score of each cell.
+    variance : (B,) float64 array
+        Variance of the gap of each cell, if the model is calibrated.
+    n : float
+        Number of rows, which bounds the logits.
     """
-    clipped = score.clip(1 / (2 * n + 2), 1 - 1 / (2 * n + 2))
-    logit = np.log(clipped / (1 - clipped))
     total = variance.sum()
     if total == 0:
         return np.zeros((DIRECTIONS, score.size))
+    smallest = 1 / (2 * n + 2)
+    clipped = score.clip(smallest, 1 - smallest)
+    logit = np.log(clipped / (1 - clipped))
     logit = logit - logit @ variance / total
-    below = (np.cumsum(variance) - variance / 2) / total
+    share_below = (np.cumsum(variance) - variance / 2) / total
     k = np.arange(1, DIRECTIONS - 2)
-    shapes = [np.ones(score.size), logit, logit**2, *np.cos(np.pi * np.outer(k, below))]
+    shapes = [np.ones(score.size), logit, logit**2, *np.cos(np.pi * np.outer(k, share_below))]
     deviation = np.sqrt(variance)
-    basis, left = np.linalg.qr((np.array(shapes) * deviation).T)
-    length = np.linalg.norm(left, axis=0)
-    basis *= np.abs(np.diag(left)) > LEAST_PART * length
+    basis, remainders = np.linalg.qr((np.array(shapes) * deviation).T)
+    length = np.linalg.norm(remainders, axis=0)
+    basis *= np.abs(np.diag(remainders)) > MIN_NEW_FRACTION * length
     return np.asarray(np.divide(basis.T, deviation, out=np.zeros_like(basis.T), where=variance > 0))
 
 
 def score_statistics(directions: F64, gaps: F64) -> F64:
-    """Compute the statistics (2, R) "slope" and "smooth" of gaps (B, R).
+    """Compute the slope and the smooth statistic (2, R) of gaps (B, R).
 
-    With the projections q_k of the gaps they are ``q_1**2 + q_2**2`` and
+    With the projections q_k of the gaps on the directions they are ``q_1**2 + q_2**2`` and
     ``sum_k q_k**2 / k**DECAY``.
     """
     squares = np.einsum("db,br->dr", directions, gaps) ** 2
     weights = np.arange(1, len(squares) + 1) ** -DECAY
-    return np.stack([squares[:2].sum(0), np.einsum("d,dr->r", weights, squares)])
+    slope = squares[:2].sum(0)
+    smooth = np.einsum("d,dr->r", weights, squares)
+    return np.stack([slope, smooth])
 
 
-def score_values(call: Call, key: int) -> F64:
+def compute_score_statistics(call: Call, key: int) -> F64:
     """Compute score statistics (K, 2, 1 + R) of each problem, of the data first."""
     data = rows_or_cells(call, "the test")
-    count = max(LEAST_CELLS, min(MOST_CELLS, CELLS_OF_ALL // data.n_problems))
-    binned = Binned(count, edges="quantile")
-    bins, sums, problems = binned.bins(data), hit_sums(binned, data, count), range(data.n_problems)
-    means = np.divide(bins.score, bins.weight, out=np.zeros_like(bins.score), where=bins.weight > 0)
-    step = max(1, MOST_SUMS // bins.gap.size)
-    found: list[list[F64]] = []
-    for first in range(0, call.n_resamples, step):
-        last = min(first + step, call.n_resamples)
-        noise, hits = noise_and_hits(call, data, sums, key, first, last)
-        gaps = hits - bins.score[:, :, None]
-        if not found:  # those of the data come first
-            directions = [directions_of(means[k], noise[0, k], call.n) for k in problems]
-            gaps = np.concatenate([bins.gap[:, :, None], gaps], axis=2)
-        found.append([score_statistics(directions[k], gaps[k]) for k in problems])
-    return np.concatenate(found, axis=-1)
+    n_cells = max(MIN_CELLS, min(MAX_CELLS, MAX_CELLS_OF_CLASSES // data.n_problems))
+    binned = Binned(n_cells, edges="quantile")
+    bins = binned.bins(data)
+    model = NullModel(call, data, make_outcome_sums(binned, data, n_cells), key)
+    score = np.divide(bins.score, bins.weight, out=np.zeros_like(bins.score), where=bins.weight > 0)
+    variance = model.noise()[0]
+    directions = [make_directions(*pair, call.n) for pair in zip(score, variance, strict=True)]
+
+    def statistics_of(gaps: F64) -> list[F64]:
+        return [score_statistics(*pair) for pair in zip(directions, gaps, strict=True)]
+
+    statistics = [statistics_of(bins.gap[:, :, None])]
+    step = max(1, MAX_SUMS // bins.gap.size)
+    for first, last in ranges(0, call.n_resamples, step):
+        statistics.append(statistics_of(model.draw(first, last) - bins.score[:, :, None]))
+    return np.concatenate(statistics, axis=-1)
 
 
-def ranks_among(statistics: F64) -> F64:
+# --- the smallest p-value -------------------------------------------------------------------
+
+
+class Components(NamedTuple):
+    """Statistics and p-values (..., 3, 1 + R) of the data and of R draws."""
+
+    statistics: F64
+    p_values: F64
+
+    def of_data(self) -> Any:
+        """Return the components of the data: a tuple, or a list of one for each class."""
+        statistics, p_values = self.statistics[..., 0], self.p_values[..., 0]
+        if statistics.ndim == 1:
+            return make_components(statistics, p_values)
+        return [make_components(*pair) for pair in zip(statistics, p_values, strict=True)]
+
+
+def make_components(statistics: F64, p_values: F64) -> tuple[Component, ...]:
+    """Name three statistics with their p-values."""
+    return tuple(map(Component, COMPONENTS, statistics.tolist(), p_values.tolist()))
+
+
+def compute_components(call: Call, key: int, error: Any, null_errors: F64) -> Components:
+    """Compute the statistics of the data and of all draws, with their p-values.
+
+    `error` and `null_errors` are the error "ece" of the data, and of the draws of the same key.
+    """
+    scores = average_classes(call, compute_score_statistics(call, key))
+    errors = np.concatenate([np.asarray(error)[..., None], null_errors], axis=-1)
+    statistics = np.concatenate([scores, errors[..., None, :]], axis=-2)
+    return Components(statistics, rank_p_values(statistics))
+
+
+def rank_p_values(statistics: F64) -> F64:
     """Compute the share (..., R) of statistics (..., R) that are as large as each."""
     lines = statistics.reshape(-1, statistics.shape[-1])
-    least = lines * (1 - ROUNDING) - ROUNDING**2
-    smaller = [np.searchsorted(np.sort(line), x) for line, x in zip(lines, least, strict=True)]
+    thresholds = lines * (1 - ROUNDING) - ROUNDING**2
+    n_smaller = [
+        np.searchsorted(np.sort(line), threshold)
+        for line, threshold in zip(lines, thresholds, strict=True)
+    ]
     count = lines.shape[-1]
-    return ((count - np.array(smaller)) / count).reshape(statistics.shape)
+    return ((count - np.array(n_smaller)) / count).reshape(statistics.shape)
 
 
-def adaptive_values(call: Call, key: int, value: Any, null: F64) -> tuple[F64, F64, Any]:
-    """Compute the smallest p-values of the data and of all draws, and the components.
-
-    `value` and `null` are the error "ece" of the data and of the draws of the same key.
-    """
-    scores = call.average_of(score_values(call, key))
-    error = np.concatenate([np.asarray(value)[..., None], null], axis=-1)
-    statistics = np.concatenate([scores, error[..., None, :]], axis=-2)
-    p_values = ranks_among(statistics)
-    smallest = p_values.min(-2)
-
-    def components(found: F64, p: F64) -> tuple[Component, ...]:
-        return tuple(map(Component, COMPONENTS, found.tolist(), p.tolist()))
-
-    first = statistics[..., 0], p_values[..., 0]
-    known = components(*first) if smallest.ndim == 1 else [*map(components, *first)]
-    return smallest[..., 0], smallest[..., 1:], known
+def min_p_statistics(components: Components) -> F64:
+    """Compute the smallest p-value (..., 1 + R) of the data and of each draw."""
+    return np.asarray(components.p_values.min(-2))

@@ -1,7 +1,7 @@
 """The bootstrap distribution of a calibration error."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -12,92 +12,137 @@ from fastece.data.sources import DISTANCES, VECTORS, Problems
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator
 from fastece.kernels.types import F64
-from fastece.resampling.arguments import Call, add_groups, describe, read_call
-from fastece.resampling.draws import GroupDraws, LeaveOut, new_key
-from fastece.resampling.engine import Problem
-from fastece.resampling.results import METHODS, BootstrapResult, Method, as_float
+from fastece.resampling.arguments import add_groups, read_call
+from fastece.resampling.call import (
+    Call,
+    average_classes,
+    collect_results,
+    common_fields,
+    compute_values,
+    find_infinite_rows,
+    make_draws,
+    make_problem,
+)
+from fastece.resampling.draws import GroupDraws, LeaveOutDraws, new_key
+from fastece.resampling.engine import evaluate, plan_replicates
+from fastece.resampling.intervals import accelerate, as_float
+from fastece.resampling.naming import describe
+from fastece.resampling.problem import Problem
+from fastece.resampling.results import METHODS, BootstrapResult, Method
 
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
-PARTS = 200
-MOST_DRAWN = 2**31 - 1
-DEFAULT = 9999
+MAX_JACKKNIFE_PARTS = 200
+# Rows of a draw are numbered by 32 bits.
+MAX_SIZE = 2**31 - 1
+DEFAULT_RESAMPLES = 9999
 
 
-def replicate_values(
+class Resampling(NamedTuple):
+    """How rows are drawn: `size` rows by a key, for intervals by `method`."""
+
+    method: str
+    size: int
+    key: int
+
+
+# --- replicates -----------------------------------------------------------------------------
+
+
+def compute_quantity(values: Sequence[Any]) -> Any:
+    """Return the value of the only model, or the first one's minus the second one's."""
+    if len(values) == 1:
+        return values[0]
+    with np.errstate(invalid="ignore"):  # both may be infinite
+        return values[0] - values[1]
+
+
+def compute_replicates(
     call: Call, problems: Sequence[Problem], draws: Any, size: int, count: int
 ) -> dict[str, F64]:
-    """Compute the first replicates (..., R) of each estimator, by name."""
-    values = call.replicates([*call.estimators.values()], problems, draws, size, 0, count)
+    """Compute the first replicates (..., R) of each estimator, by name.
+
+    `problems` are those of the first model, then those of the second; `draws` are of `size` rows.
+    """
+    plan = plan_replicates([*call.estimators.values()], problems, draws, size)
+    values = evaluate(plan, 0, count, call.workers)
     values = values.reshape(len(problems), len(call.estimators), count)
     models = np.split(values, len(call.sources))
     return {
-        name: call.quantity([call.average_of(model[:, i]) for model in models])
+        name: compute_quantity([average_classes(call, model[:, i]) for model in models])
         for i, name in enumerate(call.estimators)
     }
 
 
-def accelerations(call: Call, problems: Sequence[Problem]) -> dict[str, Any]:
-    """Compute the acceleration of BCa intervals by estimator; nan for a single row.
-
-    It is a sixth of the skewness of the jackknife values, 0 where all of them are equal: Efron
-    (1987), "Better bootstrap confidence intervals", eq. 7.3.
-    """
+def compute_accelerations(call: Call, problems: Sequence[Problem]) -> dict[str, Any]:
+    """Compute the acceleration of BCa intervals by estimator; nan for a single row."""
     if call.n == 1:
-        nothing = {name: call.quantity(call.values(name)) for name in call.estimators}
-        return {name: as_float(np.nan * np.asarray(x)) for name, x in nothing.items()}
-    found = {}
+        values = {name: compute_quantity(compute_values(call, name)) for name in call.estimators}
+        return {name: as_float(np.nan * np.asarray(value)) for name, value in values.items()}
     with np.errstate(invalid="ignore"):  # of an infinite estimate
-        for name, values in jackknife(call, problems).items():
-            gap = values.mean(-1, keepdims=True) - values
-            square, cube = (gap**2).sum(-1), (gap**3).sum(-1)
-            nothing = square <= 1e-24 * values.shape[-1]  # rounding of equal values
-            sixth = cube / (6 * np.where(nothing, 1.0, square) ** 1.5)
-            found[name] = as_float(np.where(nothing, 0.0, sixth))
-    return found
+        return {
+            name: as_float(accelerate(values))
+            for name, values in compute_jackknife(call, problems).items()
+        }
 
 
-def jackknife(call: Call, problems: Sequence[Problem]) -> dict[str, F64]:
+def compute_jackknife(call: Call, problems: Sequence[Problem]) -> dict[str, F64]:
     """Compute the jackknife values (..., P) of each estimator, by name.
 
     Part p leaves out the rows or groups i with ``i % P == p``.
     """
     clusters = call.clusters
     if clusters is not None:
-        parts = min(clusters.count, PARTS)
-        draws = GroupDraws(LeaveOut(clusters.count, parts, 0, parts - 1), clusters.of_row)
-        return replicate_values(call, problems, draws, call.n - round(call.n / parts), parts)
-    parts = min(call.n, PARTS)
-    least, longer = divmod(call.n, parts)
+        n_parts = min(clusters.count, MAX_JACKKNIFE_PARTS)
+        left_out = LeaveOutDraws(clusters.count, n_parts, 0, n_parts - 1)
+        draws = GroupDraws(left_out, clusters.of_row)
+        return compute_replicates(call, problems, draws, call.n - round(call.n / n_parts), n_parts)
+    n_parts = min(call.n, MAX_JACKKNIFE_PARTS)
+    rows_per_part, n_longer = divmod(call.n, n_parts)
     # Parts that have a row more than others come first; draws without them have another size.
-    found = [
-        replicate_values(
-            call, problems, LeaveOut(call.n, parts, first, last - 1), call.n - rows, last - first
-        )
-        for first, last, rows in ((0, longer, least + 1), (longer, parts, least))
-        if first < last
+    kinds = [(range(n_longer), rows_per_part + 1), (range(n_longer, n_parts), rows_per_part)]
+    values = [
+        jackknife_parts(call, problems, n_parts, parts, rows) for parts, rows in kinds if parts
     ]
-    return {name: np.concatenate([x[name] for x in found], axis=-1) for name in call.estimators}
+    return {name: np.concatenate([x[name] for x in values], axis=-1) for name in call.estimators}
 
 
-def resample(call: Call, method: str, size: int, key: int) -> dict[str, dict[str, Any]]:
+def jackknife_parts(
+    call: Call, problems: Sequence[Problem], n_parts: int, parts: range, rows_per_part: int
+) -> dict[str, F64]:
+    """Compute the jackknife values of some of `n_parts` parts, which are as large."""
+    draws = LeaveOutDraws(call.n, n_parts, parts.start, parts.stop - 1)
+    return compute_replicates(call, problems, draws, call.n - rows_per_part, len(parts))
+
+
+def resample(call: Call, resampling: Resampling) -> dict[str, dict[str, Any]]:
     """Draw rows or groups, and return the fields of each estimator's result, by name."""
-    reads = all(estimator.reads_only for estimator in call.estimators.values())
-    problems = [call.problem(x) for model in call.models for x in model.samples(reads_only=reads)]
-    values = replicate_values(call, problems, call.draws(key, size), size, call.n_resamples)
-    fields = fields_of(call, values, key, method, size)
-    if method == "bca" and size == call.n:
-        for name, acceleration in accelerations(call, problems).items():
+    reads_only = all(estimator.reads_only for estimator in call.estimators.values())
+    samples = [x for model in call.models for x in model.samples(reads_only=reads_only)]
+    problems = [make_problem(call, sample) for sample in samples]
+    draws = make_draws(call, resampling.key, resampling.size)
+    values = compute_replicates(call, problems, draws, resampling.size, call.n_resamples)
+    fields = bootstrap_fields(call, values, resampling)
+    if resampling.method == "bca" and resampling.size == call.n:
+        for name, acceleration in compute_accelerations(call, problems).items():
             fields[name]["acceleration"] = acceleration
     return fields
 
 
-def fields_of(
-    call: Call, values: dict[str, F64], key: int, method: str, size: int
+# --- results --------------------------------------------------------------------------------
+
+
+def bootstrap_fields(
+    call: Call, distributions: dict[str, F64], resampling: Resampling
 ) -> dict[str, dict[str, Any]]:
     """Return the fields of results by estimator, given their replicates."""
     return {
-        name: {**call.facts(name, key), "method": method, "size": size, "bootstrap_distribution": x}
-        for name, x in values.items()
+        name: {
+            **common_fields(call, name, resampling.key),
+            "method": resampling.method,
+            "size": resampling.size,
+            "bootstrap_distribution": distribution,
+        }
+        for name, distribution in distributions.items()
     }
 
 
@@ -108,46 +153,57 @@ def check_size(call: Call, size: Any) -> int:
     if call.groups is not None or call.clusters is not None:
         rule = "must be left out with groups and soft labels, all of which count"
         raise InputError("size", rule, value=size)
-    return check_integer("size", size, 1, MOST_DRAWN)
+    return check_integer("size", size, 1, MAX_SIZE)
 
 
 def bootstrap_results(call: Call, *, method: Any = "basic", size: Any = None, rng: Any) -> Any:
     """Compute the result of a call on one model, or `Results` by estimator name."""
-    method, size = check_choice("method", method, METHODS), check_size(call, size)
-    return results_of(call, resample(call, method, size, new_key(rng)))
+    method = check_choice("method", method, METHODS)
+    size = check_size(call, size)
+    return make_results(call, resample(call, Resampling(method, size, new_key(rng))))
 
 
-def replicated_results(call: Call, method: Any) -> Any:
-    """Compute the result of a call on a source with replicates of its own.
+def streamed_results(call: Call, method: Any) -> Any:
+    """Compute the result of a call on a source that has replicates of its own.
 
     Of several estimators, `Results`.
     """
-    (source,) = call.sources
+    source = call.sources[0]
     # Without rows to leave out there is no acceleration.
     method = check_choice("method", method, ("basic", "percentile"))
     for estimator in call.estimators.values():
         if source.needs_of(estimator) == DISTANCES:
             raise source.lack(VECTORS, "estimator", f"the bootstrap of {describe(estimator)}")
-    drawn = []
+    values_of_classes = []
     for k in range(source.n_problems):
-        draws, sample = source.draws(k), source.sample(k)
+        sample = source.sample(k)
         plans = [(each, each.prepare(sample, call.n)) for each in call.estimators.values()]
-        drawn.append([[float(each.evaluate(plan, c)) for each, plan in plans] for c in draws])
-    columns = np.moveaxis(np.array(drawn), -1, 0)
-    values = {name: call.average_of(x) for name, x in zip(call.estimators, columns, strict=True)}
-    return results_of(call, fields_of(call, values, source.key, method, call.n))
+        values_of_classes.append([
+            [float(each.evaluate(plan, counts)) for each, plan in plans]
+            for counts in source.draws(k)
+        ])  # fmt: skip
+    values = np.moveaxis(np.array(values_of_classes), -1, 0)
+    distributions = {
+        name: average_classes(call, of_classes)
+        for name, of_classes in zip(call.estimators, values, strict=True)
+    }
+    resampling = Resampling(method, call.n, source.key)
+    return make_results(call, bootstrap_fields(call, distributions, resampling))
 
 
-def results_of(call: Call, fields: dict[str, dict[str, Any]]) -> Any:
+def make_results(call: Call, fields: dict[str, dict[str, Any]]) -> Any:
     """Make the result of each estimator of a call on one model from its other fields."""
 
-    def result_of(name: str) -> BootstrapResult:
-        (value,) = call.values(name)
-        rows = call.infinite_rows(name, value)
-        own = {**fields[name], "_infinite_rows": rows}
-        return BootstrapResult(value=value, confidence_level=call.level, **own)
+    def make_result(name: str) -> BootstrapResult:
+        value = compute_values(call, name)[0]
+        return BootstrapResult(
+            value=value,
+            confidence_level=call.level,
+            _infinite_rows=find_infinite_rows(call, name, value),
+            **fields[name],
+        )
 
-    return call.results(result_of)
+    return collect_results(call, make_result)
 
 
 @overload
@@ -159,7 +215,8 @@ def bootstrap(
     y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
 ) -> BootstrapResult: ...
 def bootstrap(
-    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = DEFAULT,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece",
+    n_resamples: int = DEFAULT_RESAMPLES,
     size: int | None = None, confidence_level: float = 0.95, method: Method = "basic",
     setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
     pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False, soft: bool = False,
@@ -254,9 +311,10 @@ def bootstrap(
         pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, soft=soft,
         votes=votes, n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
-    if isinstance(call.sources[0], Problems):
-        call = add_groups(call, groups, y_prob)
-        return bootstrap_results(call, method=method, size=size, rng=rng)
-    count = None if n_resamples == DEFAULT else n_resamples
-    refuse_options(call.sources[0], n_resamples=count, groups=groups, size=size, rng=rng)
-    return replicated_results(call, method)
+    source = call.sources[0]
+    if not isinstance(source, Problems):
+        count = None if n_resamples == DEFAULT_RESAMPLES else n_resamples
+        refuse_options(source, n_resamples=count, groups=groups, size=size, rng=rng)
+        return streamed_results(call, method)
+    call = add_groups(call, groups, y_prob)
+    return bootstrap_results(call, method=method, size=size, rng=rng)

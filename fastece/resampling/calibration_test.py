@@ -14,25 +14,43 @@ from fastece.estimators.base import Counts, Estimator, Statistic
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.table import change, find_estimator
 from fastece.kernels.types import F64
-from fastece.resampling.adaptive import ADAPTIVE, COMPONENTS, AdaptiveTest, adaptive_values
-from fastece.resampling.arguments import Call, add_groups, read_call, require_calibration_error
-from fastece.resampling.draws import new_key
-from fastece.resampling.engine import Problem
-from fastece.resampling.labels import drawn_hits, hit_sums, label_model, rows_or_cells
-from fastece.resampling.results import as_float, p_value_of, quantiles, tails_of
+from fastece.resampling.adaptive import (
+    ADAPTIVE,
+    COMPONENTS,
+    AdaptiveTest,
+    compute_components,
+    min_p_statistics,
+)
+from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
+from fastece.resampling.call import (
+    Call,
+    average_classes,
+    collect_results,
+    common_fields,
+    compute_values,
+)
+from fastece.resampling.draws import ReplicateDraws, new_key
+from fastece.resampling.engine import evaluate, plan_replicates, ranges
+from fastece.resampling.intervals import as_float, p_value_of, quantiles, tails_of
+from fastece.resampling.labels import make_label_model
+from fastece.resampling.outcome_sums import NullModel, make_outcome_sums, rows_or_cells
+from fastece.resampling.problem import Problem
 
-# Replicates that a band is made of: the gaps of all bins of all classes are kept, up to 400 MB, or
-# of the fewest replicates whose quantiles say anything.
-BAND_REPLICATES, LEAST_REPLICATES, MOST_GAPS = 1999, 199, 5 * 10**7
+# Replicates that a band is made of, as the gaps of all bins of all classes are kept.
+BAND_REPLICATES = 1999
+# Gaps that are kept at most, 400 MB, unless there were fewer replicates than the next number.
+MAX_GAPS = 5 * 10**7
+# The fewest replicates whose quantiles are of use at the usual levels.
+MIN_REPLICATES = 199
 # Estimators of tests alone.
 TESTS = {"adaptive": ADAPTIVE, "hosmer_lemeshow": Binned(10, edges="quantile", norm=2)}
-# Errors closer than this are equal: one is rounded otherwise than the other.
+# Errors closer than this are equal: sums in another order round otherwise.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class ConsistencyBand(Record):
-    """Expected range of the hit rate in each bin for a calibrated model.
+    """Expected range of the observed frequency in each bin for a calibrated model.
 
     Attributes
     ----------
@@ -67,7 +85,7 @@ class CalibrationTestResult(EstimatorResult):
     components : tuple, list of K tuples, or None
         Of "adaptive" a row (name, statistic, p_value) for each of its statistics; else None.
 
-    Also ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as of `BootstrapResult`.
+    Also ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as in `BootstrapResult`.
     """
 
     p_value: Any
@@ -81,35 +99,22 @@ class CalibrationTestResult(EstimatorResult):
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        if self.components is not None:
-            of_classes = np.ndim(self.value) > 0
-            each: Any = zip(*self.components, strict=True) if of_classes else self.components
-            numbers = {"p_value": self.p_value}
-            for name, x in zip(COMPONENTS, each, strict=True):
-                p = np.array([one.p_value for one in x]) if of_classes else x.p_value
-                numbers[f"{name}_p_value"] = p
-            return numbers
-        mean = as_float(self.null_distribution.mean(-1))
-        return {"value": self.value, "if_calibrated": mean, "p_value": self.p_value}
+        if self.components is None:
+            mean = as_float(self.null_distribution.mean(-1))
+            return {"value": self.value, "if_calibrated": mean, "p_value": self.p_value}
+        return {"p_value": self.p_value, **self._p_values_of_components()}
+
+    def _p_values_of_components(self) -> dict[str, Any]:
+        """Return the p-value, or the p-values of all classes, of each component by name."""
+        if not np.ndim(self.value):
+            return {f"{x.name}_p_value": x.p_value for x in self.components}
+        return {
+            f"{name}_p_value": np.array([of_class[i].p_value for of_class in self.components])
+            for i, name in enumerate(COMPONENTS)
+        }
 
 
-# --- the test ------------------------------------------------------------------------------
-
-
-class WithGaps(Statistic):
-    """The value of a binned estimator and, after it, the gap of each bin."""
-
-    def __init__(self, binned: Any) -> None:
-        self.binned, self.needs_sorted = binned, binned.needs_sorted
-
-    def prepare(self, sample: Sample, size: int) -> Any:
-        """Prepare the estimator on a sample."""
-        return self.binned.prepare(sample, size)
-
-    def values(self, plan: Any, draws: Counts) -> F64:
-        """Compute values and gaps (1 + B, 32 G) of replicates."""
-        bins = plan.bins(draws)
-        return np.vstack([self.binned.errors(bins), bins.gap.T])
+# --- estimators with bins -------------------------------------------------------------------
 
 
 @singledispatch
@@ -124,44 +129,95 @@ def _(estimator: Binned, problems: Source) -> Bins | None:
 
 
 def has_cells(estimator: Any) -> bool:
-    """Decide whether an error is a norm of the gaps of bins, of which hits are enough."""
+    """Decide whether an error is a norm of the gaps of bins."""
     return type(estimator) is Binned and not estimator.debias
 
 
-def null_values(
-    call: Call, statistic: Any, draws: Any, problems: Sequence[Problem], bins: Bins | None
-) -> tuple[F64, F64]:
-    """Compute the values (problems, R) of a statistic under the null.
+class WithGaps(Statistic):
+    """The value of a binned estimator and, after it, the gap of each bin."""
 
-    Labels are drawn, or gaps of groups. Of as many of the replicates as a band is made of, also the
-    gaps (problems, B, R') of its bins.
+    def __init__(self, binned: Any) -> None:
+        self.binned = binned
+        self.needs_sorted = binned.needs_sorted
+
+    def prepare(self, sample: Sample, size: int) -> Any:
+        """Prepare the estimator on a sample."""
+        return self.binned.prepare(sample, size)
+
+    def values(self, plan: Any, draws: Counts) -> F64:
+        """Compute values and gaps (1 + B, 32 G) of replicates."""
+        bins = plan.bins(draws)
+        return np.vstack([self.binned.errors(bins), bins.gap.T])
+
+
+# --- the null distribution ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NullDistribution:
+    """Values (K, R) of a statistic of a calibrated model, and gaps of bins for a band.
+
+    The gaps (K, B, R') belong to the first replicates, as many as a band is made of; None without
+    bins.
     """
-    values, gaps, begun, end = [], np.empty(0), 0, call.n_resamples
-    if bins is not None:
-        begun = min(end, max(LEAST_REPLICATES, min(BAND_REPLICATES, MOST_GAPS // bins.gap.size)))
-        both = call.replicates([WithGaps(statistic)], problems, draws, call.n, 0, begun)
-        values, gaps = [both[:, 0]], both[:, 1:]
-    if begun < end:
-        values.append(call.replicates([statistic], problems, draws, call.n, begun, end))
-    return np.concatenate(values, axis=-1), gaps
+
+    values: F64
+    gaps: F64 | None
 
 
-def binned_null(call: Call, binned: Binned, bins: Bins, key: int) -> tuple[F64, F64]:
-    """Compute values and gaps as `null_values` does, of the hits in bins alone."""
-    data, gaps = rows_or_cells(call, "the test"), np.empty(0)
-    values: list[list[F64]] = []
-    n_bins, step = bins.gap.shape[1], max(LEAST_REPLICATES, MOST_GAPS // bins.gap.size)
-    sums = hit_sums(binned, data, n_bins)
-    for first in range(0, call.n_resamples, step):
-        last = min(first + step, call.n_resamples)
-        hits = sum(drawn for _, drawn in drawn_hits(call, data, sums, key, first, last))
-        gap = (hits - bins.score[:, :, None]).swapaxes(1, 2)
-        gaps = gaps if values else gap[:, :BAND_REPLICATES].swapaxes(1, 2)
-        weight = np.broadcast_to(bins.weight[:, None], gap.shape)
-        total = np.broadcast_to(bins.total[:, None], gap.shape[:2])
-        each = zip(total, gap, weight, strict=True)
-        values.append([binned.errors(Bins([], bins.unit, t, g, w)) for t, g, w in each])
-    return np.concatenate(values, axis=1), gaps
+def draw_null(call: Call, estimator: Any, bins: Bins | None, key: int) -> NullDistribution:
+    """Draw labels from the predicted probabilities, and compute a statistic of each."""
+    model = make_label_model(call, estimator, key)
+    draws = model.draws(model.scores)
+    end = call.n_resamples
+    if bins is None:
+        return NullDistribution(
+            null_values(call, estimator, model.problems, draws, range(end)), None
+        )
+    n_band = min(end, max(MIN_REPLICATES, min(BAND_REPLICATES, MAX_GAPS // bins.gap.size)))
+    with_gaps = null_values(call, WithGaps(estimator), model.problems, draws, range(n_band))
+    values, gaps = with_gaps[:, 0], with_gaps[:, 1:]
+    if n_band < end:
+        others = null_values(call, estimator, model.problems, draws, range(n_band, end))
+        values = np.concatenate([values, others], axis=-1)
+    return NullDistribution(values, gaps)
+
+
+def null_values(
+    call: Call, statistic: Any, problems: Sequence[Problem], draws: ReplicateDraws, numbers: range
+) -> F64:
+    """Compute the values (K, ..., R) of a statistic on replicates of some numbers."""
+    plan = plan_replicates([statistic], problems, draws, call.n)
+    return evaluate(plan, numbers.start, numbers.stop, call.workers)
+
+
+def draw_binned_null(call: Call, binned: Binned, bins: Bins, key: int) -> NullDistribution:
+    """Compute the distribution as `draw_null` does, from sums of the outcomes in bins."""
+    data = rows_or_cells(call, "the test")
+    model = NullModel(call, data, make_outcome_sums(binned, data, bins.gap.shape[1]), key)
+    step = max(MIN_REPLICATES, MAX_GAPS // bins.gap.size)
+    values: list[F64] = []
+    gaps_of_band: F64 | None = None
+    for first, last in ranges(0, call.n_resamples, step):
+        gaps = model.draw(first, last) - bins.score[:, :, None]
+        if gaps_of_band is None:
+            gaps_of_band = gaps[:, :, :BAND_REPLICATES]
+        values.append(errors_of_gaps(binned, bins, gaps))
+    return NullDistribution(np.concatenate(values, axis=1), gaps_of_band)
+
+
+def errors_of_gaps(binned: Binned, bins: Bins, gaps: F64) -> F64:
+    """Compute the errors (K, R) of replicates with gaps (K, B, R) in the same bins."""
+    n_replicates = gaps.shape[2]
+    errors = []
+    for k, gap in enumerate(gaps.swapaxes(1, 2)):
+        total = np.broadcast_to(bins.total[k], n_replicates)
+        weight = np.broadcast_to(bins.weight[k], gap.shape)
+        errors.append(binned.errors(Bins([], bins.unit, total, gap, weight)))
+    return np.array(errors)
+
+
+# --- results --------------------------------------------------------------------------------
 
 
 def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult:
@@ -172,51 +228,65 @@ def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult
     data = rows_or_cells(call, "the test") if has_cells(estimator) else call.models[0]
     bins = bins_of(estimator, data)
     if bins is not None and has_cells(estimator):
-        null, gaps = binned_null(call, estimator, bins, key)
+        null = draw_binned_null(call, estimator, bins, key)
     else:
-        model = label_model(call, estimator, key)
-        null, gaps = null_values(call, estimator, model.draws(model.scores), model.problems, bins)
-    bands = bins and [band_of(bins, k, gap, call.level) for k, gap in enumerate(gaps)]
-    (value,), null = call.values(name), call.average_of(null)
-    band = bands if bands is None or data.setting.per_class else bands[0]
-    p_value = p_value_of(np.asarray(value) - ROUNDING, null)
+        null = draw_null(call, estimator, bins, key)
+    value = compute_values(call, name)[0]
+    distribution = average_classes(call, null.values)
     return CalibrationTestResult(
-        value=value, p_value=p_value, null_distribution=null, band=band, **call.facts(name, key)
+        value=value,
+        p_value=p_value_of(np.asarray(value) - ROUNDING, distribution),
+        null_distribution=distribution,
+        band=make_bands(bins, null.gaps, call.level, data.setting.per_class),
+        **common_fields(call, name, key),
     )
 
 
 def adaptive_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     """Test the only model of a call with several statistics under the same draws."""
-    found = calibration_result(call.only(call.estimators[name].ece), "", key)
-    value, null, components = adaptive_values(call, key, found.value, found.null_distribution)
-    p_value = p_value_of(-np.asarray(value), -null)
+    test_of_ece = calibration_result(call.with_estimator(call.estimators[name].ece), "", key)
+    components = compute_components(call, key, test_of_ece.value, test_of_ece.null_distribution)
+    smallest = min_p_statistics(components)
+    value, distribution = smallest[..., 0], smallest[..., 1:]
     return replace(
-        found, value=as_float(value), p_value=p_value, null_distribution=null,
-        components=components, **call.facts(name, key),
-    )  # fmt: skip
+        test_of_ece,
+        value=as_float(value),
+        p_value=p_value_of(-value, -distribution),
+        null_distribution=distribution,
+        components=components.of_data(),
+        **common_fields(call, name, key),
+    )
 
 
-def band_of(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
+def make_bands(bins: Bins | None, gaps: F64 | None, level: float, per_class: bool) -> Any:
+    """Make the band of each problem, or of the only one; None without bins."""
+    if bins is None or gaps is None:
+        return None
+    bands = [make_band(bins, k, gap, level) for k, gap in enumerate(gaps)]
+    return bands if per_class else bands[0]
+
+
+def make_band(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
     """Compute the band of problem k from its bins and the gaps (B, R) of replicates."""
     weight = np.where(bins.weight[k] > 0, bins.weight[k], np.nan)
     ends = (quantiles(gaps, tails_of(level)) + bins.score[k][:, None]) / weight[:, None]
-    low, high = ends.clip(0.0, 1.0).T  # rounding
+    low, high = ends.clip(0.0, 1.0).T  # rounding may carry an end beyond
     return ConsistencyBand(low, high, level)
 
 
 def find_test(estimator: Any, fields: dict[str, Any], function: str) -> Any:
     """Find an estimator, or a test by its name."""
-    known = TESTS.get(estimator) if isinstance(estimator, str) else None
-    if known is None:
+    test = TESTS.get(estimator) if isinstance(estimator, str) else None
+    if test is None:
         return find_estimator(estimator, fields, function)
-    return change(known, fields, function)
+    return change(test, fields, function)
 
 
 def calibration_results(call: Call, rng: Any) -> Any:
     """Compute the result of a call on one model, or `Results` by estimator name."""
     require_calibration_error(call, "calibration_test")
     key = new_key(rng)
-    return call.results(lambda name: calibration_result(call, name, key))
+    return collect_results(call, lambda name: calibration_result(call, name, key))
 
 
 @overload

@@ -5,49 +5,71 @@ from dataclasses import replace
 import numpy as np
 
 from fastece.data.sources import Problems
-from fastece.kernels.types import F64, I64
-from fastece.resampling.draws import Dependence, Groups, HitDraws
+from fastece.kernels.types import F64, I32, I64
+from fastece.resampling.draws import OutcomeDraws
+from fastece.resampling.groups import Dependence, Groups
 
-# Bins of the scores whose gaps are taken off, so that an error is not taken for dependence: one for
-# so many groups, and at most so many.
-GROUPS_OF_BIN, MOST_BINS = 8, 10
-# Covariances that are tried, as parts of the largest ones, and blocks of 32 replicates of each.
-PARTS, BLOCKS = np.array([0.0, 0.05, 0.2, 0.5, 1.0]), 4
-# Part of the samples of a dependence that show as little of it as the data, of the largest one that
-# is believed.
+# Bins of the scores whose gaps are taken off, so that a calibration error is not taken for
+# dependence: there is one bin for so many groups.
+GROUPS_PER_BIN = 8
+MAX_BINS = 10
+# Covariances that are tried, as fractions of the largest ones.
+FRACTIONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0])
+# Blocks of 32 replicates that are drawn with each of them.
+BLOCKS_PER_FRACTION = 4
+# A dependence is believed if this fraction of its samples shows as little of it as the data.
 QUANTILE = 0.25
-# Of more rows, some groups are looked at, but so many.
-MOST_ROWS, LEAST_GROUPS = 2**14, 200
-SEED = 6
+# Every k-th group is looked at, so that there are about so many rows, but not fewer groups.
+TARGET_ROWS = 2**14
+MIN_GROUPS = 200
+# Key of the draws: the estimate is the same in every call.
+KEY = 6
 
 
-def dependence_of(data: Problems, groups: Groups) -> Dependence:
+def estimate_dependence(data: Problems, groups: Groups) -> Dependence:
     """Estimate the dependence within groups, rather too large than too small.
 
     It is the largest one under which, in a quarter of all samples, the products of the residuals of
     two rows of one group add up to no more than in the data. A residual is the outcome minus the
-    observed frequency near its score. Of several classes it is whether the top label is right.
+    observed frequency near its score. Of several classes, the outcome is whether the top label is
+    right.
     """
-    s, y = top_problem(data)
-    place = bins_of_groups(s, groups.count)
-    # Weights of soft labels are the shares of their votes.
-    w = np.ones(data.n) if data.votes == 1 or data.v is None else data.v / data.v.max()
-    gap = np.bincount(place, w * (y - s)) / np.maximum(np.bincount(place, w), 1e-300)
-    prob = np.clip(s + gap[place], 0.0, 1.0)
-    step = max(min(s.size // MOST_ROWS, groups.count // LEAST_GROUPS), 1)
-    order = np.argsort(groups.of_row, kind="stable")
-    order = order[groups.of_row[order] % step == 0]
-    group, place, p, w = groups.of_row[order] // step, place[order], prob[order], w[order, None]
-    tried, quantiles = Dependence(group, groups.count, 0.0), []
-    for part in PARTS:
-        draws = HitDraws(SEED, p, 0, replace(tried, share=float(np.sqrt(part))))
-        blocks = draws.make(0, BLOCKS)[:, : p.size]
-        drawn = [pair_products(w * (block - p[:, None]), place, group) for block in blocks]
-        quantiles.append(np.quantile(drawn, QUANTILE))
-    seen = float(pair_products(w * (y[order] - p)[:, None], place, group)[0])
-    share = float(np.sqrt(np.interp(seen, np.maximum.accumulate(quantiles), PARTS)))
-    found = replace(tried, of_row=groups.of_row, share=share)
-    return replace(found, effect=design_effect(found, (s + prob) / 2, data.v))
+    score, outcome = top_problem(data)
+    bin_of_row = assign_bins(score, groups.count)
+    weight = vote_shares(data)
+    weight_of_bin = np.maximum(np.bincount(bin_of_row, weight), 1e-300)
+    gap = np.bincount(bin_of_row, weight * (outcome - score)) / weight_of_bin
+    frequency = np.clip(score + gap[bin_of_row], 0.0, 1.0)
+
+    rows, group = rows_of_some_groups(groups)
+    bin_of_row, weight, prob = bin_of_row[rows], weight[rows, None], frequency[rows]
+    independent = Dependence(group, groups.count, 0.0)
+    expected = []
+    for fraction in FRACTIONS:
+        dependence = replace(independent, share=float(np.sqrt(fraction)))
+        blocks = OutcomeDraws(KEY, prob, 0, dependence).make(0, BLOCKS_PER_FRACTION)
+        products = [
+            pair_products(weight * (block - prob[:, None]), bin_of_row, group)
+            for block in blocks[:, : prob.size]
+        ]
+        expected.append(np.quantile(products, QUANTILE))
+    residual = weight * (outcome[rows] - prob)[:, None]
+    observed = float(pair_products(residual, bin_of_row, group)[0])
+    fraction = np.interp(observed, np.maximum.accumulate(expected), FRACTIONS)
+    dependence = Dependence(groups.of_row, groups.count, float(np.sqrt(fraction)))
+    effect = design_effect(dependence, (score + frequency) / 2, data.v)
+    return replace(dependence, effect=effect)
+
+
+def rows_of_some_groups(groups: Groups) -> tuple[I64, I32]:
+    """Select rows (m,) of every k-th group, and number these groups (m,).
+
+    The rows are ordered by group.
+    """
+    k = max(min(groups.of_row.size // TARGET_ROWS, groups.count // MIN_GROUPS), 1)
+    rows = np.argsort(groups.of_row, kind="stable")
+    rows = rows[groups.of_row[rows] % k == 0]
+    return rows, groups.of_row[rows] // k
 
 
 def top_problem(data: Problems) -> tuple[F64, F64]:
@@ -59,38 +81,56 @@ def top_problem(data: Problems) -> tuple[F64, F64]:
     return prob.max(1).astype(np.float64), (prob.argmax(1) == label).astype(np.float64)
 
 
-def bins_of_groups(s: F64, n_groups: int) -> I64:
-    """Return the bin (n,) of each score: equal-mass bins of some groups each."""
-    rank = np.empty(s.size, np.int64)
-    rank[np.argsort(s, kind="stable")] = np.arange(s.size)
-    return rank * min(max(n_groups // GROUPS_OF_BIN, 1), MOST_BINS) // s.size
+def vote_shares(data: Problems) -> F64:
+    """Return the shares of the votes (n,) of soft labels; 1 of hard labels."""
+    if data.votes == 1 or data.v is None:
+        return np.ones(data.n)
+    return np.asarray(data.v / data.v.max())
 
 
-def pair_products(gap: F64, place: I64, group: I64) -> F64:
+def assign_bins(score: F64, n_groups: int) -> I64:
+    """Return the bin (n,) of each score: equal-mass bins of several groups each."""
+    rank = np.empty(score.size, np.int64)
+    rank[np.argsort(score, kind="stable")] = np.arange(score.size)
+    n_bins = min(max(n_groups // GROUPS_PER_BIN, 1), MAX_BINS)
+    return rank * n_bins // score.size
+
+
+def pair_products(gap: F64, bin_of_row: I64, group: I32) -> F64:
     """Add up products (R,) of gaps (n, R) of pairs of rows of each group.
 
-    The mean gap of each bin is taken off first, and a group counts by the number of its rows.
+    The mean gap of each bin is taken off first, and the products of a group are divided by the
+    number of its rows. Rows are ordered by group.
     """
-    member = np.equal.outer(place, np.arange(place.max() + 1)).astype(np.float64)
-    gap = gap - member @ ((member.T @ gap) / np.maximum(member.sum(0), 1)[:, None])
-    start = np.flatnonzero(np.diff(group, prepend=-1))
-    size = np.diff(start, append=group.size)[:, None]
-    sums, squares = (np.add.reduceat(x, start) for x in (gap, gap * gap))
+    is_member = np.equal.outer(bin_of_row, np.arange(bin_of_row.max() + 1)).astype(np.float64)
+    rows_of_bin = np.maximum(is_member.sum(0), 1)[:, None]
+    gap = gap - is_member @ ((is_member.T @ gap) / rows_of_bin)
+    first_row = np.flatnonzero(np.diff(group, prepend=-1))
+    size = np.diff(first_row, append=group.size)[:, None]
+    sums = np.add.reduceat(gap, first_row)
+    squares = np.add.reduceat(gap * gap, first_row)
     return np.asarray(((sums * sums - squares) / size).sum(0))
 
 
-def design_effect(dependence: Dependence, prob: F64, v: F64 | None) -> float:
-    """Compute how many times dependence makes the variance of the weight of all hits.
+def design_effect(dependence: Dependence, prob: F64, weight: F64 | None) -> float:
+    """Compute how many times dependence multiplies the variance of all outcomes.
 
-    Hits with the probabilities p and q have at most the covariance ``min(p, q) - p q``.
+    It is ``1 + share**2 sum w_i w_j (min(p_i, p_j) - p_i p_j) / sum w_i**2 p_i (1 - p_i)``, with
+    the first sum over the ordered pairs of rows of one group: Kish (1965), "Survey sampling",
+    section 8.2.
     """
     order = np.lexsort((prob, dependence.of_row))
-    p, group = prob[order], dependence.of_row[order]
-    w = np.ones(p.size) if v is None else v[order] / v.max()
-    hits, size = w * p, np.bincount(group)
-    below = np.cumsum(hits) - hits
-    below -= np.repeat(below[np.cumsum(size) - size], size)
+    p = prob[order]
+    group = dependence.of_row[order]
+    w = np.ones(p.size) if weight is None else weight[order] / weight.max()
+    hits = w * p
+    size = np.bincount(group)
+    # Rows of a group are in order of p, so the smaller one of a pair is the one before.
+    before = np.cumsum(hits) - hits
+    before -= np.repeat(before[np.cumsum(size) - size], size)
     sums = np.bincount(group, hits)
-    pairs = 2 * float(w @ below) - float(sums @ sums) + float(hits @ hits)
-    own = float(w @ (hits * (1 - p)))
-    return 1 + dependence.share**2 * max(pairs, 0.0) / own if own > 0 else 1.0
+    covariance = 2 * float(w @ before) - float(sums @ sums) + float(hits @ hits)
+    variance = float(w @ (hits * (1 - p)))
+    if variance <= 0:
+        return 1.0
+    return 1 + dependence.share**2 * max(covariance, 0.0) / variance

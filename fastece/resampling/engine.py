@@ -2,13 +2,15 @@
 
 It knows draws and the protocol, not the estimators. A draw depends on its number alone, so values
 have the same bits however replicates are cut into tasks and whoever evaluates them.
+
+`plan_replicates` prepares statistics for draws, and `evaluate` computes their values.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby, islice
 from operator import attrgetter
 from threading import Event, main_thread
@@ -17,64 +19,70 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.samples import Sample, in_order
-from fastece.estimators.base import Counts, Rows, Statistic
+from fastece.data.samples import Sample
+from fastece.estimators.base import Counts, Statistic
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32
-from fastece.resampling.draws import AnyDraws, RowDraws
+from fastece.resampling.draws import ReplicateDraws
+from fastece.resampling.problem import Problem
 
-# Told how many tasks of a call are done, and how many there are: whoever shows that to a user.
+# Called with the number of tasks of a call that are done and the number of all; they show progress.
 progress_callbacks: list[Callable[[int, int], None]] = []
 
 # Bytes of draws that are made at once: many replicates of few rows share what a call costs (30 us),
 # and they are read again before they have left the cache.
-BATCH = 2**19
+BATCH_BYTES = 2**19
 # Resampled rows that the calling thread reads itself: some 5 ms. Another thread would cost 1 ms,
 # and what lasts no longer need not be interrupted.
-INLINE = 2**22
+MAX_INLINE_ROWS = 2**22
 # Resampled rows of one task on a thread of our own: some 50 ms.
-TASK = 2**25
+TASK_ROWS = 2**25
 # Tasks of each thread that are submitted at a time. Not all: thousands take as long as some tasks,
 # and an interrupt that falls into `submit` is a RuntimeError of the standard library's locks.
-AHEAD = 8
+TASKS_AHEAD = 8
+# Threads have so many tasks each, if these are not larger than `TASK_ROWS`.
+TASKS_PER_THREAD = 4
 # Executors get larger tasks, since the data may be sent along, but enough of them for many workers.
-SENT_TASK = 2**27
-LEAST_SENT, MOST_SENT = 16, 64
+SENT_TASK_ROWS = 2**27
+MIN_SENT_TASKS = 16
+MAX_SENT_TASKS = 64
 # Bytes that all threads together may take beyond what one of them takes: a block of a million rows
-# is 32 MB, so 64 threads would take gigabytes. A batch is in memory up to four times (measured): as
-# labels, which are twice as large, as the multiplicities of a class, and in order of the scores.
-MORE_MEMORY, COPIES = 2**30, 4
+# is 32 MB, so 64 threads would take gigabytes.
+MAX_EXTRA_BYTES = 2**30
+# A batch is in memory up to four times (measured): as labels, which are twice as large, as the
+# multiplicities of a class, and in order of the scores.
+COPIES_OF_BATCH = 4
+# A pair of rows takes this part of the time of a row, 1 / 8.
+PAIRS_PER_ROW = 8
 
 
-class Problem:
-    """A problem as it is, and sorted by score for estimators that need it."""
+class Workers(NamedTuple):
+    """Who evaluates replicates: up to `jobs` threads, or an executor."""
 
-    def __init__(self, sample: Sample) -> None:
-        self.sample = sample
+    jobs: int = 1
+    executor: Any = None
 
-    @cached_property
-    def order(self) -> I32:
-        """Rows in increasing order of the score."""
-        return in_order(self.sample.s)[1].astype(np.int32)
 
-    @cached_property
-    def place(self) -> I32:
-        """Position of each row in that order."""
-        place = np.empty_like(self.order)
-        place[self.order] = np.arange(place.size, dtype=np.int32)
-        return place
+ONE_THREAD = Workers()
 
-    @cached_property
-    def ordered(self) -> Sample:
-        """Sample in that order."""
-        return self.sample.where(self.order)
+
+# --- prepared statistics --------------------------------------------------------------------
 
 
 class PreparedStatistic(NamedTuple):
-    """A statistic prepared on one problem, with its sample in the order of `order`.
+    """A statistic that was prepared on one problem.
 
-    For draws in blocks the row at each position, for lists of rows the position of each row; None
-    where that is the order of the draws. The sample is None where the plan is enough.
+    Attributes
+    ----------
+    problem : int
+        The number of the problem.
+    sample : Sample or None
+        The rows in the order that the statistic needs; None where the plan is enough.
+    order : (n,) int32 array or None
+        The array by which draws follow that order; None where it is the order of the draws.
+    statistic : Statistic
+    plan : object
+        The result of ``statistic.prepare``.
     """
 
     problem: int
@@ -83,43 +91,37 @@ class PreparedStatistic(NamedTuple):
     statistic: Statistic
     plan: Any
 
-    def values(self, drawn: NDArray[Any], kind: type, inside: slice) -> F64:
-        """Compute the values (..., R) of the replicates `inside` some draws.
+    def values(self, draws: ReplicateDraws, drawn: NDArray[Any], replicates: slice) -> F64:
+        """Compute the values (..., R) of some of the replicates that were drawn.
 
-        They are the counts or labels (G, n, 32) of 32 G replicates, or the rows (R, size) of all.
+        Statistics that take the kind of draws get all that were drawn, in whole blocks. Others,
+        which evaluate replicates one after another, get no replicate in vain.
         """
-        is_whole = kind is Rows or kind in self.statistic.native
-        if not is_whole:  # one block at a time
-            drawn = drawn[:, :, inside]
-        draws = Counts(drawn) if kind is Counts else kind(drawn, self.sample)
-        values = np.asarray(self.statistic.values(self.plan, draws), np.float64)
-        count = len(drawn) if kind is Rows else drawn.shape[0] * drawn.shape[2]
+        takes_blocks = draws.kind in self.statistic.native
+        if not takes_blocks:
+            drawn = draws.select(drawn, replicates)
+        handed_on = draws.hand_on(drawn, self.sample)
+        values = np.asarray(self.statistic.values(self.plan, handed_on), np.float64)
+        count = draws.count_replicates(drawn)
         if values.ndim == 0 or values.shape[-1] != count:
-            name, shape = type(self.statistic).__name__, values.shape
-            raise ValueError(f"{name}.values: must return {count} values, got shape {shape}")
-        return values[..., inside] if is_whole else values
+            name = type(self.statistic).__name__
+            raise ValueError(f"{name}.values: must return {count} values, got shape {values.shape}")
+        return values[..., replicates] if takes_blocks else values
 
 
 @dataclass(frozen=True)
 class Replicates:
     """Draws and the members to evaluate on them, problem by problem."""
 
-    draws: AnyDraws
+    draws: ReplicateDraws
     members: list[PreparedStatistic]
 
     @property
-    def rows(self) -> int:
-        """Number of rows that a member reads for one replicate."""
-        return self.draws.size if isinstance(self.draws, RowDraws) else self.draws.n
-
-    @property
     def cost(self) -> int:
-        """Number of rows that all members read for one replicate.
-
-        A pair of rows takes an eighth of the time of a row.
-        """
-        pairs = [member for member in self.members if member.statistic.reads_pairs]
-        return self.rows * (len(self.members) + len(pairs) * self.rows // 8)
+        """Number of rows that all members read for one replicate."""
+        rows = self.draws.rows_per_replicate()
+        n_pairwise = sum(bool(member.statistic.reads_pairs) for member in self.members)
+        return rows * (len(self.members) + n_pairwise * rows // PAIRS_PER_ROW)
 
     @property
     def are_fast(self) -> bool:
@@ -130,103 +132,131 @@ class Replicates:
         return all(self.draws.kind in member.statistic.native for member in self.members)
 
     @property
+    def bytes_per_replicate(self) -> int:
+        """Memory of the draws of one replicate."""
+        return self.draws.bytes_per_row * self.draws.rows_per_replicate()
+
+    @property
     def batch(self) -> int:
         """Number of replicates drawn at once: whole blocks, unless draws are lists."""
-        unit = self.draws.unit
-        most = BATCH // (unit * self.draws.item * self.rows)
-        return max(1, most) * unit if self.are_fast else REPLICATES
+        if not self.are_fast:
+            return REPLICATES
+        per_block = self.draws.replicates_per_block
+        blocks = BATCH_BYTES // (per_block * self.bytes_per_replicate)
+        return max(1, blocks) * per_block
 
     def values(self, first: int, last: int, stop: Event | None = None) -> F64:
         """Compute the values (members, ..., last - first) of a range, in batches.
 
         `stop` is set when nobody waits for them any more.
         """
-        parts = []
+        if first == last:
+            return np.empty((len(self.members), 0))
+        batches = []
         for start, end in ranges(first, last, self.batch):
-            part = []
+            values = []
             for value in self._values_of_members(start, end):
                 if stop is not None and stop.is_set():
                     raise CancelledError
-                part.append(value)
-            parts.append(np.array(part))
-        return np.concatenate(parts, axis=-1) if parts else np.empty((len(self.members), 0))
+                values.append(value)
+            batches.append(np.array(values))
+        return np.concatenate(batches, axis=-1)
 
     def _values_of_members(self, first: int, last: int) -> Iterator[F64]:
         """Yield the values of each member on some replicates."""
-        draws, unit = self.draws, self.draws.unit
-        blocks = range(first // unit, -(-last // unit))
-        inside = slice(first - unit * blocks.start, last - unit * blocks.start)
+        draws = self.draws
+        per_block = draws.replicates_per_block
+        blocks = range(first // per_block, -(-last // per_block))
+        first_drawn = per_block * blocks.start
+        replicates = slice(first - first_drawn, last - first_drawn)
         drawn = draws.make(blocks.start, len(blocks))
         for problem, members in groupby(self.members, attrgetter("problem")):
-            own = draws.of_problem(drawn, problem)
+            of_problem = draws.of_problem(drawn, problem)
             by_score: Any = None  # shared by the members that need this order
             for member in members:
-                order = member.order
-                if order is not None and by_score is None:
-                    is_list = draws.kind is Rows
-                    by_score = np.take(order, own) if is_list else np.take(own, order, axis=1)
-                yield member.values(own if order is None else by_score, draws.kind, inside)
+                if member.order is None:
+                    yield member.values(draws, of_problem, replicates)
+                    continue
+                if by_score is None:
+                    by_score = draws.reorder(of_problem, member.order)
+                yield member.values(draws, by_score, replicates)
 
 
 def plan_replicates(
-    statistics: Sequence[Statistic], problems: Sequence[Problem], draws: AnyDraws,
-    size: int,
-) -> Replicates:  # fmt: skip
+    statistics: Sequence[Statistic], problems: Sequence[Problem], draws: ReplicateDraws, size: int
+) -> Replicates:
     """Prepare every statistic on every problem, for draws of `size` of the rows.
 
     The members are those of the first problem, then those of the next.
     """
-    members = []
-    for k, problem in enumerate(problems):
-        for statistic in statistics:
-            sample, order = problem.sample, None
-            if statistic.needs_sorted:
-                sample = problem.ordered
-                order = problem.place if isinstance(draws, RowDraws) else problem.order
-            if not statistic.needs_vectors:
-                sample = replace(sample, vectors=None)
-            plan = statistic.prepare(sample, size)
-            # What is sent to other processes has no class vectors that nobody looks at.
-            is_read = draws.kind is not Counts and draws.kind not in statistic.native
-            read = sample if is_read else None
-            members.append(PreparedStatistic(k, read, order, statistic, plan))
+    members = [
+        prepare_statistic(statistic, k, problem, draws, size)
+        for k, problem in enumerate(problems)
+        for statistic in statistics
+    ]
     return Replicates(draws, members)
+
+
+def prepare_statistic(
+    statistic: Statistic, number: int, problem: Problem, draws: ReplicateDraws, size: int
+) -> PreparedStatistic:
+    """Prepare a statistic on the problem of a number, for draws of `size` of the rows."""
+    sample, order = problem.sample, None
+    if statistic.needs_sorted:
+        sample, order = problem.ordered, draws.score_order(problem)
+    if not statistic.needs_vectors:
+        sample = replace(sample, vectors=None)
+    plan = statistic.prepare(sample, size)
+    # Other processes are sent no sample, with its class vectors, that nobody looks at.
+    is_read = draws.kind is not Counts and draws.kind not in statistic.native
+    return PreparedStatistic(number, sample if is_read else None, order, statistic, plan)
+
+
+# --- evaluation -----------------------------------------------------------------------------
 
 
 def ranges(first: int, last: int, step: int) -> list[tuple[int, int]]:
     """Cut a range of replicates at the multiples of `step`."""
     begin = first - first % step
-    return [(max(a, first), min(a + step, last)) for a in range(begin, last, step)]
+    return [(max(start, first), min(start + step, last)) for start in range(begin, last, step)]
 
 
-def evaluate(
-    replicates: Replicates, first: int, last: int, jobs: int = 1, executor: Any = None
-) -> F64:
+def evaluate(replicates: Replicates, first: int, last: int, workers: Workers = ONE_THREAD) -> F64:
     """Compute the values (members, ..., last - first) of a range of replicates.
 
-    They are worked out on up to `jobs` threads or on an executor.
+    They are worked out in the calling thread if they are few, else on threads or on an executor.
     """
     cost = replicates.cost * (last - first)
-    if first == last or (executor is None and cost <= INLINE and replicates.are_fast):
+    if first == last:
         return replicates.values(first, last)
-    if executor is not None:
-        count = min(max(cost // SENT_TASK, LEAST_SENT), MOST_SENT)
-        return run(replicates, first, last, cost // count, executor.submit)
+    if workers.executor is not None:
+        count = min(max(cost // SENT_TASK_ROWS, MIN_SENT_TASKS), MAX_SENT_TASKS)
+        return run(replicates, first, last, cost // count, workers.executor.submit)
+    if cost <= MAX_INLINE_ROWS and replicates.are_fast:
+        return replicates.values(first, last)
     if not main_thread().is_alive():  # after whose end no thread can begin
         return replicates.values(first, last)
+    return evaluate_on_threads(replicates, first, last, workers.jobs)
+
+
+def evaluate_on_threads(replicates: Replicates, first: int, last: int, jobs: int) -> F64:
+    """Compute the values of a range of replicates on up to `jobs` threads of our own."""
     from concurrent.futures import ThreadPoolExecutor
 
     from fastece.kernels.compiling import without_interrupts
 
-    memory = COPIES * replicates.batch * replicates.draws.item * replicates.rows
-    jobs = min(jobs, 1 + MORE_MEMORY // memory)
-    stop, pool = Event(), ThreadPoolExecutor(jobs)
+    batch_bytes = COPIES_OF_BATCH * replicates.batch * replicates.bytes_per_replicate
+    n_threads = min(jobs, 1 + MAX_EXTRA_BYTES // batch_bytes)
+    cost = replicates.cost * (last - first)
+    task = min(TASK_ROWS, cost // (TASKS_PER_THREAD * n_threads))
+    stop = Event()
+    pool = ThreadPoolExecutor(n_threads)
     # A thread whose beginning is interrupted may hold its lock, and wait for it, for ever.
     start = without_interrupts()(pool.submit)
     # This thread only waits, so that it can be interrupted at once, and tells the others to stop.
     try:
-        task = min(TASK, cost // (4 * jobs))
-        return run(replicates, first, last, task, partial(submit, start, stop), AHEAD * jobs)
+        submit_task = partial(submit, start, stop)
+        return run(replicates, first, last, task, submit_task, TASKS_AHEAD * n_threads)
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -253,16 +283,17 @@ def run(
     of them at a time. Tasks that have not begun are cancelled if one fails.
     """
     step = max(1, task // (replicates.cost * REPLICATES)) * REPLICATES
-    parts = ranges(first, last, step)
-    todo, values = iter(parts), []
+    tasks = ranges(first, last, step)
+    waiting = iter(tasks)
     futures: deque[Any] = deque()
+    values = []
     try:
-        for done in range(1, len(parts) + 1):
-            for part in islice(todo, None if ahead is None else ahead - len(futures)):
-                futures.append(submit(Replicates.values, replicates, *part))
+        for done in range(1, len(tasks) + 1):
+            for start, end in islice(waiting, None if ahead is None else ahead - len(futures)):
+                futures.append(submit(Replicates.values, replicates, start, end))
             values.append(futures.popleft().result())
             for callback in progress_callbacks:
-                callback(done, len(parts))
+                callback(done, len(tasks))
         return np.concatenate(values, axis=-1)
     finally:
         for future in futures:

@@ -16,7 +16,7 @@ from fastece.data.sources import one_problem
 from fastece.estimators.base import Rows
 from fastece.estimators.binned import Binned
 from fastece.kernels.types import F64, I32
-from fastece.resampling.engine import Problem
+from fastece.resampling.problem import Problem
 from fastece.study.candidates import Candidate, candidates_of
 from fastece.study.design import Population, StudyDesign, add_time
 

@@ -23,7 +23,7 @@ from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import Number, to_plain
 from fastece.display.results import Readable
 from fastece.files import write_file
-from fastece.resampling.arguments import check_executor
+from fastece.resampling.arguments import check_workers
 from fastece.study.candidates import ZERO, candidates_of
 from fastece.study.design import CONVENTIONS, StudyDesign, holdout_of
 from fastece.study.runner import run_distribution
@@ -197,7 +197,7 @@ def run_study(
     from threadpoolctl import threadpool_limits
     from tqdm import tqdm
 
-    check_executor(executor, n_jobs)
+    check_workers(n_jobs, executor)
     candidates_of(design)  # refuses what is not found before anything is written
     folder = open_folder(Path(out), design)
     paths = {which: folder / "distributions" / which.file_name for which in design.distributions}

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 import fastece
-from fastece.resampling.draws import ClassDraws, HitDraws, LeaveOut, Multinomial, RowDraws, new_key
+from fastece.resampling.draws import (
+    ClassDraws,
+    LeaveOutDraws,
+    MultinomialDraws,
+    OutcomeDraws,
+    RowDraws,
+    new_key,
+)
 
 TARGET = Path(__file__).parents[2] / "tests" / "fixtures" / "bootstrap.json"
 ROWS, CLASSES, REPLICATES, SEED = 66, 3, 8, 20240229
@@ -50,12 +57,12 @@ def draws() -> dict[str, Any]:
     key = new_key(SEED)
     prob = data()[1]
     made = {
-        "all of 66 rows": Multinomial(key, ROWS, ROWS).make(0, 3),
-        "40 of 66 rows": Multinomial(key, ROWS, 40).make(1, 2),
-        "1000 rows": Multinomial(key, 1000, 1000).make(2, 2),
+        "all of 66 rows": MultinomialDraws(key, ROWS, ROWS).make(0, 3),
+        "40 of 66 rows": MultinomialDraws(key, ROWS, 40).make(1, 2),
+        "1000 rows": MultinomialDraws(key, 1000, 1000).make(2, 2),
         "rows in lists": RowDraws(key, ROWS, 3).make(5, 40),
-        "left out": LeaveOut(ROWS, 20, 3, 19).make(0, 1),
-        "hits": HitDraws(key, prob[:, 0].copy()).make(0, 2),
+        "left out": LeaveOutDraws(ROWS, 20, 3, 19).make(0, 1),
+        "hits": OutcomeDraws(key, prob[:, 0].copy()).make(0, 2),
         "classes": ClassDraws(key, prob).make(0, 2),
     }
     return {

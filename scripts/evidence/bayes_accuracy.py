@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fastece import BayesCurve
 from fastece.estimators.protocol import Sample
-from fastece.resampling.engine import Problem
+from fastece.resampling.problem import Problem
 from fastece.study.candidates import BAYES, corrected
 from fastece.study.design import Design, Predictions
 from fastece.study.runner import debiased_error, drawn_rows

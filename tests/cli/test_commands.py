@@ -149,7 +149,7 @@ def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
 def test_every_step_of_a_report_is_told(capsys, monkeypatch):
     plain = text(capsys, "demo", "--full", "--resamples", 64)
     use_terminal(monkeypatch)
-    monkeypatch.setattr(engine, "INLINE", 0)
+    monkeypatch.setattr(engine, "MAX_INLINE_ROWS", 0)
     code, out, err = run(capsys, "demo", "--full", "--resamples", 64)
     assert (code, out) == (0, plain)  # the same page every time
     for step in ("reading", "measuring ece_kde", "intervals, 64 replicates"):

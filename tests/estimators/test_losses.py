@@ -18,8 +18,9 @@ from fastece import LogLoss, Vectors
 from fastece.data.reading import read_problems
 from fastece.estimators.losses import MeanPlan
 from fastece.estimators.table import ESTIMATORS
-from fastece.resampling.draws import draws_of
-from fastece.resampling.engine import Problem, plan_replicates
+from fastece.resampling.draws import make_row_draws
+from fastece.resampling.engine import plan_replicates
+from fastece.resampling.problem import Problem
 from fastece.study.candidates import own
 from helpers import strategies as cases
 
@@ -194,7 +195,7 @@ def test_what_is_sent_to_other_processes_has_no_class_vectors_that_nobody_reads(
     problem = Problem(read_problems(y, p, vectors=True).sample(0))
     estimators = [ESTIMATORS[name] for name in ("ece", *NAMES)]
     for size in (400, 3):
-        replicates = plan_replicates(estimators, [problem], draws_of(0, 400, size), size)
+        replicates = plan_replicates(estimators, [problem], make_row_draws(0, 400, size), size)
         sent = pickle.dumps(replicates)
         assert len(sent) < p.nbytes / 2
         assert np.array_equal(pickle.loads(sent).values(0, 40), replicates.values(0, 40))

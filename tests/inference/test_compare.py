@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from fastece import compare
-from fastece.inference.compare import (
-    ALIKE,
+from fastece.inference.mover import (
     ALPHAS,
+    POWER_OF_LIKENESS,
     ModelError,
-    difference_of,
     interval_quantiles,
+    join_errors,
 )
 from helpers.answer_cases import LEVELS, Stand
 from helpers.probes import OneBin
@@ -105,10 +105,10 @@ def normal_error(mean, deviation, influence):
 def test_normal_errors_have_a_normal_difference(shared):
     x, y = [1.0, -1, 1, -1], [1.0, -1, 3, -3]
     r = np.corrcoef(x, y)[0, 1]
-    r *= shared + (1 - shared) * r**ALIKE
+    r *= shared + (1 - shared) * r**POWER_OF_LIKENESS
     a, b = normal_error(0.1, 0.01, x), normal_error(0.08, 0.02, y)
     law = NormalDist(0.02, np.sqrt(0.01**2 + 0.02**2 - 2 * r * 0.01 * 0.02))
-    found = difference_of(a, b, shared)
+    found = join_errors(a, b, shared)
     for level in (0.5, 0.8, 0.95, 0.99):
         ends = law.inv_cdf((1 - level) / 2), law.inv_cdf((1 + level) / 2)
         assert tuple(found.interval(level)) == pytest.approx(ends, abs=6e-4)
@@ -129,10 +129,10 @@ def test_intervals_of_all_levels_give_the_quantiles_that_are_their_ends():
 def test_a_model_that_may_be_calibrated_leaves_the_other_its_interval():
     a = ModelError(np.zeros_like, np.array([1.0, -1, 2]))
     b = normal_error(0.1, 0.015, [1.0, -1, 2])
-    low, high = difference_of(a, b, 1.0).interval(0.95)
+    low, high = join_errors(a, b, 1.0).interval(0.95)
     assert (low, high) == pytest.approx((-0.1 - 1.96 * 0.015, -0.1 + 1.96 * 0.015), abs=1e-4)
     assert ALPHAS[-1] == pytest.approx(1 / 2000)
-    assert tuple(difference_of(a, b, 1.0).interval(1 - 1e-4)) == (-1, 1)
+    assert tuple(join_errors(a, b, 1.0).interval(1 - 1e-4)) == (-1, 1)
 
 
 @pytest.mark.slow

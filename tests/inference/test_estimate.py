@@ -285,7 +285,7 @@ def test_labels_are_the_same_however_many_rows_are_drawn_at_once(monkeypatch, na
     data = {"y_true": rng.integers(0, 2, 150), "y_prob": p, "sample_weight": rng.random(150)}
     options = {**data, "setting": setting, "estimator": name, "n_resamples": 64}
     whole = estimate(**options)
-    monkeypatch.setattr("fastece.resampling.labels.PART", 70)
+    monkeypatch.setattr("fastece.resampling.outcome_sums.ROWS_AT_ONCE", 70)
     parts = estimate(**options)
     assert parts.p_value == whole.p_value
     assert parts.confidence_interval == pytest.approx(whole.confidence_interval, rel=1e-9)

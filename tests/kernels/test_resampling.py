@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from fastece.kernels import resampling
-from fastece.resampling.draws import ClassDraws, HitDraws, LeaveOut, poisson_law
+from fastece.resampling.draws import ClassDraws, LeaveOutDraws, OutcomeDraws, poisson_law
 from helpers.chance import class_probabilities
 from helpers.kernel_forms import forms
 
@@ -288,7 +288,7 @@ def test_each_group_is_left_out_once(n, groups):
             [[int(i % groups != min(first + g * R + r, last)) for r in range(R)] for i in range(n)]
             for g in range(3)
         ]
-        draws = LeaveOut(n, groups, first, last)
+        draws = LeaveOutDraws(n, groups, first, last)
         assert draws.make(0, 3).tolist() == expected
         assert draws.make(1, 2).tolist() == expected[1:]
 
@@ -320,10 +320,10 @@ def test_hits_are_those_of_plain_integers():
             c = np.full((2, 2 * score.size, R), 9, np.uint8)
             kernel(U64(key), first, 0, score, c)
             assert c.tolist() == expected
-        assert HitDraws(key, score).make(first, 2).tolist() == expected
-        rest = HitDraws(key, score[70:], 70).make(first, 2)  # the draws of some of the rows
+        assert OutcomeDraws(key, score).make(first, 2).tolist() == expected
+        rest = OutcomeDraws(key, score[70:], 70).make(first, 2)  # the draws of some of the rows
         assert rest[:, : score.size - 70].tolist() == [c[70 : score.size] for c in expected]
-    assert HitDraws(0, score).n == 2 * score.size
+    assert OutcomeDraws(0, score).n == 2 * score.size
 
 
 @pytest.mark.parametrize("row", [0, 63, 64])

@@ -75,7 +75,7 @@ def test_many_rows_are_summed_up_in_cells_without_much_loss():
 def test_bits_do_not_depend_on_threads_and_parts(setting, monkeypatch):
     data, options = classes(300, 3), {"setting": setting, "n_resamples": 199, "average": None}
     whole = calibration_test(*data, n_jobs=1, **options)
-    monkeypatch.setattr("fastece.resampling.adaptive.MOST_SUMS", 10**5)
+    monkeypatch.setattr("fastece.resampling.adaptive.MAX_SUMS", 10**5)
     parts = calibration_test(*data, n_jobs=2, **options)
     assert parts.to_dict() == whole.to_dict()
     assert len(whole.components) == 3  # classes, or statistics

@@ -9,10 +9,10 @@ from scipy import stats
 from fastece.kernels import REPLICATES, resampling
 from fastece.resampling.draws import (
     ClassDraws,
-    HitDraws,
-    Multinomial,
+    MultinomialDraws,
+    OutcomeDraws,
     RowDraws,
-    draws_of,
+    make_row_draws,
     new_key,
     poisson_law,
 )
@@ -52,19 +52,19 @@ def test_levels_and_tail_are_the_poisson_law(rate):
 def test_every_column_has_the_size():
     for n in range(1, 60, 7) if PLAIN else range(1, 501):
         for size in {-(-n // 16), -(-n // 3), n // 2 or 1, max(n - 1, 1), n}:
-            c = Multinomial(n, n, size).make(n, 1 if PLAIN else 2)
+            c = MultinomialDraws(n, n, size).make(n, 1 if PLAIN else 2)
             assert c.shape == (1 if PLAIN else 2, n, REPLICATES)
             assert (c.sum(1, dtype=np.int64) == size).all(), (n, size)
 
 
 def test_blocks_do_not_depend_on_those_made_with_them():
-    whole = Multinomial(5, 30, 30).make(0, 6)
+    whole = MultinomialDraws(5, 30, 30).make(0, 6)
     for first, blocks in ((0, 1), (1, 2), (3, 3), (5, 1)):
-        part = Multinomial(5, 30, 30).make(first, blocks)
+        part = MultinomialDraws(5, 30, 30).make(first, blocks)
         assert np.array_equal(part, whole[first : first + blocks])
     assert not np.array_equal(whole[0], whole[1])
-    assert not np.array_equal(Multinomial(6, 30, 30).make(0, 6), whole)
-    assert Multinomial(5, 30, 30).of_problem(whole, 3) is whole
+    assert not np.array_equal(MultinomialDraws(6, 30, 30).make(0, 6), whole)
+    assert MultinomialDraws(5, 30, 30).of_problem(whole, 3) is whole
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_blocks_do_not_depend_on_those_made_with_them():
 def test_multiplicities_follow_the_multinomial_law(n, size):
     # Chi-square against the enumerated law: false-alarm rate 1e-4 for each of 13.
     law = multinomial_law(n, size)
-    c = Multinomial(1000 * n + size, n, size).make(0, MANY_BLOCKS)
+    c = MultinomialDraws(1000 * n + size, n, size).make(0, MANY_BLOCKS)
     columns = c.swapaxes(1, 2).reshape(-1, n)
     found, times = np.unique(columns, axis=0, return_counts=True)
     seen = dict(zip(map(tuple, found.tolist()), times, strict=True))
@@ -87,7 +87,7 @@ def test_multiplicities_follow_the_multinomial_law(n, size):
 @pytest.mark.parametrize(("n", "size"), [(50, 50), (300, 300), (300, 100), (1000, 63)])
 def test_sums_over_rows_are_binomial(n, size):
     # Rows of the first half, every third, one: chi-square, false-alarm rate 1e-4 for each of 16.
-    c = Multinomial(n + size, n, size).make(0, 400)
+    c = MultinomialDraws(n + size, n, size).make(0, 400)
     i = np.arange(n)
     for chosen in (i < n // 2, i % 3 == 0, i == n - 1, i < n - 1):
         total = c[:, chosen].sum(1, dtype=np.int64).ravel()
@@ -116,11 +116,11 @@ def test_every_row_needs_scores_as_often(n):
 
 
 def test_a_small_part_is_drawn_as_a_list():
-    assert draws_of(1, 100, 100) == Multinomial(1, 100, 100)
-    assert draws_of(1, 100, 7) == Multinomial(1, 100, 7)
-    assert draws_of(1, 96, 6) == RowDraws(1, 96, 6)
-    assert draws_of(1, 100, 101) == RowDraws(1, 100, 101)  # more than there are
-    assert draws_of(1, 1, 1) == Multinomial(1, 1, 1)
+    assert make_row_draws(1, 100, 100) == MultinomialDraws(1, 100, 100)
+    assert make_row_draws(1, 100, 7) == MultinomialDraws(1, 100, 7)
+    assert make_row_draws(1, 96, 6) == RowDraws(1, 96, 6)
+    assert make_row_draws(1, 100, 101) == RowDraws(1, 100, 101)  # more than there are
+    assert make_row_draws(1, 1, 1) == MultinomialDraws(1, 1, 1)
 
 
 SCORES = [0.0, 1.0, 0.5, 1e-9, 1 - 2.0**-53, 0.3, 2.0**-16, 1 - 2.0**-16, 2.0**-17, 5e-324, 0.5001]
@@ -130,7 +130,7 @@ def test_sure_scores_never_fail():
     # Bits equal those of a score in one of 65536 cases.
     score = np.tile([0.0, 1.0, 1.0, 0.0], 2 if PLAIN else 100)
     for first in range(0, 4 if PLAIN else 400, 4):
-        hit, miss = np.split(HitDraws(3, score).make(first, 4), 2, axis=1)
+        hit, miss = np.split(OutcomeDraws(3, score).make(first, 4), 2, axis=1)
         assert (hit == (score == 1)[:, None]).all()
         assert (hit + miss == 1).all()
 
@@ -139,7 +139,7 @@ def test_sure_scores_never_fail():
 def test_hits_are_as_frequent_as_the_score_says():
     # Binomial, false-alarm rate 1e-4 for each of 30; and for pairs of neighbours.
     score = np.concatenate([SCORES, np.linspace(0.01, 0.99, 19)])
-    hit = HitDraws(5, score).make(0, 6000)[:, : score.size]
+    hit = OutcomeDraws(5, score).make(0, 6000)[:, : score.size]
     count = hit.shape[0] * R
     for i, p in enumerate(score):
         assert stats.binomtest(int(hit[:, i].sum()), count, p).pvalue > ALPHA, p

@@ -191,7 +191,7 @@ def test_a_few_tasks_wait_at_a_time(monkeypatch):
             return submitted[-1]
 
     monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", Counting)
-    monkeypatch.setattr(engine, "TASK", 2**20)
+    monkeypatch.setattr(engine, "TASK_ROWS", 2**20)
     true, prob, _ = data(2**15)
     found = fastece.bootstrap(true, prob, n_resamples=3200, rng=0, n_jobs=2)
     assert len(submitted) >= 100
@@ -212,7 +212,7 @@ def test_fewer_threads_give_the_same_bits(monkeypatch):
     options = {"n_resamples": 640, "rng": 0, "n_jobs": 6}
     monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", Noted)
     many = fastece.bootstrap(true, prob, **options)
-    monkeypatch.setattr(engine, "MORE_MEMORY", 2**22)
+    monkeypatch.setattr(engine, "MAX_EXTRA_BYTES", 2**22)
     few = fastece.bootstrap(true, prob, **options)
     assert pools == [6, 3]
     assert np.array_equal(many.bootstrap_distribution, few.bootstrap_distribution)

@@ -16,14 +16,13 @@ from fastece.estimators.table import ESTIMATORS, find_estimator
 from fastece.resampling.dependence import design_effect
 from fastece.resampling.draws import (
     ClassDraws,
-    Dependence,
     GroupDraws,
-    Groups,
-    HitDraws,
-    LeaveOut,
-    Multinomial,
-    draws_of,
+    LeaveOutDraws,
+    MultinomialDraws,
+    OutcomeDraws,
+    make_row_draws,
 )
+from fastece.resampling.groups import Dependence, Groups
 from helpers.chance import ALPHA, chi_square_p
 from helpers.resample_cases import VARIANTS, binary, classes, distribution, same_bits, two_models
 
@@ -49,7 +48,7 @@ def uneven(n, count=20, seed=0):
 def drawn(key, group, replicates):
     """How often (R, n) the rows of each replicate count."""
     groups = Groups.of(np.asarray(group))
-    draws = draws_of(key, groups.of_row.size, groups.of_row.size, groups)
+    draws = make_row_draws(key, groups.of_row.size, groups.of_row.size, groups)
     c = draws.of_problem(draws.make(0, -(-replicates // 32)), 0)
     return c.transpose(0, 2, 1).reshape(-1, c.shape[1])[:replicates].astype(np.int64)
 
@@ -99,7 +98,7 @@ def test_estimators_that_know_the_number_of_rows_keep_it(name):
     result = fastece.bootstrap(true, prob, estimator=name, groups=group, n_resamples=33, rng=6)
     order = np.argsort(prob, kind="stable")
     n = order.size
-    sample = fastece.estimators.protocol.Sample(
+    sample = fastece.Sample(
         prob[order], true[order].astype(np.uint8), np.ones(n), 0.0, 1.0, np.arange(n)
     )
     plan = estimator.prepare(sample, n)
@@ -149,7 +148,7 @@ def test_acceleration_leaves_out_whole_groups():
     gap = values.mean() - values
     want = (gap**3).sum() / (6 * (gap**2).sum() ** 1.5)
     assert result.acceleration == pytest.approx(want, abs=1e-10)
-    c = GroupDraws(LeaveOut(12, 12, 0, 11), Groups.of(group).of_row)
+    c = GroupDraws(LeaveOutDraws(12, 12, 0, 11), Groups.of(group).of_row)
     assert c.of_problem(c.make(0, 1), 0)[0, :, :12].sum(axis=1).tolist() == [11] * 150
 
 
@@ -181,7 +180,7 @@ def test_labels_of_groups_keep_their_probabilities_and_have_the_covariance():
     prob, of_row = np.array([0.3, 0.3, 0.8, 0.05, 0.6]), np.array([0, 0, 0, 1, 1], np.int32)
     part = 0.5
     dependence = Dependence(of_row, 2, np.sqrt(part))
-    c = HitDraws(3, prob, 0, dependence).make(0, 2000)
+    c = OutcomeDraws(3, prob, 0, dependence).make(0, 2000)
     hits = c[:, :5].transpose(0, 2, 1).reshape(-1, 5)
     assert (c[:, :5] + c[:, 5:] == 1).all()
     assert hits.mean(0) == pytest.approx(prob, abs=0.01)
@@ -196,7 +195,7 @@ def test_labels_of_groups_keep_their_probabilities_and_have_the_covariance():
     weighted = v @ want @ v / (v**2 @ np.diag(want))
     assert design_effect(dependence, prob, v) == pytest.approx(weighted)
     # Some of the rows, as where not all are in memory, have the draws of all.
-    some = HitDraws(3, prob[2:], 2, dependence.rows(2, 3)).make(1, 1)
+    some = OutcomeDraws(3, prob[2:], 2, dependence.rows(2, 3)).make(1, 1)
     assert np.array_equal(some[0, :3], c[1, 2:5])
     vectors = np.column_stack([prob, 0.4 * (1 - prob), 0.6 * (1 - prob)])
     label = ClassDraws(3, vectors, 0, replace(dependence, share=1.0)).make(0, 500)
@@ -350,7 +349,7 @@ def test_threads_executors_and_pieces_give_the_same_bits():
             for name, result in alone.items():
                 same = result.bootstrap_distribution, found[name].bootstrap_distribution
                 assert same_bits(*same), (name, how)
-    draws = GroupDraws(Multinomial(4, 300, 300), Groups.of(options["groups"]).of_row)
+    draws = GroupDraws(MultinomialDraws(4, 300, 300), Groups.of(options["groups"]).of_row)
     draws.of_row.flags.writeable = False  # as what comes from another process may be
     assert np.array_equal(
         draws.of_problem(draws.make(1, 1), 0)[0], draws.of_problem(draws.make(0, 2), 0)[1]

@@ -1,0 +1,109 @@
+"""Results of comparisons, floors, and the intervals of results that draw no rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fastece.data.parameters import check_choice
+from fastece.display.numbers import ConfidenceInterval
+from fastece.resampling.intervals import as_float, p_value_of
+from fastece.resampling.results import BootstrapResult
+
+
+class Floor(NamedTuple):
+    """Error of a calibrated model with the same scores, by chance alone.
+
+    Attributes
+    ----------
+    mean, high : float or (K,) float64 array
+        Its mean, and the quantile that it stays below with the probability `confidence_level`; nan
+        where it is not known.
+    """
+
+    mean: Any
+    high: Any
+
+
+def intervals_of(parts: Sequence[Any], level: float, per_class: bool) -> ConfidenceInterval:
+    """Compute the intervals of all classes at a level, or the only one.
+
+    `parts` have a method `interval(level)`: confidence curves, posteriors or differences.
+    """
+    ends = np.array([part.interval(level) for part in parts], np.float64).reshape(-1, 2)
+    if per_class:
+        low, high = ends.T.copy()
+        return ConfidenceInterval(low, high)
+    return ConfidenceInterval(*ends[0].tolist())
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ComparisonResult(BootstrapResult):
+    """The difference between the calibration errors of two models on the same rows.
+
+    Attributes
+    ----------
+    value : float or (K,) float64 array
+        ``a - b``: above 0 where the second model is better calibrated.
+    a, b : float or (K,) float64 array
+        The two errors.
+    p_value : float or (K,) float64 array
+        ``(1 + #{|d* - d| >= |d|}) / (n_resamples + 1)``, two-sided, with d the difference and d*
+        the replicates. With the method "mover": less than 1 - level exactly where the interval of
+        that level does not hold 0.
+
+    It also has the attributes of `BootstrapResult`, for the difference; its basic interval is not
+    clipped at 0.
+    """
+
+    a: Any
+    b: Any
+    # The difference of each class, or the only one, with the method "mover"; otherwise None.
+    _differences: Sequence[Any] | None = field(repr=False, default=None)
+
+    _lowest = -np.inf
+    _derived = ("standard_error", "bias", "p_value", "notes")
+    _shown = ("a", "b", "value", "confidence_interval", "p_value", "standard_error", "bias")
+
+    @property
+    def _all_values(self) -> list[Any]:
+        return [self.value, self.a, self.b]
+
+    @property
+    def _sample(self) -> str:
+        return super()._sample if self._differences is None else f"{self.n} rows"
+
+    def _label(self, name: str) -> str:
+        return "a - b" if name == "value" else super()._label(name)
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        numbers = super()._numbers
+        if self._differences is not None:  # there are no replicates
+            del numbers["standard_error"], numbers["bias"]
+        return numbers
+
+    def interval(
+        self, confidence_level: float | None = None, method: Any = None
+    ) -> ConfidenceInterval:
+        """Compute the interval ``(low, high)`` at another level, or by another method.
+
+        The level is between 0 and 1, the method "basic" or "percentile", or "bca" or "mover" where
+        that is the result's own; by default both are the result's own.
+        """
+        if self._differences is None:
+            return super().interval(confidence_level, method)
+        if method is not None:
+            check_choice("method", method, (self.method,))
+        level = self._level(confidence_level)
+        return intervals_of(self._differences, level, np.ndim(self.value) > 0)
+
+    @property
+    def p_value(self) -> Any:
+        """Two-sided p-value of the hypothesis that both models have the same error."""
+        if self._differences is not None:
+            p_values = [difference.p_value for difference in self._differences]
+            return as_float(p_values if np.ndim(self.value) else p_values[0])
+        deviations = np.abs(self._distribution - np.asarray(self.value)[..., None])
+        return p_value_of(np.abs(self.value), deviations)

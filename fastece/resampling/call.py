@@ -1,0 +1,179 @@
+"""A call: checked arguments of a function that resamples, and results made from it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fastece.data.samples import Sample
+from fastece.data.sources import Problems, Source, need_rows
+from fastece.display.results import Results
+from fastece.estimators.base import Statistic
+from fastece.estimators.losses import Mean, infinite_rows
+from fastece.kernels.types import F64
+from fastece.resampling.dependence import estimate_dependence
+from fastece.resampling.draws import GroupDraws, MultinomialDraws, RowDraws, make_row_draws
+from fastece.resampling.engine import Workers, evaluate, plan_replicates
+from fastece.resampling.groups import Dependence, Groups
+from fastece.resampling.intervals import as_float
+from fastece.resampling.naming import describe
+from fastece.resampling.problem import Problem
+
+
+@dataclass(frozen=True)
+class Call:
+    """Checked arguments of one call.
+
+    Attributes
+    ----------
+    function : str
+        The name of the function that was called, for errors.
+    estimators : dict of str to Estimator
+        The estimators by name; the name is "" for one that the caller did not put in a list.
+    sources : sequence of Source
+        The problems of each model, on the same rows.
+    average : "macro" or None
+        Whether several classes have the mean of their values as the result, or a value each.
+    n_resamples : int
+    level : float
+        The confidence level.
+    workers : Workers
+        Who evaluates the replicates.
+    groups : Groups or None
+        The caller's groups of rows; None for independent rows.
+    """
+
+    function: str
+    estimators: dict[str, Any]
+    sources: Sequence[Source]
+    average: str | None
+    n_resamples: int
+    level: float
+    workers: Workers
+    groups: Groups | None = None
+
+    @property
+    def models(self) -> list[Problems]:
+        """Problems of each model; an error where a source does not have every row."""
+        return [need_rows(source, self.function) for source in self.sources]
+
+    @property
+    def n(self) -> int:
+        """Number of the caller's rows of positive weight."""
+        return self.sources[0].count()
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of the caller's groups; None without groups."""
+        return None if self.groups is None else self.groups.count
+
+    @cached_property
+    def clusters(self) -> Groups | None:
+        """Groups, or the votes of each soft label; None where all rows are independent."""
+        groups = self.groups
+        if groups is None and self.sources[0].votes > 1:
+            groups = Groups.of(self.models[0].callers)
+        return None if groups is None or groups.count == groups.of_row.size else groups
+
+    @cached_property
+    def dependence(self) -> Dependence | None:
+        """Dependence within the clusters of the only model; None without clusters."""
+        if self.clusters is None:
+            return None
+        return estimate_dependence(self.models[0], self.clusters)
+
+    @property
+    def design_effect(self) -> float:
+        """Design effect of the clusters: so many of their rows count as one."""
+        return 1.0 if self.dependence is None else self.dependence.effect
+
+    @property
+    def setting(self) -> str:
+        """Setting, as results show it."""
+        source = self.sources[0]
+        return "classwise" if source.setting.per_class else source.name(0)
+
+    @property
+    def per_class(self) -> bool:
+        """Whether each class has a value of its own, and not all of them their mean."""
+        return self.average is None and self.sources[0].setting.per_class
+
+    def uses_class_vectors(self, estimator: Any) -> bool:
+        """Return whether an estimator has a value of whole class vectors here."""
+        return estimator.needs_vectors and self.sources[0].has_vectors
+
+    def with_estimator(self, estimator: Any) -> "Call":
+        """Return the same call with one estimator, which is in no list."""
+        return replace(self, estimators={"": estimator})
+
+
+# --- draws of the rows of a call ------------------------------------------------------------
+
+
+def make_problem(call: Call, sample: Sample) -> Problem:
+    """Make a problem for draws of the rows, or of the clusters, of a sample.
+
+    Draws of clusters differ in their number of rows, so every row has a weight there, and
+    estimators add the weights up.
+    """
+    if call.clusters is not None and sample.v is None:
+        sample = replace(sample, v=np.ones(sample.n))
+    return Problem(sample)
+
+
+def make_draws(call: Call, key: int, size: int) -> MultinomialDraws | GroupDraws | RowDraws:
+    """Make draws of `size` rows, or of as many clusters as there are."""
+    return make_row_draws(key, call.n, size, call.clusters)
+
+
+def bootstrap_values(call: Call, statistic: Statistic, problem: Problem, key: int) -> F64:
+    """Compute the replicates (..., R) of a statistic of a problem, on draws of a key."""
+    draws = make_draws(call, key, call.n)
+    plan = plan_replicates([statistic], [problem], draws, call.n)
+    values: F64 = evaluate(plan, 0, call.n_resamples, call.workers)[0]
+    return values
+
+
+# --- values and results ---------------------------------------------------------------------
+
+
+def average_classes(call: Call, values: Any) -> Any:
+    """Return values (K, ...) of the classes of a model as they are, or their mean."""
+    return values if call.per_class else values.mean(0)
+
+
+def compute_values(call: Call, name: str) -> list[Any]:
+    """Compute the value of the estimator of a name on the data of each model."""
+    estimator = call.estimators[name]
+    return [
+        as_float(average_classes(call, estimator.point_values(source))) for source in call.sources
+    ]
+
+
+def common_fields(call: Call, name: str, key: int) -> dict[str, Any]:
+    """Return the fields that all results of the estimator of a name have in common."""
+    estimator = call.estimators[name]
+    return {
+        "n": call.n,
+        "n_groups": call.n_groups,
+        "key": key,
+        "estimator": describe(estimator),
+        "setting": "class vectors" if call.uses_class_vectors(estimator) else call.setting,
+    }
+
+
+def collect_results(call: Call, make_result: Callable[[str], Any]) -> Any:
+    """Make the result of each estimator from its name; one alone is not put in a list."""
+    results = Results({name: make_result(name) for name in call.estimators})
+    return results.get("", results)
+
+
+def find_infinite_rows(call: Call, name: str, values: Any) -> list[int]:
+    """Find the caller's rows that make a mean over rows infinite; none in a stream."""
+    estimator = call.estimators[name]
+    if not isinstance(estimator, Mean) or not np.isinf(values).any():
+        return []
+    sources = [source for source in call.sources if isinstance(source, Problems)]
+    return sorted({row for source in sources for row in infinite_rows(source, estimator)})

@@ -1,0 +1,186 @@
+"""Sums over the outcomes drawn in cells of the scores, as if the model were calibrated.
+
+An error that is a norm of the gaps of bins needs no drawn labels, only the weight of the outcomes 1
+in each bin. So rows are drawn some at a time, and a stream, which has no single rows, has the same
+sums with normal noise.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastece.data.containers import contiguous
+from fastece.data.samples import Sample, scale_weights
+from fastece.data.sources import BySquares, Problems, Source, need_rows, one_problem
+from fastece.estimators.base import Counts, Statistic
+from fastece.estimators.binned import Binned
+from fastece.estimators.binned.layouts import Layout, layout_of
+from fastece.estimators.binned.replicates import MAX_SUMS, Tiles
+from fastece.kernels import REPLICATES, WEIGHT
+from fastece.kernels.types import F64
+from fastece.resampling.call import Call
+from fastece.resampling.engine import PreparedStatistic, Replicates, evaluate, ranges
+from fastece.resampling.labels import make_null_draws
+
+# Rows whose labels are drawn at once, over all problems: 64 bytes each for a block of replicates.
+ROWS_AT_ONCE = 2**16
+
+
+def rows_or_cells(call: Call, reader: str) -> Source:
+    """Return the only model of a call as rows, or as the cells of a stream.
+
+    `reader` is named where that is refused. Classes of a stream are taken one by one: how their
+    labels go together is in none of its sums.
+    """
+    source = call.sources[0]
+    if isinstance(source, Problems):
+        scaled, _ = scale_weights(source)
+        return scaled
+    if source.n_problems > 1 and not call.per_class:
+        need_rows(source, f"{reader} of a mean over classes", "average")
+    return BySquares(source)
+
+
+# --- the sums of one problem ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OutcomeSums(Statistic):
+    """Weight of the outcomes 1 in bins, for each draw of labels."""
+
+    layout: Layout
+    threshold: float
+
+    needs_sorted = False
+
+    def prepare(self, sample: Sample, size: int) -> Tiles:  # noqa: ARG002
+        """Arrange the rows of a sample with their weights in tiles."""
+        return Tiles.of(sample, self.layout, self.threshold, (WEIGHT,))
+
+    def values(self, tiles: Tiles, draws: Counts) -> F64:
+        """Compute weights (B, 32 G) for the counts (G, 2 n, 32) of `OutcomeDraws`."""
+        ones = draws.c[:, : tiles.order.size]
+        step = max(1, MAX_SUMS // (REPLICATES * self.layout.cells))
+        weights = [
+            tiles.sums(contiguous(ones[start:end], np.uint8))[0]
+            for start, end in ranges(0, len(ones), step)
+        ]
+        return np.concatenate(weights, axis=1)
+
+    def noise(self, sample: Sample) -> F64:
+        """Sum ``w^2 a^2 s (1 - s)``, ``w^2 a^2`` and all w^2: (3, B).
+
+        A row has the weight w, the score s and the share a in a bin.
+        """
+        places = self.layout.place(sample.s)
+        s, w = sample.s, self._weights(sample)
+        count = 1.0 * sample.counts
+        variance = places.sums(count * s * (1 - s), w, 2)
+        squares = places.sums(count, w, 2)
+        return np.stack([variance, squares, np.full(squares.size, (count * w) @ w)])
+
+    def of_cells(self, sample: Sample, key: int, first: int, last: int) -> F64:
+        """Draw weights (B, R) in cells of a stream, with normal noise."""
+        from scipy.sparse import csr_array
+
+        places = self.layout.place(sample.s)
+        s, w, count = sample.s, self._weights(sample), sample.counts
+        deviation = w * np.sqrt(count * s * (1 - s))
+        column = np.arange(s.size)
+        rows = np.concatenate([places.lower, places.upper])
+        columns = np.concatenate([column, column])
+        parts = np.concatenate([deviation * places.share, deviation * (1 - places.share)])
+        deviations = csr_array((parts, (rows, columns)), (self.layout.cells, s.size))
+        blocks = range(first // REPLICATES, -(-last // REPLICATES))
+        noise = np.concatenate([
+            deviations @ np.random.default_rng((key, block)).standard_normal((s.size, REPLICATES))
+            for block in blocks
+        ], axis=1)  # fmt: skip
+        first_drawn = blocks.start * REPLICATES
+        noise = noise[:, first - first_drawn : last - first_drawn]
+        weights = places.sums(count * w * s) + self.layout.spread(noise.T)
+        return weights.T.copy()
+
+    def _weights(self, sample: Sample) -> F64:
+        """Return the weights (n,) of the rows; 0 of scores up to the threshold."""
+        v = 1.0 if sample.v is None else sample.v
+        return np.where(sample.s > self.threshold, v, 0.0)
+
+
+def make_outcome_sums(binned: Binned, data: Source, n_bins: int) -> list[OutcomeSums]:
+    """Make the statistic of the outcomes in the bins of each problem."""
+    rule = binned.rule(data, n_bins)
+    problems = map(one_problem, data.samples(reads_only=True))
+    return [OutcomeSums(layout_of(rule, problem), rule.threshold) for problem in problems]
+
+
+# --- a model as sums over cells -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NullModel:
+    """A model whose outcomes are drawn from its scores and summed up in cells.
+
+    Attributes
+    ----------
+    call : Call
+        A call on the model.
+    data : Source
+        The model, as `rows_or_cells` gives it.
+    sums : sequence of Statistic
+        For each problem the statistic that sums up the outcomes 1 in its C cells. It takes the
+        draws of `OutcomeDraws`; for a stream it has a method ``of_cells``. A method ``noise`` of a
+        sample sums up Q quantities of the noise in each cell: (Q, C).
+    key : int
+        The number that the draws depend on.
+    """
+
+    call: Call
+    data: Source
+    sums: Sequence[Any]
+    key: int
+
+    def noise(self) -> F64:
+        """Sum up the noise (Q, K, C) of the cells."""
+        total: Any = 0.0
+        for _, samples in self._parts():
+            pairs = zip(self.sums, samples, strict=True)
+            total = total + np.array([sums.noise(sample) for sums, sample in pairs])
+        return np.asarray(total.swapaxes(0, 1))
+
+    def draw(self, first: int, last: int) -> F64:
+        """Draw the weights (K, C, R) of the outcomes 1 in a range of replicates.
+
+        Without replicates they are an empty array (1, 1, 0).
+        """
+        if first == last:
+            return np.empty((1, 1, 0))
+        total: Any = 0.0
+        for first_row, samples in self._parts():
+            total = total + self._draw_part(first_row, samples, first, last)
+        return np.asarray(total)
+
+    def _parts(self) -> Iterator[tuple[int, list[Sample]]]:
+        """Yield some rows of all problems at a time, with the number of the first one."""
+        if not isinstance(self.data, Problems):
+            yield 0, self.data.samples()
+            return
+        problems = range(self.data.n_problems)
+        step = max(1, ROWS_AT_ONCE // len(problems))
+        for start, end in ranges(0, self.data.n, step):
+            yield start, [self.data.view(k, slice(start, end)) for k in problems]
+
+    def _draw_part(self, first_row: int, samples: list[Sample], first: int, last: int) -> F64:
+        """Draw the weights (K, C, R) in some rows of all problems."""
+        if not isinstance(self.data, Problems):
+            pairs = zip(self.sums, samples, strict=True)
+            return np.array([sums.of_cells(x, self.key, first, last) for sums, x in pairs])
+        scores = [sample.s for sample in samples]
+        draws = make_null_draws(self.call, scores, self.key, first_row)
+        members = [
+            PreparedStatistic(k, None, None, sums, sums.prepare(samples[k], self.call.n))
+            for k, sums in enumerate(self.sums)
+        ]
+        return evaluate(Replicates(draws, members), first, last, self.call.workers)
