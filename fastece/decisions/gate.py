@@ -164,11 +164,11 @@ class Check(EstimatorResult):
         return NOT_XML.sub(lambda match: repr(match[0])[1:-1], text)
 
 
-# --- one part -------------------------------------------------------------------------------
+# --- one error ------------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
-    """An error with its interval, and the largest error that is allowed."""
+class BoundedError(NamedTuple):
+    """An error with its interval, and the bound that it is compared to."""
 
     label: str
     n: int
@@ -177,24 +177,24 @@ class Part(NamedTuple):
     bound: float
 
 
-def judge(part: Part, level: str) -> Judgement:
-    """Compare the interval of a part, with a level in words, to its bound."""
-    low, high = part.interval
+def judge(error: BoundedError, level: str) -> Judgement:
+    """Compare an interval, with its level in words, to its bound."""
+    low, high = error.interval
     rows_needed = None
-    if high <= part.bound:
+    if high <= error.bound:
         verdict = PASSES
-    elif low > part.bound:
+    elif low > error.bound:
         verdict = FAILS
     else:
         verdict = CANNOT_TELL
         if not math.isnan(low):
-            rows_needed = rows_to_decide(part.n, low, high, part.bound)
-    ends = format_interval(part.interval).strip("[]").replace(",", " to")
-    number = Number(part.value, part.interval)
-    line = JUDGED_LINE.format(verdict, name_of_error(part.label), number, level, ends, part.bound)
+            rows_needed = rows_to_decide(error.n, low, high, error.bound)
+    ends = format_interval(error.interval).strip("[]").replace(",", " to")
+    number = Number(error.value, error.interval)
+    line = JUDGED_LINE.format(verdict, name_of_error(error.label), number, level, ends, error.bound)
     return Judgement(
-        label=part.label, n=part.n, value=part.value, confidence_interval=part.interval,
-        bound=part.bound, verdict=verdict, rows_needed=rows_needed, line=" ".join(line.split()),
+        label=error.label, n=error.n, value=error.value, confidence_interval=error.interval,
+        bound=error.bound, verdict=verdict, rows_needed=rows_needed, line=" ".join(line.split()),
     )  # fmt: skip
 
 
@@ -238,7 +238,7 @@ def round_rows(rows: float) -> int:
     return int(float(f"{min(rows, MAX_ROWS):.2g}"))
 
 
-# --- all parts ------------------------------------------------------------------------------
+# --- all errors -----------------------------------------------------------------------------
 
 
 class Bounds(NamedTuple):
@@ -279,14 +279,14 @@ def check_of(
     n_intervals = 1 + len(large_groups) + (1 if has_baseline else 0)
     # All intervals hold at the same time, also the interval of the increase (Bonferroni).
     alpha = (1 - call.level) / n_intervals
-    parts = parts_of_rows(call, large_groups, alpha, bounds.max_error, key)
+    errors = errors_of_rows(call, large_groups, alpha, bounds.max_error, key)
     if has_baseline:
         assert bounds.max_increase is not None
-        parts.append(part_of_increase(call, alpha, bounds.max_increase, rng))
+        errors.append(increase_over_baseline(call, alpha, bounds.max_increase, rng))
     level = f"{100 * call.level:g} % CI"
     if groups or has_baseline:
         level = f"joint {level}"
-    judged = [judge(part, level) for part in parts]
+    judged = [judge(error, level) for error in errors]
     small_groups = [
         not_judged(SLICE.format(group.label), group.n, bounds.max_error, min_rows)
         for group in groups
@@ -306,22 +306,22 @@ def check_of(
     )  # fmt: skip
 
 
-def parts_of_rows(
+def errors_of_rows(
     call: Call, groups: Sequence[slices.Group], alpha: float, max_error: float, key: int
-) -> list[Part]:
+) -> list[BoundedError]:
     """Estimate the error of all rows, which comes first, and of each group."""
     source = call.sources[0]
     (estimator,) = call.estimators.values()
     all_rows = slices.Group(None, call.n, call.n, lambda: source, "")
-    parts = [all_rows, *groups]
+    all_groups = [all_rows, *groups]
     # Posteriors need replicates for tests alone.
     n_resamples = 0 if estimate.posterior_maker(estimator) else call.n_resamples
     # `slices_of` shares 1 minus the level among its groups.
-    level = 1 - alpha * len(parts)
+    level = 1 - alpha * len(all_groups)
     one_model = replace(call, sources=[source], level=level, n_resamples=n_resamples)
-    rows = slices.slices_of(one_model, parts, key)
+    rows = slices.slices_of(one_model, all_groups, key)
     return [
-        Part(
+        BoundedError(
             label=ALL_ROWS if row.label is None else SLICE.format(row.label),
             n=row.n,
             value=row.value,
@@ -332,11 +332,11 @@ def parts_of_rows(
     ]
 
 
-def part_of_increase(call: Call, alpha: float, bound: float, rng: Any) -> Part:
+def increase_over_baseline(call: Call, alpha: float, bound: float, rng: Any) -> BoundedError:
     """Compare the error of the model with the error of the baseline."""
     with rename_arguments(NAMES_OF_MODELS):
         pair = compare.comparison_results(replace(call, level=1 - alpha), rng=rng)
-    return Part(INCREASE, call.n, pair.value, pair.confidence_interval, bound)
+    return BoundedError(INCREASE, call.n, pair.value, pair.confidence_interval, bound)
 
 
 def decisiveness(row: Judgement) -> tuple[int, float]:
