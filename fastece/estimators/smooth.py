@@ -14,7 +14,7 @@ from fastece.data.reading import Map
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import Problems, Source
 from fastece.estimators.base import Counts, Draws, Parameters, Plan, check_width
-from fastece.estimators.density.mesh import MOST_CELLS
+from fastece.estimators.density.mesh import MAX_CELLS
 from fastece.kernels.types import F64
 
 # Cells of the grid in a standard deviation of the kernel, for an integral right to 4e-4: with c of
@@ -26,7 +26,7 @@ COARSE = 0.01
 # cells of the last.
 FIRST_CELLS, REFINEMENT, LAST_CELLS = 1024, 2, 2**17
 # Rows are spread to one of these, and sums of fewer cosines are taken from it.
-SPREAD_CELLS = (4096, 65536, LAST_CELLS, 2**20, MOST_CELLS)
+SPREAD_CELLS = (4096, 65536, LAST_CELLS, 2**20, MAX_CELLS)
 # Cells of all replicates that are worked on at once: 34 MB.
 BATCH_CELLS = 2**22
 # What rounding leaves of gaps that add up to nothing wherever they are.
@@ -106,8 +106,8 @@ class SmoothECE(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.scale != "auto" and CELLS / self.scale > MOST_CELLS:
-            rule = f"needs a grid of more than the {MOST_CELLS} cells that fit into memory"
+        if self.scale != "auto" and CELLS / self.scale > MAX_CELLS:
+            rule = f"needs a grid of more than the {MAX_CELLS} cells that fit into memory"
             raise InputError("scale", rule, value=self.scale)
 
     def prepare(self, sample: Sample, size: int) -> GapPlan:
@@ -132,7 +132,7 @@ class SmoothECE(Parameters):
         from scipy.fft import next_fast_len
 
         count = max(FIRST_CELLS, math.ceil(CELLS / self.scale))
-        count = min(next_fast_len(count, real=True), MOST_CELLS)
+        count = min(next_fast_len(count, real=True), MAX_CELLS)
         batch = max(1, BATCH_CELLS // spread_size(count))
         out = np.empty(c.shape[1])
         for start in range(0, out.size, batch):

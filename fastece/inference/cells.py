@@ -28,15 +28,9 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.binned.replicates import MAX_SUMS
-from fastece.estimators.density.estimator import (
-    KDE,
-    CellShares,
-    Copies,
-    DensityPlan,
-    Expected,
-    is_supported,
-)
-from fastece.estimators.density.mesh import Mesh, add_images, folded
+from fastece.estimators.density.estimator import KDE, is_supported
+from fastece.estimators.density.mesh import Mesh
+from fastece.estimators.density.plan import DensityPlan, SharedRows, add_rows
 from fastece.kernels import EMPTY, GAP, REPLICATES, SCORE, WEIGHT
 from fastece.kernels.types import F64, I32, I64
 from fastece.resampling.calibration_test import MIN_REPLICATES
@@ -302,7 +296,7 @@ class DensityHits(Statistic):
 
     def prepare(self, sample: Sample, size: int) -> tuple[I32, F64]:  # noqa: ARG002
         """Share the rows of a sample, with their weights, among the cells."""
-        return CellShares(self.mesh, sample).of_all
+        return SharedRows(self.mesh, sample).shares
 
     def values(self, shares: tuple[I32, F64], draws: Counts) -> F64:
         """Compute weights (nodes, 32 G) for counts (G, 2 n, 32) of hits, then of misses."""
@@ -319,10 +313,10 @@ class DensityHits(Statistic):
     def noise(self, sample: Sample) -> F64:
         """Sum ``w^2 a s (1 - s)``, ``w^2 a`` and w a, with shares a: (3, nodes)."""
         s, v, out = sample.s, 1.0 if sample.v is None else sample.v, np.zeros((3, 2, self.nodes))
-        shares, kind = CellShares(self.mesh, sample), np.zeros(sample.n, np.uint8)
+        kind = np.zeros(sample.n, np.uint8)
         weights = v * v * s * (1 - s), np.full_like(s, v * v), np.full_like(s, v)
         for w, sums in zip(weights, out, strict=True):
-            shares.add(sample, kind, w, sums)
+            add_rows(self.mesh, sample, kind, w, sums)
         return out[:, 0]
 
 
@@ -346,9 +340,8 @@ def density_cells(call: Call, kde: KDE, key: int) -> Cells:
     total, squares = (data.n, data.n) if data.v is None else (data.v.sum(), data.v @ data.v)
     for k, (plan, mesh) in enumerate(zip(plans, meshes, strict=True)):
         own, inside = slice(mesh.count), slice(mesh.n_nodes)
-        (_, seen), (_, expected) = plan.density(Copies()), plan.density(Expected())
-        share, score = expected[0, :, :, 0] * mesh.width
-        gap = seen[0, 1, :, 0] * mesh.width - score
+        share, score = plan.expected_density().values[0, :, :, 0] * mesh.width
+        gap = plan.density().values[0, 1, :, 0] * mesh.width - score
         variance, of_row = squared_noise(mesh, plan.bandwidth, noise[:2, k, inside]) / total**2
         columns[:, k, own] = gap, variance, of_row, share, score, point_units(kde, mesh, share)
         group[k, own] = k * points + np.floor(mesh.score / (WIDTH * plan.bandwidth))
@@ -383,9 +376,8 @@ def point_units(kde: KDE, mesh: Mesh, share: F64) -> F64:
 def squared_noise(mesh: Mesh, bandwidth: float, noise: F64) -> F64:
     """Smooth noise of cells (2, C) by the squared kernel into points (2, G)."""
     cells = noise[None, :, :, None].copy()
-    add_images(cells)
-    h, out = np.array([[bandwidth]]), np.empty((mesh.count, 2))
-    taps = np.ascontiguousarray(mesh.taps(h, mesh.reach(h))[0, :, 0])
-    places = folded(mesh.count, taps.size - 1)
-    kernels.density.squared_sums(taps, places, cells[0, :, :, 0].T.copy(), out)
+    kernels.density.add_images(cells)
+    out = np.empty((mesh.count, 2))
+    taps = np.ascontiguousarray(mesh.taps(np.array([[bandwidth]]))[0, :, 0])
+    kernels.density.squared_sums(taps, cells[0, :, :, 0].T.copy(), out)
     return np.maximum(out.T, 0.0)  # rounding

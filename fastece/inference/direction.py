@@ -15,7 +15,7 @@ from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators.bayes.estimator import BayesCurve, side_posteriors
 from fastece.estimators.binned import Binned
-from fastece.estimators.density.estimator import KDE, Copies
+from fastece.estimators.density.estimator import KDE
 from fastece.inference.cells import binned_cells
 from fastece.inference.estimate import (
     INVERSION,
@@ -194,12 +194,13 @@ def _(estimator: BayesCurve, call: Call, key: int, gap: ConfidenceInterval) -> P
 
 def density_values(kde: KDE, sample: Sample, n: int) -> F64:
     """Compute the error of a density, and its parts over and under (3,)."""
-    mesh, density = kde.prepare(sample, n).density(Copies(sample.c))
-    hits, expected = density[:, 1].copy(), mesh.score[:, None] * density[:, 0]
+    density = kde.prepare(sample, n).density(sample.c)
+    hits = density.values[:, 1].copy()
+    expected = density.mesh.score[:, None] * density.values[:, 0]
     found = []
     for g in (hits, np.minimum(hits, expected), np.maximum(hits, expected)):
-        density[:, 1] = g
-        found.append(float(kde.norms(mesh, density).item()))
+        density.values[:, 1] = g
+        found.append(kde.error(density))
     # Between two points of which one is over and one under, the rule of the whole knows where the
     # gap is 0, and that of a part does not.
     whole, *parts = found

@@ -1,11 +1,26 @@
-"""Densities of scores on a grid, and their integrals, for many replicates at once.
+"""Densities of scores on a grid, and the errors they integrate to.
 
-The innermost loop is over replicates, "lanes", and vectorises: arrays of sums are (L, ..., W), L
-parts of W lanes, so that what a kernel reaches stays in the first-level cache.
+A density is made in four steps, each a section below::
+
+    scores                      how wide they lie: the bandwidth of Silverman's rule
+      -> cells                  rows added up in evenly spaced cells, misses and hits apart
+      -> densities              cells smoothed by the kernel, which is reflected at both ends
+      -> errors                 the norm of the gap between hits and scores
+
+`density_errors` does all of it for the problems of a single call. Resampling takes the steps one by
+one, for many replicates at once: the innermost loop is over replicates, "lanes", and vectorises.
+Arrays of sums are (L, ..., W) then, L batches of W lanes, so that whatever one step of a kernel
+reads and writes stays in the first-level cache.
+
+The cells of a grid, here with five inside the range, go on beyond both ends::
+
+    cell          0     1  |  2     3     4     5     6  |  7     8
+    stands for    3     2  |                             |  6     5
+                  ghosts   low                       high    ghosts
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,83 +28,238 @@ from numpy.typing import NDArray
 from fastece.kernels import REPLICATES
 from fastece.kernels.arithmetic import BLOCK, ONE, ROUND, THREE, TWO, lane_sum, zero
 from fastece.kernels.compiling import jit
-from fastece.kernels.quantiles import quantile_edges, total_weight
+from fastece.kernels.quantiles import increasing_order, quantile_edges, total_weight
+from fastece.kernels.reading import read_problem
 from fastece.kernels.replicates import OrderedRows, add_twice, cuts_of, power_of_two, weights_below
 from fastece.kernels.types import F64, I32, I64, U8
 
-# Kernels, as `fill_taps` knows them.
-GAUSSIAN, TRIWEIGHT, EPANECHNIKOV = 0, 1, 2
-# Part of two equal terms that rounding may leave of their difference.
+# Shapes of kernels, as `kernel_height` knows them.
+GAUSSIAN = 0
+TRIWEIGHT = 1
+EPANECHNIKOV = 2
+# Bandwidth where all scores are equal, and the smallest that Silverman's rule gives.
+MIN_BANDWIDTH = 3e-4
+# Distance between the quartiles of a normal distribution, in standard deviations.
+IQR_OF_NORMAL = 1.349
+# A kernel this many times as wide as the range is level, to three digits.
+MAX_RELATIVE_BANDWIDTH = 10.0
+# Grids are made for bandwidths from ``MIN_BANDWIDTH * 2**(level / 4)`` on, so that replicates share
+# them; a grid is up to 1.2 times as fine as its bandwidth needs.
+LEVELS_PER_OCTAVE = 4
+# A bandwidth that lies on a level up to rounding belongs to it.
+LEVEL_ROUNDING = 1e-9
+# Fewer cells than these do not follow the score from one end of the range to the other.
+MIN_CELLS = 48
+# Cells beyond each end of the range, which cubic shares reach.
+GHOSTS = 2
+# Share of two equal terms that rounding may leave of their difference.
 ROUNDING = 1e-12
+# Where the density of the scores is less than this share of its mean over the range, there are too
+# few rows for a hit rate.
+SUPPORT = 0.01
 SIXTH = 1.0 / 6.0
+# A plain tuple, as a named one takes 0.6 us to be unpacked at each call.
+ErrorParameters = tuple[int, float, float, float, float, float, float, float]
 
-# --- spread: how wide scores lie --------------------------------------------------------------
+
+class CellGrid(NamedTuple):
+    """Evenly spaced cells, between which rows are shared."""
+
+    low: float  # where the first cell begins
+    step: float  # width of a cell
+    n_cells: int  # without those beyond the ends
+    cubic: bool  # a row goes to the four cells around it; else linearly to two
+
+
+class Points(NamedTuple):
+    """Points at which densities are computed."""
+
+    score: F64  # (G,)
+    width: F64  # (G,) part of the range that each stands for
+    low: float  # the range
+    high: float
+
+
+# --- bandwidths -------------------------------------------------------------------------------
 
 
 @jit
-def spreads(c: U8, rows: OrderedRows, terms: F64, out: F64) -> None:
-    """Compute the sums and quartile distance of Silverman's rule by replicate.
+def silverman(weight: float, first: float, second: float, iqr: float, n: float) -> float:
+    """Compute the bandwidth of Silverman's rule from sums over the scores.
 
-    Overwritten is `out` (4, 32 G): of each replicate its weight, its sums of the two `terms` (2,
-    n), and the distance between its quartiles.
-    Multiplicities c (G, n, 32) are those of the rows; the terms are weight times score, and times
-    its square, about some centre.
+    ``max(0.0003, min(sd, iqr / 1.349) * (3 n / 4)**(-1/5))`` with ``sd**2 = sum w (s - m)**2 / W *
+    n / (n - 1)``; the distance between the quartiles is left out where it is 0 (Silverman 1986,
+    section 3.4.2).
+
+    Parameters
+    ----------
+    weight, first, second : float
+        W, and the sums of ``w (s - a)`` and ``w (s - a)**2`` for any centre a among the scores,
+        with which squares do not cancel.
+    iqr : float
+        Distance between the quartiles.
+    n : float
+        Number of rows, which weights do not change.
     """
-    n, start, right = rows.u.size, np.int64(0), bool(ONE)
-    groups = (n + rows.group - 1) // rows.group
-    below = np.empty((power_of_two(groups), REPLICATES))
-    edges, cuts = np.empty((5, REPLICATES)), np.empty((5, REPLICATES), np.int32)
-    sums, squares = np.empty(REPLICATES), np.empty(REPLICATES)
-    for r in range(REPLICATES):
-        edges[0, r], edges[4, r] = rows.low, rows.high
-    for g in range(c.shape[0]):
-        zero(sums)
-        zero(squares)
-        weights_below(c[g], rows, below)
-        cuts_of(c[g], rows, below, right, edges, cuts)
-        add_twice(c[g], rows.order, terms[0], terms[1], start, n, sums, squares)
-        for r in range(REPLICATES):
-            at = g * REPLICATES + r
-            out[0, at], out[1, at], out[2, at] = below[groups, r], sums[r], squares[r]
-            out[3, at] = edges[3, r] - edges[1, r]
+    variance = (second - first * (first / weight)) / weight * (n / max(n - 1.0, 1.0))
+    width = math.sqrt(max(variance, 0.0))
+    if iqr > 0.0:
+        width = min(width, iqr / IQR_OF_NORMAL)
+    return float(max(MIN_BANDWIDTH, width * (0.75 * n) ** -0.2))
 
 
 @jit
-def distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
-    """Sum up distances of scores from a centre, and squares; empty weights are 1."""
-    terms, first, second = np.empty(BLOCK), 0.0, 0.0
+def silverman_bandwidths(sums: F64, n: float, out: F64) -> None:
+    """Compute the bandwidth (R,) of each replicate from the sums (4, R) of `silverman`."""
+    for r in range(out.size):
+        out[r] = silverman(sums[0, r], sums[1, r], sums[2, r], sums[3, r], n)
+
+
+@jit
+def add_distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
+    """Sum up distances of scores from a centre, and their squares; empty weights are 1."""
+    terms = np.empty(BLOCK)
+    first = 0.0
+    second = 0.0
     for start in range(0, s.size, BLOCK):
-        part, weight = s[start : start + BLOCK], w[start : start + BLOCK]
-        for i in range(part.size):
-            terms[i] = part[i] - centre
+        scores = s[start : start + BLOCK]
+        weight = w[start : start + BLOCK]
+        for i in range(scores.size):
+            terms[i] = scores[i] - centre
         for i in range(weight.size):
             terms[i] *= weight[i]
-        first += lane_sum(terms[: part.size])
-        for i in range(part.size):
-            terms[i] *= part[i] - centre
-        second += lane_sum(terms[: part.size])
+        first += lane_sum(terms[: scores.size])
+        for i in range(scores.size):
+            terms[i] *= scores[i] - centre
+        second += lane_sum(terms[: scores.size])
     return first, second
 
 
 @jit
-def drawn_spreads(u: F64, w: F64, centre: float, low: float, high: float, out: F64) -> None:
-    """Compute `spreads` of drawn rows, sorted scores (R, size), into (4, R)."""
-    edges, knots, once = np.empty(5), np.empty(3), w.size == 0
+def bandwidth_of_scores(s: F64, w: F64, low: float, high: float, n: float) -> float:
+    """Compute the bandwidth of Silverman's rule for scores (n,) in [low, high], unsorted."""
+    ordered = s.copy()
+    row = np.arange(w.size).astype(np.int32)
+    increasing_order(ordered, np.empty(0, np.uint8), row)
+    weight = np.empty(w.size)
+    for i in range(w.size):
+        weight[i] = w[row[i]]
+    edges = np.empty(5)
+    quantile_edges(ordered, weight, low, high, bool(ONE), edges, np.empty(3))
+    total = lane_sum(w) if w.size > 0 else np.float64(s.size)
+    first, second = add_distances(s, w, s[0])
+    return silverman(total, first, second, edges[3] - edges[1], n)
+
+
+@jit
+def sum_counted_scores(c: U8, rows: OrderedRows, terms: F64, out: F64) -> None:
+    """Compute the sums of `silverman` by replicate, (4, 32 G), from counts of rows.
+
+    Parameters
+    ----------
+    c : (G, n, 32) uint8 array
+        How often each row counts.
+    rows : OrderedRows
+    terms : (2, n) float64 array
+        ``w (s - a)`` and ``w (s - a)**2`` of each row.
+    out : (4, 32 G) float64 array
+        Overwritten with weights, sums of both terms, and distances between the quartiles.
+    """
+    n = rows.u.size
+    groups = (n + rows.group - 1) // rows.group
+    below = np.empty((power_of_two(groups), REPLICATES))
+    edges = np.empty((5, REPLICATES))
+    cuts = np.empty((5, REPLICATES), np.int32)
+    first = np.empty(REPLICATES)
+    second = np.empty(REPLICATES)
+    for r in range(REPLICATES):
+        edges[0, r] = rows.low
+        edges[4, r] = rows.high
+    for g in range(c.shape[0]):
+        zero(first)
+        zero(second)
+        weights_below(c[g], rows, below)
+        cuts_of(c[g], rows, below, bool(ONE), edges, cuts)
+        add_twice(c[g], rows.order, terms[0], terms[1], np.int64(0), n, first, second)
+        sums = out[:, g * REPLICATES : (g + 1) * REPLICATES]
+        for r in range(REPLICATES):
+            sums[0, r] = below[groups, r]
+            sums[1, r] = first[r]
+            sums[2, r] = second[r]
+            sums[3, r] = edges[3, r] - edges[1, r]
+
+
+@jit
+def sum_drawn_scores(u: F64, w: F64, centre: float, low: float, high: float, out: F64) -> None:
+    """Compute the sums of `silverman` by replicate, (4, R), from lists of drawn rows.
+
+    Parameters
+    ----------
+    u : (R, size) float64 array
+        Scores of the drawn rows, in increasing order.
+    w : (R, size) float64 array
+        Their weights; empty where every row counts 1.
+    centre, low, high : float
+        Centre of the distances, and the range of the scores.
+    out : (4, R) float64 array
+        Overwritten.
+    """
+    edges = np.empty(5)
+    knots = np.empty(3)
+    no_weights = knots[:0]
     for r in range(u.shape[0]):
-        weight = knots[:0] if once else w[r]
-        out[0, r] = u.shape[1] if once else total_weight(weight)
-        out[1, r], out[2, r] = distances(u[r], weight, centre)
+        weight = no_weights if w.size == 0 else w[r]
+        out[0, r] = u.shape[1] if w.size == 0 else total_weight(weight)
+        out[1, r], out[2, r] = add_distances(u[r], weight, centre)
         quantile_edges(u[r], weight, low, high, bool(ONE), edges, knots)
         out[3, r] = edges[3] - edges[1]
 
 
-# --- binning ----------------------------------------------------------------------------------
+# --- grids ------------------------------------------------------------------------------------
 
 
 @jit
-def centre_below(s: float, low: float, step: float, last: float) -> tuple[float, float]:
-    """Find the centre below a score, from -1 to `last`, and its place up to the next."""
-    x = (s - low) * (1.0 / step) - 0.5
+def grid_level(h: float, per_octave: int) -> int:
+    """Return the level of the grid for a bandwidth."""
+    return math.floor(per_octave * math.log2(h / MIN_BANDWIDTH) + LEVEL_ROUNDING)
+
+
+@jit
+def grid_levels(h: F64, per_octave: int, levels: I64) -> None:
+    """Fill in the level (R,) of the grid for each bandwidth (R,)."""
+    for r in range(h.size):
+        levels[r] = grid_level(h[r], per_octave)
+
+
+@jit
+def bandwidth_of_level(level: int, per_octave: int) -> float:
+    """Return the smallest bandwidth that the grid of a level is made for."""
+    return float(MIN_BANDWIDTH * 2.0 ** (level / per_octave))
+
+
+@jit
+def mirrored_cells(count: int, reach: int) -> I32:
+    """Return the cell of each position from -reach to count + reach, as an array.
+
+    Cells beyond the ends are images of those inside, as in two mirrors that face each other; the
+    cells themselves begin behind the ghosts.
+    """
+    cell = np.empty(count + 2 * reach, np.int32)
+    place = -reach % (2 * count)
+    for j in range(cell.size):
+        cell[j] = GHOSTS + min(place, 2 * count - 1 - place)
+        place = place + 1 if place + 1 < 2 * count else 0
+    return cell
+
+
+# --- cells ------------------------------------------------------------------------------------
+
+
+@jit
+def centre_below(s: float, grid: CellGrid) -> tuple[float, float]:
+    """Find the centre below a score, from -1 to the last, and its place up to the next."""
+    x = (s - grid.low) * (1.0 / grid.step) - 0.5
+    last = grid.n_cells - 1.0
     j = (x + ROUND) - ROUND
     j -= 1.0 if j > x else 0.0
     j = -1.0 if j < -1.0 else j
@@ -100,146 +270,202 @@ def centre_below(s: float, low: float, step: float, last: float) -> tuple[float,
 
 
 @jit
-def place(s: F64, low: float, step: float, count: int, cubic: bool, cell: I32, share: F64) -> None:
-    """Place scores on evenly spaced centres: the first cell and shares of each.
+def place(s: F64, grid: CellGrid, cell: I32, share: F64) -> None:
+    """Find the first of four neighbouring cells (n,) of each score, and shares (4, n).
 
-    Centres are ``low + (j + 1/2) step``. Found are the first of four neighbouring cells, of which
-    two are before the range, and (4, n) shares: linear ones of the inner two, or Lagrange's cubic
-    ones, which keep the first three moments. Loops without branches vectorise: 3 ns a row, not 12.
+    Centres are ``low + (j + 1/2) step``, and two cells lie before the range. Shares are linear ones
+    of the inner two cells, or Lagrange's cubic ones, which keep the first three moments. Loops
+    without branches vectorise: 3 ns a row, not 12.
     """
     first, second, third, fourth = share[0], share[1], share[2], share[3]
-    last = count - 1.0
     for i in range(s.size):
-        j, second[i] = centre_below(s[i], low, step, last)
+        j, second[i] = centre_below(s[i], grid)
         cell[i] = np.int32(j) + np.int32(1)
-    if cubic:
+    if grid.cubic:
         for i in range(s.size):
             t = second[i]
-            a, b = t * (t - 1.0), (t + 1.0) * (t - 2.0)
-            first[i], fourth[i] = -a * (t - 2.0) * SIXTH, a * (t + 1.0) * SIXTH
-            second[i], third[i] = b * (t - 1.0) * 0.5, -b * t * 0.5
+            a = t * (t - 1.0)
+            b = (t + 1.0) * (t - 2.0)
+            first[i] = -a * (t - 2.0) * SIXTH
+            second[i] = b * (t - 1.0) * 0.5
+            third[i] = -b * t * 0.5
+            fourth[i] = a * (t + 1.0) * SIXTH
     else:
         for i in range(s.size):
             t = second[i]
-            first[i], second[i], third[i], fourth[i] = 0.0, 1.0 - t, t, 0.0
+            first[i] = 0.0
+            second[i] = 1.0 - t
+            third[i] = t
+            fourth[i] = 0.0
 
 
 @jit
-def spread(c: NDArray[Any], hit: U8, cell: I32, share: F64, out: F64) -> None:
-    """Add drawn rows up in their cells of each replicate, misses and hits apart.
-
-    Rows are drawn c (L, n, W) times, and sums are in `out` (L, 2, cells, W). `cell` is the first of
-    S neighbouring cells of each row, and `share` (S, n) its shares of them, times its weight.
-    """
-    sums = out.reshape(out.size)
-    zero(sums)
-    lanes, cells = np.uint64(c.shape[2]), np.uint64(out.shape[2])
-    amount = np.empty(lanes)
-    for part in range(c.shape[0]):
-        counts = c[part].reshape(c.shape[1] * c.shape[2])
-        for i in range(c.shape[1]):
-            row = np.uint64(i) * lanes
-            for r in range(np.uint64(0), lanes):
-                amount[r] = np.float64(counts[row + r])
-            at = (np.uint64(2 * part + hit[i]) * cells + np.uint64(cell[i])) * lanes
-            for k in range(share.shape[0]):
-                term = share[k, i]
-                for r in range(np.uint64(0), lanes):
-                    sums[at + r] += term * amount[r]
-                at += lanes
-
-
-@jit
-def spread_scores(
-    rows: I32, s: F64, y: U8, v: F64, low: float, step: float, count: int, cubic: bool,
-    out: F64,
-) -> None:  # fmt: skip
-    """Place drawn rows (L, W, size) and add them up in cells, as `spread` does.
-
-    Each counts once. Rows have scores s, hits y and weights v, empty if every row counts 1.
-    Only what is drawn is placed, a replicate at a time, and its sums are next to each other until
-    they are complete: cells that are a line of memory apart are too many for the first-level cache.
-    """
-    size, cells = rows.shape[2], np.uint64(out.shape[2])
-    score, begin, sums = np.empty(size), np.empty(size, np.uint64), np.empty(2 * cells)
-    cell, share = np.empty(size, np.int32), np.empty((4, size))
-    first, second, third, fourth = share[0], share[1], share[2], share[3]
-    for part in range(rows.shape[0]):
-        for r in range(rows.shape[1]):
-            drawn = rows[part, r]
-            for i in range(size):
-                row = np.uint64(drawn[i])
-                score[i], begin[i] = s[row], np.uint64(y[row]) * cells
-            place(score, low, step, count, cubic, cell, share)
-            if v.size > 0:
-                for i in range(size):
-                    weight = v[np.uint64(drawn[i])]
-                    for k in range(4):
-                        share[k, i] *= weight
-            zero(sums)
-            for i in range(size):
-                at = begin[i] + np.uint64(cell[i])
-                sums[at] += first[i]
-                sums[at + ONE] += second[i]
-                sums[at + TWO] += third[i]
-                sums[at + THREE] += fourth[i]
-            for j in range(np.uint64(0), cells):
-                out[part, 0, j, r], out[part, 1, j, r] = sums[j], sums[cells + j]
-
-
-@jit
-def share_rows(
-    x: F64, y: U8, w: F64, low: float, step: float, count: int, cubic: bool, out: F64
-) -> None:
-    """Place rows and add them up in cells, misses and hits apart, to `out` (2, C).
+def add_rows_to_cells(x: F64, y: U8, w: F64, grid: CellGrid, out: F64) -> None:
+    """Share rows among cells, and add them up to `out` (2, C), misses and hits apart.
 
     The shares that `place` gives are polynomials of the place t between two centres, so there are
     four sums between any two: of 1, t, t**2 and t**3, next to each other, which are one addition of
     four numbers. Rows in turn have two of each, as one row after the other would wait for the sum.
-    With empty weights every row counts 1. 1.8 ns a row, where `place` and `spread` take 9.
+    1.8 ns a row, where `place` and `spread` take 9.
+
+    Parameters
+    ----------
+    x, y, w : (n,) float64, uint8 and float64 arrays
+        Scores, outcomes, and weights; empty weights are 1.
+    grid : CellGrid
+    out : (2, C) float64 array
+        Added to.
     """
-    size, last, lines = min(x.size, BLOCK), count - 1.0, np.uint32(4 * (count + 1))
-    line, place_in = np.empty(size, np.uint32), np.empty(size)
-    sums = np.zeros(np.uint32(4) * lines)
-    for start in range(0, x.size, BLOCK):  # whose slices vectorise
+    block_size = min(x.size, BLOCK)
+    line = np.empty(block_size, np.uint32)
+    place_between = np.empty(block_size)
+    size_of_kind = np.uint32(4 * (grid.n_cells + 1))
+    sums = np.zeros(np.uint32(4) * size_of_kind)
+    for start in range(0, x.size, BLOCK):  # slices with an end vectorise
         stop = start + BLOCK
-        part, outcome, weight = x[start:stop], y[start:stop], w[start:stop]
-        for i in range(part.size):
-            j, place_in[i] = centre_below(part[i], low, step, last)
+        scores = x[start:stop]
+        outcome = y[start:stop]
+        weight = w[start:stop]
+        for i in range(scores.size):
+            j, place_between[i] = centre_below(scores[i], grid)
             line[i] = np.uint32(4) * np.uint32(np.int32(j) + np.int32(1))
-        for i in range(part.size):
-            t, amount = place_in[i], weight[i] if weight.size else 1.0
+        for i in range(scores.size):
+            t = place_between[i]
+            amount = weight[i] if weight.size else 1.0
             kind = np.uint32(outcome[i]) + np.uint32(2) * np.uint32(i & 1)
-            at_line = np.uint64(line[i] + kind * lines)
+            k = np.uint64(line[i] + kind * size_of_kind)
             square = t * t * amount
-            sums[at_line] += amount
-            sums[at_line + ONE] += t * amount
-            sums[at_line + TWO] += square
-            sums[at_line + THREE] += t * square
-    turns = sums.reshape((2, 2, count + 1, 4))
+            sums[k] += amount
+            sums[k + ONE] += t * amount
+            sums[k + TWO] += square
+            sums[k + THREE] += t * square
+    turns = sums.reshape((2, 2, grid.n_cells + 1, 4))
     for hit in range(2):
         total = out[hit]
-        for j in range(count + 1):
-            a, b = turns[0, hit, j], turns[1, hit, j]
-            one, first, second, third = a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]
-            if cubic:
+        for j in range(grid.n_cells + 1):
+            even, odd = turns[0, hit, j], turns[1, hit, j]
+            amount = even[0] + odd[0]
+            first = even[1] + odd[1]
+            second = even[2] + odd[2]
+            third = even[3] + odd[3]
+            if grid.cubic:
                 total[j] -= (third - 3.0 * second + 2.0 * first) * SIXTH
-                total[j + 1] += (third - 2.0 * second - first) * 0.5 + one
+                total[j + 1] += (third - 2.0 * second - first) * 0.5 + amount
                 total[j + 2] -= (third - second - 2.0 * first) * 0.5
                 total[j + 3] += (third - first) * SIXTH
             else:
-                total[j + 1] += one - first
+                total[j + 1] += amount - first
                 total[j + 2] += first
 
 
 @jit
+def spread(c: NDArray[Any], hit: U8, cell: I32, share: F64, out: F64) -> None:
+    """Add counted rows up in the cells of each replicate, misses and hits apart.
+
+    Parameters
+    ----------
+    c : (L, n, W) array
+        How often each row counts.
+    hit, cell, share : (n,) uint8, (n,) int32 and (S, n) float64 arrays
+        Outcome of each row, the first of its S neighbouring cells, and its shares of them times its
+        weight.
+    out : (L, 2, C, W) float64 array
+        Overwritten.
+    """
+    sums = out.reshape(out.size)
+    zero(sums)
+    lanes = np.uint64(c.shape[2])
+    cells = np.uint64(out.shape[2])
+    amount = np.empty(lanes)
+    for batch in range(c.shape[0]):
+        counts = c[batch].reshape(c.shape[1] * c.shape[2])
+        for i in range(c.shape[1]):
+            row = np.uint64(i) * lanes
+            for r in range(np.uint64(0), lanes):
+                amount[r] = np.float64(counts[row + r])
+            k = (np.uint64(2 * batch + hit[i]) * cells + np.uint64(cell[i])) * lanes
+            for j in range(share.shape[0]):
+                term = share[j, i]
+                for r in range(np.uint64(0), lanes):
+                    sums[k + r] += term * amount[r]
+                k += lanes
+
+
+@jit
+def spread_drawn_rows(rows: I32, s: F64, y: U8, v: F64, grid: CellGrid, out: F64) -> None:
+    """Place drawn rows and add them up in the cells of each replicate, as `spread` does.
+
+    Only drawn rows are placed, a replicate at a time, and its sums are next to each other until
+    they are complete: cells that are a line of memory apart are too many for the first-level cache.
+
+    Parameters
+    ----------
+    rows : (L, W, size) int32 array
+        Rows of each replicate, each counting once.
+    s, y, v : (n,) float64, uint8 and float64 arrays
+        Score, outcome and weight of each row; empty weights are 1.
+    grid : CellGrid
+    out : (L, 2, C, W) float64 array
+        Overwritten.
+    """
+    size = rows.shape[2]
+    cells = np.uint64(out.shape[2])
+    score = np.empty(size)
+    begin = np.empty(size, np.uint64)
+    cell = np.empty(size, np.int32)
+    share = np.empty((4, size))
+    first, second, third, fourth = share[0], share[1], share[2], share[3]
+    sums = np.empty(2 * cells)
+    for batch in range(rows.shape[0]):
+        for r in range(rows.shape[1]):
+            drawn = rows[batch, r]
+            for i in range(size):
+                row = np.uint64(drawn[i])
+                score[i] = s[row]
+                begin[i] = np.uint64(y[row]) * cells
+            place(score, grid, cell, share)
+            if v.size > 0:
+                for i in range(size):
+                    weight = v[np.uint64(drawn[i])]
+                    for j in range(4):
+                        share[j, i] *= weight
+            zero(sums)
+            for i in range(size):
+                k = begin[i] + np.uint64(cell[i])
+                sums[k] += first[i]
+                sums[k + ONE] += second[i]
+                sums[k + TWO] += third[i]
+                sums[k + THREE] += fourth[i]
+            for j in range(np.uint64(0), cells):
+                out[batch, 0, j, r] = sums[j]
+                out[batch, 1, j, r] = sums[cells + j]
+
+
+@jit
 def gather_lanes(c: U8, lanes: I64, out: U8) -> None:
-    """Copy some replicates of multiplicities (G, n, 32) to (L, n, W), by number."""
-    for at in range(lanes.size):
-        g, r = lanes[at] // REPLICATES, lanes[at] % REPLICATES
-        part, to = at // out.shape[2], at % out.shape[2]
+    """Copy the counts (G, n, 32) of some replicates, by number, to (L, n, W)."""
+    for j in range(lanes.size):
+        g, r = lanes[j] // REPLICATES, lanes[j] % REPLICATES
+        batch, lane = j // out.shape[2], j % out.shape[2]
         for i in range(out.shape[1]):
-            out[part, i, to] = c[g, i, r]
+            out[batch, i, lane] = c[g, i, r]
+
+
+@jit
+def add_images(cells: F64) -> None:
+    """Add the weights of ghosts to the cells that they stand for, in cells (L, 2, C, W)."""
+    first, last = GHOSTS, cells.shape[2] - GHOSTS - 1
+    for batch in range(cells.shape[0]):
+        for signal in range(2):
+            x = cells[batch, signal]
+            for g in range(GHOSTS):
+                depth = min(g, last - first)  # a single cell is the image of all ghosts
+                for r in range(x.shape[1]):
+                    x[first + depth, r] += x[first - 1 - g, r]
+            for g in range(GHOSTS):
+                depth = min(g, last - first)
+                for r in range(x.shape[1]):
+                    x[last - depth, r] += x[last + 1 + g, r]
 
 
 @jit
@@ -247,103 +473,157 @@ def spread_gaps(c: NDArray[Any], s: F64, gap: F64, sums: F64) -> None:
     """Add gaps of rows, drawn c (n, W) times, up in even cells, `sums` (W, C).
 
     The cells divide [0, 1]. A row is shared linearly by the two cells whose centres are around its
-    score, and what goes beyond an end belongs to the cell there, its image.
+    score, and a share beyond an end belongs to the cell there, its image.
     """
-    lanes, count = np.uint64(sums.shape[0]), sums.shape[1]
-    inside = np.empty((count + 2) * sums.shape[0])
-    zero(inside)
-    one = lanes == ONE
+    lanes = np.uint64(sums.shape[0])
+    count = sums.shape[1]
+    padded = np.empty((count + 2) * sums.shape[0])  # with a cell beyond each end
+    zero(padded)
+    is_single = lanes == ONE
     for i in range(s.size):
-        place = s[i] * count + 0.5
-        cell = np.uint64(place)
-        upper = (place - np.float64(cell)) * gap[i]
-        lower, row = gap[i] - upper, c[i]
-        if one:  # a third of the time of loops over one lane
-            inside[cell] += lower * row[0]
-            inside[cell + ONE] += upper * row[0]
+        position = s[i] * count + 0.5
+        cell = np.uint64(position)
+        upper = (position - np.float64(cell)) * gap[i]
+        lower = gap[i] - upper
+        row = c[i]
+        if is_single:  # a third of the time of loops over one lane
+            padded[cell] += lower * row[0]
+            padded[cell + ONE] += upper * row[0]
             continue
-        at = cell * lanes
+        k = cell * lanes
         for r in range(np.uint64(0), lanes):
-            inside[at + r] += lower * row[r]
-            inside[at + lanes + r] += upper * row[r]
+            padded[k + r] += lower * row[r]
+            padded[k + lanes + r] += upper * row[r]
     for r in range(sums.shape[0]):
         for j in range(count):
-            sums[r, j] = inside[(j + 1) * sums.shape[0] + r]
-        sums[r, 0] += inside[r]
-        sums[r, count - 1] += inside[(count + 1) * sums.shape[0] + r]
+            sums[r, j] = padded[(j + 1) * sums.shape[0] + r]
+        sums[r, 0] += padded[r]
+        sums[r, count - 1] += padded[(count + 1) * sums.shape[0] + r]
 
 
 # --- smoothing --------------------------------------------------------------------------------
 
 
 @jit
-def fill_taps(shape: int, reach: float, step: float, h: F64, is_folded: bool, taps: F64) -> None:
-    """Fill in kernels (L, M + 1, W) of bandwidths (L, W), from their middles on.
-
-    Taps are at multiples of `step`. Their standard deviation is the bandwidth. They are cut off at
-    `reach` bandwidths, or else behind the last one; both halves add up to 1. If they are folded,
-    those beyond the last are added to their images, there and back: without the taps themselves,
-    which may be many more than cells.
-    """
-    last = taps.shape[1] - 1
-    zero(taps.reshape(taps.size))
-    for part in range(h.shape[0]):
-        for r in range(h.shape[1]):
-            scale, total = step / h[part, r], 0.0
-            m, at, way = 0, 0, 1
-            while m == 0 or (m * scale < reach and (is_folded or m <= last)):
-                u = m * scale
-                if shape == GAUSSIAN:
-                    tap = math.exp(-0.5 * u * u)
-                elif shape == TRIWEIGHT:
-                    rest = 1.0 - u * u / 9.0
-                    tap = rest * rest * rest
-                else:
-                    tap = 1.0 - u * u / 5.0
-                # At an end of what is folded the other half is met too.
-                is_twice = is_folded and m > 0 and (at == 0 or at == last)
-                taps[part, at, r] += 2.0 * tap if is_twice else tap
-                total += tap if m == 0 else 2.0 * tap
-                m += 1
-                at += way
-                way = -1 if at == last else 1 if at == 0 else way
-            for m in range(last + 1):
-                taps[part, m, r] /= total
+def kernel_height(kind: int, u: float) -> float:
+    """Return the height of a kernel u standard deviations from its middle, where it is 1."""
+    if kind == GAUSSIAN:
+        return math.exp(-0.5 * u * u)
+    if kind == TRIWEIGHT:
+        x = 1.0 - u * u / 9.0
+        return x * x * x
+    return 1.0 - u * u / 5.0
 
 
 @jit
-def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
-    """Convolve cells (L, 2, C, W) with a symmetric kernel of each replicate.
+def fill_taps(kind: int, reach: float, step: float, h: F64, taps: F64) -> None:
+    """Fill in the taps (L, M + 1, W) of bandwidths (L, W): kernels from their middles on.
 
-    The `taps` (L, M + 1, W) are the kernels from their middles on, and `out` (L, 2, G, W) is
-    ``out[j] = sum_m taps[|m|] cells[fold[j + M + m]]``.
-    `fold` (G + 2 M,) gives the cell that each number stands for.
+    Taps are at multiples of `step`. They are 0 from `reach` bandwidths on, and both halves of a
+    kernel add up to 1.
     """
-    count, reach, lanes = out.shape[2], taps.shape[1] - 1, np.uint64(out.shape[3])
-    filled, line = np.empty(fold.size + 1, np.int32), np.empty(fold.size)
-    for part in range(cells.shape[0]):
-        weights = taps[part].reshape((reach + 1) * out.shape[3])
+    for batch in range(h.shape[0]):
+        for r in range(h.shape[1]):
+            scale = step / h[batch, r]
+            total = 0.0
+            for m in range(taps.shape[1]):
+                u = m * scale
+                tap = kernel_height(kind, u) if m == 0 or u < reach else 0.0
+                taps[batch, m, r] = tap
+                total += tap if m == 0 else 2.0 * tap
+            for m in range(taps.shape[1]):
+                taps[batch, m, r] /= total
+
+
+@jit
+def fill_folded_taps(kind: int, reach: float, step: float, h: F64, taps: F64) -> None:
+    """Fill in taps as `fill_taps` does, folded at both ends as in two mirrors.
+
+    The taps beyond the last one are added to their images, there and back, so that there need not
+    be more of them than cells.
+    """
+    last = taps.shape[1] - 1
+    zero(taps.reshape(taps.size))
+    for batch in range(h.shape[0]):
+        for r in range(h.shape[1]):
+            scale = step / h[batch, r]
+            total = 0.0
+            m = 0
+            image = 0
+            direction = 1
+            while m == 0 or m * scale < reach:
+                tap = kernel_height(kind, m * scale)
+                # In a mirror the other half of the kernel comes to the same place.
+                is_twice = m > 0 and (image == 0 or image == last)
+                taps[batch, image, r] += 2.0 * tap if is_twice else tap
+                total += tap if m == 0 else 2.0 * tap
+                m += 1
+                image += direction
+                if image == last:
+                    direction = -1
+                elif image == 0:
+                    direction = 1
+            for m in range(taps.shape[1]):
+                taps[batch, m, r] /= total
+
+
+@jit
+def smooth_line(x: F64, taps: F64, mirror: I32, out: F64) -> None:
+    """Convolve cells (C,) with a symmetric kernel, its taps (M + 1,) from the middle on.
+
+    It is ``out[j] = sum_m taps[|m|] x[mirror[j + M + m]]``, along the cells: a tenth of the time of
+    a lane of `smooth`.
+    """
+    reach = taps.size - 1
+    line = np.empty(mirror.size)
+    for q in range(mirror.size):
+        line[q] = x[mirror[q]]
+    for j in range(out.size):
+        out[j] = 0.0
+    for m in range(reach + 1):
+        left = line[reach - m :]
+        right = line[reach + m :]
+        tap = taps[m]
+        for j in range(out.size):
+            out[j] += tap * (left[j] + right[j] if m else left[j])
+
+
+@jit
+def smooth(cells: F64, taps: F64, out: F64) -> None:
+    """Convolve the cells of each replicate with a symmetric kernel, reflected at both ends.
+
+    Parameters
+    ----------
+    cells : (L, 2, C, W) float64 array
+        Weights of misses and hits; those of ghosts have been added to their images.
+    taps : (L, M + 1, W) float64 array
+        The kernels from their middles on.
+    out : (L, 2, G, W) float64 array
+        Overwritten with ``sum_m taps[|m|] cells[mirror[j + M + m]]``, where `mirrored_cells` are
+        the cells of positions within and beyond the range.
+    """
+    count = out.shape[2]
+    reach = taps.shape[1] - 1
+    mirror = mirrored_cells(count, reach)
+    lanes = np.uint64(out.shape[3])
+    filled = np.zeros(mirror.size + 1, np.int32)
+    for batch in range(cells.shape[0]):
+        weights = taps[batch].reshape((reach + 1) * out.shape[3])
         for signal in range(2):
-            x = cells[part, signal].reshape(cells.shape[2] * out.shape[3])
-            y = out[part, signal].reshape(count * out.shape[3])
-            if lanes == ONE:  # along the cells: a tenth of the time
-                zero(y)
-                for q in range(fold.size):
-                    line[q] = x[fold[q]]
-                for m in range(reach + 1):
-                    left, right, tap = line[reach - m :], line[reach + m :], weights[m]
-                    for j in range(count):
-                        y[j] += tap * (left[j] + right[j] if m else left[j])
+            x = cells[batch, signal].reshape(cells.shape[2] * out.shape[3])
+            y = out[batch, signal].reshape(count * out.shape[3])
+            if lanes == ONE:
+                smooth_line(x, weights, mirror, y)
                 continue
-            filled[0] = 0
-            for q in range(fold.size):
-                at, total = np.uint64(fold[q]) * lanes, 0.0
-                for r in range(at, at + lanes):
+            for q in range(mirror.size):
+                k = np.uint64(mirror[q]) * lanes
+                total = 0.0
+                for r in range(k, k + lanes):
                     total += abs(x[r])
                 filled[q + 1] = filled[q] + (1 if total > 0.0 else 0)
             for j in range(count):
                 to = np.uint64(j) * lanes
-                middle = np.uint64(fold[j + reach]) * lanes
+                middle = np.uint64(mirror[j + reach]) * lanes
                 for r in range(np.uint64(0), lanes):
                     y[to + r] = weights[r] * x[middle + r]
                 if filled[j + 2 * reach + 1] == filled[j]:
@@ -351,22 +631,22 @@ def smooth(cells: F64, taps: F64, fold: I32, out: F64) -> None:
                 # Two cells of either side at a time, so that sums are seldom stored.
                 for m in range(1, reach, 2):
                     left, right = j + reach - m, j + reach + m
-                    a, b = np.uint64(fold[left]) * lanes, np.uint64(fold[right]) * lanes
-                    c, d = np.uint64(fold[left - 1]) * lanes, np.uint64(fold[right + 1]) * lanes
+                    a, b = np.uint64(mirror[left]) * lanes, np.uint64(mirror[right]) * lanes
+                    c, d = np.uint64(mirror[left - 1]) * lanes, np.uint64(mirror[right + 1]) * lanes
                     near = np.uint64(m) * lanes
                     far = near + lanes
                     for r in range(np.uint64(0), lanes):
                         inner = weights[near + r] * (x[a + r] + x[b + r])
                         y[to + r] += inner + weights[far + r] * (x[c + r] + x[d + r])
                 if reach % 2 == 1:
-                    a, b = np.uint64(fold[j]) * lanes, np.uint64(fold[j + 2 * reach]) * lanes
+                    a, b = np.uint64(mirror[j]) * lanes, np.uint64(mirror[j + 2 * reach]) * lanes
                     last = np.uint64(reach) * lanes
                     for r in range(np.uint64(0), lanes):
                         y[to + r] += weights[last + r] * (x[a + r] + x[b + r])
 
 
 @jit
-def squared_sums(taps: F64, fold: I32, x: F64, out: F64) -> None:
+def squared_sums(taps: F64, x: F64, out: F64) -> None:
     """Smooth weights of cells (C, Q) with squared taps into points, `out` (G, Q).
 
     The tap of a cell at point j is the sum of the taps of all its images, which must be added up
@@ -376,25 +656,24 @@ def squared_sums(taps: F64, fold: I32, x: F64, out: F64) -> None:
     ----------
     taps : (M + 1,) float64 array
         A symmetric kernel from its middle on.
-    fold : (G + 2 M,) int32 array
-        The cell that each number stands for.
     x : (C, Q) float64 array
         Weights, of several kinds.
     out : (G, Q) float64 array
         Overwritten.
     """
     reach = taps.size - 1
-    brought = np.zeros(x.shape[0])
+    mirror = mirrored_cells(out.shape[0], reach)
+    tap_of_cell = np.zeros(x.shape[0])
     for j in range(out.shape[0]):
         for m in range(-reach, reach + 1):
-            brought[fold[j + reach + m]] += taps[abs(m)]
+            tap_of_cell[mirror[j + reach + m]] += taps[abs(m)]
         for q in range(out.shape[1]):
             out[j, q] = 0.0
         for m in range(-reach, reach + 1):
-            at = fold[j + reach + m]
+            cell = mirror[j + reach + m]
             for q in range(out.shape[1]):
-                out[j, q] += brought[at] * brought[at] * x[at, q]
-            brought[at] = 0.0
+                out[j, q] += tap_of_cell[cell] * tap_of_cell[cell] * x[cell, q]
+            tap_of_cell[cell] = 0.0
 
 
 @jit
@@ -404,10 +683,11 @@ def normalise(smoothed: F64, step: float) -> None:
     The density of scores has mass 1. Values below 0, or next to nothing beside the highest point,
     were left by rounding, or by cubic shares where a kernel ends: their ratios mean nothing.
     """
-    parts, _, count, lanes = smoothed.shape
-    total, highest = np.empty(lanes), np.empty(lanes)
-    for part in range(parts):
-        f, g = smoothed[part, 0], smoothed[part, 1]
+    batches, _, count, lanes = smoothed.shape
+    total = np.empty(lanes)
+    highest = np.empty(lanes)
+    for batch in range(batches):
+        f, g = smoothed[batch, 0], smoothed[batch, 1]
         zero(total)
         zero(highest)
         for j in range(count):
@@ -419,12 +699,12 @@ def normalise(smoothed: F64, step: float) -> None:
         for j in range(count):
             for r in range(lanes):
                 # Divided twice: weights may be so small that a product or a reciprocal is nothing.
-                kept = f[j, r] > highest[r] * ROUNDING
-                f[j, r] = f[j, r] / total[r] / step if kept else 0.0
-                g[j, r] = g[j, r] / total[r] / step if kept else 0.0
+                is_density = f[j, r] > highest[r] * ROUNDING
+                f[j, r] = f[j, r] / total[r] / step if is_density else 0.0
+                g[j, r] = g[j, r] / total[r] / step if is_density else 0.0
 
 
-# --- integrating ------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------
 
 
 @jit
@@ -434,7 +714,8 @@ def mean_size(gap: F64) -> float:
     Where they change their sign, the excess is taken off: there the mean of the sizes of -a and b
     is (a**2 + b**2) / (2 (a + b)).
     """
-    size, excess = np.abs(gap), np.zeros(gap.size)
+    size = np.abs(gap)
+    excess = np.zeros(gap.size)
     for j in range(gap.size - 1):
         a, b = size[j], size[j + 1]
         excess[j] = a * b / (a + b) if gap[j] * gap[j + 1] < 0.0 else 0.0
@@ -477,44 +758,157 @@ def crossing(a: float, b: float, f: float, p: float) -> tuple[float, float, floa
 
 
 @jit
-def integrate(
-    density: F64, score: F64, width: F64, low: float, high: float, p: float, out: F64
-) -> None:
-    """Integrate ``|g / f - s|**p f`` from `low` to `high`, in `out` (L, W).
+def between_points(
+    x: tuple[float, float], w: tuple[float, float], f: tuple[float, float],
+    g: tuple[float, float], p: float,
+) -> float:  # fmt: skip
+    """Integrate ``|g / f - s|**p f`` from one point to the next.
 
-    The densities f of the scores and g of the hits (L, 2, G, W) are at the centres `score` of cells
-    of these widths.
+    Parameters
+    ----------
+    x, w, f, g : tuple of float
+        Scores of both points, widths, and the densities of scores and hits.
+    p : float
+    """
+    u0, u1 = gap_at(x[0], f[0], g[0]), gap_at(x[1], f[1], g[1])
+    # A sign may change where u is 0: at the very centre of a cell.
+    if ((u0 < 0.0) != (u1 < 0.0)) & (f[0] > 0.0) & (f[1] > 0.0):
+        area, rise_0, rise_1 = crossing(abs(u0), abs(u1), 0.5 * (f[0] + f[1]), p)
+        return 0.5 * (w[0] + w[1]) * (area + (rise_0 + rise_1) / 12.0)
+    return 0.5 * (w[0] * integrand(u0, f[0], p) + w[1] * integrand(u1, f[1], p))
+
+
+@jit
+def up_to_end(end: float, x: float, f: float, g: float, p: float) -> float:
+    """Integrate from the outermost point, of width 1 and score x, to the end of the range."""
+    u0, u1 = gap_at(end, f, g), gap_at(x, f, g)
+    if (u0 < 0.0) != (u1 < 0.0):
+        area, _, rise = crossing(abs(u0), abs(u1), f, p)
+        return 0.5 * area + rise / 6.0
+    return (5.0 * integrand(u1, f, p) + integrand(u0, f, p)) / 12.0
+
+
+@jit
+def integrate(density: F64, points: Points, p: float, out: F64) -> None:
+    """Compute ``(int |g / f - s|**p f ds)**(1/p)`` of each replicate, in `out` (L, W).
+
+    The densities f of the scores and g of the hits (L, 2, G, W) are those at the points.
 
     The trapezoidal rule, corrected by its first Euler-Maclaurin term where it needs it: around
     scores at which g - s f changes its sign, and at both ends, where f and g are level. So a few
     cells a bandwidth give four digits.
     """
-    parts, _, count, lanes = density.shape
+    score, width, low, high = points
+    batches, _, count, lanes = density.shape
     zero(out.reshape(out.size))
-    for part in range(parts):
-        total, f, g = out[part], density[part, 0], density[part, 1]
+    for batch in range(batches):
+        total = out[batch]
+        f, g = density[batch, 0], density[batch, 1]
         for j in range(count - 1):
-            x0, x1 = score[j], score[j + 1]
-            w0, w1 = width[j], width[j + 1]
+            x = score[j], score[j + 1]
+            w = width[j], width[j + 1]
             f0, f1, g0, g1 = f[j], f[j + 1], g[j], g[j + 1]
             for r in range(lanes):
-                u0, u1 = gap_at(x0, f0[r], g0[r]), gap_at(x1, f1[r], g1[r])
-                # A sign may change where u is 0: at the very centre of a cell.
-                if ((u0 < 0.0) != (u1 < 0.0)) & (f0[r] > 0.0) & (f1[r] > 0.0):
-                    a, b, mean = abs(u0), abs(u1), 0.5 * (f0[r] + f1[r])
-                    area, rise_a, rise_b = crossing(a, b, mean, p)
-                    total[r] += 0.5 * (w0 + w1) * (area + (rise_a + rise_b) / 12.0)
-                else:
-                    total[r] += 0.5 * (w0 * integrand(u0, f0[r], p) + w1 * integrand(u1, f1[r], p))
-        for end in range(2):
-            j, wall = (0, low) if end == 0 else (count - 1, high)
+                total[r] += between_points(x, w, (f0[r], f1[r]), (g0[r], g1[r]), p)
+        last = count - 1
+        for r in range(lanes):
+            total[r] += width[0] * up_to_end(low, score[0], f[0, r], g[0, r], p)
+            total[r] += width[last] * up_to_end(high, score[last], f[last, r], g[last, r], p)
+            if p == 2.0:
+                total[r] = math.sqrt(total[r])
+            elif p != 1.0:
+                total[r] **= 1.0 / p
+
+
+@jit
+def largest_gaps(density: F64, points: Points, out: F64) -> None:
+    """Find the largest ``|g / f - s|`` of each replicate, in `out` (L, W).
+
+    Scores with a density of less than `SUPPORT` times its mean do not count; without any other the
+    gap is nan. From the outermost points to the ends of the range densities are level.
+    """
+    score, _, low, high = points
+    least = SUPPORT / (high - low)
+    batches, _, count, lanes = density.shape
+    for batch in range(batches):
+        largest = out[batch]
+        f, g = density[batch, 0], density[batch, 1]
+        for r in range(lanes):
+            largest[r] = -1.0
+        for j in range(count):
+            x = score[j]
+            left = low if j == 0 else x
+            right = high if j == count - 1 else x
             for r in range(lanes):
-                mean = f[j, r]
-                u0, u1 = gap_at(wall, mean, g[j, r]), gap_at(score[j], mean, g[j, r])
-                if (u0 < 0.0) != (u1 < 0.0):
-                    a, b = abs(u0), abs(u1)
-                    area, _, rise = crossing(a, b, mean, p)
-                    total[r] += width[j] * (0.5 * area + rise / 6.0)
-                else:
-                    inner, outer = integrand(u1, mean, p), integrand(u0, mean, p)
-                    total[r] += width[j] * (5.0 * inner + outer) / 12.0
+                if f[j, r] >= least:
+                    rate = g[j, r] / f[j, r]
+                    gap = max(abs(rate - x), max(abs(rate - left), abs(rate - right)))
+                    largest[r] = max(largest[r], gap)
+        for r in range(lanes):
+            if largest[r] < 0.0:
+                largest[r] = np.nan
+
+
+@jit
+def density_norms(density: F64, points: Points, p: float, out: F64) -> None:
+    """Compute the error (L, W) of densities (L, 2, G, W) in the norm p, which may be inf."""
+    if p == np.inf:
+        largest_gaps(density, points, out)
+    else:
+        integrate(density, points, p, out)
+
+
+# --- a single call ----------------------------------------------------------------------------
+
+
+@jit
+def density_errors(
+    prob: NDArray[Any], label: NDArray[Any], weight: F64, parameters: ErrorParameters, out: F64
+) -> None:  # fmt: skip
+    """Compute the error (K,) of each problem, on the even grid that fits its bandwidth.
+
+    Parameters
+    ----------
+    prob, label : arrays
+        The problems, as `read_problem` takes them.
+    weight : (n,) float64 array
+        Empty: every row counts 1.
+    parameters : tuple
+        Kind of the kernel, its reach in standard deviations, and cells per bandwidth; both ends of
+        the range, to which scores outside are moved; the bandwidth, or 0 for Silverman's rule; the
+        number of the caller's rows, for the rule; the norm.
+    out : (K,) float64 array
+        Overwritten.
+    """
+    kind, reach, cells_per_bandwidth, low, high, bandwidth, n, p = parameters
+    score = np.empty(label.size)
+    hit = np.empty(label.size, np.uint8)
+    h = np.empty((1, 1))
+    error = np.empty((1, 1))
+    for k in range(out.size):
+        s, y = read_problem(prob, label, k, score, hit)
+        if low > 0.0 or high < 1.0:
+            for i in range(s.size):
+                score[i] = min(max(s[i], low), high)
+            s = score
+        h[0, 0] = bandwidth if bandwidth > 0.0 else bandwidth_of_scores(s, weight, low, high, n)
+        least = bandwidth_of_level(grid_level(h[0, 0], LEVELS_PER_OCTAVE), LEVELS_PER_OCTAVE)
+        count = max(math.ceil(cells_per_bandwidth * (high - low) / least), MIN_CELLS)
+        grid = CellGrid(low, (high - low) / count, count, bool(ONE))
+        h[0, 0] = min(h[0, 0], MAX_RELATIVE_BANDWIDTH * (high - low))
+        cells = np.zeros((1, 2, count + 2 * GHOSTS, 1))
+        add_rows_to_cells(s, y, weight, grid, cells.reshape((2, count + 2 * GHOSTS)))
+        add_images(cells)
+        taps = np.empty((1, 1 + max(1, math.ceil(reach * h[0, 0] / grid.step)), 1))
+        fill_taps(kind, reach, grid.step, h, taps)
+        mirror = mirrored_cells(count, taps.size - 1)
+        density = np.empty((1, 2, count, 1))
+        for signal in range(2):
+            x = cells[0, signal].reshape(count + 2 * GHOSTS)
+            smooth_line(x, taps.reshape(taps.size), mirror, density[0, signal].reshape(count))
+        normalise(density, grid.step)
+        centres = np.empty(count)
+        for j in range(count):
+            centres[j] = low + (high - low) * ((j + 0.5) / count)
+        density_norms(density, Points(centres, np.full(count, grid.step), low, high), p, error)
+        out[k] = error[0, 0]

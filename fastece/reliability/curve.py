@@ -18,7 +18,8 @@ from fastece.display.marks import MIN_ROWS_OF_CURVE, CurveDrawing
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.estimators.base import Counts, Statistic
 from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
-from fastece.estimators.density.estimator import KDE, Copies, CountBlocks, is_supported, posterior
+from fastece.estimators.density.estimator import KDE, is_supported, posterior
+from fastece.estimators.density.plan import replicate_count, smooth_sums
 from fastece.kernels.types import F64
 from fastece.reliability.diagram import Plottable
 from fastece.resampling.arguments import add_groups, read_call
@@ -240,9 +241,8 @@ class Curve(Statistic):
 
     def values(self, plan: Any, draws: Counts) -> F64:
         """Compute the curve (G, 32 B) of each of the replicates."""
-        resamples = CountBlocks(draws.blocks(plan.sample.n))
-        out = np.empty((self.score.size, resamples.count))
-        for mesh, density, lanes in plan.densities(resamples):
+        out = np.empty((self.score.size, replicate_count(draws)))
+        for mesh, density, lanes in plan.densities(draws):
             at = np.interp(self.score, mesh.score, np.arange(mesh.count))
             j = at.astype(np.int64)
             t, following = (at - j)[:, None], np.minimum(j + 1, mesh.count - 1)
@@ -273,11 +273,13 @@ def _(estimator: BayesCurve, ordered: Sample, call: Call) -> dict[str, Any]:
 
 @curve_of.register
 def _(estimator: KDE, ordered: Sample, call: Call) -> dict[str, Any]:
-    n, once = call.n, Copies(ordered.c)
-    plan = estimator.plan(ordered, n, REFINEMENT, even=True)
-    bandwidth = float(plan.bandwidths(once)[0])
-    mesh, densities = plan.density(once, bandwidth)
-    (density, hits), score = densities[0, :, :, 0].copy(), mesh.score.copy()
+    n = call.n
+    plan = estimator.plan(ordered, n, REFINEMENT)
+    bandwidth = plan.bandwidth_of_counts(ordered.c)
+    mesh = plan.rule.even_mesh(plan.bandwidth)
+    sums = plan.sums_in_cells(mesh, ordered.c)
+    density, hits = smooth_sums(mesh, sums, bandwidth).values[0, :, :, 0].copy()
+    score = mesh.score.copy()
     supported = is_supported(density, mesh.low, mesh.high)
     probability = posterior(density, hits, score, mesh.low, mesh.high)
     probability[~supported] = np.nan

@@ -18,7 +18,8 @@ from fastece.decisions.threshold import Threshold, threshold_of
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.pages import Panel
 from fastece.estimators.binned import Binned
-from fastece.estimators.density.estimator import KDE, PART
+from fastece.estimators.density.estimator import KDE
+from fastece.estimators.density.plan import ROWS_AT_ONCE
 from fastece.estimators.losses import infinite_rows, mean_of
 from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
 from fastece.inference import slices
@@ -445,7 +446,7 @@ def measure_top(
     accuracy = confidence = None
     if isinstance(source, Problems):
         top = rows = source if is_top else read(setting="confidence")
-        means = mean_of(rows.parts(PART), lambda part: np.stack([part.s, part.y]))
+        means = mean_of(rows.parts(ROWS_AT_ONCE), lambda part: np.stack([part.s, part.y]))
         confidence, accuracy = means.tolist()
     elif top := source if is_top or is_binary else top:
         (diagram,) = diagrams_of(Binned(2, score_range="unit"), top)

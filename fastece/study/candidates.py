@@ -24,7 +24,7 @@ from fastece.data.samples import Sample
 from fastece.estimators.base import Rows
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned import Binned
-from fastece.estimators.density.estimator import KDE, DrawnRows
+from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64, I64
 from fastece.study.design import StudyDesign
@@ -164,10 +164,10 @@ class SharedBandwidth(Candidate):
 
     def values(self, problems: Sequence[Rows]) -> F64:
         """Compute the mean over the classes (R,) of each draw of their rows."""
-        kde, draws = self.estimator, [DrawnRows(drawn.rows) for drawn in problems]
+        kde = self.estimator
         plans = [kde.prepare(drawn.sample, drawn.rows.shape[1]) for drawn in problems]
-        h = plans[0].bandwidths(draws[0])
-        values = [kde.errors(*pair, h) for pair in zip(plans, draws, strict=True)]
+        h = plans[0].bandwidths(problems[0])
+        values = [kde.errors(plan, drawn, h) for plan, drawn in zip(plans, problems, strict=True)]
         return np.asarray(np.mean(values, axis=0))
 
 

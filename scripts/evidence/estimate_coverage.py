@@ -21,7 +21,6 @@ import numpy as np
 import fastece
 from fastece.cli.report import DEMO
 from fastece.data.sources import one_problem
-from fastece.estimators.density.estimator import Copies
 from fastece.estimators.protocol import Sample
 from fastece.files import read_predictions
 
@@ -122,7 +121,7 @@ def density_truth(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
     plan = fastece.KDE(bandwidth=float(h)).prepare(sample_of(twice, once).sorted(), scores.size)
     order = np.argsort(twice, kind="stable")
     hits = [np.concatenate([chance, 1 - chance])[order] for chance in (hit, scores)]
-    seen, expected = (plan.density(Copies(c))[1][0, 1, :, 0] for c in hits)
+    seen, expected = (plan.density(c).values[0, 1, :, 0] for c in hits)
     return float((np.abs(seen - expected) * plan.mesh.width).sum())
 
 

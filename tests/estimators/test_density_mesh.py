@@ -5,17 +5,14 @@ import pytest
 
 from fastece import KDE, reliability_curve
 from fastece.data.samples import Sample
-from fastece.estimators.density.estimator import Copies
-from fastece.estimators.density.mesh import (
-    GHOSTS,
-    PER_OCTAVE,
-    SHAPES,
-    Mesh,
+from fastece.estimators.density.beta import (
+    LEVELS_PER_OCTAVE,
     even_beta_mesh,
     fitted_beta_mesh,
-    folded,
-    log_at,
+    log_score,
 )
+from fastece.estimators.density.mesh import SHAPES, Mesh
+from fastece.estimators.density.plan import smooth_sums
 from fastece.kernels import density
 from helpers.kde_helpers import kde, smooth
 from helpers.kernel_forms import PLAIN
@@ -51,12 +48,11 @@ def test_cosine_transforms_are_the_direct_sums(count, width, kernel):
         mesh = Mesh(SHAPES[kernel], low, high, count, True)
         lanes = 1 if PLAIN else 3
         h = width * (high - low) * rng.uniform(0.5, 1.0, (2, lanes))
-        reach = mesh.reach(h)
-        taps, cells = mesh.taps(h, reach), rng.random((2, 2, mesh.n_nodes, lanes))
+        taps, cells = mesh.taps(h), rng.random((2, 2, mesh.n_nodes, lanes))
         assert taps[:, 0] + 2 * taps[:, 1:].sum(1) == near(np.ones((2, lanes)))
         direct = fresh(2, 2, count, lanes)
-        density.smooth(cells, taps, folded(mesh.count, reach), direct)
-        inside = cells[:, :, GHOSTS:-GHOSTS]
+        density.smooth(cells, taps, direct)
+        inside = cells[:, :, density.GHOSTS : -density.GHOSTS]
         assert mesh.transformed(cells, h) == pytest.approx(direct, rel=1e-12, abs=1e-12)
         assert direct.sum(2) == near(inside.sum(2))
 
@@ -74,8 +70,8 @@ def densities_of(kde, s, y, h, low=0.2, high=0.9):
     rows = np.arange(s.size)
     sample = Sample(s, y.astype(np.uint8), None, low, high, rows).sorted()
     plan = kde.prepare(sample, s.size)
-    ((mesh, density, _),) = plan.densities(Copies(np.ones(s.size)), np.array([h]))
-    return mesh, density[0, :, :, 0]
+    mesh = plan.mesh_of_bandwidth(h)
+    return mesh, smooth_sums(mesh, plan.sums_in_cells(mesh), h).values[0, :, :, 0]
 
 
 @pytest.mark.parametrize("h", [0.003, 0.05, 1.0])
@@ -83,11 +79,11 @@ def test_positions_are_the_inverse_of_points(h):
     mesh = fitted_beta_mesh(0.0, 1.0, h, 1.0)
     u = np.linspace(0.0, np.pi / 4 / h + 8.0, 999)
     for sign in (-1, 1):  # scores are exact next to 0, what is left of them next to 1
-        x, rest = np.exp(log_at(sign * u, h)), np.exp(log_at(-sign * u, h))
+        x, rest = np.exp(log_score(sign * u, h)), np.exp(log_score(-sign * u, h))
         assert mesh.positions(x, rest) == pytest.approx(sign * u, abs=2e-4)
     ends = mesh.positions(np.array([0.0, 5e-324, 1.0]), np.array([1.0, 1.0, 0.0]))
     assert ends[[0, 2]].tolist() == [-np.inf, np.inf]
-    assert -mesh.half / 8 + 0.5 < ends[1] < -np.pi / 4 / h
+    assert -mesh.half_of_nodes / 8 + 0.5 < ends[1] < -np.pi / 4 / h
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -97,7 +93,9 @@ def test_densities_are_those_of_brute_force_up_to_the_ends(h, name):
     y = np.arange(s.size) % 2
     for fields in ({}, {"grid_step": 0.002}, {"norm": np.inf}):
         mesh, found = densities_of(KDE(h, "beta", score_range=(0.2, 0.9), **fields), s, y, h)
-        inside = (mesh.x > 1e-12) & (mesh.rest > 1e-12)  # the score itself is not exact beyond
+        inside = (mesh.x > 1e-12) & (
+            mesh.one_minus_x > 1e-12
+        )  # the score itself is not exact beyond
         f, g = oracle.densities(mesh.score[inside], s, y, None, h, "beta", 0.2, 0.9)
         slack = 5e-4 * f.max()
         assert found[0, inside] == pytest.approx(f, abs=slack)
@@ -107,7 +105,7 @@ def test_densities_are_those_of_brute_force_up_to_the_ends(h, name):
 @pytest.mark.parametrize("part", [0.0, 0.2, 0.5, 0.99])
 def test_bandwidths_between_two_tables_are_interpolated(part):
     y, s = smooth(200)
-    h = 0.0003 * 2 ** ((160 + part) / PER_OCTAVE)
+    h = 0.0003 * 2 ** ((160 + part) / LEVELS_PER_OCTAVE)
     mesh, found = densities_of(KDE(kernel="beta"), s, y, h, 0.0, 1.0)
     f, g = oracle.densities(mesh.score, s, y, None, h, "beta", 0.0, 1.0)
     # Where the shape of the kernel changes from one formula to the other, it bends.

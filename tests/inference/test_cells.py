@@ -7,7 +7,6 @@ import reference
 import fastece
 from fastece import KDE, Binned
 from fastece.data.samples import Sample
-from fastece.estimators.density.estimator import Copies
 from helpers.answer_cases import cells_for, tiny_data
 from helpers.samples import BINNED, FIELDS
 from helpers.strategies import as_lists, labels_for, weights_for
@@ -100,7 +99,7 @@ def brought(kde, s):
         kde.plan(Sample(s, (rows == i).astype(np.uint8), None, 0.0, 1.0, rows), s.size, 1.0)
         for i in rows
     ]
-    return np.array([plan.density(Copies())[1][0, 1, :, 0] * plan.mesh.width for plan in plans])
+    return np.array([plan.density().values[0, 1, :, 0] * plan.mesh.width for plan in plans])
 
 
 @pytest.mark.parametrize("kde", [KDE(), KDE(bandwidth=0.3), KDE(kernel="triweight")])

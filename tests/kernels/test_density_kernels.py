@@ -11,6 +11,7 @@ from fastece.kernels import NO_WEIGHTS, density
 from fastece.kernels.replicates import OrderedRows
 from helpers.kernel_forms import forms
 from helpers.samples import draws, runs_of
+from oracles import reference_kde as oracle
 
 FEW_ROWS, _ = GROUP_SIZES[0]
 LANES = [1, 32]
@@ -50,7 +51,7 @@ def spread_of(u, w, terms, low, high):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", score_sets())
-def test_spreads_are_those_of_the_rows_of_each_replicate(name, weighted):
+def test_sums_of_scores_are_those_of_the_rows_of_each_replicate(name, weighted):
     u = score_sets()[name]
     n, rng = u.size, np.random.default_rng(1)
     v = rng.integers(1, 4, n).astype(np.float64) if weighted else NO_WEIGHTS
@@ -68,7 +69,7 @@ def test_spreads_are_those_of_the_rows_of_each_replicate(name, weighted):
     run, first = runs_of(u)
     group = 1 if n <= FEW_ROWS else 16
     rows = OrderedRows(u, u, v, order, run, first, 0, low, high, group)
-    for kernel in forms(density.spreads):
+    for kernel in forms(density.sum_counted_scores):
         out = fresh(4, 32 * len(c))
         kernel(c, rows, terms, out)
         assert near(np.array(expected)) == out.T
@@ -76,7 +77,7 @@ def test_spreads_are_those_of_the_rows_of_each_replicate(name, weighted):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
-def test_spreads_of_drawn_scores(size, weighted):
+def test_sums_of_drawn_scores_are_those_of_their_rows(size, weighted):
     rng = np.random.default_rng(size)
     u = np.sort(rng.random((5, size)), axis=1)
     u[1:3] = u[1:3].round(1).clip(0.2, 0.7)
@@ -88,7 +89,7 @@ def test_spreads_of_drawn_scores(size, weighted):
     for x, a in zip(u, weight, strict=True):
         terms = [(a * (x - 0.4)).sum(), (a * (x - 0.4) ** 2).sum()]
         expected.append(spread_of(x, a, terms, 0.0, 1.0))
-    for kernel in forms(density.drawn_spreads):
+    for kernel in forms(density.sum_drawn_scores):
         out = fresh(4, 5)
         kernel(u, w, 0.4, 0.0, 1.0, out)
         assert near(np.array(expected)) == out.T
@@ -112,7 +113,7 @@ def test_scores_are_shared_by_the_cells_around_them(limits, cubic):
         s = s.clip(low, high)
         for kernel in forms(density.place):
             cell, share = np.full(s.size, -9, np.int32), fresh(4, s.size)
-            kernel(s, low, step, count, cubic, cell, share)
+            kernel(s, density.CellGrid(low, step, count, cubic), cell, share)
             assert cell.min() >= 0
             assert cell.max() + 4 <= count + 2 * GHOSTS
             for x, first, shares in zip(s, cell, share.T, strict=True):
@@ -164,16 +165,16 @@ def test_drawn_scores_are_placed_and_count_once(lanes, weighted, cubic):
         s[0], s[-1] = low, high
         y, v = rng.integers(0, 2, 12).astype(np.uint8), rng.random(12) if weighted else NO_WEIGHTS
         for count, size in ((1, 1), (9, 5)):
-            grid = low, (high - low) / count, count, cubic
+            grid = density.CellGrid(low, (high - low) / count, count, cubic)
             cell, share = np.full(12, -9, np.int32), fresh(4, 12)
-            forms(density.place)[-1](s, *grid, cell, share)
+            forms(density.place)[-1](s, grid, cell, share)
             share *= v if weighted else 1.0
             drawn = rng.integers(0, 12, (2, lanes, size)).astype(np.int32)
             c = np.stack([[np.bincount(line, minlength=12) for line in part] for part in drawn])
             expected = sums_of(c.swapaxes(1, 2), y, cell, share, count + 2 * GHOSTS)
-            for kernel in forms(density.spread_scores):
+            for kernel in forms(density.spread_drawn_rows):
                 out = fresh(*expected.shape)
-                kernel(drawn, s, y, v, *grid, out)
+                kernel(drawn, s, y, v, grid, out)
                 assert out == near(expected)
 
 
@@ -186,14 +187,14 @@ def test_rows_of_a_sample_are_added_up_as_their_shares(weighted, cubic):
         s[0], s[-1] = low, high
         y, v = rng.integers(0, 2, n).astype(np.uint8), rng.random(n) if weighted else NO_WEIGHTS
         for count in (1, 9):
-            grid = low, (high - low) / count, count, cubic
+            grid = density.CellGrid(low, (high - low) / count, count, cubic)
             cell, share = np.full(n, -9, np.int32), fresh(4, n)
-            forms(density.place)[-1](s, *grid, cell, share)
+            forms(density.place)[-1](s, grid, cell, share)
             share *= v if weighted else 1.0
             expected = sums_of(np.ones((1, n, 1)), y, cell, share, count + 2 * GHOSTS)[0, :, :, 0]
-            for kernel in forms(density.share_rows):
+            for kernel in forms(density.add_rows_to_cells):
                 out = np.ones(expected.shape)
-                kernel(s, y, v, *grid, out)
+                kernel(s, y, v, grid, out)
                 assert out == near(1 + expected)
 
 
@@ -203,7 +204,7 @@ def test_distances_from_a_centre_are_added_up(weighted):
     for n in (1, 7, 8, 9, 100):
         s, v = rng.random(n), rng.random(n) if weighted else NO_WEIGHTS
         w = v if weighted else np.ones(n)
-        for kernel in forms(density.distances):
+        for kernel in forms(density.add_distances):
             assert kernel(s, v, 0.3) == near([w @ (s - 0.3), w @ (s - 0.3) ** 2])
 
 
@@ -214,14 +215,33 @@ def test_sizes_of_gaps_are_added_up_as_of_lines_between_them():
         assert kernel(gap[:1].copy()) == 1.0
 
 
-def folded(count, reach):
+def mirror(count, reach):
     """The cell of each number from -reach to count + reach, mirrored at one end and the other."""
-    found = []
+    cells = []
     for q in range(-reach, count + reach):
         while not 0 <= q < count:
             q = -1 - q if q < 0 else 2 * count - 1 - q
-        found.append(q + GHOSTS)
-    return np.array(found, np.int32)
+        cells.append(q + GHOSTS)
+    return np.array(cells, np.int32)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_cells_are_mirrored_at_both_ends(count):
+    for kernel in forms(density.mirrored_cells):
+        for reach in (1, 2, 20):
+            assert kernel(count, reach).tolist() == mirror(count, reach).tolist()
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_ghosts_are_added_to_their_images(count):
+    cells = np.random.default_rng(4).random((2, 2, count + 2 * GHOSTS, 3))
+    expected = np.zeros((2, 2, count, 3))
+    for q, cell in enumerate(mirror(count, GHOSTS)):
+        expected[:, :, cell - GHOSTS] += cells[:, :, q]
+    for kernel in forms(density.add_images):
+        out = cells.copy()
+        kernel(out)
+        assert out[:, :, GHOSTS:-GHOSTS] == near(expected)
 
 
 @pytest.mark.parametrize("width", LANES)
@@ -236,13 +256,13 @@ def test_lanes_are_gathered_by_their_numbers(width):
         assert np.array_equal(out.swapaxes(1, 2).reshape(2 * width, 4), columns[lanes])
 
 
-def smoothed(cells, taps, fold, count):
+def smoothed(cells, taps, image, count):
     """The sum of the docstring, term after term."""
     reach = taps.shape[1] - 1
     out = np.zeros((*cells.shape[:2], count, cells.shape[3]))
     for j in range(count):
         for m in range(-reach, reach + 1):
-            out[:, :, j] += taps[:, abs(m), None] * cells[:, :, fold[j + reach + m]]
+            out[:, :, j] += taps[:, abs(m), None] * cells[:, :, image[j + reach + m]]
     return out
 
 
@@ -251,14 +271,14 @@ def smoothed(cells, taps, fold, count):
 def test_cells_are_convolved(count, lanes):
     rng = np.random.default_rng(6)
     for reach in (1, 2, 3, 6):
-        fold, cells = folded(count, reach), rng.normal(size=(2, 2, count + 2 * GHOSTS, lanes))
+        cells = rng.normal(size=(2, 2, count + 2 * GHOSTS, lanes))
         cells[1] = 0.0  # nothing, but for one cell of one lane
         cells[1, 1, GHOSTS, -1] = -2.0
         taps = rng.random((2, reach + 1, lanes))
         for kernel in forms(density.smooth):
             out = fresh(2, 2, count, lanes)
-            kernel(cells, taps, fold, out)
-            assert out == near(smoothed(cells, taps, fold, count))
+            kernel(cells, taps, out)
+            assert out == near(smoothed(cells, taps, mirror(count, reach), count))
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -322,7 +342,7 @@ def value_of(f, g, score, width, low, high, p):
             outer, inner = height(at_wall, f[j]), height(inside, f[j])
             half = (outer + inner) / 4 + 2 * (inner - outer) / 12
         total += width[j] * half
-    return total
+    return total ** (1 / p)
 
 
 def density_pairs(rng, score, low, high, lanes):
@@ -358,8 +378,109 @@ def test_integrals_are_those_of_the_rule(limits, lanes, p):
         ]
         for kernel in forms(density.integrate):
             out = fresh(4, lanes)
-            kernel(pairs, score, width, low, high, p, out)
+            kernel(pairs, density.Points(score, width, low, high), p, out)
             assert out == near(np.array(expected), 1e-11)
+
+
+@pytest.mark.parametrize("limits", RANGES)
+def test_largest_gaps_are_those_where_there_is_density(limits):
+    low, high = limits
+    rng = np.random.default_rng(12)
+    for count in (1, 2, 9):
+        width = np.full(count, (high - low) / count)
+        score = low + width.cumsum() - width / 2
+        f = rng.random((3, count, 2))
+        f[0] = 0.0
+        f[1, ::2] = 1e-3 * density.SUPPORT  # too little to count
+        g = f * rng.random(f.shape)
+        x = np.concatenate([[low], score, [high]])[:, None]
+        f_up_to_ends = np.concatenate([f[:, :1], f, f[:, -1:]], axis=1)
+        g_up_to_ends = np.concatenate([g[:, :1], g, g[:, -1:]], axis=1)
+        is_dense = f_up_to_ends >= density.SUPPORT / (high - low)
+        rate = np.divide(g_up_to_ends, f_up_to_ends, out=np.zeros(is_dense.shape), where=is_dense)
+        gaps = np.where(is_dense, np.abs(rate - x), -1.0).max(axis=1)
+        expected = np.where(gaps < 0, np.nan, gaps)
+        points = density.Points(score, width, low, high)
+        for kernel in forms(density.largest_gaps):
+            out = fresh(3, 2)
+            kernel(np.stack([f, g], axis=1), points, out)
+            assert out == pytest.approx(expected, rel=1e-14, nan_ok=True)
+
+
+def test_the_norm_chooses_between_the_integral_and_the_largest_gap():
+    rng = np.random.default_rng(13)
+    pairs = density_pairs(rng, np.array([0.25, 0.75]), 0.0, 1.0, 2)
+    points = density.Points(np.array([0.25, 0.75]), np.full(2, 0.5), 0.0, 1.0)
+    for kernel in forms(density.density_norms):
+        for p in (1.0, 2.0, np.inf):
+            expected, out = fresh(4, 2), fresh(4, 2)
+            if p == np.inf:
+                density.largest_gaps(pairs, points, expected)
+            else:
+                density.integrate(pairs, points, p, expected)
+            kernel(pairs, points, p, out)
+            assert out == near(expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bandwidths_are_those_of_the_rule(weighted):
+    rng = np.random.default_rng(17)
+    for s in (rng.random(50), rng.random(9).round(1), np.full(4, 0.3), np.array([0.4])):
+        v = rng.random(s.size) + 0.1 if weighted else NO_WEIGHTS
+        n = s.size + 3  # the caller's rows, whatever the weights
+        expected = oracle.silverman(s, v if weighted else None, n)
+        for kernel in forms(density.bandwidth_of_scores):
+            assert kernel(s, v, 0.0, 1.0, float(n)) == near(expected, 1e-11)
+        w = v if weighted else np.ones(s.size)
+        edges = reference.quantile_edges(s, w, 4, 0.0, 1.0, closed=None)
+        x = s - s[0]
+        sums = np.array([[w.sum()], [w @ x], [w @ (x * x)], [edges[3] - edges[1]]])
+        for kernel in forms(density.silverman_bandwidths):
+            out = fresh(1)
+            kernel(sums, float(n), out)
+            assert out == near([expected], 1e-11)
+
+
+@pytest.mark.parametrize("per_octave", [4, 16])
+def test_levels_of_grids_are_powers_of_two_times_the_least_bandwidth(per_octave):
+    levels = np.arange(-3 * per_octave, 12 * per_octave)
+    h = np.array([density.bandwidth_of_level(level, per_octave) for level in levels.tolist()])
+    assert h == near(0.0003 * 2.0 ** (levels / per_octave))
+    for kernel in forms(density.grid_levels):
+        for part, level in ((1.0, levels), (1.02, levels), (0.98, levels - 1)):
+            out = np.full(h.size, -99)
+            kernel(part * h, per_octave, out)
+            assert out.tolist() == level.tolist()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("p", [1.0, 2.0, np.inf])
+def test_errors_of_arrays_are_those_of_brute_force(p, weighted):
+    rng = np.random.default_rng(18)
+    n = 60
+    prob = rng.dirichlet(np.ones(3), n)
+    label = rng.integers(0, 3, n)
+    s = rng.random(n)
+    y = (rng.random(n) < s).astype(np.uint8)
+    v = rng.random(n) if weighted else NO_WEIGHTS
+    weight = v if weighted else None
+    for low, high, h in ((0.0, 1.0, 0.0), (0.0, 1.0, 0.2), (0.3, 0.9, 0.1)):
+        problems = [(prob[:, k], label == k) for k in range(3)]
+        fields = {
+            "norm": p, "score_range": (low, high), "bandwidth": h if h > 0 else "silverman"
+        }  # fmt: skip
+        parameters = (density.GAUSSIAN, 5.5, 4.5, low, high, h, float(n), p)
+        values = []
+        for kernel in forms(density.density_errors):
+            classes, single = fresh(3), fresh(1)
+            kernel(prob, label, v, parameters, classes)
+            kernel(s, y, v, parameters, single)
+            values.append([*classes, *single])
+        if p < np.inf:  # on any grid the edge of the density of a maximum is met but roughly
+            rows = [*problems, (s, y)]
+            exact = [oracle.kde_error((x, hit, 0.0, 1.0), weight, **fields) for x, hit in rows]
+            assert values[0] == pytest.approx(exact, rel=1e-3, abs=1e-6)
+        assert values[-1] == near(values[0], 1e-9)
 
 
 HEIGHTS = {
@@ -374,7 +495,7 @@ def test_halves_of_kernels_add_up_to_one():
     for shape, (reach, height) in HEIGHTS.items():
         for kernel in forms(density.fill_taps):
             taps = np.full((2, 1 + int(np.ceil(5.5 / 0.1)), 3), np.nan)
-            kernel(shape, reach, 0.1, h, False, taps)
+            kernel(shape, reach, 0.1, h, taps)
             for part, r in np.ndindex(h.shape):
                 u = 0.1 * np.arange(taps.shape[1]) / h[part, r]
                 plain = np.where(u < reach, height(u), 0.0)
@@ -385,12 +506,12 @@ def test_halves_of_kernels_add_up_to_one():
 def test_folded_taps_are_taps_and_their_images():
     h = np.array([[0.3, 0.02], [1.0, 4.0]])
     for count in (1, 2, 7):
-        for kernel in forms(density.fill_taps):
+        for kernel in forms(density.fill_folded_taps):
             around = np.full((2, count + 1, 2), np.nan)
-            kernel(0, 5.5, 0.1, h, True, around)
+            kernel(0, 5.5, 0.1, h, around)
             for part, r in np.ndindex(h.shape):
                 taps = np.zeros((1, 1 + int(np.ceil(5.5 * 4.0 / 0.1)), 1))
-                density.fill_taps(0, 5.5, 0.1, h[part : part + 1, r : r + 1], False, taps)
+                density.fill_taps(0, 5.5, 0.1, h[part : part + 1, r : r + 1], taps)
                 plain = np.zeros(2 * count)
                 for m, tap in enumerate(taps[0, :, 0]):
                     for at in {m, -m}:
@@ -398,22 +519,21 @@ def test_folded_taps_are_taps_and_their_images():
                 assert around[part, :, r] == pytest.approx(plain[: count + 1], rel=1e-12)
 
 
-def test_squares_are_of_what_a_cell_brings_with_all_its_images():
+def test_taps_of_all_images_of_a_cell_are_squared_together():
     rng = np.random.default_rng(3)
     for count, reach in ((6, 2), (4, 7), (1, 3)):
         taps, x = rng.random(reach + 1), rng.random((count + 4, 2))
-        at = np.arange(-reach, count + reach) % (2 * count)
-        fold = (np.minimum(at, 2 * count - 1 - at) + 2).astype(np.int32)
+        image = mirror(count, reach)
         expected = np.zeros((count, 2))
         for j in range(count):
             for cell in range(count + 4):
                 brought = sum(
-                    taps[abs(m)] for m in range(-reach, reach + 1) if fold[j + reach + m] == cell
+                    taps[abs(m)] for m in range(-reach, reach + 1) if image[j + reach + m] == cell
                 )
                 expected[j] += brought**2 * x[cell]
         for kernel in forms(density.squared_sums):
             out = np.full((count, 2), np.nan)
-            kernel(taps, fold, x, out)
+            kernel(taps, x, out)
             assert out == pytest.approx(expected, rel=1e-13)
 
 

@@ -1,334 +1,36 @@
-"""The density-based estimator: kernel densities of the scores and of the hits.
-
-Of many replicates of one sample::
-
-    replicates                 how often each row counts, or which rows were drawn
-     |  bandwidths             one for each replicate: given, or Silverman's rule
-     |  groups                 replicates whose bandwidths fit one grid
-     |  cells                  their rows added up, misses and hits apart, some replicates at once
-     v  densities              cells smoothed by the kernel: f of the scores, g of the hits
-    (grid, densities, numbers of the replicates)
-
-What a replicate gives depends on its own rows and bandwidth, never on its neighbours.
-"""
+"""The density-based estimator: the error between kernel densities of the scores and the hits."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data.containers import contiguous
 from fastece.data.parameters import check_choice, check_range, check_real
 from fastece.data.reading import Map
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import Problems, Source
-from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows, check_width
-from fastece.estimators.binned.ranks import quartiles
-from fastece.estimators.binned.replicates import order_rows
-from fastece.estimators.density import mesh as grids
-from fastece.kernels import REPLICATES
-from fastece.kernels.types import F64, I32, U8
+from fastece.estimators.base import Counts, Draws, Parameters, Rows, check_width
+from fastece.estimators.density.mesh import SHAPES, check_cell_count
+from fastece.estimators.density.plan import (
+    Density,
+    DensityPlan,
+    move_inside,
+    replicate_count,
+    smooth_sums,
+)
+from fastece.estimators.density.rule import DensityRule, kernel_shape
+from fastece.kernels.types import F64
 
-if TYPE_CHECKING:
-    from fastece.kernels.replicates import OrderedRows
-
-AnyMesh = grids.Mesh | grids.BetaMesh
-Lanes = NDArray[np.intp]
-Batch = tuple[AnyMesh, F64, Lanes]
-
-# Rows of a point value that are read at once.
-PART = 2**20
-# Bandwidth where all scores are equal, and the smallest that the rule gives.
-SMALLEST = 3e-4
-# Distance between the quartiles of a normal distribution, in standard deviations.
-IQR_OF_NORMAL = 1.349
-# Sums that are smoothed at once: 0.25 MB.
-MAX_SUMS = 2**15
-# Sums beyond which fewer replicates are taken side by side: 64 MB.
-MOST_SUMS, FEW_LANES = 2**23, 2
-# Grids fit bandwidths from ``0.0003 * 2**(k / 4)`` on, so they are up to 1.2 times too fine.
-LEVELS = 4
-# Where the density is less than this share of its mean over the range, nothing is said of hits.
-SUPPORT = 0.01
-# A maximum is looked for on a grid that is so many times as fine as an integral's.
+# Up to this many rows one kernel computes a value, which finds the quartiles by a sort.
+MAX_SORTED_ROWS = 2**14
+# That kernel sums over up to this many cells on either side; a transform would win beyond.
+MAX_SUMMED_TAPS = 128
+# A maximum is searched on a grid this many times as fine as that of an integral.
 REFINEMENT = 4.0
-
-
-@dataclass(frozen=True, eq=False)
-class CellShares:
-    """Rows of a sample, shared among the cells of a mesh."""
-
-    mesh: AnyMesh
-    sample: Sample
-
-    @cached_property
-    def cells(self) -> tuple[F64, float, float, int, bool]:
-        """Coordinates of the scores, and the grid of cells."""
-        return self.mesh.cells_of(move_inside(self.sample, self.mesh.low, self.mesh.high))
-
-    def add(self, part: Sample, y: U8, w: F64, sums: F64) -> None:
-        """Add some rows with weights w up, misses and hits apart, to `sums` (2, C)."""
-        at, begin, step, count, cubic = CellShares(self.mesh, part).cells
-        kernels.density.share_rows(at, y, w, begin, step, count, cubic, sums)
-
-    @cached_property
-    def of_all(self) -> tuple[I32, F64]:
-        """First of four neighbouring cells (n,) of each row, and its shares (4, n)."""
-        cell, share = np.empty(self.sample.n, np.int32), np.empty((4, self.sample.n))
-        kernels.density.place(*self.cells, cell, share)
-        if self.sample.v is not None:
-            share *= self.sample.v
-        return cell, share
-
-
-@dataclass(frozen=True)
-class Copies:
-    """Replicates in which row i counts ``c[i]`` times; None: every row counts once.
-
-    One, or several of different bandwidths, whose rows are added up at once. They need no order.
-    """
-
-    c: NDArray[Any] | None = None
-    count: int = 1
-
-    def weight(self, sample: Sample) -> F64 | None:
-        """Return the weight (n,) of all copies of each row; None where it is 1."""
-        return sample.v if self.c is None else replace(sample, c=self.c.astype(np.float64)).weight
-
-    def spreads(self, plan: "DensityPlan") -> tuple[float, ...]:
-        """Compute the spreads of the scores for Silverman's rule."""
-        first, second, whole = 0.0, 0.0, self.weight(plan.sample)
-        for part, w in parts_of(plan.sample, whole):
-            s = move_inside(part, *plan.range).s
-            distance, square = kernels.density.distances(s, w, plan.centre)
-            first, second = first + distance, second + square
-        weight = plan.sample.n if whole is None else whole.sum()
-        lower, upper = quartiles(plan.sample, whole, *plan.range)
-        return weight, first, second, upper - lower
-
-    def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
-        """Add the rows of the replicates `lanes` (L, W) to the cells (L, 2, C, W)."""
-        sample, sums = shares.sample, np.zeros(cells.shape[1:3])
-        for part, w in parts_of(sample, self.weight(sample)):
-            shares.add(part, part.y, w, sums)
-        cells[:] = sums[:, :, None]
-
-
-class Expected(Copies):
-    """Rows of a calibrated model: of each the part s is a hit, the rest a miss."""
-
-    def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:  # noqa: ARG002
-        """Add the parts of the rows to the cells (L, 2, C, W)."""
-        sums = np.zeros(cells.shape[1:3])
-        for part in shares.sample.parts(PART):
-            for y, chance in ((0, 1 - part.s), (1, part.s)):
-                w = chance if part.v is None else chance * part.v
-                shares.add(part, np.full_like(part.y, y), w, sums)
-        cells[:] = sums[:, :, None]
-
-
-def move_inside(sample: Sample, low: float, high: float) -> Sample:
-    """Move scores outside a range to its nearest end."""
-    return sample if low <= 0 and high >= 1 else replace(sample, s=sample.s.clip(low, high))
-
-
-def parts_of(sample: Any, w: F64 | None) -> Iterator[tuple[Sample, F64]]:
-    """Yield the rows in parts, with their weights for kernels."""
-    start = 0
-    for part in sample.parts(PART):
-        weight = kernels.weights(None if w is None else w[start : start + part.n])
-        start += part.n
-        yield part, weight
-
-
-@dataclass(frozen=True)
-class CountBlocks:
-    """Replicates with counts c (G, n, 32)."""
-
-    c: U8
-
-    @property
-    def count(self) -> int:
-        """Number of replicates: 32 G."""
-        return len(self.c) * REPLICATES
-
-    def spreads(self, plan: "DensityPlan") -> F64:
-        """Compute the spreads (4, R) of the scores for Silverman's rule."""
-        out = np.empty((4, self.count))
-        kernels.density.spreads(self.c, plan.rows, plan.terms, out)
-        return out
-
-    def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
-        """Add the rows of the replicates `lanes` (L, W) to the cells (L, 2, C, W)."""
-        first = lanes[0, 0]
-        mine = self.c[first // REPLICATES : first // REPLICATES + len(lanes)]
-        in_order = (lanes.ravel() == first + np.arange(lanes.size)).all()
-        if lanes.shape[1] != REPLICATES or first % REPLICATES or not in_order:
-            mine = np.empty((len(lanes), self.c.shape[1], lanes.shape[1]), np.uint8)
-            kernels.density.gather_lanes(self.c, lanes.ravel(), mine)
-        kernels.density.spread(mine, shares.sample.y, *shares.of_all, cells)
-
-
-@dataclass(frozen=True)
-class DrawnRows:
-    """Replicates as lists of drawn rows (R, size)."""
-
-    rows: I32
-
-    @property
-    def count(self) -> int:
-        """Number of replicates: R."""
-        return len(self.rows)
-
-    def spreads(self, plan: "DensityPlan") -> F64:
-        """Compute the spreads (4, R) of the scores for Silverman's rule."""
-        sample, ordered = plan.sample, np.sort(contiguous(self.rows, np.int32), axis=1)
-        w = np.empty((0, 0)) if sample.v is None else sample.v[ordered]
-        out = np.empty((4, self.count))
-        kernels.density.drawn_spreads(sample.s[ordered], w, plan.centre, *plan.range, out)
-        return out
-
-    def spread(self, shares: CellShares, lanes: Lanes, cells: F64) -> None:
-        """Add the rows of the replicates `lanes` (L, W) to the cells (L, 2, C, W)."""
-        sample, (at, begin, step, count, cubic) = shares.sample, shares.cells
-        rows, v = contiguous(self.rows, np.int32)[lanes], kernels.weights(sample.v)
-        kernels.density.spread_scores(rows, at, sample.y, v, begin, step, count, cubic, cells)
-
-
-Resamples = Copies | CountBlocks | DrawnRows
-
-
-@dataclass(frozen=True)
-class DensityPlan(Plan):
-    """Prepared data of `KDE` for one sample and one size of draws."""
-
-    kde: "KDE"
-    # Sorted, its scores moved into the range; or of point values one problem, as it is.
-    sample: Any
-    size: int  # rows per draw
-    finer: float  # how many times finer grids are than errors need
-    # All replicates have one grid, of evenly spaced points, which fits the bandwidth of the sample;
-    # else grids fit the bandwidths.
-    even: bool
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The range of the density."""
-        return self.kde.range_of(self.sample)
-
-    @cached_property
-    def centre(self) -> float:
-        """The first score: squared distances from it do not cancel."""
-        return float(next(self.sample.parts(PART)).s.item(0))
-
-    @cached_property
-    def rows(self) -> "OrderedRows":
-        """Rows with runs of equal scores."""
-        return order_rows(self.sample, *self.range)
-
-    @cached_property
-    def terms(self) -> F64:
-        """Weighted distances from the centre, and weighted squares of them (2, n)."""
-        x = self.rows.u - self.centre
-        return np.stack([x, x * x]) * (self.rows.v if self.rows.v.size else 1.0)
-
-    @cached_property
-    def bandwidth(self) -> float:
-        """Bandwidth when every row counts once."""
-        return float(self.bandwidths(Copies())[0])
-
-    def bandwidths(self, replicates: Resamples) -> F64:
-        """Return the bandwidth (R,) of each replicate: given, or by Silverman's rule.
-
-        With ``sd**2 = sum w (s - m)**2 / W * n / (n - 1)`` and the distance IQR between the
-        quartiles, which is left out where it is 0. Of each replicate there are the weight W, the
-        sums of ``w (s - a)`` and ``w (s - a)**2``, and IQR.
-        """
-        if isinstance(self.kde.bandwidth, float):
-            return np.full(replicates.count, self.kde.bandwidth)
-        n, (weight, first, second, iqr) = self.size, replicates.spreads(self)
-        variance = (second - first * (first / weight)) / weight * (n / max(n - 1, 1))
-        sd = np.sqrt(np.maximum(variance, 0.0))
-        width = np.where(iqr > 0, np.minimum(sd, iqr / IQR_OF_NORMAL), sd)
-        return np.full(replicates.count, np.maximum(SMALLEST, width * (0.75 * n) ** -0.2))
-
-    @cached_property
-    def grids(self) -> dict[int, CellShares]:
-        """Grids made so far, by level, with the rows shared among their cells."""
-        return {}
-
-    @property
-    def mesh(self) -> AnyMesh:
-        """Grid of the bandwidth when every row counts once."""
-        return self.grid(int(self.levels(self.bandwidth))).mesh
-
-    @property
-    def per_octave(self) -> int:
-        """Number of grids for each doubling of the bandwidth; 0: one grid in all."""
-        is_beta = self.kde.kernel == "beta"
-        choice = self.kde.bandwidth if is_beta else self.kde.grid_step
-        levels = grids.PER_OCTAVE if is_beta else LEVELS
-        return 0 if self.even or isinstance(choice, float) else levels
-
-    def levels(self, h: Any) -> NDArray[Any]:
-        """Return the level of the grid for each bandwidth, which depends on that alone."""
-        return np.asarray(np.floor(self.per_octave * np.log2(h / SMALLEST) + 1e-9))
-
-    def grid(self, level: int) -> CellShares:
-        """Return the grid of a level, with the rows shared among its cells."""
-        if level not in self.grids:
-            step = self.per_octave
-            least = SMALLEST * 2.0 ** (level / step) if step else self.bandwidth
-            mesh = self.kde.mesh(self.sample, least, self.finer, self.even)
-            self.grids[level] = CellShares(mesh, self.sample)
-        return self.grids[level]
-
-    def groups(self, h: F64) -> Iterator[tuple[CellShares, Lanes]]:
-        """Group the replicates by grid."""
-        levels = self.levels(h)
-        for level in map(int, np.unique(levels)):
-            grid, mine = self.grid(level), np.flatnonzero(levels == level)
-            for group in grid.mesh.groups(h[mine]):
-                yield grid, mine[group]
-
-    def density(self, copies: Copies, h: float | None = None) -> tuple[AnyMesh, F64]:
-        """Compute the densities (1, 2, G, 1) of one replicate, and return its grid too."""
-        h = float(self.bandwidths(copies)[0]) if h is None else h
-        grid = self.grid(int(self.levels(h)))
-        mesh = grid.mesh
-        cells, density = np.empty((1, 2, mesh.n_nodes, 1)), np.empty((1, 2, mesh.count, 1))
-        copies.spread(grid, np.zeros((1, 1), np.intp), cells)
-        mesh.densities(cells, np.array([[h]]), density)
-        return mesh, density
-
-    def densities(self, replicates: Resamples, h: F64 | None = None) -> Iterator[Batch]:
-        """Yield the densities of replicates, a batch at a time, with their grid.
-
-        Of each time the grid; the densities (L, 2, G, W) of the scores and of the hits on its
-        points, until the next step; and the numbers of the replicates, at most L * W: the last
-        lanes may be there only to fill it up. By default each has its own bandwidth.
-        """
-        h = self.bandwidths(replicates) if h is None else h
-        for shares, mine in self.groups(h):
-            mesh = shares.mesh
-            is_large = 2 * mesh.n_nodes * REPLICATES > MOST_SUMS
-            width = min(FEW_LANES if is_large else REPLICATES, max(2, mine.size))
-            # The last part is filled up with the first replicates of the group, and one is twice
-            # there: a lane of its own is smoothed in another order.
-            parts = np.resize(mine, (-(-mine.size // width), width))
-            step = min(len(parts), max(1, MAX_SUMS // (2 * mesh.n_nodes * width)))
-            cells = np.empty((step, 2, mesh.n_nodes, width))
-            density = np.empty((step, 2, mesh.count, width))
-            for begin in range(0, len(parts), step):
-                lanes, first = parts[begin : begin + step], begin * width
-                replicates.spread(shares, lanes, cells[: len(lanes)])
-                mesh.densities(cells[: len(lanes)], h[lanes], density[: len(lanes)])
-                yield mesh, density[: len(lanes)], mine[first : first + lanes.size]
 
 
 @dataclass(frozen=True)
@@ -393,126 +95,138 @@ class KDE(Parameters):
 
     checks: ClassVar = {
         "bandwidth": partial(check_width, word="silverman"),
-        "kernel": partial(check_choice, choices=(*grids.SHAPES, "beta")),
+        "kernel": partial(check_choice, choices=(*SHAPES, "beta")),
         "norm": partial(check_real, low=1.0),
         "score_range": partial(check_range, names=("support", "unit")),
         "grid_step": partial(check_width, word="auto"),
     }
 
-    def mesh(self, sample: Sample, h: float, finer: float, even: bool) -> AnyMesh:
-        """Make the grid for bandwidths of `h` or more; `even`: of evenly spaced points."""
-        low, high = self.range_of(sample)
-        shape, step = self._shape, self.grid_step
-        count = None
-        if not isinstance(step, str):  # rounded so that it divides the range
-            count = max(1, round(grids.check_count("grid_step", step, (high - low) / step)))
-        if self.kernel != "beta":
-            if count is None:
-                return grids.fitted_mesh(shape, low, high, h, finer)
-            return grids.Mesh(shape, low, high, count, cubic=False)
-        if count is None and not even:
-            return grids.fitted_beta_mesh(low, high, h, finer)
-        count = count or grids.fitted_mesh(shape, 0.0, 1.0, h, finer).count
-        return grids.even_beta_mesh(low, high, h, count)
-
     @property
-    def _shape(self) -> grids.Shape:
-        """Kernel on even grids; beta kernels need grids as fine as a Gaussian does."""
-        return grids.SHAPES.get(self.kernel, grids.SHAPES["gaussian"])
+    def fineness(self) -> float:
+        """How many times as fine a grid has to be as errors of norm 1 need."""
+        if self.norm == 1.0:
+            return 1.0
+        return REFINEMENT if math.isinf(self.norm) else kernel_shape(self.kernel).refinement
 
-    @property
-    def finer(self) -> float:
-        """Fineness of the grid, relative to the needs of the norm 1."""
-        return {1.0: 1.0, math.inf: REFINEMENT}.get(self.norm, self._shape.finer)
+    def rule(self, problems: Sample | Source, fineness: float) -> DensityRule:
+        """Return the rule of the densities of a problem, on grids `fineness` times as fine."""
+        limits = self.range_of(problems)
+        return DensityRule(self.bandwidth, self.kernel, self.grid_step, limits, fineness)
 
-    def plan(self, sample: Sample, size: int, finer: float, even: bool = False) -> DensityPlan:
-        """Prepare a sample with grids `finer` times as fine, or with one even grid."""
-        sample = move_inside(scale_weights(sample)[0], *self.range_of(sample))
-        return DensityPlan(self, sample, size, finer, even)
-
-    def plan_of(self, problems: Problems, k: int) -> DensityPlan:
-        """Prepare problem `k`, as it is, for values and densities of all rows."""
-        is_whole = problems.n_problems == 1 and problems.v is None
-        rows = problems if is_whole else problems.view(k)
-        return DensityPlan(self, rows, problems.count(), self.finer, False)
-
-    def prepare(self, sample: Sample, size: int) -> DensityPlan:
-        """Prepare a sample for draws of `size` rows."""
-        return self.plan(sample, size, self.finer)
-
-    def evaluate(self, plan: DensityPlan, c: NDArray[Any]) -> float:
-        """Return the value when row i of the sample counts ``c[i]`` times."""
-        return self.error(plan, Copies(c))
-
-    def error(self, plan: DensityPlan, copies: Copies) -> float:
-        """Compute the value of one replicate."""
-        mesh, density = plan.density(copies)
-        return float(self.norms(mesh, density)[0, 0])
-
-    def norms(self, mesh: AnyMesh, density: F64) -> F64:
-        """Compute the values (L, W) of densities (L, 2, G, W) of scores and hits."""
-        return (self.largest_gap if math.isinf(self.norm) else self.integral)(mesh, density)
+    # --- single values
 
     def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source; rows are not sorted."""
+        """Compute the value (K,) of each problem of a source; rows need not be sorted."""
         if not isinstance(source, Problems):
             return super().point_values(source, run)
         problems, _ = scale_weights(source)
+        if problems.n <= MAX_SORTED_ROWS and self._sums_taps:
+            return self._values_of_arrays(problems)
 
         def value(k: int) -> float:
-            return self.error(self.plan_of(problems, k), Copies())
+            return self.error(self.plan_of(problems, k).density())
 
-        return np.array(list(run(value, range(source.n_problems))))
+        return np.array(list(run(value, range(problems.n_problems))))
+
+    @property
+    def _sums_taps(self) -> bool:
+        """Whether the kernel `density_errors` is fast for these parameters."""
+        is_fitted = self.kernel != "beta" and self.grid_step == "auto"
+        shape = kernel_shape(self.kernel)
+        return is_fitted and shape.reach * shape.cells * self.fineness <= MAX_SUMMED_TAPS
+
+    def _values_of_arrays(self, problems: Problems) -> F64:
+        """Compute the value (K,) of each problem by one kernel."""
+        low, high = self.range_of(problems)
+        bandwidth = 0.0  # by Silverman's rule
+        if isinstance(self.bandwidth, float):
+            bandwidth = self.bandwidth
+            self._check_bandwidth(low, high)
+        kind, reach, cells, _ = kernel_shape(self.kernel)
+        n = float(problems.count())
+        parameters = kind, reach, cells * self.fineness, low, high, bandwidth, n, self.norm
+        prob, label = problems.read()
+        weight = kernels.weights(problems.v)
+        values = np.empty(problems.n_problems)
+        kernels.density.density_errors(prob, label, weight, parameters, values)
+        return values
+
+    def _check_bandwidth(self, low: float, high: float) -> None:
+        """Refuse a bandwidth whose grid has too many cells, at the finest that it may be."""
+        assert isinstance(self.bandwidth, float)
+        finest = self.bandwidth * 2 ** (-1 / kernels.density.LEVELS_PER_OCTAVE)
+        count = self.fineness * kernel_shape(self.kernel).cells * (high - low) / finest
+        check_cell_count("bandwidth", self.bandwidth, count)
+
+    # --- resampling
+
+    def plan(self, sample: Sample, size: int, fineness: float) -> DensityPlan:
+        """Prepare a sorted sample for draws of `size` rows."""
+        rule = self.rule(sample, fineness)
+        return DensityPlan(rule, move_inside(scale_weights(sample)[0], *rule.limits), size)
+
+    def plan_of(self, problems: Problems, k: int) -> DensityPlan:
+        """Prepare problem `k`, as it is, for values and densities of all rows."""
+        is_single = problems.n_problems == 1 and problems.v is None
+        rows = problems if is_single else problems.view(k)
+        return DensityPlan(self.rule(problems, self.fineness), rows, problems.count())
+
+    def prepare(self, sample: Sample, size: int) -> DensityPlan:
+        """Prepare a sorted sample for draws of `size` rows."""
+        return self.plan(sample, size, self.fineness)
+
+    def evaluate(self, plan: DensityPlan, c: NDArray[Any]) -> float:
+        """Compute the value when row i of the sample counts ``c[i]`` times."""
+        return self.error(plan.density(c))
 
     def values(self, plan: DensityPlan, draws: Draws) -> F64:
-        """Compute the value of each replicate."""
-        match draws:
-            case Counts():
-                return self.errors(plan, CountBlocks(draws.blocks(plan.sample.n)))
-            case Rows(rows):
-                return self.errors(plan, DrawnRows(rows))
+        """Compute the value (R,) of each replicate."""
+        if isinstance(draws, Counts | Rows):
+            return self.errors(plan, draws)
         return super().values(plan, draws)
 
-    def errors(self, plan: DensityPlan, resamples: Resamples, h: F64 | None = None) -> F64:
-        """Compute the value (R,) of each replicate, with given or its own bandwidths."""
-        out = np.empty(resamples.count)
-        for mesh, density, lanes in plan.densities(resamples, h):
-            out[lanes] = self.norms(mesh, density).ravel()[: lanes.size]
-        return out
+    def errors(self, plan: DensityPlan, draws: Counts | Rows, h: F64 | None = None) -> F64:
+        """Compute the value (R,) of each replicate, with given bandwidths or its own."""
+        values = np.empty(replicate_count(draws))
+        for mesh, density, replicates in plan.densities(draws, h):
+            errors = self.norms(Density(mesh, density)).ravel()
+            values[replicates] = errors[: replicates.size]
+        return values
 
-    def integral(self, mesh: AnyMesh, density: F64) -> F64:
-        """Integrate the error (L, W) over densities (L, 2, G, W) of scores and hits."""
-        out = np.empty((density.shape[0], density.shape[3]))
-        where = mesh.score, mesh.width, mesh.low, mesh.high
-        kernels.density.integrate(density, *where, self.norm, out)
-        return out if self.norm == 1 else out ** (1.0 / self.norm)
+    def error(self, density: Density) -> float:
+        """Compute the value of the densities of one replicate."""
+        return float(self.norms(density).item())
 
-    def largest_gap(self, mesh: AnyMesh, density: F64) -> F64:
-        """Find the largest ``|LCE|`` (L, W) of densities; nan without support."""
-        # Up to the ends of the range densities are level, and the score goes on.
-        score = np.concatenate([[mesh.low], mesh.score, [mesh.high]])[:, None]
-        f, g = density[:, :, np.r_[0, : mesh.count, -1]].swapaxes(0, 1)
-        gap = np.abs(posterior(f, g, score, mesh.low, mesh.high) - score)
-        largest = np.where(is_supported(f, mesh.low, mesh.high), gap, -1.0).max(1)
-        return np.where(largest < 0, np.nan, largest)
+    def norms(self, density: Density) -> F64:
+        """Compute the values (L, W) of the densities (L, 2, G, W) of some replicates."""
+        values = np.empty((density.values.shape[0], density.values.shape[3]))
+        kernels.density.density_norms(density.values, density.mesh.points, self.norm, values)
+        return values
 
     def sweep(self, sample: Sample, size: int, bandwidths: F64) -> F64:
-        """Compute the value of a sorted sample with each of some bandwidths.
+        """Compute the value (H,) of a sorted sample with each of some bandwidths.
 
-        The sample is binned once, or for beta kernels once for all bandwidths that share a grid.
+        The rows are shared among cells once, or for beta kernels once for each bandwidth.
         """
-        is_beta = self.kernel == "beta"
-        h: Any = "silverman" if is_beta else float(bandwidths.min())
-        plan = replace(self, bandwidth=h).plan(sample, size, self.finer, even=not is_beta)
-        return self.errors(plan, Copies(sample.c, bandwidths.size), bandwidths)
+        if self.kernel == "beta":
+            plan = replace(self, bandwidth="silverman").prepare(sample, size)
+            meshes = [plan.mesh_of_bandwidth(h) for h in bandwidths.tolist()]
+            sums = [plan.sums_in_cells(mesh, sample.c) for mesh in meshes]
+        else:
+            plan = self.prepare(sample, size)
+            mesh = plan.rule.even_mesh(float(bandwidths.min()))
+            meshes = [mesh] * bandwidths.size
+            sums = [plan.sums_in_cells(mesh, sample.c)] * bandwidths.size
+        densities = map(smooth_sums, meshes, sums, bandwidths.tolist())
+        return np.array([self.error(density) for density in densities])
 
 
 def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:
     """Return where the density of scores is large enough for a hit rate."""
-    return np.asarray(density >= SUPPORT / (high - low))
+    return np.asarray(density >= kernels.density.SUPPORT / (high - low))
 
 
 def posterior(f: F64, g: F64, score: F64, low: float, high: float) -> F64:
     """Compute ``P(y = 1 | s)`` from densities f and g, or s without support."""
-    diagonal = np.broadcast_to(score, f.shape).copy()
-    return np.asarray(np.divide(g, f, out=diagonal, where=is_supported(f, low, high)))
+    probability = np.broadcast_to(score, f.shape).copy()
+    return np.asarray(np.divide(g, f, out=probability, where=is_supported(f, low, high)))
