@@ -20,7 +20,7 @@ from fastece.cli import main
 from fastece.data.sources import SETTINGS
 from fastece.estimators.base import Estimator
 from fastece.recalibration import METHODS
-from fastece.report.words import FEWEST_ROWS, NO_SIGN, SHOWN, TOO_FEW, UNCLEAR
+from fastece.report.verdict import MIN_ROWS, MISCALIBRATED, NO_SIGN, TOO_FEW, UNCLEAR
 from helpers.samples import CALIBRATION_ERRORS
 
 ROOT = Path(__file__).parents[1]
@@ -179,10 +179,10 @@ def test_page_of_the_command_line_names_the_keys_of_json(command, capsys):
 
 
 def test_page_of_the_report_has_every_verdict():
-    verdicts = {TOO_FEW, NO_SIGN, SHOWN, UNCLEAR}
+    verdicts = {TOO_FEW, NO_SIGN, MISCALIBRATED, UNCLEAR}
     assert {row[0].strip('`"') for row in rows_of("docs/report.md", '`"')} == verdicts
     few = section_of("docs/report.md", "The headline")
-    assert f"fewer than {FEWEST_ROWS} rows" in few
+    assert f"fewer than {MIN_ROWS} rows" in few
 
 
 def test_speeds_in_the_readme_are_those_of_the_table():

@@ -24,7 +24,9 @@ from fastece.estimators.losses import infinite_rows
 from fastece.files import STANDARD_INPUT, FilePredictions, write_file
 from fastece.inference.compare import comparison_results
 from fastece.inference.results import ComparisonResult
-from fastece.report.report import LEAD, TEST, compare_panels, scores_of
+from fastece.report.inputs import LEAD, TEST
+from fastece.report.pictures import compare_panels
+from fastece.report.scores import scores_of
 from fastece.report.words import SCORES, infinite_loss, sentence
 from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.calibration_test import calibration_results

@@ -8,7 +8,7 @@ from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section
 from fastece.estimators.table import find_estimator
 from fastece.reliability.curve import curves_of
-from fastece.report.report import curve_panels
+from fastece.report.pictures import curve_panels
 
 
 def run(options: Namespace, progress: Progress) -> Page:

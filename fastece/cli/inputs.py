@@ -18,7 +18,7 @@ from fastece.data.labels import as_labels
 from fastece.estimators.losses import LogLoss
 from fastece.files import STANDARD_INPUT, FilePredictions, read_predictions
 from fastece.kernels.types import F64
-from fastece.report.report import ERRORS, choose_errors
+from fastece.report.inputs import ERRORS, choose_errors
 from fastece.report.words import question
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import Call

@@ -17,7 +17,7 @@ from fastece.display.pages import picture_of
 from fastece.display.writers import to_html
 from fastece.files import FilePredictions, expand_paths, write_file
 from fastece.metrics import ece
-from fastece.report.report import LEAD
+from fastece.report.inputs import LEAD
 
 KEYS = ("file", "rows", "error", "e_value", "p_value", "alarm")
 HEAD = ("file", "rows", "error", "e-value", "p-value", "alarm")

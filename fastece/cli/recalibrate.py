@@ -24,7 +24,8 @@ from fastece.display.numbers import decimals, format_number
 from fastece.estimators.table import ESTIMATORS
 from fastece.files import FilePredictions, file_identity, write_predictions
 from fastece.recalibration import METHODS, Calibrator, load, recalibrate, save
-from fastece.report.report import LEAD, TEST, diagram_panels
+from fastece.report.inputs import LEAD, TEST
+from fastece.report.pictures import diagram_panels
 from fastece.report.words import sentence
 from fastece.resampling.call import compute_values
 

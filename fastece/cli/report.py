@@ -7,7 +7,7 @@ import csv
 import os
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,10 @@ from fastece.files import (
 )
 from fastece.files.cells import decode_labels, encode_texts
 from fastece.inference.slices import MOST_NUMBERS
-from fastece.report.report import LEAD, TEST, make_report
-from fastece.report.result import SCREEN, Report, first_page
+from fastece.report.first_page import MAX_LINES, first_page
+from fastece.report.inputs import LEAD, TEST, ReportData, ReportNames, ReportOptions
+from fastece.report.report import make_report
+from fastece.report.result import Report
 from fastece.streams.accumulator import Accumulator
 
 DEMO = "digits_neural_network.npz"
@@ -78,12 +80,11 @@ def run(options: Namespace, progress: Progress) -> Page:
         report = report_of_rows(inputs.apply_options(rows, options), title, options, progress)
 
     def draw(path: Path) -> None:
-        save_picture(path, report._panels)
+        save_picture(path, report._pictures.panels)
 
-    left = SCREEN - (FILE_LINES if options.html or options.plot else 0)
+    left = MAX_LINES - (FILE_LINES if options.html or options.plot else 0)
     chosen = [LEAD, TEST, *options.estimators]
-    brief = replace(report, measures=[x for x in report.measures if x["name"] in chosen])
-    page = report.document() if shows_all else first_page(brief, left)
+    page = report.document() if shows_all else first_page(report, chosen, left)
     return Page(page, report.to_dict(), {"html": report.to_html, "plot": draw})
 
 
@@ -91,22 +92,41 @@ def report_of_rows(
     rows: FilePredictions, title: str, options: Namespace, progress: Progress
 ) -> Report:  # fmt: skip
     """Make the report on the rows of a file."""
-    count = REPLICATES if options.resamples is None else options.resamples
     prob = np.asarray(rows.y_prob)
     columns = {"task": "task"} if "task" in rows.others else {}  # of several logs
     columns |= inputs.slice_columns(options)
     named = {name: rows.others[key] for key, name in columns.items()}
     ndim, kind = 2 if prob.shape[1:] > (2,) else 1, prob.dtype.str[1:]
     with run_beside(f"compile_page({ndim}, {kind!r})"), rows.located():
-        return make_report(
-            inputs.data_of(rows, options), inputs.estimators_of(rows, options), title=title,
-            n_jobs=-1, by=named if len(named) > 1 else next(iter(named.values()), None),
-            groups=rows.others.get("groups"), row=rows.row,
-            names=(", ".join(named), options.groups or ""), pairs=rows.pairs, note=rows.note,
-            n_classes=rows.classes, progress=progress, rng=options.seed, n_resamples=count,
-            confidence_level=options.confidence_level, is_full=options.full,
-            vectors=options.all_classes, event=options.event or "",
-        )  # fmt: skip
+        names = ReportNames(
+            title=title,
+            by=", ".join(named),
+            groups=options.groups or "",
+            event=options.event or "",
+            note=rows.note,
+        )
+        data = ReportData(
+            arguments=inputs.data_of(rows, options),
+            by=named if len(named) > 1 else next(iter(named.values()), None),
+            groups=rows.others.get("groups"),
+            pairs=rows.pairs,
+            n_classes=rows.classes,
+            row_name=rows.row,
+        )
+        return make_report(names, data, report_options(rows, options), progress)
+
+
+def report_options(rows: FilePredictions, options: Namespace) -> ReportOptions:
+    """Return the options of a report that the command line names."""
+    return ReportOptions(
+        errors=inputs.estimators_of(rows, options),
+        rng=options.seed,
+        n_resamples=REPLICATES if options.resamples is None else options.resamples,
+        confidence_level=options.confidence_level,
+        n_jobs=-1,
+        is_full=options.full,
+        has_all_vectors=options.all_classes,
+    )
 
 
 def more_files(paths: Sequence[str]) -> str:
@@ -131,15 +151,17 @@ def report_of_stream(
         reason = next(file.reason for file in counts if file.reason)
         raise InputError("path", f"no row is good; the first: {reason}", place=title)
     rows, first = sums.sums["rows", None], sums.first
-    return make_report(
-        {"y_true": rows}, inputs.estimators_of(first, options), title=title,
-        top=sums.sums.get(("top", None)), by=sums.slices or None, pairs=first.pairs,
-        names=(", ".join(inputs.slice_columns(options).values()), ""),
-        n_classes=first.classes if first.pairs else rows.n_classes,
-        stream=describe_files(counts), confidence_level=options.confidence_level,
-        rng=options.seed, progress=progress, is_full=options.full, event=options.event or "",
-        n_resamples=REPLICATES if options.resamples is None else options.resamples,
-    )  # fmt: skip
+    by = ", ".join(inputs.slice_columns(options).values())
+    names = ReportNames(title=title, by=by, event=options.event or "")
+    data = ReportData(
+        arguments={"y_true": rows},
+        by=sums.slices or None,
+        pairs=first.pairs,
+        n_classes=first.classes,
+        stream=describe_files(counts),
+        top_label=sums.sums.get(("top", None)),
+    )
+    return make_report(names, data, report_options(first, options), progress)
 
 
 def read_stream(

@@ -23,7 +23,7 @@ from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.table import ESTIMATORS
 from fastece.kernels import cache
 from fastece.recalibration import METHODS
-from fastece.report.report import TEST
+from fastece.report.inputs import TEST
 
 FEW = 40
 GROUPS = np.arange(FEW) // 2

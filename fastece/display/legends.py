@@ -59,7 +59,7 @@ def distinct_entries(*axes: "Axes") -> Iterator[Entry]:
 
 
 def draw_legend(ax: "Axes") -> "Legend":
-    """Draw a legend beside axes that have room there, and below their labels otherwise.
+    """Draw a legend beside axes that have room there, or else below their labels.
 
     The layout of a figure makes room for it. In a figure without a layout, the axes and the legend
     share the place of the axes.
@@ -119,7 +119,7 @@ def place_below(ax: "Axes", depth: float) -> dict[str, Any]:
 
 
 def show_dollars(legend: "Legend") -> None:
-    """Show names in a legend as they are: they are the caller's, and a dollar no formula."""
+    """Show dollars in a legend as they are: names are the caller's, and no formulas."""
     for text in legend.get_texts():
         text.set_parse_math(False)
 

@@ -465,7 +465,10 @@ def draw_outline(ax: "Axes", style: Style, color: Any, height: F64, edges: F64) 
 
 
 def occupancy_height(ax: "Axes", style: Style, density: F64) -> F64:
-    """Scale densities so that the largest one of the first model has its part of the axes."""
+    """Scale densities so that the largest one has its part of the axes.
+
+    The first model on the axes sets the unit.
+    """
     if style.is_first or DENSITY_UNIT not in vars(ax):
         vars(ax)[DENSITY_UNIT] = max(density.max(), TINY)
     height = style.span.high * OCCUPANCY_HEIGHT * density / vars(ax)[DENSITY_UNIT]

@@ -155,7 +155,7 @@ def draw_classes(
 
 
 def worst_panels(panels: Sequence[Panel]) -> list[Panel]:
-    """Choose the panels with the largest errors, if there are too many; else keep their order."""
+    """Choose the panels with the largest errors, or all in their order if they fit."""
     if len(panels) <= MAX_PANELS:
         return list(panels)
     return sorted(panels, key=lambda panel: panel.largest_error, reverse=True)[:MAX_PANELS]

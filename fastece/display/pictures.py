@@ -168,7 +168,7 @@ def draw_evidence(
 def draw_risks(
     ax: "Axes", curve: F64, risks: F64, event: str, level: str, lines: Sequence[str]
 ) -> "Axes":
-    """Draw the calibration curve of a risk model, and its predictions by outcome below.
+    """Draw the calibration curve of a risk model, and predictions by outcome below.
 
     Parameters
     ----------

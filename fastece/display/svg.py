@@ -93,7 +93,7 @@ def name_tooltips(figure: "Figure") -> dict[str, Sequence[str]]:
 
 
 def save_svg(figure: "Figure", key: str) -> str:
-    """Write a figure as matplotlib does, with letters as text and without a background.
+    """Write a figure as matplotlib does, with letters as text and no background.
 
     Ids depend on the drawing and the key alone.
     """
@@ -127,7 +127,7 @@ def shapes_of(group: ElementTree.Element) -> Iterator[ElementTree.Element]:
 
 
 def own_attributes(node: ElementTree.Element, key: str) -> None:
-    """Prefix the ids and references of an element, and make its black the colour of text."""
+    """Prefix the ids and references of an element, and give black the colour of text."""
     for name, value in node.attrib.items():
         if name == "id":
             node.set(name, f"{key}-{value}")

@@ -29,5 +29,5 @@ def figures(monkeypatch):
         return found[-1]
 
     monkeypatch.setattr(pages, "draw_page", draw_page)
-    monkeypatch.setattr(pages, "DPI", 20)
+    monkeypatch.setattr(pages, "DOTS_PER_INCH", 20)
     return found

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.report.report import ERRORS, SCORES
+from fastece.report.inputs import ERRORS
+from fastece.report.words import SCORES
 from helpers.command_line import DIGITS, FOREST, PAIRS, as_json, text
 
 BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"

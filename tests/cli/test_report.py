@@ -14,8 +14,9 @@ import fastece
 from fastece.cli import main
 from fastece.display.numbers import ConfidenceInterval, Number, to_plain
 from fastece.files.cells import NamedColumns
+from fastece.report import pictures as pictures_module
 from fastece.report import report as report_module
-from fastece.report.report import ERRORS
+from fastece.report.inputs import ERRORS
 from helpers.command_line import DATA, DIGITS, PAIRS, SMALL, as_json, failure, run, text, values
 
 N = 60
@@ -160,8 +161,10 @@ def test_the_first_page_knows_the_floor_and_computes_no_more_than_it_shows(capsy
     assert found.measures[1]["floor"] == pytest.approx(wanted, rel=0.15)
     wanted = fastece.calibration_test(Y, P, n_resamples=99, estimator="ece_bayes").null_distribution
     assert found.measures[0]["floor"] == pytest.approx(wanted.mean(), rel=0.15)
-    for name in ("measure_scores", "decomposition_of", "diagram_panels", "curves_of"):
+    for name in ("measure_scores", "decompose_brier_score", "validate_rows"):
         monkeypatch.setattr(report_module, name, None)
+    for name in ("diagram_panels", "curves_of"):
+        monkeypatch.setattr(pictures_module, name, None)
     assert "chance alone" in text(capsys, "demo", "--resamples", 19)
     with pytest.raises(TypeError):
         main(["demo", "--full", "--resamples", "0"])

@@ -1,4 +1,4 @@
-"""The report has the numbers of the functions, and every form of it has all that it says."""
+"""A report has the numbers of the functions, and every format of it has all of its content."""
 
 import json
 import re
@@ -9,13 +9,15 @@ import pytest
 
 import fastece
 from fastece import calibration_report
-from fastece.decisions import choose_threshold
+from fastece.decisions.threshold import choose_threshold
 
 QUICK = {"n_resamples": 99}
+VERDICTS = {"too few rows", "no sign", "miscalibrated", "unclear"}
 
 
 @pytest.fixture(scope="module")
 def classes():
+    """Labels, class vectors of an over-confident model, and labels of two slices."""
     rng = np.random.default_rng(3)
     p = rng.dirichlet([0.6, 0.5, 0.4], 800)
     y = np.array([rng.choice(3, p=0.75 * row + 0.25 / 3) for row in p])
@@ -28,96 +30,143 @@ def report(classes):
     return calibration_report(y, p, by=by, title="a model", **QUICK)
 
 
-def test_its_numbers_are_those_of_the_functions(report, classes):
-    y, p, by = classes
-    lines = {line["name"]: line for line in report.measures}
+def lines_by_name(lines):
+    return {line.name: line for line in lines}
+
+
+# --- numbers --------------------------------------------------------------------------------
+
+
+def test_errors_equal_estimates(report, classes):
+    y, p, _ = classes
+    lines = lines_by_name(report.measures)
     assert list(lines) == ["ece_bayes", "ece", "ece_a", "ece_c", "ece_ac", "ece_kde", "mce"]
     for name in ("ece_bayes", "ece", "ece_kde"):
-        assert lines[name]["value"] == pytest.approx(fastece.ece(y, p, estimator=name), rel=1e-12)
-        answer = fastece.estimate(y, p, estimator=name, rng=0, **QUICK)
-        assert (lines[name]["low"], lines[name]["high"]) == answer.confidence_interval
-        assert lines[name]["p_value"] == answer.p_value
-    assert lines["mce"]["value"] == fastece.mce(y, p)
-    assert report.p_value == fastece.calibration_test(y, p, rng=0, **QUICK).p_value
-    scores = {line["name"]: line for line in report.scores}
-    assert scores["brier_score"]["value"] == pytest.approx(fastece.brier_score(y, p), rel=1e-12)
-    assert scores["log_loss"]["value"] == pytest.approx(fastece.log_loss(y, p), rel=1e-12)
-    first = report.measures[0]["value"]
-    assert report.verdict == "miscalibrated"
-    assert report.headline.startswith(f"Over-confident by {first:.3f} (95 % CI ")
-    assert report.accuracy == np.mean(p.argmax(1) == y) == scores["accuracy"]["value"]
+        assert lines[name].value == pytest.approx(fastece.ece(y, p, estimator=name), rel=1e-12)
+        estimate = fastece.estimate(y, p, estimator=name, rng=0, **QUICK)
+        assert (lines[name].low, lines[name].high) == estimate.confidence_interval
+        assert lines[name].p_value == estimate.p_value
+    assert lines["mce"].value == fastece.mce(y, p)
+    assert report.value == lines["ece_bayes"].value
+    assert report.curve.value == pytest.approx(report.value)
+
+
+def test_lines_are_read_by_attribute_and_by_key(report):
+    for line in (*report.measures, *report.scores, *report.vectors.lines):
+        assert line["value"] == line.value
+        assert line["name"] == line.to_dict()["name"]
+        with pytest.raises(KeyError, match="nothing"):
+            line["nothing"]
+
+
+def test_scores_equal_the_functions(report, classes):
+    y, p, _ = classes
+    scores = lines_by_name(report.scores)
+    assert scores["brier_score"].value == pytest.approx(fastece.brier_score(y, p), rel=1e-12)
+    assert scores["log_loss"].value == pytest.approx(fastece.log_loss(y, p), rel=1e-12)
+    assert report.accuracy == np.mean(p.argmax(1) == y) == scores["accuracy"].value
     assert report.mean_confidence == pytest.approx(p.max(1).mean(), rel=1e-12)
-    top = fastece.score_decomposition(y, p, setting="confidence")
-    assert report.decomposition.to_dict() == top.to_dict()
+    decomposition = fastece.score_decomposition(y, p, setting="confidence")
+    assert report.decomposition.to_dict() == decomposition.to_dict()
+
+
+def test_test_direction_and_slices_equal_the_functions(report, classes):
+    y, p, by = classes
+    assert report.p_value == fastece.calibration_test(y, p, rng=0, **QUICK).p_value
     direction = fastece.direction(y, p, estimator="ece_bayes")
     assert report.direction.to_dict() == direction.to_dict()
-    groups = fastece.slices(y, p, by=by, rng=0)
-    assert [row.label for row in report.slices] == [row.label for row in groups]
-    assert [row.low for row in report.slices] == [row.low for row in groups]
-    table = fastece.slices(y, p, setting="classwise", rng=0)
-    assert [row.value for row in report.classes] == [row.value for row in table]
-    assert report.curve.value == pytest.approx(lines["ece_bayes"]["value"])
+    slices = fastece.slices(y, p, by=by, rng=0)
+    assert [row.label for row in report.slices] == [row.label for row in slices]
+    assert [row.low for row in report.slices] == [row.low for row in slices]
+    by_class = fastece.slices(y, p, setting="classwise", rng=0)
+    assert [row.value for row in report.classes] == [row.value for row in by_class]
 
 
-def test_thresholds_are_those_of_the_predicted_class(report, classes):
+def test_headline_has_verdict_direction_and_error(report):
+    assert report.verdict == "miscalibrated"
+    assert report.headline.startswith(f"Over-confident by {report.value:.3f} (95 % CI ")
+
+
+def test_thresholds_equal_those_of_the_predicted_class(report, classes):
     y, p, _ = classes
-    for found, accuracy in zip(report.thresholds, (0.9, 0.95, 0.99), strict=True):
-        assert found.to_dict() == choose_threshold(y, p, accuracy=accuracy).to_dict()
+    for threshold, accuracy in zip(report.thresholds, (0.9, 0.95, 0.99), strict=True):
+        assert threshold.to_dict() == choose_threshold(y, p, accuracy=accuracy).to_dict()
     assert "Which predictions may act alone" in str(report)
-    one = calibration_report(y, p, setting=1, groups=np.arange(800) // 4, n_resamples=0)
-    assert one.thresholds[0].setting == "confidence"
-    known = choose_threshold(y, p, accuracy=0.9, groups=np.arange(800) // 4)
-    assert one.thresholds[0].to_dict() == known.to_dict()
-    level = calibration_report(y == 1, p[:, 1], confidence_level=0.8, n_resamples=0)
-    known = choose_threshold(y == 1, p[:, 1], setting="confidence", accuracy=0.9, confidence=0.8)
-    assert level.thresholds[0].to_dict() == known.to_dict()
-    stream = fastece.Accumulator(3).update(y, p)
-    assert calibration_report(stream, n_resamples=0).thresholds is None
+    groups = np.arange(800) // 4
+    of_class = calibration_report(y, p, setting=1, groups=groups, n_resamples=0).thresholds[0]
+    assert of_class.setting == "confidence"
+    expected = choose_threshold(y, p, accuracy=0.9, groups=groups)
+    assert of_class.to_dict() == expected.to_dict()
+
+
+def test_thresholds_of_a_binary_problem_have_the_level_of_the_report(classes):
+    y, p, _ = classes
+    report = calibration_report(y == 1, p[:, 1], confidence_level=0.8, n_resamples=0)
+    options = {"setting": "confidence", "accuracy": 0.9, "confidence": 0.8}
+    expected = choose_threshold(y == 1, p[:, 1], **options)
+    assert report.thresholds[0].to_dict() == expected.to_dict()
 
 
 def test_slices_of_several_columns(classes):
     y, p, by = classes
     columns = {"age": np.arange(y.size) % 60, "site": by}
-    found = calibration_report(y, p, by=columns, n_resamples=99, estimator=["ece"])
-    alone = fastece.slices(y, p, by=columns, n_resamples=99, rng=0)
-    assert [row.to_dict() for row in found.slices] == [row.to_dict() for row in alone]
-    assert "age [0, 14]" in {row.label for row in found.slices}
-    for text in (str(found), found.to_markdown(), found._repr_html_()):
+    report = calibration_report(y, p, by=columns, estimator=["ece"], **QUICK)
+    slices = fastece.slices(y, p, by=columns, rng=0, **QUICK)
+    assert [row.to_dict() for row in report.slices] == [row.to_dict() for row in slices]
+    assert "age [0, 14]" in {row.label for row in report.slices}
+    for text in (str(report), report.to_markdown(), report._repr_html_()):
         assert "confidence" in text
         assert "age \\[0, 14\\]" in text or "age [0, 14]" in text
     with pytest.raises(ValueError, match=r"^by: must have a column"):
         calibration_report(y, p, by={}, n_resamples=0)
 
 
-def test_rows_of_each_predicted_class_are_measured(report, classes):
+def test_rows_of_each_predicted_class_are_measured(classes):
     y, p, _ = classes
     names = np.array(["cat", "dog", "owl"])
     weight = np.arange(y.size) % 3.0  # some rows have none
-    options = {"sample_weight": weight, "labels": [*names], "n_resamples": 99}
-    found = calibration_report(names[y], p, estimator=["ece"], **options)
+    options = {"sample_weight": weight, "labels": [*names], **QUICK}
+    report = calibration_report(names[y], p, estimator=["ece"], **options)
     by = names[p.argmax(axis=1)]
-    alone = fastece.slices(names[y], p, by=by, setting="confidence", rng=0, **options)
-    assert [x.to_dict() for x in found.predicted_classes] == [x.to_dict() for x in alone]
-    text = str(report)
-    assert "Predicted classes, most evidence first" in text
-    # The answers to another question are shown if there is something to see.
-    assert ("\nClasses against the rest" in text) == (report.classes.off > 0)
-    right = calibration_report(
-        (p.cumsum(1) > np.random.default_rng(2).random((800, 1))).argmax(1), p
-    )
-    assert right.classes.off == 0
-    assert "Classes against the rest" not in str(right)
-    own = calibration_report(y, p, setting="classwise", n_resamples=0)
-    assert own.predicted_classes is None
-    assert "\nClasses, most evidence first" in str(own)
+    slices = fastece.slices(names[y], p, by=by, setting="confidence", rng=0, **options)
+    assert [row.to_dict() for row in report.predicted_classes] == [x.to_dict() for x in slices]
+
+
+def test_classes_against_the_rest_are_shown_only_if_some_are_miscalibrated(report, classes):
+    y, p, _ = classes
+    assert "Predicted classes, most evidence first" in str(report)
+    assert ("\nClasses against the rest" in str(report)) == (report.classes.off > 0)
+    uniform = np.random.default_rng(2).random((800, 1))
+    calibrated = calibration_report((p.cumsum(1) > uniform).argmax(1), p)
+    assert calibrated.classes.off == 0
+    assert "Classes against the rest" not in str(calibrated)
+    classwise = calibration_report(y, p, setting="classwise", n_resamples=0)
+    assert classwise.predicted_classes is None
+    assert "\nClasses, most evidence first" in str(classwise)
     assert calibration_report(y == 1, p[:, 1], n_resamples=0).predicted_classes is None
 
 
-def test_a_report_is_plain_values(report):
-    values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
-    assert values["headline"] == report.headline
-    assert len(values["classes"]["rows"]) == 3
-    assert values["direction"]["over"] == report.direction.over
+@pytest.mark.parametrize("setting", ["auto", "classwise", 1])
+@pytest.mark.parametrize("kind", ["plain", "weights", "groups"])
+def test_intervals_of_scores_are_near_those_of_a_bootstrap(classes, setting, kind):
+    y, p, _ = classes
+    options = {"setting": setting}
+    if kind == "weights":
+        options["sample_weight"] = np.tile([1.0, 2.0], 400)
+    if kind == "groups":
+        options["groups"] = np.repeat(np.arange(100), 8)
+    names = ["brier_score", "log_loss", "accuracy", "sharpness", "entropy"]
+    draws = fastece.bootstrap(
+        y, p, estimator=names, method="percentile", rng=0, n_resamples=1999, **options
+    )
+    for line in calibration_report(y, p, n_resamples=19, **options).scores:
+        low, high = draws[line.name].confidence_interval
+        # Ends of 1999 draws are known to 2 % of the width, and laws are a little skewed.
+        ends = pytest.approx([low, high], abs=0.12 * (high - low))
+        assert [line.low, line.high] == ends, line
+
+
+# --- options --------------------------------------------------------------------------------
 
 
 def test_the_same_seed_gives_the_same_report(classes, report):
@@ -126,100 +175,123 @@ def test_the_same_seed_gives_the_same_report(classes, report):
     assert str(again) == str(report)
 
 
-def test_text_and_markdown_say_the_same(report):
-    text, markdown = str(report), report.to_markdown()
-    for part in ("a model", "Calibration errors", "Direction", "Scores", "Classes", "Slices"):
-        assert part in text
-        assert part in markdown
-    assert report.headline in " ".join(text.split())
-    lines = [line for line in markdown.splitlines() if line.startswith("|")]
-    assert len({line.count("|") - line.count("\\|") for line in lines[:9]}) == 1
-
-
-def test_every_slice_is_shown_and_groups_are_a_part_of_every_form(classes):
-    y, p, _ = classes
-    many = np.arange(y.size) % 6
-    options = {"by": many, "groups": many, "n_resamples": 19, "estimator": ["ece"]}
-    found = calibration_report(y, p, **options)
-    grouped = fastece.estimate(y, p, groups=many)
-    assert found.value == grouped.value
-    assert found.confidence_interval == grouped.confidence_interval
-    test = fastece.calibration_test(y, p, groups=many, n_resamples=19, rng=0)
-    assert found.p_value == test.p_value
-    assert found.to_dict()["n_groups"] == 6
-    assert found.to_dict()["notes"] == found.notes
-    for text in (str(found), found.to_markdown(), found._repr_html_()):
-        assert all(note in " ".join(text.split()) for note in found.notes)
-        assert all(re.search(rf"(^|\W){k}\W", text) for k in range(6))
-        assert "less evidence" not in text
-    for name, wrong in (("groups", [1]), ("by", [1]), ("groups", np.zeros(y.size))):
-        with pytest.raises(ValueError, match=f"^{name}: "):
-            calibration_report(y, p, **{**options, name: wrong})
-
-
 @pytest.mark.parametrize("seed", [np.int64(7), np.uint8(7)])
 def test_seeds_of_numpy_are_seeds(classes, seed):
     y, p, _ = classes
     options = {"n_resamples": 9, "estimator": ["ece"]}
-    one, other = (calibration_report(y, p, rng=rng, **options) for rng in (7, seed))
-    assert one.to_dict() == other.to_dict()
+    report = calibration_report(y, p, rng=7, **options)
+    assert calibration_report(y, p, rng=seed, **options).to_dict() == report.to_dict()
 
 
-def test_a_stream_has_what_its_sums_tell(classes):
+def test_groups_are_in_the_numbers_and_in_every_format(classes):
     y, p, _ = classes
-    options = {"n_resamples": 0, "estimator": ["ece", "ece_a"]}
-    two = fastece.Accumulator(2, setting="classwise").update(
-        y % 2, p[:, :2] / p[:, :2].sum(1)[:, None]
-    )
-    assert len(calibration_report(two, **options).classes) == 2
-    for setting in ("confidence", "classwise", 1):
-        whole = calibration_report(y, p, setting=setting, **options)
-        acc = fastece.Accumulator(3, setting=setting).update(y[:300], p[:300])
-        found = calibration_report(acc.update(y[300:], p[300:]), **options)
-        assert found.verdict == whole.verdict or setting == "classwise"
-        for one, other in zip(whole.measures, found.measures, strict=True):
-            assert other["value"] == pytest.approx(one["value"], rel=1e-2)
-        if setting != "classwise":
-            close = pytest.approx(whole.confidence_interval, abs=4e-3)
-            assert tuple(found.confidence_interval) == close
-            assert found.direction.over == pytest.approx(whole.direction.over, abs=1e-3)
-        else:
-            lows = sorted(row.low for row in whole.classes)
-            assert sorted(row.low for row in found.classes) == pytest.approx(lows, abs=1e-3)
-        scores = {line["name"]: line["value"] for line in whole.scores}
-        brier = found.scores[0]
-        assert (brier["name"], brier["value"]) == ("brier_score", pytest.approx(brier["value"]))
-        assert {line["name"] for line in found.scores} < set(scores)
-        assert (found.p_value, found.slices, found.vectors) == (None, None, None)
-        assert "every row" in str(found)
-        json.dumps(found.to_dict(), allow_nan=False)
-        for name in ("by", "groups"):
-            with pytest.raises(ValueError, match=f"^{name}: .* needs every row"):
-                calibration_report(acc, **{name: y})
+    groups = np.arange(y.size) % 6
+    report = calibration_report(y, p, by=groups, groups=groups, n_resamples=19, estimator=["ece"])
+    estimate = fastece.estimate(y, p, groups=groups)
+    assert report.value == estimate.value
+    assert report.confidence_interval == estimate.confidence_interval
+    test = fastece.calibration_test(y, p, groups=groups, n_resamples=19, rng=0)
+    assert report.p_value == test.p_value
+    assert report.to_dict()["n_groups"] == 6
+    assert report.to_dict()["notes"] == report.notes
+    for text in (str(report), report.to_markdown(), report._repr_html_()):
+        assert all(note in " ".join(text.split()) for note in report.notes)
+        assert all(re.search(rf"(^|\W){k}\W", text) for k in range(6))  # every slice
+        assert "less evidence" not in text
 
 
-def test_weights_settings_and_labels(classes):
+def test_weights_labels_and_setting(classes):
     y, p, _ = classes
-    w = np.linspace(0.1, 2, y.size)
-    names = np.array(["ant", "bee", "cow"])
-    found = calibration_report(
-        names[y], p, labels=list(names), sample_weight=w, setting="classwise", n_resamples=19
-    )
-    assert found.setting == "classwise"
-    assert found.n_effective == pytest.approx(w.sum() ** 2 / (w @ w))
-    assert "effective rows" in str(found)
-    assert {row.label for row in found.classes} == set(names)
-    assert len(found.diagrams) == 3
-    assert found.curve is None
-    value = fastece.ece(y, p, sample_weight=w, setting="classwise")
-    assert found.measures[1]["value"] == pytest.approx(value, rel=1e-12)
-    one = calibration_report(y, p, setting=1, n_resamples=0, estimator=["ece_ac"], n_bins=5)
-    assert (one.setting, one.classes, one.p_value) == ("class 1", None, None)
-    assert [line["name"] for line in one.measures] == ["ece_bayes", "ece", "ece_ac"]
-    assert one.measures[2]["n_bins"] == 5
-    lows = [line["low"] for line in one.measures]
+    weight = np.linspace(0.1, 2, y.size)
+    names = ["ant", "bee", "cow"]
+    options = {"sample_weight": weight, "setting": "classwise"}
+    report = calibration_report(np.array(names)[y], p, labels=names, n_resamples=19, **options)
+    assert report.setting == "classwise"
+    assert report.n_effective == pytest.approx(weight.sum() ** 2 / (weight @ weight))
+    assert "effective rows" in str(report)
+    assert {row.label for row in report.classes} == set(names)
+    assert len(report.diagrams) == 3
+    assert report.curve is None
+    assert report.measures[1].value == pytest.approx(fastece.ece(y, p, **options), rel=1e-12)
+
+
+def test_one_class_without_resamples_has_an_interval_by_its_posterior_alone(classes):
+    y, p, _ = classes
+    report = calibration_report(y, p, setting=1, n_resamples=0, estimator=["ece_ac"], n_bins=5)
+    assert (report.setting, report.classes, report.p_value) == ("class 1", None, None)
+    assert [line.name for line in report.measures] == ["ece_bayes", "ece", "ece_ac"]
+    assert report.measures[2].n_bins == 5
+    lows = [line.low for line in report.measures]
     assert lows[0] >= 0
     assert lows[1:] == [None, None]
+
+
+def test_bad_input_names_the_argument(classes):
+    y, p, _ = classes
+    with pytest.raises(ValueError, match="estimator: must be a known name, got 'nothing'"):
+        calibration_report(y, p, estimator=["nothing"])
+    with pytest.raises(ValueError, match=r"estimator: .* is no calibration error"):
+        calibration_report(y, p, estimator="brier_score")
+    with pytest.raises(ValueError, match="by: must have shape"):
+        calibration_report(y, p, by=[1, 2], n_resamples=0)
+    for name, value in (("groups", [1]), ("by", [1]), ("groups", np.zeros(y.size))):
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            calibration_report(y, p, n_resamples=0, **{name: value})
+    for name in ("average", "size", "bandwidth"):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            calibration_report(y, p, **{name: None})
+
+
+# --- streams --------------------------------------------------------------------------------
+
+STREAM = {"n_resamples": 0, "estimator": ["ece", "ece_a"]}
+
+
+@pytest.mark.parametrize("setting", ["confidence", "classwise", 1])
+def test_a_stream_has_nearly_the_numbers_of_its_rows(classes, setting):
+    y, p, _ = classes
+    rows = calibration_report(y, p, setting=setting, **STREAM)
+    sums = fastece.Accumulator(3, setting=setting).update(y[:300], p[:300])
+    stream = calibration_report(sums.update(y[300:], p[300:]), **STREAM)
+    for exact, summed in zip(rows.measures, stream.measures, strict=True):
+        assert summed.value == pytest.approx(exact.value, rel=1e-2)
+    if setting == "classwise":
+        lows = sorted(row.low for row in rows.classes)
+        assert sorted(row.low for row in stream.classes) == pytest.approx(lows, abs=1e-3)
+    else:
+        assert stream.verdict == rows.verdict
+        ends = pytest.approx(rows.confidence_interval, abs=4e-3)
+        assert tuple(stream.confidence_interval) == ends
+        assert stream.direction.over == pytest.approx(rows.direction.over, abs=1e-3)
+
+
+@pytest.mark.parametrize("setting", ["confidence", "classwise", 1])
+def test_a_stream_lacks_all_that_needs_rows(classes, setting):
+    y, p, _ = classes
+    rows = calibration_report(y, p, setting=setting, **STREAM)
+    sums = fastece.Accumulator(3, setting=setting).update(y, p)
+    stream = calibration_report(sums, **STREAM)
+    assert stream.scores[0].name == "brier_score"
+    scores = lines_by_name(rows.scores)
+    assert {line.name for line in stream.scores} < set(scores)
+    assert stream.scores[0].value == pytest.approx(scores["brier_score"].value, rel=1e-2)
+    absent = (stream.p_value, stream.slices, stream.vectors, stream.thresholds)
+    assert absent == (None, None, None, None)
+    assert "every row" in str(stream)
+    json.dumps(stream.to_dict(), allow_nan=False)
+    for name in ("by", "groups"):
+        with pytest.raises(ValueError, match=f"^{name}: .* needs every row"):
+            calibration_report(sums, **{name: y})
+
+
+def test_a_stream_of_two_classes_has_both(classes):
+    y, p, _ = classes
+    two = p[:, :2] / p[:, :2].sum(1)[:, None]
+    sums = fastece.Accumulator(2, setting="classwise").update(y % 2, two)
+    assert len(calibration_report(sums, **STREAM).classes) == 2
+
+
+# --- few and odd rows -----------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore:.*is it the probability of 1")
@@ -233,63 +305,75 @@ def test_weights_settings_and_labels(classes):
         ([0], [0.3]),
     ],
 )
-def test_odd_data_have_defined_values_or_a_word(y, p):
-    found = calibration_report(y, p, n_resamples=19)
-    assert found.verdict in ("too few rows", "no sign", "miscalibrated", "unclear")
-    assert "nan" not in str(found)
-    assert "nan" not in found.to_markdown()
+def test_odd_rows_have_defined_values(y, p):
+    report = calibration_report(y, p, n_resamples=19)
+    assert report.verdict in VERDICTS
+    assert "nan" not in str(report)
+    assert "nan" not in report.to_markdown()
 
 
 @pytest.mark.filterwarnings("ignore:.*is it the probability of 1")
-def test_infinite_log_loss_is_said():
-    found = calibration_report([1, 0] * 40, [0.0, 1.0] * 40, n_resamples=19)
-    assert "log_loss: the outcome had probability 0 in y_prob[0] and 79 more rows" in str(found)
-    scores = {line["name"]: line["value"] for line in found.to_dict()["scores"]}
-    assert scores["log_loss"] == "inf"
-    json.dumps(found.to_dict(), allow_nan=False)
-
-
-@pytest.mark.parametrize("setting", ["auto", "classwise", 1])
-@pytest.mark.parametrize("more", ["", "weights", "groups"])
-def test_intervals_of_scores_are_near_those_of_a_bootstrap(classes, setting, more):
-    y, p, _ = classes
-    options = {"setting": setting}
-    if more == "weights":
-        options["sample_weight"] = np.tile([1.0, 2.0], 400)
-    if more == "groups":
-        options["groups"] = np.repeat(np.arange(100), 8)
-    names = ["brier_score", "log_loss", "accuracy", "sharpness", "entropy"]
-    drawn = fastece.bootstrap(
-        y, p, estimator=names, method="percentile", rng=0, n_resamples=1999, **options
-    )
-    for line in calibration_report(y, p, n_resamples=19, **options).scores:
-        low, high = drawn[line["name"]].confidence_interval
-        # Ends of 1999 draws are known to some 2 % of the width, and laws are a little skewed.
-        ends = pytest.approx([low, high], abs=0.12 * (high - low))
-        assert [line["low"], line["high"]] == ends, line
+def test_an_infinite_log_loss_names_its_first_row():
+    report = calibration_report([1, 0] * 40, [0.0, 1.0] * 40, n_resamples=19)
+    note = "log_loss: the outcome had probability 0 in y_prob[0] and 79 more rows"
+    assert note in str(report)
+    lines = {line["name"]: line for line in report.to_dict()["scores"]}
+    assert lines["log_loss"]["value"] == "inf"
+    assert lines["log_loss"]["note"].startswith(note)
+    assert "note" not in lines["brier_score"]
+    json.dumps(report.to_dict(), allow_nan=False)
 
 
 def test_few_effective_rows_are_few_rows():
     rng = np.random.default_rng(0)
-    p, w = rng.random(400), np.ones(400)
-    w[0] = 1e12
-    found = calibration_report(rng.random(400) < p, p, sample_weight=w, n_resamples=19)
-    assert found.verdict == "too few rows"
+    p = rng.random(400)
+    weight = np.ones(400)
+    weight[0] = 1e12
+    report = calibration_report(rng.random(400) < p, p, sample_weight=weight, n_resamples=19)
+    assert report.verdict == "too few rows"
 
 
-def test_what_else_speaks_against_calibration_is_not_passed_over():
+def test_a_miscalibrated_class_is_in_the_verdict():
     rng = np.random.default_rng(1)
     p = np.column_stack([rng.uniform(0.4, 0.5, 400)] * 2)
     p = np.column_stack([p[:, 0], 0.9 - p[:, 0], np.full(400, 0.1)])
     y = (rng.random(400) < 0.5).astype(int)  # never the third class
-    found = calibration_report(y, p, **QUICK)
-    off = [row.label for row in found.classes if row.low > 0]
+    report = calibration_report(y, p, **QUICK)
+    off = [row.label for row in report.classes if row.low > 0]
     assert 2 in off
-    assert found.verdict in ("unclear", "miscalibrated")
-    assert (
-        found.verdict == "miscalibrated"
-        or f"{len(off)} of 3 classes are miscalibrated" in found.headline
-    )
+    assert report.verdict in ("unclear", "miscalibrated")
+    if report.verdict == "unclear":
+        assert f"{len(off)} of 3 classes are miscalibrated" in report.headline
+
+
+# --- formats --------------------------------------------------------------------------------
+
+
+def test_json_has_plain_values(report):
+    values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert values["headline"] == report.headline
+    assert len(values["classes"]["rows"]) == 3
+    assert values["direction"]["over"] == report.direction.over
+    keys = ["name", "value", "low", "high", "p_value", "floor", "estimator"]
+    assert list(values["measures"][0]) == [*keys, "n_bins", "occupied", "bandwidth"]
+
+
+def test_a_data_frame_has_a_row_for_each_error(report):
+    pytest.importorskip("pandas")
+    frame = report.to_frame()
+    assert frame["name"].tolist() == [line.name for line in report.measures]
+    assert list(frame) == list(report.measures[0].to_dict())
+
+
+def test_text_and_markdown_have_all_sections(report):
+    text = str(report)
+    markdown = report.to_markdown()
+    for title in ("a model", "Calibration errors", "Direction", "Scores", "Classes", "Slices"):
+        assert title in text
+        assert title in markdown
+    assert report.headline in " ".join(text.split())
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    assert len({line.count("|") - line.count("\\|") for line in lines[:9]}) == 1
 
 
 def test_a_notebook_shows_the_tables(report):
@@ -300,24 +384,30 @@ def test_a_notebook_shows_the_tables(report):
 
 
 class Page(HTMLParser):
-    """Tags that are open, and what a page would load."""
+    """Tags that are open, texts, ids, and the attributes that would load something."""
 
     VOID = frozenset(["meta", "br", "hr", "img", "link", "input"])
+    LOADING_TAGS = frozenset(["script", "link", "iframe", "object"])
+    LOADING_ATTRIBUTES = frozenset(["src", "srcset", "data", "action", "poster", "background"])
 
     def __init__(self):
         super().__init__()
-        self.open, self.loads, self.words, self.ids = [], [], [], []
+        self.open = []
+        self.loads = []
+        self.words = []
+        self.ids = []
 
     def handle_starttag(self, tag, attrs):
         if tag not in self.VOID:
             self.open.append(tag)
-        found = dict(attrs)
-        self.ids += [found["id"]] if "id" in found else []
-        self.loads += [(tag, name, value) for name, value in attrs
-                       if name in ("src", "srcset", "data", "action", "poster", "background")
-                       or (name.endswith("href") and not (value or "").startswith("#"))
-                       or name.startswith("on")]  # fmt: skip
-        self.loads += [(tag, None, None)] if tag in ("script", "link", "iframe", "object") else []
+        if tag in self.LOADING_TAGS:
+            self.loads.append((tag, None, None))
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            is_link = name.endswith("href") and not (value or "").startswith("#")
+            if name in self.LOADING_ATTRIBUTES or is_link or name.startswith("on"):
+                self.loads.append((tag, name, value))
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -334,16 +424,15 @@ class Page(HTMLParser):
 HOSTILE = ['<script>alert("x")</script>', "a & b", "'\"><img src=x onerror=y>", "$x^2$ ü ]]>"]
 
 
-def test_the_page_is_whole_and_loads_nothing(classes, tmp_path):
+def test_the_page_escapes_texts_and_loads_nothing(classes, tmp_path):
     pytest.importorskip("matplotlib")
     y, p, _ = classes
     names = ["<b>", "&amp;", "c]]>"]
+    by = np.array(HOSTILE)[np.arange(y.size) % 4]
+    options = {"labels": names, "by": by, "title": HOSTILE[0], "n_resamples": 19}
+    report = calibration_report(np.array(names)[y], p, **options)
     path = tmp_path / "report.html"
-    found = calibration_report(
-        np.array(names)[y], p, labels=names, by=np.array(HOSTILE)[np.arange(y.size) % 4],
-        title=HOSTILE[0], n_resamples=19,
-    )  # fmt: skip
-    text = found.to_html(path)
+    text = report.to_html(path)
     assert path.read_text(encoding="utf-8") == text
     page = Page()
     page.feed(text)
@@ -354,22 +443,9 @@ def test_the_page_is_whole_and_loads_nothing(classes, tmp_path):
     words = "".join(page.words)
     for hostile in (*HOSTILE, *names):
         assert hostile in words
-    assert found.headline in words
+    assert report.headline in words
     headings = re.findall(r"<h2[^>]*>([^<]*)", text)
     assert headings[:2] == ["Reliability diagram", "Sample"]
     assert "url(http" not in text
     assert "@import" not in text
     assert text.count("<svg") >= 1
-
-
-def test_bad_input_names_the_argument(classes):
-    y, p, _ = classes
-    with pytest.raises(ValueError, match="by: must have shape"):
-        calibration_report(y, p, by=[1, 2], n_resamples=0)
-    with pytest.raises(ValueError, match="estimator: must be a known name, got 'nothing'"):
-        calibration_report(y, p, estimator=["nothing"])
-    with pytest.raises(ValueError, match=r"estimator: .* is no calibration error"):
-        calibration_report(y, p, estimator="brier_score")
-    for name in ("average", "size", "bandwidth"):
-        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
-            calibration_report(y, p, **{name: None})

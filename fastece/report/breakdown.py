@@ -1,0 +1,144 @@
+"""The parts of a report on classes and slices: the errors of parts of the rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from fastece.data.sources import Problems, Source, need_rows
+from fastece.display.documents import Section
+from fastece.inference import slices as inference
+from fastece.inference.slices import Group, Slices
+from fastece.report.inputs import ReportInput
+
+# Lines of a table, those with the most evidence first; the others are counted.
+MAX_LINES = 40
+# Classes that are shown where none are miscalibrated.
+MIN_CLASSES = 3
+NOTE = "{} of {} are miscalibrated by the {}, with joint p-values."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breakdowns:
+    """Errors of classes and of slices; None where there are none.
+
+    Attributes
+    ----------
+    predicted_classes, classes, slices : Slices or None
+        Errors of the rows of each predicted class, of each class against the rest, and of the
+        values of `by`.
+    by : str
+        Name of the values of `by`, "" without one.
+    """
+
+    predicted_classes: Slices | None
+    classes: Slices | None
+    slices: Slices | None
+    by: str
+
+    @property
+    def off(self) -> dict[str, tuple[int, int]]:
+        """How many classes and slices are miscalibrated, and of how many, by name."""
+        tables = {
+            "predicted classes": self.predicted_classes,
+            "classes": self.classes,
+            "slices": self.slices,
+        }
+        return {name: (table.off, len(table)) for name, table in tables.items() if table}
+
+
+# --- numbers --------------------------------------------------------------------------------
+
+
+def group_slices(inputs: ReportInput) -> list[Group] | None:
+    """Check the labels of slices, and find the rows of each; None without labels."""
+    by = inputs.data.by
+    if by is None:
+        return None
+    if isinstance(by, Mapping) and any(isinstance(x, Source) for x in by.values()):
+        return inference.groups_of_sources(by)
+    need_rows(inputs.source, "the error of each slice", "by")
+    return inference.groups_by(inputs.call, by, inputs.data.arguments.get("y_prob"))
+
+
+def measure_breakdowns(inputs: ReportInput, groups: list[Group] | None) -> Breakdowns:
+    """Measure the errors of classes and of slices, as far as the source has them."""
+    predicted_classes = None
+    classes = None
+    by_class = read_classes(inputs)
+    if by_class is not None:
+        call = inputs.on(by_class, inputs.lead.estimators)
+        classes = inference.slices_of(call, inference.groups_by_class(call), inputs.key)
+        if inputs.source.setting.is_top and isinstance(by_class, Problems):
+            groups_of_classes = inference.groups_by_prediction(inputs.lead, by_class)
+            predicted_classes = inference.slices_of(inputs.lead, groups_of_classes, inputs.key)
+    return Breakdowns(
+        predicted_classes=predicted_classes,
+        classes=classes,
+        slices=None if groups is None else inference.slices_of(inputs.lead, groups, inputs.key),
+        by=inputs.names.by,
+    )
+
+
+def read_classes(inputs: ReportInput) -> Source | None:
+    """Read the rows class by class, if the question is about classes.
+
+    Two classes of rows mirror each other. A stream has classes only if it was added up class by
+    class.
+    """
+    source = inputs.source
+    if not isinstance(source, Problems):
+        return source if source.setting.per_class else None
+    is_of_classes = source.setting.is_top or source.setting.per_class
+    if not is_of_classes or source.n_classes == 2:
+        return None
+    return inputs.read(setting="classwise")
+
+
+# --- sections -------------------------------------------------------------------------------
+
+
+def predicted_classes_section(breakdowns: Breakdowns) -> Section | None:
+    """Describe the errors of the rows of each predicted class."""
+    table = breakdowns.predicted_classes
+    if table is None:
+        return None
+    lines = min(max(table.off, MIN_CLASSES), MAX_LINES)
+    return table_section("Predicted classes", table, "predicted class", lines)
+
+
+def classes_section(breakdowns: Breakdowns, max_lines: int = MAX_LINES) -> Section | None:
+    """Describe the errors of classes against the rest.
+
+    Beside predicted classes they answer another question, so they are shown only if some are
+    miscalibrated.
+    """
+    table = breakdowns.classes
+    if table is None:
+        return None
+    if breakdowns.predicted_classes is None:
+        lines = min(max(table.off, MIN_CLASSES), max_lines)
+        return table_section("Classes", table, "class", lines)
+    if table.off == 0:
+        return None
+    return table_section("Classes against the rest", table, "class", min(table.off, max_lines))
+
+
+def slices_section(breakdowns: Breakdowns, max_lines: int = MAX_LINES) -> Section | None:
+    """Describe the errors of slices."""
+    table = breakdowns.slices
+    if table is None:
+        return None
+    title = f"Slices by {breakdowns.by}" if breakdowns.by else "Slices"
+    return table_section(title, table, "slice", min(len(table), max_lines))
+
+
+def table_section(
+    title: str, table: Slices, name: Literal["predicted class", "class", "slice"], max_lines: int
+) -> Section:
+    """Describe the lines with the most evidence, and count the others."""
+    note = NOTE.format(table.off, len(table), table.test)
+    left = len(table) - max_lines
+    if left > 0:
+        note = f"and {left} with less evidence; {note}"
+    lines = table.table(name, max_lines)
+    return Section(f"{title}, most evidence first", table=lines, notes=[note])

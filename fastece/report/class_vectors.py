@@ -1,0 +1,180 @@
+"""The part of a report on whole class vectors, which may be off where no class shows it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from fastece.data.sources import Problems
+from fastece.display.documents import Section, Table
+from fastece.display.numbers import PValue, format_p
+from fastece.display.results import Record
+from fastece.estimators.table import ESTIMATORS, with_threads
+from fastece.report.inputs import ReportInput
+from fastece.report.line import Line
+from fastece.resampling.calibration_test import calibration_results
+
+TITLE = "Class vectors"
+# Errors by name, with their meanings. The second one has the stronger test.
+MEANINGS = {
+    "canonical": "distance of class vectors from their observed frequencies",
+    "skce": "whether rows with similar class vectors are miscalibrated alike",
+}
+DECISIVE = "skce"
+NOTE = (
+    "Class vectors may be off where top label and classes are not. Chance alone: mean of {} draws."
+)
+# With fewer classes the vectors show no more than the classes.
+MIN_CLASSES = 3
+# With more classes, vectors of one sample do not lie near each other.
+MAX_CLASSES = 20
+# The estimators look at all pairs of rows, in seconds.
+MAX_ROWS = 20_000
+# Pairs that all replicates together look at, in about a second. With 20 000 rows the bandwidth
+# alone takes 4 s, and the smallest number of replicates of a test 10 s.
+MAX_PAIRS = 10**9
+MIN_REPLICATES = 32
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VectorLine(Line):
+    """One error of class vectors.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    if_calibrated : float or None
+        Mean error of a calibrated model; None without resamples.
+    p_value : float or None
+    meaning : str
+    """
+
+    name: str
+    value: float
+    if_calibrated: float | None = None
+    p_value: float | None = None
+    meaning: str
+
+
+@dataclass(frozen=True, eq=False)
+class ClassVectors(Record):
+    """Errors of whole class vectors.
+
+    Attributes
+    ----------
+    lines : list of VectorLine
+        Empty where there is a note.
+    n_resamples : int
+        Replicates of each.
+    note : str
+        The reason for leaving them out, if any.
+    """
+
+    lines: list[VectorLine] = field(default_factory=list)
+    n_resamples: int = 0
+    note: str = ""
+
+    def evidence(self, level: float) -> list[str]:
+        """Describe the evidence of miscalibration, if the stronger test rejects."""
+        return [
+            f"class vectors are miscalibrated ({line.name}, p = {format_p(line.p_value)})"
+            for line in self.lines
+            if line.name == DECISIVE and line.p_value is not None and line.p_value < 1 - level
+        ]
+
+
+# --- numbers --------------------------------------------------------------------------------
+
+
+def has_class_vectors(inputs: ReportInput) -> bool:
+    """Return whether rows have class vectors, and the question is about classes."""
+    source = inputs.source
+    if not isinstance(source, Problems) or inputs.data.pairs:
+        return False
+    is_of_classes = source.setting.is_top or source.setting.per_class
+    return is_of_classes and source.n_classes >= MIN_CLASSES
+
+
+def measure_vectors(inputs: ReportInput, names: Sequence[str]) -> ClassVectors:
+    """Measure errors of class vectors, unless there are too many classes or rows."""
+    reason = reason_to_leave_out(inputs.source.n_classes, inputs.call.n)
+    if reason:
+        return ClassVectors(note=f"Left out: {reason}.")
+    inputs.progress("class vectors")
+    vectors = inputs.read(setting="auto", vectors=True)
+    estimators = choose_estimators(vectors, names, inputs.call.workers.jobs)
+    n_resamples = count_replicates(inputs)
+    call = replace(inputs.on(vectors, estimators), n_resamples=n_resamples, average="macro")
+    if n_resamples == 0:
+        lines = [
+            VectorLine(
+                name=name,
+                value=float(estimator.point_values(vectors)[0]),
+                meaning=MEANINGS[name],
+            )
+            for name, estimator in estimators.items()
+        ]
+        return ClassVectors(lines)
+    lines = [
+        VectorLine(
+            name=name,
+            value=result.value,
+            if_calibrated=float(np.mean(result.null_distribution)),
+            p_value=result.p_value,
+            meaning=MEANINGS[name],
+        )
+        for name, result in calibration_results(call, inputs.seed).items()
+    ]
+    return ClassVectors(lines, n_resamples)
+
+
+def reason_to_leave_out(n_classes: int, n: int) -> str:
+    """Write the reason why class vectors are not measured, "" without one."""
+    limits = {"classes": (n_classes, MAX_CLASSES), "rows": (n, MAX_ROWS)}
+    for name, (count, limit) in limits.items():
+        if count > limit:
+            other = 'fastece.calibration_test(y, p, estimator="skce") takes them'
+            return f"{count} {name}, of at most {limit}; {other}"
+    return "one row has no pairs" if n < 2 else ""
+
+
+def choose_estimators(vectors: Problems, names: Sequence[str], jobs: int) -> dict[str, Any]:
+    """Find the estimators; votes have no canonical error."""
+    estimators: dict[str, Any] = {name: ESTIMATORS[name] for name in names}
+    if vectors.votes != 1:
+        estimators.pop("canonical", None)
+    if "canonical" in estimators:
+        # The bandwidth that the likelihood chooses takes longest, so all replicates share it.
+        kde = estimators["canonical"]
+        sample = vectors.sample(0)
+        plan = with_threads(jobs, lambda run: kde.prepare(sample, sample.n, run))
+        estimators["canonical"] = replace(kde, bandwidth=plan.bandwidth)
+    return estimators
+
+
+def count_replicates(inputs: ReportInput) -> int:
+    """Choose the number of replicates, as many as a p-value that rejects needs."""
+    call = inputs.call
+    needed = max(MIN_REPLICATES, math.ceil(1 / (1 - call.level)))
+    return min(call.n_resamples, max(MAX_PAIRS // call.n**2, needed))
+
+
+# --- section --------------------------------------------------------------------------------
+
+
+def class_vectors_section(vectors: ClassVectors | None) -> Section | None:
+    """Describe errors of whole class vectors, or the reason why there are none."""
+    if vectors is None:
+        return None
+    if vectors.note:
+        return Section(TITLE, notes=[vectors.note])
+    rows = [
+        [line.name, line.value, line.if_calibrated, PValue(line.p_value), line.meaning]
+        for line in vectors.lines
+    ]
+    table = Table(["error", "value", "chance alone", "p-value", ""], rows)
+    notes = [NOTE.format(vectors.n_resamples)] if vectors.n_resamples else []
+    return Section(TITLE, table=table, notes=notes)

@@ -1,0 +1,192 @@
+"""The part of a report on calibration errors: each with interval, test and chance alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from fastece.data.sources import ROWS
+from fastece.display.documents import Cell, Section, Table
+from fastece.display.numbers import ConfidenceInterval, Number, PValue
+from fastece.estimators.binned import Binned
+from fastece.estimators.density.estimator import KDE
+from fastece.inference.estimate import Estimate, estimate_results, posterior_maker
+from fastece.reliability.curve import curves_of
+from fastece.reliability.diagram import diagrams_of
+from fastece.report.inputs import ReportInput
+from fastece.report.line import Line
+from fastece.report.sample import ReportTest
+from fastece.resampling.calibration_test import has_cells
+from fastece.resampling.call import Call, average_classes
+
+ERRORS_NOTE = (
+    "The intervals cover the true error; noise raises the estimates of binned errors, most of all "
+    "of mce, even above their intervals. p-value: test of calibration with this error alone; "
+    "the first sentence has that of the adaptive test, which also looks for slopes and curves."
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ErrorLine(Line):
+    """One calibration error of a report.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    low, high : float or None
+        Interval, where there is one.
+    p_value : float or None
+        p-value of the test with this error alone.
+    floor : float or None
+        Mean error of a calibrated model.
+    estimator : str
+        The estimator with its parameters.
+    n_bins, occupied : int or None
+        Number of bins of all classes, and of those that hold rows.
+    bandwidth : float or None
+        Mean bandwidth over classes.
+    """
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    floor: float | None = None
+    estimator: str
+    n_bins: int | None = None
+    occupied: int | None = None
+    bandwidth: float | None = None
+
+
+# --- numbers --------------------------------------------------------------------------------
+
+
+def measure_errors(inputs: ReportInput) -> list[ErrorLine]:
+    """Measure each error, with interval and test as far as the source allows them."""
+    call = inputs.call
+    lines = []
+    for name, estimator in call.estimators.items():
+        inputs.progress(f"measuring {name}")
+        lines.append(measure_error(estimator, name, call))
+    inputs.progress(f"intervals, {call.n_resamples} replicates of a calibrated model")
+    estimates = estimate_errors(call, inputs.seed)
+    return [
+        add_estimate(line, estimates[line.name]) if line.name in estimates else line
+        for line in lines
+    ]
+
+
+@singledispatch
+def measure_error(estimator: Any, name: str, call: Call) -> ErrorLine:
+    """Measure an error without an interval, and details of its estimator."""
+    return line_of(estimator, name, call, estimator.point_values(call.sources[0]))
+
+
+@measure_error.register
+def _(estimator: Binned, name: str, call: Call) -> ErrorLine:
+    """Count the bins of all classes, and the bins that hold rows."""
+    diagrams = diagrams_of(estimator, call.sources[0])
+    line = line_of(estimator, name, call, [diagram.value for diagram in diagrams])
+    count = np.concatenate([diagram.count for diagram in diagrams])
+    return replace(line, n_bins=count.size, occupied=int(np.count_nonzero(count)))
+
+
+@measure_error.register
+def _(estimator: KDE, name: str, call: Call) -> ErrorLine:
+    """Compute the mean bandwidth of all classes."""
+    curves = curves_of(replace(call.with_estimator(estimator), n_resamples=0, groups=None), None)
+    line = line_of(estimator, name, call, [curve.value for curve in curves])
+    return replace(line, bandwidth=float(np.mean([curve.bandwidth for curve in curves])))
+
+
+def line_of(estimator: Any, name: str, call: Call, values: Any) -> ErrorLine:
+    """Make the line of an estimator from its value for each problem."""
+    text = f"{estimator}"
+    if call.uses_class_vectors(estimator):
+        text += ", class vectors"
+    return ErrorLine(
+        name=name, value=float(average_classes(call, np.asarray(values))), estimator=text
+    )
+
+
+def estimate_errors(call: Call, seed: int) -> Mapping[str, Estimate]:
+    """Estimate the errors that have an interval here, by name.
+
+    Without resamples these are posteriors alone; for a stream, posteriors and bins of a single
+    problem.
+    """
+    source = call.sources[0]
+    has_rows = ROWS in source.has
+    if not has_rows and source.n_problems > 1:
+        return {}
+    estimators = {
+        name: estimator
+        for name, estimator in call.estimators.items()
+        if posterior_maker(estimator) is not None
+        or (call.n_resamples and (has_rows or has_cells(estimator)))
+    }
+    if not estimators:
+        return {}
+    estimates: Mapping[str, Estimate] = estimate_results(
+        replace(call, estimators=estimators), rng=seed
+    )
+    return estimates
+
+
+def add_estimate(line: ErrorLine, estimate: Estimate) -> ErrorLine:
+    """Add interval, p-value and the error by chance alone to the line of an error."""
+    low, high = estimate.confidence_interval
+    floor = estimate.floor.mean
+    return replace(
+        line,
+        value=estimate.value,
+        low=low,
+        high=high,
+        p_value=estimate.p_value,
+        floor=None if np.isnan(floor) else floor,
+    )
+
+
+# --- sections -------------------------------------------------------------------------------
+
+
+def interval_name(level: float) -> str:
+    """Name the column of intervals."""
+    return f"{100 * level:g} % CI"
+
+
+def with_interval(value: Any, low: Any, high: Any) -> list[Cell]:
+    """Return the cells of a number and of its interval, if it has one."""
+    interval = None if low is None else ConfidenceInterval(low, high)
+    return [Number(value, interval), interval]
+
+
+def errors_table(
+    lines: Sequence[ErrorLine], level: float, texts: Sequence[str], title: str = ""
+) -> Table:
+    """Make the table of errors, whose last column has a text and a title of its own."""
+    rows = []
+    for line, text in zip(lines, texts, strict=True):
+        number, interval = with_interval(line.value, line.low, line.high)
+        floor = Number(line.floor, interval)
+        rows.append([line.name, number, interval, floor, PValue(line.p_value), text])
+    head = ["error", "value", interval_name(level), "chance alone", "p-value", title]
+    return Table(head, rows)
+
+
+def errors_section(lines: Sequence[ErrorLine], test: ReportTest, n_problems: int) -> Section:
+    """Describe every error with the parameters of its estimator."""
+    texts = []
+    for line in lines:
+        text = line.estimator
+        if line.bandwidth is not None:
+            mean = "mean " if n_problems > 1 else ""
+            text += f", {mean}bandwidth {line.bandwidth:.4g}"
+        texts.append(text)
+    table = errors_table(lines, test.confidence_level, texts, "estimator")
+    notes = [] if test.p_value is None else [ERRORS_NOTE]
+    return Section("Calibration errors", table=table, notes=notes)

@@ -1,0 +1,216 @@
+"""The part of a report on its rows: how many, of which classes, and how the test went."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastece.data.sources import Problems, Source
+from fastece.display.documents import Cell, Section
+from fastece.display.numbers import Number, format_p
+from fastece.display.results import group_notes
+from fastece.estimators.binned import Binned
+from fastece.estimators.density.plan import ROWS_AT_ONCE
+from fastece.estimators.losses import mean_of
+from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
+from fastece.report.inputs import TEST, ReportInput, ReportNames
+from fastece.report.words import question
+from fastece.resampling.adaptive import AdaptiveTest
+from fastece.resampling.calibration_test import calibration_results
+
+GROUPS_NOTE = (
+    "Rows of one group may depend on each other: intervals and p-values are those of whole groups."
+)
+STREAM_NOTE = (
+    "Rows were added up in cells of their score, and are not kept. Errors of equal-width bins "
+    "whose edges are ends of cells (10, 12, 15, 16, 18, 20, 25, 30, 50 or 100 on [0, 1]) are "
+    "exact; ranks of edges of equal-mass bins are exact to 1e-4 and the share of rows in their "
+    "cell; densities to 0.2 %. Labels of tests are drawn by cell, with normal noise. Log loss, "
+    "intervals of densities and groups need every row, so they are absent."
+)
+# Names in print of numbers of a stream; others have their own.
+STREAM_NAMES = {"skipped": "rows skipped", "cut_files": "files cut off"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowSummary:
+    """Numbers that describe the rows of a report; `Report` has them as attributes.
+
+    Attributes
+    ----------
+    n, n_effective : int, float
+    n_groups, n_classes : int or None
+    accuracy, mean_confidence : float or None
+    rates : pair of float, or None
+        Predicted and observed rate, where there is a single event.
+    setting : str
+    pairs : bool
+    """
+
+    n: int
+    n_effective: float
+    n_groups: int | None
+    n_classes: int | None
+    accuracy: float | None
+    mean_confidence: float | None
+    rates: tuple[float, float] | None
+    setting: str
+    pairs: bool
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on the groups of rows, and on few of them."""
+        if self.n_groups is None:
+            return []
+        return [GROUPS_NOTE, *group_notes(self.n_groups)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportTest:
+    """The calibration test of a report; `Report` has its values as attributes.
+
+    Attributes
+    ----------
+    n_resamples, confidence_level, seed
+    p_value : float or None
+    components : tuple of rows, or None
+        The statistics of the test: name, statistic, p_value.
+    """
+
+    n_resamples: int
+    confidence_level: float
+    seed: int
+    p_value: float | None
+    components: tuple[Any, ...] | None
+
+
+# --- numbers --------------------------------------------------------------------------------
+
+
+def summarize_rows(inputs: ReportInput) -> RowSummary:
+    """Count the rows, and measure accuracy, mean confidence and rates."""
+    call = inputs.call
+    source = inputs.source
+    whole = diagrams_of(Binned(1), source)[0]
+    accuracy, confidence = measure_top_label(inputs)
+    return RowSummary(
+        n=call.n,
+        n_effective=source.votes * float(whole.rows[0]) / call.design_effect,
+        n_groups=call.n_groups,
+        n_classes=count_classes(inputs),
+        accuracy=accuracy,
+        mean_confidence=confidence,
+        rates=None if inputs.is_top_label else rates_of(inputs.diagrams),
+        setting=call.setting,
+        pairs=inputs.data.pairs,
+    )
+
+
+def count_classes(inputs: ReportInput) -> int | None:
+    """Return the number of classes, None where a file does not have it."""
+    if inputs.data.pairs:
+        return inputs.data.n_classes
+    if inputs.has_rows or inputs.data.top_label is None:
+        return inputs.source.n_classes
+    return inputs.data.top_label.n_classes
+
+
+def measure_top_label(inputs: ReportInput) -> tuple[float | None, float | None]:
+    """Measure the accuracy and the mean confidence, where the source has them."""
+    source = inputs.source
+    if isinstance(source, Problems):
+        rows = source if inputs.is_top_label else inputs.read(setting="confidence")
+        means = mean_of(rows.parts(ROWS_AT_ONCE), lambda part: np.stack([part.s, part.y]))
+        confidence, accuracy = means.tolist()
+        return accuracy, confidence
+    if inputs.is_top_label or source.setting.name == "binary":
+        return measure_stream(source, inputs.data.pairs)
+    if inputs.data.top_label is not None:
+        return measure_stream(inputs.data.top_label, inputs.data.pairs)
+    return None, None
+
+
+def measure_stream(source: Source, pairs: bool) -> tuple[float, float]:
+    """Measure the accuracy and the mean confidence from the sums of a stream."""
+    (halves,) = diagrams_of(Binned(2, score_range="unit"), source)
+    hits = np.nan_to_num(halves.frequency)
+    score = np.nan_to_num(halves.score)
+    if halves.setting.startswith("binary") and not pairs:
+        # Scores of label 1 up to one half are predictions of label 0.
+        hits[0] = 1 - hits[0]
+        score[0] = 1 - score[0]
+    share = halves.count / halves.count.sum()
+    return float(share @ hits), float(share @ score)
+
+
+def rates_of(diagrams: list[ReliabilityDiagram]) -> tuple[float, float] | None:
+    """Compute the predicted and the observed rate, if there is a single event."""
+    if len(diagrams) > 1:
+        return None
+    (diagram,) = diagrams
+    share = diagram.count / max(float(diagram.count.sum()), 1e-300)
+    predicted = float(share @ np.nan_to_num(diagram.score))
+    observed = float(share @ np.nan_to_num(diagram.frequency))
+    return predicted, observed
+
+
+def run_test(inputs: ReportInput) -> ReportTest:
+    """Run the adaptive test of calibration, where there is one."""
+    call = inputs.call
+    p_value = components = None
+    if inputs.has_test:
+        adaptive = call.with_estimator(AdaptiveTest(call.estimators[TEST].n_bins))
+        result = calibration_results(adaptive, inputs.seed)
+        p_value = result.p_value
+        components = result.components
+    return ReportTest(
+        n_resamples=call.n_resamples if inputs.has_test else 0,
+        confidence_level=call.level,
+        seed=inputs.seed,
+        p_value=p_value,
+        components=components,
+    )
+
+
+# --- sections -------------------------------------------------------------------------------
+
+
+def sample_section(names: ReportNames, rows: RowSummary, test: ReportTest) -> Section:
+    """Describe the rows and the test."""
+    facts: dict[str, Cell] = {"rows": rows.n}
+    if rows.n_groups is not None:
+        by = f" by {names.groups}" if names.groups else ""
+        facts["groups"] = f"{rows.n_groups}{by}"
+    if round(rows.n_effective) != rows.n:
+        facts["effective rows"] = f"{rows.n_effective:.0f} ({reason_of_effective(rows)}, Kish)"
+    facts["classes"] = "not known" if rows.n_classes is None else rows.n_classes
+    if rows.rates is not None:
+        predicted, observed = (f"{100 * rate:.2f} %" for rate in rows.rates)
+        facts["predicted rate"] = predicted
+        facts["observed rate"] = observed
+    elif rows.accuracy is not None:
+        facts["accuracy"] = Number(rows.accuracy, form=".4f")
+        facts["mean confidence"] = Number(rows.mean_confidence, form=".4f")
+    facts["setting"] = question(rows.setting, rows.pairs)
+    if test.components is not None:
+        p_values = ", ".join(f"{x.name} {format_p(x.p_value)}" for x in test.components)
+        facts["test"] = f"p-value {format_p(test.p_value)}; of its statistics: {p_values}"
+    if names.note:
+        facts["read as"] = names.note
+    return Section("Sample", facts, notes=rows.notes)
+
+
+def reason_of_effective(rows: RowSummary) -> str:
+    """Name the reason why the effective number of rows is another one."""
+    if rows.n_groups:
+        return "groups"
+    return "votes" if rows.n_effective > rows.n else "weights"
+
+
+def stream_section(stream: dict[str, Any] | None) -> Section | None:
+    """Describe a stream, and the questions that it leaves open."""
+    if stream is None:
+        return None
+    counts = {name: x for name, x in stream.items() if isinstance(x, int) and x}
+    facts = {STREAM_NAMES.get(name, name): x for name, x in counts.items()}
+    return Section("Streamed", facts, notes=[*stream.get("notes", []), STREAM_NOTE])

@@ -1,0 +1,154 @@
+"""The part of a report on scores: Brier score, log loss and others, and the Brier score's parts."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fastece.data.errors import InputError
+from fastece.data.sources import Problems, Source
+from fastece.display.documents import Section, Table
+from fastece.display.numbers import ConfidenceInterval
+from fastece.estimators.losses import infinite_rows
+from fastece.estimators.table import ESTIMATORS
+from fastece.inference.validation import Law, wilson
+from fastece.reliability.decomposition import ScoreDecomposition, isotonic_parts
+from fastece.report.errors import interval_name, with_interval
+from fastece.report.inputs import ReportInput
+from fastece.report.line import Line
+from fastece.report.words import SCORES, infinite_loss
+from fastece.resampling.call import Call, compute_values
+
+ACCURACY_OF_SCORE = "how often a score above 1/2 is right"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoreLine(Line):
+    """One score of a report.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    low, high : float or None
+        Interval, where there is one.
+    meaning : str
+    note : str or None
+        For an infinite loss, the rows behind it; a key of the JSON only there.
+    """
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    meaning: str
+    note: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values by name, without an absent note."""
+        values = super().to_dict()
+        if self.note is None:
+            del values["note"]
+        return values
+
+
+# --- numbers --------------------------------------------------------------------------------
+
+
+def scores_of(pairs: bool) -> dict[str, Any]:
+    """List the scores by name.
+
+    With hits and confidences alone there is no accuracy: it would be the accuracy of guessing
+    whether a prediction is right.
+    """
+    return {name: ESTIMATORS[name] for name in SCORES if name != "accuracy" or not pairs}
+
+
+def measure_scores(inputs: ReportInput) -> list[ScoreLine]:
+    """Measure each score that the source allows."""
+    source = inputs.source
+    call = inputs.on(source, scores_of(inputs.data.pairs))
+    lines = []
+    for name, mean in call.estimators.items():
+        if not has_data_for(source, mean):
+            continue
+        (value,) = compute_values(call, name)
+        line = ScoreLine(name=name, value=value, meaning=meaning_of(name, source))
+        if isinstance(source, Problems) and math.isfinite(value):
+            interval = score_interval(call, name, value) or ConfidenceInterval(None, None)
+            line = replace(line, low=interval.low, high=interval.high)
+        elif isinstance(source, Problems) and math.isinf(value):
+            rows = infinite_rows(source, mean)
+            line = replace(line, note=infinite_loss(name, rows, inputs.data.row_name))
+        lines.append(line)
+    return lines
+
+
+def has_data_for(source: Source, estimator: Any) -> bool:
+    """Return whether a source has the data that an estimator needs."""
+    try:
+        source.needs_of(estimator)
+    except InputError:
+        return False
+    return True
+
+
+def meaning_of(name: str, source: Source) -> str:
+    """Write the meaning of a score; the accuracy of a class is another one."""
+    is_of_prediction = source.setting.is_top or source.setting.name == "binary"
+    if name == "accuracy" and not is_of_prediction:
+        return ACCURACY_OF_SCORE
+    return SCORES[name]
+
+
+def score_interval(call: Call, name: str, value: float) -> ConfidenceInterval | None:
+    """Compute the normal interval of a score, and Wilson's interval of an accuracy.
+
+    With groups, the variance is the one of their sums. A mean square around the mean score moves
+    with each row as if that mean were known.
+    """
+    data = call.models[0]
+    mean = call.estimators[name]
+    law = Law(call.clusters, call.level)
+    numbers = [np.atleast_2d(mean.numbers(x))[0] for x in data.samples(reads_only=True)]
+    share = np.full(data.n, 1 / data.n) if data.v is None else data.v / data.v.sum()
+    deviations = share * (np.mean(numbers, axis=0) - value)
+    if name == "accuracy":
+        return wilson(value, deviations, law)
+    return law.quantity(value, deviations, low=0.0).confidence_interval
+
+
+def decompose_brier_score(inputs: ReportInput) -> ScoreDecomposition:
+    """Decompose the Brier score of the setting; average its parts over classes."""
+    problems = replace(inputs.call.models[0], vectors=None)
+    parts = [isotonic_parts("brier", problems, k) for k in range(problems.n_problems)]
+    values = np.mean(parts, axis=0).tolist()
+    return ScoreDecomposition.of(values, rule="brier", n=inputs.call.n, setting=inputs.call.setting)
+
+
+# --- section --------------------------------------------------------------------------------
+
+
+def scores_section(
+    lines: Sequence[ScoreLine], decomposition: ScoreDecomposition | None, level: float
+) -> Section:
+    """Describe the scores, and the parts of the Brier score."""
+    rows = [[x.name, *with_interval(x.value, x.low, x.high), x.meaning] for x in lines]
+    table = Table(["score", "value", interval_name(level), ""], rows)
+    notes = [line.note for line in lines if line.note is not None]
+    if decomposition is not None:
+        notes.insert(0, describe_decomposition(decomposition, lines[0].value))
+    return Section("Scores", table=table, notes=notes)
+
+
+def describe_decomposition(parts: ScoreDecomposition, brier_score: float) -> str:
+    """Write the Brier score of the setting as the sum of its parts."""
+    # By default class vectors are scored whole, and the top label's score is decomposed.
+    is_same = math.isclose(parts.score, brier_score, rel_tol=1e-9)
+    name = "Brier score" if is_same else "Brier score of the top label"
+    return (
+        f"{name} {parts.score:.4f} = miscalibration {parts.miscalibration:.4f} - discrimination "
+        f"{parts.discrimination:.4f} + uncertainty {parts.uncertainty:.4f} (isotonic regression)."
+    )

@@ -1,0 +1,214 @@
+"""The verdict of a report and its headline, from the evidence for and against calibration.
+
+`judge` is the only place that decides: too few rows, miscalibrated, unclear or no sign.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fastece.display.numbers import (
+    ROUNDING,
+    ConfidenceInterval,
+    count_of,
+    decimals,
+    format_interval,
+    format_number,
+    format_p,
+)
+from fastece.report.words import sentence
+
+TOO_FEW = "too few rows"
+NO_SIGN = "no sign"
+MISCALIBRATED = "miscalibrated"
+UNCLEAR = "unclear"
+# How a page colours a verdict; others are unclear.
+TONES = {MISCALIBRATED: "bad", NO_SIGN: "good"}
+# With fewer rows the interval is as wide as the error of usual models.
+MIN_ROWS = 30
+# With so many rows the interval is 0.09 wide, for a model that is off by 0.07 (uniform and Beta(5,
+# 1.5) scores, medians of 60 samples).
+ENOUGH_ROWS = 400
+# An error is of one direction from this share of it on.
+ONE_SIDED_SHARE = 0.75
+# Added to the headline of a test that rejects although the interval reaches 0.
+SURE_WITHOUT_SIZE = "The interval reaches 0: that there is an error is surer than its size."
+
+
+class Judgement(NamedTuple):
+    """The verdict of a report, and its headline: a sentence with the numbers.
+
+    The verdict is "too few rows", "no sign" (of miscalibration), "miscalibrated" where the test
+    rejects, or "unclear" where something else speaks against the test.
+    """
+
+    verdict: str
+    headline: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The numbers of a report that its verdict depends on.
+
+    Attributes
+    ----------
+    n : float
+        Effective number of rows.
+    setting : str
+        "confidence" also for hits and confidences of predicted classes.
+    confidence_level : float
+    error : float
+    interval : ConfidenceInterval
+        Interval of the error.
+    p_value : float or None
+        Result of the calibration test; None without one.
+    over, total : float
+        Error of the scores that are too high, and the error of all scores.
+    mean_gap : float
+    mean_gap_interval : ConfidenceInterval or None
+    off : dict of pairs of int
+        How many classes and slices are miscalibrated, and how many there are, by their name.
+    others : sequence of str
+        Other evidence of miscalibration, in words.
+    rates : pair of float, or None
+        Predicted and observed rate, for a single event.
+    event : str
+        Name of the event, "" without one.
+    """
+
+    n: float
+    setting: str
+    confidence_level: float
+    error: float
+    interval: ConfidenceInterval
+    p_value: float | None
+    over: float
+    total: float
+    mean_gap: float
+    mean_gap_interval: ConfidenceInterval | None
+    off: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    others: Sequence[str] = ()
+    rates: tuple[float, float] | None = None
+    event: str = ""
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval of the error lies above 0."""
+        return bool(self.interval.low > 0)
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the test rejects calibration; without a test, the interval decides."""
+        if self.p_value is None:
+            return self.excludes_zero
+        return self.p_value < 1 - self.confidence_level
+
+
+def judge(evidence: Evidence) -> Judgement:
+    """Judge a model by the test, or by the interval where there is none."""
+    if evidence.n < MIN_ROWS:
+        return Judgement(TOO_FEW, headline_of_few_rows(evidence))
+    p_value = p_value_text(evidence.p_value)
+    error = name_error(evidence)
+    if evidence.rejects:
+        text = sentence("; ".join(filter(None, [error, p_value]))) + "."
+        if not evidence.excludes_zero:
+            text += f" {SURE_WITHOUT_SIZE}"
+        return Judgement(MISCALIBRATED, text)
+    if evidence.excludes_zero:
+        text = f"the interval leaves out 0, but the test does not reject ({p_value})"
+        return Judgement(UNCLEAR, f"Perhaps {error}; {text}.")
+    fit = "; ".join(filter(None, [size_with_rates(evidence), p_value]))
+    doubts = list_doubts(evidence)
+    if doubts:
+        return Judgement(UNCLEAR, f"Unclear: {fit}, but {' and '.join(doubts)}.")
+    return Judgement(NO_SIGN, f"No sign of miscalibration: {fit}.")
+
+
+def judge_classes(off: int, count: int, level: float, mean: float) -> Judgement:
+    """Judge the classes of a stream one by one, whose mean error has no interval."""
+    result = f"{off} of {count} classes are miscalibrated" if off else "No class is miscalibrated"
+    text = f"{result} (joint {100 * level:g} % CIs); mean error {format_number(mean)}."
+    return Judgement(MISCALIBRATED if off else NO_SIGN, text)
+
+
+# --- sentences ------------------------------------------------------------------------------
+
+
+def headline_of_few_rows(evidence: Evidence) -> str:
+    """Write how large the error may be with so few rows."""
+    places = decimals(evidence.interval)
+    low, high = (format_number(end, places) for end in evidence.interval)
+    rows = count_of(round(evidence.n), "row")
+    return (
+        f"Too few rows to judge: with {rows} the error may be from {low} to {high}; some "
+        f"{ENOUGH_ROWS} rows are enough for most models."
+    )
+
+
+def name_error(evidence: Evidence) -> str:
+    """Write direction and size of the error: over-confident by 0.1 (95 % CI ...)."""
+    share = evidence.over / evidence.total if evidence.total > 0 else 0.5
+    name = direction(share, evidence.setting, evidence.event)
+    if evidence.rates is None:
+        return f"{name} by {size_of_error(evidence)}"
+    return f"{name}: {size_with_rates(evidence)}"
+
+
+def size_with_rates(evidence: Evidence) -> str:
+    """Write the size of the error, after the rates of a single event."""
+    if evidence.rates is None:
+        return f"error {size_of_error(evidence)}"
+    predicted, observed = (f"{100 * rate:.1f} %" for rate in evidence.rates)
+    size = size_of_error(evidence)
+    return f"{predicted} predicted, {observed} observed; calibration error {size}"
+
+
+def size_of_error(evidence: Evidence) -> str:
+    """Write the error with its interval."""
+    places = decimals(evidence.interval)
+    low, high = (format_number(end, places) for end in evidence.interval)
+    error = format_number(evidence.error, places, shows_first_digit=False)
+    return f"{error} ({100 * evidence.confidence_level:g} % CI {low} to {high})"
+
+
+def list_doubts(evidence: Evidence) -> list[str]:
+    """List other evidence of miscalibration than the test and the interval."""
+    doubts = []
+    interval = evidence.mean_gap_interval
+    if interval is not None and (interval.low > ROUNDING or interval.high < -ROUNDING):
+        gap = format_number(evidence.mean_gap, decimals(interval), shows_first_digit=False)
+        doubts.append(
+            "the observed frequency differs from the mean predicted probability by "
+            f"{gap} {format_interval(interval)}"
+        )
+    for name, (off, count) in evidence.off.items():
+        if off:
+            doubts.append(f"{off} of {count} {name} are miscalibrated")
+    return [*doubts, *evidence.others]
+
+
+def direction(share: float, setting: str, event: str = "") -> str:
+    """Name the direction of an error from the share of scores that are too high."""
+    is_both = 1 - ONE_SIDED_SHARE < share < ONE_SIDED_SHARE
+    is_over = share > 0.5
+    side = "high" if is_over else "low"
+    if setting == "confidence":
+        if is_both:
+            return "miscalibrated in both directions"
+        return "over-confident" if is_over else "under-confident"
+    if setting == "classwise":
+        if is_both:
+            return "miscalibrated in both directions"
+        return f"miscalibrated: probabilities too {side}"
+    probabilities = f"probabilities of {event}" if event else "probabilities"
+    if is_both:
+        return f"{probabilities} are too high for some rows and too low for others"
+    return f"{probabilities} are too {side}"
+
+
+def p_value_text(p_value: float | None) -> str:
+    """Write a p-value with its name; "" without one."""
+    if p_value is None:
+        return ""
+    return f"p = {format_p(p_value)}".replace("= <", "< ")

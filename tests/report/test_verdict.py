@@ -1,0 +1,104 @@
+"""The verdict of a report follows from the evidence, and the headline has its numbers."""
+
+import re
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.display.numbers import ConfidenceInterval
+from fastece.report.verdict import ENOUGH_ROWS, Evidence, judge, judge_classes
+
+# Evidence of an over-confident model. Each case below changes some of it.
+OVER_CONFIDENT = {
+    "n": 1000,
+    "setting": "confidence",
+    "confidence_level": 0.95,
+    "error": 0.021,
+    "interval": ConfidenceInterval(0.012, 0.031),
+    "p_value": 0.0001,
+    "over": 0.02,
+    "total": 0.021,
+    "mean_gap": -0.01,
+    "mean_gap_interval": ConfidenceInterval(-0.03, 0.01),
+}
+RISK = {"setting": "binary", "rates": (0.121, 0.075)}
+FITS = {"interval": ConfidenceInterval(0, 0.031), "p_value": 0.93}
+GAP = ConfidenceInterval(-0.03, -0.001)
+CASES = [
+    # changes, verdict, parts of the headline
+    ({}, "miscalibrated", ["Over-confident by 0.021 (95 % CI 0.012 to 0.031); p = 0.0001."]),
+    ({"over": 0.001}, "miscalibrated", ["Under-confident"]),
+    ({"over": 0.01}, "miscalibrated", ["Miscalibrated in both directions by"]),
+    (
+        RISK,
+        "miscalibrated",
+        [
+            "Probabilities are too high: 12.1 % predicted, 7.5 % observed; calibration error "
+            "0.021 (95 % CI 0.012 to 0.031); p = 0.0001."
+        ],
+    ),
+    ({**RISK, "over": 0.01}, "miscalibrated", ["too high for some rows and too low"]),
+    ({**RISK, "event": "rain"}, "miscalibrated", ["Probabilities of rain are too high: 12.1 %"]),
+    ({**RISK, **FITS}, "no sign", ["7.5 % observed; calibration error 0.021 (95 % CI 0 to"]),
+    ({"setting": "class 1", "over": 0}, "miscalibrated", ["Probabilities are too low by"]),
+    ({"setting": "classwise"}, "miscalibrated", ["Miscalibrated: probabilities too high by"]),
+    (
+        {"setting": "classwise", "over": 0.01},
+        "miscalibrated",
+        ["Miscalibrated in both directions by"],
+    ),
+    ({"p_value": 1e-7}, "miscalibrated", ["; p < 0.0001."]),
+    ({"p_value": None}, "miscalibrated", ["(95 % CI 0.012 to 0.031)."]),
+    (FITS, "no sign", ["error 0.021 (95 % CI 0 to 0.031); p = 0.93."]),
+    ({**FITS, "p_value": None}, "no sign", ["error 0.021 (95 % CI 0 to 0.031)."]),
+    ({**FITS, "mean_gap_interval": None}, "no sign", []),
+    ({**FITS, "mean_gap_interval": GAP}, "unclear", ["-0.010 [-0.030, -0.001]"]),
+    ({**FITS, "off": {"classes": (2, 10), "slices": (0, 3)}}, "unclear", ["2 of 10 classes"]),
+    ({**FITS, "others": ["a reason"]}, "unclear", ["but a reason."]),
+    ({**FITS, "p_value": 0.02}, "miscalibrated", ["p = 0.02", "The interval reaches 0"]),
+    ({"p_value": 0.07}, "unclear", ["leaves out 0", "p = 0.07"]),
+    (
+        {"n": 20.3, "interval": ConfidenceInterval(0, 0.15)},
+        "too few rows",
+        ["20 rows", "from 0 to 0.15"],
+    ),
+    (
+        {"n": 1.0, "interval": ConfidenceInterval(0, 0.5)},
+        "too few rows",
+        ["1 row ", "from 0 to 0.50"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "verdict", "parts"), CASES)
+def test_verdict_and_headline_follow_from_the_evidence(changes, verdict, parts):
+    judgement = judge(Evidence(**{**OVER_CONFIDENT, **changes}))
+    assert judgement.verdict == verdict
+    assert all(part in judgement.headline for part in parts), judgement.headline
+    assert re.fullmatch(r"[A-Z].*[^.]\.", judgement.headline)
+
+
+@pytest.mark.parametrize(
+    ("off", "verdict", "headline"),
+    [
+        (2, "miscalibrated", "2 of 9 classes are miscalibrated (joint 90 % CIs)"),
+        (0, "no sign", "No class is miscalibrated (joint 90 % CIs)"),
+    ],
+)
+def test_classes_of_a_stream_are_judged_one_by_one(off, verdict, headline):
+    judgement = judge_classes(off, 9, 0.9, 0.0312)
+    assert judgement == (verdict, f"{headline}; mean error 0.0312.")
+
+
+def test_enough_rows_estimate_the_error_to_within_005():
+    # The median width is 0.085 and 0.091; of 60 samples, nine in ten are below 0.1.
+    for shape in ((1, 1), (5, 1.5)):
+        widths = []
+        for seed in range(15):
+            rng = np.random.default_rng(seed)
+            p = rng.beta(*shape, ENOUGH_ROWS)
+            y = rng.random(ENOUGH_ROWS) < p - 0.4 * p * (1 - p)
+            low, high = fastece.estimate(y, p).confidence_interval
+            widths.append(high - low)
+        assert np.median(widths) <= 0.1
