@@ -1,75 +1,29 @@
 """Calibration errors, proper scores and canonical errors as single numbers.
 
-Each is an estimator of the table too, so `bootstrap` and `compare` take it. A model that always
-predicts the base rate is calibrated and useless: proper scores, accuracy, sharpness and entropy
-measure how informative a model is. Canonical errors, of all classes together, may be large although
-the errors of the top label and of single classes are small.
+`ece` reads the data and asks an estimator for its value; every other function is `ece` with some
+options fixed. A new measure is therefore an estimator of `fastece.estimators.table`, which
+`bootstrap` and `compare` take as well, and perhaps a function of its own here.
+
+A model that always predicts the base rate is calibrated and useless: proper scores, accuracy,
+sharpness and entropy measure how informative a model is. Canonical errors, of all classes together,
+may be large although the errors of the top label and of single classes are small.
 """
 
-import inspect
 import math
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, cast, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.data.containers import as_real, refuse_where
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_average, check_jobs
-from fastece.data.reading import plain_problem, read_source
-from fastece.estimators.binned.cell_sums import CHUNK_SCORES
+from fastece.data.reading import read_source
+from fastece.data.threads import with_threads
 from fastece.estimators.canonical import SKCE, DirichletKDE
-from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
+from fastece.estimators.density.estimator import KDE
+from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64
-
-# Entries that are read in one piece, for a quarter of a second at most: an interrupt waits so long.
-MAX_ENTRIES = 2**24
-# Arrays of these types are read as they lie in memory.
-COMMON_SETTINGS = ("binary", "confidence")
-F8, F4, I8, U1, BOOL = (np.dtype(name) for name in ("f8", "f4", "i8", "u1", "?"))
-
-
-def common_arrays(y: Any, p: Any, setting: Any) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Return probabilities and labels of a common call as kernels take them."""
-    if type(y) is not np.ndarray or type(p) is not np.ndarray:
-        return None
-    is_vector = p.ndim == 2 and p.shape[1] > 1
-    if not (is_vector or p.ndim == 1) or not (p.dtype is F8 or p.dtype is F4):
-        return None
-    y = y.view(U1) if y.dtype is BOOL else y
-    if not (y.dtype is I8 or y.dtype is U1) or y.shape != p.shape[:1] or not p.size:
-        return None
-    is_known = isinstance(setting, str) and setting in ("auto", COMMON_SETTINGS[is_vector])
-    is_large = is_vector and p.size > MAX_ENTRIES and CHUNK_SCORES * p.shape[1] > MAX_ENTRIES
-    is_few, as_they_lie = y.size <= CHUNK_SCORES, p.flags.carray and y.flags.carray
-    if not is_known or is_large or not (is_few or as_they_lie):
-        return None
-    if not as_they_lie:  # such as a column of class vectors
-        p, y = p.copy(), y.copy()
-    if is_few:  # types of others are changed piece by piece
-        return (p, y.astype(I8, copy=False)) if is_vector else (p.astype(F8, copy=False), y)
-    return p, y
-
-
-def common_value(estimator: Any, y: Any, p: Any, setting: Any) -> float | None:
-    """Compute the value of a common call; None for other calls and bad input."""
-    arrays = common_arrays(y, p, setting)
-    # The last are of the top label alone.
-    if arrays is None or (setting == "confidence" and estimator.needs_vectors):
-        return None
-    value, is_vector = estimator.common_value(*arrays), p.ndim > 1
-    is_few = y.size <= CHUNK_SCORES and not (is_vector and estimator.needs_vectors)
-    if value != value and is_few and (problem := plain_problem(*arrays)) is not None:
-        value = estimator.point_values(problem)[0]
-    return float(value) if value == value else None
-
-
-def common_bins(estimator: Any, y: Any, p: Any, setting: Any = "auto") -> Any:
-    """Sum up the `Bins` of a common call; None of another."""
-    arrays = common_arrays(y, p, setting)
-    return None if arrays is None else estimator.common_bins(*arrays)
-
 
 Values = F64
 Macro = Literal["macro"]
@@ -93,69 +47,71 @@ def measure(function: Callable[..., Any]) -> Measure:
     return cast(Measure, function)
 
 
-def with_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add all estimators of the table to the notes of a function's docstring."""
-    text = inspect.cleandoc(function.__doc__ or "")
-    types = {name: inspect.getdoc(type(x)) or "" for name, x in ESTIMATORS.items()}
-    summaries = {name: about.partition("\n")[0] for name, about in types.items()}
-    lines = [f'- "{name}", {x}: {summaries[name]}' for name, x in ESTIMATORS.items()]
-    function.__doc__ = text.replace("\nExamples\n", "\n".join(["", *lines, "", "Examples", ""]), 1)
-    return function
-
-
 @measure
-@with_names
 def ece(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
     average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
     n_jobs: int | None = None, **fields: Any,
 ) -> float | Values:  # fmt: skip
-    """Compute the expected calibration error, or another one by its name.
+    """Compute the expected calibration error (ECE), or another error by its name.
+
+    The ECE is the average gap between predicted probabilities and observed frequencies: rows are
+    put into bins by their predicted probability, and the size of the gap of each bin counts by its
+    share of the rows.
 
     Parameters
     ----------
     y_true : (n,) array_like, or an Accumulator
-        Class of each row: integers 0 to K - 1 (bool or whole floats too), or, with `labels` or for
-        strings, any labels. An `Accumulator` stands for both arrays and has its own setting.
+        True class of each row: integers 0 to K - 1 (bools and whole floats too), or, with `labels`
+        or for strings, any labels. An `Accumulator` stands for both arrays and has a setting of its
+        own.
     y_prob : (n,) or (n, K) array_like of float
-        Probability of the positive class, or of each class, in [0, 1]; logits with `from_logits`.
-        Lists, numpy, pandas, polars, pyarrow, torch and whatever offers ``__array__`` or
-        ``__dlpack__``. Never modified.
+        Predicted probability of the positive class, or of each class, in [0, 1]; logits with
+        `from_logits`. Lists, numpy, pandas, polars, pyarrow, torch, and any object with
+        ``__array__`` or ``__dlpack__``. Never modified.
     estimator : str or object, default "ece"
-        A name of `ESTIMATORS`, such as "ece" (equal-width bins), "ece_a" (equal-mass bins) or
-        "ece_bayes", or any object with ``prepare`` and ``evaluate``
+        Name of an estimator in the list below, such as "ece" (equal-width bins), "ece_a"
+        (equal-mass bins) or "ece_bayes"; or any object with ``prepare`` and ``evaluate``
         (see `fastece.estimators.protocol`).
     setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
-        The score: the probability of the positive class; the largest probability; every
-        class against the rest; one class against the rest. "auto" is "binary" for (n,) and
-        "confidence" for (n, K).
+        Which probability is compared with which outcome:
+
+        - "binary": the probability of the positive class, for (n,) or two columns;
+        - "confidence": the largest probability, with whether its class is the true one;
+        - "classwise": the probability of every class in turn, against the rest;
+        - an integer k: the probability of class k, against the rest;
+        - "auto": "binary" for (n,) and "confidence" for (n, K).
     average : {"macro", None}, default "macro"
-        For "classwise": the mean over classes, or the K values.
+        With "classwise": the mean over the classes, or the K values.
     labels : sequence of K labels, optional
-        Classes in the order of the columns of `y_prob`. Without it, the names of the columns if
-        every label is one of them, with or without a prefix of all names (``p_cat, p_dog``). Other
-        strings need it; a 1-d `y_prob` takes `pos_label` as well.
+        The classes in the order of the columns of `y_prob`. Without it, these are the names of the
+        columns if every label is one of them, with or without a prefix that all names share
+        (``p_cat, p_dog``). Other strings need it; a 1-d `y_prob` takes `pos_label` as well.
     pos_label : label, optional
         The class of a 1-d `y_prob`, or of column 1 of two, where labels are not 0 and 1.
     sample_weight : (n,) array_like of float, optional
-        Weights, not negative. Rows of weight 0 are dropped; scaling all weights changes nothing.
+        Weights, which are not negative. Rows of weight 0 are dropped; scaling all weights changes
+        nothing.
     from_logits : bool, default False
-        `y_prob` holds logits: sigmoid for (n,), softmax for (n, K).
+        Whether `y_prob` holds logits, of which the sigmoid (n,) or softmax (n, K) is taken.
     soft : bool, default False
-        `y_true` holds shares in [0, 1]: of the positive class (n,), or of all classes (n, K) in
-        rows that sum to 1. The error is then one from the shares, see ``docs/soft_labels.md``.
+        Whether `y_true` holds shares in [0, 1]: of the positive class (n,), or of all classes
+        (n, K) in rows that sum to 1. The error is then the one from the shares, see
+        ``docs/soft_labels.md``.
     votes : (n,) array_like of int, optional
-        How many votes each row has, of which `y_true` counts those for the positive class (n,), or
+        Number of votes for each row, of which `y_true` counts those for the positive class (n,), or
         for each class (n, K). A row counts once, however many they are, and not at all without any.
     n_jobs : int, optional
-        Threads; -1 for all processors. The result has the same bits for any number.
+        Number of threads; -1 for all processors. The result has the same bits for any number.
     **fields
-        Replace parameters of the estimator: ``ece(y, p, estimator="ece_a", n_bins=30)``.
+        Other values for parameters of the estimator:
+        ``ece(y, p, estimator="ece_a", n_bins=30)``.
 
     Returns
     -------
     float, or (K,) float64 array with ``setting="classwise", average=None``
+        0 is best; at most 1 for calibration errors over bins.
 
     Raises
     ------
@@ -165,8 +121,30 @@ def ece(
 
     Notes
     -----
-    ``sum_b |sum_{i in b} w_i (y_i - s_i)| / sum_i w_i`` over bins b of the score s, with y = 1 for
-    a hit (Guo et al. 2017, eq. 3). ``help(fastece.ece)`` lists all estimators by name here.
+    ``sum_b |sum_{i in b} w_i (y_i - s_i)| / sum_i w_i`` over bins b of the score s, with outcomes
+    y of 0 and 1 and weights w (Guo et al. 2017, "On calibration of modern neural networks", eq. 3).
+
+    The estimators by name, with the parameters that they have:
+
+    - "ece", Binned(n_bins=15): equal-width bins
+    - "ece_a", Binned(n_bins=15, edges='quantile'): equal-mass bins
+    - "ece_c", Binned(n_bins=15, mapping='convex'): rows shared by the two nearest bins
+    - "ece_ac", Binned(n_bins=15, edges='quantile', mapping='convex'): both of these
+    - "ece_kde", KDE(bandwidth='silverman'): kernel densities in place of bins
+    - "ece_bayes", BayesCurve(): posterior mean of a Bayesian calibration curve
+    - "ece_debiased", Binned(n_bins=15, debias=True): without the gaps that chance makes
+    - "ece_sweep", Sweep(norm=1.0): as many equal-mass bins as have nondecreasing hit rates
+    - "smooth_ece", SmoothECE(scale='auto'): gaps averaged over nearby scores by a kernel
+    - "mmce", MMCE(width=0.4): maximum mean calibration error
+    - "ecce_r", CumulativeError(statistic='range'): range of the cumulated gaps
+    - "ecce_mad", CumulativeError(statistic='max'): largest size of the cumulated gaps
+    - "canonical", DirichletKDE(bandwidth='likelihood'): error of whole class vectors
+    - "skce", SKCE(form='biased'): squared kernel calibration error of whole class vectors
+    - "brier_score", BrierScore(): mean squared distance from the outcomes
+    - "log_loss", LogLoss(clip=None): mean negative log probability of the true label
+    - "accuracy", Accuracy(): share of rows whose most probable label is right
+    - "sharpness", Sharpness(): variance of the score
+    - "entropy", Entropy(): mean entropy of the probabilities
 
     Examples
     --------
@@ -181,11 +159,6 @@ def ece(
     """
     check_average(average)
     chosen = find_estimator(estimator, fields)
-    is_plain = labels is pos_label is sample_weight is votes is n_jobs is None
-    if is_plain and from_logits is soft is False:
-        value = common_value(chosen, y_true, y_prob, setting)
-        if value is not None:
-            return value
 
     def values_of(run: Any) -> tuple[bool, Values]:
         source = read_source(
@@ -198,6 +171,7 @@ def ece(
     per_class, values = with_threads(check_jobs(n_jobs), values_of)
     if average is None and per_class:
         return values
+    # A single value is not averaged, which would take 3 us.
     return float(values[0] if len(values) == 1 else values.mean())
 
 
@@ -637,6 +611,8 @@ def bandwidth_sweep(
         sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
     )  # fmt: skip
     samples = source.samples(source.needs_of(chosen))
+    if not isinstance(chosen, KDE):
+        raise InputTypeError("estimator", "must have a bandwidth, as KDE has", value=chosen)
     values = np.array([chosen.sweep(sample.sorted(), source.count(), h) for sample in samples])
     # Of one problem, the mean is its own value.
     per_class = source.setting.per_class and average is None

@@ -11,9 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fastece
-from fastece import Accumulator
+from fastece import ESTIMATORS, Accumulator
+from fastece.data.reading import read_problems
 from helpers import strategies as cases
 from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused, put
+from helpers.layouts import frozen, strided
 from helpers.probes import Code, HitCode
 from helpers.table import CASES, COUNT_ROWS, ERRORS, LOSSES, VECTORS, slack_of
 
@@ -22,6 +24,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.*is it the probability of 1", "ignore:.*are labels and columns in the same order"
 )
 SLACK = 1e-12
+# The value of class vectors as a whole is not that of their top label.
+CLASS_VECTORS = [name for name, estimator in ESTIMATORS.items() if estimator.needs_vectors]
 norms = st.sampled_from([1.0, 2.0, 3.5, inf])
 every_estimator = pytest.mark.parametrize("name", CASES)
 every_error = pytest.mark.parametrize("name", ERRORS)
@@ -153,6 +157,70 @@ def test_arrays_of_any_kind_have_the_same_value(name):
     assert value_of(name, text, p, weight, labels=list("abc")[: 1 + y.max()]) == value
     narrow = p.astype(np.float32)
     assert value_of(name, y, narrow) == near(value_of(name, y, narrow.astype(float)), 1e-6)
+
+
+# Their plans have rows in the order of the scores, or counts as weights, and add up in this order:
+# the last bits are not those of the rows as they come.
+OTHER_ORDER = ["ece_a", "ece_ac", "ece_kde", "ece_debiased", "skce"]
+WAYS = {
+    "plain": {},
+    "weights": {"weighted": True},
+    "lists": {"lay": np.ndarray.tolist},
+    "read-only": {"lay": frozen},
+    "every third row": {"lay": strided},
+    "float32": {"dtype": "f4", "digits": 2},
+    "weights, ties": {"weighted": True, "digits": 1},
+    "top label": {"setting": "confidence"},
+    "class by class": {"setting": "classwise", "weighted": True},
+    "class 1": {"setting": 1},
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_a_value_has_the_same_bits(name, way):
+    """One number, whoever asks for it, and however the rows lie in memory."""
+    value, y, p, options = value_and_data(name, **WAYS[way])
+    as_lists = {k: v.tolist() if k == "sample_weight" else v for k, v in options.items()}
+    assert fastece.ece(y.tolist(), p.tolist(), estimator=name, **as_lists) == value
+    options["estimator"] = name
+    assert fastece.bootstrap(y, p, n_resamples=2, rng=0, **options).value == value
+    if ESTIMATORS[name].is_calibration_error:
+        assert fastece.calibration_test(y, p, n_resamples=2, rng=0, **options).value == value
+    by_protocol = value_by_protocol(y, p, **options)
+    assert by_protocol == (near(value) if name in OTHER_ORDER else value)
+
+
+def value_and_data(
+    name, setting="auto", weighted=False, lay=np.asarray, dtype="f8", digits=16, n=300
+):
+    """The value of rows in some layout, with the rows in numpy's, and the options."""
+    rng = np.random.default_rng(len(name))
+    p = rng.dirichlet(np.ones(3), n).round(digits)
+    p[:, 0] += 1 - p.sum(axis=1)
+    p = p.clip(0, 1).astype(dtype)
+    y = np.where(rng.random(n) < 0.5, p.argmax(axis=1), rng.integers(0, 3, n))
+    if setting == "auto" and name not in CLASS_VECTORS:
+        p = p[:, 1].copy()
+        y = (y == 1).astype(np.int64)
+    options = {"setting": setting}
+    if weighted:
+        options["sample_weight"] = rng.random(n) + 0.1
+    return fastece.ece(lay(y), lay(p), estimator=name, **options), y, p, options
+
+
+def value_by_protocol(y, p, estimator, setting, sample_weight=None):
+    """The value of samples that are prepared, and evaluated with counts of 1."""
+    found = ESTIMATORS[estimator]
+    problems = read_problems(
+        y, p, setting=setting, sample_weight=sample_weight, vectors=found.needs_vectors
+    )
+    samples = problems.samples()
+    if found.needs_sorted:
+        samples = [sample.sorted() for sample in samples]
+    plans = [found.prepare(sample, sample.n) for sample in samples]
+    values = [found.evaluate(plan, np.ones(problems.n, np.uint8)) for plan in plans]
+    return float(np.mean(values)) if len(values) > 1 else values[0]
 
 
 @every_estimator

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from fastece.data.containers import as_real
 from fastece.data.errors import InputError, rename_arguments
 from fastece.data.parameters import check_integer
-from fastece.data.reading import read_problems
+from fastece.data.reading import read_source
 from fastece.data.samples import Sample
 from fastece.data.sources import NO_ROWS, Problems, one_problem
 from fastece.estimators.binned import Binned, Bins, formula_of
@@ -32,7 +32,6 @@ from fastece.estimators.binned.ranks import scores_at_ranks
 from fastece.estimators.binned.sums import bins_of_layout
 from fastece.kernels import GAP, HITS, SCORE, WEIGHT
 from fastece.kernels.types import F64, U8
-from fastece.metrics import common_value
 
 Scores = NDArray[np.floating[Any]]
 Rule = Callable[[int, Scores], Scores]
@@ -80,7 +79,9 @@ class Names(NamedTuple):
     def read(self, label: Any, prob: Any, setting: Any = "auto", **options: Any) -> Problems:
         """Read labels and probabilities as problems; errors have the library's names."""
         with rename_arguments(self.arguments):
-            return read_problems(label, prob, setting=setting, prob_name=self.prob, **options)
+            source = read_source(label, prob, setting=setting, prob_name=self.prob, **options)
+        assert isinstance(source, Problems), "libraries have no streams"
+        return source
 
 
 LIBRARIES = {
@@ -288,9 +289,6 @@ class Convention:
         names, options = LIBRARIES[self.library], {"guess_logits": guess_logits}
         if not self.needs_scores:
             binned = self.binned(n_bins, prob, **fields)
-            value = common_value(binned, label, prob, setting)
-            if value is not None:
-                return np.array([value])
             return binned.point_values(names.read(label, prob, setting, **options))
         problems, formula = names.read(label, prob, setting, **options), formula_of(**fields)
         samples = (problems.view(k) for k in range(problems.n_problems))

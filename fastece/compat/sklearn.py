@@ -17,7 +17,6 @@ from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
 from fastece.data.containers import as_array
 from fastece.data.parameters import check_choice
 from fastece.kernels.types import F64
-from fastece.metrics import common_bins
 
 NAMES = LIBRARIES["scikit-learn"]
 STRATEGIES = {"uniform": "sklearn", "quantile": "sklearn_quantile"}
@@ -66,16 +65,12 @@ def calibration_curve(
     array([0., 1.])
     """
     convention = CONVENTIONS[STRATEGIES[check_choice("strategy", strategy, tuple(STRATEGIES))]]
-    label, prob = as_array("y_true", y_true), NAMES.vector(NAMES.columns(y_prob))
-    bins = None
-    if pos_label is None and not convention.needs_scores:  # of two plain arrays, by one kernel
-        bins = common_bins(convention.binned(n_bins, prob), label, prob)
-    if bins is None:
-        if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
-            pos_label = 1
-        x = NAMES.read(label, prob, pos_label=pos_label).view(0)
-        n_bins = check_bins("n_bins", n_bins)
-        bins = convention.bins(n_bins, x.s, x.y, prob.dtype)
+    label = as_array("y_true", y_true)
+    prob = NAMES.vector(NAMES.columns(y_prob))
+    if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
+        pos_label = 1
+    x = NAMES.read(label, prob, pos_label=pos_label).view(0)
+    bins = convention.bins(check_bins("n_bins", n_bins), x.s, x.y, prob.dtype)
     filled = bins.weight[0] > 0
     weight, score, hits = bins.weight[0, filled], bins.score[0, filled], bins.hits[0, filled]
     return hits / weight, score / weight

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fastece.data.errors import InputError, repr_of
 from fastece.data.parameters import check_integer, list_names
-from fastece.data.samples import ALL, Sample, Vectors
+from fastece.data.samples import ALL, Sample, Vectors, effective_rows
 from fastece.kernels.types import F64, I64
 
 # Scores in [0, 1] (n,) float64 with outcomes (n,) uint8; or class vectors (n, K) float64 or
@@ -23,17 +23,26 @@ NO_ROWS = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the table."""
+    """How class vectors and labels become binary problems.
 
-    name: str  # as the caller writes it and as results show it
-    # The class whose probability is the score, and whose label makes the outcome 1. None: the class
-    # of the largest probability, or every class in turn.
+    Attributes
+    ----------
+    name : str
+        As the caller writes it and as results show it.
+    column : int or None
+        The class whose probability is the score, and whose label makes the outcome 1. None: the
+        class of the largest probability, or every class in turn.
+    per_class : bool
+        Whether every class is a problem: K of them rather than one.
+    """
+
+    name: str
     column: int | None = None
-    per_class: bool = False  # every class in turn: K problems rather than one
+    per_class: bool = False
 
     @property
     def is_top(self) -> bool:
-        """The score is the largest of K probabilities, so its support is [1/K, 1]."""
+        """Whether the score is the largest of K probabilities, so its support is [1/K, 1]."""
         return self.column is None and not self.per_class
 
 
@@ -45,28 +54,28 @@ SETTINGS = {
 
 
 def class_count(shape: tuple[int, ...]) -> int:
-    """Count the classes; probabilities of the positive class alone are of 2."""
+    """Count the classes; probabilities of the positive class alone have two."""
     return 2 if len(shape) == 1 else shape[1]
 
 
 def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
-    """Return the row that `setting` names, for probabilities of this shape."""
-    if isinstance(setting, str) and setting == "auto":
-        return SETTINGS["binary" if len(shape) == 1 else "confidence"]
-    n_classes = class_count(shape)
+    """Find what `setting` means for probabilities of a shape; refuse what it cannot mean."""
+    if isinstance(setting, str):
+        if setting == "auto":
+            return SETTINGS["binary" if len(shape) == 1 else "confidence"]
+        if setting in SETTINGS:
+            if setting == "binary" and class_count(shape) != 2:
+                raise InputError(
+                    "setting",
+                    f"'binary' needs P(positive) or 2 columns, and here are {class_count(shape)}",
+                    hint="'confidence', 'classwise' or a class index take any number of classes",
+                )
+            return SETTINGS[setting]
     if isinstance(setting, Integral) and not isinstance(setting, bool | np.bool_):
-        k = check_integer("setting", setting, 0, n_classes - 1, "a class index")
+        k = check_integer("setting", setting, 0, class_count(shape) - 1, "a class index")
         return Setting(f"class {k}", column=k)
-    if not isinstance(setting, str) or setting not in SETTINGS:
-        names = ["auto", *SETTINGS]
-        known = f"{list_names(names)}, or a class index"
-        raise InputError("setting", "must be a known name", value=setting, hint=known)
-    if setting == "binary" and n_classes != 2:
-        raise InputError(
-            "setting", f"'binary' needs P(positive) or 2 columns, and here are {n_classes}",
-            hint="'confidence', 'classwise' or a class index take any number of classes",
-        )  # fmt: skip
-    return SETTINGS[setting]
+    known = f"{list_names(['auto', *SETTINGS])}, or a class index"
+    raise InputError("setting", "must be a known name", value=setting, hint=known)
 
 
 # Data that an estimator may need of a source, and declares as `needs`. "squares" are squares of the
@@ -217,50 +226,75 @@ class BySquares(OneProblem):
         return self.source.sample(k, SQUARES)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen, as `Sample` is not
 class Problems(Source):
-    """One problem, or one for each class; arrays are C-contiguous and writable."""
+    """A caller's arrays as one problem, or as one for each class.
+
+    Its arrays are C-contiguous and writable, as kernels take them.
+
+    Attributes
+    ----------
+    setting : Setting
+    prob, label : arrays
+        `Arrays` as `read` returns them; or, if there is `convert`, the caller's own. They are
+        perhaps the caller's in either case, and never written to.
+    low, high : float
+        Support of the score.
+    n_classes : int
+    v : (n,) float64 array or None
+        Sample weights, greater than 0; None where every row counts 1.
+    rows : (n,) int64 array or None
+        Positions of the rows before those of weight 0 were dropped; None where none was.
+    labels : list or None
+        The labels of the class indices.
+    vectors : Vectors or None
+        The class vectors of all rows, those of weight 0 too, for estimators that need them whole.
+    convert : callable or None
+        Makes `Arrays` of some rows of `prob` and `label`, which have been checked and are too
+        large to be kept twice.
+    names : list of str or None
+        Names of the columns, where labels are class indices.
+    origin : (N,) int64 array or None
+        The caller's row that each row, those of weight 0 too, is a label of; None for hard labels.
+    votes : float
+        As for `Sample`.
+    """
 
     setting: Setting
-    # The caller's arrays perhaps, which are not written to; such as kernels take unless `convert`
-    # makes them so.
     prob: NDArray[Any]
     label: NDArray[Any]
-    low: float  # support of the score
+    low: float
     high: float
     n_classes: int = 2
-    v: F64 | None = None  # (n,) sample weights, greater than 0
-    rows: I64 | None = None  # positions before rows of weight 0 were dropped
-    labels: list[Any] | None = None  # what the class indices stand for
-    # The class vectors of all rows, rows of weight 0 too, for estimators that need them whole.
+    v: F64 | None = None
+    rows: I64 | None = None
+    labels: list[Any] | None = None
     vectors: Vectors | None = None
-    # Makes `Arrays` of some rows of the caller's arrays, which have been checked and are large.
     convert: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
-    names: list[str] | None = None  # of the columns, where labels are class indices
-    # The caller's row that each row, rows of weight 0 too, is a label of; None of hard labels.
+    names: list[str] | None = None
     origin: I64 | None = None
-    votes: float = 1.0  # as of `Sample`
+    votes: float = 1.0
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return self.label.size
 
+    @property
+    def n_effective(self) -> float:
+        """Number of rows of equal weight whose mean varies as much (`effective_rows`)."""
+        return effective_rows(self.v, self.n)
+
     def count(self, rows: Any = ALL) -> int:
-        """Count the caller's rows that all rows are labels of, or some."""
-        found = self.label[rows] if self.votes == 1 else np.unique(self.callers[rows])
-        return found.size
+        """Count the caller's rows that all rows are labels of, or some of them."""
+        if self.votes == 1:
+            return int(self.label[rows].size)
+        return int(np.unique(self.callers[rows]).size)
 
     @cached_property
     def callers(self) -> I64:
         """Positions of the rows in the caller's data, of which soft labels repeat some."""
         return self.positions if self.origin is None else self.origin[self.positions]
-
-    def read(self, rows: slice = ALL) -> Arrays:
-        """Return some rows as kernels take them."""
-        prob, label = self.prob[rows], self.label[rows]
-        found: Arrays = (prob, label) if self.convert is None else self.convert(prob, label)
-        return found
 
     @property
     def has_vectors(self) -> bool:
@@ -272,10 +306,29 @@ class Problems(Source):
         """Positions of the rows before any was dropped; one array for all classes."""
         return np.arange(self.n) if self.rows is None else self.rows
 
+    def read(self, rows: slice = ALL) -> Arrays:
+        """Return some rows as kernels take them: scores and outcomes, or vectors and classes."""
+        prob = self.prob
+        label = self.label
+        if rows is not ALL:
+            prob = prob[rows]
+            label = label[rows]
+        if self.convert is None:
+            return prob, label
+        converted: Arrays = self.convert(prob, label)
+        return converted
+
+    def read_vectors(self, rows: slice = ALL) -> Arrays:
+        """Return the class vectors and classes of some rows, which must be there."""
+        assert self.vectors is not None, "an estimator that needs no vectors asks for them"
+        chosen = rows if self.rows is None else self.rows[rows]
+        return self.vectors.prob[chosen], self.vectors.label[chosen]
+
     def where(self, rows: I64) -> "Problems":
         """Select rows of all problems."""
         v = None if self.v is None else self.v[rows]
-        prob, label = self.prob[rows], self.label[rows]
+        prob = self.prob[rows]
+        label = self.label[rows]
         return replace(self, prob=prob, label=label, v=v, rows=self.positions[rows])
 
     def view(self, k: int = 0, rows: slice = ALL) -> Sample:
@@ -283,25 +336,29 @@ class Problems(Source):
         s, y = self.read(rows)
         if s.ndim == 2:
             s, y = s[:, k].astype(np.float64), (y == k).view(np.uint8)
-        v, own, vectors = None if self.v is None else self.v[rows], NO_ROWS, self.vectors
-        if vectors is not None:
-            at = rows if self.rows is None else self.rows[rows]
-            own, vectors = np.arange(y.size), Vectors(vectors.prob[at], vectors.label[at])
-        return Sample(s, y, v, self.low, self.high, own, vectors, votes=self.votes)
+        v = None if self.v is None else self.v[rows]
+        if self.vectors is None:
+            return Sample(s, y, v, self.low, self.high, NO_ROWS, votes=self.votes)
+        vectors = Vectors(*self.read_vectors(rows))
+        return Sample(s, y, v, self.low, self.high, np.arange(y.size), vectors, votes=self.votes)
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
         """Return problem `k` as a sample with arrays that an estimator may change."""
-        view = self.view(k)
-        s, y = view.s, view.y
+        s, y = self.read()
+        if s.ndim == 2:
+            s, y = s[:, k].astype(np.float64), (y == k).view(np.uint8)
         if np.may_share_memory(s, self.prob):
-            s, y = s.copy(), y.copy()
-        return replace(view, s=s, y=y, rows=self.positions, vectors=self.vectors)
+            s = s.copy()
+        if np.may_share_memory(y, self.label):
+            y = y.copy()
+        return Sample(
+            s, y, self.v, self.low, self.high, self.positions, self.vectors, votes=self.votes
+        )
 
-    def parts(self, numbers: int, k: int = 0) -> Iterator[Sample]:
-        """Yield problem `k` in parts of so many numbers, as samples that are only read."""
-        step = max(1, numbers // (1 if self.vectors is None else self.vectors.prob.shape[1]))
-        for start in range(0, self.n, step):
-            yield self.view(k, slice(start, start + step))
+    def parts(self, rows: int, k: int = 0) -> Iterator[Sample]:
+        """Yield problem `k` in parts of so many rows, as samples that are only read."""
+        for start in range(0, self.n, rows):
+            yield self.view(k, slice(start, start + rows))
 
     def problem(self, k: int) -> "Problems":
         """Return problem `k` as a source of its own."""
@@ -311,7 +368,8 @@ class Problems(Source):
 def one_problem(sample: Sample) -> Problems:
     """Turn a sample into a problem without a copy; counts become weights."""
     return Problems(
-        SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high, v=sample.weight,
+        SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high,
+        v=sample.weight,
         rows=sample.rows, vectors=sample.vectors, votes=sample.votes,
     )  # fmt: skip
 

@@ -8,104 +8,42 @@ sample once and *evaluates* it under as many draws as needed::
     prepare(sample, size) -> plan      whatever does not depend on the draw of `size` rows
     evaluate(plan, c)     -> float     the value when row i counts c[i] times
     values(plan, draws)   -> (R,)      the values of many replicates at once
+    point_values(source)  -> (K,)      the value of each problem, every row counting once
 
-The first two are enough: `Estimator` makes the third of them, for every kind of draws.
+The first two are enough: `Estimator` makes the others of them. An estimator that overrides one of
+the others computes the same numbers in it, only faster.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.containers import as_blocks
-from fastece.data.errors import InputError, InputTypeError
+from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
-from fastece.data.reading import Map
 from fastece.data.samples import Sample
 from fastece.data.sources import RANKS, Problems, Source
+from fastece.data.threads import Map
+from fastece.estimators.draws import Counts, Draws, Labels, Rows, columns
 from fastece.kernels import REPLICATES
-from fastece.kernels.types import F64, I32, U8
+from fastece.kernels.types import F64
 
-# As many numbers of a tuple are shown.
-MOST_SHOWN = 6
-
-
-# --- draws ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """How often each row of the sample counts in each replicate.
-
-    Parameters
-    ----------
-    c : (G, n, 32) uint8 array
-        Replicates side by side, in blocks.
-    """
-
-    c: U8
-
-    def blocks(self, n: int) -> U8:
-        """Return the counts of `n` rows in the block layout of the kernels."""
-        return as_blocks(self.c, n, REPLICATES)
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """Drawn labels in place of a sample's own, with the weights of its rows.
-
-    Parameters
-    ----------
-    y : (G, n, 32) int32 array
-        Outcomes, or classes of class vectors.
-    sample : Sample or None
-        Whose labels they replace; None for an estimator that takes them by its plan alone.
-    """
-
-    y: I32
-    sample: Sample | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of the sample that make up each replicate, each counting once.
-
-    Parameters
-    ----------
-    rows : (R, size) int32 array
-        Positions in the sample.
-    sample : Sample or None
-        As of `Labels`.
-    """
-
-    rows: I32
-    sample: Sample | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Chances:
-    """Hypothetical probabilities of the labels, at which the true error is evaluated.
-
-    Parameters
-    ----------
-    prob : (n, K) float64 array
-        Of every class, two for a binary problem.
-    """
-
-    prob: F64
-
-
-Draws = Counts | Labels | Rows | Chances
-
-
-def columns(x: NDArray[Any]) -> NDArray[Any]:
-    """Turn blocks (G, n, W) into one line (n,) per replicate."""
-    return np.ascontiguousarray(x.swapaxes(1, 2)).reshape(-1, x.shape[1])
+# Longer tuples are shown by their ends.
+MAX_NUMBERS_SHOWN = 6
+# What an object with `prepare` and `evaluate` may declare besides.
+DECLARATIONS = (
+    "needs_sorted",
+    "needs_vectors",
+    "reads_pairs",
+    "needs",
+    "is_calibration_error",
+    "greater_is_better",
+)
 
 
 # --- statistics and estimators --------------------------------------------------------------
@@ -144,111 +82,85 @@ class Statistic(ABC):
 class Estimator(Statistic):
     """A number computed from a sample: a row of the table, or a caller's own object.
 
+    A subclass must define `prepare` and `evaluate`. It may override `values` and `point_values`,
+    with the same numbers, and declare the attributes below and those of `Statistic`.
+
     Attributes
     ----------
     is_calibration_error : bool
-        Whether 0 is what a calibrated model has but for noise. Of anything else there is a
+        Whether a calibrated model has the value 0, except for noise. Of anything else there is a
         bootstrap and a comparison, but no `estimate` and no `calibration_test`.
     greater_is_better : bool or None
         Whether the best model has the greatest value; None where no model is better by it.
     needs : str
-        What it needs of the source of its samples: "ranks", "squares" or "rows".
-    largest : float
-        The largest value that there can be.
+        The data that it needs of the source of its samples: "ranks", "squares" or "rows".
     reads_only : bool
         Whether it leaves the arrays of a sample as they are, and has no use for the rows' numbers.
-
-    The others are those of `Statistic`.
     """
 
     native: tuple[type, ...] = ()
     is_calibration_error: Any = True
     greater_is_better: Any = False
     needs: Any = RANKS
-    largest: ClassVar[float] = np.inf
     reads_only: ClassVar[bool] = False
-
-    def __init_subclass__(cls) -> None:
-        """Leave the short path to classes that evaluate rows as it does."""
-        if "evaluate" in vars(cls) and "common_value" not in vars(cls):
-            cls.common_value = Estimator.common_value  # type: ignore[method-assign]
 
     @abstractmethod
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
         """Compute the value when row i of the sample counts ``c[i]`` times.
 
-        ``sum(c)`` is the size of the draws, but for draws of groups of rows, where all rows have
+        ``sum(c)`` is the size of the draws, except for draws of groups of rows, where all rows have
         weights. Only `estimate` and streams ask for fractions of rows.
         """
 
     def values(self, plan: Any, draws: Draws) -> F64:
         """Compute the values (R,) of all replicates, one after another."""
         if isinstance(draws, Counts):
-            found = map(partial(self.evaluate, plan), columns(draws.c))
+            values = map(partial(self.evaluate, plan), columns(draws.c))
         else:
             assert isinstance(draws, Labels | Rows)
-            whole = draws.sample
-            assert whole is not None
+            sample = draws.sample
+            assert sample is not None
             if isinstance(draws, Labels):
-                samples = map(whole.with_labels, columns(draws.y))
+                samples = map(sample.with_labels, columns(draws.y))
             else:
-                samples = map(whole.where, np.sort(draws.rows, axis=1))
-            found = map(self.evaluate_once, samples)
-        return np.array([float(value) for value in found])
+                samples = map(sample.where, np.sort(draws.rows, axis=1))
+            values = map(self.evaluate_once, samples)
+        return np.array([float(value) for value in values])
 
     def evaluate_once(self, sample: Sample, size: int | None = None) -> float:
         """Compute the value of a sample with its counts, sorted where necessary."""
         plan = self.prepare(sample, sample.n if size is None else size)
         return float(self.evaluate(plan, sample.counts))
 
-    def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:  # noqa: ARG002
-        """Compute the value of plain arrays in one pass; nan of others."""
-        return math.nan
-
-    def common_bins(self, p: Any, y: Any) -> Any:  # noqa: ARG002
-        """Sum up the `Bins` of plain arrays; None of others, and without bins."""
-        return None
-
     def point_values(self, source: Source, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a source.
 
-        `run` is `map`, or the `map` of a pool of threads. Estimators override it where the values
-        of all problems of arrays are found without a sort or a copy of the scores.
+        This is the one way to values: `ece`, `bootstrap`, `estimate` and `calibration_test` all
+        ask it. `run` is `map`, or the `map` of a pool of threads. An override gives the arrays of
+        `Problems` to a kernel as they are, without a plan, and has the bits of `evaluate` with
+        counts of 1.
         """
         needs = source.needs_of(self)
-        own = source if self.reads_only and isinstance(source, Problems) else None
         size = source.count()
+        is_viewed = self.reads_only and isinstance(source, Problems)
 
         def value(k: int) -> float:
-            sample = source.sample(k, needs) if own is None else own.view(k)
+            sample = source.view(k) if is_viewed else source.sample(k, needs)  # type: ignore[attr-defined]
             return self.evaluate_once(sample.sorted() if self.needs_sorted else sample, size)
 
         return np.array(list(run(value, range(source.n_problems))))
-
-    def sweep(self, sample: Sample, size: int, bandwidths: F64) -> F64:  # noqa: ARG002
-        """Compute the value (H,) of a sorted sample with each of some bandwidths."""
-        raise InputTypeError("estimator", "must have a bandwidth, as KDE has", value=self)
-
-    def of_population(self) -> "Estimator":
-        """Return the estimator without a correction for chance.
-
-        A population has no chance that could be taken off.
-        """
-        return self
 
 
 class UserEstimator(Estimator):
     """Wrapper of a caller's object with `prepare` and `evaluate`.
 
-    Whatever else of an estimator the object has is used too.
-
-    A method ``block(plan, c)``, if it has one, gives the values (32,) of a block (n, 32) of counts.
+    The attributes that it declares are used too. A method ``block(plan, c)``, if it has one, gives
+    the values (32,) of a block (n, 32) of counts.
     """
 
     def __init__(self, user: Any) -> None:
         self.user = user
-        for name in ("needs_sorted", "needs_vectors", "reads_pairs", "needs",
-                     "is_calibration_error", "greater_is_better"):  # fmt: skip
+        for name in DECLARATIONS:
             setattr(self, name, getattr(user, name, getattr(Estimator, name)))
         self.native = (Counts,) if hasattr(user, "block") else ()
 
@@ -284,8 +196,8 @@ class Parameters(Estimator):
     """Base class of estimators that are frozen dataclasses of parameters.
 
     It checks the parameters, and gives estimators their text and the range of scores that they
-    measure. `checks` has a function of name and value for each parameter that returns it as it is
-    kept.
+    measure. `checks` has a function of name and value for each parameter, which returns the value
+    as it is kept.
     """
 
     score_range: Any  # "unit", "support" or a pair
@@ -318,16 +230,17 @@ class Parameters(Estimator):
 
 def shorten(value: Any) -> str:
     """Write a value as text, with only the ends of a long tuple."""
-    if not isinstance(value, tuple) or len(value) <= MOST_SHOWN:
+    if not isinstance(value, tuple) or len(value) <= MAX_NUMBERS_SHOWN:
         return repr(value)
     return f"({value[0]!r}, {value[1]!r}, ..., {value[-1]!r})"
 
 
 def check_width(name: str, value: Any, word: str | None = None, least: float = 5e-324) -> Any:
-    """Return a finite number of at least `least`, or the word of a rule that finds it."""
+    """Check a finite number of at least `least`, or the word of a rule that finds it."""
     if word is not None and isinstance(value, str) and value == word:
         return value
-    number = math.nan if isinstance(value, str) and word else check_real(name, value, -math.inf)
+    is_other_word = word is not None and isinstance(value, str)
+    number = math.nan if is_other_word else check_real(name, value, -math.inf)
     if not least <= number < math.inf:
         size = "positive and finite" if least > 0 else "finite and at least 0"
         rule = f"must be {size}" if word is None else f"must be {size}, or {word!r}"
@@ -338,7 +251,7 @@ def check_width(name: str, value: Any, word: str | None = None, least: float = 5
 class Plan:
     """Base class of dataclasses that an estimator prepares.
 
-    What it computes and caches is not sent to another process, only its fields are.
+    Only its fields are sent to another process, and not what it computes from them and caches.
     """
 
     def __getstate__(self: Any) -> dict[str, Any]:

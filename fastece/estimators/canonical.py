@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_real
-from fastece.data.reading import Map
 from fastece.data.samples import CopyReadOnlyOnUnpickle, Sample, scale_weights
 from fastece.data.sources import Source
-from fastece.estimators import base
+from fastece.data.threads import Map
+from fastece.estimators.base import Parameters, Plan, check_width
+from fastece.estimators.draws import Chances, Counts, Draws, Labels, Rows
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32, I64, U32
 
@@ -80,14 +81,14 @@ def check_rows(sample: Sample, what: str) -> None:
         raise InputError("y_true", f"must not be soft for {what}, which leaves out single rows")
 
 
-class PairEstimator(base.Parameters, ABC):
+class PairEstimator(Parameters, ABC):
     """An estimator of class vectors that looks at all pairs of rows."""
 
     needs = "rows"
     needs_vectors = True
     needs_sorted = False
     reads_pairs = True
-    native = (base.Counts, base.Labels, base.Rows, base.Chances)
+    native = (Counts, Labels, Rows, Chances)
 
     @abstractmethod
     def prepare(self, sample: Sample, size: int, run: Map = map) -> Any:
@@ -115,15 +116,15 @@ class PairEstimator(base.Parameters, ABC):
         plans = (self.prepare(sample, sample.n, run) for sample in samples)
         return np.array([self.value(plan, run) for plan in plans])
 
-    def values(self, plan: Any, draws: base.Draws) -> F64:
+    def values(self, plan: Any, draws: Draws) -> F64:
         """Compute the value of each replicate, in one pass over the pairs per block."""
         match draws:
-            case base.Counts(c):
+            case Counts(c):
                 blocks = draws.blocks(c.shape[1])
                 return np.concatenate([self.replicates(plan, c.astype(np.float64)) for c in blocks])
-            case base.Labels(y):
+            case Labels(y):
                 return np.concatenate([self.label_values(plan, block) for block in y])
-            case base.Chances(prob):
+            case Chances(prob):
                 return np.array([self.truth(plan, prob)])
         counts = (np.bincount(row, minlength=plan.v.size) for row in draws.rows)
         return np.array([self.evaluate(plan, c) for c in counts])
@@ -161,7 +162,7 @@ DENSITY_UNDERFLOW = 1e-200
 
 
 @dataclass(frozen=True)
-class DirichletPlan(base.Plan, CopyReadOnlyOnUnpickle):
+class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
     """Prepared data of `DirichletKDE`, with rows sorted by class."""
 
     prob: F64  # (n, K)
@@ -291,7 +292,7 @@ class DirichletKDE(PairEstimator):
     norm: float = 1.0
 
     checks: ClassVar = {
-        "bandwidth": partial(base.check_width, word="likelihood", least=LEAST_BANDWIDTH),
+        "bandwidth": partial(check_width, word="likelihood", least=LEAST_BANDWIDTH),
         "norm": partial(check_real, low=1.0, high=2.0),
     }
 
@@ -374,7 +375,7 @@ WEIGHT_UNDERFLOW = 1e-280
 
 
 @dataclass(frozen=True)
-class SKCEPlan(base.Plan, CopyReadOnlyOnUnpickle):
+class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
     """Prepared data of `SKCE` for a sample."""
 
     prob: F64  # (n, K)
@@ -489,7 +490,7 @@ class SKCE(PairEstimator):
     checks: ClassVar = {
         "form": partial(check_choice, choices=("biased", "unbiased")),
         "kernel": partial(check_choice, choices=("exponential", "gaussian")),
-        "width": partial(base.check_width, word="median", least=0.0),
+        "width": partial(check_width, word="median", least=0.0),
     }
 
     def prepare(self, sample: Sample, size: int, run: Map = map) -> SKCEPlan:  # noqa: ARG002

@@ -12,7 +12,8 @@ from fastece import kernels
 from fastece.data.parameters import check_choice
 from fastece.data.reading import read_source
 from fastece.data.samples import Sample, scale_weights
-from fastece.estimators.base import Counts, Draws, Parameters
+from fastece.estimators.base import Parameters
+from fastece.estimators.draws import Counts, Draws
 from fastece.kernels.types import F64, U8
 
 # Each law has two series, one for small and one for large numbers. Here both converge: of ten terms
@@ -80,15 +81,13 @@ class CumulativeError(Parameters):
     statistic: Literal["range", "max"] = "range"
 
     native = (Counts,)
-    largest = 1.0
     checks: ClassVar = {"statistic": partial(check_choice, choices=("range", "max"))}
 
     def prepare(self, sample: Sample, size: int) -> CumulativePlan:
         """Prepare a sorted sample for draws of `size` rows."""
         sample, _ = scale_weights(sample)
-        gap = sample.y - sample.s if sample.v is None else (sample.y - sample.s) * sample.v
-        is_last = np.append(sample.s[1:] > sample.s[:-1], True).view(np.uint8)
-        return CumulativePlan(size, gap, kernels.weights(sample.v), is_last)
+        is_last = sample.is_last_of_score.view(np.uint8)
+        return CumulativePlan(size, sample.gaps, kernels.weights(sample.v), is_last)
 
     def evaluate(self, plan: CumulativePlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
@@ -175,9 +174,10 @@ def cumulative_path(sample: Sample) -> tuple[F64, F64, F64]:
 def null_deviation(sample: Sample) -> float:
     """Compute the standard deviation of the mean gap of a calibrated model."""
     sample, _ = scale_weights(sample)
-    v = np.ones(sample.n) if sample.v is None else sample.v
-    w, s = v * sample.counts, sample.s
-    return math.sqrt(sample.votes * float(np.sum(w * v * s * (1 - s)))) / float(w.sum())
+    weights = sample.total_weights
+    of_label = sample.s * (1 - sample.s)
+    variance = sample.votes * float(np.sum(weights * sample.weights * of_label))
+    return math.sqrt(variance) / float(weights.sum())
 
 
 # --- Brownian motion on [0, 1] --------------------------------------------------------------

@@ -11,7 +11,8 @@ import numpy as np
 
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
-from fastece.estimators.base import Counts, Estimator, Labels, Rows
+from fastece.estimators.base import Estimator
+from fastece.estimators.draws import Counts, Labels, Rows
 from fastece.estimators.table import find_estimator
 
 UNBROKEN = "it must work without an error or a warning"

@@ -7,7 +7,7 @@ often each replicate drew them.
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -16,31 +16,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data.containers import row_slices
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
-from fastece.data.reading import TOLERANCE, Map, part_of
-from fastece.data.samples import CopyReadOnlyOnUnpickle, Sample, scale_weights
+from fastece.data.samples import ALL, CopyReadOnlyOnUnpickle, Sample, scale_weights
 from fastece.data.sources import Problems, Source
-from fastece.estimators.base import Counts, Draws, Parameters, Plan, Rows
+from fastece.data.threads import Map
+from fastece.estimators.base import Parameters, Plan
+from fastece.estimators.draws import Counts, Draws, Rows
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32
 
 # Rows that are added up in one piece: with their multiplicities they fit into the first-level
 # cache, and sums of few rounded numbers lose less.
 TILE = 1024
-# Numbers of a single value that are made at once: they stay in the second-level cache.
-PART = 2**14
+# Rows whose numbers are made and added up at once: 128 KB, which stay in the second-level cache.
+# Every sum over the rows of a sample is made of sums of these parts, so that all have the same
+# bits.
+ROWS_OF_SUM = 2**14
+# Numbers of all classes that are made at once.
+MAX_NUMBERS = 2**17
 
 
 @dataclass(frozen=True)
 class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
-    """Terms of each row in the sums over rows."""
+    """Terms of each row in the sums over rows.
 
-    # Of each row (Q, n) ``v_i x_i`` for every number x that is averaged, 0 where it is infinite;
-    # then its weight, if it has one; then its weight where x is infinite, if that is anywhere.
+    Attributes
+    ----------
+    terms : (Q, n) float64 array
+        ``v_i x_i`` for every number x that is averaged, 0 where it is infinite; then the weight of
+        each row, if rows have one; then its weight where x is infinite, if that is anywhere.
+    averaged : int
+        How many numbers are averaged.
+    weighted, has_infinite : bool
+        Whether the terms have weights, and infinite numbers.
+    """
+
     terms: F64
-    averaged: int  # how many numbers are averaged
+    averaged: int
     weighted: bool
     has_infinite: bool
 
@@ -55,20 +68,13 @@ class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
         """Compute means (averaged, R) from sums (Q, R) of draws of `size` rows."""
         total = sums[self.averaged] if self.weighted else size
         means: F64 = sums[: self.averaged] / total
-        # By the count, as 0 times inf is no number.
+        # Infinite numbers are counted, as 0 times inf is no number.
         return np.where(sums[-1] > 0, math.inf, means) if self.has_infinite else means
 
 
 class Mean(Parameters):
-    """A weighted mean over rows, or a function of some; subclasses define `numbers`.
+    """A weighted mean over rows, or a function of some; subclasses define `numbers`."""
 
-    Attributes
-    ----------
-    kind : int or None
-        What `kernels.reading.read_terms` makes the number of, if it makes it.
-    """
-
-    kind: ClassVar[int | None] = None
     needs_sorted = False
     is_calibration_error = False
     native = (Counts, Rows)
@@ -85,16 +91,17 @@ class Mean(Parameters):
     def prepare(self, sample: Sample, size: int) -> MeanPlan:  # noqa: ARG002
         """Compute the terms of every row of a sample."""
         sample, _ = scale_weights(sample)
-        x = np.atleast_2d(self.numbers(sample))
-        infinite = np.isinf(x[0])
-        v, has_infinite = sample.v, bool(infinite.any())
-        terms = np.where(infinite, 0.0, x) if has_infinite else x
-        if v is not None:
+        numbers = np.atleast_2d(self.numbers(sample))
+        is_infinite = np.isinf(numbers[0])
+        has_infinite = bool(is_infinite.any())
+        terms = np.where(is_infinite, 0.0, numbers) if has_infinite else numbers
+        if sample.v is not None:
             terms = np.concatenate([terms, np.ones((1, sample.n))])
         if has_infinite:
-            terms = np.concatenate([terms, infinite[None]])
-        terms = terms if v is None else terms * v
-        return MeanPlan(terms, len(x), v is not None, has_infinite)
+            terms = np.concatenate([terms, is_infinite[None]])
+        if sample.v is not None:
+            terms = terms * sample.v
+        return MeanPlan(terms, len(numbers), sample.v is not None, has_infinite)
 
     def point_values(self, source: Source, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a source, of arrays in parts."""
@@ -103,27 +110,10 @@ class Mean(Parameters):
         problems, _ = scale_weights(source)
 
         def value(k: int) -> float:
-            return float(self.value(self.means(partial(problems.parts, PART, k))[:, None])[0])
+            means = self.means(partial(problems.parts, ROWS_OF_SUM, k))
+            return float(self.value(means[:, None])[0])
 
         return np.array(list(run(value, range(problems.n_problems))))
-
-    def common_value(self, p: NDArray[Any], y: NDArray[Any]) -> float:
-        """Compute the value of plain arrays in one pass; nan of others."""
-        if self.kind is None:
-            return math.nan
-        total, step = 0.0, max(1, PART * y.size // p.size)
-        for start in range(0, y.size, step):
-            x = np.empty(min(step, y.size - start))
-            prob, label = part_of(p, y, start, step)
-            prob = prob.astype(np.float64, copy=False)
-            if not kernels.reading.read_terms(self.kind, prob, label, TOLERANCE, x):
-                return math.nan
-            total += float(self.of_terms(x).sum())
-        return total / y.size
-
-    def of_terms(self, x: F64) -> F64:
-        """Compute the numbers (n,) from terms of their kind."""
-        return x
 
     def means(self, parts: Callable[[], Iterable[Sample]]) -> F64:
         """Compute the means (Q,) of the numbers of all parts of a sample."""
@@ -132,8 +122,8 @@ class Mean(Parameters):
     def evaluate(self, plan: MeanPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
         c = c.astype(np.float64)
-        sums = (plan.terms * c).sum(axis=1, keepdims=True)
-        return float(self.value(plan.means(sums, float(c.sum())))[0])
+        sums = sum_rows(plan.terms * c)
+        return float(self.value(plan.means(sums[:, None], float(c.sum())))[0])
 
     def values(self, plan: MeanPlan, draws: Draws) -> F64:
         """Compute the value of each replicate, of counts in one pass over the rows."""
@@ -150,46 +140,121 @@ class Mean(Parameters):
         return super().values(plan, draws)
 
 
+def sum_rows(terms: F64) -> F64:
+    """Sum terms (Q, n) over the rows, part by part."""
+    sums = np.zeros(len(terms))
+    for start in range(0, terms.shape[1], ROWS_OF_SUM):
+        sums += np.add.reduce(terms[:, start : start + ROWS_OF_SUM], axis=1)
+    return sums
+
+
 def mean_of(parts: Iterable[Sample], numbers: Callable[[Sample], F64]) -> F64:
     """Compute the weighted means (Q,) of numbers (n,) or (Q, n) of each part."""
-    sums, total = np.zeros(1), 0.0
+    sums = np.zeros(1)
+    total = 0.0
     for part in parts:
-        x = np.atleast_2d(numbers(part))
-        sums = sums + (x.sum(axis=1) if part.v is None else x @ part.v)
-        total += part.n if part.v is None else float(part.v.sum())
+        terms = np.atleast_2d(numbers(part))
+        if part.v is None:
+            total += part.n
+        else:
+            terms = terms * part.v
+            total += float(np.add.reduce(part.v))
+        sums = sums + np.add.reduce(terms, axis=1)
     return sums / total
 
 
 def infinite_rows(source: Problems, mean: Mean) -> list[int]:
     """Find the caller's rows whose number is infinite."""
     samples = source.samples(reads_only=True)
-    found = [np.isinf(np.atleast_2d(mean.numbers(x))[0]) for x in samples]
-    return sorted({*source.callers[np.any(found, axis=0)].tolist()})
+    is_infinite = [np.isinf(np.atleast_2d(mean.numbers(sample))[0]) for sample in samples]
+    return sorted({*source.callers[np.any(is_infinite, axis=0)].tolist()})
 
 
-class OfVectors(Mean):
-    """A mean over rows with a form of its own for class vectors; defines `of_rows`."""
+def vectors_of(sample: Sample) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
+    """Yield rows of a sample with their class vectors and classes, a part at a time."""
+    assert sample.vectors is not None
+    step = max(1, MAX_NUMBERS // sample.vectors.prob.shape[1])
+    for start in range(0, sample.n, step):
+        rows = slice(start, start + step)
+        chosen = sample.rows[rows]
+        yield rows, sample.vectors.prob[chosen], sample.vectors.label[chosen]
 
+
+class MeanOfTerms(Mean):
+    """A mean of a function of one term per row, which a kernel makes.
+
+    The term is the squared distance of a score from its outcome, or the probability of what came
+    true; or the same of class vectors as a whole.
+
+    Attributes
+    ----------
+    kind : int
+        The term: `DISTANCE` or `CHANCE` of `fastece.kernels`.
+    """
+
+    kind: ClassVar[int]
     needs_vectors = True
+
+    def of_terms(self, x: F64) -> F64:
+        """Compute numbers from their terms, of any shape."""
+        return x
 
     def numbers(self, sample: Sample) -> F64:
         """Compute the numbers (n,) of the class vectors, or of the binary problem."""
+        x = np.empty(sample.n)
         if sample.vectors is None:
-            return self.of_rows(sample.s, sample.y)
-        prob, label = sample.vectors.prob, sample.vectors.label
-        parts = [
-            self.of_rows(part.astype(np.float64), label[start : start + len(part)])
-            for start, part in row_slices(prob)
-        ]
-        return np.concatenate(parts)[sample.rows]
+            kernels.reading.row_terms(self.kind, sample.s, sample.y, 0, x[None])
+        else:
+            for rows, prob, label in vectors_of(sample):
+                kernels.reading.vector_terms(self.kind, prob, label, x[rows])
+        return self.of_terms(x)
 
-    @abstractmethod
-    def of_rows(self, p: F64, label: NDArray[Any]) -> F64:
-        """Compute the numbers (n,) of scores (n,) or writable class vectors (n, K)."""
+    def point_values(self, source: Source, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem, of arrays by a kernel for all classes."""
+        if not isinstance(source, Problems):
+            return super().point_values(source, run)
+        problems, _ = scale_weights(source)
+        parts = range(0, problems.n, ROWS_OF_SUM)
+        if len(parts) == 1:
+            sums, total = self.sum_part(problems, 0)
+        else:
+            sums_of_parts, totals = zip(*run(partial(self.sum_part, problems), parts), strict=True)
+            sums = np.add.accumulate(sums_of_parts)[-1]
+            total = sum(totals)
+        return sums / total
+
+    def sum_part(self, problems: Problems, start: int) -> tuple[F64, float]:
+        """Sum the numbers (K,) of the rows from `start` on, and their weight."""
+        n_rows = min(ROWS_OF_SUM, problems.n - start)
+        rows = ALL if n_rows == problems.n else slice(start, start + n_rows)
+        weights = None if problems.v is None else problems.v[rows]
+        total = float(n_rows if weights is None else np.add.reduce(weights))
+        if problems.vectors is not None:
+            prob, label = problems.read_vectors(rows)
+            x = np.empty((1, n_rows))
+            kernels.reading.vector_terms(self.kind, prob, label, x[0])
+            return self.sum_terms(x, weights), total
+        prob, label = problems.read(rows)
+        n_problems = problems.n_problems
+        step = max(1, MAX_NUMBERS // n_rows)
+        sums = []
+        for first in range(0, n_problems, step):
+            x = np.empty((min(step, n_problems - first), n_rows))
+            kernels.reading.row_terms(self.kind, prob, label, first, x)
+            sums.append(self.sum_terms(x, weights))
+        return sums[0] if len(sums) == 1 else np.concatenate(sums), total
+
+    def sum_terms(self, x: F64, weights: F64 | None) -> F64:
+        """Sum the weighted numbers (K,) of terms (K, n)."""
+        numbers = self.of_terms(x)
+        if weights is not None:
+            numbers = numbers * weights
+        sums: F64 = np.add.reduce(numbers, axis=1)
+        return sums
 
 
 @dataclass(frozen=True)
-class BrierScore(OfVectors):
+class BrierScore(MeanOfTerms):
     """Mean squared distance between probabilities and outcomes; 0 is best.
 
     ``sum_i w_i (s_i - y_i)^2 / W`` of a binary problem; of class vectors (setting "auto")
@@ -207,17 +272,9 @@ class BrierScore(OfVectors):
     needs = "squares"
     greater_is_better = False
 
-    def of_rows(self, p: F64, label: NDArray[Any]) -> F64:
-        """Compute squared distances (n,) from outcomes, or unit vectors of classes."""
-        if p.ndim == 1:
-            gap = p - label
-            return np.asarray(gap * gap)
-        p[np.arange(label.size), label] -= 1.0
-        return np.asarray(np.einsum("ik,ik->i", p, p))
-
 
 @dataclass(frozen=True)
-class LogLoss(OfVectors):
+class LogLoss(MeanOfTerms):
     """Mean negative log probability of the true label; 0 is best.
 
     ``-sum_i w_i log P_i / W`` with the natural logarithm and the probability P of the true class,
@@ -256,16 +313,11 @@ class LogLoss(OfVectors):
                 raise InputError("clip", "must be greater than 0; None clips nothing", value=0)
             object.__setattr__(self, "clip", clip)
 
-    def of_rows(self, p: F64, label: NDArray[Any]) -> F64:
-        """Compute the loss (n,) from the probability of each label."""
-        chance = p[np.arange(label.size), label] if p.ndim > 1 else np.where(label == 1, p, 1 - p)
-        return self.of_terms(chance)
-
     def of_terms(self, x: F64) -> F64:
-        """Compute the loss (n,) from the probability of each label."""
-        p = x if self.clip is None else x.clip(self.clip, 1 - self.clip)
-        with np.errstate(divide="ignore"):  # of 0
-            return np.abs(np.log(p))
+        """Compute losses from the probabilities of the labels."""
+        chance = x if self.clip is None else x.clip(self.clip, 1 - self.clip)
+        with np.errstate(divide="ignore"):  # the loss of a probability of 0 is infinite
+            return np.abs(np.log(chance))
 
 
 @dataclass(frozen=True)
@@ -307,33 +359,38 @@ class Sharpness(Mean):
 
     needs = "squares"
 
-    def numbers(self, sample: Sample, centre: float | None = None) -> F64:
-        """Compute squared distances from a centre, and the distances (2, n).
+    def numbers(self, sample: Sample) -> F64:
+        """Compute squared distances from the mean score, and the distances (2, n).
 
-        Those of a draw from the mean score, the default, have a mean near 0, so that nothing is
-        lost when its square is taken off.
+        The distances of a draw have a mean near 0, so that nothing is lost when its square is taken
+        off.
         """
-        centre = np.average(sample.s, weights=sample.v) if centre is None else centre
-        distance = sample.s - centre
-        return np.stack([distance * distance, distance])
+        (centre,) = mean_of(sample.parts(ROWS_OF_SUM), lambda part: part.s)
+        return squares_and_distances(sample, centre)
 
     def means(self, parts: Callable[[], Iterable[Sample]]) -> F64:
         """Compute the mean squared distance from the mean score, and the mean distance."""
         (centre,) = mean_of(parts(), lambda part: part.s)
-        return mean_of(parts(), partial(self.numbers, centre=centre))
+        return mean_of(parts(), partial(squares_and_distances, centre=centre))
 
     def value(self, means: F64) -> F64:
         """Compute the variance: the mean square minus the square of the mean."""
         return np.asarray(np.maximum(means[0] - means[1] ** 2, 0.0))
 
 
+def squares_and_distances(sample: Sample, centre: float) -> F64:
+    """Compute squared distances of the scores from a centre, and the distances (2, n)."""
+    distance = sample.s - centre
+    return np.stack([distance * distance, distance])
+
+
 @dataclass(frozen=True)
-class Entropy(OfVectors):
+class Entropy(Mean):
     """Mean entropy of the predicted probabilities, with the natural logarithm.
 
     ``-sum_i w_i sum_k p_ik log p_ik / W``; of a binary problem over the two probabilities s and
     1 - s (Shannon 1948, "A mathematical theory of communication", section 6). 0 where all rows are
-    certain, log K where they say nothing.
+    certain, log K where all classes are equally probable.
 
     Examples
     --------
@@ -342,11 +399,16 @@ class Entropy(OfVectors):
     0.346574
     """
 
-    def of_rows(self, p: F64, label: NDArray[Any]) -> F64:  # noqa: ARG002
-        """Compute the entropy (n,) of the probabilities s and 1 - s, or of class vectors."""
-        if p.ndim == 1:
-            return surprise(p) + surprise(1 - p)
-        return np.asarray(surprise(p).sum(axis=1))
+    needs_vectors = True
+
+    def numbers(self, sample: Sample) -> F64:
+        """Compute the entropy (n,) of the class vectors, or of the probabilities s and 1 - s."""
+        if sample.vectors is None:
+            return surprise(sample.s) + surprise(1 - sample.s)
+        entropies = np.empty(sample.n)
+        for rows, prob, _ in vectors_of(sample):
+            entropies[rows] = surprise(prob.astype(np.float64)).sum(axis=1)
+        return entropies
 
 
 def surprise(p: F64) -> F64:

@@ -2,11 +2,11 @@
 
 from fastece.data.samples import Sample as Sample
 from fastece.data.samples import Vectors as Vectors
-from fastece.estimators.base import Chances as Chances
-from fastece.estimators.base import Counts as Counts
 from fastece.estimators.base import Estimator as Estimator
-from fastece.estimators.base import Labels as Labels
 from fastece.estimators.base import Parameters as Parameters
 from fastece.estimators.base import Plan as Plan
-from fastece.estimators.base import Rows as Rows
 from fastece.estimators.base import Statistic as Statistic
+from fastece.estimators.draws import Chances as Chances
+from fastece.estimators.draws import Counts as Counts
+from fastece.estimators.draws import Labels as Labels
+from fastece.estimators.draws import Rows as Rows

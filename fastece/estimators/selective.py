@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.parameters import check_choice
 from fastece.data.samples import Sample, scale_weights
-from fastece.estimators.base import Counts, Draws, Parameters, Statistic
+from fastece.estimators.base import Parameters, Statistic
+from fastece.estimators.draws import Counts, Draws
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32
 

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.errors import InputError
-from fastece.data.reading import Map
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import Problems, Source
-from fastece.estimators.base import Counts, Draws, Parameters, Plan, check_width
+from fastece.data.threads import Map
+from fastece.estimators.base import Parameters, Plan, check_width
 from fastece.estimators.density.mesh import MAX_CELLS
+from fastece.estimators.draws import Counts, Draws
 from fastece.kernels.types import F64
 
 # Cells of the grid in a standard deviation of the kernel, for an integral right to 4e-4: with c of
@@ -45,8 +46,7 @@ class GapPlan(Plan):
     @cached_property
     def gap(self) -> F64:
         """Gap of each row, times its weight."""
-        gap = self.sample.y - self.sample.s
-        return gap if self.sample.v is None else gap * self.sample.v
+        return self.sample.gaps
 
     def spectrum(self, c: NDArray[Any], count: int) -> F64:
         """Compute at least `count` cosines (W, ...) of mean gaps, for counts (n, W)."""
@@ -280,10 +280,9 @@ class MMCE(Parameters):
     def prepare(self, sample: Sample, size: int) -> PairsPlan:
         """Prepare a sample for draws of `size` rows."""
         sample, _ = scale_weights(sample)
-        gap = sample.y - sample.s if sample.v is None else (sample.y - sample.s) * sample.v
         decay, loss = np.empty(sample.n), np.empty(sample.n)
         kernels.vectors.pair_terms(sample.s, self.width, decay, loss)
-        return PairsPlan(size, gap, kernels.weights(sample.v), decay, loss)
+        return PairsPlan(size, sample.gaps, kernels.weights(sample.v), decay, loss)
 
     def evaluate(self, plan: PairsPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""

@@ -1,15 +1,12 @@
 """The table of estimators, one row each, and their values on problems."""
 
-from collections.abc import Callable
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
 from functools import lru_cache
-from threading import main_thread
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import list_names
-from fastece.data.reading import Map
 from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned import Binned, Sweep
@@ -20,8 +17,6 @@ from fastece.estimators.losses import Accuracy, BrierScore, Entropy, LogLoss, Sh
 from fastece.estimators.risk import QUANTITIES, RiskStatistic
 from fastece.estimators.selective import AREAS, SelectiveRisk
 from fastece.estimators.smooth import MMCE, SmoothECE
-
-T = TypeVar("T")
 
 ESTIMATORS: dict[str, Estimator] = {
     "ece": Binned(),
@@ -87,15 +82,3 @@ def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Any
 def kept_change(row: Estimator, /, **fields: Any) -> Estimator:
     """Return `change` of a row, cached for the next call: the checks take 10 us."""
     return cast(Estimator, change(row, fields))
-
-
-def with_threads(n_jobs: int, work: Callable[[Map], T]) -> T:
-    """Call `work` with a `map` that runs on `n_jobs` threads."""
-    if n_jobs == 1 or not main_thread().is_alive():  # after whose end no thread can begin
-        return work(map)
-    from concurrent.futures import ThreadPoolExecutor
-
-    from fastece.kernels.compiling import without_interrupts
-
-    with ThreadPoolExecutor(n_jobs) as pool:
-        return work(without_interrupts()(pool.map))  # threads begin whole

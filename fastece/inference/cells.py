@@ -25,12 +25,13 @@ import numpy as np
 from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.samples import Sample, scale_weights
-from fastece.estimators.base import Counts, Statistic
+from fastece.estimators.base import Statistic
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.binned.replicates import MAX_SUMS
 from fastece.estimators.density.estimator import KDE, is_supported
 from fastece.estimators.density.mesh import Mesh
 from fastece.estimators.density.plan import DensityPlan, SharedRows, add_rows
+from fastece.estimators.draws import Counts
 from fastece.kernels import EMPTY, GAP, REPLICATES, SCORE, WEIGHT
 from fastece.kernels.types import F64, I32, I64
 from fastece.resampling.calibration_test import MIN_REPLICATES

@@ -15,14 +15,18 @@ calibration, up to a half: so an interval begins at 0 exactly where that test do
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fastece.data.sources import SETTINGS
 from fastece.display.numbers import ConfidenceInterval
-from fastece.estimators.base import Chances, Estimator, Labels
+from fastece.estimators.base import Estimator
 from fastece.estimators.binned import Binned
+from fastece.estimators.cumulative import CumulativeError
+from fastece.estimators.density.estimator import KDE
+from fastece.estimators.draws import Chances, Labels
 from fastece.inference.cells import Cells, binned_cells
 from fastece.kernels.types import F64
 from fastece.resampling.call import Call
@@ -319,6 +323,32 @@ def curve_of_paths(cells: Cells, fixed: F64, sparse: F64 | None, dense: F64) -> 
 # --- curves of drawn labels -----------------------------------------------------------------
 
 
+@singledispatch
+def largest_value(estimator: Any) -> float:  # noqa: ARG001
+    """Return the largest value that an estimator can have."""
+    return np.inf
+
+
+@largest_value.register(Binned)
+@largest_value.register(KDE)
+@largest_value.register(CumulativeError)
+def largest_gap(estimator: Any) -> float:  # noqa: ARG001
+    """Return the largest gap between a probability and a frequency."""
+    return 1.0
+
+
+@singledispatch
+def without_correction(estimator: Any) -> Any:
+    """Return the estimator of a population, which has no chance that could be taken off."""
+    return estimator
+
+
+@without_correction.register
+def without_debias(estimator: Binned) -> Binned:
+    """Return binned errors without `debias`."""
+    return replace(estimator, debias=False) if estimator.debias else estimator
+
+
 def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     """Compute the confidence curve of the only model of a call by drawn labels.
 
@@ -328,7 +358,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     model = make_label_model(call, estimator, key)
     draws = model.draws(model.scores)
     members = plan_replicates([estimator], model.problems, draws, call.n).members
-    population = estimator.of_population()
+    population = without_correction(estimator)
     count = min(call.n_resamples, LABEL_REPLICATES)
 
     def drawn(prob: list[F64], count: int) -> F64:
@@ -394,6 +424,6 @@ def true_error(
             float(estimator.evaluate(member.plan, c if member.order is None else c[member.order]))
             for member, c in zip(members, counts, strict=True)
         ]
-        return min(float(np.mean(values)), estimator.largest)
+        return min(float(np.mean(values)), largest_value(estimator))
     pairs = zip(members, chances, strict=True)
     return float(np.mean([estimator.values(member.plan, Chances(q))[0] for member, q in pairs]))

@@ -16,11 +16,11 @@ from fastece.data.labels import as_groups, as_objects
 from fastece.data.parameters import check_flag, check_integer
 from fastece.data.samples import scale_weights
 from fastece.data.sources import ROWS, Problems, Source, need_rows
+from fastece.data.threads import with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue
 from fastece.display.results import Record, Result, group_notes, sample_text
 from fastece.estimators.bayes.estimator import effective_count
-from fastece.estimators.table import with_threads
 from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
 from fastece.kernels.types import I64
 from fastece.resampling.adaptive import ADAPTIVE

@@ -5,13 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastece.kernels import EMPTY, GAP
-from fastece.kernels.arithmetic import lane_sum, zero
-from fastece.kernels.binning import ANY, Grid
+from fastece.kernels import EMPTY
+from fastece.kernels.arithmetic import zero
 from fastece.kernels.compiling import jit
-from fastece.kernels.moments import cell_moments, distinct_centres
-from fastece.kernels.quantiles import quantile_edges
-from fastece.kernels.types import F64, I32, U8
+from fastece.kernels.types import F64, I32
 
 # Replicates that are taken at once, so that the gaps of all cells of a problem stay in the cache.
 LANES = 128
@@ -219,34 +216,3 @@ def debiased_errors(sums: F64, total: F64, is_equal: bool, norm: float, out: F64
                 part = 0.0
             value += part / n_bins if is_equal else part * (w / total[k])
         out[k] = value if norm == 1.0 else math.sqrt(max(value, 0.0))
-
-
-@jit
-def binned_error(s: F64, y: U8, u: F64, common: F64) -> float:
-    """Compute the error ``sum_b |D_b| / n`` of a problem whose rows count 1 each.
-
-    Parameters
-    ----------
-    s, y : (n,) arrays
-        Scores, which are not beyond the bins, and outcomes.
-    u : (n,) or (0,) float64 array
-        For bins of equal weight, the scores in increasing order.
-    common : float64 array
-        As `estimators.bins.common_grid` makes it; its knots are not read where `u` gives them.
-    """
-    low, high, n_bins, spacing = common[1], common[2], int(common[3]), int(common[4])
-    right, convex, knots = common[5] > 0.0, common[6] > 0.0, common[7:]
-    nothing, gap, bins = np.empty(0), np.zeros(n_bins), np.arange(n_bins).astype(np.int32)
-    if u.size > 0:
-        edges, knots, spacing = np.empty(n_bins + 1), np.empty(n_bins - 1), ANY
-        quantile_edges(u, nothing, low, high, right | convex, edges, knots)
-        if convex:
-            knots = np.empty(n_bins)
-            knots = knots[: distinct_centres(edges, knots, bins)]
-    cells = knots.size if convex else n_bins
-    sums, kinds = np.empty((1, 1, cells)), np.full(1, GAP)
-    grid = Grid(low, high, n_bins, spacing, knots, right, convex)
-    cell_moments(s, y, nothing, grid, -np.inf, kinds, nothing, sums)
-    for b in range(cells):
-        gap[bins[b]] = abs(sums[0, 0, b])
-    return float(lane_sum(gap) / s.size)

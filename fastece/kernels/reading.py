@@ -1,7 +1,8 @@
 """Reading and checking the caller's rows as scores and hits, in one pass.
 
-Each kernel returns whether all is good, not where it is wrong: whoever calls it then looks again,
-slowly, to name the first offending entry. Nothing is read through a label that is not checked yet.
+A kernel that checks returns whether all values are good, not which one is wrong: its caller then
+looks again, slowly, to name the first offending entry. Nothing is read through a label that is not
+checked yet.
 """
 
 from typing import Any
@@ -39,6 +40,42 @@ def are_hits(label: NDArray[Any]) -> bool:
     for i in range(label.size):
         bits |= np.int64(label[i])
     return bool((bits >= 0) & (bits <= 1))
+
+
+@jit
+def read_binary(score: F64, label: NDArray[Any], hit: U8) -> bool:
+    """Fill `hit` with labels; False if a label is not 0 or 1, or a score not in [0, 1].
+
+    Parameters
+    ----------
+    score : (n,) float64 array
+    label : (n,) int64 or uint8 array
+    hit : (n,) or (0,) uint8 array
+        Overwritten; empty for labels that are only checked.
+    """
+    if hit.size == 0:
+        return are_scores(score) & are_hits(label)
+    outside = np.int64(0)
+    bits = np.int64(0)
+    for i in range(label.size):
+        x = score[i]
+        outside |= np.int64(0) if (x >= 0.0) & (x <= 1.0) else np.int64(1)
+        bits |= np.int64(label[i])
+        hit[i] = np.uint8(label[i])
+    return bool((outside == 0) & (bits >= 0) & (bits <= 1))
+
+
+@jit
+def extremes(x: F64) -> tuple[float, float]:
+    """Find the smallest and the largest number; inf and -inf if one is nan."""
+    low = np.inf
+    high = -np.inf
+    has_nan = np.int64(0)
+    for i in range(x.size):
+        has_nan |= np.int64(0) if x[i] == x[i] else np.int64(1)
+        low = x[i] if x[i] < low else low
+        high = x[i] if x[i] > high else high
+    return (low, high) if has_nan == 0 else (np.inf, -np.inf)
 
 
 @jit
@@ -172,24 +209,55 @@ def read_problem(
 
 
 @jit
-def read_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], tolerance: float, x: F64) -> Any:
-    """Read rows as they are averaged, x (n,) of a kind; False if one of them is bad.
+def term(kind: int, s: float, y: bool) -> float:
+    """Compute the squared distance of a score from its outcome, or the chance it gave to it."""
+    if kind == DISTANCE:
+        gap = s - np.float64(y)
+        return gap * gap
+    return s if y else 1.0 - s
 
-    Of scores (n,) and labels 0 and 1, int64 or uint8; or of class vectors (n, K) and classes,
-    int64, which are good if `are_classes`.
+
+@jit
+def row_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], first: int, x: F64) -> None:
+    """Compute a `term` of each row of some problems; nothing is checked.
+
+    Parameters
+    ----------
+    kind : int
+        `DISTANCE` or `CHANCE`.
+    prob, label : arrays
+        As in `read_problem`.
+    first : int
+        The first problem.
+    x : (K', n) float64 array
+        Overwritten: a line for each problem from `first` on.
     """
-    if prob.ndim == 1:
-        for i in range(label.size):
-            y = np.float64(label[i])
-            gap = prob[i] - y
-            x[i] = gap * gap if kind == DISTANCE else prob[i] if y == 1.0 else 1.0 - prob[i]
-        return are_scores(prob) & are_hits(label)
-    good = are_classes(prob, label, tolerance)
-    for i in range(label.size if good else 0):
+    for k in range(x.shape[0]):
+        line = x[k]
+        if prob.ndim == 1:
+            for i in range(line.size):
+                line[i] = term(kind, prob[i], label[i] == 1)
+        else:
+            for i in range(line.size):
+                line[i] = term(kind, np.float64(prob[i, first + k]), label[i] == first + k)
+
+
+@jit
+def vector_terms(kind: int, prob: NDArray[Any], label: I64, x: F64) -> None:
+    """Compute squared distances of class vectors from classes, or chances of the classes.
+
+    Parameters
+    ----------
+    kind : int
+        `DISTANCE`, which is the sum of the `term` of each class; or `CHANCE`.
+    prob, label : (n, K) float64 or float32 and (n,) int64 arrays
+        Class vectors and classes, which are not checked.
+    x : (n,) float64 array
+        Overwritten.
+    """
+    for i in range(x.size):
         x[i] = np.float64(prob[i, label[i]])
         if kind == DISTANCE:
             x[i] = 0.0
             for k in range(prob.shape[1]):
-                gap = np.float64(prob[i, k]) - np.float64(k == label[i])
-                x[i] += gap * gap
-    return good
+                x[i] += term(kind, np.float64(prob[i, k]), label[i] == k)

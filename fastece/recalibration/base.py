@@ -17,8 +17,8 @@ from fastece.data import containers as arrays
 from fastece.data.errors import InputError, Names, rename_arguments, warn
 from fastece.data.labels import as_labels, check_class_indices
 from fastece.data.parameters import check_flag, check_real
-from fastece.data.reading import native_scores, two_columns
 from fastece.data.samples import Sample
+from fastece.data.scores import native_floats, two_columns
 from fastece.data.sources import class_count
 from fastece.kernels.types import F64, I64
 
@@ -116,7 +116,7 @@ class Rows:
             if self.x.ndim == 1:
                 return self.score(1).logs
             return np.asarray(np.log(np.maximum(self.x, self.x.dtype.type(self.clip))))
-        z = self.x if self.x.ndim == 2 else two_columns(self.x, logits=True)
+        z = self.x if self.x.ndim == 2 else two_columns(self.x, from_logits=True)
         lowest = z == -np.inf
         if not lowest.any():
             return z
@@ -182,7 +182,7 @@ def read_predictions(value: Any, from_logits: bool, name: str) -> Rows:
     if from_logits and array.dtype == np.float64:
         rule = f"logits must lie within {LARGEST:g} of 0, or be -inf"
         arrays.refuse_where(name, rule, array, lambda z: (np.abs(z) > LARGEST) & (z != -np.inf))
-    return Rows(native_scores(array), from_logits)
+    return Rows(native_floats(array), from_logits)
 
 
 def read_rows(
@@ -381,7 +381,7 @@ def find_clip(rows: Rows) -> float:
     """
     x, label, zero = rows.x, rows.label, ROUNDED * CLIP
     if rows.from_logits:
-        z = two_columns(x, logits=True) if x.ndim == 1 else x
+        z = two_columns(x, from_logits=True) if x.ndim == 1 else x
         x = np.exp(z - z.max(axis=1, keepdims=True))
         is_exact = z == -np.inf
     else:

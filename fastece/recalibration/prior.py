@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fastece.data import containers as arrays
 from fastece.data.errors import InputError, rename_arguments
-from fastece.data.reading import two_columns
+from fastece.data.scores import two_columns
 from fastece.display.numbers import ConfidenceInterval
 from fastece.kernels.types import F64
 from fastece.recalibration.base import FIT, Calibrator, Parameter, Rows, read_predictions
@@ -217,5 +217,5 @@ class PriorShift(Calibrator):
 def weighted_vectors(rows: Rows, old: F64, new: F64) -> F64:
     """Multiply class vectors (n, K) by new over old rates, by 0 where the old is 0."""
     p = map_logits(rows.logits()) if rows.from_logits else rows.x
-    p = two_columns(p, logits=False) if p.ndim == 1 else p.astype(np.float64)
+    p = two_columns(p, from_logits=False) if p.ndim == 1 else p.astype(np.float64)
     return p * np.divide(new, old, out=np.zeros(old.size), where=old > 0)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fastece.data.errors import warn
 from fastece.data.parameters import check_real
-from fastece.data.reading import SLICE, softmax
+from fastece.data.scores import MAX_ENTRIES_READ, softmax
 from fastece.kernels.types import F64, I64
 from fastece.recalibration import regression
 from fastece.recalibration.base import LARGEST, LARGEST_PARAMETER, LogitMap, Parameter, Rows
@@ -103,7 +103,7 @@ def fit_classes(rows: Rows, **options: Any) -> tuple[F64, F64]:
 def map_logits(z: NDArray[Any], inverse: float = 1.0) -> NDArray[Any]:
     """Compute the softmax of logits (n, K) times a positive number, in their dtype."""
     p = np.empty_like(z)
-    step = max(1, SLICE // z.shape[1])
+    step = max(1, MAX_ENTRIES_READ // z.shape[1])
     for start in range(0, len(z), step):
         part = z[start : start + step].astype(np.float64) * inverse
         p[start : start + step] = softmax(part, part.max(axis=1), z.shape[1])

@@ -16,10 +16,11 @@ from fastece.data.sources import need_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import MIN_ROWS_OF_CURVE, CurveDrawing
 from fastece.display.numbers import ConfidenceInterval, Number
-from fastece.estimators.base import Counts, Statistic
+from fastece.estimators.base import Statistic
 from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
 from fastece.estimators.density.estimator import KDE, is_supported, posterior
 from fastece.estimators.density.plan import replicate_count, smooth_sums
+from fastece.estimators.draws import Counts
 from fastece.kernels.types import F64
 from fastece.reliability.diagram import Plottable
 from fastece.resampling.arguments import add_groups, read_call

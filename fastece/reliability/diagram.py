@@ -11,8 +11,9 @@ import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_jobs
-from fastece.data.reading import Map, read_source
+from fastece.data.reading import read_source
 from fastece.data.sources import Source
+from fastece.data.threads import Map, with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
 from fastece.display.numbers import ConfidenceInterval, Number
@@ -20,9 +21,8 @@ from fastece.display.pictures import plot_result
 from fastece.display.results import Result
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.binomial import binomial_ends
-from fastece.estimators.table import find_estimator, with_threads
+from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64
-from fastece.metrics import COMMON_SETTINGS, common_bins
 from fastece.resampling.intervals import check_level, tails_of
 
 if TYPE_CHECKING:
@@ -333,12 +333,6 @@ def reliability_diagram(
       (0.500, 1.000]     2  0.8000     1.0000  +0.2000  ##############################
     """
     chosen: Any = find_estimator(estimator, fields)
-    is_plain = labels is pos_label is sample_weight is votes is n_jobs is None
-    if is_plain and from_logits is soft is False:
-        bins = common_bins(chosen, y_true, y_prob, setting)
-        if bins is not None:
-            name = COMMON_SETTINGS[y_prob.ndim - 1]
-            return diagrams_from(chosen, bins, bins.weight.copy(), [name])[0]
 
     def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
         source = read_source(

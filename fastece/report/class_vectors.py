@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from fastece.data.sources import Problems
+from fastece.data.threads import with_threads
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import PValue, format_p
 from fastece.display.results import Record
-from fastece.estimators.table import ESTIMATORS, with_threads
+from fastece.estimators.table import ESTIMATORS
 from fastece.report.inputs import ReportInput
 from fastece.report.line import Line
 from fastece.resampling.calibration_test import calibration_results

@@ -9,7 +9,7 @@ from fastece.data.labels import as_groups
 from fastece.data.parameters import check_average, check_integer, check_jobs
 from fastece.data.reading import read_source
 from fastece.data.sources import Problems, need_rows
-from fastece.estimators.base import Chances, Labels
+from fastece.estimators.draws import Chances, Labels
 from fastece.estimators.table import find_estimator
 from fastece.resampling.call import Call
 from fastece.resampling.engine import Workers

@@ -10,8 +10,9 @@ import numpy as np
 from fastece.data.samples import Sample
 from fastece.data.sources import Source
 from fastece.display.results import EstimatorResult, Record, Results
-from fastece.estimators.base import Counts, Estimator, Statistic
+from fastece.estimators.base import Estimator, Statistic
 from fastece.estimators.binned import Binned, Bins
+from fastece.estimators.draws import Counts
 from fastece.estimators.table import change, find_estimator
 from fastece.kernels.types import F64
 from fastece.resampling.adaptive import (

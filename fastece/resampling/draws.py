@@ -38,7 +38,7 @@ from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.samples import Sample
-from fastece.estimators.base import Counts, Labels, Rows
+from fastece.estimators.draws import Counts, Labels, Rows
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32, U8, U16
 from fastece.resampling.groups import Dependence, Groups

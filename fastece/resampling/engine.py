@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.samples import Sample
-from fastece.estimators.base import Counts, Statistic
+from fastece.estimators.base import Statistic
+from fastece.estimators.draws import Counts
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32
 from fastece.resampling.draws import ReplicateDraws

@@ -7,7 +7,7 @@ import numpy as np
 
 from fastece.data.samples import Sample
 from fastece.data.sources import Problems
-from fastece.estimators.base import Labels
+from fastece.estimators.draws import Labels
 from fastece.kernels.types import F64
 from fastece.resampling.call import Call
 from fastece.resampling.draws import (

@@ -14,10 +14,11 @@ import numpy as np
 from fastece.data.containers import contiguous
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import BySquares, Problems, Source, need_rows, one_problem
-from fastece.estimators.base import Counts, Statistic
+from fastece.estimators.base import Statistic
 from fastece.estimators.binned import Binned
 from fastece.estimators.binned.layouts import Layout, layout_of
 from fastece.estimators.binned.replicates import MAX_SUMS, Tiles
+from fastece.estimators.draws import Counts
 from fastece.kernels import REPLICATES, WEIGHT
 from fastece.kernels.types import F64
 from fastece.resampling.call import Call

@@ -21,8 +21,9 @@ from fastece.data import containers as arrays
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
 from fastece.data.parameters import check_integer
-from fastece.data.reading import NEARLY, read_problems, read_top_label
+from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
+from fastece.data.scores import NEARLY, read_top_label
 from fastece.data.sources import Problems, Setting, find_setting
 from fastece.kernels import NO_WEIGHTS, REPLICATES
 from fastece.kernels.types import F64, I64

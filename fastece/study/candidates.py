@@ -21,10 +21,10 @@ import numpy as np
 
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample
-from fastece.estimators.base import Rows
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
+from fastece.estimators.draws import Rows
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64, I64
 from fastece.study.design import StudyDesign

@@ -13,8 +13,8 @@ import numpy as np
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample
 from fastece.data.sources import one_problem
-from fastece.estimators.base import Rows
 from fastece.estimators.binned import Binned
+from fastece.estimators.draws import Rows
 from fastece.kernels.types import F64, I32
 from fastece.resampling.problem import Problem
 from fastece.study.candidates import Candidate, candidates_of

@@ -8,7 +8,8 @@ import pytest
 import reference
 
 import fastece
-from fastece.data import reading
+from fastece.data import plain, reading
+from fastece.data import scores as rows_reading
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
 from fastece.data.sources import SETTINGS, Setting, class_count, find_setting, one_problem
@@ -30,7 +31,7 @@ def data(setting, dtype="f8", label="i8", n=N):
 @pytest.fixture(params=SHAPES)
 def given_data(request, monkeypatch):
     """A setting with data that are read in several slices."""
-    monkeypatch.setattr(reading, "SLICE", 400)
+    monkeypatch.setattr(rows_reading, "MAX_ENTRIES_READ", 400)
     return request.param, *data(request.param)
 
 
@@ -40,15 +41,15 @@ def given_data(request, monkeypatch):
 def test_the_fast_read_and_the_slow_check_find_the_same(setting, dtype, label, monkeypatch):
     y, p = data(setting, dtype, label, 100)
     fast = read_problems(y, p, setting=setting)
-    read_rows, tolerances = reading.read_rows, []
+    read_arrays, tolerances = reading.read_arrays, []
 
-    def failing(*arguments):
+    def fail_once(*arguments):
         tolerances.append(arguments[-2])
-        return read_rows(*arguments) if len(tolerances) > 1 else None
+        return read_arrays(*arguments) if len(tolerances) > 1 else None
 
-    monkeypatch.setattr(reading, "read_rows", failing)
+    monkeypatch.setattr(reading, "read_arrays", fail_once)
     slow = read_problems(y, p, setting=setting)
-    assert tolerances == [reading.TOLERANCE, np.inf]
+    assert tolerances == [rows_reading.QUICK_TOLERANCE, np.inf]
     assert fast.label.dtype == slow.label.dtype
     for a, b in zip(fast.samples(), slow.samples(), strict=True):
         assert (a.s.tolist(), a.y.tolist()) == (b.s.tolist(), b.y.tolist())
@@ -131,8 +132,9 @@ def test_other_layouts_are_read_to_the_same_bits(given_data):
 @pytest.mark.parametrize("columns", [None, 2, 3])
 @pytest.mark.parametrize("kept", [9, 90])
 def test_scores_and_hits_are_those_of_the_definition(kept, columns, from_logits, monkeypatch):
-    monkeypatch.setattr(reading, "SLICE", 30)
-    monkeypatch.setattr(reading, "MOST_KEPT", kept)
+    monkeypatch.setattr(rows_reading, "MAX_ENTRIES_READ", 30)
+    for module in (rows_reading, reading):
+        monkeypatch.setattr(module, "MAX_ROWS_KEPT", kept)
     rng = np.random.default_rng(1)
     p = rng.random(40) if columns is None else rng.dirichlet([1] * columns, 40)
     p = np.log(p / (1 - p)) if from_logits else p
@@ -182,7 +184,8 @@ def test_many_rows_are_read_part_by_part(estimator, label, monkeypatch):
             options = {"setting": setting, "estimator": estimator}
             monkeypatch.undo()
             expected = fastece.ece(y, array, **options)
-            monkeypatch.setattr(reading, "MOST_KEPT", 9)
+            for module in (rows_reading, reading, plain):
+                monkeypatch.setattr(module, "MAX_ROWS_KEPT", 9)
             assert fastece.ece(y.astype(label), array, **options) == pytest.approx(expected, 1e-12)
 
 

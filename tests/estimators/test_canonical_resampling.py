@@ -9,7 +9,7 @@ from scipy import stats
 import fastece
 from fastece import SKCE, DirichletKDE, calibration_test
 from fastece.data.reading import read_problems
-from fastece.estimators.base import Counts, Labels
+from fastece.estimators.draws import Counts, Labels
 from fastece.resampling.draws import RowDraws, make_row_draws
 from helpers import canonical_cases as cases
 from helpers.canonical_cases import ESTIMATORS, FORMS, assert_near, near

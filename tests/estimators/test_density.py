@@ -9,8 +9,8 @@ import reference
 import fastece
 from fastece import KDE, bandwidth_sweep, bootstrap, calibration_test, ece, mce
 from fastece.data.samples import Sample
-from fastece.estimators.base import Counts
 from fastece.estimators.binned.ranks import quartiles
+from fastece.estimators.draws import Counts
 from helpers import kde_cases
 from helpers.kde_cases import KERNELS
 from helpers.kde_helpers import (

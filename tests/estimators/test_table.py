@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fastece import Binned
-from fastece.estimators.table import ESTIMATORS, find_estimator, with_threads
+from fastece.data.threads import with_threads
+from fastece.estimators.table import ESTIMATORS, find_estimator
 from helpers.probes import Mean
 
 

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece import Binned
-from fastece.data.samples import Sample
-from fastece.data.sources import one_problem
 from fastece.kernels import errors
-from helpers.kernel_cases import packed_grid
 from helpers.kernel_forms import forms
 
 NORMS = [1.0, 2.0, 3.5, inf]
@@ -85,25 +81,3 @@ def test_debiased_errors_are_those_of_the_definition(norm, is_equal):
             out = np.full(1, np.nan)
             kernel(sums, sums[1].sum(1), is_equal, norm, out)
             assert out[0] == pytest.approx(expected, rel=1e-14, abs=1e-15)
-
-
-@pytest.mark.parametrize("closed", ["left", "right"])
-@pytest.mark.parametrize("n_bins", [1, 128])
-@pytest.mark.parametrize("n", [1, 8, 1100])
-def test_the_error_of_a_problem_as_a_whole_has_the_bits_of_its_bins(n, n_bins, closed):
-    rng = np.random.default_rng(n)
-    s = rng.random(n)
-    s[::2] = s[::2].round(1)
-    y = (rng.random(n) < s).astype(np.uint8)
-    problem = one_problem(Sample(s, y, None, 0.0, 1.0, np.arange(n)))
-    for edges in ("uniform", "quantile", (0.0, 0.2, 0.2, 1.0)):
-        fields = (
-            {"edges": edges} if isinstance(edges, tuple) else {"edges": edges, "n_bins": n_bins}
-        )
-        rows = [Binned(**fields, closed=closed)]
-        rows += [Binned(**fields, mapping="convex")] if closed == "right" else []
-        for binned in rows:
-            u = np.sort(s) if edges == "quantile" else np.empty(0)
-            expected = binned.point_values(problem)
-            for kernel in forms(errors.binned_error):
-                assert kernel(s, y, u, packed_grid(binned)) == expected

@@ -91,31 +91,68 @@ def test_rows_sum_to_1_within_the_tolerance(n_classes):
                 assert kernel(p, y, tolerance) == kernel(p.astype(np.float32), y, tolerance) == good
 
 
-@DTYPES
-@pytest.mark.parametrize("n_classes", [None, 3])
-def test_terms_of_means_are_those_of_the_true_class(n_classes, dtype):
+def test_terms_of_binary_rows_are_those_of_the_definition():
     rng = np.random.default_rng(3)
-    whole = rng.dirichlet(np.ones(n_classes or 2), 60).astype(dtype)
-    prob = whole if n_classes else whole[:, 1].astype(np.float64)
-    whole = whole if n_classes else np.stack([1 - prob, prob], 1)
-    label = rng.integers(0, n_classes or 2, 60)
-    pairs = list(zip(whole.tolist(), label.tolist(), strict=True))
-    share = 1 if n_classes else 1 / 2
-    expected = {
-        DISTANCE: [share * sum((q - (k == y)) ** 2 for k, q in enumerate(p)) for p, y in pairs],
-        CHANCE: [p[y] for p, y in pairs],
-    }
-    for kernel in forms(reading.read_terms):
-        for kind, terms in expected.items():
-            x = np.empty(60)
-            assert kernel(kind, prob, label, 1e-3, x)
-            assert x == pytest.approx(np.array(terms), rel=1e-12)
-            if not n_classes:
-                assert kernel(kind, prob, label.astype(np.uint8), 1e-3, x)
+    s, y = rng.random(60), rng.integers(0, 2, 60).astype(np.uint8)
+    vectors = rng.dirichlet(np.ones(3), 60)
+    label = rng.integers(0, 3, 60)
+    for kernel in forms(reading.row_terms):
+        for kind in (DISTANCE, CHANCE):
+            x = np.empty((1, 60))
+            kernel(kind, s, y, 0, x)
+            assert x[0].tolist() == terms_of(kind, s, y)
+            for prob in (vectors, vectors.astype(np.float32)):
+                x = np.empty((2, 60))
+                kernel(kind, prob, label, 1, x)
+                for k in (1, 2):
+                    column = prob[:, k].astype(np.float64)
+                    assert x[k - 1].tolist() == terms_of(kind, column, label == k)
+
+
+def terms_of(kind, s, y):
+    """Squared distances from outcomes, or chances of them."""
+    if kind == DISTANCE:
+        return ((s - y) * (s - y)).tolist()
+    return np.where(y, s, 1 - s).tolist()
+
+
+@DTYPES
+def test_terms_of_class_vectors_are_those_of_the_true_class(dtype):
+    rng = np.random.default_rng(3)
+    prob = rng.dirichlet(np.ones(3), 60).astype(dtype)
+    label = rng.integers(0, 3, 60)
+    gap = prob - np.eye(3)[label]
+    for kernel in forms(reading.vector_terms):
+        x = np.empty(60)
+        kernel(CHANCE, prob, label, x)
+        assert x.tolist() == prob[np.arange(60), label].tolist()
+        kernel(DISTANCE, prob, label, x)
+        assert x == pytest.approx((gap * gap).sum(axis=1), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_binary_rows_are_read_and_checked_at_once(dtype):
+    rng = np.random.default_rng(4)
+    score, label = rng.random(50), rng.integers(0, 2, 50)
+    for kernel in forms(reading.read_binary):
+        hit = np.full(50, 9, np.uint8)
+        assert kernel(score, label.astype(dtype), hit)
+        assert hit.tolist() == label.tolist()
+        for to in (hit, np.empty(0, np.uint8)):
             for bad in BAD_SCORES:
-                assert not kernel(kind, with_entry(prob, bad), label, 1e-3, x)
-            for bad in BAD_LABELS:
-                assert not kernel(kind, prob, with_entry(label, bad), 1e-3, x)
+                assert not kernel(with_entry(score, bad), label.astype(dtype), to)
+            for bad in BAD_LABELS if dtype == np.int64 else [2, 255]:
+                assert not kernel(score, with_entry(label.astype(dtype), bad), to)
+
+
+def test_extremes_are_those_of_numpy_and_no_nan_is_lost():
+    for kernel in forms(reading.extremes):
+        for x in (np.array([0.3]), np.array([2.0, -1.0, 5.0]), np.array([np.inf, 1.0])):
+            assert kernel(x) == (x.min(), x.max())
+        for place in range(3):
+            x = np.ones(3)
+            x[place] = np.nan
+            assert kernel(x) == (np.inf, -np.inf)
 
 
 def with_entry(array, value):

@@ -1,6 +1,5 @@
 """What a console shows of the package: names, help and objects."""
 
-import inspect
 import pydoc
 from types import ModuleType
 
@@ -25,12 +24,11 @@ def test_dir_shows_the_public_names_alone():
 
 def test_help_lists_every_estimator_of_the_table():
     text = pydoc.plain(pydoc.render_doc(fastece.ece))
-    lines = [line.strip() for line in text.splitlines() if line.strip().startswith('- "')]
-    assert len(lines) == len(ESTIMATORS)
-    for line, (name, estimator) in zip(lines, ESTIMATORS.items(), strict=True):
-        summary = inspect.getdoc(type(estimator)).splitlines()[0]
-        assert line == f'- "{name}", {estimator}: {summary}'
-    assert text.index("Notes\n") < text.index(lines[0]) < text.index("Examples\n")
+    notes = text[text.index("Notes\n") : text.index("Examples\n")]
+    lines = [line.strip() for line in notes.splitlines() if line.strip().startswith('- "')]
+    assert [line.partition(": ")[0] for line in lines] == [
+        f'- "{name}", {estimator}' for name, estimator in ESTIMATORS.items()
+    ]
 
 
 def test_objects_are_readable_in_a_console():

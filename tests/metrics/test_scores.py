@@ -1,7 +1,6 @@
 """ece, mce, sce, ace and tace against the plain-Python reference, to 1e-12."""
 
 import tracemalloc
-import warnings
 from dataclasses import dataclass
 from math import fsum, inf, isqrt, nextafter
 
@@ -12,13 +11,8 @@ import reference
 import fastece
 from fastece import Binned
 from fastece.estimators.binned.cell_sums import CHUNK_SCORES
-from fastece.estimators.table import find_estimator
-from fastece.kernels.moments import hard_error
-from fastece.metrics import MAX_ENTRIES, common_value
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
-from helpers.layouts import frozen, strided
-from helpers.samples import CALIBRATION_ERRORS
 from helpers.strategies import BINNINGS, N_BINS, NORMS, RANGES, WEIGHTS, as_lists, fields_of
 
 TOLERANCE = 1e-12
@@ -480,192 +474,9 @@ def test_two_jobs_give_the_same_bits_as_one(estimator):
         assert same(one, np.abs(np.bincount(bins, true - prob, 15)).sum() / n)
 
 
-def common_and_general(y, p, setting="auto", **fields):
-    """The value by the short way, None if the call is not common; and by the general way."""
-    fast = common_value(find_estimator("ece", fields), y, p, setting)
-    return fast, fastece.ece(y, p, setting=setting, n_jobs=1, **fields)
-
-
-def class_vectors(n, n_classes, dtype="f8", seed=0):
-    """Labels and class vectors, some of them with tied maxima."""
-    rng = np.random.default_rng(seed)
-    prob = rng.dirichlet(np.full(n_classes, 0.3), n)
-    prob[::5] = 1 / n_classes
-    return rng.integers(0, n_classes, n), prob.astype(dtype)
-
-
-@pytest.mark.parametrize("n", [1, 7, 100, 1023, 1024, 1025, 5000])
-def test_the_common_call_has_the_bits_of_the_general_one(n):
-    rng = np.random.default_rng(n)
-    p = rng.random(n)
-    p[::3] = p[::3].round(2)
-    labels = [rng.integers(0, 2, n).astype(dtype) for dtype in ("i8", "u1", "?")]
-    for n_bins in range(1, 131, 43 if PLAIN and n > 100 else 1):
-        ranges = ("unit", (0.2, 0.7)) if n_bins % 10 < 3 else ("unit",)
-        for score_range in ranges:
-            for i, closed in enumerate(("right", "left")):
-                y = labels[(n_bins + i) % 3]
-                fields = {"n_bins": n_bins, "closed": closed, "score_range": score_range}
-                fast, general = common_and_general(y, p, **fields)
-                assert fast == general, (n_bins, closed, score_range)
-                assert fastece.ece(y, p, **fields) == general
-
-
-@pytest.mark.parametrize("n", [1, 100, 1024, 3000])
-@pytest.mark.parametrize(
-    "fields", [{"edges": "quantile"}, {"edges": "quantile", "mapping": "convex"},
-               {"mapping": "convex"}, {"debias": True}, {"norm": 2}, {"norm": np.inf},
-               {"bin_weights": "equal"}],
-)  # fmt: skip
-def test_all_bins_of_a_common_call_have_the_bits_of_the_general_one(fields, n):
-    rng = np.random.default_rng(n)
-    for digits in (1, 2, 16):
-        p = rng.random(n).round(digits)
-        y = rng.integers(0, 2, n)
-        for n_bins in (1, 2, 15, 128):
-            fast, general = common_and_general(y, p, n_bins=n_bins, **fields)
-            assert fast == general, (digits, n_bins)
-
-
-@pytest.mark.parametrize("dtype", ["f8", "f4"])
-@pytest.mark.parametrize("n_classes", [2, 3, 10, 127, 128, 129, 300])
-def test_the_common_call_of_class_vectors_has_the_bits_of_the_general_one(n_classes, dtype):
-    for n in (1, 7, 40 if PLAIN else 1025):
-        y, p = class_vectors(n, n_classes, dtype)
-        for label in (y, y.astype("u1"), y.astype("?")) if n_classes < 256 else (y,):
-            for setting in ("auto", "confidence", np.str_("confidence")):
-                for fields in ({}, {"n_bins": 9, "closed": "left"}, {"score_range": (0.3, 0.9)}):
-                    fast, general = common_and_general(label, p, setting, **fields)
-                    assert fast == general
-                    assert fastece.ece(label, p, setting=setting, **fields) == general
-
-
-@pytest.mark.parametrize("name", CALIBRATION_ERRORS)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_every_estimator_takes_the_short_way_however_the_arrays_lie(name, n_classes):
-    """Columns and what is only read too; class vectors by their top label."""
-    y, p = class_vectors(60, n_classes)
-    p = p[:, 1] if n_classes == 2 else p
-    estimator = fastece.ESTIMATORS[name]
-    if estimator.needs_vectors and n_classes > 2:
-        return
-    general = fastece.ece(y, p, estimator=estimator, n_jobs=1)
-    for lay in (np.array, strided, frozen):
-        for dtype in ("i8", "u1"):
-            fast = common_value(estimator, lay(y.astype(dtype)), lay(p), "auto")
-            assert fast is not None
-            assert fast == pytest.approx(general, rel=1e-12)
-    assert common_value(estimator, y, np.where(p == p.max(), 1.5, p), "auto") is None
-
-
-def told(call):
-    """What a call gives or raises, with what it warns of."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            outcome = call()
-        except (ValueError, TypeError) as error:
-            outcome = type(error), str(error)
-    return outcome, [(w.category, str(w.message)) for w in caught]
-
-
-BINARY = np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.9, 0.5])
-VECTORS = class_vectors(4, 3)
-
-
-def changed(array, value):
-    """A copy with another last entry."""
-    array = array.copy()
-    array[(-1,) * array.ndim] = value
-    return array
-
-
-@pytest.mark.parametrize("data", [BINARY, VECTORS], ids=["binary", "vectors"])
-def test_what_is_not_good_is_told_as_by_the_general_way(data):
-    y, p = data
-    calls = [(y, changed(p, bad)) for bad in (np.nan, np.inf, -1e-9, 1 + 5e-7, 1.5, -0.5)]
-    calls += [(changed(y, bad), p) for bad in (2, 3, 255, -1, 2**62)]
-    calls += [(y.astype("u1"), p * 1.01), (y, p * 0.5), (changed(y.astype("u1"), 200), p)]
-    calls += [(y[:0], p[:0]), (y[:2], p), (y, p[:2]), (y[:, None], p), (y, p[:, None])]
-    calls += [(y, p[..., None, None]), (y[0], p), (y, p.astype(str)), (y.astype(float) + 0.5, p)]
-    outcomes = []
-    for label, prob in calls:
-        outcome = told(lambda y=label, p=prob: fastece.ece(y, p))
-        assert outcome == told(lambda y=label, p=prob: fastece.ece(y, p, n_jobs=1))
-        outcomes.append(outcome[0])
-    assert sum(isinstance(outcome, tuple) for outcome in outcomes) > 10
-
-
-@pytest.mark.parametrize("data", [BINARY, VECTORS], ids=["binary", "vectors"])
-def test_other_settings_go_the_general_way(data):
-    settings = ["binary", "confidence", "classwise", 0, 1, 2, -1, True, None, "top", 1.0, ["auto"]]
-    for setting in settings:
-        outcome = told(lambda s=setting: fastece.ece(*data, setting=s))
-        assert outcome == told(lambda s=setting: fastece.ece(*data, setting=s, n_jobs=1))
-    for setting in (0, 1, "classwise", ["confidence", "binary"][data[1].ndim - 1]):
-        assert common_value(Binned(), *data, setting) is None
-
-
-@pytest.mark.parametrize("n_classes", [None, 3])
-def test_arrays_of_other_kinds_have_the_same_value(n_classes):
-    n = 50
-    y, p = class_vectors(n, n_classes or 2)
-    p = p[:, 1].copy() if n_classes is None else p
-    if not PLAIN:
-        for label in (y, y.astype("u1")):
-            for dtype in ("f8", "f4"):
-                fastece.ece(label, p.astype(dtype))
-        compiled = len(hard_error.signatures)
-    value, wide = fastece.ece(y, p), np.repeat(p, 2, axis=0)
-    frozen, frozen_labels = p.copy(), y.copy()
-    frozen.flags.writeable = frozen_labels.flags.writeable = False
-    shifted = np.frombuffer(b" " + p.tobytes(), np.uint8)[1:].view(p.dtype).reshape(p.shape)
-    for same in (
-        frozen, wide[::2], p[::-1][::-1], np.asfortranarray(p), shifted, p.astype(">f8"),
-        p.astype("g"), p.tolist(), Own(p),
-    ):  # fmt: skip
-        for label in (y, frozen_labels, np.repeat(y, 2)[::2], y.astype(">i8"), y.tolist()):
-            assert fastece.ece(label, same) == value
-    for dtype in ("i1", "i2", "i4", "u2", "u4", "u8", "q", "f4", "f8"):
-        assert fastece.ece(y.astype(dtype), p) == value
-    for dtype in ("f2", "f4", ">f4"):
-        narrow = p.astype(dtype)
-        if dtype != "f2" or n_classes is None:
-            assert fastece.ece(y, narrow) == fastece.ece(y, narrow.astype("f4"), n_jobs=1)
-    if not PLAIN:
-        assert len(hard_error.signatures) == compiled <= 4
-
-
-class Own:
-    """An array of one's own."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __array__(self, dtype=None, copy=None):
-        return self.array
-
-
-def test_subclasses_of_arrays_go_the_general_way():
-    y, p = BINARY
-    masked = np.ma.masked_array(p, mask=[True, False, False, False])
-    outcome = told(lambda: fastece.ece(y, masked))
-    assert outcome == told(lambda: fastece.ece(y, masked, n_jobs=1))
-    assert common_value(Binned(), y, masked, "auto") is None
-
-
-@pytest.mark.skipif(PLAIN, reason="sixteen million entries")
-def test_chunks_of_many_classes_go_the_general_way():
-    y, p = np.zeros(MAX_ENTRIES // 64 + 1, np.uint8), np.zeros((MAX_ENTRIES // 64 + 1, 64), "f4")
-    p[:, 0] = 1
-    assert common_value(Binned(), y, p, "auto") is None
-    assert common_value(Binned(), y[1:], p[1:], "auto") == fastece.ece(y, p) == 0
-
-
 @pytest.mark.skipif(PLAIN, reason="two million rows")
-@pytest.mark.parametrize("dtype", ["f8", "f4"])
-def test_scores_are_not_copied_as_a_whole(dtype):
-    p = np.linspace(0, 1, 4 * CHUNK_SCORES, dtype=dtype)
+def test_scores_are_not_copied_as_a_whole():
+    p = np.linspace(0, 1, 4 * CHUNK_SCORES)
     y = np.zeros(p.size, np.uint8)
     fastece.ece(y, p)
     tracemalloc.start()
@@ -673,6 +484,9 @@ def test_scores_are_not_copied_as_a_whole(dtype):
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 1.2 * 8 * CHUNK_SCORES
+
+
+BINARY = np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.9, 0.5])
 
 
 def test_an_estimator_of_ones_own_is_asked_itself():
@@ -701,6 +515,6 @@ def test_the_error_of_ones_own_bins_reads_their_weights():
 
 
 @pytest.mark.parametrize("option", [{"average": 1}, {"n_jobs": 0}, {"from_logits": 1}])
-def test_other_options_are_checked_in_a_common_call_too(option):
+def test_options_are_checked_for_plain_arrays_too(option):
     with pytest.raises((ValueError, TypeError), match=next(iter(option))):
         fastece.ece(*BINARY, **option)

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
-from fastece.data.reading import Map
 from fastece.data.samples import Sample, in_order, scale_weights
 from fastece.data.sources import Problems, Source, one_problem
+from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.bayes import pieces
 from fastece.estimators.bayes.pieces import draw_curves, filter_cells, log_rests, normal_quantiles

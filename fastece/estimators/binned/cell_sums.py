@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fastece import kernels
-from fastece.data.reading import Map
 from fastece.data.sources import Problems
+from fastece.data.threads import Map
 from fastece.estimators.binned.layouts import Layout
 from fastece.kernels import COUNTS, HITS, PACK, WEIGHT
 from fastece.kernels.types import F64

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data import parameters
 from fastece.data.errors import InputError
-from fastece.data.reading import Map
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import RANKS, ROWS, SQUARES, Problems, Source, one_problem
-from fastece.estimators.base import Counts, Draws, Parameters, Rows
+from fastece.data.threads import Map
+from fastece.estimators.base import Parameters
 from fastece.estimators.binned.layouts import BinRule, Layout, Placement, check_edges, layout_of
 from fastece.estimators.binned.replicates import BinnedPlan, plan_replicates
 from fastece.estimators.binned.sums import Bins, join_bins, sum_bins, sum_sample
+from fastece.estimators.draws import Counts, Draws, Rows
 from fastece.kernels import EMPTY, GAP, HITS, SCORE, SQUARE, WEIGHT
 from fastece.kernels.types import F64
 
@@ -124,7 +125,6 @@ class Binned(Parameters):
     debias: bool = False
 
     native = (Counts, Rows)
-    largest = 1.0
 
     checks: ClassVar = {
         "n_bins": check_bin_count,
@@ -188,10 +188,6 @@ class Binned(Parameters):
     def needs_sorted(self) -> bool:
         """Whether `prepare` gets a sorted sample, in which equal-mass bins are faster."""
         return self.edges == "quantile"
-
-    def of_population(self) -> "Binned":
-        """Return the estimator without `debias`."""
-        return replace(self, debias=False) if self.debias else self
 
     # --- bins -------------------------------------------------------------------------------
 

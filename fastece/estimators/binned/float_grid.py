@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data.reading import Map
 from fastece.data.samples import Sample
 from fastece.data.sources import NO_ROWS, Problems, one_problem
+from fastece.data.threads import Map
 from fastece.estimators.binned.cell_sums import CellSums, bin_sums, sum_cells
 from fastece.estimators.binned.layouts import BinRule, Layout, equal_mass_layout
 from fastece.kernels import WEIGHT

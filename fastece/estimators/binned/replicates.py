@@ -25,10 +25,11 @@ import numpy as np
 from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.samples import Sample
-from fastece.estimators.base import Counts, Plan, Rows
+from fastece.estimators.base import Plan
 from fastece.estimators.binned.cell_sums import pack_counts, unpack_counts
 from fastece.estimators.binned.layouts import BinRule, Layout, Placement, fixed_layout
 from fastece.estimators.binned.sums import Bins, make_bins
+from fastece.estimators.draws import Counts, Rows
 from fastece.kernels import COUNTS, PACK, REPLICATES, WEIGHT
 from fastece.kernels.types import F64, I32, U8
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.data.reading import Map
 from fastece.data.samples import Sample
 from fastece.data.sources import Problems, one_problem
+from fastece.data.threads import Map
 from fastece.estimators.binned.cell_sums import bin_sums
 from fastece.estimators.binned.float_grid import condense, fits_float_grid
 from fastece.estimators.binned.layouts import BinRule, Layout, fixed_layout, layout_of

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.parameters import check_choice, check_range, check_real
-from fastece.data.reading import Map
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import Problems, Source
-from fastece.estimators.base import Counts, Draws, Parameters, Rows, check_width
+from fastece.data.threads import Map
+from fastece.estimators.base import Parameters, check_width
 from fastece.estimators.density.mesh import SHAPES, check_cell_count
 from fastece.estimators.density.plan import (
     Density,
@@ -23,6 +23,7 @@ from fastece.estimators.density.plan import (
     smooth_sums,
 )
 from fastece.estimators.density.rule import DensityRule, kernel_shape
+from fastece.estimators.draws import Counts, Draws, Rows
 from fastece.kernels.types import F64
 
 # Up to this many rows one kernel computes a value, which finds the quartiles by a sort.
@@ -91,7 +92,6 @@ class KDE(Parameters):
 
     native = (Counts, Rows)
     # The mass of beta kernels is not exactly 1, nor are their errors at most 1.
-    largest = 1.0
 
     checks: ClassVar = {
         "bandwidth": partial(check_width, word="silverman"),

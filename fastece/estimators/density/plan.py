@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.samples import Sample
-from fastece.estimators.base import Counts, Plan, Rows
+from fastece.estimators.base import Plan
 from fastece.estimators.binned.ranks import quartiles
 from fastece.estimators.binned.replicates import order_rows
 from fastece.estimators.density.rule import AnyMesh, DensityRule
+from fastece.estimators.draws import Counts, Rows
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32, U8
 

@@ -9,9 +9,9 @@ import reference
 
 import fastece
 from fastece import Binned
-from fastece.estimators.base import Counts, Rows
 from fastece.estimators.binned import replicates
 from fastece.estimators.binned.replicates import GROUP_SIZES
+from fastece.estimators.draws import Counts, Rows
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import BINNED, R, draws, repeated, sample_of

@@ -1,0 +1,75 @@
+"""Plain numpy arrays as problems, without conversions: what most calls pass.
+
+`plain_problems` returns what `fastece.data.reading.read_problems` returns for the same arrays, to
+the last bit: both read values by `fastece.data.scores`. It only leaves out the search for what the
+arrays could be, which would take longer than `ece` of 100 rows. Whatever is not plain or not good
+is left to `read_problems`, which has the conversions and the messages.
+"""
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece import kernels
+from fastece.data.containers import contiguous
+from fastece.data.samples import Vectors
+from fastece.data.scores import (
+    MAX_ROWS_KEPT,
+    QUICK_TOLERANCE,
+    native_floats,
+    read_arrays,
+    read_rows,
+)
+from fastece.data.sources import Problems, class_count, find_setting
+from fastece.data.threads import Map
+from fastece.kernels.types import F64
+
+
+def are_plain(y: Any, p: Any) -> bool:
+    """Decide whether labels and probabilities are arrays that need no conversion."""
+    return (
+        type(y) is type(p) is np.ndarray
+        and p.dtype.char in "df"
+        and y.dtype.kind in "iub"
+        and p.ndim in (1, 2)
+        and p.shape[1:] != (1,)
+        and p.size > 0
+        and y.shape == p.shape[:1]
+    )
+
+
+def plain_problems(
+    y: NDArray[Any], p: NDArray[Any], setting: Any, sample_weight: Any, with_vectors: bool, run: Map
+) -> Problems | None:
+    """Read labels and probabilities that `are_plain`; None if a value is invalid."""
+    chosen = find_setting(setting, p.shape)
+    weights = None
+    if sample_weight is not None:
+        weights = plain_weights(sample_weight, y.size)
+        if weights is None:
+            return None
+    read = read_rows if y.size <= MAX_ROWS_KEPT else read_arrays
+    arrays = read(chosen, p, y, False, QUICK_TOLERANCE, run)
+    if arrays is None:
+        return None
+    n_classes = class_count(p.shape)
+    problems = Problems(
+        chosen, *arrays, 1 / n_classes if chosen.is_top else 0.0, 1.0, n_classes, weights
+    )
+    if with_vectors and p.ndim == 2 and isinstance(setting, str) and setting == "auto":
+        problems.vectors = Vectors(native_floats(p), contiguous(y, np.int64))
+    if y.size > MAX_ROWS_KEPT:
+        problems.convert = partial(read_rows, chosen)
+    return problems
+
+
+def plain_weights(weights: Any, n: int) -> F64 | None:
+    """Return float64 weights (n,) that are all above 0 and finite; None for others."""
+    if type(weights) is not np.ndarray or weights.dtype.char != "d" or weights.shape != (n,):
+        return None
+    weights = contiguous(weights, np.float64)
+    low, high = kernels.reading.extremes(weights)
+    return weights if 0 < low <= high < math.inf else None
