@@ -15,7 +15,7 @@ from fastece.cli.inputs import describe_data, estimators_of, read_data, read_fil
 from fastece.cli.output import Page, Progress, save_picture
 from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section, Table
-from fastece.display.numbers import ROUNDING, Number, PValue, format_interval, format_p
+from fastece.display.numbers import SHOWN_AS_ZERO, Number, PValue, format_interval, format_p
 from fastece.display.pages import draw_page
 from fastece.display.results import Results
 from fastece.display.svg import to_svg
@@ -250,4 +250,4 @@ def sign_of(result: ComparisonResult) -> int:
     Ends that differ from 0 by rounding alone count as 0.
     """
     low, high = result.confidence_interval
-    return int(low > ROUNDING) - int(high < -ROUNDING)
+    return int(low > SHOWN_AS_ZERO) - int(high < -SHOWN_AS_ZERO)

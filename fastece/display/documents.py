@@ -30,15 +30,21 @@ class Table:
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the columns by key, with two columns "low" and "high" for an interval."""
-        found: dict[str, list[Any]] = {}
-        columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.head)
-        for key, cells in zip(self.keys or self.head, columns, strict=True):
+        columns: dict[str, list[Any]] = {}
+        for key, cells in zip(self.keys or self.head, self.cells_by_column(), strict=True):
             if any(isinstance(cell, ConfidenceInterval) for cell in cells):
-                ends = [cell or ConfidenceInterval(None, None) for cell in cells]
-                found |= {"low": [x.low for x in ends], "high": [x.high for x in ends]}
+                intervals = [cell or ConfidenceInterval(None, None) for cell in cells]
+                columns["low"] = [interval.low for interval in intervals]
+                columns["high"] = [interval.high for interval in intervals]
             else:
-                found[key] = [getattr(cell, "value", cell) for cell in cells]
-        return found
+                columns[key] = [getattr(cell, "value", cell) for cell in cells]
+        return columns
+
+    def cells_by_column(self) -> list[Sequence[Cell]]:
+        """Return the cells of each column; without rows, the columns are empty."""
+        if not self.rows:
+            return [() for _ in self.head]
+        return list(zip(*self.rows, strict=True))
 
 
 @dataclass(frozen=True)

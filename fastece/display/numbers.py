@@ -8,13 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Smaller numbers are rounding, and shown as 0.
-ROUNDING = 1e-9
-# Decimals of a number without an interval, and the most that any number has.
-USUAL_DECIMALS, MOST_DECIMALS = 4, 5
-SMALLEST = f"{10**-MOST_DECIMALS:.{MOST_DECIMALS}f}"
+# Numbers of a smaller size are rounding errors, and shown as 0.
+SHOWN_AS_ZERO = 1e-9
+# Decimals of a number without an interval, and the limits where an interval decides.
+USUAL_DECIMALS = 4
+MIN_DECIMALS = 2
+MAX_DECIMALS = 5
+# The smallest number that is written; smaller ones are shown as an inequality.
+SMALLEST_TEXT = f"{10**-MAX_DECIMALS:.{MAX_DECIMALS}f}"
 # Smaller p-values are shown as an inequality.
-SMALLEST_P = 1e-4
+MIN_P_VALUE = 1e-4
+# Larger p-values are written with two decimals, smaller ones with two digits.
+MAX_P_VALUE_OF_DIGITS = 0.0995
 
 
 class ConfidenceInterval(NamedTuple):
@@ -23,15 +28,23 @@ class ConfidenceInterval(NamedTuple):
     low: Any
     high: Any
 
-    def reaching(self, least: Any) -> "ConfidenceInterval":
-        """Raise the high ends to at least some numbers."""
-        high = np.maximum(self.high, least)
+    def reaching(self, minimum: Any) -> "ConfidenceInterval":
+        """Raise the high ends to a minimum, or to one for each class."""
+        high = np.maximum(self.high, minimum)
         return ConfidenceInterval(self.low, high if high.ndim else float(high))
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number with the digits that its interval is worth, or in a format of its own."""
+    """A number with the digits that its interval is worth, or in a format of its own.
+
+    Attributes
+    ----------
+    value : float or None
+    interval : ConfidenceInterval or None
+    form : str
+        A format of Python such as ".4f", "" for the digits of the interval.
+    """
 
     value: Any
     interval: ConfidenceInterval | None = None
@@ -40,7 +53,9 @@ class Number:
     def __str__(self) -> str:
         if self.form and self.value is not None and not math.isnan(self.value):
             return f"{self.value:{self.form}}"
-        return format_number(self.value, decimals(self.interval), self.interval is None)
+        has_interval = self.interval is not None
+        places = decimals(self.interval)
+        return format_number(self.value, places, shows_first_digit=not has_interval)
 
 
 @dataclass(frozen=True)
@@ -53,34 +68,50 @@ class PValue:
         return format_p(self.value)
 
 
+# --- text -----------------------------------------------------------------------------------
+
+
 def decimals(interval: ConfidenceInterval | None) -> int:
     """Count the decimals at which the width of an interval has two digits."""
-    width = math.nan if interval is None else interval.high - interval.low
+    if interval is None:
+        return USUAL_DECIMALS
+    width = interval.high - interval.low
     if not 0 < width < math.inf:
         return USUAL_DECIMALS
-    return min(max(1 - math.floor(math.log10(width)), 2), MOST_DECIMALS)
+    return min(max(1 - math.floor(math.log10(width)), MIN_DECIMALS), MAX_DECIMALS)
 
 
 def format_number(
     value: float | None, places: int = USUAL_DECIMALS, shows_first_digit: bool = True
 ) -> str:
-    """Write a number with `places` decimals; show the first digit of small ones.
+    """Write a number with a number of decimals; "-" where there is none.
 
-    0 and 1 are written as they are, and "-" stands for no number; what is smaller than the smallest
-    number of `MOST_DECIMALS` is shown as an inequality.
+    Parameters
+    ----------
+    value : float or None
+        0, 1 and infinities are written without decimals.
+    places : int
+        Decimals.
+    shows_first_digit : bool
+        Whether a number that would be written as 0 gets as many decimals as it needs, or is shown
+        as an inequality where it needs more than `MAX_DECIMALS`.
     """
     if value is None or math.isnan(value):
         return "-"
-    if math.isinf(value) or value == 1 or abs(value) < ROUNDING:
-        return f"{abs(value) if abs(value) < 1 else value:.0f}"
+    if abs(value) < SHOWN_AS_ZERO:
+        return "0"
+    if math.isinf(value) or value == 1:
+        return f"{value:.0f}"
     text = f"{value:.{places}f}"
-    first_digit = -math.floor(math.log10(abs(value)))
-    if shows_first_digit and float(text) == 0 and first_digit <= MOST_DECIMALS:
-        text = f"{value:.{first_digit}f}"
     if float(text) != 0:
         return text
-    if shows_first_digit or places == MOST_DECIMALS:
-        return f"<{SMALLEST}" if value > 0 else f">-{SMALLEST}"
+    decimals_of_first_digit = -math.floor(math.log10(abs(value)))
+    if shows_first_digit and decimals_of_first_digit <= MAX_DECIMALS:
+        text = f"{value:.{decimals_of_first_digit}f}"
+        if float(text) != 0:
+            return text
+    if shows_first_digit or places == MAX_DECIMALS:
+        return f"<{SMALLEST_TEXT}" if value > 0 else f">-{SMALLEST_TEXT}"
     return text.lstrip("-")
 
 
@@ -93,12 +124,12 @@ def format_interval(interval: ConfidenceInterval | None) -> str:
 
 
 def format_p(p_value: float | None) -> str:
-    """Write a p-value with two digits; "<0.0001" where it is smaller than that."""
+    """Write a p-value with two digits, or as an inequality where it is too small."""
     if p_value is None or math.isnan(p_value):
         return "-"
-    if p_value < SMALLEST_P:
-        return f"<{SMALLEST_P:.4f}"
-    return f"{p_value:.2g}" if p_value < 0.0995 else f"{p_value:.2f}"
+    if p_value < MIN_P_VALUE:
+        return f"<{MIN_P_VALUE:.4f}"
+    return f"{p_value:.2g}" if p_value < MAX_P_VALUE_OF_DIGITS else f"{p_value:.2f}"
 
 
 def format_cell(cell: Any) -> str:
@@ -111,14 +142,18 @@ def format_cell(cell: Any) -> str:
 
 
 def count_of(number: int, name: str) -> str:
-    """Write a number of rows, or of files."""
-    return f"{number} {name}{'' if number == 1 else 's'}"
+    """Write a number of rows, or of files, with their name."""
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def first_of(rows: Sequence[int], row: Callable[[int], str] = "row {}".format) -> str:
-    """Name the first of some rows, and write how many more there are."""
-    more = f" and {count_of(len(rows) - 1, 'more row')}" if len(rows) > 1 else ""
-    return row(rows[0]) + more
+    """Name the first of several rows, and write how many more there are."""
+    if len(rows) == 1:
+        return row(rows[0])
+    return f"{row(rows[0])} and {count_of(len(rows) - 1, 'more row')}"
+
+
+# --- JSON -----------------------------------------------------------------------------------
 
 
 def to_plain(value: Any) -> Any:

@@ -1,8 +1,13 @@
-"""Base classes of results, which print and tabulate from their documents."""
+"""Base classes of results, which print and tabulate from their documents.
+
+`Readable` has every output format as a method; `Result` is a dataclass of numbers that is readable;
+`EstimatorResult` prints the numbers that it lists in `_numbers`, and `Results` several of them as
+one table.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -12,17 +17,21 @@ from fastece.display.numbers import ConfidenceInterval, Number, PValue, format_c
 from fastece.display.writers import to_fragment, to_markdown, to_text
 
 INTERVAL = "confidence_interval"
-# With fewer groups than this, what their variance is made of is not known well.
-FEWEST_GROUPS = 20
+# The variance of fewer groups than these is not known well.
+MIN_GROUPS = 20
 FEW_GROUPS = (
     "{} groups are few: how much their rows depend on each other is hardly known, and intervals "
     "and p-values of fewer than 20 may be too sure."
 )
+# Names of numbers in print, where they differ from their names in Python.
 LABELS = {"floor": "chance alone", "p_value": "p-value"}
 
 
+# --- base classes ---------------------------------------------------------------------------
+
+
 class Readable(ABC):
-    """A base class of objects that have a document."""
+    """A base class of objects that have a document, and so every output format."""
 
     @abstractmethod
     def document(self) -> Document:
@@ -43,8 +52,9 @@ class Readable(ABC):
         return to_markdown(self.document())
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the data frame by name."""
-        return next(x.table for x in self.document().sections if x.table is not None).columns()
+        """Return the columns of the data frame by name: those of the first table."""
+        tables = [section.table for section in self.document().sections]
+        return next(table for table in tables if table is not None).columns()
 
     def to_frame(self) -> Any:
         """Return the numbers as a `pandas.DataFrame`; needs pandas."""
@@ -57,14 +67,14 @@ class Readable(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """Values that become a dictionary: the fields, and properties of these names."""
+    """Values that become a dictionary: the public fields, and properties named in `_derived`."""
 
     _derived: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values by name: nan as None, infinities as "inf" and "-inf"."""
-        fields = [name for name in self.__dataclass_fields__ if not name.startswith("_")]
-        return {name: to_plain(getattr(self, name)) for name in (*fields, *self._derived)}
+        names = [x.name for x in fields(self) if not x.name.startswith("_")]
+        return {name: to_plain(getattr(self, name)) for name in (*names, *self._derived)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +82,23 @@ class Result(Record, Readable):
     """A result of numbers in its fields, which it describes as a document."""
 
 
+# --- words that results share ---------------------------------------------------------------
+
+
 def group_notes(n_groups: int | None) -> list[str]:
     """Write the caution about few groups, if there are few."""
-    return [FEW_GROUPS.format(n_groups)] * (n_groups is not None and n_groups < FEWEST_GROUPS)
+    if n_groups is None or n_groups >= MIN_GROUPS:
+        return []
+    return [FEW_GROUPS.format(n_groups)]
 
 
 def sample_text(result: Any) -> str:
     """Write the number of rows of a result, and of their groups."""
-    groups = "" if result.n_groups is None else f" in {result.n_groups} groups"
-    return f"{result.n} rows{groups}"
+    rows = f"{result.n} rows"
+    return rows if result.n_groups is None else f"{rows} in {result.n_groups} groups"
+
+
+# --- results of estimators ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,28 +136,35 @@ class EstimatorResult(Result):
 
     def _label(self, name: str) -> str:
         """Return the name of a number in print."""
+        if name == INTERVAL:
+            return self._interval_name
         words = name.replace("_p_value", " p-value").replace("_", " ")
-        return self._interval_name if name == INTERVAL else LABELS.get(name, words)
+        return LABELS.get(name, words)
 
     def _rows(self) -> list[dict[str, Cell]]:
         """Return the numbers as cells by name: one row, or one for each class."""
-        numbers = self._numbers
-        if not np.ndim(self.value):
-            return [cells_of(numbers)]
-        each = [{name: one_of(x, k) for name, x in numbers.items()} for k in range(len(self.value))]
-        return [{"class": k, **cells_of(one)} for k, one in enumerate(each)]
+        if np.ndim(self.value) == 0:
+            return [cells_of(self._numbers)]
+        rows = []
+        for k in range(len(self.value)):
+            numbers = {name: one_of(x, k) for name, x in self._numbers.items()}
+            rows.append({"class": k, **cells_of(numbers)})
+        return rows
 
     def document(self) -> Document:
         """Describe the numbers: as facts, or as a table of classes."""
-        title, rows = f"{self.estimator}, setting {self.setting}: {self._sample}", self._rows()
+        title = f"{self.estimator}, setting {self.setting}: {self._sample}"
+        rows = self._rows()
         if "class" in rows[0]:
-            return Document(title, sections=[Section(table=self._table(rows), notes=self.notes)])
-        known = {self._label(name): x for name, x in rows[0].items() if format_cell(x) != "-"}
-        return Document(title, sections=[Section(facts=known, notes=self.notes)])
+            section = Section(table=self._table(rows), notes=self.notes)
+        else:
+            facts = {self._label(name): x for name, x in rows[0].items() if format_cell(x) != "-"}
+            section = Section(facts=facts, notes=self.notes)
+        return Document(title, sections=[section])
 
     def _table(self, rows: Sequence[dict[str, Cell]]) -> Table:
         """Make a table of rows, whose columns have this result's names."""
-        keys = [*dict.fromkeys(key for row in rows for key in row)]
+        keys = list(dict.fromkeys(key for row in rows for key in row))
         cells = [[row.get(key) for key in keys] for row in rows]
         return Table([self._label(key) for key in keys], cells, keys)
 
@@ -150,7 +175,7 @@ class EstimatorResult(Result):
 def one_of(value: Any, k: int) -> Any:
     """Take class k of a value, or of an interval, unless all classes share it."""
     if isinstance(value, ConfidenceInterval):
-        return ConfidenceInterval(*(one_of(end, k) for end in value))
+        return ConfidenceInterval(one_of(value.low, k), one_of(value.high, k))
     return value[k].item() if np.ndim(value) else value
 
 
@@ -159,9 +184,12 @@ def cells_of(numbers: dict[str, Any]) -> dict[str, Cell]:
     interval = numbers.get(INTERVAL)
     cells: dict[str, Cell] = {}
     for name, x in numbers.items():
-        cells[name] = Number(x, interval) if isinstance(x, float) else x
         if name.endswith("p_value"):
             cells[name] = PValue(x)
+        elif isinstance(x, float):
+            cells[name] = Number(x, interval)
+        else:
+            cells[name] = x
     return cells
 
 
@@ -188,26 +216,31 @@ class Results(dict[str, R], Readable):
     True
     """
 
+    @property
+    def _first(self) -> R:
+        """The result that names the columns and the sample."""
+        return next(iter(self.values()))
+
     def document(self) -> Document:
         """Describe all results as one table."""
         if not self:
             return Document("no results")
-        settings = [*dict.fromkeys(result.setting for result in self.values())]
-        named = f"setting{'s' * (len(settings) > 1)} {' and '.join(settings)}"
-        title = f"{named}: {next(iter(self.values()))._sample}"
-        notes = [*dict.fromkeys(note for result in self.values() for note in result.notes)]
+        settings = list(dict.fromkeys(result.setting for result in self.values()))
+        word = "setting" if len(settings) == 1 else "settings"
+        title = f"{word} {' and '.join(settings)}: {self._first._sample}"
+        notes = list(dict.fromkeys(note for result in self.values() for note in result.notes))
         return Document(title, sections=[Section(table=self._table(), notes=notes)])
 
     def _table(self) -> Table:
+        """Make a table with a row for each result, or for each of its classes."""
         rows = [{"name": name, **row} for name, x in self.items() for row in x._rows()]
-        table = next(iter(self.values()))._table(rows)
-        names = {result._interval_name for result in self.values()}
-        if len(names) == 1:
+        table = self._first._table(rows)
+        interval_names = {result._interval_name for result in self.values()}
+        if len(interval_names) == 1:
             return table
-        # Intervals by several methods have a column that names the method of each.
-        head = [name.partition(" (")[0] if name in names else name for name in table.head]
-        methods = [x._interval_name.partition(" (")[2].rstrip(")") for x in self.values()
-                   for _ in x._rows()]  # fmt: skip
+        # Intervals by several methods have a column with the method of each.
+        head = [x.partition(" (")[0] if x in interval_names else x for x in table.head]
+        methods = [method_of(result) for result in self.values() for _ in result._rows()]
         cells = [[*row, method] for row, method in zip(table.rows, methods, strict=True)]
         return Table([*head, "method"], cells, [*table.keys, "method"])
 
@@ -221,3 +254,8 @@ class Results(dict[str, R], Readable):
 
     __str__ = Readable.__str__
     __repr__ = Readable.__str__
+
+
+def method_of(result: EstimatorResult) -> str:
+    """Return the method in the name of an interval, such as "basic" in "95 % CI (basic)"."""
+    return result._interval_name.partition(" (")[2].rstrip(")")

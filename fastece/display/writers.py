@@ -1,6 +1,10 @@
-"""Writers of documents: text, Markdown, and HTML as a page or as a part of one."""
+"""Writers of documents: text, Markdown, and HTML as a page or as a part of one.
 
-from collections.abc import Iterator, Sequence
+Each format is one function that takes a `Document` and returns text. Texts come from users, so each
+writer escapes them; `format_cell` writes the cells of all formats.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from itertools import count
@@ -8,70 +12,106 @@ from string import Template
 from textwrap import fill
 
 from fastece.data.errors import to_unicode
-from fastece.display.documents import Document, Section, Table
+from fastece.display.documents import Cell, Document, Section, Table
 from fastece.display.numbers import format_cell
 
-# Sections of a page that has a table of contents.
-LEAST_CONTENTS = 4
-# Characters of a line of sentences.
+# A page with so many sections has a table of contents.
+MIN_SECTIONS_OF_CONTENTS = 4
+# Characters of a line of sentences in a terminal, and by how many sections are indented.
 WIDTH = 100
+INDENT = 2
+# Characters that are markup in Markdown.
 MARKUP = str.maketrans({mark: f"\\{mark}" for mark in "\\|*_`<>[]"})
 
 
-def is_text(table: Table) -> list[bool]:
+# --- cells of all formats -------------------------------------------------------------------
+
+
+def format_facts(facts: Mapping[str, Cell]) -> list[list[str]]:
+    """Write facts as rows of two cells."""
+    return [[name, format_cell(value)] for name, value in facts.items()]
+
+
+def format_rows(table: Table) -> list[list[str]]:
+    """Write the cells of a table, without its head."""
+    return [[format_cell(cell) for cell in row] for row in table.rows]
+
+
+def text_columns(table: Table) -> list[bool]:
     """Find the columns of texts: they are aligned to the left, numbers to the right."""
-    columns = zip(*table.rows, strict=True) if table.rows else ([] for _ in table.head)
-    found = [any(isinstance(cell, str) and cell != "-" for cell in column) for column in columns]
-    return [True, *found[1:]]
+    _, *columns = table.cells_by_column()
+    have_text = [any(isinstance(x, str) and x != "-" for x in cells) for cells in columns]
+    return [True, *have_text]
 
 
-def align(rows: Sequence[Sequence[str]], left: Sequence[bool]) -> list[str]:
-    """Join the cells of each row to a line with aligned columns."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    sides = ["<" if is_left else ">" for is_left in left]
-    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
-    return [form.format(*row).rstrip() for row in rows]
+# --- text -----------------------------------------------------------------------------------
 
 
 def to_text(document: Document) -> str:
     """Write a document for a terminal."""
-    lines = [document.title]
-    lines += fill(document.lead, WIDTH).splitlines()
+    lines = [document.title, *fill(document.lead, WIDTH).splitlines()]
     for section in document.sections:
-        lines += ["", section.title] if section.title else []
-        lines += [f"  {line}" for line in section_lines(section)]
+        if section.title:
+            lines += ["", section.title]
+        lines += [f"{' ' * INDENT}{line}" for line in section_lines(section)]
     return to_unicode("\n".join(lines))
 
 
 def section_lines(section: Section) -> Iterator[str]:
     """Write the facts, the table and the notes of a section."""
     if section.facts:
-        facts = [(name, format_cell(value)) for name, value in section.facts.items()]
-        yield from align(facts, [True, True])
+        yield from align(format_facts(section.facts), [True, True])
     if section.table is not None:
-        rows = [list(map(format_cell, row)) for row in section.table.rows]
-        yield from align([list(section.table.head), *rows], is_text(section.table))
+        rows = [list(section.table.head), *format_rows(section.table)]
+        yield from align(rows, text_columns(section.table))
     for note in section.notes:
-        yield from fill(note, WIDTH - 2).splitlines()  # which are indented
+        yield from fill(note, WIDTH - INDENT).splitlines()
+
+
+def align(rows: Sequence[Sequence[str]], are_texts: Sequence[bool]) -> list[str]:
+    """Join the cells of each row to a line with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = [
+        f"{{:{'<' if is_text else '>'}{width}}}"
+        for is_text, width in zip(are_texts, widths, strict=True)
+    ]
+    line = "  ".join(cells)
+    return [line.format(*row).rstrip() for row in rows]
+
+
+# --- Markdown -------------------------------------------------------------------------------
 
 
 def to_markdown(document: Document) -> str:
     """Write a document as Markdown, without pictures."""
-    lines = [f"# {escape_markdown(document.title)}"]
-    lines += ["", f"**{escape_markdown(document.lead)}**"] if document.lead else []
+    blocks = [f"# {escape_markdown(document.title)}"]
+    if document.lead:
+        blocks.append(f"**{escape_markdown(document.lead)}**")
     for section in document.sections:
-        lines += ["", f"## {escape_markdown(section.title)}"] if section.title else []
-        facts = [f"- {escape_markdown(name)}: {escape_markdown(format_cell(section.facts[name]))}"
-                 for name in section.facts]  # fmt: skip
-        lines += ["", *facts] if facts else []
-        if section.table is not None:
-            rule = ["---" if is_left else "---:" for is_left in is_text(section.table)]
-            rows = [[escape_markdown(format_cell(cell)) for cell in row]
-                    for row in (section.table.head, *section.table.rows)]  # fmt: skip
-            rows.insert(1, rule)
-            lines += ["", *(f"| {' | '.join(row)} |" for row in rows)]
-        lines += [line for note in section.notes for line in ("", escape_markdown(note))]
-    return to_unicode("\n".join([*lines, ""]))
+        blocks += markdown_blocks(section)
+    return to_unicode("\n\n".join(blocks) + "\n")
+
+
+def markdown_blocks(section: Section) -> Iterator[str]:
+    """Write the title, the facts, the table and the notes of a section as blocks."""
+    if section.title:
+        yield f"## {escape_markdown(section.title)}"
+    if section.facts:
+        facts = format_facts(section.facts)
+        yield "\n".join(f"- {escape_markdown(name)}: {escape_markdown(x)}" for name, x in facts)
+    if section.table is not None:
+        yield markdown_table(section.table)
+    for note in section.notes:
+        yield escape_markdown(note)
+
+
+def markdown_table(table: Table) -> str:
+    """Write a table as Markdown."""
+    head, *rows = [
+        [escape_markdown(cell) for cell in row] for row in (table.head, *format_rows(table))
+    ]
+    rule = ["---" if is_text else "---:" for is_text in text_columns(table)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 
 def escape_markdown(text: str) -> str:
@@ -79,60 +119,111 @@ def escape_markdown(text: str) -> str:
     return " ".join(text.split()).translate(MARKUP)
 
 
+# --- HTML -----------------------------------------------------------------------------------
+
+
 def to_html(document: Document) -> str:
     """Write a document as one page, with its pictures, that loads nothing."""
     page = files("fastece").joinpath("display", "page.html").read_text(encoding="utf-8")
-    body = "\n".join(html_lines(document, 1, shows_pictures=True))
+    body = "\n".join(page_lines(document))
     return to_unicode(Template(page).substitute(title=escape(document.title), body=body))
 
 
 def to_fragment(document: Document) -> str:
     """Write a document as HTML for a notebook, without pictures."""
-    return to_unicode("\n".join(["<div>", *html_lines(document, 4), "</div>"]))
+    lines = list(head_lines(document, "h4"))
+    for section in document.sections:
+        if section.title:
+            lines.append(element("h5", section.title))
+        lines += facts_lines(section)
+        lines += table_lines(section)
+        lines += note_lines(section.notes)
+    if document.footer:
+        lines += note_lines([document.footer])
+    return to_unicode("\n".join(["<div>", *lines, "</div>"]))
 
 
-def html_lines(document: Document, level: int, *, shows_pictures: bool = False) -> Iterator[str]:
-    """Write a document as elements of HTML, its title as a heading of a level."""
-    keys = (f"picture-{i}" for i in count(1))
-    yield element(f"h{level}", document.title)
-    if document.lead:
-        yield f'<p class="lead {document.tone}">{escape(document.lead)}</p>'
-    titles = [section.title for section in document.sections]
-    if shows_pictures and len(titles) >= LEAST_CONTENTS:
-        links = (element("a", x, f' href="#part-{k}"') for k, x in enumerate(titles) if x)
-        yield f"<nav>{' '.join(links)}</nav>"
+def page_lines(document: Document) -> Iterator[str]:
+    """Write a document as the elements of a page: contents, sections and pictures."""
+    keys = (f"picture-{number}" for number in count(1))
+    yield from head_lines(document, "h1")
+    yield from contents_lines(document)
     for k, section in enumerate(document.sections):
         if section.title:
-            place = f' id="part-{k}"' if shows_pictures else ""
-            yield element(f"h{level + 1}", section.title, place)
-        if section.facts:
-            facts = [(name, format_cell(value)) for name, value in section.facts.items()]
-            yield from html_table([], facts, [True, True], "facts")
-        pictures = section.pictures if shows_pictures else ()
-        if pictures:
-            drawn = [f"<figure>{draw(key)}</figure>" for draw, key in zip(pictures, keys)]  # noqa: B905
-            yield "\n".join(['<div class="pictures">', *drawn, "</div>"])
-        if section.table is not None:
-            rows = [list(map(format_cell, row)) for row in section.table.rows]
-            yield "<details><summary>As a table</summary>" if pictures else ""
-            yield from html_table(section.table.head, rows, is_text(section.table))
-            yield "</details>" if pictures else ""
-        for note in section.notes:
-            yield f'<p class="note">{escape(note)}</p>'
+            yield element("h2", section.title, f' id="part-{k}"')
+        yield from facts_lines(section)
+        if section.pictures:
+            figures = [f"<figure>{draw(next(keys))}</figure>" for draw in section.pictures]
+            yield from ('<div class="pictures">', *figures, "</div>")
+            yield from hidden_table_lines(section)
+        else:
+            yield from table_lines(section)
+        yield from note_lines(section.notes)
     if document.footer:
-        yield f'<p class="note">{escape(document.footer)}</p>'
+        yield from note_lines([document.footer])
 
 
-def html_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[bool], kind: str = "numbers"
-) -> Iterator[str]:
-    """Write a table; cells of texts have the class "text"."""
-    yield f'<div class="scroll"><table class="{kind}">'
-    for tag, row in [*([("th", head)] if head else []), *(("td", row) for row in rows)]:
-        kinds = [' class="text"' if is_left else "" for is_left in left]
-        cells = [element(tag, cell, of) for cell, of in zip(row, kinds, strict=True)]
-        yield f"<tr>{''.join(cells)}</tr>"
+def head_lines(document: Document, tag: str) -> Iterator[str]:
+    """Write the title and the most important sentence."""
+    yield element(tag, document.title)
+    if document.lead:
+        yield f'<p class="lead {document.tone}">{escape(document.lead)}</p>'
+
+
+def contents_lines(document: Document) -> Iterator[str]:
+    """Write the table of contents of a long page."""
+    if len(document.sections) < MIN_SECTIONS_OF_CONTENTS:
+        return
+    links = [
+        element("a", section.title, f' href="#part-{k}"')
+        for k, section in enumerate(document.sections)
+        if section.title
+    ]
+    yield f"<nav>{' '.join(links)}</nav>"
+
+
+def facts_lines(section: Section) -> Iterator[str]:
+    """Write the facts of a section as a table without a head."""
+    if section.facts:
+        yield '<div class="scroll"><table class="facts">'
+        for facts in format_facts(section.facts):
+            yield row_element("td", facts, [True, True])
+        yield "</table></div>"
+
+
+def table_lines(section: Section) -> Iterator[str]:
+    """Write the table of a section; cells of texts have the class "text"."""
+    if section.table is None:
+        return
+    are_texts = text_columns(section.table)
+    yield '<div class="scroll"><table class="numbers">'
+    yield row_element("th", section.table.head, are_texts)
+    for row in format_rows(section.table):
+        yield row_element("td", row, are_texts)
     yield "</table></div>"
+
+
+def hidden_table_lines(section: Section) -> Iterator[str]:
+    """Write the table of a section with pictures so that a reader may open it."""
+    if section.table is not None:
+        yield "<details><summary>As a table</summary>"
+        yield from table_lines(section)
+        yield "</details>"
+
+
+def note_lines(notes: Sequence[str]) -> Iterator[str]:
+    """Write notes as paragraphs."""
+    for note in notes:
+        yield f'<p class="note">{escape(note)}</p>'
+
+
+def row_element(tag: str, cells: Sequence[str], are_texts: Sequence[bool]) -> str:
+    """Write one row of a table."""
+    elements = [
+        element(tag, cell, ' class="text"' if is_text else "")
+        for cell, is_text in zip(cells, are_texts, strict=True)
+    ]
+    return f"<tr>{''.join(elements)}</tr>"
 
 
 def element(tag: str, text: str, attributes: str = "") -> str:

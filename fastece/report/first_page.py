@@ -60,7 +60,7 @@ def count_lines(page: Document) -> int:
 def brief_facts(report: Report) -> dict[str, Cell]:
     """Describe the rows, the direction and the classes, in a line each."""
     stream = stream_section(report.stream) or Section()
-    sample = sample_section(report._names, report._rows, report._test)
+    sample = sample_section(report._names, report._summary, report._test)
     facts = {**stream.facts, **sample.facts}
     direction = report.direction
     if direction is not None:

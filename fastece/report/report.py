@@ -152,7 +152,7 @@ def make_report(
         thresholds=choose_thresholds(inputs) if has_all else None,
         stream=describe_stream(inputs),
         _names=names,
-        _rows=summarize_rows(inputs),
+        _summary=summarize_rows(inputs),
         _test=test,
         _breakdowns=measure_breakdowns(inputs, groups_of_slices),
         _pictures=pictures,

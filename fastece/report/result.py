@@ -155,7 +155,7 @@ class Report(Result):
     thresholds: list[Threshold] | None
     stream: dict[str, Any] | None
     _names: ReportNames = field(repr=False)
-    _rows: RowSummary = field(repr=False)
+    _summary: RowSummary = field(repr=False)
     _test: ReportTest = field(repr=False)
     _breakdowns: Breakdowns = field(repr=False)
     _pictures: ReportPictures = field(repr=False)
@@ -187,7 +187,7 @@ class Report(Result):
             mean_gap_interval=direction.mean_gap_interval,
             off=self._breakdowns.off,
             others=vectors.evidence(self.confidence_level),
-            rates=self._rows.rates,
+            rates=self._summary.rates,
             event=self.event,
         )
         return judge(evidence)
@@ -208,7 +208,7 @@ class Report(Result):
         """List the sections in the order in which they are read."""
         level = self.confidence_level
         sections = [
-            sample_section(self._names, self._rows, self._test),
+            sample_section(self._names, self._summary, self._test),
             stream_section(self.stream),
             errors_section(self.measures, self._test, len(self.diagrams)),
             direction_section(self.direction),
@@ -296,47 +296,47 @@ class Report(Result):
     @property
     def n(self) -> int:
         """Number of rows."""
-        return self._rows.n
+        return self._summary.n
 
     @property
     def n_effective(self) -> float:
         """Kish's effective number of rows."""
-        return self._rows.n_effective
+        return self._summary.n_effective
 
     @property
     def n_groups(self) -> int | None:
         """Number of groups of rows that belong together."""
-        return self._rows.n_groups
+        return self._summary.n_groups
 
     @property
     def n_classes(self) -> int | None:
         """Number of classes, None where a file does not have it."""
-        return self._rows.n_classes
+        return self._summary.n_classes
 
     @property
     def accuracy(self) -> float | None:
         """How often the most probable class is right."""
-        return self._rows.accuracy
+        return self._summary.accuracy
 
     @property
     def mean_confidence(self) -> float | None:
         """Mean probability of the most probable class."""
-        return self._rows.mean_confidence
+        return self._summary.mean_confidence
 
     @property
     def setting(self) -> str:
         """Setting, as in all results."""
-        return self._rows.setting
+        return self._summary.setting
 
     @property
     def pairs(self) -> bool:
         """Whether rows are hits and confidences of predicted classes."""
-        return self._rows.pairs
+        return self._summary.pairs
 
     @property
     def notes(self) -> list[str]:
         """Sentences on the groups of rows, and on few of them."""
-        return self._rows.notes
+        return self._summary.notes
 
     @property
     def n_resamples(self) -> int:

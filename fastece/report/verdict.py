@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fastece.display.numbers import (
-    ROUNDING,
+    SHOWN_AS_ZERO,
     ConfidenceInterval,
     count_of,
     decimals,
@@ -176,7 +176,7 @@ def list_doubts(evidence: Evidence) -> list[str]:
     """List other evidence of miscalibration than the test and the interval."""
     doubts = []
     interval = evidence.mean_gap_interval
-    if interval is not None and (interval.low > ROUNDING or interval.high < -ROUNDING):
+    if interval is not None and (interval.low > SHOWN_AS_ZERO or interval.high < -SHOWN_AS_ZERO):
         gap = format_number(evidence.mean_gap, decimals(interval), shows_first_digit=False)
         doubts.append(
             "the observed frequency differs from the mean predicted probability by "
