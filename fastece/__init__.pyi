@@ -3,7 +3,6 @@ __version__: str
 from .metrics import (
     accuracy as accuracy,
     ace as ace,
-    bandwidth_sweep as bandwidth_sweep,
     brier_score as brier_score,
     canonical_error as canonical_error,
     ece as ece,

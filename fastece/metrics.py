@@ -13,15 +13,11 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, cast, overload
 
-import numpy as np
-
-from fastece.data.containers import as_real, refuse_where
-from fastece.data.errors import InputError, InputTypeError
+from fastece.data.errors import InputTypeError
 from fastece.data.parameters import check_average, check_jobs
 from fastece.data.reading import read_source
 from fastece.data.threads import with_threads
 from fastece.estimators.canonical import SKCE, DirichletKDE
-from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64
 
@@ -551,69 +547,3 @@ def kernel_calibration_error(
         y_true, y_prob, estimator=SKCE(form, kernel, width), labels=labels,
         sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
     )  # fmt: skip
-
-
-# --- errors by bandwidth --------------------------------------------------------------------
-
-
-def bandwidth_sweep(
-    y_true: Any, y_prob: Any = None, bandwidths: Any = (), *, estimator: Any = "ece_kde",
-    setting: Any = "auto", average: Any = "macro", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
-    **fields: Any,
-) -> F64:  # fmt: skip
-    """Compute the density-based error for each of some bandwidths.
-
-    Scores are binned once for all, and with beta kernels once for those that differ by less than a
-    fifth.
-
-    Parameters
-    ----------
-    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, soft, votes
-        As in `fastece.ece`.
-    bandwidths : (H,) array-like of float
-        Standard deviations of the kernel, greater than 0.
-    estimator : str or KDE, default "ece_kde"
-        Its own bandwidth is not used.
-    **fields
-        Other parameters of the estimator to replace, such as ``kernel="beta"``.
-
-    Returns
-    -------
-    (H,) float64 array, or (K, H) for the classes with ``average=None``
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `fastece.ece`; for a bandwidth that is not positive and finite; for an estimator without
-        one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fastece import bandwidth_sweep
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.random(500)
-    >>> print(bandwidth_sweep(rng.random(500) < p, p, [0.01, 0.05, 0.2]).round(3))
-    [0.075 0.028 0.035]
-    """
-    check_average(average)
-    if "bandwidth" in fields:
-        raise InputTypeError("bandwidth", "must not be given, as {bandwidths} has them all")
-    chosen = find_estimator(estimator, fields)
-    h = np.asarray(as_real("bandwidths", bandwidths), np.float64)
-    if h.ndim != 1 or not h.size:
-        raise InputError("bandwidths", f"must be a list of numbers, got shape {h.shape}")
-    rule = "must be positive and finite"
-    refuse_where("bandwidths", rule, h, lambda x: ~((x > 0) & (x < np.inf)))
-    source = read_source(
-        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
-    )  # fmt: skip
-    samples = source.samples(source.needs_of(chosen))
-    if not isinstance(chosen, KDE):
-        raise InputTypeError("estimator", "must have a bandwidth, as KDE has", value=chosen)
-    values = np.array([chosen.sweep(sample.sorted(), source.count(), h) for sample in samples])
-    # Of one problem, the mean is its own value.
-    per_class = source.setting.per_class and average is None
-    return values if per_class else np.asarray(values.mean(0))

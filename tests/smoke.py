@@ -61,7 +61,6 @@ class Model:
 CALLS = {
     "accuracy": lambda: fastece.accuracy(LABELS, Q),
     "ace": lambda: fastece.ace(LABELS, Q),
-    "bandwidth_sweep": lambda: fastece.bandwidth_sweep(Y, P, bandwidths=[0.05, 0.1])[0],
     "bootstrap": lambda: fastece.bootstrap(LABELS, Q, n_resamples=99, rng=0).standard_error,
     "brier_decomposition": lambda: fastece.brier_decomposition(LABELS, Q).reliability,
     "brier_score": lambda: fastece.brier_score(LABELS, Q),

@@ -86,7 +86,7 @@ def read_rows(
 def read_binary(
     prob: NDArray[Any], label: NDArray[Any], is_positive: bool, from_logits: bool
 ) -> Arrays | None:
-    """Read scores and outcomes of one of two classes from the positive one's probability."""
+    """Read scores and outcomes of a class from the probability of the positive one."""
     label = as_integers(label)
     if is_positive and not from_logits:
         score = as_scores(prob)

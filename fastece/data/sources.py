@@ -59,7 +59,7 @@ def class_count(shape: tuple[int, ...]) -> int:
 
 
 def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
-    """Find what `setting` means for probabilities of a shape; refuse what it cannot mean."""
+    """Find the setting of a name for probabilities of a shape, or refuse the name."""
     if isinstance(setting, str):
         if setting == "auto":
             return SETTINGS["binary" if len(shape) == 1 else "confidence"]
@@ -307,7 +307,7 @@ class Problems(Source):
         return np.arange(self.n) if self.rows is None else self.rows
 
     def read(self, rows: slice = ALL) -> Arrays:
-        """Return some rows as kernels take them: scores and outcomes, or vectors and classes."""
+        """Return scores and outcomes, or class vectors and classes, of some rows."""
         prob = self.prob
         label = self.label
         if rows is not ALL:

@@ -236,7 +236,7 @@ def test_every_function_takes_soft_labels():
         assert fastece.brier_decomposition(**data).n == n
         assert fastece.score_decomposition(**data).n == n
         assert fastece.ece(**data, estimator="skce") > 0
-        assert fastece.bandwidth_sweep(**data, bandwidths=[0.1]).shape == (1,)
+        assert fastece.KDE().bandwidth_sweep(**data, bandwidths=[0.1]).shape == (1,)
     fastece.cumulative_plot(k, s, votes=m, ax=Figure().subplots())
     valid = fastece.validate(k, s, votes=m, **few)
     assert valid.n == s.size

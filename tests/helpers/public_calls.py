@@ -156,8 +156,10 @@ def recalibrate(y, p, options):
 
 def sweep(y, p, *, n_jobs, **options):  # noqa: ARG001
     """Some bandwidths at once."""
-    options.pop("bandwidth", None)
-    fastece.bandwidth_sweep(y, p, [0.01, 0.2, 0.05], **options)
+    names = ("setting", "average", "labels", "pos_label", "sample_weight", "from_logits")
+    reading = {name: options.pop(name) for name in names if name in options}
+    kde = find_estimator(options.pop("estimator"), options)
+    kde.bandwidth_sweep(y, p, [0.01, 0.2, 0.05], **reading)
 
 
 def resample(function, y, p, options, fields):

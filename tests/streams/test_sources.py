@@ -65,7 +65,7 @@ ANSWERS = {
     "decomposition": (of(fastece.brier_decomposition, "score", "reliability", "within_variance",
                          "within_covariance"), 1e-12),
     "corp": (of(fastece.score_decomposition, "miscalibration"), 1e-3),
-    "bandwidths": (of(fastece.bandwidth_sweep, bandwidths=[0.05, 0.1]), 2e-3),
+    "bandwidths": (of(fastece.KDE().bandwidth_sweep, bandwidths=[0.05, 0.1]), 2e-3),
 }  # fmt: skip
 
 
