@@ -14,33 +14,29 @@ takes predictions in batches, and does not keep them. Labels are always the firs
 
 from importlib import import_module
 
+import lazy_loader
+
 __version__ = "0.2.0"
 
-# Modules that are spoken of by name, such as fastece.decisions.risk_coverage.
+# Modules that are spoken of by name, such as fastece.decisions.risk_coverage. They are not in
+# `__all__`, since some need libraries that `from fastece import *` should do without.
 _MODULES = {
     "compat", "decisions", "display", "estimators", "files", "metrics", "recalibration",
     "reliability", "sklearn", "streams", "study",
 }  # fmt: skip
-# The modules of the public names, which are imported when they are first used, once it is filled.
-_HOMES: dict[str, str] = {}
+
+# Public names are those of the stub beside this file. Their modules are imported at the first use.
+_import_public_name, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
-    if not _HOMES:  # not at once, as the command line starts here
-        import ast
-
-        stub = ast.parse(__loader__.get_data(f"{__path__[0]}/__init__.pyi")).body
-        imports = (x for x in stub if isinstance(x, ast.ImportFrom))
-        _HOMES.update({x.name: str(one.module) for one in imports for x in one.names})
-    if name == "__all__":
-        return sorted(_HOMES)
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = globals()[name] = _import_public_name(name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*__getattr__("__all__"), *_MODULES})
+    return sorted({*__all__, *_MODULES})
