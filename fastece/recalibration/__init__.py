@@ -1,5 +1,27 @@
 """Recalibration: maps to better calibrated predictions, fitted to held-out rows.
 
+A map reads the outputs of a model and gives probabilities. To add one, write a class with `_fit`
+and `_map` (or `_fit_one` and `_map_one`, if it maps one score at a time), and add it to `METHODS`;
+leave the checks of input and the files alone, which every map shares by its `PARAMETERS`. Begin to
+read in `calibrator.py`, then in `scaling.py`.
+
+===================  ============================================================================
+file                 contents
+===================  ============================================================================
+`calibrator.py`      `Calibrator`, the base class: fit, transform, options
+`outputs.py`         checked probabilities or logits, as logits or as the scores of one class
+`clip.py`            maps of logarithms, and probabilities of exactly 0 or 1
+`scaling.py`         maps of all logits of a row: temperature, vector and matrix scaling
+`one_vs_rest.py`     maps of one score, applied class by class
+`logistic.py`        Platt scaling and beta calibration
+`binning.py`         histogram binning and scaling-binning
+`curves.py`          isotonic and curve calibration
+`prior.py`           another base rate; `rates.py` estimates it
+`losses.py`          losses with their derivatives; `minimise.py` finds their minimum
+`methods.py`         `METHODS` and `recalibrate`; `folds.py` draws the folds
+`saved.py`           maps in files
+===================  ============================================================================
+
 >>> import numpy as np
 >>> from fastece.recalibration import recalibrate
 >>> rng = np.random.default_rng(0)
@@ -7,18 +29,18 @@
 >>> better = recalibrate(rng.random(1000) < p**2, p, method="beta")
 """
 
-from fastece.recalibration.base import Calibrator as Calibrator
-from fastece.recalibration.binary import BetaCalibration as BetaCalibration
-from fastece.recalibration.binary import CurveCalibration as CurveCalibration
-from fastece.recalibration.binary import HistogramBinning as HistogramBinning
-from fastece.recalibration.binary import IsotonicCalibration as IsotonicCalibration
-from fastece.recalibration.binary import PlattScaling as PlattScaling
-from fastece.recalibration.binary import ScalingBinning as ScalingBinning
+from fastece.recalibration.binning import HistogramBinning as HistogramBinning
+from fastece.recalibration.binning import ScalingBinning as ScalingBinning
+from fastece.recalibration.calibrator import Calibrator as Calibrator
+from fastece.recalibration.curves import CurveCalibration as CurveCalibration
+from fastece.recalibration.curves import IsotonicCalibration as IsotonicCalibration
+from fastece.recalibration.logistic import BetaCalibration as BetaCalibration
+from fastece.recalibration.logistic import PlattScaling as PlattScaling
 from fastece.recalibration.methods import METHODS as METHODS
-from fastece.recalibration.methods import load as load
 from fastece.recalibration.methods import recalibrate as recalibrate
-from fastece.recalibration.methods import save as save
 from fastece.recalibration.prior import PriorShift as PriorShift
+from fastece.recalibration.saved import load as load
+from fastece.recalibration.saved import save as save
 from fastece.recalibration.scaling import MatrixScaling as MatrixScaling
 from fastece.recalibration.scaling import TemperatureScaling as TemperatureScaling
 from fastece.recalibration.scaling import VectorScaling as VectorScaling

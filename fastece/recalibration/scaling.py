@@ -10,38 +10,59 @@ from fastece.data.errors import warn
 from fastece.data.parameters import check_real
 from fastece.data.scores import MAX_ENTRIES_READ, softmax
 from fastece.kernels.types import F64, I64
-from fastece.recalibration import regression
-from fastece.recalibration.base import LARGEST, LARGEST_PARAMETER, LogitMap, Parameter, Rows
+from fastece.recalibration.calibrator import MAX_PARAMETER, Parameter
+from fastece.recalibration.clip import LogitMap
+from fastece.recalibration.losses import (
+    MIN_SCALE,
+    SoftmaxLoss,
+    TemperatureLoss,
+    matrix_scaling_loss,
+    vector_scaling_loss,
+)
+from fastece.recalibration.minimise import Minimum, minimise
+from fastece.recalibration.outputs import MAX_LOGIT, LabelledOutputs, ModelOutputs
 
-# A mean log loss this near to log K, the loss without predictions, is no better.
-NO_GAIN = 1e-6
+# A mean log loss this near to log K, the loss of the constant prediction 1/K, is no better.
+MIN_GAIN = 1e-6
 NO_TEMPERATURE = (
     "no temperature makes predictions better than none at all, so it is as good as infinite, and "
     "probabilities become 1/K"
 )
 
 
-def fit_temperature(z: NDArray[Any], label: I64, weight: F64) -> regression.Minimum:
-    """Find ``-log T`` of the temperature of the least loss."""
-    loss = regression.TemperatureLoss(z, label, weight)
-    spread = float(weight @ (loss.top - z.min(axis=1)))
-    if spread < regression.SMALLEST:  # any temperature will do
-        return regression.Minimum(np.zeros(1), float(np.log(z.shape[1])), "")
-    return regression.minimise(loss, np.array([-np.log(spread)]))
+def fit_temperature(logits: NDArray[Any], label: I64, weight: F64) -> Minimum:
+    """Find ``-log T`` of the temperature T of the smallest log loss."""
+    loss = TemperatureLoss(logits, label, weight)
+    spread = float(weight @ (loss.largest - logits.min(axis=1)))
+    if spread < MIN_SCALE:  # All logits of a row are equal, so any temperature will do.
+        return Minimum(np.zeros(1), float(np.log(logits.shape[1])), "")
+    return minimise(loss, np.array([-np.log(spread)]))
+
+
+def softmax_of(logits: NDArray[Any], factor: float = 1.0) -> NDArray[Any]:
+    """Compute the softmax of logits (n, K) times a positive factor, in their dtype."""
+    n_rows, n_classes = logits.shape
+    p = np.empty_like(logits)
+    step = max(1, MAX_ENTRIES_READ // n_classes)
+    for start in range(0, n_rows, step):
+        rows = slice(start, start + step)
+        scaled = logits[rows].astype(np.float64) * factor
+        p[rows] = softmax(scaled, scaled.max(axis=1), n_classes)
+    return p
 
 
 @dataclass(kw_only=True, eq=False)
 class TemperatureScaling(LogitMap):
     """Temperature scaling: one parameter for all classes.
 
-    The map is ``softmax(z / T)`` with the T of the least log loss.
+    The map is ``softmax(z / T)`` with the T of the smallest log loss.
 
     Parameters
     ----------
     clip : float, optional
-        The least probability, and with one column also the least distance from 1, before z are its
-        logarithms. None: for n rows to fit to, some of whose probabilities are exactly 0 or 1,
-        ``1 / (2 n + 2)``, or less where another one is nearer to 0 or 1; else 2**-52.
+        The smallest probability, and with one column also the smallest distance from 1, before
+        logarithms z are taken. None: for n rows to fit to, some of whose probabilities are exactly
+        0 or 1, ``1 / (2 n + 2)``, or less where another one is nearer to 0 or 1; else 2**-52.
     from_logits : bool, default False
         Whether predictions are logits z, which are only clipped where they are -inf.
 
@@ -71,55 +92,49 @@ class TemperatureScaling(LogitMap):
     """
 
     title = "temperature scaling"
-    PARAMETERS = (Parameter("temperature", low=1 / LARGEST_PARAMETER),)
+    PARAMETERS = (Parameter("temperature", low=1 / MAX_PARAMETER),)
     keeps_argmax = True
     needs = "logits"
 
-    def _fit(self, rows: Rows) -> None:
-        z = rows.logits()
-        found = fit_temperature(z, rows.label, rows.weight)
-        self.temperature_ = float(np.exp(-found.theta[0]))
-        if found.loss > np.log(z.shape[1]) - NO_GAIN:
+    def _fit(self, rows: LabelledOutputs) -> None:
+        logits = rows.logits()
+        minimum = fit_temperature(logits, rows.label, rows.unit_weight)
+        self.temperature_ = float(np.exp(-minimum.theta[0]))
+        if minimum.loss > np.log(rows.n_classes) - MIN_GAIN:
             warn("X", NO_TEMPERATURE)
-        elif found.warning:
-            warn("X", found.warning)
+        elif minimum.warning:
+            warn("X", minimum.warning)
 
-    def _map(self, rows: Rows) -> NDArray[Any]:
-        return map_logits(rows.logits(), 1 / self.temperature_)
-
-
-def fit_classes(rows: Rows, **options: Any) -> tuple[F64, F64]:
-    """Fit weights and intercepts by the least loss, starting at a temperature."""
-    z, label, weight = rows.logits(), rows.label, rows.weight
-    near = fit_temperature(z, label, weight)
-    loss = regression.SoftmaxLoss(z, label, weight, float(np.exp(near.theta[0])), **options)
-    found = regression.minimise(loss, loss.start)
-    if found.warning and np.bincount(label, minlength=z.shape[1]).all():  # else it was given
-        warn("X", found.warning)
-    w, b = loss.parameters(found.theta)
-    return w, b - b.mean()  # a constant changes nothing
+    def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
+        return softmax_of(outputs.logits(), 1 / self.temperature_)
 
 
-def map_logits(z: NDArray[Any], inverse: float = 1.0) -> NDArray[Any]:
-    """Compute the softmax of logits (n, K) times a positive number, in their dtype."""
-    p = np.empty_like(z)
-    step = max(1, MAX_ENTRIES_READ // z.shape[1])
-    for start in range(0, len(z), step):
-        part = z[start : start + step].astype(np.float64) * inverse
-        p[start : start + step] = softmax(part, part.max(axis=1), z.shape[1])
-    return p
+def minimise_softmax(loss: SoftmaxLoss) -> tuple[F64, F64]:
+    """Find weights (K, d) and intercepts (K,) of the smallest loss; warn of none."""
+    minimum = minimise(loss, loss.start)
+    has_all_classes = np.bincount(loss.label, minlength=loss.n_classes).all()
+    # Where a class has no label there is no best map, and `rows_to_fit` has warned of the class.
+    if minimum.warning and has_all_classes:
+        warn("X", minimum.warning)
+    weights, intercepts = loss.weights_and_intercepts(minimum.theta)
+    return weights, intercepts - intercepts.mean()  # A constant changes no probability.
+
+
+def starting_factor(rows: LabelledOutputs, logits: NDArray[Any]) -> float:
+    """Find the factor ``1 / T`` of the best temperature T, from which a search starts."""
+    return float(np.exp(fit_temperature(logits, rows.label, rows.unit_weight).theta[0]))
 
 
 @dataclass(kw_only=True, eq=False)
 class VectorScaling(LogitMap):
     """Vector scaling: a weight and an intercept for each class.
 
-    The map is ``softmax(w * z + b)`` with the least log loss.
+    The map is ``softmax(w * z + b)`` with the smallest log loss.
 
     Parameters
     ----------
     clip, from_logits
-        As for `TemperatureScaling`.
+        As in `TemperatureScaling`.
 
     Attributes
     ----------
@@ -150,19 +165,22 @@ class VectorScaling(LogitMap):
     PARAMETERS = Parameter("weight", "K"), Parameter("intercept", "K")
     needs = "logits"
 
-    def _fit(self, rows: Rows) -> None:
-        weight, self.intercept_ = fit_classes(rows, is_diagonal=True)
-        self.weight_ = weight[:, 0]
+    def _fit(self, rows: LabelledOutputs) -> None:
+        logits = rows.logits()
+        factor = starting_factor(rows, logits)
+        loss = vector_scaling_loss(logits, rows.label, rows.unit_weight, factor)
+        weights, self.intercept_ = minimise_softmax(loss)
+        self.weight_ = weights[:, 0]
 
-    def _map(self, rows: Rows) -> NDArray[Any]:
-        return map_logits(rows.logits() * self.weight_ + self.intercept_)
+    def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
+        return softmax_of(outputs.logits() * self.weight_ + self.intercept_)
 
 
 @dataclass(kw_only=True, eq=False)
 class MatrixScaling(LogitMap):
     """Matrix scaling: a weight for every logit in every class, and intercepts.
 
-    The map is ``softmax(W z + b)`` with the least log loss.
+    The map is ``softmax(W z + b)`` with the smallest log loss.
 
     Parameters
     ----------
@@ -170,7 +188,7 @@ class MatrixScaling(LogitMap):
         Penalties added to the mean loss: ``off_diagonal / (K (K - 1)) sum W_ij**2`` over i != j,
         and ``intercept / K sum b_j**2``.
     clip, from_logits
-        As for `TemperatureScaling`.
+        As in `TemperatureScaling`.
 
     Attributes
     ----------
@@ -213,12 +231,16 @@ class MatrixScaling(LogitMap):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_real("off_diagonal", self.off_diagonal, 0.0, LARGEST)
-        check_real("intercept", self.intercept, 0.0, LARGEST)
+        check_real("off_diagonal", self.off_diagonal, 0.0, MAX_LOGIT)
+        check_real("intercept", self.intercept, 0.0, MAX_LOGIT)
 
-    def _fit(self, rows: Rows) -> None:
-        penalties = {x: float(getattr(self, x)) for x in ("off_diagonal", "intercept")}
-        self.weight_, self.intercept_ = fit_classes(rows, **penalties)
+    def _fit(self, rows: LabelledOutputs) -> None:
+        logits = rows.logits()
+        loss = matrix_scaling_loss(
+            logits, rows.label, rows.unit_weight, starting_factor(rows, logits),
+            off_diagonal=float(self.off_diagonal), intercept=float(self.intercept),
+        )  # fmt: skip
+        self.weight_, self.intercept_ = minimise_softmax(loss)
 
-    def _map(self, rows: Rows) -> NDArray[Any]:
-        return map_logits(rows.logits() @ self.weight_.T + self.intercept_)
+    def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
+        return softmax_of(outputs.logits() @ self.weight_.T + self.intercept_)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from fastece.recalibration import METHODS, save
-from fastece.recalibration.methods import VERSION
+from fastece.recalibration.saved import FORMAT
 
-TARGET = Path(__file__).parents[2] / "tests" / "fixtures" / f"recalibration_{VERSION}.json"
+TARGET = Path(__file__).parents[2] / "tests" / "fixtures" / f"recalibration_{FORMAT.version}.json"
 SEED, ROWS, NEW = 20261122, 200, 4
 
 

@@ -1,0 +1,195 @@
+"""The base class of all maps, by the conventions of scikit-learn, which is not needed."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.data.errors import InputError, rename_arguments
+from fastece.data.parameters import check_flag
+from fastece.recalibration.outputs import (
+    NAMES_IN_FIT,
+    LabelledOutputs,
+    ModelOutputs,
+    read_labelled_outputs,
+    read_outputs,
+)
+
+# A parameter up to this size, multiplied by the largest logit and added up over classes, still
+# gives a finite number.
+MAX_PARAMETER = 1e200
+
+
+class Parameter(NamedTuple):
+    """Description of a fitted attribute, by which a saved map is checked.
+
+    Parameters
+    ----------
+    name : str
+        The attribute without the "_" at its end.
+    shape : str
+        A letter for each axis: K for classes, B for bins or points, b for one less than B. A number
+        has none.
+    low, high : float
+        Bounds of all entries.
+    increasing : bool
+        Whether entries must not decrease.
+    may_be_nan : bool
+        Whether entries may be nan.
+    """
+
+    name: str
+    shape: str = ""
+    low: float = -MAX_PARAMETER
+    high: float = MAX_PARAMETER
+    increasing: bool = False
+    may_be_nan: bool = False
+
+
+# A parameter whose entries are probabilities.
+Probability = partial(Parameter, low=0.0, high=1.0)
+
+
+@dataclass(kw_only=True, eq=False)
+class Calibrator(ABC):
+    """A map from predictions to better calibrated ones, fitted to rows held apart.
+
+    A subclass has its options as fields. It writes `_fit`, which sets the fitted attributes, and
+    `_map`, and describes the fitted attributes in `PARAMETERS`.
+    """
+
+    # The name of the method in texts.
+    title: ClassVar[str]
+    # Fitted attributes. Where `has_parameters_per_class`, maps of more than two classes have one
+    # entry of each for every class, and maps of two classes only have the one of class 1.
+    PARAMETERS: ClassVar[tuple[Parameter, ...]] = ()
+    has_parameters_per_class: ClassVar[bool] = False
+    # Fitted numbers that all classes share.
+    SHARED_PARAMETERS: ClassVar[tuple[Parameter, ...]] = ()
+    # Whether class vectors keep the class of their largest probability.
+    keeps_argmax: ClassVar[bool] = False
+    # The kind of predictions that is mapped, "logits" or "probabilities": the other kind is
+    # converted to it.
+    needs: ClassVar[str] = "probabilities"
+
+    from_logits: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("from_logits", self.from_logits)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Fit the map.
+
+        Parameters
+        ----------
+        X : array_like (n,) or (n, K)
+            Probabilities of the positive class or class vectors; with `from_logits` log odds or
+            logits.
+        y : array_like (n,)
+            Labels from 0 to K - 1, or strings: names of the columns of `X`, or else the K sorted
+            ones, as scikit-learn's classifiers order their columns.
+        sample_weight : array_like (n,), optional
+            Not negative; rows of weight 0 do not exist.
+
+        Returns
+        -------
+        The object itself. Its fitted attributes end in "_"; `classes_` are the labels of the
+        columns, where these are strings, else None.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For values that are not probabilities or labels, and for labels of one class alone.
+        """
+        with rename_arguments(NAMES_IN_FIT):
+            rows = read_labelled_outputs(
+                y, X, sample_weight, self.from_logits, name="X", sorts_labels=True
+            ).rows_to_fit("y")
+        return self.fit_rows(rows)
+
+    def fit_rows(self, rows: LabelledOutputs) -> Self:
+        """Fit the map to rows that have been checked, and have weights above 0."""
+        self._fit(rows)
+        self.n_classes_ = rows.n_classes
+        self.classes_ = rows.class_names
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """Map predictions to recalibrated probabilities.
+
+        Parameters
+        ----------
+        X : array_like (n,) or (n, K)
+            Predictions of the kind that the map was fitted to; of two classes, one column or two.
+
+        Returns
+        -------
+        (n,) or (n, K) array
+            Probabilities of the shape of X: float32 where X is, else float64.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Before `fit`; for another number of classes; for values that are not probabilities.
+        """
+        if not self.__sklearn_is_fitted__():
+            raise InputError("X", f"{type(self).__name__} must be fitted before it maps anything")
+        with rename_arguments(NAMES_IN_FIT):
+            outputs = read_outputs(X, self.from_logits, "X")
+        if outputs.n_classes != self.n_classes_:
+            rule = f"must have {self.n_classes_} classes, as the rows that the map was fitted to"
+            raise InputError("X", rule, value=outputs.values.shape)
+        return self.map_outputs(outputs)
+
+    def map_outputs(self, outputs: ModelOutputs) -> NDArray[Any]:
+        """Map checked predictions to probabilities of their shape and dtype."""
+        p = self._map(outputs)
+        n_axes = outputs.values.ndim
+        if p.ndim == 2 and n_axes == 1:
+            p = p[:, 1]
+        elif p.ndim == 1 and n_axes == 2:
+            p = np.column_stack([1 - p, p])
+        return p.astype(outputs.values.dtype, copy=False)
+
+    def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[Any]:  # noqa: N803
+        """Fit the map to rows, and map the same rows.
+
+        The map has seen their labels; with `recalibrate` it has not.
+        """
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """Return the options by name; scikit-learn's `deep` changes nothing."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Replace options; an unknown name or a bad value is a ValueError or a TypeError."""
+        options = self.get_params()
+        for name in params:
+            if name not in options:
+                raise InputError(name, f"{type(self).__name__} has {', '.join(options)} alone")
+        type(self)(**{**options, **params})  # A new object checks the values.
+        vars(self).update(params)
+        return self
+
+    @abstractmethod
+    def _fit(self, rows: LabelledOutputs) -> None:
+        """Set the fitted attributes from rows."""
+
+    @abstractmethod
+    def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
+        """Map predictions to probabilities (n,) of class 1, or (n, K)."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_classes_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None, target_tags=TargetTags(required=True),
+            transformer_tags=TransformerTags(), input_tags=InputTags(one_d_array=True),
+        )  # fmt: skip

@@ -1,0 +1,180 @@
+"""Logistic maps of one score: Platt scaling and beta calibration."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastece.data.parameters import check_flag
+from fastece.kernels.types import F64
+from fastece.recalibration.calibrator import Parameter
+from fastece.recalibration.clip import LogitMap
+from fastece.recalibration.losses import MIN_SCALE, LogisticLoss
+from fastece.recalibration.minimise import Minimum, minimise
+from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
+from fastece.recalibration.outputs import MIN_CLIP, BinaryProblem, Score, sigmoid
+
+PLATT_PARAMETERS = Parameter("slope"), Parameter("intercept")
+CONSTANT = "all scores are equal, so the map is their observed frequency, for any score"
+
+
+@dataclass(kw_only=True, eq=False)
+class PlattScaling(LogitMap, OneVsRest):
+    """Platt scaling: a logistic curve of the log odds.
+
+    The map is ``sigmoid(slope logit(s) + intercept)``.
+
+    Parameters
+    ----------
+    smooth : bool, default False
+        Whether the n+ outcomes of 1 count as ``(n+ + 1) / (n+ + 2)``, and the n- of 0 as ``1 / (n-
+        + 2)``; n+ and n- are sums of weights.
+    clip : float, optional
+        The smallest distance of a score from 0 and 1, as in `TemperatureScaling`.
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float, or (K,) float64 arrays
+    clip_ : float
+    n_classes_ : int
+
+    Notes
+    -----
+    Platt (1999, "Probabilistic outputs for support vector machines"), on the log odds of the
+    clipped scores.
+
+    Examples
+    --------
+    >>> from fastece.recalibration import PlattScaling
+    >>> model = PlattScaling().fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> print(model.transform([0.1, 0.5, 0.9]).round(3))
+    [0.035 0.5   0.965]
+    """
+
+    title = "Platt scaling"
+    PARAMETERS = PLATT_PARAMETERS
+
+    smooth: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_flag("smooth", self.smooth)
+
+    def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
+        target = smooth_targets(problem) if self.smooth else problem.outcome.astype(np.float64)
+        return fit_platt(problem, target)
+
+    def _map_one(self, score: Score, slope: float, intercept: float) -> F64:
+        return sigmoid(slope * score.logit + intercept)
+
+
+def smooth_targets(problem: BinaryProblem) -> F64:
+    """Compute Platt's targets (n,), which keep a distance from the outcomes 0 and 1.
+
+    They are ``(n+ + 1) / (n+ + 2)`` for outcomes of 1 and ``1 / (n- + 2)`` for outcomes of 0.
+    """
+    outcome = problem.outcome.astype(np.float64)
+    weight = problem.sample_weight
+    if weight is None:
+        weight = np.ones(problem.n_rows)
+    n_ones = weight @ outcome
+    n_zeros = weight @ (1 - outcome)
+    return np.where(problem.outcome == 1, (n_ones + 1) / (n_ones + 2), 1 / (n_zeros + 2))
+
+
+def fit_platt(problem: BinaryProblem, target: F64) -> BinaryFit:
+    """Find the slope and the intercept of the smallest log loss of targets (n,)."""
+    line = fit_line(problem.score.logit[:, None], target, problem)
+    return BinaryFit(line.theta.tolist(), line.warning)
+
+
+@dataclass(kw_only=True, eq=False)
+class BetaCalibration(LogitMap, OneVsRest):
+    """Beta calibration: the likelihood ratio of two beta distributions.
+
+    The map is ``logit q = a log s - b log(1 - s) + c``.
+
+    Parameters
+    ----------
+    clip : float, optional
+        The smallest distance of a score from 0 and 1, as in `TemperatureScaling`.
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    a_, b_, c_ : float, or (K,) float64 arrays
+        a and b are 0 or more: the map does not decrease.
+    clip_ : float
+    n_classes_ : int
+
+    Notes
+    -----
+    Kull, Silva Filho and Flach (2017, "Beta calibration: a well-founded and easily implemented
+    improvement on logistic calibration for binary classifiers"). The log loss is convex, so the
+    best non-negative a and b are the unconstrained minimum, or the best with one of them, or both,
+    at 0.
+
+    Examples
+    --------
+    >>> from fastece.recalibration import BetaCalibration
+    >>> model = BetaCalibration().fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> print(model.transform([0.1, 0.5, 0.9]).round(3))
+    [0.035 0.5   0.965]
+    """
+
+    title = "beta calibration"
+    PARAMETERS = Parameter("a", low=0.0), Parameter("b", low=0.0), Parameter("c")
+
+    def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
+        best = fit_beta(problem, uses_a=True, uses_b=True)
+        if not is_increasing(best):
+            constrained = [
+                fit_beta(problem, uses_a=True, uses_b=False),
+                fit_beta(problem, uses_a=False, uses_b=True),
+                fit_beta(problem, uses_a=False, uses_b=False),
+            ]
+            best = min(filter(is_increasing, constrained), key=lambda minimum: minimum.loss)
+        return BinaryFit(best.theta.tolist(), best.warning)
+
+    def _map_one(self, score: Score, a: float, b: float, c: float) -> F64:
+        return sigmoid(score.log_probabilities @ [-b, a] + c)
+
+
+def fit_beta(problem: BinaryProblem, *, uses_a: bool, uses_b: bool) -> Minimum:
+    """Find a, b and c of the smallest log loss; a parameter that is not used is 0."""
+    is_used = np.array([uses_a, uses_b, True])
+    features = problem.score.log_probabilities[:, ::-1] * [1, -1]  # log(s) and -log(1 - s)
+    minimum = fit_line(features[:, is_used[:2]], problem.outcome.astype(np.float64), problem)
+    theta = np.zeros(3)
+    theta[is_used] = minimum.theta
+    return minimum._replace(theta=theta)
+
+
+def is_increasing(minimum: Minimum) -> bool:
+    """Return whether neither a nor b is negative."""
+    return bool(minimum.theta[:2].min() >= 0)
+
+
+def fit_line(x: F64, target: F64, problem: BinaryProblem) -> Minimum:
+    """Find weights of features (n, d), and an intercept, of the smallest log loss.
+
+    Where features or labels are all equal, the weights are 0 and the map is the same everywhere.
+    """
+    n_features = x.shape[1]
+    is_constant = n_features > 0 and np.ptp(x, axis=0).max() < MIN_SCALE
+    if is_constant or problem.outcome.min() == problem.outcome.max():
+        rate = np.clip(problem.unit_weight @ problem.outcome, MIN_CLIP, 1 - MIN_CLIP)
+        log_odds = np.log(rate) - np.log1p(-rate)
+        theta = np.append(np.zeros(n_features), log_odds)
+        return Minimum(theta, 0.0, CONSTANT if is_constant else "")
+    mean = x.mean(axis=0)
+    scale = np.maximum(x.std(axis=0), MIN_SCALE)
+    features = np.column_stack([(x - mean) / scale, np.ones(problem.n_rows)])
+    loss = LogisticLoss(features, target, problem.unit_weight)
+    minimum = minimise(loss, np.zeros(features.shape[1]))
+    # The line of the standardised features becomes a line of x.
+    weights = minimum.theta[:-1] / scale
+    intercept = minimum.theta[-1] - weights @ mean
+    return minimum._replace(theta=np.append(weights, intercept))
