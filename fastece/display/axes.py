@@ -1,9 +1,10 @@
 """Figures and axes: how they are made, named and laid out. Needs matplotlib."""
 
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastece.data.errors import to_unicode
+from fastece.data.parameters import check_real
 from fastece.display import marks
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ def settle_layout(figure: "Figure | SubFigure") -> None:
         return
     for _ in range(LAYOUT_TURNS):
         figure.draw_without_rendering()
+
+
+def choose_end(zoom: Any, default_end: float) -> float:
+    """Return the end of axes of scores: the checked zoom of a caller, or else a default."""
+    return default_end if zoom is None else check_real("zoom", zoom, MIN_ZOOM, 1.0)
 
 
 # --- words ----------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from fastece.data.parameters import check_flag, check_real
+from fastece.data.parameters import check_flag
 from fastece.display import marks
 from fastece.display.axes import (
-    MIN_ZOOM,
     SCORE_AXES,
     axes_below,
     axis_labels,
+    choose_end,
     error_text,
     new_axes,
     set_title,
@@ -71,7 +71,7 @@ def plot_result(
     """
     check_flag("legend", legend)
     drawing = result.drawing(band)
-    end = drawing.end if zoom is None else check_real("zoom", zoom, MIN_ZOOM, 1.0)
+    end = choose_end(zoom, drawing.end)
     options = {"color": color, "label": label, "legend": legend}
     if ax is None:
         ax, *others = new_axes(2 if drawing.is_crowded else 1)

@@ -1,26 +1,46 @@
 """Plots of cumulative gaps: nothing is binned or smoothed."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fastece.data.errors import InputError
 from fastece.data.reading import read_source
 from fastece.data.sources import Source
 from fastece.display.axes import new_axes
 from fastece.display.pictures import draw_cumulative, thin_path
-from fastece.estimators import cumulative
+from fastece.estimators.cumulative import CumulativeError, cumulative_path, null_deviation
 from fastece.kernels.types import F64
+from fastece.reliability.models import check_one_problem, models_by_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def cumulative_of(source: Source) -> tuple[list[F64], float, float]:
-    """Compute the cumulative gap, its deviation if calibrated, and its range."""
-    estimator = cumulative.CumulativeError()
+class CumulativeGaps(NamedTuple):
+    """Cumulative gaps of one problem, as `draw_cumulative` takes them.
+
+    Attributes
+    ----------
+    path : list of three (P,) float64 arrays
+        Shares of rows, cumulative gaps and scores at the points that are drawn.
+    deviation : float
+        Standard deviation of the mean gap of a calibrated model.
+    value : float
+        The range of all cumulative gaps.
+    """
+
+    path: list[F64]
+    deviation: float
+    value: float
+
+
+def cumulative_of(source: Source) -> CumulativeGaps:
+    """Compute the cumulative gaps of the first problem of a source."""
+    estimator = CumulativeError()
     sample = source.sample(0, source.needs_of(estimator)).sorted()
-    value = estimator.evaluate_once(sample, source.count())
-    return thin_path(cumulative.cumulative_path(sample)), cumulative.null_deviation(sample), value
+    return CumulativeGaps(
+        path=thin_path(cumulative_path(sample)),
+        deviation=null_deviation(sample),
+        value=estimator.evaluate_once(sample, source.count()),
+    )
 
 
 def cumulative_plot(
@@ -37,7 +57,7 @@ def cumulative_plot(
         As in `fastece.ece`: arrays or an `Accumulator`, with `setting`, `labels`, `pos_label`,
         `sample_weight` and `from_logits`. A dict of `y_prob` has models by their names.
     ax : matplotlib Axes, optional
-        Where to draw, others may be there already; without it, on a new figure.
+        Where to draw, also beside other models; without it, on a new figure.
 
     Returns
     -------
@@ -52,9 +72,12 @@ def cumulative_plot(
     Notes
     -----
     Tygert (2020, "Plots of the cumulative differences between observed and expected values of
-    ordered Bernoulli variates"). The path is that of `CumulativeError`, with at most 2000 points
-    and its extremes. A calibrated model stays within the band in 95 % of samples of many rows:
-    2.2414 standard deviations of the mean gap, by the law of the largest size of Brownian motion.
+    ordered Bernoulli variates"). With the rows in the order of their scores, the path at row k is
+    at the share ``sum_{i <= k} w_i / W`` across and at the gap ``sum_{i <= k} w_i (y_i - s_i) / W``
+    up, as `CumulativeError` defines it; at most 2000 points are drawn, and the extremes. A
+    calibrated model stays within the band in 95 % of samples of many rows: 2.2414 standard
+    deviations of the mean gap, ``sqrt(sum_i w_i^2 s_i (1 - s_i)) / W``, by the law of the largest
+    size of Brownian motion.
 
     Examples
     --------
@@ -66,16 +89,13 @@ def cumulative_plot(
     >>> ax.get_ylabel()
     'cumulative gap'
     """
-    models = y_prob if isinstance(y_prob, Mapping) else {None: y_prob}
-    if not models:
-        raise InputError("y_prob", "must have at least one model")
-    drawn = {}
-    for name, prob in models.items():
+    gaps_of_models = {}
+    for name, prob in models_by_name(y_prob).items():
         source = read_source(y_true, prob, **options)
-        if source.setting.per_class:
-            raise InputError("setting", "must be that of one problem", value=source.setting.name)
-        drawn[name] = cumulative_of(source)
-    ax = new_axes(1)[0] if ax is None else ax
-    for name, one in drawn.items():
-        draw_cumulative(ax, *one, name)
+        check_one_problem(source)
+        gaps_of_models[name] = cumulative_of(source)
+    if ax is None:
+        (ax,) = new_axes(1)
+    for name, gaps in gaps_of_models.items():
+        draw_cumulative(ax, gaps.path, gaps.deviation, gaps.value, name)
     return ax

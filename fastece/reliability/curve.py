@@ -1,10 +1,11 @@
 """Reliability curves: the observed frequency as a function of the score."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,27 +23,29 @@ from fastece.estimators.density.estimator import KDE, is_supported, posterior
 from fastece.estimators.density.plan import replicate_count, smooth_sums
 from fastece.estimators.draws import Counts
 from fastece.kernels.types import F64
-from fastece.reliability.diagram import Plottable
+from fastece.reliability.plottable import Plottable
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import Call, bootstrap_values, make_problem
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float, quantiles, tails_of
 
-if TYPE_CHECKING:
-    pass
-# How far beyond 0 and 1 a score may be, as of rounded probabilities.
-TOLERANCE = 1e-6
+# How far beyond 0 and 1 a score may be, by rounding of probabilities.
+SCORE_TOLERANCE = 1e-6
 # A curve has so many times as many points as its error needs: its pieces look smooth.
 REFINEMENT = 2.0
-# A table has the curve at the quantiles of the scores, and where thresholds often are.
+# A table has the curve at these quantiles of the scores, and where thresholds often are.
 TABLE_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 TABLE_SCORES = (0.9, 0.95, 0.99)
+# Decimals of a score in a table.
+MIN_DECIMALS = 3
+MAX_DECIMALS = 9
 # Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
 MAX_VALUES = 2**25
 # Standard deviation, in scores of a curve's grid, of the average that smooths a band.
-SPREAD = 10.0
-BAND = ("low", "high", "median")
-POINT = ("score", "probability", "low", "high", "rows", "supported")
+SMOOTHING_WIDTH = 10.0
+
+
+# --- the result -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,34 +55,35 @@ class ReliabilityCurve(Plottable):
     Attributes
     ----------
     score : (G,) float64 array
-        Increasing scores: the centres of G cells of the range; of a `BayesCurve` 501 from one end
-        of the range to the other and 513 quantiles of the scores.
+        Increasing scores: the centres of G cells of the range; with a `BayesCurve` 501 scores from
+        one end of the range to the other and 513 quantiles of the scores.
     probability : (G,) float64 array
-        ``P(y = 1 | s)``; nan where the curve is not `supported`, as are `lce`, `low`, `high` and
-        `median`.
+        ``P(y = 1 | s)``. It is nan where the curve is not `supported`, and so are `lce`, `low`,
+        `high` and `median`.
     lce : (G,) float64 array
         Local calibration error, ``probability - score``.
     density : (G,) float64 array
         Density of the scores.
     supported : (G,) bool array
         Whether there are enough scores: ``density >= 0.01 / (high - low)``, a hundredth of its
-        mean over the range; of a `BayesCurve`, a row within 0.025.
+        mean over the range; with a `BayesCurve`, a row within 0.025.
     rows : (G,) float64 array
         About how many rows the curve rests on: n times the density times the width that the kernel
-        averages over; of a `BayesCurve`, those within 0.025.
+        averages over; with a `BayesCurve`, the rows within 0.025.
     low, high, median : (G,) float64 array or None
-        Ends of the interval of the posterior at each score by itself: of a `BayesCurve` between
-        quantiles of its posterior, without a median; else of the bootstrap distribution, with its
-        median; None without resamples.
+        Ends of the interval at each score by itself: quantiles of the posterior of a `BayesCurve`,
+        which has no median, or of the bootstrap distribution, with its median. None without
+        resamples.
     confidence_level, n_resamples, key : float, int, int or None
-        Of the band; the key determines the draws, None without resamples.
+        Level and resamples of the band, and the key that determines the draws; it is None without
+        resamples.
     value, bandwidth : float, float or None
-        The calibration error, as `fastece.ece` gives it, and the standard deviation of the kernel;
-        None of a `BayesCurve`.
+        The calibration error, as `fastece.ece` gives it, and the standard deviation of the kernel,
+        None for a `BayesCurve`.
     score_range, n : tuple of float, int
         Ends of the range, and number of rows of positive weight.
     marks : (M,) float64 array
-        What tables show: quantiles of the scores, 0 to 100 %, and 0.9, 0.95 and 0.99.
+        The scores of tables: quantiles of the scores, from 0 to 100 %, and 0.9, 0.95 and 0.99.
     estimator, setting : str
         The estimator with its parameters, and the setting it used.
     """
@@ -108,7 +112,7 @@ class ReliabilityCurve(Plottable):
         return f"<ReliabilityCurve({self.estimator}): {self.n} rows, error {self.value:.4f}>"
 
     def __call__(self, s: Any) -> Any:
-        """Interpolate the probability of the event at a score, or at each of some.
+        """Interpolate the probability of the event at one score or several.
 
         Parameters
         ----------
@@ -118,13 +122,13 @@ class ReliabilityCurve(Plottable):
         Returns
         -------
         float, or float64 array of the shape of `s`
-            Interpolated linearly; of a `BayesCurve` its posterior mean. Outside the range, the
+            Interpolated linearly; a `BayesCurve` has its posterior mean. Outside the range, the
             value at its nearest end. Where the curve is not `supported`, nan: too few scores.
         """
-        return self._at(s, self.probability)
+        return self._interpolate(s, self.probability)
 
     def interval(self, s: Any) -> ConfidenceInterval:
-        """Interpolate the interval of the probability at a score, or at each of some.
+        """Interpolate the interval of the probability at one score or several.
 
         Parameters
         ----------
@@ -135,8 +139,8 @@ class ReliabilityCurve(Plottable):
         -------
         ConfidenceInterval
             ``(low, high)``, floats or arrays of the shape of `s`, at the `confidence_level` of the
-            curve: quantiles of the posterior of a `BayesCurve`, of the resamples of a `KDE`. Where
-            the curve is not `supported`, nan.
+            curve: quantiles of the posterior of a `BayesCurve`, or of the resamples of a `KDE`.
+            Where the curve is not `supported`, nan.
 
         Raises
         ------
@@ -145,28 +149,17 @@ class ReliabilityCurve(Plottable):
         """
         if self.low is None or self.high is None:
             raise InputError("n_resamples", "must be 1 or more for an interval of this curve")
-        return ConfidenceInterval(self._at(s, self.low), self._at(s, self.high))
+        return ConfidenceInterval(self._interpolate(s, self.low), self._interpolate(s, self.high))
 
-    def _at(self, s: Any, values: NDArray[Any]) -> Any:
-        """Interpolate values on the grid."""
-        one = isinstance(s, Real)
-        at = np.asarray(as_real("s", [s] if one else s), np.float64)
-        rule, most = "must be a score from 0 to 1", 0.5 + TOLERANCE
-        refuse_where("s", rule, np.atleast_1d(at), lambda x: ~(np.abs(x - 0.5) <= most))
-        found = np.interp(at, self.score, values)
-        return float(found[0]) if one else as_float(found)
+    def _interpolate(self, s: Any, values: NDArray[Any]) -> Any:
+        """Interpolate values on the grid at a score, or at an array of scores."""
+        is_number = isinstance(s, Real)
+        scores = np.asarray(as_real("s", [s] if is_number else s), np.float64)
+        refuse_where("s", "must be a score from 0 to 1", np.atleast_1d(scores), is_no_score)
+        interpolated = np.interp(scores, self.score, values)
+        return float(interpolated[0]) if is_number else as_float(interpolated)
 
-    def drawing(self, band: Any = True) -> CurveDrawing:
-        """Return the curve to draw, with its band or without."""
-        # With sharp scores the bandwidth is small, and elsewhere a density jumps from row to row.
-        fewest = 0 if self.bandwidth is None else MIN_ROWS_OF_CURVE
-        of = "resamples" if self.n_resamples else "posterior"
-        ends: dict[str, Any] = {name: getattr(self, name) if band else None for name in BAND}
-        if self.bandwidth is None and ends["low"] is not None:
-            ends |= {x: smooth_end(self.probability, ends[x]) for x in ("low", "high")}
-        fields = self._fields() | ends | {"enough": self.supported & (self.rows >= fewest)}
-        fields["interval_name"] = f"{100 * self.confidence_level:g} % CI ({of})"
-        return CurveDrawing(**fields, frequency=self.probability, weight=self.density)
+    # --- text -------------------------------------------------------------------------------
 
     def document(self) -> Document:
         """Describe the curve at quantiles of the scores, and at 0.9, 0.95 and 0.99."""
@@ -174,64 +167,179 @@ class ReliabilityCurve(Plottable):
         return Document(f"{section.title}, {self.n} rows", sections=[replace(section, title="")])
 
     def points(self, scores: Any = None) -> list[dict[str, Any]]:
-        """Evaluate the curve at some scores; values are nan where there are none near by."""
-        at = np.asarray(self.marks if scores is None else scores, np.float64)
-        inside = (at >= self.score_range[0]) & (at <= self.score_range[1])
-        ends = [np.full(at.size, np.nan)] * 2 if self.low is None else self.interval(at)
-        probability, low, high = (np.where(inside, x, np.nan) for x in (self(at), *ends))
-        near = np.where(inside, self._at(at, self.rows), 0.0)
-        columns = (at, probability, low, high, near, np.isfinite(probability))
-        lines = zip(*(column.tolist() for column in columns), strict=True)
-        return [dict(zip(POINT, line, strict=True)) for line in lines]
+        """Evaluate the curve at scores, by default at `marks`; nan where none is near.
+
+        Each point has its score, probability, low, high, rows, and whether it is supported.
+        """
+        s = np.asarray(self.marks if scores is None else scores, np.float64)
+        is_inside = (s >= self.score_range[0]) & (s <= self.score_range[1])
+        low = high = np.full(s.size, np.nan)
+        if self.low is not None:
+            low, high = self.interval(s)
+        probability = np.where(is_inside, self(s), np.nan)
+        columns = {
+            "score": s,
+            "probability": probability,
+            "low": np.where(is_inside, low, np.nan),
+            "high": np.where(is_inside, high, np.nan),
+            "rows": np.where(is_inside, self._interpolate(s, self.rows), 0.0),
+            "supported": np.isfinite(probability),
+        }
+        points = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, point, strict=True)) for point in points]
 
     def section(self, scores: Any = None) -> Section:
-        """Describe the curve at some scores in a table."""
+        """Describe the curve at scores, by default at `marks`, in a table."""
+        has_band = self.low is not None
         rows = []
-        for x in self.points(scores):
-            ends = [] if self.low is None else [ConfidenceInterval(x["low"], x["high"])]
-            score = Number(x["score"], form=form_of(x["score"]))
-            probability, near = Number(x["probability"], form=".4f"), Number(x["rows"], form=".0f")
-            rows.append((score, probability, *ends, near, "" if x["supported"] else "no scores"))
-        level = [] if self.low is None else [f"{100 * self.confidence_level:g} % CI"]
-        bandwidth = "" if self.bandwidth is None else f", bandwidth {self.bandwidth:.4g}"
+        for point in self.points(scores):
+            score = Number(point["score"], form=score_format(point["score"]))
+            row: list[Any] = [score, Number(point["probability"], form=".4f")]
+            if has_band:
+                row.append(ConfidenceInterval(point["low"], point["high"]))
+            row.append(Number(point["rows"], form=".0f"))
+            row.append("" if point["supported"] else "no scores")
+            rows.append(tuple(row))
+        level = [f"{100 * self.confidence_level:g} % CI"] if has_band else []
         title = f"{self.estimator}, setting {self.setting}: error {self.value:.5f}"
-        table = Table(["score", "frequency", *level, "rows nearby", ""], rows)
-        return Section(title + bandwidth, table=table)
+        if self.bandwidth is not None:
+            title += f", bandwidth {self.bandwidth:.4g}"
+        return Section(title, table=Table(["score", "frequency", *level, "rows nearby", ""], rows))
 
     def _columns(self) -> dict[str, Any]:
         names = ["score", "probability", "lce", "density", "supported", "rows"]
-        names += [name for name in BAND if getattr(self, name) is not None]
+        names += [x for x in ("low", "high", "median") if getattr(self, x) is not None]
         return {name: getattr(self, name) for name in names}
+
+    # --- picture ----------------------------------------------------------------------------
+
+    def drawing(self, band: Any = True) -> CurveDrawing:
+        """Collect the curve to draw, with its band or without."""
+        is_bayes = self.bandwidth is None
+        low = high = median = None
+        if band and self.low is not None and self.high is not None:
+            median = self.median
+            low = smooth_end(self.probability, self.low) if is_bayes else self.low
+            high = smooth_end(self.probability, self.high) if is_bayes else self.high
+        enough = self.supported
+        if not is_bayes:
+            # With sharp scores the bandwidth is small: elsewhere a density jumps from row to row.
+            enough = enough & (self.rows >= MIN_ROWS_OF_CURVE)
+        origin = "resamples" if self.n_resamples else "posterior"
+        return CurveDrawing(
+            estimator=self.estimator, setting=self.setting, value=self.value, score=self.score,
+            frequency=self.probability, weight=self.density, low=low, high=high, median=median,
+            enough=enough, interval_name=f"{100 * self.confidence_level:g} % CI ({origin})",
+        )  # fmt: skip
+
+
+def is_no_score(values: F64) -> NDArray[np.bool_]:
+    """Return which values are neither from 0 to 1 nor rounded scores."""
+    return np.asarray(~(np.abs(values - 0.5) <= 0.5 + SCORE_TOLERANCE))
 
 
 def smooth_end(middle: F64, end: F64) -> F64:
-    """Average the distance of a band's end from its curve over some scores.
+    """Average the distance of a band's end from its curve over neighbouring scores.
 
     For pictures alone: a quantile of 128 curves is noisy.
     """
     from scipy.ndimage import gaussian_filter1d
 
     is_known = np.isfinite(middle)
-    share = np.maximum(gaussian_filter1d(is_known * 1.0, SPREAD), 1e-300)
-    distance = gaussian_filter1d(np.where(is_known, end - middle, 0.0), SPREAD) / share
+    share_known = gaussian_filter1d(np.where(is_known, 1.0, 0.0), SMOOTHING_WIDTH)
+    distance = gaussian_filter1d(np.where(is_known, end - middle, 0.0), SMOOTHING_WIDTH)
+    distance /= np.maximum(share_known, 1e-300)
     return np.asarray(np.where(is_known, middle + distance, np.nan))
 
 
-def marks_of(ordered: Sample) -> F64:
-    """Return the scores that a table of a curve shows, from a sorted sample."""
-    inside = [x for x in TABLE_SCORES if ordered.s[0] < x < ordered.s[-1]]
-    return np.unique(np.concatenate([ordered.quantiles(TABLE_QUANTILES), inside]))
+def table_scores(ordered: Sample) -> F64:
+    """Choose the scores that a table of a curve shows, from a sorted sample."""
+    scores_in_range = [x for x in TABLE_SCORES if ordered.s[0] < x < ordered.s[-1]]
+    return np.unique(np.concatenate([ordered.quantiles(TABLE_QUANTILES), scores_in_range]))
 
 
-def form_of(s: float) -> str:
-    """Return the format that leaves two digits of the distance from 0 or 1."""
-    rest = min(s, 1 - s)
-    return f".{min(max(1 - math.floor(math.log10(rest)), 3), 9)}f" if rest > 0 else ".0f"
+def score_format(s: float) -> str:
+    """Choose the format that leaves two digits of the distance from 0 or 1."""
+    distance = min(s, 1 - s)
+    if distance <= 0:
+        return ".0f"
+    decimals = 1 - math.floor(math.log10(distance))
+    return f".{min(max(decimals, MIN_DECIMALS), MAX_DECIMALS)}f"
+
+
+# --- curves by each estimator ---------------------------------------------------------------
+
+
+class CurveFit(NamedTuple):
+    """A curve on its grid, as an estimator computes it; arrays are (G,).
+
+    The fields have the meaning of the attributes of `ReliabilityCurve`; `low` and `high` are None
+    for an estimator whose band is made of resamples.
+    """
+
+    score: F64
+    probability: F64
+    density: F64
+    supported: NDArray[np.bool_]
+    rows: F64
+    score_range: tuple[float, float]
+    low: F64 | None = None
+    high: F64 | None = None
+    bandwidth: float | None = None
+
+
+@singledispatch
+def curve_of(estimator: Any, ordered: Sample, call: Call) -> CurveFit:  # noqa: ARG001
+    """Compute the curve of an estimator from a sorted sample of a call."""
+    rule = "a reliability curve needs a BayesCurve, or densities, KDE"
+    raise InputTypeError("estimator", rule, value=estimator)
+
+
+@curve_of.register
+def _(estimator: BayesCurve, ordered: Sample, call: Call) -> CurveFit:
+    score = estimator.curve_scores(ordered)
+    mean, low, high = estimator.curve(ordered, score, call.level, call.design_effect)
+    rows = rows_near(ordered, score)
+    width = np.minimum(score + REACH, ordered.high) - np.maximum(score - REACH, ordered.low)
+    return CurveFit(
+        score=score,
+        probability=mean,
+        density=rows / (call.n * width),
+        supported=rows > 0,
+        rows=rows,
+        score_range=(ordered.low, ordered.high),
+        low=low,
+        high=high,
+    )
+
+
+@curve_of.register
+def _(estimator: KDE, ordered: Sample, call: Call) -> CurveFit:
+    plan = estimator.plan(ordered, call.n, REFINEMENT)
+    bandwidth = plan.bandwidth_of_counts(ordered.c)
+    mesh = plan.rule.even_mesh(plan.bandwidth)
+    sums = plan.sums_in_cells(mesh, ordered.c)
+    density, density_of_hits = smooth_sums(mesh, sums, bandwidth).values[0, :, :, 0].copy()
+    supported = is_supported(density, mesh.low, mesh.high)
+    probability = posterior(density, density_of_hits, mesh.score, mesh.low, mesh.high)
+    probability[~supported] = np.nan
+    return CurveFit(
+        score=mesh.score.copy(),
+        probability=probability,
+        density=density,
+        supported=supported,
+        rows=np.minimum(call.n, call.n * density * mesh.effective_width(bandwidth)),
+        score_range=estimator.range_of(ordered),
+        bandwidth=bandwidth,
+    )
+
+
+# --- bands of resamples ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Curve(Statistic):
-    """The curve of a `KDE` at some scores, as a statistic that is resampled."""
+class CurveStatistic(Statistic):
+    """The curve of a `KDE` at some scores (G,), as a statistic that is resampled."""
 
     kde: KDE
     score: F64
@@ -241,93 +349,88 @@ class Curve(Statistic):
         return self.kde.plan(sample, size, REFINEMENT)
 
     def values(self, plan: Any, draws: Counts) -> F64:
-        """Compute the curve (G, 32 B) of each of the replicates."""
-        out = np.empty((self.score.size, replicate_count(draws)))
-        for mesh, density, lanes in plan.densities(draws):
-            at = np.interp(self.score, mesh.score, np.arange(mesh.count))
-            j = at.astype(np.int64)
-            t, following = (at - j)[:, None], np.minimum(j + 1, mesh.count - 1)
-            f, g = ((1 - t) * density[:, :, j] + t * density[:, :, following]).swapaxes(0, 1)
-            found = posterior(f, g, self.score[:, None], mesh.low, mesh.high).swapaxes(0, 1)
-            out[:, lanes] = found.reshape(self.score.size, -1)[:, : lanes.size]
-        return out
+        """Compute the curve (G, R) of each of R replicates."""
+        values = np.empty((self.score.size, replicate_count(draws)))
+        for mesh, density, replicates in plan.densities(draws):
+            # Interpolate both densities on their mesh, (blocks, 2, mesh, lanes).
+            place = np.interp(self.score, mesh.score, np.arange(mesh.count))
+            left = place.astype(np.int64)
+            right = np.minimum(left + 1, mesh.count - 1)
+            share = (place - left)[:, None]
+            both = (1 - share) * density[:, :, left] + share * density[:, :, right]
+            curve = posterior(both[:, 0], both[:, 1], self.score[:, None], mesh.low, mesh.high)
+            lanes = curve.swapaxes(0, 1).reshape(self.score.size, -1)
+            values[:, replicates] = lanes[:, : replicates.size]
+        return values
 
 
-@singledispatch
-def curve_of(estimator: Any, ordered: Sample, call: Call) -> dict[str, Any]:  # noqa: ARG001
-    """Compute the own fields of a curve, by name, from a sorted sample of a call."""
-    rule = "a reliability curve needs a BayesCurve, or densities, KDE"
-    raise InputTypeError("estimator", rule, value=estimator)
+class Band(NamedTuple):
+    """Quantiles (G,) of the curves of all resamples at each score by itself."""
+
+    low: F64
+    high: F64
+    median: F64
 
 
-@curve_of.register
-def _(estimator: BayesCurve, ordered: Sample, call: Call) -> dict[str, Any]:
-    score, n = estimator.curve_scores(ordered), call.n
-    mean, low, high = estimator.curve(ordered, score, call.level, call.design_effect)
-    rows = rows_near(ordered, score)
-    width = np.minimum(score + REACH, ordered.high) - np.maximum(score - REACH, ordered.low)
-    return {
-        "score": score, "probability": mean, "density": rows / (n * width), "supported": rows > 0,
-        "rows": rows, "low": low, "high": high, "score_range": (ordered.low, ordered.high),
-    }  # fmt: skip
+def band_of(call: Call, sample: Sample, fit: CurveFit, key: int) -> Band:
+    """Compute the band of a curve from the curves of resampled rows."""
+    (estimator,) = call.estimators.values()
+    levels = np.append(tails_of(call.level), 0.5)
+    step = max(1, MAX_VALUES // call.n_resamples)
+    problem = make_problem(call, sample)
+    parts = []
+    for begin in range(0, fit.score.size, step):
+        statistic = CurveStatistic(estimator, fit.score[begin : begin + step])
+        parts.append(quantiles(bootstrap_values(call, statistic, problem, key), levels).T)
+    low, high, median = np.where(fit.supported, np.concatenate(parts, axis=1), np.nan)
+    return Band(low.copy(), high.copy(), median.copy())
 
 
-@curve_of.register
-def _(estimator: KDE, ordered: Sample, call: Call) -> dict[str, Any]:
-    n = call.n
-    plan = estimator.plan(ordered, n, REFINEMENT)
-    bandwidth = plan.bandwidth_of_counts(ordered.c)
-    mesh = plan.rule.even_mesh(plan.bandwidth)
-    sums = plan.sums_in_cells(mesh, ordered.c)
-    density, hits = smooth_sums(mesh, sums, bandwidth).values[0, :, :, 0].copy()
-    score = mesh.score.copy()
-    supported = is_supported(density, mesh.low, mesh.high)
-    probability = posterior(density, hits, score, mesh.low, mesh.high)
-    probability[~supported] = np.nan
-    rows = np.minimum(n, n * density * mesh.effective_width(bandwidth))
-    return {
-        "score": score, "probability": probability, "density": density, "supported": supported,
-        "rows": rows, "bandwidth": bandwidth, "score_range": estimator.range_of(ordered),
-    }  # fmt: skip
+# --- the call -------------------------------------------------------------------------------
 
 
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """Make the curve of each problem of a call with one estimator."""
-    (estimator,), (source,) = call.estimators.values(), call.sources
+    (estimator,) = call.estimators.values()
+    (source,) = call.sources
     samples = source.samples(source.needs_of(estimator), reads_only=True)
-    ordered = map(Sample.sorted, samples)
-    each = [{**curve_of(estimator, x, call), "marks": marks_of(x)} for x in ordered]
+    ordered = [sample.sorted() for sample in samples]
+    fits = [curve_of(estimator, sample, call) for sample in ordered]
     values = estimator.point_values(source).tolist()
-    if call.n_resamples and "low" not in each[0]:
-        need_rows(source, "a band of resamples", "n_resamples")
-        key = new_key(rng)  # all problems see the same draws
-        each = [
-            {**own, **band_of(call, sample, own, key), "n_resamples": call.n_resamples, "key": key}
-            for own, sample in zip(each, samples, strict=True)
-        ]
-    elif call.groups is not None and "low" not in each[0]:
-        rule = "go with n_resamples of 1 or more for a KDE, as nothing else is made of draws"
-        raise InputError("groups", rule)
+    bands: Sequence[Band | None] = [None] * len(fits)
+    key = None
+    if fits[0].low is None:
+        if call.n_resamples:
+            need_rows(source, "a band of resamples", "n_resamples")
+            key = new_key(rng)  # all problems see the same draws
+            bands = [band_of(call, *pair, key) for pair in zip(samples, fits, strict=True)]
+        elif call.groups is not None:
+            rule = "go with n_resamples of 1 or more for a KDE, as nothing else is made of draws"
+            raise InputError("groups", rule)
     return [
         ReliabilityCurve(
-            **own, lce=own["probability"] - own["score"], value=values[k], setting=source.name(k),
-            confidence_level=call.level, n=call.n, estimator=str(estimator),
+            score=fit.score,
+            probability=fit.probability,
+            lce=fit.probability - fit.score,
+            density=fit.density,
+            supported=fit.supported,
+            rows=fit.rows,
+            low=fit.low if band is None else band.low,
+            high=fit.high if band is None else band.high,
+            median=None if band is None else band.median,
+            confidence_level=call.level,
+            n_resamples=0 if band is None else call.n_resamples,
+            key=key,
+            value=values[k],
+            bandwidth=fit.bandwidth,
+            score_range=fit.score_range,
+            n=call.n,
+            marks=table_scores(ordered[k]),
+            estimator=str(estimator),
+            setting=source.name(k),
         )
-        for k, own in enumerate(each)
-    ]  # fmt: skip
-
-
-def band_of(call: Call, sample: Sample, curve: dict[str, Any], key: int) -> dict[str, F64]:
-    """Compute the band of a curve, and the median of its replicates."""
-    (estimator,), score = call.estimators.values(), curve["score"]
-    levels = np.append(tails_of(call.level), 0.5)
-    step = max(1, MAX_VALUES // call.n_resamples)
-    problem, parts = make_problem(call, sample), []
-    for begin in range(0, score.size, step):
-        some = Curve(estimator, score[begin : begin + step])
-        parts.append(quantiles(bootstrap_values(call, some, problem, key), levels).T)
-    band = np.where(curve["supported"], np.concatenate(parts, axis=1), np.nan)
-    return {name: part.copy() for name, part in zip(BAND, band, strict=True)}
+        for k, (fit, band) in enumerate(zip(fits, bands, strict=True))
+    ]
 
 
 @overload
@@ -351,10 +454,10 @@ def reliability_curve(
         the estimator to replace, such as ``bandwidth=0.05``.
     estimator : {"ece_bayes", "ece_kde"}, BayesCurve or KDE, default "ece_bayes"
     n_resamples : int, default 0
-        Bootstrap resamples behind the band of a `KDE`; without any, there is none. A `BayesCurve`
-        has its band from the posterior, and makes none.
+        Bootstrap resamples behind the band of a `KDE`, which has none without them. The band of a
+        `BayesCurve` is made from its posterior, without resamples.
     groups : (n,) array_like, optional
-        As in `fastece.estimate`, for the band: of a `KDE` whole groups are drawn.
+        As in `fastece.estimate`, for the band; for a `KDE` whole groups are drawn.
 
     Returns
     -------
@@ -368,16 +471,16 @@ def reliability_curve(
     Notes
     -----
     A `BayesCurve` is the posterior mean, and the band is between quantiles of the posterior at
-    every score by itself. It also works where scores are heaped, as scores of modern networks are
-    at 1. Its assumptions are in ``docs/bayes.md``.
+    every score by itself. It also works where many scores are equal, such as the scores of modern
+    networks that are 1. Its assumptions are in ``docs/bayes.md``.
 
     A `KDE` gives ``P(y = 1 | s) = g(s) / f(s)`` with the densities f of the scores and g of the
     hits: Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 3 and figure
     1). Its band is made of the percentiles of the curves of resampled rows, each with its own
     bandwidth, at every score by itself; it does not include the bias of smoothing.
 
-    Where there are not enough scores, the curve is nan: of a `BayesCurve` where no row
-    is within 0.025, of a `KDE` where ``f < 0.01 / (high - low)``.
+    Where there are not enough scores, the curve is nan: a `BayesCurve` where no row is within
+    0.025, a `KDE` where ``f < 0.01 / (high - low)``.
 
     Examples
     --------

@@ -1,9 +1,8 @@
 """Decompositions of proper scores: by bins, and by isotonic regression."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,28 +19,26 @@ from fastece.estimators.losses import BrierScore, LogLoss, Mean, surprise
 from fastece.kernels.types import F64
 
 # Rows that are pooled at once.
-PART = 2**18
-# What each score is the mean of.
+ROWS_PER_POOL = 2**18
+# The mean that each score is.
 RULES: dict[str, Mean] = {"brier": BrierScore(), "log": LogLoss()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Decomposition(Result):
-    """A score as a sum of parts, some of which are subtracted."""
+    """A score as a sum of components, some of which are subtracted."""
 
     score: float
     n: int
     setting: str
 
-    # Sign of each part by its name.
-    _parts: ClassVar[dict[str, str]]
-    _name: ClassVar[Any]
+    # The sign of each component by its name.
+    _signs: ClassVar[dict[str, str]]
 
-    @classmethod
-    def of(cls, values: Sequence[float], **fields: Any) -> Self:
-        """Make a decomposition from the score and its parts, in their order."""
-        named: dict[str, Any] = dict(zip(("score", *cls._parts), values, strict=True))
-        return cls(**named, **fields)
+    @property
+    def _method(self) -> str:
+        """The score and the method, in words."""
+        raise AttributeError
 
     @property
     def value(self) -> float:
@@ -49,26 +46,34 @@ class Decomposition(Result):
         return self.score
 
     def document(self) -> Document:
-        """Describe the score and its parts."""
-        facts = {
-            f"{sign} {name.replace('_', ' ')}".lstrip(): Number(getattr(self, name), form=".5f")
-            for name, sign in {"score": "", **self._parts}.items()
-        }
-        title = f"{self._name}, setting {self.setting}: {self.n} rows"
+        """Describe the score and its components."""
+        facts = {"score": Number(self.score, form=".5f")}
+        for name, sign in self._signs.items():
+            label = f"{sign} {name.replace('_', ' ')}"
+            facts[label] = Number(getattr(self, name), form=".5f")
+        title = f"{self._method}, setting {self.setting}: {self.n} rows"
         return Document(title, sections=[Section(facts=facts)])
 
     def _columns(self) -> dict[str, Any]:
-        return {name: [getattr(self, name)] for name in ("score", *self._parts)}
+        return {name: [getattr(self, name)] for name in ("score", *self._signs)}
 
 
-def add_parts(
-    parts_of: Callable[[Source, int], Sequence[float]], y_true: Any, y_prob: Any, *, setting: Any,
+class Aggregate(NamedTuple):
+    """Components (C,) of a score over all problems, with their rows and setting."""
+
+    components: list[float]
+    n: int
+    setting: str
+
+
+def aggregate(
+    components_of: Callable[[Source, int], Any], y_true: Any, y_prob: Any, *, setting: Any,
     **options: Any,
-) -> tuple[list[float], dict[str, Any]]:  # fmt: skip
-    """Add up the parts of each problem; return them, the rows and the setting.
+) -> Aggregate:  # fmt: skip
+    """Compute the components of each problem, and add them up or average them.
 
-    Of class vectors with the setting "auto" they are the sum over the classes, each against the
-    rest; with "classwise" the mean.
+    For class vectors with the setting "auto" they are added up over the classes, each against the
+    rest; with "classwise" they are averaged.
     """
     is_sum = False
     if isinstance(y_true, Source):
@@ -77,11 +82,12 @@ def add_parts(
     elif isinstance(setting, str) and setting == "auto":
         is_sum = as_probabilities(y_prob).ndim == 2
     source = read_source(y_true, y_prob, setting="classwise" if is_sum else setting, **options)
-    each = [parts_of(source, k) for k in range(source.n_problems)]
+    components = np.array([components_of(source, k) for k in range(source.n_problems)])
+    if is_sum:
+        name = f"sum over {source.n_problems} classes"
+        return Aggregate(components.sum(axis=0).tolist(), source.count(), name)
     name = "classwise" if source.setting.per_class else source.name(0)
-    name = f"sum over {len(each)} classes" if is_sum else name
-    values = np.sum(each, axis=0) / (1 if is_sum else len(each))
-    return values.tolist(), {"n": source.count(), "setting": name}
+    return Aggregate(components.mean(axis=0).tolist(), source.count(), name)
 
 
 # --- by bins --------------------------------------------------------------------------------
@@ -125,7 +131,7 @@ class BrierDecomposition(Decomposition):
     within_covariance: float
     n_bins: int
 
-    _parts: ClassVar[dict[str, str]] = {
+    _signs: ClassVar[dict[str, str]] = {
         "reliability": "+",
         "resolution": "-",
         "uncertainty": "+",
@@ -134,7 +140,7 @@ class BrierDecomposition(Decomposition):
     }
 
     @property
-    def _name(self) -> str:
+    def _method(self) -> str:
         return f"Brier score by {self.n_bins} bins"
 
 
@@ -152,13 +158,14 @@ def brier_decomposition(
     n_bins : int or "sqrt", default 15
         Number of bins.
     edges : {"uniform", "quantile"}, default "uniform"
-        Bins of equal width, or of equal weight, of [0, 1], or between these edges, as of `Binned`.
+        Bins of [0, 1] of equal width or of equal weight, or bins between these edges: as in
+        `Binned`.
 
     Returns
     -------
     BrierDecomposition
-        Of class vectors, as long as the setting is "auto", each part is the sum over the classes,
-        each against the rest, so `score` is `fastece.brier_score`; with "classwise" it is the mean.
+        For class vectors with the setting "auto", each part is the sum over the classes, each
+        against the rest, so `score` is `fastece.brier_score`; with "classwise" it is the mean.
 
     Raises
     ------
@@ -175,11 +182,11 @@ def brier_decomposition(
         within_variance    sum_b sum_{i in b} w_i (s_i - f_b)^2 / W
         within_covariance  2 sum_b sum_{i in b} w_i (s_i - f_b) (y_i - o_b) / W
 
-    The first three are those of Murphy (1973, "A new vector partition of the probability score").
-    They sum to the Brier score where scores are all equal within a bin; with the last two
-    (Stephenson, Coelho and Jolliffe 2008, "Two extra components in the Brier score decomposition")
-    the parts sum to it whatever the scores. Few rows in a bin lift reliability and resolution
-    alike: `fastece.score_decomposition` has no bins.
+    The first three parts are due to Murphy (1973, "A new vector partition of the probability
+    score") and sum to the Brier score where all scores of a bin are equal. The last two are due to
+    Stephenson, Coelho and Jolliffe (2008, "Two extra components in the Brier score decomposition"):
+    with them the parts sum to it whatever the scores are. Few rows in a bin increase reliability
+    and resolution alike: `fastece.score_decomposition` has no bins.
 
     Examples
     --------
@@ -197,33 +204,61 @@ def brier_decomposition(
       - within covariance  0.00007
     """
     binned = Binned(n_bins, edges)
-    values, facts = add_parts(
-        partial(binned_parts, binned), y_true, y_prob, setting=setting, labels=labels,
-        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, soft=soft,
-        votes=votes,
+
+    def components_of(source: Source, k: int) -> BrierComponents:
+        return brier_components(binned, source, k)
+
+    components, n, setting_name = aggregate(
+        components_of, y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+        sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
     )  # fmt: skip
-    return BrierDecomposition.of(values, n_bins=binned.bin_count(facts["n"]), **facts)
+    return BrierDecomposition(
+        **BrierComponents(*components)._asdict(),
+        n_bins=binned.bin_count(n),
+        n=n,
+        setting=setting_name,
+    )
 
 
-def binned_parts(binned: Binned, source: Source, k: int) -> tuple[float, ...]:
-    """Compute the Brier score of problem `k`, and its parts in their order."""
+class BrierComponents(NamedTuple):
+    """The Brier score of a problem and its five components."""
+
+    score: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within_variance: float
+    within_covariance: float
+
+
+def brier_components(binned: Binned, source: Source, k: int) -> BrierComponents:
+    """Compute the Brier score of problem `k` and its components, by bins."""
     plan = binned.prepare(source.sample(k, SQUARES), source.count())
-    s, y = plan.sample.s, plan.sample.y.astype(np.float64)
-    weight = plan.sample.weight
-    w = np.ones(s.size) if weight is None else weight
-    bins = binned.place(plan.sample, plan.rule.n_bins).lower
-    total = np.bincount(bins, w)
+    sample = plan.sample
+    s = sample.s
+    y = sample.y.astype(np.float64)
+    weight = np.ones(s.size) if sample.weight is None else sample.weight
+    bins = binned.place(sample, plan.rule.n_bins).lower
+    weight_of_bin = np.bincount(bins, weight)
 
-    def bin_means(x: F64) -> F64:
-        return np.bincount(bins, w * x) / np.where(total > 0, total, 1.0)
+    def mean(values: F64) -> float:
+        return float(np.average(values, weights=weight))
 
-    def mean(x: F64) -> float:
-        return float(np.average(x, weights=w))
+    def mean_of_own_bin(values: F64) -> F64:
+        sums = np.bincount(bins, weight * values)
+        return np.asarray((sums / np.where(weight_of_bin > 0, weight_of_bin, 1.0))[bins])
 
-    score, rate, base = bin_means(s)[bins], bin_means(y)[bins], mean(y)
-    reliability, resolution = mean((score - rate) ** 2), mean((rate - base) ** 2)
-    variance, covariance = mean((s - score) ** 2), 2 * mean((s - score) * (y - rate))
-    return mean((s - y) ** 2), reliability, resolution, base * (1 - base), variance, covariance
+    mean_score = mean_of_own_bin(s)
+    hit_rate = mean_of_own_bin(y)
+    base_rate = mean(y)
+    return BrierComponents(
+        score=mean((s - y) ** 2),
+        reliability=mean((mean_score - hit_rate) ** 2),
+        resolution=mean((hit_rate - base_rate) ** 2),
+        uncertainty=base_rate * (1 - base_rate),
+        within_variance=mean((s - mean_score) ** 2),
+        within_covariance=2 * mean((s - mean_score) * (y - hit_rate)),
+    )
 
 
 # --- by isotonic regression -----------------------------------------------------------------
@@ -264,11 +299,12 @@ class ScoreDecomposition(Decomposition):
     uncertainty: float
     rule: str
 
-    _parts: ClassVar = {"miscalibration": "+", "discrimination": "-", "uncertainty": "+"}
+    _signs: ClassVar = {"miscalibration": "+", "discrimination": "-", "uncertainty": "+"}
 
     @property
-    def _name(self) -> str:
-        return f"{'Brier score' if self.rule == 'brier' else 'log loss'} by isotonic regression"
+    def _method(self) -> str:
+        name = "Brier score" if self.rule == "brier" else "log loss"
+        return f"{name} by isotonic regression"
 
 
 def score_decomposition(
@@ -288,10 +324,10 @@ def score_decomposition(
     Returns
     -------
     ScoreDecomposition
-        Of class vectors, as long as the setting is "auto", each part is the sum over the classes,
-        each against the rest; with "classwise" it is the mean. So the `score` of "brier" is
-        `fastece.brier_score`, and that of "log" the sum of the log losses of K binary problems,
-        which is not `fastece.log_loss`.
+        For class vectors with the setting "auto", each part is the sum over the classes, each
+        against the rest; with "classwise" it is the mean. So the `score` of "brier" is
+        `fastece.brier_score`, and the `score` of "log" is the sum of the log losses of K binary
+        problems, which is not `fastece.log_loss`.
 
     Raises
     ------
@@ -307,10 +343,10 @@ def score_decomposition(
         discrimination = S(base rate) - S(recalibrated)
         uncertainty    = S(base rate)
 
-    where scores are recalibrated by the isotonic regression of the labels on them, rows of equal
-    scores counting as one. That is a sort and the algorithm of pooling adjacent violators, of
-    `scipy.optimize.isotonic_regression`. The fit knows the labels, so with few rows miscalibration
-    and discrimination are both too large.
+    where S is the mean score, and the scores are recalibrated by the isotonic regression of the
+    labels on them, in which rows of equal scores count as one. The rows are sorted, and adjacent
+    violators are pooled by `scipy.optimize.isotonic_regression`. The fit knows the labels, so with
+    few rows miscalibration and discrimination are both too large.
 
     Examples
     --------
@@ -326,16 +362,30 @@ def score_decomposition(
       + uncertainty     0.24603
     """
     rule = check_choice("score", score, tuple(RULES))
-    values, facts = add_parts(
-        partial(isotonic_parts, rule), y_true, y_prob, setting=setting, labels=labels,
-        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, soft=soft,
-        votes=votes,
+
+    def components_of(source: Source, k: int) -> ScoreComponents:
+        return score_components(rule, source, k)
+
+    components, n, setting_name = aggregate(
+        components_of, y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+        sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
     )  # fmt: skip
-    return ScoreDecomposition.of(values, rule=rule, **facts)
+    return ScoreDecomposition(
+        **ScoreComponents(*components)._asdict(), rule=rule, n=n, setting=setting_name
+    )
 
 
-def isotonic_parts(rule: str, source: Source, k: int) -> tuple[float, ...]:
-    """Compute the score of problem `k`, and its parts in their order."""
+class ScoreComponents(NamedTuple):
+    """A proper score of a problem and its three components."""
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+def score_components(rule: str, source: Source, k: int) -> ScoreComponents:
+    """Compute the score of problem `k` and its components, by isotonic regression."""
     mean = RULES[rule]
     if isinstance(source, Problems):
         sample = source.view(k)
@@ -343,51 +393,92 @@ def isotonic_parts(rule: str, source: Source, k: int) -> tuple[float, ...]:
     else:
         sample = source.sample(k)
         score = mean.evaluate_once(source.sample(k, source.needs_of(mean)), source.count())
-    *_, hits, misses = isotonic_blocks(sample)
-    recalibrated = least_score(rule, hits, misses)
-    even = least_score(rule, hits.sum(keepdims=True), misses.sum(keepdims=True))
-    # No part is negative but by rounding.
-    return score, max(score - recalibrated, 0.0), max(even - recalibrated, 0.0), even
+    blocks = isotonic_blocks(sample)
+    recalibrated = minimal_score(rule, blocks.hits, blocks.misses)
+    all_hits = blocks.hits.sum(keepdims=True)
+    all_misses = blocks.misses.sum(keepdims=True)
+    base_rate = minimal_score(rule, all_hits, all_misses)
+    # A component may only be negative by rounding.
+    return ScoreComponents(
+        score=score,
+        miscalibration=max(score - recalibrated, 0.0),
+        discrimination=max(base_rate - recalibrated, 0.0),
+        uncertainty=base_rate,
+    )
 
 
-def isotonic_blocks(sample: Sample) -> tuple[F64, ...]:
-    """Fit outcomes by isotonic regression on the scores: blocks with one value each.
+class Blocks(NamedTuple):
+    """Blocks of an isotonic fit in increasing order; arrays are (B,).
 
-    Returns the first and the last score of each, and the weights of its outcomes 1 and 0. Rows in
-    order are pooled in parts, which takes less memory, and then the blocks of all parts.
+    Attributes
+    ----------
+    first_score, last_score : (B,) float64 arrays
+        The first and the last score of each block.
+    hits, misses : (B,) float64 arrays
+        The weights of its outcomes 1 and 0: ``hits / (hits + misses)`` is the fit.
     """
-    ordered, begin, parts = replace(scale_weights(sample)[0], rows=NO_ROWS, vectors=None), 0, []
-    ordered = ordered.sorted()
+
+    first_score: F64
+    last_score: F64
+    hits: F64
+    misses: F64
+
+
+def isotonic_blocks(sample: Sample) -> Blocks:
+    """Fit outcomes by isotonic regression on the scores.
+
+    Rows in order are pooled in parts, which takes less memory, and then the blocks of all parts.
+    """
+    scaled, _ = scale_weights(sample)
+    ordered = replace(scaled, rows=NO_ROWS, vectors=None).sorted()
+    pooled_parts = []
+    begin = 0
     while begin < ordered.n:
-        last = ordered.s[min(begin + PART, ordered.n) - 1]
-        end = int(np.searchsorted(ordered.s, last, "right"))
-        part = ordered.where(slice(begin, end))
-        w = np.ones(part.n) if part.weight is None else part.weight
-        first = np.flatnonzero(np.append(True, part.s[1:] != part.s[:-1]))
-        weights = (np.add.reduceat(x, first) for x in (w * part.y, w * (1 - part.y)))
-        parts.append(pool(part.s[first], part.s[first], *weights))
+        # Equal scores stay together.
+        last_score = ordered.s[min(begin + ROWS_PER_POOL, ordered.n) - 1]
+        end = int(np.searchsorted(ordered.s, last_score, "right"))
+        pooled_parts.append(pool(blocks_of_scores(ordered.where(slice(begin, end)))))
         begin = end
-    return pool(*map(np.concatenate, zip(*parts, strict=True)))
+    return pool(Blocks(*map(np.concatenate, zip(*pooled_parts, strict=True))))
 
 
-def pool(low: F64, high: F64, hits: F64, misses: F64) -> tuple[F64, ...]:
-    """Pool neighbours whose share of hits decreases, by the algorithm of scipy."""
+def blocks_of_scores(ordered: Sample) -> Blocks:
+    """Add up the outcomes of each distinct score of a sorted sample."""
+    weight = np.ones(ordered.n) if ordered.weight is None else ordered.weight
+    first = np.flatnonzero(np.append(True, ordered.s[1:] != ordered.s[:-1]))
+    return Blocks(
+        first_score=ordered.s[first],
+        last_score=ordered.s[first],
+        hits=np.add.reduceat(weight * ordered.y, first),
+        misses=np.add.reduceat(weight * (1 - ordered.y), first),
+    )
+
+
+def pool(blocks: Blocks) -> Blocks:
+    """Pool neighbouring blocks whose rate decreases, by the algorithm of scipy."""
     from scipy.optimize import isotonic_regression
 
-    weight = hits + misses
-    blocks = isotonic_regression(hits / weight, weights=weight).blocks
-    first = blocks[:-1]
-    hits, misses = np.add.reduceat(hits, first), np.add.reduceat(misses, first)
-    return low[first], high[blocks[1:] - 1], hits, misses
+    weight = blocks.hits + blocks.misses
+    ends = isotonic_regression(blocks.hits / weight, weights=weight).blocks
+    first = ends[:-1]
+    return Blocks(
+        first_score=blocks.first_score[first],
+        last_score=blocks.last_score[ends[1:] - 1],
+        hits=np.add.reduceat(blocks.hits, first),
+        misses=np.add.reduceat(blocks.misses, first),
+    )
 
 
-def least_score(rule: str, hits: F64, misses: F64) -> float:
-    """Compute the least mean score, where each block predicts its own rate.
+def minimal_score(rule: str, hits: F64, misses: F64) -> float:
+    """Compute the minimal mean score, where each block predicts its own rate r.
 
-    From both weights of a block, so that a rate that rounds to 0 or 1 does no harm.
+    That is the mean over the rows of ``r (1 - r)``, or of the entropy ``-r log r - (1 - r) log(1 -
+    r)``. Both r and 1 - r are computed from weights, so that a rate that rounds to 0 or 1 does no
+    harm.
     """
     weight = hits + misses
     rate = hits / weight
+    miss_rate = misses / weight
     if rule == "brier":
-        return float((hits * (misses / weight)).sum() / weight.sum())
-    return float((weight * (surprise(rate) + surprise(misses / weight))).sum() / weight.sum())
+        return float((hits * miss_rate).sum() / weight.sum())
+    return float((weight * (surprise(rate) + surprise(miss_rate))).sum() / weight.sum())

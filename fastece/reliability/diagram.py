@@ -1,11 +1,11 @@
 """Reliability diagrams: the mean score and the observed frequency of each bin."""
 
 import math
-from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -17,78 +17,24 @@ from fastece.data.threads import Map, with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
 from fastece.display.numbers import ConfidenceInterval, Number
-from fastece.display.pictures import plot_result
-from fastece.display.results import Result
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.binomial import binomial_ends
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64
+from fastece.reliability.plottable import Plottable
 from fastece.resampling.intervals import check_level, tails_of
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+# Weights from here on are not written with all their digits.
+MAX_WRITTEN_WEIGHT = 1e15
+# Characters of the bar of the fullest bin.
+BAR_WIDTH = 30
+# Edges of more bins than this need six decimals, of fewer three.
+MAX_BINS_OF_THREE_DECIMALS = 100
+# Level of the intervals that are drawn, unless the band of a test has another.
+DRAWN_LEVEL = 0.95
 
-    from fastece.resampling.calibration_test import ConsistencyBand
 
-# Larger weights are not written with all their digits.
-WHOLE = 1e15
-
-
-@dataclass(frozen=True, eq=False)
-class Plottable(Result):
-    """A result that draws observed frequencies over scores."""
-
-    def _fields(self: Any, *more: str) -> dict[str, Any]:
-        """Return the fields that every picture shows, and some more, by name."""
-        names = ("estimator", "setting", "value", "score", *more)
-        return {name: getattr(self, name) for name in names}
-
-    @abstractmethod
-    def drawing(self, band: Any = True) -> Any:
-        """Return the numbers to draw, with intervals or without."""
-
-    def plot(
-        self, ax: "Axes | None" = None, *, color: Any = None, label: str | None = None,
-        legend: bool = True, band: "ConsistencyBand | bool | None" = True,
-        zoom: float | None = None,
-    ) -> "Axes":  # fmt: skip
-        """Draw the observed frequency over the score; needs matplotlib.
-
-        The area of a point grows with the rows of its bin; bins of fewer than 20 rows are hollow.
-        A curve has the density beside it. It is left out where it has no support, and where its
-        kernel averages over fewer than five rows; a hatch marks such scores if the axes have no
-        other curve. A second model on the same axes has the next colour, another shape of points or
-        of lines, and an outline for its occupancy.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw. Without it, on a new figure; where more than half of the rows have scores
-            within 0.05 of 0 or 1, other axes beside show the same over log odds.
-        color : color, optional
-            By default the next one of the axes.
-        label : str, optional
-            Name of the model in the legend.
-        legend : bool, default True
-            Whether there is a legend: beside the axes, or below their labels.
-        band : bool or ConsistencyBand, default True
-            Whether to draw the intervals (`interval`), and of a curve the median of resamples. The
-            band of `fastece.calibration_test` for the bins of a diagram adds a bar in each, where
-            the frequency of a calibrated model is to be expected; intervals then have its level.
-        zoom : float, optional
-            Where new axes end. None: at 1, and just beyond the largest score if that is below 0.3.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a band of other bins, a legend that is neither True nor False, or another `zoom`
-            than above 0 and up to 1.
-        """
-        return plot_result(self, ax, color=color, label=label, legend=legend, band=band, zoom=zoom)
+# --- the result -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,26 +82,27 @@ class ReliabilityDiagram(Plottable):
     _derived = ("floor",)
 
     @property
-    def _is_mean(self) -> bool:
-        """Whether the error is the mean gap of bins, by their weight."""
-        plain: Any = {"n_bins": 15, "edges": "uniform", "closed": "right", "score_range": "unit"}
-        return self._binned is not None and replace(self._binned, **plain) == Binned()
+    def _is_mean_gap(self) -> bool:
+        """Whether the error is the mean gap of hard bins, whatever the bins are."""
+        if self._binned is None:
+            return False
+        default_bins: Any = {
+            "n_bins": 15, "edges": "uniform", "closed": "right", "score_range": "unit"
+        }  # fmt: skip
+        return replace(self._binned, **default_bins) == Binned()
 
     @property
     def floor(self) -> float:
-        """Mean error of a calibrated model with these bins; nan of other norms.
+        """Mean error of a calibrated model with these bins; nan where it is no mean gap.
 
-        The hits of a bin are binomial, as they are of equal scores: of n rows with the score s,
-        ``E|X - n s| = 2 m C(n, m) s^m (1 - s)^(n - m + 1)`` with m = floor(n s) + 1 (de Moivre
-        1730, "Miscellanea analytica").
+        The hits of a bin are taken as binomial, as they are if its scores are equal: see
+        `mean_absolute_gap`.
         """
-        from scipy.special import gammaln, xlog1py, xlogy
-
-        n, s = np.maximum(np.rint(self.rows), 1.0), np.nan_to_num(self.score).clip(0.0, 1.0)
-        m = np.floor(n * s) + 1
-        log_size = gammaln(n + 1) - gammaln(m) - gammaln(n - m + 1)
-        size = 2 * np.exp(log_size + xlogy(m, s) + xlog1py(n - m + 1, -s)) / n
-        return float(np.average(size, weights=self.count)) if self._is_mean else math.nan
+        if not self._is_mean_gap:
+            return math.nan
+        n_rows = np.maximum(np.rint(self.rows), 1.0)
+        score = np.nan_to_num(self.score).clip(0.0, 1.0)
+        return float(np.average(mean_absolute_gap(n_rows, score), weights=self.count))
 
     def interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Compute intervals ``(low, high)`` of the frequencies (B,), nan in empty bins.
@@ -179,74 +126,128 @@ class ReliabilityDiagram(Plottable):
         >>> low.round(3), high.round(3)
         (array([0.   , 0.158]), array([0.842, 1.   ]))
         """
-        tails = tails_of(check_level(confidence_level))
-        rate = self.frequency.clip(0.0, 1.0)  # rounding
-        return ConfidenceInterval(*binomial_ends(self.rows * rate, self.rows * (1 - rate), *tails))
+        low_tail, high_tail = tails_of(check_level(confidence_level))
+        frequency = self.frequency.clip(0.0, 1.0)  # rounding
+        hits = self.rows * frequency
+        misses = self.rows * (1 - frequency)
+        return ConfidenceInterval(*binomial_ends(hits, misses, low_tail, high_tail))
+
+    # --- text -------------------------------------------------------------------------------
 
     def document(self) -> Document:
         """Describe the bins as a table."""
         title = f"{self.estimator}, setting {self.setting}: calibration error {self.value:.5f}"
-        title += f", by chance alone {self.floor:.5f}" if self._is_mean else ""
+        if self._is_mean_gap:
+            title += f", by chance alone {self.floor:.5f}"
         return Document(title, sections=[Section(table=self.table())])
 
-    def pool(self, most: int) -> "ReliabilityDiagram":
-        """Put neighbouring bins together until there are at most `most`."""
-        first = np.arange(0, self.count.size, math.ceil(self.count.size / most))
-        sums: Any = {x: np.add.reduceat(getattr(self, x), first) for x in ("count", "rows")}
-        for x in ("score", "frequency", "gap"):
-            total = np.add.reduceat(np.nan_to_num(getattr(self, x)) * self.count, first)
-            sums[x] = total / np.where(sums["count"] > 0, sums["count"], np.nan)
-        return replace(self, edges=self.edges[[*first, -1]], _binned=None, **sums)
+    def pool(self, max_bins: int) -> "ReliabilityDiagram":
+        """Put neighbouring bins together until there are at most `max_bins`."""
+        first = np.arange(0, self.count.size, math.ceil(self.count.size / max_bins))
+        count = np.add.reduceat(self.count, first)
 
-    def table(self, width: int = 30) -> Table:
+        def pool_means(means: F64) -> F64:
+            sums = np.add.reduceat(np.nan_to_num(means) * self.count, first)
+            return sums / np.where(count > 0, count, np.nan)
+
+        return replace(
+            self,
+            edges=self.edges[[*first, -1]],
+            count=count,
+            rows=np.add.reduceat(self.rows, first),
+            score=pool_means(self.score),
+            frequency=pool_means(self.frequency),
+            gap=pool_means(self.gap),
+            _binned=None,
+        )
+
+    def table(self) -> Table:
         """Describe each bin that holds rows, and empty neighbours together.
 
         The bar is the occupancy, full for the fullest bin. Rows with weights have their weight.
         """
         count = self.count
         starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
-        is_whole = np.array_equal(count, np.rint(count)) and count.max() < WHOLE
-        columns = {
-            "count": ".0f" if is_whole else ".7g",
-            "score": ".4f",
-            "frequency": ".4f",
-            "gap": "+.4f",
-        }
-        rows = []
-        for b, name in zip(starts, self._bin_names([*starts, count.size]), strict=True):
-            numbers = [Number(getattr(self, x)[b], form=form) for x, form in columns.items()]
-            rows.append((name, *numbers, "#" * math.ceil(width * count[b] / count.max())))
+        names = self._bin_names([*starts, count.size])
+        are_whole_numbers = np.array_equal(count, np.rint(count))
+        count_form = ".0f" if are_whole_numbers and count.max() < MAX_WRITTEN_WEIGHT else ".7g"
+        rows = [
+            (
+                name,
+                Number(count[b], form=count_form),
+                Number(self.score[b], form=".4f"),
+                Number(self.frequency[b], form=".4f"),
+                Number(self.gap[b], form="+.4f"),
+                "#" * math.ceil(BAR_WIDTH * count[b] / count.max()),
+            )
+            for b, name in zip(starts, names, strict=True)
+        ]
         amount = "rows" if np.array_equal(self.rows, count) else "weight"
         return Table(["bin", amount, "score", "frequency", "gap", ""], rows)
 
-    def _bin_names(self, cuts: list[int]) -> list[str]:
-        """Name the intervals between some of the edges."""
-        decimals = 3 if self.count.size <= 100 else 6
-        edges = [f"{edge:.{decimals}f}" for edge in self.edges[cuts]]
+    def _bin_names(self, cuts: Sequence[int]) -> list[str]:
+        """Name the intervals between the edges at some places."""
+        decimals = 3 if self.count.size <= MAX_BINS_OF_THREE_DECIMALS else 6
+        edges = [f"{edge:.{decimals}f}" for edge in self.edges[[*cuts]]]
         names = [f"{low}, {high}" for low, high in pairwise(edges)]
         if self.closed == "left":
             return [f"[{name})" for name in names[:-1]] + [f"[{names[-1]}]"]
         return [f"[{names[0]}]"] + [f"({name}]" for name in names[1:]]
 
     def _columns(self) -> dict[str, Any]:
-        names = ("count", "score", "frequency", "gap", "rows")
-        ends = {"low": self.edges[:-1], "high": self.edges[1:]}
-        return {**ends, **{name: getattr(self, name) for name in names}}
+        return {
+            "low": self.edges[:-1], "high": self.edges[1:], "count": self.count,
+            "score": self.score, "frequency": self.frequency, "gap": self.gap, "rows": self.rows,
+        }  # fmt: skip
+
+    # --- picture ----------------------------------------------------------------------------
 
     def drawing(self, band: Any = True) -> BinDrawing:
-        """Return the bins to draw, with intervals or the band of a test."""
-        level = getattr(band, "confidence_level", 0.95)
-        has_band = hasattr(band, "low")
-        if has_band and not np.array_equal(np.isfinite(band.low), self.count > 0):
-            filled, known = np.count_nonzero(self.count), np.count_nonzero(np.isfinite(band.low))
-            rule = f"must have the bins of the diagram: {self.count.size}, {filled} with rows"
-            raise InputError("band", f"{rule}; got {band.low.size}, {known} with rows")
+        """Collect the bins to draw, with intervals or the band of a test."""
+        level = DRAWN_LEVEL
+        band_ends = None
+        if hasattr(band, "low"):
+            self._check_band(band)
+            level = band.confidence_level
+            band_ends = (band.low, band.high)
         low, high = self.interval(level) if band else (None, None)
-        fields = self._fields("frequency", "edges", "rows")
-        fields["interval_name"] = f"{100 * level:g} % CI"
-        fields["band_name"] = f"{100 * level:g} % if calibrated"
-        ends = (band.low, band.high) if has_band else None
-        return BinDrawing(**fields, weight=self.count, low=low, high=high, band=ends)
+        return BinDrawing(
+            estimator=self.estimator, setting=self.setting, value=self.value, score=self.score,
+            frequency=self.frequency, weight=self.count, edges=self.edges, rows=self.rows,
+            low=low, high=high, interval_name=f"{100 * level:g} % CI",
+            band=band_ends, band_name=f"{100 * level:g} % if calibrated",
+        )  # fmt: skip
+
+    def _check_band(self, band: Any) -> None:
+        """Check that a band is of the bins of the diagram."""
+        has_rows = self.count > 0
+        has_band = np.isfinite(band.low)
+        if not np.array_equal(has_band, has_rows):
+            rule = (
+                f"must have the bins of the diagram: {self.count.size}, "
+                f"{np.count_nonzero(has_rows)} with rows; "
+                f"got {band.low.size}, {np.count_nonzero(has_band)} with rows"
+            )
+            raise InputError("band", rule)
+
+
+def mean_absolute_gap(n: F64, s: F64) -> F64:
+    """Compute ``E|X / n - s|`` of a binomial number X of n rows with probability s.
+
+    By de Moivre's formula for the mean absolute deviation (1730, "Miscellanea analytica"), with
+    ``m = floor(n s) + 1``::
+
+        E|X - n s| = 2 m C(n, m) s^m (1 - s)^(n - m + 1)
+    """
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    m = np.floor(n * s) + 1
+    log_m_choose = gammaln(n + 1) - gammaln(m) - gammaln(n - m + 1)  # log of m C(n, m)
+    log_half = log_m_choose + xlogy(m, s) + xlog1py(n - m + 1, -s)
+    return np.asarray(2 * np.exp(log_half) / n)
+
+
+# --- diagrams of problems -------------------------------------------------------------------
 
 
 @singledispatch
@@ -258,29 +259,42 @@ def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[Reliabil
 @diagrams_of.register
 def binned_diagrams(estimator: Binned, source: Source, run: Map = map) -> list[ReliabilityDiagram]:
     """Make one diagram of bins for each problem."""
-    sums, names = estimator.bins(source, run), [source.name(k) for k in range(source.n_problems)]
-    return diagrams_from(estimator, sums, estimator.effective_rows(source, sums), names)
+    bins = estimator.bins(source, run)
+    rows = estimator.effective_rows(source, bins)
+    settings = [source.name(k) for k in range(source.n_problems)]
+    return diagrams_from(estimator, bins, rows, settings)
 
 
 def diagrams_from(
-    estimator: Binned, sums: Bins, rows: F64, names: list[str]
+    estimator: Binned, bins: Bins, rows: F64, settings: Sequence[str]
 ) -> list[ReliabilityDiagram]:
     """Make the diagram of each problem from its bins, and their effective rows (K, B)."""
     # Empty bins have no mean, and weights that add up beyond float64 are an infinite count.
     with np.errstate(invalid="ignore", over="ignore"):
-        score, frequency = sums.score / sums.weight, sums.hits / sums.weight
-        count = sums.weight * sums.unit
-    values, gap = estimator.errors(sums), frequency - score
+        score = bins.score / bins.weight
+        frequency = bins.hits / bins.weight
+        count = bins.weight * bins.unit
+    gap = frequency - score
+    values = estimator.errors(bins)
     return [
         ReliabilityDiagram(
-            edges=sums.edges[k].copy(),  # uniform ones are kept for the next call
-            count=count[k], score=score[k], frequency=frequency[k], gap=gap[k],
-            value=float(values[k]), estimator=str(estimator), setting=names[k],
-            closed=estimator.closed, rows=rows[k],
+            edges=bins.edges[k].copy(),  # uniform ones are kept for the next call
+            count=count[k],
+            score=score[k],
+            frequency=frequency[k],
+            gap=gap[k],
+            value=float(values[k]),
+            estimator=str(estimator),
+            setting=settings[k],
+            closed=estimator.closed,
+            rows=rows[k],
             _binned=estimator,
         )
-        for k in range(len(names))
-    ]  # fmt: skip
+        for k in range(len(settings))
+    ]
+
+
+# --- the call -------------------------------------------------------------------------------
 
 
 @overload
@@ -304,7 +318,7 @@ def reliability_diagram(
     **fields
         As in `fastece.ece`.
     estimator : str or Binned, default "ece"
-        A binned estimator; with convex mapping the sums of a bin are those of its shares.
+        A binned estimator; with convex mapping a bin adds up the shares of rows in it.
 
     Returns
     -------

@@ -1,21 +1,23 @@
 """Reliability diagrams as papers print them: curve, points, scores below, statistics."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from fastece.data.errors import InputError
-from fastece.data.parameters import check_choice, check_real
+from fastece.data.parameters import check_choice
 from fastece.data.samples import Sample
 from fastece.display import axes, legends, marks
-from fastece.display.numbers import ConfidenceInterval, Number, decimals, format_number
+from fastece.display.numbers import Number, decimals, format_number
 from fastece.estimators.binned import Binned
 from fastece.inference.estimate import estimate_results
 from fastece.kernels.types import F64
 from fastece.reliability.curve import curve_of, smooth_end
 from fastece.reliability.decomposition import isotonic_blocks
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
+from fastece.reliability.models import check_one_problem, models_by_name
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import Call
 from fastece.resampling.draws import new_key
@@ -25,78 +27,164 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CURVES = ("bayes", "isotonic", "none")
-# Bins of the points, and bars of the scores up to the end of the axes.
-BINS, BARS = 10, 25
-# Replicates of a consistency band, and cells of neighbouring scores that outcomes are drawn for.
-DRAWS, CELLS = 500, 4000
-# Points of letters, and inches: one column of a journal.
-SMALL, SIZE = 7.0, (3.3, 4.1)
+# Equal-mass bins that are drawn as points.
+N_BINS = 10
+# Bars of the distribution of scores, from 0 to the end of the axes.
+N_BARS = 25
+# Resamples of the outcomes behind a consistency band.
+N_RESAMPLES = 500
+# Groups of neighbouring scores that outcomes are drawn for, at most.
+MAX_SCORES_OF_BAND = 4000
+# Width and height of a new figure in inches: one column of a journal.
+FIGURE_SIZE = (3.3, 4.1)
+# Size of letters, in points.
+FONT_SIZE = 7.0
+TITLE_SIZE = 8.0
+# Widths of lines as multiples of the widths in large figures.
+LINE_SCALE = 0.8
+# Opacity of bands and of the first distribution of scores.
+CURVE_BAND_ALPHA = 0.2
+CONSISTENCY_BAND_ALPHA = 0.25
+BARS_ALPHA = 0.6
 
 
-class Model(NamedTuple):
-    """Numbers of one model; its curve and its band have scores of their own."""
+# --- numbers --------------------------------------------------------------------------------
 
-    setting: str
+
+class CurvePath(NamedTuple):
+    """A curve: rates at increasing scores."""
+
+    score: F64
+    rate: F64
+
+
+class CurveBand(NamedTuple):
+    """A band: ends at increasing scores, its name in the legend, and how it is filled."""
+
+    score: F64
+    low: F64
+    high: F64
+    name: str
+    color: Any  # None for the colour of the model
+    alpha: float
+
+
+class PlottedModel(NamedTuple):
+    """Numbers of one model in the picture.
+
+    Attributes
+    ----------
+    error : str
+        The calibration error with its interval, in words.
+    diagram : ReliabilityDiagram
+        The bins that are drawn as points.
+    score, weight : (n,) float64 arrays
+        The scores in increasing order, and their weights.
+    curve, band : CurvePath, CurveBand or None
+    """
+
     error: str
-    level: str
     diagram: ReliabilityDiagram
     score: F64
     weight: F64
-    curve: tuple[F64, F64] | None
-    band: tuple[F64, F64, F64] | None
-
-    @classmethod
-    def of(cls, call: Call, kind: str, bins: int, rng: Any) -> "Model":
-        """Compute the numbers of a call on one model with one estimator."""
-        (data,), (estimator,) = call.sources, call.estimators.values()
-        if data.n_problems > 1:
-            raise InputError("setting", "must be that of one problem", value=data.setting.name)
-        (diagram,) = diagrams_of(Binned(bins, edges="quantile"), data)
-        sample = data.sample(0, data.needs_of(estimator)).sorted()
-        found = estimate_results(call, rng=rng)
-        ends: ConfidenceInterval = found.confidence_interval
-        digits = [format_number(x, decimals(ends)) for x in ends]
-        level = f"{100 * call.level:g} %"
-        error = f"ECE {Number(found.value, ends)} ({level} CI {' to '.join(digits)})"
-        curve, band = None, None
-        if kind == "bayes":
-            one = curve_of(estimator, sample, call)
-            low, high = (smooth_end(one["probability"], one[x]) for x in ("low", "high"))
-            curve, band = (one["score"], one["probability"]), (one["score"], low, high)
-        elif kind == "isotonic":
-            if call.clusters is not None:
-                rule = "goes without groups and votes, as its band is of independent rows"
-                raise InputError("curve", rule, value=kind)
-            curve, band = isotonic_curve(sample), consistency_band(sample, call.level, rng)
-        weight = np.ones(sample.n) if sample.weight is None else sample.weight
-        return cls(diagram.setting, error, level, diagram, sample.s, weight, curve, band)
+    curve: CurvePath | None
+    band: CurveBand | None
 
 
-def isotonic_curve(ordered: Sample) -> tuple[F64, F64]:
+def plotted_model(call: Call, kind: str, n_bins: int, rng: Any) -> PlottedModel:
+    """Compute the numbers of the picture from a call on one model with one estimator."""
+    (source,) = call.sources
+    (estimator,) = call.estimators.values()
+    check_one_problem(source)
+    (diagram,) = diagrams_of(Binned(n_bins, edges="quantile"), source)
+    ordered = source.sample(0, source.needs_of(estimator)).sorted()
+    estimate = estimate_results(call, rng=rng)
+    level = f"{100 * call.level:g} %"
+    curve = band = None
+    if kind == "bayes":
+        curve, band = bayes_curve(call, ordered, level)
+    elif kind == "isotonic":
+        if call.clusters is not None:
+            rule = "goes without groups and votes, as its band is of independent rows"
+            raise InputError("curve", rule, value=kind)
+        curve = isotonic_curve(ordered)
+        band = consistency_band(ordered, call.level, rng)
+    return PlottedModel(
+        error=error_text(estimate.value, estimate.confidence_interval, level),
+        diagram=diagram,
+        score=ordered.s,
+        weight=weights_of(ordered),
+        curve=curve,
+        band=band,
+    )
+
+
+def error_text(value: float, interval: Any, level: str) -> str:
+    """Write an error with its interval: ECE 0.170 (95 % CI 0.138 to 0.192)."""
+    low, high = (format_number(end, decimals(interval)) for end in interval)
+    return f"ECE {Number(value, interval)} ({level} CI {low} to {high})"
+
+
+def weights_of(sample: Sample) -> F64:
+    """Return the weight (n,) of each row, 1 without weights."""
+    return np.ones(sample.n) if sample.weight is None else sample.weight
+
+
+def bayes_curve(call: Call, ordered: Sample, level: str) -> tuple[CurvePath, CurveBand]:
+    """Compute the Bayesian curve of a sorted sample with its smoothed interval."""
+    (estimator,) = call.estimators.values()
+    fit = curve_of(estimator, ordered, call)
+    assert fit.low is not None
+    assert fit.high is not None
+    low = smooth_end(fit.probability, fit.low)
+    high = smooth_end(fit.probability, fit.high)
+    band = CurveBand(
+        score=fit.score, low=low, high=high, name=f"{level} CI of the curve", color=None,
+        alpha=CURVE_BAND_ALPHA,
+    )  # fmt: skip
+    return CurvePath(fit.score, fit.probability), band
+
+
+def isotonic_curve(ordered: Sample) -> CurvePath:
     """Compute the rate of each block of the isotonic fit, at its first and last score."""
-    low, high, hits, misses = isotonic_blocks(ordered)
-    return np.stack([low, high], 1).ravel(), np.repeat(hits / (hits + misses), 2)
+    blocks = isotonic_blocks(ordered)
+    ends = np.stack([blocks.first_score, blocks.last_score], axis=1)
+    return CurvePath(ends.ravel(), np.repeat(blocks.hits / (blocks.hits + blocks.misses), 2))
 
 
-def consistency_band(ordered: Sample, level: float, rng: Any) -> tuple[F64, F64, F64]:
-    """Compute scores, and quantiles of the isotonic fits of a calibrated model there."""
+def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
+    """Compute quantiles of the isotonic fits of a calibrated model, at each score.
+
+    Outcomes are drawn with the scores as their probabilities (Dimitriadis, Gneiting and Jordan
+    2021). A score of several rows with weights w has the mean of a binomial number of
+    ``(sum w)^2 / sum w^2`` outcomes.
+    """
     from scipy.optimize import isotonic_regression
 
-    w = np.ones(ordered.n) if ordered.weight is None else ordered.weight
+    row_weights = weights_of(ordered)
     first = np.flatnonzero(np.append(True, ordered.s[1:] != ordered.s[:-1]))
-    first = first[:: -(-first.size // CELLS)]
-    weight, squares, total = (np.add.reduceat(x, first) for x in (w, w * w, w * ordered.s))
-    score, rows = total / weight, np.maximum(np.rint(weight**2 / squares), 1).astype(np.int64)
-    draws = np.random.default_rng(new_key(rng)).binomial(rows, score, (DRAWS, score.size)) / rows
-    fits = [isotonic_regression(share, weights=weight).x for share in draws]
+    first = first[:: math.ceil(first.size / MAX_SCORES_OF_BAND)]
+    weight = np.add.reduceat(row_weights, first)
+    squares = np.add.reduceat(row_weights * row_weights, first)
+    score = np.add.reduceat(row_weights * ordered.s, first) / weight
+    n_rows = np.maximum(np.rint(weight**2 / squares), 1).astype(np.int64)
+    generator = np.random.default_rng(new_key(rng))
+    hits = generator.binomial(n_rows, score, (N_RESAMPLES, score.size))
+    fits = [isotonic_regression(rates, weights=weight).x for rates in hits / n_rows]
     low, high = np.quantile(fits, tails_of(level), axis=0)
-    return score, low, high
+    return CurveBand(
+        score=score, low=low, high=high, name=f"{100 * level:g} % of calibrated models",
+        color=marks.GREY, alpha=CONSISTENCY_BAND_ALPHA,
+    )  # fmt: skip
+
+
+# --- the picture ----------------------------------------------------------------------------
 
 
 def reliability_plot(
     y_true: Any, y_prob: Any = None, *, curve: Literal["bayes", "isotonic", "none"] = "bayes",
-    bins: int = BINS, zoom: float | None = None, ax: "Axes | None" = None,
-    figsize: tuple[float, float] = SIZE, groups: Any = None, rng: Any = 0, **options: Any,
+    bins: int = N_BINS, zoom: float | None = None, ax: "Axes | None" = None,
+    figsize: tuple[float, float] = FIGURE_SIZE, groups: Any = None, rng: Any = 0, **options: Any,
 ) -> "Axes":  # fmt: skip
     """Draw a reliability diagram for a paper, from arrays; needs matplotlib.
 
@@ -108,7 +196,7 @@ def reliability_plot(
     y_true : array_like
         As in `fastece.ece`.
     y_prob : array_like, Accumulator, or dict of these
-        Predictions, or those of several models by their names.
+        Predictions, or the predictions of several models by their names.
     curve : {"bayes", "isotonic", "none"}, default "bayes"
         "bayes": the curve of `BayesCurve` with the interval at each score, whose ends are smoothed.
         "isotonic": isotonic regression, with the band in which it lies, at each score, if the model
@@ -132,7 +220,7 @@ def reliability_plot(
     Returns
     -------
     matplotlib Axes
-        Those of the diagram; the distribution of scores is ``ax.child_axes[0]``.
+        The axes of the diagram; the distribution of scores is ``ax.child_axes[0]``.
 
     Raises
     ------
@@ -144,7 +232,8 @@ def reliability_plot(
     -----
     Dimitriadis, Gneiting and Jordan (2021, "Stable reliability diagrams for probabilistic
     classifiers", section "Uncertainty quantification"): outcomes are drawn 500 times with the
-    scores as probabilities. Of more than 4000 distinct scores, neighbours are drawn together.
+    scores as probabilities. Where there are more than 4000 distinct scores, neighbours are drawn
+    together.
 
     Examples
     --------
@@ -160,69 +249,107 @@ def reliability_plot(
     (95 % CI 0.138 to 0.192)
     """
     kind = check_choice("curve", curve, CURVES)
-    models = y_prob if isinstance(y_prob, Mapping) else {None: y_prob}
-    if not models:
-        raise InputError("y_prob", "must have at least one model")
-    found, options = {}, options | {"estimator": "ece_bayes", "n_resamples": 0}
-    for name, prob in models.items():
+    options |= {"estimator": "ece_bayes", "n_resamples": 0}
+    models = {}
+    for name, prob in models_by_name(y_prob).items():
         call = read_call("reliability_plot", y_true, {"y_prob": prob}, 0, **options)
-        found[name] = Model.of(add_groups(call, groups, prob), kind, bins, rng)
-    end = marks.axes_end(max(float(model.score[-1]) for model in found.values()))
-    end = end if zoom is None else check_real("zoom", zoom, axes.MIN_ZOOM, 1.0)
+        models[name] = plotted_model(add_groups(call, groups, prob), kind, bins, rng)
+    largest_score = max(float(model.score[-1]) for model in models.values())
+    end = axes.choose_end(zoom, marks.axes_end(largest_score))
     ax = axes.open_figure(figsize).subplots() if ax is None else ax
-    draw_models(ax, found, end, kind)
+    draw_models(ax, models, end)
     axes.settle_layout(ax.figure)
     return ax
 
 
-def draw_models(ax: "Axes", found: Mapping[Any, Model], end: float, kind: str) -> None:
-    """Draw models on axes, their scores below, and the legend."""
-    span, setting = marks.AxesRange(0.0, end), next(iter(found.values())).setting
-    across, up = axes.axis_labels(setting)
+def draw_models(ax: "Axes", models: Mapping[Any, PlottedModel], end: float) -> None:
+    """Draw models on axes that end at a score, their scores below, and the legend."""
+    span = marks.AxesRange(0.0, end)
     marks.draw_square(ax, span)
     below = axes.axes_below(ax)
-    for name, model in found.items():
+    for name, model in models.items():
         error = model.error.replace(" (", "\n(")  # so that names have room
         text = model.error if name is None else f"{axes.shorten(str(name))}: {error}"
-        style = marks.next_style(ax, text, span=span)._replace(scale=0.8)
-        draw_one(ax, below, style, model, kind)
-    ax.set_title(axes.title_of(setting), fontsize=SMALL + 1, parse_math=False)
-    ax.set_ylabel(up, fontsize=SMALL)
-    ax.tick_params(labelsize=SMALL)
-    below.set_xlabel(across, fontsize=SMALL)
-    below.set_ylabel("Share of rows", fontsize=SMALL)
+        style = marks.next_style(ax, text, span=span)._replace(scale=LINE_SCALE)
+        color = draw_curve(ax, style, model.curve)
+        draw_points(ax, style, model.diagram, color)
+        if model.band is not None:
+            draw_band(ax, style, model.band, color)
+        draw_scores(below, style, model, color)
+    name_axes(ax, below, next(iter(models.values())).diagram.setting, end)
+    draw_paper_legend(ax, [model.diagram for model in models.values()])
+
+
+def draw_curve(ax: "Axes", style: marks.Style, curve: CurvePath | None) -> Any:
+    """Draw the curve that stands for a model in the legend, and return its colour."""
+    if curve is None:
+        curve = CurvePath(np.empty(0), np.empty(0))
+    options = {"marker": style.shape, "markevery": [], "markersize": 3.5}
+    return marks.draw_line(ax, style, curve.score, style.clip(curve.rate), width=2.0, **options)
+
+
+def draw_points(ax: "Axes", style: marks.Style, diagram: ReliabilityDiagram, color: Any) -> None:
+    """Draw the bins that hold rows as white points."""
+    has_rows = diagram.count > 0
+    ax.scatter(
+        style.clip(diagram.score[has_rows]),
+        style.clip(diagram.frequency[has_rows]),
+        s=12,
+        marker=style.shape,
+        facecolors="white",
+        edgecolors=[color],
+        linewidths=0.8,
+        zorder=5,
+        clip_on=False,
+    )
+
+
+def draw_band(ax: "Axes", style: marks.Style, band: CurveBand, color: Any) -> None:
+    """Draw a band, in the colour of its model unless it has one of its own."""
+    ax.fill_between(
+        band.score,
+        style.clip(band.low),
+        style.clip(band.high),
+        facecolor=(color if band.color is None else band.color, band.alpha),
+        linewidth=0,
+        zorder=1,
+        label=band.name,
+    )
+
+
+def draw_scores(below: "Axes", style: marks.Style, model: PlottedModel, color: Any) -> None:
+    """Draw the distribution of scores, filled for the first model."""
+    edges = np.linspace(0, style.span.high, N_BARS + 1)
+    weight_of_bar, _ = np.histogram(model.score, edges, weights=model.weight)
+    share = weight_of_bar / model.weight.sum()
+    alpha = BARS_ALPHA if style.is_first else 1.0
+    below.stairs(share, edges, color=color, fill=style.is_first, alpha=alpha)
+
+
+def name_axes(ax: "Axes", below: "Axes", setting: str, end: float) -> None:
+    """Name the axes of the diagram and of the scores below, in small letters."""
+    across, up = axes.axis_labels(setting)
+    ax.set_title(axes.title_of(setting), fontsize=TITLE_SIZE, parse_math=False)
+    ax.set_ylabel(up, fontsize=FONT_SIZE)
+    ax.tick_params(labelsize=FONT_SIZE)
+    below.set_xlabel(across, fontsize=FONT_SIZE)
+    below.set_ylabel("Share of rows", fontsize=FONT_SIZE)
     below.set(xlim=(0, end), ylim=(0, None))
     below.locator_params(axis="y", nbins=2)
-    below.tick_params(labelsize=SMALL)
-    handles, names = zip(*legends.entries_of(ax), strict=True)
-    gap = sum(float(np.nansum(x.diagram.gap * x.diagram.count)) for x in found.values())
+    below.tick_params(labelsize=FONT_SIZE)
+
+
+def draw_paper_legend(ax: "Axes", diagrams: Iterable[ReliabilityDiagram]) -> None:
+    """Draw the legend inside the axes, on the side of the diagonal without the curves."""
+    total_gap = sum(float(np.nansum(x.gap * x.count)) for x in diagrams)
+    artists, names = zip(*legends.entries_of(ax), strict=True)
     legend = ax.legend(
-        handles, names, fontsize=SMALL, frameon=False, handlelength=1.6, borderaxespad=0.3,
-        loc="upper left" if gap <= 0 else "lower right",  # the other side of the curves
-    )  # fmt: skip
-    legends.show_dollars(legend)
-
-
-def draw_one(ax: "Axes", below: "Axes", style: marks.Style, model: Model, kind: str) -> None:
-    """Draw the curve, the band, the points and the scores of a model."""
-    rows = model.diagram.count > 0
-    at, frequency = (style.clip(x[rows]) for x in (model.diagram.score, model.diagram.frequency))
-    shape, nothing = style.shape, np.empty(0)
-    score, rate = (nothing, nothing) if model.curve is None else model.curve
-    line_options = {"marker": shape, "markevery": [], "markersize": 3.5}
-    color = marks.draw_line(ax, style, score, style.clip(rate), width=2.0, **line_options)
-    ax.scatter(at, frequency, s=12, marker=shape, facecolors="white", edgecolors=[color],
-               linewidths=0.8, zorder=5, clip_on=False)  # fmt: skip
-    if model.band is not None:
-        at, low, high = model.band
-        shade = (color, 0.2) if kind == "bayes" else (marks.GREY, 0.25)
-        name = f"{model.level} CI of the curve"
-        name = name if kind == "bayes" else f"{model.level} of calibrated models"
-        ax.fill_between(at, style.clip(low), style.clip(high), facecolor=shade, linewidth=0,
-                        zorder=1, label=name)  # fmt: skip
-    share, edges = np.histogram(
-        model.score, np.linspace(0, style.span.high, BARS + 1), weights=model.weight
+        artists,
+        names,
+        fontsize=FONT_SIZE,
+        frameon=False,
+        handlelength=1.6,
+        borderaxespad=0.3,
+        loc="upper left" if total_gap <= 0 else "lower right",
     )
-    share = share / model.weight.sum()
-    below.stairs(share, edges, color=color, fill=style.is_first, alpha=0.6 if style.is_first
-                 else 1.0)  # fmt: skip
+    legends.show_dollars(legend)

@@ -14,7 +14,7 @@ from fastece.display.numbers import ConfidenceInterval
 from fastece.estimators.losses import infinite_rows
 from fastece.estimators.table import ESTIMATORS
 from fastece.inference.validation import Law, wilson
-from fastece.reliability.decomposition import ScoreDecomposition, isotonic_parts
+from fastece.reliability.decomposition import ScoreComponents, ScoreDecomposition, score_components
 from fastece.report.errors import interval_name, with_interval
 from fastece.report.inputs import ReportInput
 from fastece.report.line import Line
@@ -123,9 +123,11 @@ def score_interval(call: Call, name: str, value: float) -> ConfidenceInterval | 
 def decompose_brier_score(inputs: ReportInput) -> ScoreDecomposition:
     """Decompose the Brier score of the setting; average its parts over classes."""
     problems = replace(inputs.call.models[0], vectors=None)
-    parts = [isotonic_parts("brier", problems, k) for k in range(problems.n_problems)]
-    values = np.mean(parts, axis=0).tolist()
-    return ScoreDecomposition.of(values, rule="brier", n=inputs.call.n, setting=inputs.call.setting)
+    parts = [score_components("brier", problems, k) for k in range(problems.n_problems)]
+    means = ScoreComponents(*np.mean(parts, axis=0).tolist())
+    return ScoreDecomposition(
+        **means._asdict(), rule="brier", n=inputs.call.n, setting=inputs.call.setting
+    )
 
 
 # --- section --------------------------------------------------------------------------------
