@@ -128,45 +128,49 @@ def compare(
     Parameters
     ----------
     y_true, size, groups, **options
-        As in `bootstrap`. "mover" draws no rows, so `size` goes with the other methods only; with
-        `groups` it joins both models as if they were independent.
+        As in `fastece.bootstrap`. "mover" draws no rows, so `size` goes with the other methods
+        only; with `groups` it joins both models as if they were independent.
+    y_prob_a, y_prob_b : (n,) or (n, K) array_like of float
+        Probabilities of the two models, row by row for the same labels.
     estimator : str or object, or a list of them, default "ece_bayes"
-        As in `fastece.ece`. Several share every draw.
+        As in `fastece.ece`. The estimators of a list share every draw.
     method : {"mover", "basic", "percentile", "bca"} or None, default None
-        "mover": joined from what `estimate` has for both models, with a p-value that is less than 1
-        - level exactly where the interval does not hold 0. It holds the true difference of
-        calibration errors where the others often miss it, and is wider. The others
-        as in `bootstrap`; the basic interval of a difference is not clipped at 0. None: "mover" for
-        calibration errors, "basic" for means such as the Brier score, and with `size`.
+        How the interval of the difference is made:
+
+        - "mover": joined from the intervals of `fastece.estimate` for both models, with a p-value
+          that is less than 1 - level exactly where the interval does not hold 0. It holds the true
+          difference of calibration errors where the others often miss it, and is wider.
+        - "basic", "percentile", "bca": from draws of the rows, as in `fastece.bootstrap`; the basic
+          interval of a difference is not clipped at 0.
+        - None: "mover" for calibration errors, "basic" for means such as the Brier score, and with
+          `size`.
     n_resamples : int, default 1999
         Number of replicates.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same result. None: other draws in every call.
-    y_prob_a, y_prob_b : (n,) or (n, K) array_like of float
-        Probabilities of the two models, row by row for the same labels.
 
     Returns
     -------
-    ComparisonResult, or for a list of estimators a dict of them, as of `bootstrap`
+    ComparisonResult, or for a list of estimators a dict of them, as in `fastece.bootstrap`
 
     Raises
     ------
     ValueError, TypeError
-        As in `bootstrap`; for `size` with "mover"; for models that differ in their setting or
-        their number of classes.
+        As in `fastece.bootstrap`; for `size` with "mover"; for models that differ in their setting
+        or their number of classes.
 
     Notes
     -----
-    Both models are evaluated on the same draws, so what they have in common cancels:
+    Both models are evaluated on the same draws, so that common noise cancels:
     ``p = (1 + #{|d* - d| >= |d|}) / (n_resamples + 1)`` with the difference d and its replicates
     d* (Efron and Tibshirani 1993, section 16.4; the 1 as in Davison and Hinkley 1997, "Bootstrap
     methods and their application", eq. 4.11). Intervals of "mover" have quantiles of the difference
     of two errors that follow the confidence distributions of both models, joined by a normal copula
-    with the correlation of what each row changes. They recover the variance of a difference from
-    the two answers, as Zou (2007, "Toward using confidence intervals to compare correlations") does
-    from ends alone; each is made of at most 1999 replicates, or of a posterior.
-    ``docs/intervals.md`` has the coverage of "basic" and "mover", and how often they tell equal
-    models apart.
+    with the correlation of the changes that each row makes. They recover the variance of a
+    difference from the two answers, as Zou (2007, "Toward using confidence intervals to compare
+    correlations") does from ends alone; each answer is made of at most 1999 replicates, or of a
+    posterior. ``docs/intervals.md`` has the coverage of "basic" and "mover", and how often they
+    find a difference between equal models.
 
     Examples
     --------

@@ -16,7 +16,8 @@ from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators.bayes.estimator import BayesCurve, side_posteriors
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
-from fastece.inference.cells import binned_cells
+from fastece.inference.binned_cells import binned_cells
+from fastece.inference.cell_curves import cell_curve, one_sided_curve
 from fastece.inference.estimate import (
     INVERSION,
     POSTERIOR,
@@ -24,7 +25,7 @@ from fastece.inference.estimate import (
     cell_maker,
     groups_of_samples,
 )
-from fastece.inference.inversion import NO_CURVE, cell_curve, one_sided_curve
+from fastece.inference.inversion import NO_CURVE
 from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import intervals_of
 from fastece.kernels.types import F64

@@ -17,14 +17,12 @@ from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
-from fastece.inference.cells import Cells, binned_cells, density_cells
-from fastece.inference.inversion import (
-    NO_CURVE,
-    NO_VALUES,
-    ConfidenceCurve,
-    cell_curve,
-    label_curve,
-)
+from fastece.inference.binned_cells import binned_cells
+from fastece.inference.cell_curves import cell_curve
+from fastece.inference.cells import GapCells
+from fastece.inference.density_cells import density_cells
+from fastece.inference.inversion import NO_CURVE, NO_VALUES, ConfidenceCurve
+from fastece.inference.label_curves import label_curve
 from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import Floor, intervals_of
 from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
@@ -41,7 +39,7 @@ MAX_PRIOR_ROWS = 30
 MAX_LOG_FACTOR = 700.0
 POSTERIOR = "posterior"
 INVERSION = "test inversion"
-CellMaker = Callable[[Call, Any, int], Cells]
+CellMaker = Callable[[Call, Any, int], GapCells]
 PosteriorMaker = Callable[..., Any]
 
 
@@ -64,8 +62,8 @@ class Estimate(IntervalResult):
     method : {"posterior", "test inversion"}
     n_resamples : int
         How many replicates of a calibrated model the interval and the p-value are made from: fewer
-        than the caller's number where cells are many, as those of densities of very sharp scores
-        are; 0 for "posterior".
+        than the caller's number where cells are many, as with densities of very sharp scores; 0 for
+        "posterior".
     floor : Floor
         ``(mean, high)`` of a calibrated model with the same scores, at `confidence_level`: what
         chance alone shows. A property: of a posterior it is worked out when it is read.
@@ -324,17 +322,17 @@ def estimate(
     Parameters
     ----------
     y_true, y_prob, **options
-        As in `fastece.bootstrap`, but no `size` and `method`.
+        As in `fastece.bootstrap`, without `size` and `method`.
     estimator : str or object, or a list of them, default "ece_bayes"
-        As in `fastece.ece`. Several share every draw.
+        As in `fastece.ece`. The estimators of a list share every draw.
     n_resamples : int, default 1999
-        Number of replicates of a calibrated model; of densities on very fine grids there may be
+        Number of replicates of a calibrated model; for densities on very fine grids there may be
         fewer, see the notes. Estimators with a posterior need none, so 0 will do for them.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same result. None: other draws in every call.
     groups : (n,) array_like, optional
         As in `fastece.bootstrap`: rows with the same label belong together, and may depend on each
-        other. The interval and the p-value are those of whole groups, see the notes.
+        other. The interval and the p-value take whole groups as independent, see the notes.
 
     Returns
     -------
@@ -347,31 +345,31 @@ def estimate(
 
     Notes
     -----
-    Binned errors, and densities on their grid, are norms of gaps between hits and scores. Their
-    noise is known, so the interval is that of a test: it has the true errors under which the
-    error that was seen is neither too large nor too small (test inversion; Neyman 1937,
-    "Outline of a theory of statistical estimation based on the classical theory of
-    probability"). It begins at 0 exactly where the p-value is more than 1 - level: of bins,
-    that of `calibration_test`. What it holds is the error of the population *with these bins*;
-    of a density the smoothed gap ``int |E k_h(x, s) (c(s) - s)| dx`` with the hit rate c(s),
-    which is 0 for a calibrated model. Bins hide gaps of different signs, so with the norm 1 the
-    low end is one of the true error too. Of other estimators, labels are drawn from hypotheses,
-    at the cost of some bootstraps. An estimator with a method ``posterior`` answers by it. See
+    Binned errors, and densities on their grid, are norms of gaps between outcomes and scores. Their
+    noise is known, so the interval inverts a test: it has the true errors under which the error of
+    the data is neither too large nor too small (test inversion; Neyman 1937, "Outline of a theory
+    of statistical estimation based on the classical theory of probability"). It begins at 0 exactly
+    where the p-value is more than 1 - level; for bins this is the p-value of `calibration_test`.
+    The interval is for the error of the population *with these bins*, and with a density for the
+    smoothed gap ``int |E k_h(x, s) (c(s) - s)| dx`` with the observed frequency c(s), which is 0
+    for a calibrated model. Bins hide gaps of different signs, so with the norm 1 the low end is a
+    bound for the error without bins too. For other estimators, labels are drawn from hypotheses, at
+    the cost of some bootstraps. An estimator with a method ``posterior`` answers by it. See
     ``docs/intervals.md``.
 
     `floor` is the mean and the quantile `confidence_level` of the errors of the replicates that are
-    calibrated; of a posterior, of 99 draws of hits in its cells, from binomial laws.
+    calibrated; for a posterior, of 99 draws of outcomes in its cells, from binomial laws.
 
     With `groups`, posteriors take rows for fewer, by the design effect of the dependence within
-    groups (Kish 1965, "Survey sampling", section 8.2): that on the variance of the number of hits,
-    the largest one of all sums over rows of one sign. Then the value is the posterior mean of these
-    fewer rows too, and not that of `fastece.ece`. In test inversion labels are drawn as in
-    `fastece.calibration_test` with groups.
+    groups (Kish 1965, "Survey sampling", section 8.2): the effect on the variance of the number of
+    outcomes 1, the largest one of all sums over rows of one sign. Then the value is the posterior
+    mean of these fewer rows too, and not the value of `fastece.ece`. In test inversion labels are
+    drawn as in `fastece.calibration_test` with groups.
 
     Cells times replicates are at most 4 million, with at least 199 replicates: with more than 2000
     cells, as densities of very sharp scores have, there are fewer replicates, and an answer takes
-    about 2 s. Of a threshold that no row exceeds the value is 0 by definition, and the interval
-    [0, 1], since no row says anything of it.
+    about 2 s. If there is a threshold that no score exceeds, the value is 0 by definition, and the
+    interval is [0, 1], since no row bears on it.
 
     Examples
     --------

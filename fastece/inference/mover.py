@@ -18,9 +18,10 @@ from fastece.display.numbers import ConfidenceInterval
 from fastece.estimators.bayes.estimator import draw_order
 from fastece.estimators.bayes.pieces import normal_quantiles
 from fastece.estimators.binned import Binned
-from fastece.inference.cells import binned_cells
+from fastece.inference.binned_cells import noiseless_cells
+from fastece.inference.cell_curves import z_scores
 from fastece.inference.estimate import curves, posterior_maker, posteriors
-from fastece.inference.inversion import BINS, z_scores
+from fastece.inference.label_curves import BINS
 from fastece.kernels.types import F64
 from fastece.resampling.call import Call
 from fastece.resampling.engine import ranges
@@ -41,7 +42,7 @@ MAX_RESAMPLES = 1999
 PAIRS = 4096
 # Errors of two curves have this share of the correlation of the rows' influences: each curve is
 # uncertain by itself too. With all of it, intervals of a wavy model and a calibrated one cover 40
-# to 70 %. Of bins, noise is the only uncertainty, so that they have all of it.
+# to 70 %. Noise is the only uncertainty of bins, so that they have all of it.
 SHARE_OF_CURVES = 0.6
 SHARE_OF_BINS = 1.0
 # The rest of the correlation r is multiplied by ``|r|**8``: models that are much alike are
@@ -125,7 +126,8 @@ def join_errors(a: ModelError, b: ModelError, shared: float) -> Difference:
     low, high = np.quantile(errors_of_a - errors_of_b, tails).reshape(2, -1)
     # Beyond the last level nothing is known, except that an error is from 0 to 1.
     if not np.isnan(low[-1]):
-        low[-1], high[-1] = -1.0, 1.0
+        low[-1] = -1.0
+        high[-1] = 1.0
     return Difference(low, high)
 
 
@@ -146,7 +148,8 @@ def normal_pairs() -> tuple[F64, F64]:
 
 def correlate(x: F64, y: F64) -> float:
     """Compute the correlation of two influences (n,); 0 where one is constant."""
-    mean_x, mean_y = x.mean(), y.mean()
+    mean_x = x.mean()
+    mean_y = y.mean()
     sums = np.zeros(3)
     for start, end in ranges(0, x.size, ROWS_AT_ONCE):
         gap_x = x[start:end] - mean_x
@@ -250,12 +253,12 @@ def compute_influences(call: Call, binned: Binned) -> F64:
     the norm p, ``sign(D) |D|**(p - 1)``. Where the sign of a gap is not known, both signs count
     with their probabilities, so that the sign becomes ``erf(z / sqrt(2))`` of the gap's z-score.
     """
-    cells = binned_cells(call, binned, has_noise=False)
+    cells = noiseless_cells(call, binned)
     change = np.vectorize(math.erf)(z_scores(cells) / math.sqrt(2))
     size = np.abs(cells.gap)
     largest = size.max(1, keepdims=True)
     if math.isinf(binned.norm):
-        change = change * (size == largest)
+        change = np.where(size == largest, change, 0.0)
     elif binned.norm > 1:
         change = change * (size / np.maximum(largest, 1e-300)) ** (binned.norm - 1)
     share = cells.share

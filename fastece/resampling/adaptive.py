@@ -43,7 +43,7 @@ class Component(NamedTuple):
     name : {"slope", "smooth", "ece"}
     statistic : float
     p_value : float
-        Of this statistic alone, among the same draws.
+        P-value of this statistic alone, among the same draws.
     """
 
     name: str
@@ -164,7 +164,8 @@ class Components(NamedTuple):
 
     def of_data(self) -> Any:
         """Return the components of the data: a tuple, or a list of one for each class."""
-        statistics, p_values = self.statistics[..., 0], self.p_values[..., 0]
+        statistics = self.statistics[..., 0]
+        p_values = self.p_values[..., 0]
         if statistics.ndim == 1:
             return make_components(statistics, p_values)
         return [make_components(*pair) for pair in zip(statistics, p_values, strict=True)]

@@ -46,7 +46,8 @@ def read_call(
     find : callable
         Finds the estimator of a name, as `find_estimator` does.
     estimator, n_resamples, confidence_level, average, n_jobs, executor, **options
-        As in `fastece.bootstrap`; `options` are those of the reader of data and of estimators.
+        As in `fastece.bootstrap`; `options` are options of the reader of data, and parameters of
+        estimators.
 
     Raises
     ------
@@ -66,7 +67,15 @@ def read_call(
     ]
     if sources[0].votes > 1 and sources[0].count() < 2:
         raise InputError("y_true", "must have at least 2 soft labels, as whole rows are drawn")
-    return Call(function, estimators, sources, average, count, level, workers)
+    return Call(
+        function=function,
+        estimators=estimators,
+        sources=sources,
+        average=average,
+        n_resamples=count,
+        level=level,
+        workers=workers,
+    )
 
 
 def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Call:

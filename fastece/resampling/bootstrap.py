@@ -61,7 +61,7 @@ def compute_replicates(
 ) -> dict[str, F64]:
     """Compute the first replicates (..., R) of each estimator, by name.
 
-    `problems` are those of the first model, then those of the second; `draws` are of `size` rows.
+    `problems` are the problems of the first model, then of the second; `draws` are of `size` rows.
     """
     plan = plan_replicates([*call.estimators.values()], problems, draws, size)
     values = evaluate(plan, 0, count, call.workers)
@@ -166,7 +166,7 @@ def bootstrap_results(call: Call, *, method: Any = "basic", size: Any = None, rn
 def streamed_results(call: Call, method: Any) -> Any:
     """Compute the result of a call on a source that has replicates of its own.
 
-    Of several estimators, `Results`.
+    Several estimators have `Results` by name.
     """
     source = call.sources[0]
     # Without rows to leave out there is no acceleration.
@@ -229,28 +229,32 @@ def bootstrap(
     ----------
     y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, soft, votes, \
     **fields
-        As in `fastece.ece`. Soft labels are drawn with all of their votes.
+        As in `fastece.ece`. A soft label is drawn with all of its votes.
     estimator : str or object, or a list of them, default "ece"
-        As in `fastece.ece`: a calibration error, or a score such as "brier_score". Several share
-        every draw.
+        As in `fastece.ece`: a calibration error, or a score such as "brier_score". The estimators
+        of a list share every draw.
     n_resamples : int, default 9999
-        Number of replicates. An `Accumulator` has its own,
-        which depend on its seed: Poisson counts of each row, with which misses and hits of a coarse
-        cell keep their scores. It goes without `rng`, `size`, `groups` and "bca".
+        Number of replicates. An `Accumulator` has its own replicates, which depend on its seed:
+        Poisson counts of each row, with which the outcomes 0 and 1 of a coarse cell keep their
+        scores. It goes without `rng`, `size`, `groups` and "bca".
     size : int, optional
         Rows per draw, by default as many as there are. With another number there is the
         distribution alone, and the interval is nan.
     confidence_level : float, default 0.95
         The share of such intervals that is to hold the true error.
     method : {"basic", "percentile", "bca"}, default "basic"
-        "basic": ``(max(0, 2 e - q_hi), max(0, 2 e - q_lo))`` with the estimate e and quantiles q of
-        the distribution. "percentile": the quantiles. "bca": quantiles at levels corrected for bias
-        and skewness; nan where all replicates are on one side of the estimate.
+        How the interval follows from the estimate e and the quantiles q(a) of the distribution,
+        with ``a = (1 - confidence_level) / 2``:
+
+        - "basic": ``(max(0, 2 e - q(1 - a)), max(0, 2 e - q(a)))``.
+        - "percentile": ``(q(a), q(1 - a))``.
+        - "bca": quantiles at levels that are corrected for bias and skewness; nan where all
+          replicates are on one side of the estimate.
     rng : None, int or numpy.random.Generator
         Seed: the same seed gives the same result. None: other draws in every call.
     n_jobs : int, optional
-        Threads; -1 for all processors. Of many rows there are fewer at a time, so that they do not
-        need more than 1 GB beyond what one needs.
+        Threads; -1 for all processors. With many rows fewer of them work at a time, so that all
+        together need at most 1 GB more than one of them.
     executor : concurrent.futures.Executor or the like, optional
         Where to work instead: anything with ``submit``, such as a pool of processes or a Dask
         client.
@@ -262,7 +266,7 @@ def bootstrap(
     Returns
     -------
     BootstrapResult, or for a list of estimators a dict of them, which prints as a table
-        The names are those of the list; of objects what they print, or else their class.
+        The names are the caller's; an object is named by its text, or by its class.
 
     Raises
     ------
@@ -274,14 +278,16 @@ def bootstrap(
     Rows are drawn with replacement, each with probability 1/n whatever its weight; rows of weight 0
     do not exist. The same seed gives the same bits for any number of threads, any executor and any
     `n_resamples`. A plug-in calibration error is biased upward, and the bootstrap repeats that
-    bias: "basic" takes it off, "percentile" adds it once more. Efron and Tibshirani (1993, "An
-    introduction to the bootstrap", chapters 13 and 14).
+    bias: "basic" takes it off, "percentile" adds it once more. Efron and Tibshirani (1993), "An
+    introduction to the bootstrap", chapters 13 and 14; for "bca" Efron (1987), "Better bootstrap
+    confidence intervals".
 
     Rows of one group are often right or wrong together, and then intervals that take them one by
     one are too narrow. A draw of G of G groups (Field and Welsh 2007, "Bootstrapping clustered
-    data") is not always of n rows: a replicate is over the weight of its own rows, while n, as in
-    ``n_bins="sqrt"``, stays that of the data. BCa intervals leave out groups. With few groups, some
-    20 or less, intervals are too narrow all the same. Groups of one row each change nothing.
+    data") does not always have n rows: a replicate divides by the weight of its own rows, while n,
+    as in ``n_bins="sqrt"``, stays the number of rows of the data. BCa intervals leave out groups.
+    With some 20 groups or fewer, intervals are too narrow all the same. Groups of one row each
+    change nothing.
 
     Do not read the interval where the error may be small beside its noise, as where
     `calibration_test` does not reject: a 95 % interval then holds the truth in 0 to 80 of 100

@@ -81,8 +81,8 @@ class CalibrationTestResult(EstimatorResult):
     null_distribution : (n_resamples,) or (K, n_resamples) float64 array
         The statistic for labels that are drawn with the predicted probabilities.
     band : ConsistencyBand, list of K of them, or None
-        For the reliability diagram of the estimator, or of each class; of "adaptive" for that of
-        "ece". None without bins.
+        The band of the reliability diagram of the estimator, or of each class; with "adaptive" the
+        estimator is "ece". None without bins.
     components : tuple, list of K tuples, or None
         Of "adaptive" a row (name, statistic, p_value) for each of its statistics; else None.
 
@@ -177,7 +177,8 @@ def draw_null(call: Call, estimator: Any, bins: Bins | None, key: int) -> NullDi
         )
     n_band = min(end, max(MIN_REPLICATES, min(BAND_REPLICATES, MAX_GAPS // bins.gap.size)))
     with_gaps = null_values(call, WithGaps(estimator), model.problems, draws, range(n_band))
-    values, gaps = with_gaps[:, 0], with_gaps[:, 1:]
+    values = with_gaps[:, 0]
+    gaps = with_gaps[:, 1:]
     if n_band < end:
         others = null_values(call, estimator, model.problems, draws, range(n_band, end))
         values = np.concatenate([values, others], axis=-1)
@@ -248,7 +249,8 @@ def adaptive_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     test_of_ece = calibration_result(call.with_estimator(call.estimators[name].ece), "", key)
     components = compute_components(call, key, test_of_ece.value, test_of_ece.null_distribution)
     smallest = min_p_statistics(components)
-    value, distribution = smallest[..., 0], smallest[..., 1:]
+    value = smallest[..., 0]
+    distribution = smallest[..., 1:]
     return replace(
         test_of_ece,
         value=as_float(value),
@@ -307,12 +309,12 @@ def calibration_test(
     Parameters
     ----------
     y_true, y_prob, **options
-        As in `fastece.bootstrap`, but no `size` and `method`; `confidence_level` is that of the
-        band.
+        As in `fastece.bootstrap`, without `size` and `method`; `confidence_level` is the level of
+        the band.
     estimator : str or object, or a list of them, default "adaptive"
         As in `fastece.ece`: a calibration error; or "adaptive", which looks for miscalibration of
         several shapes, and takes `n_bins`; or "hosmer_lemeshow", ten equal-mass bins with squared
-        gaps. Several share every draw.
+        gaps. The estimators of a list share every draw.
     n_resamples : int, default 1999
         Number of replicates.
     rng : None, int or numpy.random.Generator, default 0
@@ -323,7 +325,7 @@ def calibration_test(
 
     Returns
     -------
-    CalibrationTestResult, or for a list of estimators a dict of them, as of `fastece.bootstrap`
+    CalibrationTestResult, or for a list of estimators a dict of them, as in `fastece.bootstrap`
 
     Raises
     ------
@@ -332,10 +334,10 @@ def calibration_test(
 
     Notes
     -----
-    ``p = (1 + #{T* >= T}) / (n_resamples + 1)`` with the error T and that of the replicates T*.
-    Under the hypothesis a label is drawn with the predicted probabilities: a hit with the
-    probability s, or, for the classes of a class vector together, a class with its probability. The
-    scores stay as they are, so bins do too.
+    ``p = (1 + #{T* >= T}) / (n_resamples + 1)`` with the error T of the data and the errors T* of
+    the replicates: the level is exact. Under the hypothesis a label is drawn with the predicted
+    probabilities: an outcome 1 with the probability s, or, for the classes of a class vector
+    together, a class with its probability. The scores stay as they are, so bins do too.
 
     "adaptive" takes the smallest p-value of three statistics, and its own p-value is the share of
     draws, the data among them, whose smallest p-value is as small: exact whatever the three have in
@@ -349,26 +351,26 @@ def calibration_test(
     - *ece*: the error of `n_bins` equal-width bins, 15 by default.
 
     For the first two the scores are summed up in 256 equal-mass bins, with tied scores together.
-    Of several classes each statistic is the mean over the classes.
+    With several classes each statistic is the mean over the classes.
 
     "hosmer_lemeshow" is ``"ece_a"`` with 10 bins and `norm` 2, the statistic of Hosmer and Lemeshow
     (1980, "Goodness of fit tests for the multiple logistic regression model") without its division
-    by binomial variances, here with an exact level. It is there because journals ask for it: it
+    by binomial variances, here with an exact level. It is there because journals require it: it
     depends on the bins, and finds slopes less often than the adaptive test.
 
-    With another estimator the test is that of Vaicenavicius et al. (2019,
-    "Evaluating model calibration in classification", section 5), the band that of Bröcker and Smith
-    (2007, "Increasing the reliability of reliability diagrams"). Of "canonical" and "skce" whole
-    class vectors are tested: with setting "auto" a label is one of all classes.
+    With another estimator the test follows Vaicenavicius et al. (2019, "Evaluating model
+    calibration in classification", section 5), and the band follows Bröcker and Smith (2007,
+    "Increasing the reliability of reliability diagrams"). "canonical" and "skce" test whole class
+    vectors: with setting "auto" a label is one of all classes.
 
-    With `groups` the hypothesis is that hits come as often as the scores say, however those of one
-    group depend on each other; groups are independent. Then a label is decided by the random number
-    of its group with a probability, and else by one of its own, so it comes as often as without,
-    and the covariance of two labels of a group is a part of the largest that their probabilities
-    allow. That part is estimated from products of residuals of two rows of one group, rather too
-    large than too small: with it, three quarters of all samples show more dependence than the data.
-    ``docs/intervals.md`` has the rate of false alarms. Groups of one row each are the test without
-    groups. The votes of a soft label are such a group.
+    With `groups` the hypothesis is that outcomes are 1 as often as the scores predict, however the
+    outcomes of one group depend on each other; groups are independent. Then a label is decided by
+    the random number of its group with a probability, and otherwise by one of its own, so it comes
+    as often as without groups, and the covariance of two labels of a group is a part of the largest
+    one that their probabilities allow. That part is estimated from products of residuals of two
+    rows of one group, rather too large than too small: with it, three quarters of all samples show
+    more dependence than the data. ``docs/intervals.md`` has the rate of false alarms. Groups of one
+    row each are the test without groups. The votes of a soft label are such a group.
 
     Examples
     --------

@@ -31,8 +31,8 @@ def estimate_dependence(data: Problems, groups: Groups) -> Dependence:
 
     It is the largest one under which, in a quarter of all samples, the products of the residuals of
     two rows of one group add up to no more than in the data. A residual is the outcome minus the
-    observed frequency near its score. Of several classes, the outcome is whether the top label is
-    right.
+    observed frequency near its score. If there are several classes, the outcome is whether the top
+    label is right.
     """
     score, outcome = top_problem(data)
     bin_of_row = assign_bins(score, groups.count)
@@ -42,7 +42,9 @@ def estimate_dependence(data: Problems, groups: Groups) -> Dependence:
     frequency = np.clip(score + gap[bin_of_row], 0.0, 1.0)
 
     rows, group = rows_of_some_groups(groups)
-    bin_of_row, weight, prob = bin_of_row[rows], weight[rows, None], frequency[rows]
+    bin_of_row = bin_of_row[rows]
+    weight = weight[rows, None]
+    prob = frequency[rows]
     independent = Dependence(group, groups.count, 0.0)
     expected = []
     for fraction in FRACTIONS:

@@ -84,7 +84,7 @@ def poisson_law(rate: float) -> tuple[U16, F64]:
         65536 * math.exp(-rate) * rate**k / math.factorial(k) for k in range(POISSON_COUNTS)
     ]
     decided = [min(math.floor(values), 65535) for values in expected[:n_levels]]
-    undecided = [values - whole for values, whole in zip(expected, decided, strict=False)]
+    undecided = [values - n for values, n in zip(expected, decided, strict=False)]
     undecided += expected[n_levels:]
     tail = np.cumsum(undecided) / sum(undecided)
     tail[-1] = 1.0

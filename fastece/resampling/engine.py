@@ -30,8 +30,8 @@ from fastece.resampling.problem import Problem
 # Called with the number of tasks of a call that are done and the number of all; they show progress.
 progress_callbacks: list[Callable[[int, int], None]] = []
 
-# Bytes of draws that are made at once: many replicates of few rows share what a call costs (30 us),
-# and they are read again before they have left the cache.
+# Bytes of draws that are made at once: many replicates of few rows share the 30 us that a call
+# costs, and they are read again before they have left the cache.
 BATCH_BYTES = 2**19
 # Resampled rows that the calling thread reads itself: some 5 ms. Another thread would cost 1 ms,
 # and what lasts no longer need not be interrupted.
@@ -188,7 +188,7 @@ def plan_replicates(
 ) -> Replicates:
     """Prepare every statistic on every problem, for draws of `size` of the rows.
 
-    The members are those of the first problem, then those of the next.
+    The members are ordered by problem.
     """
     members = [
         prepare_statistic(statistic, k, problem, draws, size)
@@ -202,9 +202,11 @@ def prepare_statistic(
     statistic: Statistic, number: int, problem: Problem, draws: ReplicateDraws, size: int
 ) -> PreparedStatistic:
     """Prepare a statistic on the problem of a number, for draws of `size` of the rows."""
-    sample, order = problem.sample, None
+    sample = problem.sample
+    order = None
     if statistic.needs_sorted:
-        sample, order = problem.ordered, draws.score_order(problem)
+        sample = problem.ordered
+        order = draws.score_order(problem)
     if not statistic.needs_vectors:
         sample = replace(sample, vectors=None)
     plan = statistic.prepare(sample, size)

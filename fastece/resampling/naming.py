@@ -42,7 +42,8 @@ def find_estimators(
 
 def number_name(name: str, names: dict[str, Any]) -> str:
     """Return a name, with the first number from 2 on that makes it a new one."""
-    numbered, number = name, 1
+    numbered = name
+    number = 1
     while numbered in names:
         number += 1
         numbered = f"{name} {number}"

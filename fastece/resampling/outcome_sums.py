@@ -76,7 +76,8 @@ class OutcomeSums(Statistic):
         A row has the weight w, the score s and the share a in a bin.
         """
         places = self.layout.place(sample.s)
-        s, w = sample.s, self._weights(sample)
+        s = sample.s
+        w = sample.weights_above(self.threshold)
         count = 1.0 * sample.counts
         variance = places.sums(count * s * (1 - s), w, 2)
         squares = places.sums(count, w, 2)
@@ -87,7 +88,9 @@ class OutcomeSums(Statistic):
         from scipy.sparse import csr_array
 
         places = self.layout.place(sample.s)
-        s, w, count = sample.s, self._weights(sample), sample.counts
+        s = sample.s
+        w = sample.weights_above(self.threshold)
+        count = sample.counts
         deviation = w * np.sqrt(count * s * (1 - s))
         column = np.arange(s.size)
         rows = np.concatenate([places.lower, places.upper])
@@ -103,11 +106,6 @@ class OutcomeSums(Statistic):
         noise = noise[:, first - first_drawn : last - first_drawn]
         weights = places.sums(count * w * s) + self.layout.spread(noise.T)
         return weights.T.copy()
-
-    def _weights(self, sample: Sample) -> F64:
-        """Return the weights (n,) of the rows; 0 of scores up to the threshold."""
-        v = 1.0 if sample.v is None else sample.v
-        return np.where(sample.s > self.threshold, v, 0.0)
 
 
 def make_outcome_sums(binned: Binned, data: Source, n_bins: int) -> list[OutcomeSums]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.inference.cells import Cells
+from fastece.inference.cells import GapCells
 from fastece.inference.estimate import cell_maker, posterior_maker
 from fastece.resampling.arguments import read_call
 from helpers.strategies import labels_for
@@ -77,10 +77,10 @@ def random_cells(rng, replicates=39):
     norm = float(rng.choice([1, 2, 3, np.inf]))
     unit = np.zeros_like(share)
     np.power(share, -1.0 if np.isinf(norm) else 1 / norm - 1, out=unit, where=share > 0)
-    return Cells(
+    return GapCells(
         gap=gap * unit, null=null * unit[:, :, None], variance=variance * unit**2,
-        row=unit / n, n=np.full((k, 1), n), max_gap=share * unit,
-        expected_hits=share * s * unit,
+        per_row=unit / n, n=np.full((k, 1), n), max_gap=share * unit,
+        expected=share * s * unit,
         norm=norm, share=share, group=np.arange(k * b).reshape(k, b), seed=3,
     )  # fmt: skip
 

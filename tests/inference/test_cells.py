@@ -40,8 +40,10 @@ def test_cells_of_bins_are_those_of_the_definition(name, weights):
     )
     kept = unit[0] > 0
     for found, power, want in (
-        (cells.gap, 1, expected[0]), (cells.variance, 2, expected[1]), (cells.row, 1, expected[2])
-    ):  # fmt: skip
+        (cells.gap, 1, expected[0]),
+        (cells.variance, 2, expected[1]),
+        (cells.per_row, 1, expected[2]),
+    ):
         assert found[0, kept] == pytest.approx((want * unit[0] ** power)[kept], rel=1e-9, abs=1e-15)
     assert cells.share[0] == pytest.approx(expected[3], abs=1e-14)
 
@@ -63,13 +65,13 @@ def test_errors_under_hypotheses_are_those_of_plain_loops():
         y, p = tiny_data(rng)
         cells = cells_for(y, p, Binned(n_bins=4, norm=[1, 2, np.inf][seed % 3]), 9)
         gap = rng.normal(size=cells.gap.shape) * cells.deviation
-        gap = np.clip(gap, -cells.expected_hits, cells.max_gap - cells.expected_hits)
-        v, base, (which, order) = cells.variance_at(gap), cells.variance, cells.rare
-        law = cells.rare_rows(gap[None], v[None], which, order)
+        gap = np.clip(gap, -cells.expected, cells.max_gap - cells.expected)
+        v, base = cells.variance_at(gap), cells.variance
+        law, orders = cells.binomial_laws(gap[None], v[None]), cells.rare.orders[cells.rare.line]
         noise = np.sqrt(np.divide(v, base, out=np.ones_like(v), where=base > 0))
         rare = {
             at: reference.binomial_noise(
-                gap[at], law.step[0][at], int(law.rows[0][at]), law.chance[0][at], order[which[at]]
+                gap[at], law.step[0][at], int(law.rows[0][at]), law.chance[0][at], orders[at]
             )
             for at in zip(*np.nonzero(law.rows[0]), strict=True)
         }
@@ -115,7 +117,7 @@ def test_cells_of_a_density_have_the_noise_of_their_rows(kde):
     scale = cells.variance.max()
     assert cells.variance[0] == pytest.approx((p * (1 - p)) @ a**2, abs=0.01 * scale)
     row = (a**2).sum(0) / a.sum(0)
-    assert cells.row[0] == pytest.approx(row, abs=0.01 * row.max())
+    assert cells.per_row[0] == pytest.approx(row, abs=0.01 * row.max())
 
 
 def test_the_gap_of_a_density_is_0_where_rows_come_true_as_often_as_they_say():

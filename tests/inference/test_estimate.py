@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 import fastece
 from fastece import KDE, Binned, Estimate, estimate
-from fastece.inference.inversion import cell_curve
+from fastece.inference.cell_curves import cell_curve
 from helpers.answer_cases import LEVELS, Stand, cells_for, check_laws, tiny_classes, tiny_data
 from helpers.probes import OneBin
 from helpers.resample_cases import VARIANTS, binary, classes, same_bits, two_models
@@ -257,7 +257,7 @@ def test_posteriors_need_no_replicates_and_tables_say_which_is_which():
 
 
 def test_fewer_replicates_than_were_asked_for_are_told(monkeypatch):
-    monkeypatch.setattr("fastece.inference.cells.MOST_GAPS", 15 * 250)
+    monkeypatch.setattr("fastece.inference.cells.MAX_GAPS", 15 * 250)
     for n_bins, count in ((15, 250), (30, 199), (3, 999)):
         result = estimate(*binary(50), estimator="ece", n_bins=n_bins, n_resamples=999)
         assert result.n_resamples == count

@@ -7,14 +7,13 @@ import pytest
 import reference
 
 from fastece import Binned
-from fastece.inference.inversion import (
-    FLOOR_QUANTILE,
+from fastece.inference.cell_curves import (
     cell_curve,
     cell_path,
     gap_directions,
     one_sided_curve,
-    scan_path,
 )
+from fastece.inference.inversion import FLOOR_QUANTILE, Evidence, scan_path
 from helpers.answer_cases import LEVELS, cells_for, check_laws, random_cells
 
 
@@ -45,10 +44,10 @@ def test_one_side_is_the_other_of_gaps_with_the_other_sign():
     for _ in range(100):
         cells = random_cells(rng)
         # Ties have a random order.
-        cells.null[:] += 1e-3 * cells.row[:, :, None] * rng.normal(size=cells.null.shape)
+        cells.null[:] += 1e-3 * cells.per_row[:, :, None] * rng.normal(size=cells.null.shape)
         mirrored = replace(
             cells, gap=-cells.gap, null=-cells.null,
-            expected_hits=cells.max_gap - cells.expected_hits,
+            expected=cells.max_gap - cells.expected,
         )  # fmt: skip
         one, other = one_sided_curve(cells, 1), one_sided_curve(mirrored, -1)
         assert one.p_value == other.p_value
@@ -83,13 +82,13 @@ def test_p_values_on_a_path_are_those_of_plain_loops():
         lucky = max(seen, float(np.quantile(null, FLOOR_QUANTILE)))
         critical = np.sort(null)[min(49, int(np.ceil(0.95 * 50))) - 1]
         path = cell_path(cells, gap_directions(cells)[1])
-        sizes, *_ = scan_path(path, seen, lucky, critical)
+        sizes = scan_path(path, Evidence(seen, lucky, critical)).sizes
         base = gap_directions(cells)[1]
         assert np.all(np.diff(sizes) >= -1e-15)
         assert sizes[0] == 0
         # the same hypotheses again, found by their sizes along the path
         for m in (0.0, 0.5, 2.0):
-            gap = np.clip(m * base, -cells.expected_hits, cells.max_gap - cells.expected_hits)
+            gap = np.clip(m * base, -cells.expected, cells.max_gap - cells.expected)
             errors = path.errors(np.array([m]))[0]
             assert errors == pytest.approx(cells.errors(gap[None])[0])
             above, below = reference.p_values(errors.tolist(), null.tolist(), seen, lucky)

@@ -1,0 +1,166 @@
+"""The cells of densities: points of their grids."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastece import kernels
+from fastece.data.containers import contiguous
+from fastece.data.samples import Sample, effective_rows, scale_weights
+from fastece.estimators.base import Statistic
+from fastece.estimators.binned.replicates import MAX_SUMS
+from fastece.estimators.density.estimator import KDE, is_supported
+from fastece.estimators.density.mesh import Mesh
+from fastece.estimators.density.plan import Density, DensityPlan, SharedRows, add_rows
+from fastece.estimators.draws import Counts
+from fastece.inference.binned_cells import power_where
+from fastece.inference.cells import CellSums, GapCells, limit_replicates, make_cells
+from fastece.kernels import EMPTY, REPLICATES
+from fastece.kernels.types import F64, I32, I64
+from fastece.resampling.call import Call
+from fastece.resampling.engine import ranges
+from fastece.resampling.outcome_sums import NullModel
+
+# Points of a density so many bandwidths apart have no row in common.
+BANDWIDTHS_APART = 3.5
+
+
+@dataclass(frozen=True)
+class DensityOutcomes(Statistic):
+    """Weight of the outcomes 1 in the cells of a mesh, for each draw of labels.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    nodes : int
+        Sums are filled up with zeros to so many cells, as other problems have more.
+    """
+
+    mesh: Mesh
+    nodes: int
+
+    needs_sorted = False
+
+    def prepare(self, sample: Sample, size: int) -> tuple[I32, F64]:  # noqa: ARG002
+        """Share the rows of a sample, with their weights, among the cells."""
+        return SharedRows(self.mesh, sample).shares
+
+    def values(self, shares: tuple[I32, F64], draws: Counts) -> F64:
+        """Compute weights (nodes, 32 G) for the counts (G, 2 n, 32) of `OutcomeDraws`."""
+        cells, shares_of_cells = shares
+        n = cells.size
+        one_kind = np.zeros(n, np.uint8)
+        step = max(1, MAX_SUMS // (2 * REPLICATES * self.nodes))
+        weights = []
+        for start, end in ranges(0, len(draws.c), step):
+            ones = contiguous(draws.c[start:end, :n], np.uint8)
+            sums = np.zeros((len(ones), 2, self.nodes, REPLICATES))
+            kernels.density.spread(ones, one_kind, cells, shares_of_cells, sums)
+            weights.append(np.moveaxis(sums[:, 0], 0, 1).reshape(self.nodes, -1))
+        return np.concatenate(weights, axis=1)
+
+    def noise(self, sample: Sample) -> F64:
+        """Sum ``w^2 a s (1 - s)``, ``w^2 a`` and w a, with shares a: (3, nodes)."""
+        s = sample.s
+        v = sample.weights
+        one_kind = np.zeros(sample.n, np.uint8)
+        sums = np.zeros((3, 2, self.nodes))
+        add_rows(self.mesh, sample, one_kind, v * v * s * (1 - s), sums[0])
+        add_rows(self.mesh, sample, one_kind, v * v, sums[1])
+        add_rows(self.mesh, sample, one_kind, v, sums[2])
+        return sums[:, 0]
+
+
+def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
+    """Compute the cells of a density on its grid.
+
+    Gaps are smoothed outcomes minus smoothed scores, which are equal where outcomes are 1 as often
+    as the scores say. The estimator itself takes off the density times the score, which is not the
+    same. Problems with fewer points are filled up with zeros.
+    """
+    data, _ = scale_weights(call.models[0])
+    plans: list[Any] = [kde.plan_of(data, k) for k in range(data.n_problems)]
+    n_points = max(plan.mesh.count for plan in plans)
+    n_nodes = max(plan.mesh.n_nodes for plan in plans)
+    n_replicates = limit_replicates(call, n_points * len(plans))
+    model = NullModel(call, data, [DensityOutcomes(plan.mesh, n_nodes) for plan in plans], key)
+    noise = model.noise()
+    drawn = model.draw(0, n_replicates)
+    total = float(data.n if data.v is None else data.v.sum())
+
+    shape = (len(plans), n_points)
+    gap, variance, row_squares, share, score, unit = np.zeros((6, *shape))
+    null = np.zeros((*shape, n_replicates))
+    group = np.zeros(shape, np.int64)
+    for k, plan in enumerate(plans):
+        mesh = plan.mesh
+        points = slice(mesh.count)
+        nodes = slice(mesh.n_nodes)
+        share[k, points], score[k, points] = point_sums(plan.expected_density())
+        _, ones = point_sums(plan.density())
+        gap[k, points] = ones - score[k, points]
+        smoothed = squared_noise(mesh, plan.bandwidth, noise[:2, k, nodes]) / total**2
+        variance[k, points], squares_of_shares = smoothed
+        row_squares[k, points] = squares_of_shares
+        unit[k, points] = point_units(kde, mesh, share[k, points])
+        group[k, points] = k * n_points + point_groups(plan)
+        weight = noise[2, k, nodes]
+        for start, end in ranges(0, n_replicates, REPLICATES):
+            outcomes = smooth_outcomes(plan, weight, drawn[k, nodes, start:end])
+            null[k, points, start:end] = outcomes - score[k, points, None]
+    n = np.full(len(plans), effective_rows(data.v, data.n))
+    sums = CellSums(
+        gap=gap,
+        null=null,
+        variance=variance,
+        squares=row_squares,
+        share=share,
+        score=score,
+        group=group,
+        n=n,
+    )
+    return make_cells(call, sums, unit, kde.norm, key)
+
+
+def point_sums(density: Density) -> tuple[F64, F64]:
+    """Return the weight and the outcomes 1 (G,) at the points of a density."""
+    weight, ones = density.values[0, :, :, 0] * density.mesh.width
+    return weight, ones
+
+
+def point_groups(plan: DensityPlan) -> I64:
+    """Return the numbers (G,) of points; points with another number share no rows."""
+    return np.floor(plan.mesh.score / (BANDWIDTHS_APART * plan.bandwidth)).astype(np.int64)
+
+
+def smooth_outcomes(plan: DensityPlan, weight: F64, ones: F64) -> F64:
+    """Smooth outcomes in cells (C, R) of rows with weights (C,) into points (G, R)."""
+    # A single lane would be smoothed in another order.
+    lanes = ones if ones.shape[1] > 1 else np.repeat(ones, 2, axis=1)
+    mesh = plan.mesh
+    cells = np.stack([weight[:, None] - lanes, lanes])[None]
+    bandwidths = np.full((1, lanes.shape[1]), plan.bandwidth)
+    densities = np.empty((1, 2, mesh.count, lanes.shape[1]))
+    mesh.densities(cells, bandwidths, densities)
+    return np.asarray(densities[0, 1, :, : ones.shape[1]] * mesh.width[:, None])
+
+
+def point_units(kde: KDE, mesh: Mesh, share: F64) -> F64:
+    """Return the factors (G,) of gaps that make the error their plain norm."""
+    if kde.norm == 1:
+        return np.ones_like(share)
+    if math.isinf(kde.norm):
+        return power_where(share, -1.0, is_supported(share / mesh.width, mesh.low, mesh.high))
+    return power_where(share, 1 / kde.norm - 1, share > EMPTY)
+
+
+def squared_noise(mesh: Mesh, bandwidth: float, noise: F64) -> F64:
+    """Smooth noise of cells (2, C) by the squared kernel into points (2, G)."""
+    cells = noise[None, :, :, None].copy()
+    kernels.density.add_images(cells)
+    taps = np.ascontiguousarray(mesh.taps(np.array([[bandwidth]]))[0, :, 0])
+    smoothed = np.empty((mesh.count, 2))
+    kernels.density.squared_sums(taps, cells[0, :, :, 0].T.copy(), smoothed)
+    return np.maximum(smoothed.T, 0.0)  # rounding may leave less
