@@ -33,8 +33,8 @@ TILE = 1024
 # Every sum over the rows of a sample is made of sums of these parts, so that all have the same
 # bits.
 ROWS_OF_SUM = 2**14
-# Numbers of all classes that are made at once.
-MAX_NUMBERS = 2**17
+# Entries of class vectors that are read at once: 1 MB.
+MAX_ENTRIES = 2**17
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def infinite_rows(source: Problems, mean: Mean) -> list[int]:
 def vectors_of(sample: Sample) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
     """Yield rows of a sample with their class vectors and classes, a part at a time."""
     assert sample.vectors is not None
-    step = max(1, MAX_NUMBERS // sample.vectors.prob.shape[1])
+    step = max(1, MAX_ENTRIES // sample.vectors.prob.shape[1])
     for start in range(0, sample.n, step):
         rows = slice(start, start + step)
         chosen = sample.rows[rows]
@@ -196,7 +196,7 @@ class MeanOfTerms(Mean):
     needs_vectors = True
 
     def of_terms(self, x: F64) -> F64:
-        """Compute numbers from their terms, of any shape."""
+        """Compute numbers from their terms, of any shape, which may be overwritten."""
         return x
 
     def numbers(self, sample: Sample) -> F64:
@@ -236,7 +236,7 @@ class MeanOfTerms(Mean):
             return self.sum_terms(x, weights), total
         prob, label = problems.read(rows)
         n_problems = problems.n_problems
-        step = max(1, MAX_NUMBERS // n_rows)
+        step = max(1, ROWS_OF_SUM // n_rows)
         sums = []
         for first in range(0, n_problems, step):
             x = np.empty((min(step, n_problems - first), n_rows))
@@ -314,10 +314,12 @@ class LogLoss(MeanOfTerms):
             object.__setattr__(self, "clip", clip)
 
     def of_terms(self, x: F64) -> F64:
-        """Compute losses from the probabilities of the labels."""
-        chance = x if self.clip is None else x.clip(self.clip, 1 - self.clip)
+        """Compute losses from the probabilities of the labels, in their place."""
+        if self.clip is not None:
+            x = x.clip(self.clip, 1 - self.clip)
         with np.errstate(divide="ignore"):  # the loss of a probability of 0 is infinite
-            return np.abs(np.log(chance))
+            np.log(x, out=x)
+        return np.abs(x, out=x)
 
 
 @dataclass(frozen=True)
