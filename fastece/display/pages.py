@@ -72,8 +72,8 @@ def plot_classes(
     ----------
     results : list of ReliabilityDiagram or of ReliabilityCurve
         Results with ``setting="classwise"``; for several models, a dict of such lists by the names
-        of the models. Of more than twelve classes, the twelve with the largest errors are shown,
-        the largest first, as the title states.
+        of the models. If there are more than twelve classes, the twelve with the largest errors
+        are shown, the largest first, as the title states.
     band : bool, or list of ConsistencyBand, default True
         As in `ReliabilityDiagram.plot`; for one model also the band of each class, as
         `fastece.calibration_test` gives them.
@@ -119,8 +119,8 @@ def draw_classes(
     panels: Sequence[Panel], columns: int | None = None, figure: "Figure | None" = None
 ) -> "Figure":
     """Draw small multiples, with one legend below them."""
-    shown = worst_panels(panels)
-    n = len(shown)
+    worst = worst_panels(panels)
+    n = len(worst)
     n_columns = best_columns(n)
     if columns is not None:
         n_columns = min(n, check_integer("columns", columns, 1, 2**31))
@@ -133,9 +133,9 @@ def draw_classes(
     panel_axes = list(grid.flat[:n])
     for ax in grid.flat[n:]:
         ax.remove()
-    for panel, ax in zip(shown, panel_axes, strict=True):
+    for panel, ax in zip(worst, panel_axes, strict=True):
         draw_panel(panel, ax)
-    across, up = axes.axis_labels(shown[0].first.setting)
+    across, up = axes.axis_labels(worst[0].first.setting)
     for ax in panel_axes[-n_columns:]:  # the lowest of each column
         ax.set_xlabel(across, fontsize="small")
         ax.tick_params(labelbottom=True)

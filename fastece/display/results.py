@@ -52,7 +52,7 @@ class Readable(ABC):
         return to_markdown(self.document())
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the data frame by name: those of the first table."""
+        """Return the columns of the data frame by name, from the first table."""
         tables = [section.table for section in self.document().sections]
         return next(table for table in tables if table is not None).columns()
 

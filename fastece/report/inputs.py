@@ -1,4 +1,4 @@
-"""What a report is made from: rows and their names, options, and the call that all parts share."""
+"""The input of a report: names, rows and options, checked as one call for all parts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -94,7 +94,7 @@ class ReportOptions:
     rng, n_resamples, confidence_level, n_jobs, executor
         As in `fastece.calibration_report`.
     is_full : bool
-        Whether to compute everything, or only what the first page shows.
+        Whether to compute everything, or only the numbers of the first page.
     has_all_vectors : bool or None
         Whether to measure all errors of class vectors, or only the one that may decide the verdict.
         None: as `is_full`.
@@ -124,7 +124,7 @@ class ReportInput:
     call : Call
         The rows, and the errors as its estimators.
     names, data, options
-        What the report was asked for.
+        The arguments of `make_report`.
     seed : int
         The seed that the report shows.
     key : int

@@ -47,8 +47,8 @@ def calibration_report(
         A label or a number for each row: the errors of the slices are shown too, as by
         `fastece.slices`.
     groups : (n,) array_like, optional
-        As in `fastece.estimate`: rows that belong together. All intervals and p-values are then
-        those of whole groups.
+        As in `fastece.estimate`: rows that belong together. All intervals and p-values then hold
+        for whole groups.
     n_bins : int or "sqrt", default 15
         Bins of the estimators that have some.
     title : str

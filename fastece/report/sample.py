@@ -91,11 +91,11 @@ def summarize_rows(inputs: ReportInput) -> RowSummary:
     """Count the rows, and measure accuracy, mean confidence and rates."""
     call = inputs.call
     source = inputs.source
-    whole = diagrams_of(Binned(1), source)[0]
+    single_bin = diagrams_of(Binned(1), source)[0]
     accuracy, confidence = measure_top_label(inputs)
     return RowSummary(
         n=call.n,
-        n_effective=source.votes * float(whole.rows[0]) / call.design_effect,
+        n_effective=source.votes * float(single_bin.rows[0]) / call.design_effect,
         n_groups=call.n_groups,
         n_classes=count_classes(inputs),
         accuracy=accuracy,

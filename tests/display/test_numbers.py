@@ -1,4 +1,4 @@
-"""Numbers have the digits that they are worth, and JSON what it can hold."""
+"""Numbers have the digits that they are worth, and JSON has plain values alone."""
 
 import json
 import math
@@ -12,6 +12,7 @@ from fastece.display.numbers import (
     ConfidenceInterval,
     Number,
     decimals,
+    first_of,
     format_interval,
     format_number,
     format_p,
@@ -25,18 +26,33 @@ def test_an_interval_has_two_digits_of_its_width(width, low):
     places = decimals(interval)
     assert 2 <= places <= 5
     if 1e-4 < width < 0.9:
-        assert width * 10 ** decimals(interval) >= 10 or places == 5
+        assert width * 10**places >= 10 or places == 5
     assert format_interval(interval).startswith("[")
 
 
 @pytest.mark.parametrize(
     ("value", "places", "text"),
-    [(0.02149, 3, "0.021"), (0.0, 3, "0"), (1.0, 2, "1"), (0.0002, 3, "0.0002"),
-     (2e-18, 3, "0"), (-1e-11, 2, "0"), (math.inf, 2, "inf"), (math.nan, 2, "-"), (None, 2, "-"),
-     (-0.0213, 3, "-0.021"), (-math.inf, 2, "-inf"), (-5e-8, 3, ">-0.00001"), (3e-7, 4, "<0.00001"),
-     (0.007, 2, "0.01")],
-)  # fmt: skip
-def test_numbers(value, places, text):
+    [
+        (0.02149, 3, "0.021"),
+        (-0.0213, 3, "-0.021"),
+        (0.007, 2, "0.01"),
+        # 0, 1 and infinities have no decimals, and rounding errors are 0
+        (0.0, 3, "0"),
+        (1.0, 2, "1"),
+        (2e-18, 3, "0"),
+        (-1e-11, 2, "0"),
+        (math.inf, 2, "inf"),
+        (-math.inf, 2, "-inf"),
+        # small numbers show their first digit, or an inequality
+        (0.0002, 3, "0.0002"),
+        (3e-7, 4, "<0.00001"),
+        (-5e-8, 3, ">-0.00001"),
+        # no number
+        (math.nan, 2, "-"),
+        (None, 2, "-"),
+    ],
+)
+def test_a_number_has_its_places_or_its_first_digit(value, places, text):
     assert format_number(value, places) == text
 
 
@@ -45,26 +61,33 @@ def test_no_number_has_more_digits_than_its_interval_is_worth():
     assert (str(Number(5e-8, tiny)), format_interval(tiny)) == ("<0.00001", "[0, <0.00001]")
     wide = ConfidenceInterval(0.0004, 0.5)  # which leaves out 0
     assert (str(Number(0.0123, wide)), format_interval(wide)) == ("0.01", "[0.0004, 0.50]")
+
+
+def test_a_number_with_a_format_has_no_other_digits():
     assert str(Number(0.01234, form=".4f")) == "0.0123"
     assert str(Number(math.nan, form=".4f")) == "-"
 
 
-def test_no_interval_and_no_p_value_are_a_dash():
-    nowhere = ConfidenceInterval(math.nan, math.nan)
-    assert {
-        format_interval(None),
-        format_interval(nowhere),
-        format_p(None),
-        format_p(math.nan),
-    } == {"-"}
+@pytest.mark.parametrize("interval", [None, ConfidenceInterval(math.nan, math.nan)])
+@pytest.mark.parametrize("p_value", [None, math.nan])
+def test_no_interval_and_no_p_value_are_a_dash(interval, p_value):
+    assert (format_interval(interval), format_p(p_value)) == ("-", "-")
 
 
 @pytest.mark.parametrize(
     ("p_value", "text"),
     [(0.001, "0.001"), (0.93, "0.93"), (0.0534, "0.053"), (1.0, "1.00"), (1e-7, "<0.0001")],
 )
-def test_p_values(p_value, text):
+def test_p_values_have_two_digits_or_an_inequality(p_value, text):
     assert format_p(p_value) == text
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [([4], "row 4"), ([4, 9], "row 4 and 1 more row"), ([0, 1, 2], "row 0 and 2 more rows")],
+)
+def test_the_first_of_several_rows_is_named_and_the_others_counted(rows, text):
+    assert first_of(rows) == text
 
 
 def test_json_has_null_for_nan_and_words_for_infinities():

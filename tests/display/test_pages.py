@@ -15,7 +15,9 @@ from fastece.display.svg import to_svg
 
 matplotlib = pytest.importorskip("matplotlib")
 pytest.importorskip("matplotlib.figure")
-STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+FIRST_BYTES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = '</text><script>alert(1)</script> id="x" #000000 & $'
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +26,21 @@ def diagram():
     return fastece.reliability_diagram(p > 0.4, p, n_bins=5)
 
 
+def draw(diagram, label="net"):
+    figure = matplotlib.figure.Figure(layout="constrained")
+    diagram.plot(figure.subplots(), label=label)
+    return figure
+
+
+# --- files and pages ------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])
-def test_the_name_of_the_file_says_its_kind(diagram, tmp_path, suffix):
+def test_the_name_of_a_file_chooses_its_format(diagram, tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
     check_file("plot", str(path))
-    path.write_bytes(draw_picture(path, [Panel({None: diagram.drawing()})]))
-    assert path.read_bytes().startswith(STARTS[suffix.lower()])
+    content = draw_picture(path, [Panel({None: diagram.drawing()})])
+    assert content.startswith(FIRST_BYTES[suffix.lower()])
 
 
 @pytest.mark.parametrize(
@@ -41,7 +52,7 @@ def test_the_name_of_the_file_says_its_kind(diagram, tmp_path, suffix):
         ("folder.png", "can be written"),
     ],
 )
-def test_what_cannot_be_written_is_refused(tmp_path, name, message):
+def test_a_file_that_cannot_be_written_is_refused(tmp_path, name, message):
     (tmp_path / "folder.png").mkdir()
     with pytest.raises(InputError, match=f"plot: .*{message}"):
         check_file("plot", str(tmp_path / name))
@@ -59,81 +70,75 @@ def test_panels_of_one_setting_are_side_by_side(diagram):
     figure.draw_without_rendering()
 
 
-def test_classes_are_small_panels_and_the_title_says_which(diagram):
+def test_the_title_of_many_classes_counts_those_that_are_shown(diagram):
     panels = [Panel({None: replace(diagram, setting=f"class {k}").drawing()}) for k in range(13)]
     figure = draw_page(panels, "$note")
     assert len(figure.axes) == 12
-    note, own = figure.get_suptitle().splitlines()
-    assert own == "$note"
-    assert note == "the 12 of 13 classes with the largest errors"
+    lines = figure.get_suptitle().splitlines()
+    assert lines == ["the 12 of 13 classes with the largest errors", "$note"]
     figure.draw_without_rendering()
 
 
-HOSTILE = '</text><script>alert(1)</script> id="x" #000000 & $'
+# --- elements of a page ---------------------------------------------------------------------
 
 
-def draw(label="net"):
-    p = np.linspace(0, 1, 60)
-    figure = matplotlib.figure.Figure(layout="constrained")
-    fastece.reliability_diagram(p > 0.4, p, n_bins=5).plot(figure.subplots(), label=label)
-    return figure
-
-
-def test_several_can_stand_on_a_page():
-    page = "".join(to_svg(draw(), "title", key) for key in ("a", "b-1"))
+def test_several_elements_of_a_page_share_no_ids(diagram):
+    page = "".join(to_svg(draw(diagram), "title", key) for key in ("a", "b-1"))
     tree = ET.fromstring(f"<div>{page}</div>")
     ids = [node.get("id") for node in tree.iter() if node.get("id")]
     assert len(ids) == len(set(ids))
-    asked = re.findall(r"url\(#([^)]*)\)|href=\"#([^\"]*)\"", page)
-    assert asked
-    assert {one or other for one, other in asked} <= set(ids)
+    references = re.findall(r"(?:url\(#|href=\"#)([^)\"]*)", page)
+    assert references
+    assert set(references) <= set(ids)
     assert [svg.get("aria-labelledby") for svg in tree] == ["a-title", "b-1-title"]
 
 
-def test_nothing_is_loaded_and_black_is_the_colour_of_text():
-    svg = to_svg(draw(), "title", "a")
+def test_nothing_is_loaded_and_black_is_the_colour_of_text(diagram):
+    svg = to_svg(draw(diagram), "title", "a")
     names = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     assert set(re.findall(r"https?:[^\"\s]*", svg)) == names
-    for part in ("<script", "<style", "<image", "@import", "<!DOCTYPE", "<?xml", "#000000"):
-        assert part not in svg
+    for forbidden in ("<script", "<style", "<image", "@import", "<!DOCTYPE", "<?xml", "#000000"):
+        assert forbidden not in svg
     assert "currentColor" in svg
     assert not re.search(r'id="a-patch_[12]">\s*<path[^>]*style="fill: #', svg)  # no background
 
 
-def test_points_and_bars_have_their_numbers_for_the_pointer():
-    tree, space = ET.fromstring(to_svg(draw(), "title", "a")), "{http://www.w3.org/2000/svg}"
-    tips = [node.text for node in tree.iter(f"{space}title")][1:]
-    assert len(tips) == 10  # of a point and of a bar of each of five bins
-    assert sorted(tips) == sorted(2 * [*dict.fromkeys(tips)])
-    assert tips[0] == "0 to 0.2: 12 rows, score 0.0932, observed 0, 95 % CI 0 to 0.265"
-    p = np.repeat([0.3, 0.8], 50)  # two points of the same size, and empty bins
+def test_points_and_bars_have_their_numbers_for_the_pointer(diagram):
+    tree = ET.fromstring(to_svg(draw(diagram), "title", "a"))
+    tooltips = [node.text for node in tree.iter(f"{SVG}title")][1:]
+    assert len(tooltips) == 10  # a point and a bar in each of five bins
+    assert sorted(tooltips) == sorted(2 * list(dict.fromkeys(tooltips)))
+    assert tooltips[0] == "0 to 0.2: 12 rows, score 0.0932, observed 0, 95 % CI 0 to 0.265"
+
+
+def test_points_of_the_same_size_have_tooltips_and_empty_bins_have_none():
+    p = np.repeat([0.3, 0.8], 50)
     figure = matplotlib.figure.Figure()
     fastece.reliability_diagram(p > 0.4, p).plot(figure.subplots(), band=False)
     tree = ET.fromstring(to_svg(figure, "title", "a"))
     parents = {child: parent for parent in tree.iter() for child in parent}
-    nodes = [*tree.iter(f"{space}title")][1:]
-    assert [node.text[:24] for node in nodes].count("0.267 to 0.333: 50 rows,") == 2
-    assert {parents[node].tag for node in nodes} <= {f"{space}path", f"{space}use"}
-    assert len(nodes) == 4
+    tooltips = list(tree.iter(f"{SVG}title"))[1:]
+    assert [node.text[:24] for node in tooltips].count("0.267 to 0.333: 50 rows,") == 2
+    assert {parents[node].tag for node in tooltips} <= {f"{SVG}path", f"{SVG}use"}
+    assert len(tooltips) == 4
 
 
-def test_title_and_labels_are_text():
-    tree = ET.fromstring(to_svg(draw(HOSTILE[:27]), HOSTILE, "a"))
-    space = "{http://www.w3.org/2000/svg}"
+def test_titles_and_labels_are_text(diagram):
+    tree = ET.fromstring(to_svg(draw(diagram, HOSTILE[:27]), HOSTILE, "a"))
     assert tree[0].text == HOSTILE
-    assert tree[0].tag == f"{space}title"
-    texts = [node.text or "" for node in tree.iter(f"{space}text")]
+    assert tree[0].tag == f"{SVG}title"
+    texts = [node.text or "" for node in tree.iter(f"{SVG}text")]
     assert any(text.startswith("</text><script>alert(1)") for text in texts)
     assert "Predicted probability" in texts
 
 
-def test_the_same_figure_is_the_same_text_and_nothing_global_changes():
+def test_the_same_figure_is_the_same_text_and_nothing_global_changes(diagram):
     before = dict(matplotlib.rcParams)
-    assert to_svg(draw(), "title", "a") == to_svg(draw(), "title", "a")
+    assert to_svg(draw(diagram), "title", "a") == to_svg(draw(diagram), "title", "a")
     assert dict(matplotlib.rcParams) == before
 
 
 @pytest.mark.parametrize("key", ["", "1", "a b", 'a"', "a#"])
 def test_keys_are_words(key):
     with pytest.raises(ValueError, match="key: must be letters, digits and hyphens"):
-        to_svg(draw(), "title", key)
+        to_svg(matplotlib.figure.Figure(), "title", key)

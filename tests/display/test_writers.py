@@ -1,4 +1,4 @@
-"""Every form of a document has all that it says, and nothing in it is markup."""
+"""Every format has all of a document, and nothing in it is markup."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -10,11 +10,14 @@ from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue
 from fastece.display.writers import to_fragment, to_html, to_markdown, to_text
 
-ENDS = ConfidenceInterval(0.012, 0.034)
+INTERVAL = ConfidenceInterval(0.012, 0.034)
 TABLE = Table(
-    ["name", "value", "95 % CI", "p-value", ""],
-    [["a|b", Number(0.0234, ENDS), ENDS, PValue(0.5), "<b>"], ["c", None, None, PValue(None), ""]],
-    ["name", "value", "confidence_interval", "p_value", "note"],
+    head=["name", "value", "95 % CI", "p-value", ""],
+    rows=[
+        ["a|b", Number(0.0234, INTERVAL), INTERVAL, PValue(0.5), "<b>"],
+        ["c", None, None, PValue(None), ""],
+    ],
+    keys=["name", "value", "confidence_interval", "p_value", "note"],
 )
 
 
@@ -32,19 +35,28 @@ def document():
     )
 
 
-def test_text_is_aligned_and_raw_values_are_columns(document):
+def test_columns_of_a_table_are_raw_values_and_ends_of_intervals():
+    assert TABLE.columns() == {
+        "name": ["a|b", "c"],
+        "value": [0.0234, None],
+        "low": [0.012, None],
+        "high": [0.034, None],
+        "p_value": [0.5, None],
+        "note": ["<b>", ""],
+    }
+    assert replace(TABLE, rows=[]).columns()["value"] == []
+
+
+def test_text_is_aligned(document):
     lines = to_text(document).splitlines()
-    assert lines[:3] == ["A & B", "Miscalibrated.", ""]
+    assert lines[:5] == ["A & B", "Miscalibrated.", "", "First", "  rows  12"]
     head, first, second = lines[5:8]
     assert first.index("0.023") + 5 == head.index("value") + 5 == second.index("-") + 1
     assert first.index("<b>") > head.index("p-value")
-    assert TABLE.columns() == {
-        "name": ["a|b", "c"], "value": [0.0234, None], "low": [0.012, None],
-        "high": [0.034, None], "p_value": [0.5, None], "note": ["<b>", ""],
-    }  # fmt: skip
+    assert lines[8:] == ["  A note.", "", "Second"]
 
 
-def test_markdown_escapes(document):
+def test_markdown_escapes_texts(document):
     text = to_markdown(document)
     assert "| a\\|b | 0.023 |" in text
     assert "\\<b\\>" in text
@@ -54,19 +66,33 @@ def test_markdown_escapes(document):
 
 def test_long_pages_have_contents_and_headings_their_ids(document):
     assert "<nav>" not in to_html(document)
-    long = replace(document, sections=[Section(f"A & {k}", {"x": 1}) for k in range(4)])
-    page = to_html(long)
+    sections = [Section(f"A & {k}", {"x": 1}) for k in range(4)]
+    long_document = replace(document, sections=sections)
+    page = to_html(long_document)
     links = re.findall(r'<a href="#(part-\d)">A &amp; (\d)</a>', page)
     assert links == [(f"part-{k}", f"{k}") for k in range(4)]
     assert re.findall(r'<h2 id="(part-\d)">', page) == [place for place, _ in links]
-    assert "part-" not in to_fragment(long)
+    assert "part-" not in to_fragment(long_document)
 
 
-def test_pages_have_pictures_with_keys_of_their_own_and_fragments_have_none(document):
-    page, part = to_html(document), ET.fromstring(to_fragment(document))
+def test_pictures_on_a_page_have_keys_of_their_own(document):
+    page = to_html(document)
     assert [f'id="picture-{k}"' in page for k in (1, 2, 3)] == [True, True, False]
     assert "<title>A &amp; B</title>" in page
     assert 'class="lead bad"' in page
-    assert part.find(".//svg") is None
-    assert [cell.text for cell in part.iter("th")] == ["name", "value", "95 % CI", "p-value", None]
-    assert "the end" in "".join(part.itertext())
+
+
+def test_a_table_beside_pictures_is_folded(document):
+    (second,) = document.sections[1:]
+    page = to_html(replace(document, sections=[replace(second, table=TABLE)]))
+    details = page.index("<details><summary>As a table</summary>")
+    assert page.index("</figure>") < details < page.index("a|b") < page.index("</details>")
+    assert "<details>" not in to_html(document)
+
+
+def test_fragments_have_no_pictures(document):
+    fragment = ET.fromstring(to_fragment(document))
+    assert fragment.find(".//svg") is None
+    heads = [cell.text for cell in fragment.iter("th")]
+    assert heads == ["name", "value", "95 % CI", "p-value", None]
+    assert "the end" in "".join(fragment.itertext())
