@@ -173,17 +173,20 @@ def gap_errors(
 
 
 @jit
-def debiased_errors(sums: F64, total: F64, is_equal: bool, norm: float, out: F64) -> None:
+def debiased_errors(
+    gap: F64, weight: F64, hits: F64, square: F64, total: F64, is_equal: bool, norm: float, out: F64
+) -> None:
     """Compute the debiased error of each problem, in `out` (K,), from sums in bins.
 
-    What chance adds to a gap g is ``E|N(g, t**2)| - g``, with the variance ``t**2 = q (1 - q) / n``
-    of the hit rate q of n rows: the mean size of a normal variable around it, less the gap.
+    Chance adds ``E|N(g, t**2)| - g`` to a gap g, with the variance ``t**2 = q (1 - q) / n`` of the
+    hit rate q of n rows: the mean size of a normal variable around it, less the gap.
 
     Parameters
     ----------
-    sums : (4, K, B) or (5, K, B) float64 array
-        `kernels.MOMENTS` of each bin, of which the scores are not read; without the last, the sums
-        of w**2, every row counts 1.
+    gap, weight, hits : (K, B) float64 arrays
+        Sums of w (y - s), w and w y in each bin.
+    square : (K, B) or (0, 0) float64 array
+        Sums of w**2; without any, every row counts 1.
     total : (K,) float64 array
         Weight of the rows.
     is_equal : bool
@@ -191,20 +194,19 @@ def debiased_errors(sums: F64, total: F64, is_equal: bool, norm: float, out: F64
     norm : float
         1 or 2.
     """
-    gap, weight, hits, least = sums[0], sums[1], sums[3], EMPTY if is_equal else 0.0
+    smallest = EMPTY if is_equal else 0.0
     problems, n_bins = gap.shape
     for k in range(problems):
         value = 0.0
         for b in range(n_bins):
             w = weight[k, b]
-            if not w > least * total[k]:
+            if not w > smallest * total[k]:
                 continue
             g, q = abs(gap[k, b]) / w, min(hits[k, b] / w, 1.0)
             count = w
-            if sums.shape[0] > 4:  # as many rows of one weight would be as noisy
+            if square.size > 0:  # as many rows of one weight would be as noisy
                 # Divided twice: the square of a small weight may be nothing.
-                square = sums[4, k, b]
-                count = w / (square / w) if square > 0.0 else 1.0
+                count = w / (square[k, b] / w) if square[k, b] > 0.0 else 1.0
             if norm == 1.0:
                 noise, part = math.sqrt(2.0 * max(q * (1.0 - q), 0.0) / count), g
                 if g < FAR * noise:

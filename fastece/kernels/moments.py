@@ -1,35 +1,61 @@
-"""Sums over the rows of problems in the cells of a grid, and over those of small draws.
+"""Sums over the rows of problems in cells of the score, named as in `kernels.MOMENTS`.
+
+=======================  ======================================================================
+kernel                   rows and cells
+=======================  ======================================================================
+`cell_moments`           one problem or every class, with weights or none, in the cells of a grid
+`hard_moments`           one problem whose rows count 1 each, in hard bins: half of the time
+`equal_mass_moments`     one problem or some classes, in bins of equal weight, by a sort
+`drawn_sums`             small draws from the rows, in the cells of a grid
+`drawn_equal_mass_sums`  small draws from the rows, each in its own bins of equal weight
+=======================  ======================================================================
 
 Rows are taken in blocks that stay in the first-level cache: one vectorised loop finds the cells,
-another computes what is to be added, and one adds it.
+another computes the terms of the sums, and one adds them up. `mean_gaps` makes values of the sums.
 
-Of a draw much smaller than the data only the drawn rows are added. With bins that do not depend on
-the draw, all that a row brings lies in one record, found once for all draws (a third of the time of
-looking it up again); with bins of equal weight, each draw is a small sample of its own.
+A draw much smaller than the data costs only its own rows. If the bins do not depend on the draw,
+the cell and the terms of a row lie in one record, which is made once for all draws (a third of the
+time of looking them up again). With bins of equal weight, each draw is a small sample of its own.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import COUNTS, GAP, HITS, PACK, SCORE, SQUARE, WEIGHT
 from fastece.kernels.arithmetic import BLOCK, lane_sum, two_sum, zero
-from fastece.kernels.binning import ANY, FLOAT, Grid, float_cells, place, search_knots, uniform_bins
+from fastece.kernels.binning import (
+    ANY,
+    FLOAT,
+    Grid,
+    GridFields,
+    float_cells,
+    lower_shares,
+    place,
+    search_cells,
+    search_knots,
+    uniform_bins,
+)
 from fastece.kernels.compiling import jit
-from fastece.kernels.quantiles import quantile_edges, total_weight
-from fastece.kernels.reading import are_hits, are_scores, read_top_label
+from fastece.kernels.quantiles import increasing_order, quantile_edges, total_weight
+from fastece.kernels.reading import read_problem
 from fastece.kernels.types import F64, I32, I64, U8
 
 # Eight private accumulators a cell: where many rows in succession go to one cell, each addition
 # waits for the one before (80 % zeros: 3.1 ns a row); with eight lanes in turn 0.6 ns.
 LANES = 8
-# More cells times eight lanes are beyond the first-level cache, and slow to clear.
-FEW_CELLS = 4096
-# No score, and more than one distinct score.
-NONE, SEVERAL = -1.0, 2.0
-# Up to so many numbers `lane_sum` is numpy's.
-MOST_BINS = 128
+# Eight lanes of more cells are beyond the first-level cache, and slow to clear.
+MAX_CELLS_IN_LANES = 4096
+# The only score of a cell: there is none yet.
+NONE = -1.0
+# The only score of a cell: there are several.
+SEVERAL = 2.0
+# Up to so many numbers, `lane_sum` adds in the order of numpy.
+MAX_BINS_AS_NUMPY = 128
+
+
+# --- terms, and adding them up --------------------------------------------------------------
 
 
 @jit
@@ -62,35 +88,36 @@ def scatter(cell: I32, x: F64, lanes: int, sums: F64, lost: F64) -> None:
 
     If there is room for what each addition rounds off, `lost`, it goes there, with one lane.
     """
-    whole = cell.size // LANES * LANES
     width = np.uint64(lanes)
-    for i in range(cell.size if lost.size > 0 else 0):
-        at = np.uint64(cell[i]) * width
-        sums[at], rounded = two_sum(sums[at], x[i])
-        lost[at] += rounded
     if lost.size > 0:
+        for i in range(cell.size):
+            place_of_sum = np.uint64(cell[i]) * width
+            sums[place_of_sum], rounded = two_sum(sums[place_of_sum], x[i])
+            lost[place_of_sum] += rounded
         return
+    n_in_lanes = cell.size // LANES * LANES
     mask = np.uint64(lanes - 1)
-    for i in range(0, whole, LANES):
+    for i in range(0, n_in_lanes, LANES):
         for lane in range(LANES):
             sums[np.uint64(cell[i + lane]) * width + (np.uint64(lane) & mask)] += x[i + lane]
-    for i in range(whole, cell.size):
+    for i in range(n_in_lanes, cell.size):
         sums[np.uint64(cell[i]) * width] += x[i]
 
 
 @jit
 def scatter_shares(cell: I32, x: F64, share: F64, step: int, lanes: int, sums: F64) -> None:
-    """Add ``x * share`` up in each cell, and the rest `step` cells further on.
+    """Add ``x * share`` up in each cell, and the remainder `step` cells further on.
 
     Lanes are used as in `scatter`.
     """
-    whole, width = cell.size // LANES * LANES, np.uint64(lanes)
+    n_in_lanes = cell.size // LANES * LANES
+    width = np.uint64(lanes)
     next_cell = np.uint64(step) * width
     for i in range(cell.size):
-        lane = np.uint64(i & (lanes - 1)) if i < whole else np.uint64(0)
-        at = np.uint64(cell[i]) * width + lane
-        sums[at] += x[i] * share[i]
-        sums[at + next_cell] += x[i] * (1.0 - share[i])
+        lane = np.uint64(i & (lanes - 1)) if i < n_in_lanes else np.uint64(0)
+        place_of_sum = np.uint64(cell[i]) * width + lane
+        sums[place_of_sum] += x[i] * share[i]
+        sums[place_of_sum + next_cell] += x[i] * (1.0 - share[i])
 
 
 @jit
@@ -103,74 +130,89 @@ def lane_total(sums: F64, b: int, lanes: int) -> float:
 
 
 @jit
-def scatter_rows(cell: I32, s: F64, y: NDArray[Any], kinds: np.int64, sums: F64) -> None:
+def scatter_rows(cell: I32, s: F64, y: U8, n_kinds: np.int64, sums: F64) -> None:
     """Add the first 1 or 4 of `kernels.MOMENTS` of rows up in their cells.
 
-    Lanes are used as in `scatter`. The sums of one lie side by side: four take 1.4 times the time
-    of one.
+    Each sum has the bits of `scatter` with `LANES`. The sums of a lane lie side by side: four take
+    1.4 times the time of one.
     """
-    whole, lanes, width = cell.size // LANES * LANES, np.uint64(LANES), np.uint64(kinds)
-    for begin, end, mask in ((0, whole, LANES - 1), (whole, cell.size, 0)):
+    n_in_lanes = cell.size // LANES * LANES
+    lanes = np.uint64(LANES)
+    width = np.uint64(n_kinds)
+    for begin, end, mask in ((0, n_in_lanes, LANES - 1), (n_in_lanes, cell.size, 0)):
         for i in range(begin, end):
-            at = (np.uint64(cell[i]) * lanes + np.uint64(i & mask)) * width
+            place_of_sum = (np.uint64(cell[i]) * lanes + np.uint64(i & mask)) * width
             hit = np.float64(y[i])
-            sums[at] += hit - s[i]
-            if kinds > 1:
-                sums[at + np.uint64(1)] += 1.0
-                sums[at + np.uint64(2)] += s[i]
-                sums[at + np.uint64(3)] += hit
+            sums[place_of_sum] += hit - s[i]
+            if n_kinds > 1:
+                sums[place_of_sum + np.uint64(1)] += 1.0
+                sums[place_of_sum + np.uint64(2)] += s[i]
+                sums[place_of_sum + np.uint64(3)] += hit
 
 
 @jit
-def hard_error(prob: NDArray[Any], label: NDArray[Any], bins: F64, out: F64) -> float:
-    """Compute the error of the most common call as a whole, from a caller's arrays.
+def mean_gaps(sums: F64, total: float, value: F64) -> None:
+    """Compute ``sum_b |D_b| / W`` of each problem from its sums of gaps.
 
-    It is ``sum_b |D_b| / n`` over hard bins, of rows that count 1 each; nan if something is not
-    good, or if it is not known whether it is.
+    Up to `MAX_BINS_AS_NUMPY` bins, numpy would compute the same bits.
 
     Parameters
     ----------
-    prob : (n,) or (n, K) array
-        Probabilities of the positive class, float64; or class vectors, whose top label is measured.
-    label : (n,) int64 array, or of hits uint8
-    bins : float64 array
-        As `estimators.bins.common_grid` makes it, with at most `MOST_BINS` bins.
-    out : (1, B), (4, B) or (0, 0) float64 array
-        The first of the sums of `kernels.MOMENTS`, unless it is empty; overwritten.
+    sums : (Q, K, B) float64 array
+        Sums over bins, of which the gaps come first.
+    total : float
+        Weight W of all rows.
+    value : (K,) float64 array
+        Overwritten.
     """
-    # As `cell_moments` does it, without all that a single problem does not need.
-    n, kinds, tolerance, n_bins = label.size, max(1, out.shape[0]), bins[0], int(bins[3])
-    right, cuts = bins[5] > 0.0, bins[7:]
-    rows, vectors = min(n, BLOCK), min(n, BLOCK) if prob.ndim > 1 else 0
-    score_block, hit_block = np.empty(vectors), np.empty(vectors, np.uint8)
-    cell_block, totals = np.empty(rows, np.int32), out if out.size else np.empty((1, n_bins))
-    sums, gap = np.zeros(n_bins * LANES * kinds), np.empty(n_bins)
-    for start in range(0, n, BLOCK):
-        p, label_block = prob[start : start + BLOCK], label[start : start + BLOCK]
-        cell = cell_block[: label_block.size]
-        if prob.ndim == 1:
-            s, y = p, label_block
-            good = are_scores(p) & are_hits(y)
+    size = np.empty(sums.shape[2])
+    for k in range(value.size):
+        for b in range(size.size):
+            size[b] = abs(sums[0, k, b])
+        value[k] = lane_sum(size) / total
+
+
+# --- cells that do not depend on the rows ---------------------------------------------------
+
+
+@jit
+def hard_moments(score: F64, hit: U8, grid_fields: GridFields, out: F64) -> None:
+    """Sum up the first 1 or 4 moments of one problem in hard bins, where rows count 1 each.
+
+    The sums have the bits of `cell_moments`, in half of the time; and this kernel takes a third of
+    the time to compile.
+
+    Parameters
+    ----------
+    score, hit : (n,) float64 and uint8 arrays
+    grid_fields : tuple
+        The fields of a `Grid` with hard mapping, not of floats, with at most `MAX_CELLS_IN_LANES`
+        cells.
+    out : (1, 1, cells) or (4, 1, cells) float64 array
+        Overwritten.
+    """
+    grid = Grid(*grid_fields)
+    n_kinds, _, n_cells = out.shape
+    sums = np.zeros(n_cells * LANES * n_kinds)
+    cell_block = np.empty(min(score.size, BLOCK), np.int32)
+    for start in range(0, score.size, BLOCK):
+        s = score[start : start + BLOCK]
+        y = hit[start : start + BLOCK]
+        cell = cell_block[: s.size]
+        if grid.spacing == ANY:
+            search_knots(s, grid.knots, grid.right, cell)
         else:
-            s, y = score_block[: cell.size], hit_block[: cell.size]
-            good = read_top_label(p, label_block, n < 0, tolerance, s, y)
-        if not good:  # before anything is looked up by it
-            return np.nan
-        if bins[4] == ANY:
-            search_knots(s, cuts, right, cell)
-        else:
-            uniform_bins(s, bins[1], bins[2], n_bins, right, cell)
-        if kinds == 1:  # with constants, but no types of their own: a tenth faster
+            uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, cell)
+        if n_kinds == 1:  # with a constant, but no type of its own: a tenth faster
             scatter_rows(cell, s, y, np.int64(1), sums)
         else:
             scatter_rows(cell, s, y, np.int64(4), sums)
-    for b in range(n_bins):
-        for q in range(kinds):
-            totals[q, b] = 0.0
+    for q in range(n_kinds):
+        for b in range(n_cells):
+            total = 0.0
             for lane in range(LANES):
-                totals[q, b] += sums[(b * LANES + lane) * kinds + q]
-        gap[b] = abs(totals[0, b])
-    return float(lane_sum(gap) / n)
+                total += sums[(b * LANES + lane) * n_kinds + q]
+            out[q, 0, b] = total
 
 
 @jit
@@ -185,10 +227,11 @@ def read_block(
     if prob.ndim == 1:
         return prob[start:stop], label[start:stop]
     n_classes = prob.shape[1]
-    part = prob[start:stop]
-    flat = part.reshape(part.size)
+    rows = prob[start:stop]
+    flat = rows.reshape(rows.size)
     for i in range(flat.size):
-        score[i], hit[i] = np.float64(flat[i]), 0
+        score[i] = np.float64(flat[i])
+        hit[i] = 0
     for i in range(stop - start):
         hit[i * n_classes + label[start + i]] = 1
     return score[: flat.size], hit[: flat.size]
@@ -201,6 +244,99 @@ def first_cells(rows: int, problems: int, cells: int) -> I32:
     for i in range(first.size):
         first[i] = i % problems * cells
     return first
+
+
+@jit
+def lane_count(problems: int, cells: int) -> int:
+    """Return the number of lanes of each sum of `cell_moments`."""
+    if problems >= LANES:  # neighbours are rows of different problems: they do not wait
+        return 1
+    return LANES if cells <= MAX_CELLS_IN_LANES else 2
+
+
+@jit
+def cell_moments(
+    prob: NDArray[Any], label: NDArray[Any], weight: F64, grid_fields: GridFields,
+    threshold: float, kinds: I64, only: F64, out: F64,
+) -> None:  # fmt: skip
+    """Sum up moments in each cell of one grid, of one problem or of every class.
+
+    Parameters
+    ----------
+    prob : (n,) float64, or (n, K) float64 or float32 array
+        Scores, or class vectors, of which every class is a problem.
+    label : (n,) uint8 or int64 array
+        Hits, or classes.
+    weight : (n,) float64 array
+        Empty: every row counts 1.
+    grid_fields : tuple
+        The fields of a `Grid`.
+    threshold : float
+        Scores up to this one do not exist.
+    kinds : (Q,) int64 array
+        Which of `kernels.MOMENTS` are added up.
+    only : (K cells,) float64 array
+        Full of `NONE`; gets the score of each cell where it has but one, `SEVERAL` where it has
+        more. Empty: these scores are not needed.
+    out : (Q, K, cells) float64 array
+        Overwritten.
+    """
+    grid = Grid(*grid_fields)
+    n = label.size
+    n_kinds, problems, cells = out.shape
+    rows = min(n, max(1, BLOCK // problems))  # a block has whole rows
+    lanes = lane_count(problems, cells)
+    is_float = grid.spacing == FLOAT
+    step = 1 if grid.knots.size > 1 else 0
+    # Sums of a cell, or of a problem, are neighbours. Most entries of long class vectors are in one
+    # bin, so there the problems are.
+    next_cell, next_problem = (1, cells) if is_float else (problems, 1)
+    size = rows * problems
+    score_block = np.empty(size)
+    hit_block = np.empty(size, np.uint8)
+    lower_block = np.empty(size, np.int32)
+    share_block = np.empty(size)
+    weight_block = np.empty(size)
+    term_block = np.empty(size)
+    first_cell = first_cells(rows, problems, next_problem)
+    sums = np.zeros((n_kinds, problems * cells * lanes))
+    # Cells of floats decide where cuts are, so their weights are added up without rounding.
+    lost = np.zeros(problems * cells * lanes if is_float else 0)
+    nothing = np.empty(0)
+    for start in range(0, n, rows):
+        s, y = read_block(prob, label, start, min(start + rows, n), score_block, hit_block)
+        lower = lower_block[: s.size]
+        share = share_block[: s.size]
+        term = term_block[: s.size]
+        place(s, grid, lower, term, share)
+        if problems > 1:
+            for i in range(s.size):
+                lower[i] = lower[i] * np.int32(next_cell) + first_cell[i]
+        if only.size > 0:
+            for i in range(s.size):
+                seen = only[np.uint32(lower[i])]
+                # No branch: where some scores are tied and some not, it would be mispredicted.
+                merged = s[i] if (seen == NONE) | (seen == s[i]) else SEVERAL
+                only[np.uint32(lower[i])] = merged if s[i] > threshold else seen
+        w = weight[start : start + rows]
+        if (w.size > 0) & (problems > 1):
+            w = weight_block[: s.size]
+            for i in range(s.size):
+                w[i] = weight[start + i // problems]
+        for q in range(n_kinds):
+            moment(kinds[q], s, y, w, threshold, term)
+            if grid.convex:
+                scatter_shares(lower, term, share, step * next_cell, lanes, sums[q])
+            else:
+                is_exact = (kinds[q] == WEIGHT) & (w.size > 0)
+                scatter(lower, term, lanes, sums[q], lost if is_exact else nothing)
+    for q in range(n_kinds):
+        if kinds[q] == WEIGHT:
+            for i in range(lost.size):
+                sums[q, i] += lost[i]
+        for k in range(problems):
+            for b in range(cells):
+                out[q, k, b] = lane_total(sums[q], k * next_problem + b * next_cell, lanes)
 
 
 @jit
@@ -218,7 +354,9 @@ def rows_in_cells(
     problems = prob.size // n
     rows = min(n, max(1, BLOCK // problems))
     size = rows * problems
-    score_block, hit_block, work = np.empty(size), np.empty(size, np.uint8), np.empty(size)
+    score_block = np.empty(size)
+    hit_block = np.empty(size, np.uint8)
+    work = np.empty(size)
     cell = np.empty(size, np.int32)
     first_cell = first_cells(rows, problems, wanted.size // problems)
     count = 0
@@ -235,79 +373,205 @@ def rows_in_cells(
     return count
 
 
+# --- bins of equal weight -------------------------------------------------------------------
+
+
+class Block(NamedTuple):
+    """Work space for the rows of a block."""
+
+    lower: I32
+    share: F64
+    term: F64
+    nothing: F64
+
+
 @jit
-def cell_moments(
-    prob: NDArray[Any], label: NDArray[Any], weight: F64, grid: Grid, threshold: float,
-    kinds: I64, only: F64, out: F64,
-) -> None:  # fmt: skip
-    """Sum up moments in each cell of one grid, of one problem or of every class.
+def new_block(size: int) -> Block:
+    """Make work space for so many rows."""
+    return Block(np.empty(size, np.int32), np.empty(size), np.empty(size), np.empty(0))
+
+
+class EqualMass(NamedTuple):
+    """How rows get into bins of equal weight.
+
+    Attributes
+    ----------
+    low, high : float
+        Range that the bins divide.
+    right : bool
+        Bins are closed at the right.
+    convex : bool
+        A score is shared by the two bin centres around it.
+    threshold : float
+        Scores up to this one do not exist.
+    """
+
+    low: float
+    high: float
+    right: bool
+    convex: bool
+    threshold: float
+
+
+EqualMassFields = tuple[float, float, bool, bool, float]
+
+
+@jit
+def distinct_centres(edges: F64, centres: F64, bins: I32) -> int:
+    """Fill in distinct bin centres and the first bin of each; return their number."""
+    count = 0
+    for b in range(edges.size - 1):
+        centre = (edges[b] + edges[b + 1]) / 2
+        if count == 0 or centre > centres[count - 1]:
+            centres[count] = centre
+            bins[count] = b
+            count += 1
+    return count
+
+
+@jit
+def equal_mass_grid(
+    u: F64, w: F64, rule: EqualMass, edges: F64, knots: F64, bin_of_cell: I32
+) -> Grid:
+    """Find bins of equal weight, and return the grid of their cells.
 
     Parameters
     ----------
-    prob : (n,) float64, or (n, K) float64 or float32 array
-        Scores, or class vectors, of which every class is a problem.
-    label : (n,) uint8 or int64 array
-        Hits, or classes.
-    weight : (n,) float64 array
-        Empty: every row counts 1.
-    grid : Grid
-    threshold : float
-        Scores up to this one do not exist.
-    kinds : (Q,) int64 array
-        Which of `kernels.MOMENTS` are added up.
-    only : (K cells,) float64 array
-        Full of `NONE`; gets the score of each cell where it has but one, `SEVERAL` where it has
-        more. Empty: not wanted.
-    out : (Q, K, cells) float64 array
+    u, w : (n,) float64 arrays
+        Scores in increasing order, moved into the range, and their weights as in `quantile_edges`.
+    rule : EqualMass
+    edges : (B + 1,) float64 array
+        Overwritten.
+    knots : (B,) float64 array
+        Overwritten; the knots of the grid are a part of it.
+    bin_of_cell : (B,) int32 array
+        Overwritten with the bin of each cell.
+    """
+    n_bins = edges.size - 1
+    cuts = knots[: n_bins - 1]
+    quantile_edges(u, w, rule.low, rule.high, rule.right, edges, cuts)
+    if rule.convex:
+        n_cells = distinct_centres(edges, knots, bin_of_cell)
+        centres = knots[:n_cells]
+        return Grid(rule.low, rule.high, n_cells, ANY, centres, False, True)
+    for b in range(n_bins):
+        bin_of_cell[b] = b
+    # Scores beyond an end of the range are on the same side of each cut as the end itself.
+    for j in range(cuts.size):
+        if rule.right:
+            cuts[j] = np.inf if cuts[j] >= rule.high else cuts[j]
+        else:
+            cuts[j] = -np.inf if cuts[j] <= rule.low else cuts[j]
+    return Grid(rule.low, rule.high, n_bins, ANY, cuts, rule.right, False)
+
+
+@jit
+def add_rows(
+    s: F64, y: U8, w: F64, grid: Grid, threshold: float, kinds: I64, block: "Block", lanes: int,
+    sums: F64,
+) -> None:  # fmt: skip
+    """Add moments of rows up in the cells of a grid with knots anywhere: (Q, cells lanes) sums."""
+    lower = block.lower[: s.size]
+    share = block.share[: s.size]
+    term = block.term[: s.size]
+    search_cells(s, grid, lower)
+    if grid.convex:
+        lower_shares(s, grid, lower, term, share)
+    step = 1 if grid.knots.size > 1 else 0
+    for q in range(kinds.size):
+        moment(kinds[q], s, y, w, threshold, term)
+        if grid.convex:
+            scatter_shares(lower, term, share, step, lanes, sums[q])
+        else:
+            scatter(lower, term, lanes, sums[q], block.nothing)
+
+
+@jit
+def sorted_scores(s: F64, weight: F64, rule: EqualMass, u: F64, w: F64, row: I32) -> int:
+    """Sort the scores that exist, with their weights; return their number.
+
+    Parameters
+    ----------
+    s, weight : (n,) float64 arrays
+        Scores and weights; empty weights are 1.
+    rule : EqualMass
+    u, w : (n,) float64 arrays
+        Overwritten with the scores in increasing order, moved into the range, and their weights.
+    row : (n,) int32 array
+        Work space; empty without weights, as `w` is.
+    """
+    count = s.size
+    if rule.threshold > -np.inf:
+        count = 0
+        for i in range(s.size):
+            u[count] = s[i]
+            if row.size > 0:
+                row[count] = i
+            count += 1 if s[i] > rule.threshold else 0
+    else:
+        for i in range(s.size):
+            u[i] = s[i]
+        for i in range(row.size):
+            row[i] = i
+    increasing_order(u[:count], np.empty(0, np.uint8), row[: min(count, row.size)])
+    for i in range(min(count, row.size)):
+        w[i] = weight[row[i]]
+    for i in range(count):
+        x = u[i] if u[i] > rule.low else rule.low
+        u[i] = x if x < rule.high else rule.high
+    return count
+
+
+@jit
+def equal_mass_moments(
+    prob: NDArray[Any], label: NDArray[Any], weight: F64, first: int, rule_fields: EqualMassFields,
+    kinds: I64, edges: F64, out: F64,
+) -> None:  # fmt: skip
+    """Sum up moments in bins of equal weight, of one problem or of some classes.
+
+    Parameters
+    ----------
+    prob, label, weight, kinds
+        As in `cell_moments`.
+    first : int
+        The first of the classes.
+    rule_fields : tuple
+        The fields of an `EqualMass`.
+    edges : (K, B + 1) float64 array
+        Overwritten with the edges of each problem.
+    out : (Q, K, B) float64 array
         Overwritten.
     """
+    rule = EqualMass(*rule_fields)
     n = label.size
-    moments, problems, cells = out.shape
-    # A block is whole rows. Neighbours of different problems need no lanes to be apart.
-    rows = min(n, max(1, BLOCK // problems))
-    lanes = 1 if problems >= LANES else LANES if cells <= FEW_CELLS else 2
-    is_float = grid.spacing == FLOAT
-    step = 1 if grid.knots.size > 1 else 0
-    size = rows * problems
-    score_block, hit_block = np.empty(size), np.empty(size, np.uint8)
-    # Most entries of long class vectors are in one bin, and beside one another there.
-    next_cell, next_problem = (1, cells) if is_float else (problems, 1)
-    lower_block, first_cell = np.empty(size, np.int32), first_cells(rows, problems, next_problem)
-    share_block, weight_block, x_block = np.empty(size), np.empty(size), np.empty(size)
-    sums, nothing = np.zeros((moments + is_float, problems * cells * lanes)), np.empty(0)
-    lost = sums[moments] if is_float else nothing
-    for start in range(0, n, rows):
-        s, y = read_block(prob, label, start, min(start + rows, n), score_block, hit_block)
-        lower, share, x = lower_block[: s.size], share_block[: s.size], x_block[: s.size]
-        place(s, grid, lower, x, share)
-        if problems > 1:
-            for i in range(s.size):
-                lower[i] = lower[i] * np.int32(next_cell) + first_cell[i]
-        if only.size > 0:
-            for i in range(s.size):
-                seen = only[np.uint32(lower[i])]
-                # No branch: where some scores are tied and some not, it would be mispredicted.
-                kept = s[i] if (seen == NONE) | (seen == s[i]) else SEVERAL
-                only[np.uint32(lower[i])] = kept if s[i] > threshold else seen
-        w = weight[start : start + rows]
-        if (w.size > 0) & (problems > 1):
-            w = weight_block[: s.size]
-            for i in range(s.size):
-                w[i] = weight[start + i // problems]
-        for q in range(moments):
-            moment(kinds[q], s, y, w, threshold, x)
-            if grid.convex:
-                scatter_shares(lower, x, share, step * next_cell, lanes, sums[q])
-            else:
-                is_exact = (kinds[q] == WEIGHT) & (w.size > 0)
-                scatter(lower, x, lanes, sums[q], lost if is_exact else nothing)
-    for q in range(moments):
-        if kinds[q] == WEIGHT:
-            for i in range(lost.size):
-                sums[q, i] += lost[i]
-        for k in range(problems):
-            for b in range(cells):
-                out[q, k, b] = lane_total(sums[q], k * next_problem + b * next_cell, lanes)
+    n_kinds, problems, n_bins = out.shape
+    size_of_class = n if prob.ndim > 1 else 0
+    score = np.empty(size_of_class)
+    hit = np.empty(size_of_class, np.uint8)
+    u = np.empty(n)
+    w = np.empty(weight.size)
+    row = np.empty(weight.size, np.int32)
+    knots = np.empty(n_bins)
+    bin_of_cell = np.empty(n_bins, np.int32)
+    block = new_block(min(n, BLOCK))
+    for k in range(problems):
+        s, y = read_problem(prob, label, first + k, score, hit)
+        count = sorted_scores(s, weight, rule, u, w, row)
+        grid = equal_mass_grid(
+            u[:count], w[: min(count, w.size)], rule, edges[k], knots, bin_of_cell
+        )
+        lanes = lane_count(1, grid.n_bins)
+        sums = np.zeros((n_kinds, grid.n_bins * lanes))
+        for start in range(0, n, BLOCK):
+            rows = slice(start, start + BLOCK)
+            add_rows(
+                s[rows], y[rows], weight[rows], grid, threshold=rule.threshold, kinds=kinds,
+                block=block, lanes=lanes, sums=sums,
+            )  # fmt: skip
+        for q in range(n_kinds):
+            zero(out[q, k])
+            for b in range(grid.n_bins):
+                out[q, k, bin_of_cell[b]] = lane_total(sums[q], b, lanes)
 
 
 # --- draws much smaller than the data -----------------------------------------------------------
@@ -320,96 +584,90 @@ def drawn_sums(records: F64, step: int, rows: I32, out: F64) -> None:
     Sums are in `out` (Q, cells, R), of the `rows` (R, size) of each replicate; `step` leads from
     the lower to the upper cell.
 
-    A row's record, (n, 1 + Q) or with convex mapping (n, 1 + 2 Q), is its cell and what it adds
-    there to each sum, and then in the upper cell. Next to each other, so that a row costs one visit
-    to a line of memory that is not in the cache.
+    The record of a row, (n, 1 + Q) or with convex mapping (n, 1 + 2 Q), is its cell and its terms
+    there in each sum, and then those in the upper cell. They lie next to each other, so that a row
+    costs one visit to a line of memory that is not in the cache.
     """
-    moments, cells, size = out.shape[0], out.shape[1], rows.shape[1]
+    n_kinds, cells, _ = out.shape
+    size = rows.shape[1]
     # Where many rows in succession are in one cell, they need not wait for one another.
     lanes = LANES // 2 if cells <= size else 1
-    width, mask, upper = np.uint64(lanes), lanes - 1, np.uint64(step * lanes)
-    convex = records.shape[1] > 1 + moments
+    width = np.uint64(lanes)
+    mask = lanes - 1
+    upper = np.uint64(step * lanes)
+    convex = records.shape[1] > 1 + n_kinds
     sums = np.empty(cells * lanes)
-    for q in range(moments):
+    for q in range(n_kinds):
         for r in range(rows.shape[0]):
             zero(sums)
             row = rows[r]
             for i in range(size):
                 record = records[np.uint64(row[i])]
-                at = np.uint64(record[0]) * width + np.uint64(i & mask)
-                sums[at] += record[1 + q]
+                place_of_sum = np.uint64(record[0]) * width + np.uint64(i & mask)
+                sums[place_of_sum] += record[1 + q]
                 if convex:
-                    sums[at + upper] += record[1 + q + moments]
+                    sums[place_of_sum + upper] += record[1 + q + n_kinds]
             for b in range(cells):
                 out[q, b, r] = lane_total(sums, b, lanes)
 
 
 @jit
-def distinct_centres(edges: F64, centres: F64, bins: I32) -> int:
-    """Fill in distinct bin centres and the first bin of each; return their number."""
-    count = 0
-    for b in range(edges.size - 1):
-        centre = (edges[b] + edges[b + 1]) / 2
-        if count == 0 or centre > centres[count - 1]:
-            centres[count], bins[count] = centre, b
-            count += 1
-    return count
-
-
-@jit
 def drawn_equal_mass_sums(
-    s: F64, y: U8, v: F64, threshold: float, low: float, high: float, right: bool,
-    convex: bool, kinds: I64, rows: I32, total: F64, out: F64,
-) -> None:  # fmt: skip
+    s: F64, y: U8, v: F64, rule_fields: EqualMassFields, kinds: I64, rows: I32, total: F64, out: F64
+) -> None:
     """Sum up drawn rows in bins of equal weight, each replicate in its own.
 
-    Sums of `kinds` (Q,), some of `kernels.MOMENTS`, are in `out` (Q, B, R), and the weights of the
-    draws are in `total` (R,).
-
-    Scores are in increasing order, as are the `rows` (R, size) of each replicate. Scores up to the
-    threshold do not exist. With an empty `v`, every row counts 1.
+    Parameters
+    ----------
+    s, y, v : (n,) float64, uint8 and float64 arrays
+        Scores in increasing order, hits and weights; empty weights are 1.
+    rule_fields : tuple
+        The fields of an `EqualMass`.
+    kinds : (Q,) int64 array
+        Which of `kernels.MOMENTS` are added up.
+    rows : (R, size) int32 array
+        The rows of each replicate, in increasing order.
+    total : (R,) float64 array
+        Overwritten with the weights of the draws.
+    out : (Q, B, R) float64 array
+        Overwritten.
     """
-    size, n_bins = rows.shape[1], out.shape[1]
+    rule = EqualMass(*rule_fields)
+    size = rows.shape[1]
+    n_kinds, n_bins, _ = out.shape
     # Rows of one bin follow one another: with lanes they need not wait for one another.
     lanes = LANES if n_bins <= size else 1
-    edges, cuts = np.empty(n_bins + 1), np.empty(n_bins - 1)
-    centres, bins = np.empty(n_bins), np.empty(n_bins, np.int32)
-    sums, nothing = np.empty(n_bins * lanes), np.empty(0)
-    score_line, inside_line, weight_line = np.empty(size), np.empty(size), np.empty(size)
-    share_line, term_line = np.empty(size), np.empty(size)
-    hit_line, cell_line = np.empty(size, np.uint8), np.empty(size, np.int32)
-    for b in range(n_bins):
-        bins[b] = b
+    edges = np.empty(n_bins + 1)
+    knots = np.empty(n_bins)
+    bin_of_cell = np.empty(n_bins, np.int32)
+    sums = np.empty((n_kinds, n_bins * lanes))
+    block = new_block(size)
+    score_line = np.empty(size)
+    clipped_line = np.empty(size)
+    hit_line = np.empty(size, np.uint8)
+    weight_line = np.empty(size)
     for r in range(rows.shape[0]):
         skip = 0
-        while skip < size and not s[np.uint64(rows[r, skip])] > threshold:
+        while skip < size and not s[np.uint64(rows[r, skip])] > rule.threshold:
             skip += 1
-        m = size - skip
-        for i in range(m):
+        count = size - skip
+        for i in range(count):
             row = np.uint64(rows[r, skip + i])
-            score_line[i], hit_line[i] = s[row], y[row]
+            score_line[i] = s[row]
+            hit_line[i] = y[row]
             weight_line[i] = v[row] if v.size > 0 else 1.0
-        score, u, weight = score_line[:m], inside_line[:m], weight_line[: m if v.size > 0 else 0]
-        hit, cell, share, x = hit_line[:m], cell_line[:m], share_line[:m], term_line[:m]
-        for i in range(m):
-            x_i = score[i] if score[i] > low else low
-            u[i] = x_i if x_i < high else high
-        total[r] = total_weight(weight) if v.size > 0 else m
-        quantile_edges(u, weight, low, high, right, edges, cuts)
-        count = distinct_centres(edges, centres, bins) if convex else n_bins
-        # Moved into the range, scores need no cuts beyond it; convex shares do not look at either.
-        knots = centres[:count] if convex else cuts
-        grid = Grid(low, high, n_bins, ANY, knots, right & (not convex), convex)
-        place(score if convex else u, grid, cell, x, share)
-        for q in range(out.shape[0]):
-            moment(kinds[q], score, hit, weight, threshold, x)
-            zero(sums)
-            if convex:
-                scatter_shares(cell, x, share, 1 if count > 1 else 0, lanes, sums)
-            else:
-                scatter(cell, x, lanes, sums, nothing)
-            if count < n_bins:
-                for b in range(n_bins):
-                    out[q, b, r] = 0.0
-            for b in range(count):
-                out[q, bins[b], r] = lane_total(sums, b, lanes)
+            x = s[row] if s[row] > rule.low else rule.low
+            clipped_line[i] = x if x < rule.high else rule.high
+        weight = weight_line[: count if v.size > 0 else 0]
+        total[r] = total_weight(weight) if v.size > 0 else count
+        grid = equal_mass_grid(clipped_line[:count], weight, rule, edges, knots, bin_of_cell)
+        zero(sums.reshape(sums.size))
+        add_rows(
+            score_line[:count], hit_line[:count], weight, grid, threshold=rule.threshold,
+            kinds=kinds, block=block, lanes=lanes, sums=sums,
+        )  # fmt: skip
+        for q in range(n_kinds):
+            for b in range(n_bins):
+                out[q, b, r] = 0.0
+            for b in range(grid.n_bins):
+                out[q, bin_of_cell[b], r] = lane_total(sums[q], b, lanes)

@@ -33,13 +33,6 @@ def seven_bins(even, convex):
     return convex_layout(edges) if convex else hard_layout(edges, edges[1:-1], True)
 
 
-def packed_grid(binned):
-    """The grid of fixed bins, or the range of others, as kernels of whole problems take it."""
-    rule = binned.rule(None, binned.bin_count(0))
-    grid = fixed_layout(rule if rule.is_fixed else rule._replace(edges="uniform")).grid
-    return np.array([1e-3, *grid[:4], grid.right, grid.convex, *grid.knots], np.float64)
-
-
 def ordered_sets(few):
     """name -> scores in increasing order with ties of every kind, of fewer and of more than `few`
     rows."""

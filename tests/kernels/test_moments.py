@@ -1,12 +1,12 @@
 """Sums of what rows bring to cells, compiled and as plain Python, against loops over the rows."""
 
-from math import fsum
+from math import fsum, inf
 
 import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned import Binned
+from fastece.estimators.binned.layouts import BinRule, fixed_layout
 from fastece.kernels import (
     MOMENTS,
     NO_WEIGHTS,
@@ -20,7 +20,6 @@ from helpers.kernel_cases import (
     WEIGHTS,
     expected_sums,
     ordered_sets,
-    packed_grid,
     quantile_fields,
     seven_bins,
     weights_of,
@@ -30,9 +29,8 @@ from helpers.samples import sample_of
 from helpers.strategies import as_lists
 
 SETS = ordered_sets(80)
-
-# The gap, whose sums nobody wants.
-NO_SUMS = np.empty((0, 0))
+CUTS = (0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9)
+NO_SCORES = np.empty(0)
 
 
 def test_scatter_keeps_what_is_rounded_off():
@@ -72,7 +70,7 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
                     expected[k, :, b] += a * v * of_row
     for kernel in forms(moments.cell_moments):
         out = np.full((6, problems, chosen.cells), np.nan)
-        kernel(prob, label, w, chosen.grid, 0.05, np.array(MOMENTS), np.empty(0), out)
+        kernel(prob, label, w, chosen.grid_fields, 0.05, np.array(MOMENTS), NO_SCORES, out)
         out[5] /= PACK
         out = chosen.spread(out).swapaxes(0, 1)
         assert out == pytest.approx(expected, abs=1e-11)
@@ -103,57 +101,88 @@ def test_rows_in_cells_are_all_that_are_wanted(problems):
         assert set(got) == found
 
 
-CUTS = [0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9]
-
-
 @pytest.mark.parametrize("edges", [None, CUTS])
 @pytest.mark.parametrize("right", [True, False])
 @pytest.mark.parametrize("n", [1, 7, 2100])
-def test_sums_of_bins_are_those_of_the_definition(n, right, edges):
+def test_plain_rows_have_the_sums_of_the_definition_and_the_bits_of_all_rows(n, right, edges):
     rng = np.random.default_rng(n)
-    y = rng.integers(0, 2, n)
+    y = rng.integers(0, 2, n).astype(np.uint8)
     closed = "right" if right else "left"
     if edges is None:
         p, fields = rng.random(n).round(1), {"n_bins": 10, "score_range": (0.2, 1.0)}
+        rule = BinRule(10, 0.2, 1.0, "uniform", right, False, -inf)
     else:
-        p, fields = rng.integers(0, 9, n) / 8, {"edges": edges}
-    bins = packed_grid(Binned(**fields, closed=closed))
+        p, fields = rng.integers(0, 9, n) / 8, {"edges": list(edges)}
+        rule = BinRule(len(edges) - 1, 0.1, 0.9, edges, right, False, -inf)
+    grid = fixed_layout(rule).grid_fields
     _, cells = reference.cells((*as_lists(p, y), 0.0, 1.0), closed=closed, **fields)
     weight, gap, score, hits = zip(*cells, strict=True)
-    expected = reference.ece(*as_lists(y, p), closed=closed, **fields)
-    for kernel in forms(moments.hard_error):
-        sums, gaps = np.full((4, len(gap)), 7.0), np.full((1, len(gap)), 7.0)
-        value = kernel(p, y, bins, sums)
-        assert value == pytest.approx(expected, abs=1e-13)
-        assert value == kernel(p, y.astype(np.uint8), bins, gaps) == kernel(p, y, bins, NO_SUMS)
+    general = np.empty((4, 1, len(gap)))
+    moments.cell_moments(
+        p, y, NO_WEIGHTS, grid, -inf, np.arange(4), NO_SCORES, general
+    )  # fmt: skip
+    assert general[:, 0] == pytest.approx(np.array([gap, weight, score, hits]), abs=1e-11)
+    for kernel in forms(moments.hard_moments):
+        sums = np.full((4, 1, len(gap)), np.nan)
+        gaps = np.full((1, 1, len(gap)), np.nan)
+        kernel(p, y, grid, sums)
+        kernel(p, y, grid, gaps)
+        assert sums.tolist() == general.tolist()
         assert gaps.tolist() == sums[:1].tolist()
-        assert sums == pytest.approx(np.array([gap, weight, score, hits]), abs=1e-11)
-        assert np.isnan(kernel(p, y + 2, bins, sums))
 
 
+@pytest.mark.parametrize("n_bins", [1, 7, 8, 127, 128])
+def test_mean_gaps_have_the_bits_of_numpy(n_bins):
+    sums = np.random.default_rng(n_bins).normal(size=(2, 3, n_bins))
+    for kernel in forms(moments.mean_gaps):
+        value = np.full(3, np.nan)
+        kernel(sums, 7.0, value)
+        assert value.tolist() == (np.abs(sums[0]).sum(axis=1) / 7.0).tolist()
+
+
+@pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
+@pytest.mark.parametrize("name", SETS)
+def test_bins_of_equal_weight_are_those_of_the_definition(name, right, convex):
+    ordered, rng = SETS[name], np.random.default_rng(7)
+    n = len(ordered)
+    s = rng.permutation(ordered)
+    y = rng.random(n) < s
+    for kind in WEIGHTS:
+        sample = sample_of(s, y, weights_of(kind, n))
+        v = np.ones(n) if sample.v is None else sample.v
+        for n_bins, low, high, threshold in RANGES_OF_QUANTILES:
+            fields = quantile_fields(n_bins, low, high, threshold, right, convex)
+            rule = low, high, right, convex, threshold
+            _, expected = expected_sums(sample, v.tolist(), fields)
+            for kernel in forms(moments.equal_mass_moments):
+                edges, out = np.full((1, n_bins + 1), np.nan), np.full((2, 1, n_bins), np.nan)
+                arrays = sample.s, sample.y, weights(sample.v)
+                kernel(*arrays, 0, rule, np.array(MOMENTS[:2]), edges, out)
+                assert out[:, 0] == pytest.approx(expected, abs=1e-12 * max(1.0, v.max()))
+                assert (np.diff(edges) >= 0).all()
+                assert (edges[0, 0], edges[0, -1]) == (low, high)
+
+
+@pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n_classes", [None, 2, 200])
-def test_what_is_not_good_has_no_value(n_classes, dtype):
-    n = 130
-    y = np.zeros(n, np.int64)
-    p = np.full(n if n_classes is None else (n, n_classes), 1 / (n_classes or 2), dtype)
-    for kernel in forms(moments.hard_error):
-
-        def value(p, y, kernel=kernel):
-            return kernel(p, y, packed_grid(Binned()), NO_SUMS)
-
-        assert value(p, y) == value(p, y)
-        for where in (0, 129):
-            for bad in (np.nan, np.inf, -np.inf, -1e-9, 1 + 5e-7, 1.5):
-                changed = p.copy()
-                changed.reshape(n, -1)[where, -1] = bad
-                assert np.isnan(value(changed, y)), bad
-            for bad in (-1, n_classes or 2, 2**62):
-                labels = y.copy()
-                labels[where] = bad
-                assert np.isnan(value(p, labels)), bad
-        if n_classes is not None:
-            assert np.isnan(value(p * 1.002, y))
+def test_classes_in_bins_of_equal_weight_have_the_bits_of_single_problems(dtype, convex):
+    rng = np.random.default_rng(5)
+    n, n_classes, n_bins = 1100, 4, 5
+    prob = rng.dirichlet(np.ones(n_classes), n).astype(dtype)
+    label = rng.integers(0, n_classes, n)
+    weight = rng.random(n) + 0.1
+    rule = 0.0, 1.0, True, convex, -inf
+    kinds = np.array(MOMENTS[:2])
+    for kernel in forms(moments.equal_mass_moments):
+        edges, out = np.empty((2, n_bins + 1)), np.empty((2, 2, n_bins))
+        kernel(prob, label, weight, 1, rule, kinds, edges, out)
+        for k in (1, 2):
+            score = prob[:, k].astype(np.float64)
+            hit = (label == k).astype(np.uint8)
+            line, sums = np.empty((1, n_bins + 1)), np.empty((2, 1, n_bins))
+            kernel(score, hit, weight, 0, rule, kinds, line, sums)
+            assert line[0].tolist() == edges[k - 1].tolist()
+            assert sums[:, 0].tolist() == out[:, k - 1].tolist()
 
 
 @pytest.mark.parametrize("convex", [False, True])
@@ -183,7 +212,7 @@ def test_drawn_rows_are_added_one_after_the_other(convex, cells):
 
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
-def test_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
+def test_drawn_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
     s, rng = SETS[name], np.random.default_rng(7)
     n = len(s)
     y = rng.random(n) < s
@@ -195,10 +224,10 @@ def test_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
             rows = np.sort(rng.integers(0, n, (2, size)), axis=1).astype(np.int32)
             for n_bins, low, high, threshold in RANGES_OF_QUANTILES[::2]:
                 fields = quantile_fields(n_bins, low, high, threshold, right, convex)
-                options = threshold, low, high, right, convex
+                rule = low, high, right, convex, threshold
                 for kernel in forms(moments.drawn_equal_mass_sums)[: None if size == 13 else 1]:
                     total, out = np.full(2, np.nan), np.full((2, n_bins, 2), np.nan)
-                    kernel(*arrays, *options, np.array(MOMENTS[:2]), rows, total, out)
+                    kernel(*arrays, rule, np.array(MOMENTS[:2]), rows, total, out)
                     for r in range(2):
                         drawn = (np.bincount(rows[r], minlength=n) * v).tolist()
                         weight, sums = expected_sums(sample, drawn, fields)

@@ -5,18 +5,20 @@ Sums are named by their kind, as in `kernels.MOMENTS`: with weights w, outcomes 
 is the sum of w (y - s), WEIGHT of w, SCORE of w s, HITS of w y, and SQUARE of w**2.
 """
 
+import math
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from fastece import kernels
+from fastece.data.samples import ALL
 from fastece.data.sources import Problems
 from fastece.data.threads import Map
 from fastece.estimators.binned.layouts import Layout
-from fastece.kernels import COUNTS, HITS, PACK, WEIGHT
-from fastece.kernels.types import F64
+from fastece.kernels import COUNTS, HITS, MOMENTS, PACK, WEIGHT
+from fastece.kernels.types import F64, I64
 
 # Scores of a chunk: a thread is busy with them for a millisecond, so that two threads seldom wait
 # for one another. On 1e8 scores two threads are 1.7 times as fast as one; with 2**16 scores a chunk
@@ -27,6 +29,8 @@ CHUNK_ROWS_PER_CELL = 64
 # It takes 2 us to unpack counts, and about as long to pass over this many rows a second time.
 MIN_PACKED_ROWS = 2**12
 NO_SCORES = np.empty(0)
+# The sums of plain rows, which one kernel finds at once.
+FIRST_KINDS = frozenset(MOMENTS[:4])
 
 
 class CellSums(NamedTuple):
@@ -67,31 +71,58 @@ def sum_cells(
     n_problems = problems.n_problems
     n_cells = layout.cells
     chunk_rows = max(CHUNK_SCORES // n_problems, CHUNK_ROWS_PER_CELL * n_cells)
-    has_counts = problems.v is None and not layout.grid.convex
-    if has_counts and MIN_PACKED_ROWS <= problems.n < PACK:
+    kinds = tuple(kinds)
+    is_unweighted = problems.v is None and not layout.grid.convex
+    is_plain = is_unweighted and are_plain(problems, layout, threshold, kinds)
+    if is_plain:
+        # The kernel of plain rows has these at once.
+        kinds = MOMENTS[:1] if kinds == MOMENTS[:1] else MOMENTS[:4]
+    elif is_unweighted and MIN_PACKED_ROWS <= problems.n < PACK:
         kinds = pack_counts(kinds)
-    kind_array = np.array(kinds)
     weight = kernels.weights(problems.v)
 
-    def sum_chunk(start: int) -> tuple[F64, F64]:
-        chunk = slice(start, start + chunk_rows)
+    def sum_chunk(chunk: slice) -> tuple[F64, F64]:
         prob, label = problems.read(chunk)
         sums = np.empty((len(kinds), n_problems, n_cells))
         only_score = NO_SCORES
         if finds_only_scores:
             only_score = np.full(n_problems * n_cells, kernels.moments.NONE)
-        kernels.moments.cell_moments(
-            prob, label, weight[chunk], layout.grid, threshold,
-            kinds=kind_array, only=only_score, out=sums,
-        )  # fmt: skip
+        if is_plain:
+            kernels.moments.hard_moments(prob, label, layout.grid_fields, sums)
+        else:
+            kernels.moments.cell_moments(
+                prob, label, weight[chunk], layout.grid_fields, threshold,
+                kinds=kind_array(kinds), only=only_score, out=sums,
+            )  # fmt: skip
         return sums, only_score
 
-    chunks = run(sum_chunk, range(0, problems.n, chunk_rows))
-    sums_of_chunks, only_scores_of_chunks = zip(*chunks, strict=True)
-    sums = reduce(np.add, sums_of_chunks)
-    only_score = reduce(merge_only_scores, only_scores_of_chunks)
+    if problems.n <= chunk_rows:
+        sums, only_score = sum_chunk(ALL)
+    else:
+        starts = range(0, problems.n, chunk_rows)
+        chunks = run(sum_chunk, (slice(start, start + chunk_rows) for start in starts))
+        sums_of_chunks, only_scores_of_chunks = zip(*chunks, strict=True)
+        sums = reduce(np.add, sums_of_chunks)
+        only_score = reduce(merge_only_scores, only_scores_of_chunks)
     by_kind = unpack_counts(dict(zip(kinds, sums, strict=True)))
     return CellSums(by_kind, only_score.reshape(n_problems, -1))
+
+
+def are_plain(problems: Problems, layout: Layout, threshold: float, kinds: tuple[int, ...]) -> bool:
+    """Decide whether unweighted rows in hard bins are those of `hard_moments`."""
+    return (
+        problems.prob.ndim == 1
+        and threshold == -math.inf
+        and layout.grid.spacing != kernels.binning.FLOAT
+        and layout.cells <= kernels.moments.MAX_CELLS_IN_LANES
+        and FIRST_KINDS.issuperset(kinds)
+    )
+
+
+@lru_cache(maxsize=64)
+def kind_array(kinds: tuple[int, ...]) -> I64:
+    """Return kinds of sums as kernels take them."""
+    return np.array(kinds, np.int64)
 
 
 def merge_only_scores(a: F64, b: F64) -> F64:
@@ -108,10 +139,10 @@ def merge_only_scores(a: F64, b: F64) -> F64:
 # exact for fewer than PACK rows.
 
 
-def pack_counts(kinds: Sequence[int]) -> Sequence[int]:
+def pack_counts(kinds: Sequence[int]) -> tuple[int, ...]:
     """Return kinds with COUNTS in place of WEIGHT and HITS, if both are among them."""
     if WEIGHT not in kinds or HITS not in kinds:
-        return kinds
+        return tuple(kinds)
     return (*(kind for kind in kinds if kind not in (WEIGHT, HITS)), COUNTS)
 
 

@@ -17,8 +17,9 @@ from fastece.data.sources import RANKS, ROWS, SQUARES, Problems, Source, one_pro
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.binned.layouts import BinRule, Layout, Placement, check_edges, layout_of
+from fastece.estimators.binned.mean_gaps import MAX_SCORES, MeanGaps, mean_gaps_of
 from fastece.estimators.binned.replicates import BinnedPlan, plan_replicates
-from fastece.estimators.binned.sums import Bins, join_bins, sum_bins, sum_sample
+from fastece.estimators.binned.sums import NOT_SUMMED, Bins, join_bins, sum_bins, sum_sample
 from fastece.estimators.draws import Counts, Draws, Rows
 from fastece.kernels import EMPTY, GAP, HITS, SCORE, SQUARE, WEIGHT
 from fastece.kernels.types import F64
@@ -205,7 +206,20 @@ class Binned(Parameters):
 
     def rule(self, problems: Any, n_bins: int) -> BinRule:
         """Return how the scores of problems, or of a sample, get into so many bins."""
-        low, high = self.range_of(problems)
+        rule = self._rule_of_all
+        if rule is not None and rule.n_bins == n_bins:
+            return rule
+        return self._make_rule(n_bins, *self.range_of(problems))
+
+    @cached_property
+    def _rule_of_all(self) -> BinRule | None:
+        """The rule that is the same for all problems; None if it depends on them."""
+        if self.n_bins == SQRT or self.score_range == "support":
+            return None
+        return self._make_rule(self.bin_count(0), *self.range_of(None))
+
+    def _make_rule(self, n_bins: int, low: float, high: float) -> BinRule:
+        """Make the rule of so many bins of a range."""
         return BinRule(
             n_bins=n_bins,
             low=low,
@@ -225,20 +239,21 @@ class Binned(Parameters):
         return self.layout(one_problem(sample), n_bins).place(sample.s)
 
     def bins(
-        self, source: Source, run: Map = map, kinds: Sequence[int] = (GAP, WEIGHT, SCORE, HITS)
-    ) -> Bins:
+        self, source: Source, run: Map = map,
+        kinds: Sequence[int] = (GAP, WEIGHT, SCORE, HITS, SQUARE),
+    ) -> Bins:  # fmt: skip
         """Add up the rows of each problem of a source in its bins.
 
-        The result has the sums of these `kinds`, and all that `errors` needs.
+        The result has the sums of these `kinds`, and all that `errors` needs. Where every row
+        counts 1 it has no squares, which would be the weights.
         """
         if isinstance(source, Problems):
-            needed = self._kinds_for_errors(source.v is not None)
-            return self._sum_problems(source, merge_kinds(kinds, needed), run)
+            return self._sum_problems(source, self._kinds_to_sum(kinds, source.v is not None), run)
         n_bins = self.bin_count(source.count())
         bins = []
         for sample in source.samples(source.needs_of(self)):
-            needed = self._kinds_for_errors(sample.v is not None)
-            bins.append(sum_sample(self.rule(sample, n_bins), sample, merge_kinds(kinds, needed)))
+            kinds_of_sample = self._kinds_to_sum(kinds, sample.v is not None)
+            bins.append(sum_sample(self.rule(sample, n_bins), sample, kinds_of_sample))
         return join_bins(bins)
 
     def _sum_problems(self, problems: Problems, kinds: Sequence[int], run: Map) -> Bins:
@@ -251,6 +266,10 @@ class Binned(Parameters):
         problems, unit = scale_weights(problems)
         bins = sum_bins(self.rule(problems, n_bins), problems, kinds, run)
         return bins if unit == 1.0 else bins._replace(unit=unit)
+
+    def _kinds_to_sum(self, kinds: Sequence[int], has_weights: bool) -> tuple[int, ...]:
+        """Return these kinds of sums and those that `errors` needs, each once."""
+        return merge_kinds(tuple(kinds), self._kinds_for_errors(has_weights), has_weights)
 
     def _kinds_for_errors(self, has_weights: bool) -> tuple[int, ...]:
         """Return the kinds of sums that `errors` needs, with or without weights of rows."""
@@ -274,16 +293,9 @@ class Binned(Parameters):
         sampling", section 11.7).
         """
         rows = bins.weight.copy()
-        if isinstance(source, Problems) and source.v is None:
-            return rows
-        for k in range(source.n_problems):
-            sample, _ = scale_weights(source.sample(k, source.needs_of(self)))
-            if sample.v is None:
-                continue
-            exists = self.threshold is None or sample.s > self.threshold
-            square = np.where(exists, sample.counts * sample.v**2 * sample.votes, 0.0)
-            squares = self.place(sample, rows.shape[1]).sums(square)
-            np.divide(rows[k] ** 2, squares, out=rows[k], where=squares > 0)
+        if bins.square is not None:
+            squares = bins.square * source.votes
+            np.divide(rows**2, squares, out=rows, where=squares > 0)
         return rows
 
     # --- the error --------------------------------------------------------------------------
@@ -327,20 +339,31 @@ class Binned(Parameters):
 
     def _debiased_errors(self, bins: Bins) -> F64:
         """Compute the errors (K,) less the part that chance adds to them."""
-        squares = [] if bins.square is None else [bins.square]
-        sums = np.array([bins.gap, bins.weight, bins.weight, bins.hits, *squares])
-        is_equal = self.bin_weights == "equal"
-        out = np.empty(bins.total.size)
-        total = np.ascontiguousarray(bins.total, np.float64)
-        kernels.errors.debiased_errors(sums, total, is_equal, self.norm, out)
-        return out
+        if not bins.gap.flags.c_contiguous:
+            # Sums of replicates are transposed, and the kernel is compiled for arrays that are not.
+            bins = contiguous_bins(bins)
+        value = np.empty(bins.total.size)
+        kernels.errors.debiased_errors(
+            bins.gap, bins.weight, bins.hits, NOT_SUMMED if bins.square is None else bins.square,
+            np.ascontiguousarray(bins.total),
+            is_equal=self.bin_weights == "equal", norm=self.norm, out=value,
+        )  # fmt: skip
+        return value
 
     def point_values(self, source: Source, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a source."""
         if not isinstance(source, Problems):
             return super().point_values(source, run)
+        if self._mean_gaps is not None and source.prob.size <= MAX_SCORES:
+            return self._mean_gaps.values(source)
         kinds = self._kinds_for_errors(source.v is not None)
         return self.errors(self._sum_problems(source, kinds, run))
+
+    @cached_property
+    def _mean_gaps(self) -> MeanGaps | None:
+        """Mean gaps of whole problems; None if the value is another sum, or bins depend on n."""
+        rule = self._rule_of_all
+        return mean_gaps_of(rule) if self._needs_gaps_alone and rule is not None else None
 
     # --- replicates -------------------------------------------------------------------------
 
@@ -373,9 +396,23 @@ class Binned(Parameters):
         return np.concatenate([self.errors(plan.bins(part)) for part in plan.parts(draws)])
 
 
-def merge_kinds(kinds: Sequence[int], needed: Sequence[int]) -> list[int]:
-    """Return all of these kinds of sums, each once."""
-    return [*dict.fromkeys((*kinds, *needed))]
+@lru_cache(maxsize=64)
+def merge_kinds(
+    kinds: tuple[int, ...], needed: tuple[int, ...], has_weights: bool
+) -> tuple[int, ...]:
+    """Return these kinds of sums, each once, and no squares where every row counts 1."""
+    distinct = dict.fromkeys((*kinds, *needed))
+    return tuple(kind for kind in distinct if has_weights or kind != SQUARE)
+
+
+def contiguous_bins(bins: Bins) -> Bins:
+    """Copy the sums that a debiased error needs to C-contiguous arrays."""
+    return bins._replace(
+        gap=np.ascontiguousarray(bins.gap),
+        weight=np.ascontiguousarray(bins.weight),
+        hits=np.ascontiguousarray(bins.hits),
+        square=None if bins.square is None else np.ascontiguousarray(bins.square),
+    )
 
 
 def mean_gaps(bins: Bins, is_filled: NDArray[np.bool_]) -> F64:

@@ -11,7 +11,8 @@ depend on the scores, it is a case in `layout_of`, and replicates need a class i
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,8 @@ from fastece.data.sources import Problems
 from fastece.kernels.types import F64, I32
 
 if TYPE_CHECKING:
-    from fastece.kernels.binning import Grid
+    from fastece.kernels.binning import Grid, GridFields
+    from fastece.kernels.moments import EqualMassFields
 
 # Arithmetic finds the nearest edge while bins are much wider than the spacing of floats: the error
 # of a position, in bins, is about 4e-16 * bins / width. Narrower bins have their edges searched.
@@ -67,8 +69,14 @@ class BinRule(NamedTuple):
         """Whether the edges are the same for all scores."""
         return self.edges != "quantile"
 
+    @property
+    def equal_mass_fields(self) -> "EqualMassFields":
+        """The fields of `kernels.moments.EqualMass`, as a plain tuple."""
+        return self.low, self.high, self.closed_right, self.is_convex, self.threshold
 
-class Layout(NamedTuple):
+
+@dataclass(frozen=True, eq=False)
+class Layout:
     """The bins of one problem: their edges, and the cells that kernels add rows up in.
 
     Attributes
@@ -84,17 +92,22 @@ class Layout(NamedTuple):
     edges: F64
     bin_of_cell: I32 | None
 
+    @cached_property
+    def grid_fields(self) -> "GridFields":
+        """The fields of the grid, as kernels of whole problems take them."""
+        return (*self.grid,)
+
     @property
     def n_bins(self) -> int:
         """Number of bins."""
         return self.edges.size - 1
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """Number of cells: the bins, or the distinct centres."""
         return self.n_bins if self.bin_of_cell is None else self.bin_of_cell.size
 
-    @property
+    @cached_property
     def cells_are_bins(self) -> bool:
         """Whether cell number b is bin number b."""
         return self.bin_of_cell is None or self.bin_of_cell.size == self.n_bins

@@ -315,8 +315,7 @@ class EqualMassRows:
         sums = np.empty((len(self.kinds), self.rule.n_bins, len(rows)))
         kernels.moments.drawn_equal_mass_sums(
             self.sample.s, self.sample.y, kernels.weights(self.sample.v),
-            threshold=self.rule.threshold, low=self.rule.low, high=self.rule.high,
-            right=self.rule.closed_right, convex=self.rule.is_convex,
+            self.rule.equal_mass_fields,
             kinds=np.array(self.kinds), rows=np.sort(rows, axis=1), total=total, out=sums,
         )  # fmt: skip
         return DrawnSums(sums, total)
