@@ -13,14 +13,22 @@ from fastece.kernels.types import F64, I32, U8, U64
 
 # Cumulative weights closer than this, relative to the total, are equal.
 TOLERANCE = 1e-12
-# Digits of 10 bits: 1024 lines of memory that a pass writes to stay in the second-level cache.
-# A key is the bits of a score up to 1/2, else `HALF` twice less those of its distance from 1; then
-# comes a bit for the hit, not sorted by. From `TOP` on, 3 digits are the exponent and the first 19
-# bits. Few rows have these in common, and up to so many of them are sorted by insertion.
-DIGITS, HALF, FEW = 2**10, np.uint64(0x3FE << 52), 24
-ONE, WIDTH, TOP, BITS, LAST = (np.uint64(k) for k in (1, 10, 34, 64, DIGITS - 1))
-# Parts of the weight that a sweep finds at once: few of many rows, so that they stay in the cache.
-MOST_PARTS = 2**12
+# Values of a digit, which has `WIDTH` bits: the 1024 lines of memory that a pass writes to stay in
+# the second-level cache.
+DIGITS = 2**10
+WIDTH = np.uint64(10)
+LAST_DIGIT = np.uint64(DIGITS - 1)
+BITS = np.uint64(64)
+ONE = np.uint64(1)
+# The bits of 1/2. A key is the bits of a score up to 1/2, else twice these less the bits of its
+# distance from 1; then comes a bit for the hit, not sorted by.
+HALF = np.uint64(0x3FE << 52)
+# From this bit on, 3 digits of a key are the exponent and the first 19 bits.
+TOP = np.uint64(34)
+# Rows that have these digits in common are sorted by insertion, if they are not more.
+MAX_INSERTED = 24
+# Even parts of the weight whose first scores a sweep finds once: 16 KB stay in the cache.
+MAX_PARTS = 2**12
 
 
 # --- the sort, digit by digit: 4 to 7 ns a row where comparisons take 25 to 90 -----------------
@@ -31,9 +39,11 @@ def sort_neighbours(key: U64, row: I32) -> bool:
     """Sort keys ordered by their bits from `TOP` on, if few share them; return if so."""
     start = 0
     for i in range(1, key.size):
-        x, start = i, start if key[i] >> TOP == key[i - 1] >> TOP else i
+        x = i
+        if key[i] >> TOP != key[i - 1] >> TOP:
+            start = i
         while x > start and key[x] >> ONE < key[x - 1] >> ONE:
-            if i - start >= FEW:
+            if i - start >= MAX_INSERTED:
                 return False
             key[x], key[x - 1] = key[x - 1], key[x]
             if row.size > 0:
@@ -49,8 +59,12 @@ def increasing_order(score: F64, hit: U8, row: I32) -> None:
     As bits, floats that are not negative are integers in the same order; -0 becomes 0. Above 1/2,
     the distance from 1 is exact, and tells scores that crowd there apart by the upper digits.
     """
-    bits, n = score.view(np.uint64), score.size
-    key, moved, old_row, moved_row = np.empty_like(bits), bits, row, np.empty_like(row)
+    n = score.size
+    bits = score.view(np.uint64)
+    key = np.empty_like(bits)
+    moved = bits
+    old_row = row
+    moved_row = np.empty_like(row)
     distance = key.view(np.float64)
     for i in range(n):
         distance[i] = score[i] + 0.0 if score[i] < 0.5 else 1.0 - score[i]
@@ -58,26 +72,31 @@ def increasing_order(score: F64, hit: U8, row: I32) -> None:
     for i in range(hit.size):
         key[i] |= np.uint64(hit[i])
     for low in (TOP, ONE):  # the upper digits, and where they are not enough all of them
-        shift, at, following = low, np.zeros(DIGITS, np.int64), np.empty(DIGITS, np.int64)
+        shift = low
+        # How many keys have each value of a digit, and then the place of the next such key.
+        places = np.zeros(DIGITS, np.int64)
+        next_counts = np.empty(DIGITS, np.int64)
         for i in range(n):
-            at[(key[i] >> low) & LAST] += 1
+            places[(key[i] >> low) & LAST_DIGIT] += 1
         while shift < BITS:
             total = np.int64(0)
             for value in range(DIGITS):
-                count = at[value]
-                at[value], following[value] = total, 0
+                count = places[value]
+                places[value] = total
+                next_counts[value] = 0
                 total += count
             next_shift = (shift + WIDTH) % BITS  # behind the last digit it does not matter
             for i in range(n):
-                digit = (key[i] >> shift) & LAST
-                to = np.uint64(at[digit])
-                at[digit] += 1
+                digit = (key[i] >> shift) & LAST_DIGIT
+                to = np.uint64(places[digit])
+                places[digit] += 1
                 moved[to] = key[i]
-                following[(key[i] >> next_shift) & LAST] += 1
+                next_counts[(key[i] >> next_shift) & LAST_DIGIT] += 1
                 if row.size > 0:
                     moved_row[to] = old_row[i]
-            key, moved, old_row, moved_row = moved, key, moved_row, old_row
-            at, following = following, at
+            key, moved = moved, key
+            old_row, moved_row = moved_row, old_row
+            places, next_counts = next_counts, places
             shift += WIDTH
         if low == TOP and sort_neighbours(key, old_row):
             break
@@ -93,7 +112,7 @@ def increasing_order(score: F64, hit: U8, row: I32) -> None:
 
 @jit
 def scores_between(s: F64, low: float, high: float, out: F64) -> tuple[int, int]:
-    """Copy the scores from `low` to `high`; count those below, and them.
+    """Copy the scores from `low` to `high`; count the scores below, and the copied ones.
 
     `out` has room for all scores.
     """
@@ -124,12 +143,13 @@ def total_weight(w: F64) -> float:
 
 @jit
 def cut_weights(j: Any, n_bins: int, total: float) -> tuple[float, float]:
-    """Compute the least and the most weight of the scores up to cut j.
+    """Compute bounds of the weight of the scores up to cut j.
 
-    They have at least the first, and at most the second where the cut lies between two scores
-    rather than on one.
+    The scores up to the cut weigh at least the first. They weigh at most the second where the cut
+    lies between two scores, and not on one. This is the formula of every cut of equal weight.
     """
-    target, slack = j * total / n_bins, TOLERANCE * total
+    target = j * total / n_bins
+    slack = TOLERANCE * total
     return target - slack, target + slack
 
 
@@ -137,19 +157,20 @@ def cut_weights(j: Any, n_bins: int, total: float) -> tuple[float, float]:
 def count_edges(u: F64, right: bool, edges: F64, knots: F64) -> None:
     """Fill in inner edges and knots of sorted scores that count 1 each.
 
-    They are those of `quantile_edges`. The place of a cut is computed, and only scores equal to the
-    one there are looked at (a fifth of the time).
+    They have the definition of `quantile_edges`. The place of a cut is computed, and only scores
+    equal to the one there are looked at (a fifth of the time).
     """
-    n, n_bins = u.size, edges.size - 1
+    n = u.size
+    n_bins = edges.size - 1
     end = 0
     for j in range(1, n_bins if n > 0 else 0):
-        least, most = cut_weights(j, n_bins, np.float64(n))
-        first = max(int(np.ceil(least)), 1)
+        lowest, highest = cut_weights(j, n_bins, np.float64(n))
+        first = max(int(np.ceil(lowest)), 1)
         x = u[first - 1]
         end = max(end, first)
         while end < n and u[end] == x:
             end += 1
-        following = u[end] if (end <= most) & (end < n) else x
+        following = u[end] if (end <= highest) & (end < n) else x
         edges[j] = 0.5 * (x + following)
         knots[j - 1] = x if right else following
 
@@ -177,15 +198,17 @@ def quantile_edges(
     edges : (B + 1,) float64 array, overwritten
     knots : (B - 1,) float64 array, overwritten
     """
-    n, n_bins = u.size, edges.size - 1
-    edges[:n_bins], edges[n_bins] = low, high
+    n = u.size
+    n_bins = edges.size - 1
+    edges[:n_bins] = low
+    edges[n_bins] = high
     knots[:] = np.inf
     if w.size == 0:
         count_edges(u, right, edges, knots)
         return
     total = total_weight(w)
     j = np.int64(1)
-    least, most = cut_weights(j, n_bins, total)  # divides: anew only where j changes
+    lowest, highest = cut_weights(j, n_bins, total)  # divides: anew only where j changes
     below = lost = 0.0
     i = 0
     while i < n and j < n_bins:
@@ -196,12 +219,12 @@ def quantile_edges(
             i += 1
         while i < n and w[i] == 0.0:
             i += 1
-        while j < n_bins and below + lost >= least:
-            following = u[i] if (below + lost <= most) & (i < n) else x
+        while j < n_bins and below + lost >= lowest:
+            following = u[i] if (below + lost <= highest) & (i < n) else x
             edges[j] = 0.5 * (x + following)
             knots[j - 1] = x if right else following
             j += 1
-            least, most = cut_weights(j, n_bins, total)
+            lowest, highest = cut_weights(j, n_bins, total)
 
 
 # --- the sweep ------------------------------------------------------------------------------
@@ -211,12 +234,20 @@ def quantile_edges(
 def run_sums(s: F64, y: U8, w: F64, end: I32, hits: F64, misses: F64, guide: I32) -> int:
     """Fill in running sums by distinct score with weight; return their number.
 
-    Of each, arrays with room for n get the row behind its last one, and the weight of the hits and
-    of the misses up to it; and `guide` (P + 1,), for each of P even parts of the weight, the first
-    score that reaches it. `s` is in increasing order, and `w` are weights; empty: every row
-    counts 1.
+    Parameters
+    ----------
+    s, y, w : (n,) float64, uint8 and float64 arrays
+        Scores in increasing order, hits and weights; empty weights are 1.
+    end : (n,) int32 array
+        Gets the row behind the last one of each distinct score.
+    hits, misses : (n,) float64 arrays
+        Get the weight of the hits, and of the misses, up to each distinct score.
+    guide : (P + 1,) int32 array
+        Gets the first distinct score that reaches each of P even parts of the weight.
     """
-    count, n, drawn = 0, s.size, False
+    count = 0
+    n = s.size
+    drawn = False
     hit = miss = hit_lost = miss_lost = 0.0
     for i in range(n):
         # No branch that depends on the hit or the weight: it would be mispredicted.
@@ -228,11 +259,14 @@ def run_sums(s: F64, y: U8, w: F64, end: I32, hits: F64, misses: F64, guide: I32
         miss, rounded = two_sum(miss, of_miss) if w.size > 0 else (miss + of_miss, 0.0)
         miss_lost += rounded
         drawn |= amount > 0.0
-        end[count], hits[count], misses[count] = i + 1, hit + hit_lost, miss + miss_lost
+        end[count] = i + 1
+        hits[count] = hit + hit_lost
+        misses[count] = miss + miss_lost
         is_last = (i + 1 == n) or (s[i + 1] != s[i])
         count += 1 if is_last & drawn else 0
         drawn &= not is_last
-    k, share = 0, (hits[count - 1] + misses[count - 1]) / (guide.size - 1)
+    k = 0
+    share = (hits[count - 1] + misses[count - 1]) / (guide.size - 1)
     for q in range(guide.size):
         target = q * share
         while k < count - 1 and hits[k] + misses[k] < target:
@@ -247,31 +281,35 @@ def occupied_bins(
 ) -> int:
     """Fill `last` with the last run of each occupied bin; return their number.
 
-    Bins before run `first` are one, and those behind run `end` are left out: where the two classes
+    Bins before run `first` are one, and bins behind run `end` are left out: where the two classes
     are nearly apart, a sweep over thousands of bins is short. As `quantile_edges` defines it, a cut
     is behind the first run up to which the weight is the share j / B of all. It is looked for
     between two entries of the guide.
     """
-    count, total, parts = 0, hits[-1] + misses[-1], guide.size - 1
+    count = 0
+    total = hits[-1] + misses[-1]
+    parts = guide.size - 1
     j: Any = np.int64(1)
     if first > 0:
         j = max(int((hits[first - 1] + misses[first - 1]) / total * n_bins) - 1, 1)
     before: Any = -1
     while before < end:
-        least, _ = cut_weights(j, n_bins, total)
-        q = int(least / total * parts)
+        lowest, _ = cut_weights(j, n_bins, total)
+        q = int(lowest / total * parts)
         # One part more on either side, since shares are rounded.
-        run, high = guide[min(max(q - 1, 0), parts)], guide[min(max(q + 2, 0), parts)]
+        run = guide[min(max(q - 1, 0), parts)]
+        high = guide[min(max(q + 2, 0), parts)]
         while run < high and j < n_bins:
             middle = (run + high) // 2
-            if hits[middle] + misses[middle] >= least:
+            if hits[middle] + misses[middle] >= lowest:
                 high = middle
             else:
                 run = middle + 1
         run = hits.size - 1 if j >= n_bins else run
         if run > before:
             last[count] = run
-            count, before = count + 1, run
+            count += 1
+            before = run
         # The first cut after cut j that may be behind a later run than this one.
         j = max(j + 1, int((hits[before] + misses[before]) / total * n_bins))
     return count
@@ -282,55 +320,68 @@ def has_decrease(hits: F64, misses: F64, last: I32, tolerance: float) -> bool:
     """Return whether some bin has a lower hit rate than the one before it.
 
     `last` are the last runs of the bins. Rates ``h / (h + m)`` are compared as ``h m'`` and
-    ``h' m``, which are exact where rows count 1; less is by more than rounding.
+    ``h' m``, which are exact where rows count 1; a rate is lower if it is by more than rounding.
     """
-    h = m = hits_before = misses_before = 0.0
+    last_hit = last_miss = hits_before = misses_before = 0.0
     for run in last:
-        hit, miss = hits[run] - hits_before, misses[run] - misses_before
-        if hit * m + tolerance * (hit + miss) * (h + m) < h * miss:
+        hit = hits[run] - hits_before
+        miss = misses[run] - misses_before
+        slack = tolerance * (hit + miss) * (last_hit + last_miss)
+        if hit * last_miss + slack < last_hit * miss:
             return True
-        h, m, hits_before, misses_before = hit, miss, hits[run], misses[run]
+        last_hit = hit
+        last_miss = miss
+        hits_before = hits[run]
+        misses_before = misses[run]
     return False
 
 
 @jit
-def most_bins(hits: F64, misses: F64, guide: I32, most: int, tolerance: float) -> int:
+def monotone_bin_count(hits: F64, misses: F64, guide: I32, max_bins: int, tolerance: float) -> int:
     """Find the largest number of bins up to which no hit rates decrease.
 
-    It is the largest B, at most `most`, such that of each of 1, ..., B bins the hit rates of the
-    occupied ones do not decrease, from the arrays that `run_sums` has filled in.
+    It is the largest B, at most `max_bins`, such that for each of 1, ..., B bins the hit rates of
+    the occupied ones do not decrease, from the arrays that `run_sums` has filled in.
     """
     runs = hits.size
-    first, end = 0, runs - 1  # of the first hit, and of the last miss: before 0, behind 1 are rates
+    # The runs of the first hit and of the last miss: rates before are 0, and rates behind are 1.
+    first = 0
+    end = runs - 1
     while first < runs - 1 and hits[first] == 0.0:
         first += 1
     while end > 0 and misses[end - 1] == misses[runs - 1]:
         end -= 1
-    # Where the scores themselves have rates that do not decrease, no bins of them have.
-    last, start = np.empty(runs, np.int32), max(first - 1, 0)
+    # Where the rates of single scores do not decrease, the rates of no bins do.
+    last = np.empty(runs, np.int32)
+    start = max(first - 1, 0)
     for k in range(start, end + 1):
         last[k] = k
     if not has_decrease(hits, misses, last[start : end + 1], tolerance):
-        return most
-    for n_bins in range(2, most + 1):
+        return max_bins
+    for n_bins in range(2, max_bins + 1):
         count = occupied_bins(hits, misses, guide, n_bins, first, end, last)
         if has_decrease(hits, misses, last[:count], tolerance):
             return n_bins - 1
-    return most
+    return max_bins
 
 
 @jit
-def sweep_bins(s: F64, y: U8, w: F64, most: int, tolerance: float) -> tuple[I32, int]:
+def sweep_bins(s: F64, y: U8, w: F64, max_bins: int, tolerance: float) -> tuple[I32, int]:
     """Find the row behind the last of each occupied bin, and the number of all bins.
 
-    It is that of `most_bins`. Rows are as in `run_sums`.
+    The number is found by `monotone_bin_count`. Rows are as in `run_sums`.
     """
-    end, last, sums = np.empty(s.size, np.int32), np.empty(s.size, np.int32), np.empty((2, s.size))
-    guide = np.empty(min(s.size, MOST_PARTS) + 1, np.int32)
-    count = run_sums(s, y, w, end, sums[0], sums[1], guide)
-    hits, misses = sums[0, :count], sums[1, :count]
-    n_bins = most_bins(hits, misses, guide, most, tolerance)
-    occupied = occupied_bins(hits, misses, guide, n_bins, np.int64(0), count - 1, last)
+    end = np.empty(s.size, np.int32)
+    last = np.empty(s.size, np.int32)
+    sums = np.empty((2, s.size))
+    guide = np.empty(min(s.size, MAX_PARTS) + 1, np.int32)
+    count = run_sums(s, y, w, end, hits=sums[0], misses=sums[1], guide=guide)
+    hits = sums[0, :count]
+    misses = sums[1, :count]
+    n_bins = monotone_bin_count(hits, misses, guide, max_bins, tolerance)
+    occupied = occupied_bins(
+        hits, misses, guide, n_bins, first=np.int64(0), end=count - 1, last=last
+    )
     for k in range(occupied):
         last[k] = end[last[k]]
     return last[:occupied], n_bins

@@ -106,9 +106,13 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
             cells = reference.members(problem, weights, n_bins=expected, edges="quantile")[1]
             filled = [cell for cell in cells if cell]
             for k in range(1 if PLAIN else 2):
-                run_sums, most_bins, occupied_bins = (
+                run_sums, monotone_bin_count, occupied_bins = (
                     forms(kernel)[k]
-                    for kernel in (quantiles.run_sums, quantiles.most_bins, quantiles.occupied_bins)
+                    for kernel in (
+                        quantiles.run_sums,
+                        quantiles.monotone_bin_count,
+                        quantiles.occupied_bins,
+                    )
                 )
                 end, sums = np.empty(n, np.int32), np.empty((2, n))
                 guide = np.empty(min(n, 9) + 1, np.int32)
@@ -118,7 +122,7 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
                 (hits, misses), last = sums[:, :count].copy(), np.empty(count, np.int32)
                 assert hits[-1] == once @ y
                 assert misses[-1] == once @ (1 - y)
-                n_bins = most_bins(hits, misses, guide, most, 0.0)
+                n_bins = monotone_bin_count(hits, misses, guide, most, 0.0)
                 assert n_bins == expected
                 found = occupied_bins(hits, misses, guide, n_bins, 0, count - 1, last)
                 assert found == len(filled)
@@ -130,7 +134,7 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
 
 def test_neither_a_heavy_last_score_nor_rounding_is_a_decrease():
     heavy = np.array([1.0, 1.0, 11.0]), np.array([0.0, 1.0, 1.0])
-    for kernel in forms(quantiles.most_bins):
+    for kernel in forms(quantiles.monotone_bin_count):
         assert kernel(*heavy, np.array([0, 2, 2, 2], np.int32), 3, 0.0) == 3
     rates = np.array([1.0, 2.0]), np.array([3.0, 6.0 + 1e-13])
     for kernel in forms(quantiles.has_decrease):  # rounding is none
