@@ -1,21 +1,31 @@
-"""Faults of an estimator, found by trying it on small samples."""
+"""Faults of an estimator, found by trying it on small samples.
+
+A `Trial` is an estimator on the rows of one kind. `Trial.rules` has a line for each rule of the
+protocol, with the two sides that must agree: a new rule is a new line there.
+"""
 
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
 from fastece.estimators.base import Estimator
 from fastece.estimators.draws import Counts, Labels, Rows
 from fastece.estimators.table import find_estimator
+from fastece.kernels import REPLICATES
+from fastece.kernels.types import F64
 
-UNBROKEN = "it must work without an error or a warning"
+# Sums in another order are rounded differently.
+TOLERANCE = 1e-9
+# All weights are multiplied by this, to see that only their ratios matter.
+WEIGHT_SCALE = 1e6
 
 
 class EstimatorError(ValueError):
@@ -73,89 +83,192 @@ def check_estimator(estimator: Any) -> None:
     evaluate must use c: got 0.25 for every draw (40 rows)
     """
     faults: dict[str, str] = {}
-    for place, rows in rows_to_try().items():
+    for name, rows in rows_to_try().items():
         try:
             with warnings.catch_warnings(action="error"):
-                for rule, seen in faults_of(find_estimator(estimator, {}), *rows):
-                    faults.setdefault(rule, f"{seen} ({place})")
+                for rule, seen in faults_of(find_estimator(estimator, {}), rows):
+                    faults.setdefault(rule, f"{seen} ({name})")
         except Exception as error:
             faults.setdefault(
-                "it must not fail or warn", f"{type(error).__name__}: {error} ({place})"
+                "it must not fail or warn", f"{type(error).__name__}: {error} ({name})"
             )
     if faults:
         raise EstimatorError(*(f"{rule}: {seen}" for rule, seen in faults.items()))
 
 
-def rows_to_try() -> dict[str, tuple[Any, ...]]:
-    """Make labels, probabilities and weights by name."""
-    rng, s, y = np.random.default_rng(0), np.repeat(np.arange(10) / 9, 4), np.arange(40) % 4 > 0
-    many, vectors = rng.random(700), rng.dirichlet(np.ones(3), 40)
+class TrialRows(NamedTuple):
+    """Rows on which an estimator is tried."""
+
+    y: NDArray[Any]
+    p: F64
+    sample_weight: F64 | None = None
+
+
+def rows_to_try() -> dict[str, TrialRows]:
+    """Make rows of several kinds by name."""
+    rng = np.random.default_rng(0)
+    scores = np.repeat(np.arange(10) / 9, 4)
+    outcomes = np.arange(40) % 4 > 0
+    many_scores = rng.random(700)
+    vectors = rng.dirichlet(np.ones(3), 40)
+    weights = rng.random(40) + 0.1
     return {
-        "40 rows": (y, s), "40 rows with weights": (y, s, rng.random(40) + 0.1),
-        "700 rows": (rng.random(700) < many, many), "one row": (y[1:2], s[9:10]),
-        "rows of one score": (y, 0 * s + 0.3), "rows of one outcome": (0 * y, s),
-        "class vectors": (np.arange(40) % 3, vectors),
-    }  # fmt: skip
+        "40 rows": TrialRows(outcomes, scores),
+        "40 rows with weights": TrialRows(outcomes, scores, weights),
+        "700 rows": TrialRows(rng.random(700) < many_scores, many_scores),
+        "one row": TrialRows(outcomes[1:2], scores[9:10]),
+        "rows of one score": TrialRows(outcomes, 0 * scores + 0.3),
+        "rows of one outcome": TrialRows(0 * outcomes, scores),
+        "class vectors": TrialRows(np.arange(40) % 3, vectors),
+    }
 
 
-def difference(find: Callable[[], Any], want: Any) -> str:
+def faults_of(estimator: Estimator, rows: TrialRows) -> Iterator[tuple[str, str]]:
+    """Yield the rules that an estimator breaks on some rows, and the values seen."""
+    has_vectors = rows.p.ndim > 1
+    is_one_row = rows.p.size == 1
+    if has_vectors and not estimator.needs_vectors:
+        return
+    if is_one_row and estimator.needs_vectors:  # it may compare rows, and there is no other
+        return
+    trial = Trial(estimator, rows)
+    value = trial.user_value()
+    if not isinstance(value, int | float | np.number):
+        yield "evaluate must return a number", f"got {value!r:.60}"
+        return
+    trial.draw()
+    has_effect_of_rows = len({*trial.values_of_lists}) > 1
+    if len({*trial.values_of_counts}) == 1 and has_effect_of_rows:
+        yield "evaluate must use c", f"got {value:.6g} for every draw"
+    is_weighted = trial.sample.v is not None
+    if is_weighted and value == trial.unweighted_value and has_effect_of_rows:
+        yield "evaluate must use sample.v", f"got {value:.6g} with and without weights"
+    for rule, sides in trial.rules().items():
+        difference = describe_difference(*sides)
+        if difference:
+            yield rule, difference
+    if trial.is_sample_changed():
+        yield "prepare and evaluate must not write into the sample", "they do"
+
+
+def describe_difference(side: Callable[[], Any], expected: Any) -> str:
     """Describe the first two values that differ, or an error; "" if all is well."""
     try:
-        a, b = np.atleast_1d(find()), np.atleast_1d(want)
+        a = np.atleast_1d(side())
+        b = np.atleast_1d(expected)
     except Exception as error:
         return f"got {type(error).__name__}: {error}"
     if a.shape != b.shape:
         return f"got the shape {a.shape}, and not {b.shape}"
-    # Sums in another order are rounded otherwise.
-    far = np.flatnonzero(~np.isclose(a, b, 1e-9, 1e-9, equal_nan=True))
-    return f"got {a[far[0]]:.6g}, and not {b[far[0]]:.6g}" if far.size else ""
+    different = np.flatnonzero(~np.isclose(a, b, TOLERANCE, TOLERANCE, equal_nan=True))
+    if not different.size:
+        return ""
+    return f"got {a[different[0]]:.6g}, and not {b[different[0]]:.6g}"
 
 
-def faults_of(estimator: Estimator, y: Any, p: Any, v: Any = None) -> Iterator[tuple[str, str]]:
-    """Yield the rules that an estimator breaks on some rows, and its values."""
-    if (p.ndim > 1) > estimator.needs_vectors or (p.size == 1 and estimator.needs_vectors):
-        return  # a single row has no other class to compare with
-    arrange: Any = Sample.sorted if estimator.needs_sorted else (lambda rows: rows)
-    sample = arrange(read_problems(y, p, sample_weight=v, vectors=p.ndim > 1).sample(0))
-    n, rng, before = sample.n, np.random.default_rng(1), pickle.dumps(sample)
-    plan, c = estimator.prepare(sample, n), rng.multinomial(n, np.ones(n) / n, 32).astype(np.uint8)
-    at, values = partial(estimator.evaluate, plan), partial(estimator.values, plan)
-    whole = getattr(estimator, "user", estimator).evaluate(plan, sample.counts)
-    if not isinstance(whole, int | float | np.number):
-        yield "evaluate must return a number", f"got {whole!r:.60}"
-        return
-    drawn, v = c.copy(), rng.integers(1, 4, n) * 1.0
-    each = [*map(at, drawn)]
+class Trial:
+    """An estimator, a sample that it has prepared, and draws of the rows with their values."""
 
-    def value(rows: Any = slice(None), labels: Any = sample.y, v: Any = sample.v) -> float:
-        one = replace(sample if labels is sample.y else sample.with_labels(labels), v=v)
-        return estimator.evaluate_once(arrange(one.where(rows)))
+    def __init__(self, estimator: Estimator, rows: TrialRows) -> None:
+        problems = read_problems(
+            rows.y, rows.p, sample_weight=rows.sample_weight, vectors=rows.p.ndim > 1
+        )
+        self.estimator = estimator
+        self.sample = self.arrange(problems.sample(0))
+        self.n = self.sample.n
+        self.rng = np.random.default_rng(1)
+        self.sample_before = pickle.dumps(self.sample)
+        self.plan = estimator.prepare(self.sample, self.n)
+        counts = self.rng.multinomial(self.n, np.ones(self.n) / self.n, REPLICATES)
+        self.counts = counts.astype(np.uint8)
 
-    lists, plain = np.array([np.repeat(np.arange(n), row) for row in c], np.int32), value(v=None)
-    repeated, labels = [*map(value, lists)], rng.integers(0, 2, (1, n, 32)).astype(np.int32)
-    if len({*each}) == 1 < len({*repeated}):
-        yield "evaluate must use c", f"got {whole:.6g} for every draw"
-    if sample.v is not None and whole == plain and len({*repeated}) > 1:
-        yield "evaluate must use sample.v", f"got {whole:.6g} with and without weights"
-    blocks, other = Counts(np.ascontiguousarray(c.T)[None]), [value(labels=x) for x in labels[0].T]
-    rows, hits = Rows(lists, sample), Labels(labels, sample)
-    pairs: dict[str, tuple[Callable[[], Any], Any]] = {
-        "evaluate must not write into c": (drawn.ravel, c.ravel()),
-        "the same plan and c must have the same value": (lambda: [*map(at, c.copy())], each),
-        "c may be of any type": (lambda: [*map(at, c * 1.0)], each),
-        "rows may come in any order": (lambda: value(rng.permutation(n)), whole),
-        "equal weights must be no weights": (lambda: value(v=np.full(n, 3.0)), plain),
-        "only ratios of weights may matter": (lambda: value(v=1e6 * v), value(v=v)),
-        "values of Counts must be those of evaluate": (lambda: values(blocks), each),
-        "values of Labels must be those of the rows": (lambda: values(hits), other),
-        "another process must get the same": (
-            lambda: [*map(pickle.loads(pickle.dumps(at)), c.copy())],
-            each,
-        ),
-    }
-    if not estimator.needs_vectors:  # in which copies of a row count as one
-        pairs["a row that counts twice must be two rows"] = lambda: each, repeated
-        pairs["values of Rows must be those of evaluate"] = lambda: values(rows), each
-    yield from ((rule, seen) for rule, pair in pairs.items() if (seen := difference(*pair)))
-    if pickle.dumps(sample) != before:
-        yield "prepare and evaluate must not write into the sample", "they do"
+    def arrange(self, sample: Sample) -> Sample:
+        """Return the rows in the order that the estimator wants."""
+        return sample.sorted() if self.estimator.needs_sorted else sample
+
+    def user_value(self) -> Any:
+        """Return the value of the sample, exactly as the caller's object returns it."""
+        user = getattr(self.estimator, "user", self.estimator)
+        return user.evaluate(self.plan, self.sample.counts)
+
+    def evaluate(self, counts: Any) -> list[float]:
+        """Evaluate the plan for each line of counts."""
+        return [self.estimator.evaluate(self.plan, c) for c in counts]
+
+    def value(self, rows: Any = slice(None), **changes: Any) -> float:
+        """Compute the value of some rows, with other fields of the sample or other labels."""
+        sample = self.sample
+        if "labels" in changes:
+            sample = sample.with_labels(changes.pop("labels"))
+        sample = replace(sample, **changes)
+        return self.estimator.evaluate_once(self.arrange(sample.where(rows)))
+
+    def draw(self) -> None:
+        """Draw rows and labels, and compute the values that rules compare with."""
+        self.counts_given = self.counts.copy()
+        self.weights = self.rng.integers(1, 4, self.n) * 1.0
+        self.values_of_counts = self.evaluate(self.counts_given)
+        lists = [np.repeat(np.arange(self.n), c) for c in self.counts]
+        self.lists = np.array(lists, np.int32)
+        self.unweighted_value = self.value(v=None)
+        self.values_of_lists = [self.value(rows) for rows in self.lists]
+        self.labels = self.rng.integers(0, 2, (1, self.n, REPLICATES)).astype(np.int32)
+
+    def rules(self) -> dict[str, tuple[Callable[[], Any], Any]]:
+        """Return the two sides that must agree, by the rule that they agree by."""
+        values = partial(self.estimator.values, self.plan)
+        blocks = np.ascontiguousarray(self.counts.T)[None]
+        values_of_labels = [self.value(labels=y) for y in self.labels[0].T]
+        weights = self.weights
+        rules: dict[str, tuple[Callable[[], Any], Any]] = {
+            "evaluate must not write into c": (self.counts_given.ravel, self.counts.ravel()),
+            "the same plan and c must have the same value": (
+                lambda: self.evaluate(self.counts.copy()),
+                self.values_of_counts,
+            ),
+            "c may be of any type": (
+                lambda: self.evaluate(self.counts * 1.0),
+                self.values_of_counts,
+            ),
+            "rows may come in any order": (
+                lambda: self.value(self.rng.permutation(self.n)),
+                self.value(),
+            ),
+            "equal weights must be no weights": (
+                lambda: self.value(v=np.full(self.n, 3.0)),
+                self.unweighted_value,
+            ),
+            "only ratios of weights may matter": (
+                lambda: self.value(v=WEIGHT_SCALE * weights),
+                self.value(v=weights.copy()),
+            ),
+            "values of Counts must be those of evaluate": (
+                lambda: values(Counts(blocks)),
+                self.values_of_counts,
+            ),
+            "values of Labels must be those of the rows": (
+                lambda: values(Labels(self.labels, self.sample)),
+                values_of_labels,
+            ),
+            "another process must get the same": (self.values_elsewhere, self.values_of_counts),
+        }
+        if not self.estimator.needs_vectors:  # in which copies of a row count as one
+            rules["a row that counts twice must be two rows"] = (
+                lambda: self.values_of_counts,
+                self.values_of_lists,
+            )
+            rules["values of Rows must be those of evaluate"] = (
+                lambda: values(Rows(self.lists, self.sample)),
+                self.values_of_counts,
+            )
+        return rules
+
+    def values_elsewhere(self) -> list[float]:
+        """Evaluate a copy of the estimator and its plan, as another process has it."""
+        evaluate = partial(self.estimator.evaluate, self.plan)
+        copy = pickle.loads(pickle.dumps(evaluate))
+        return [copy(c) for c in self.counts.copy()]
+
+    def is_sample_changed(self) -> bool:
+        """Decide whether the estimator has written into the sample."""
+        return pickle.dumps(self.sample) != self.sample_before
