@@ -1,6 +1,9 @@
 """Containers of numbers as numpy arrays, probabilities and logits among them.
 
-A message names the argument, the rule, the first offending index and its value.
+`as_array` reads any accepted container, `as_real` numbers, `as_probabilities` probabilities or
+logits; the functions named check and refuse look at their values. An error names the argument, the
+rule, the first offending index and its value. Checks run over slices of the rows that fit into the
+cache.
 """
 
 import math
@@ -17,19 +20,21 @@ from fastece.kernels.types import F64, U8
 # Entries that are looked at together: they stay in cache, so that a second look costs nothing.
 SLICE = 2**16
 # Kernels count rows in 32 bits.
-MOST_ROWS = 2**31 - 1
+MAX_ROWS = 2**31 - 1
 # float32 softmax exceeds 1 by a few 1e-7; values outside by no more than this are clipped.
 TOLERANCE = 1e-6
-# float64 scalars, so that a float32 array is compared as the float64 it equals
-LOWEST, HIGHEST = np.float64(-TOLERANCE), np.float64(1 + TOLERANCE)
+# float64 scalars, so that a float32 array is compared as the float64 that it equals.
+LOWEST = np.float64(-TOLERANCE)
+HIGHEST = np.float64(1 + TOLERANCE)
 # Rows of a class vector further than this from summing to 1 are worth a warning.
 ROW_SUM_TOLERANCE = 1e-3
 # Twice the relative rounding of the short floats: a softmax rounds its divisor and its quotient.
 SHORT_FLOATS = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
-# What an entry below the normal numbers of float16 may lose besides.
-LEAST_HALF = 2.0**-25
-# Standard normal logits lie in [0, 1] with probability 0.34, ten of them with 2e-5.
-TOO_FEW = 10
+# Rounding of an entry below the normal numbers of float16, in addition.
+HALF_ROUNDING = 2.0**-25
+# From this many rows on, logits that all lie in [0, 1] are a warning: ten standard normal ones do
+# so with a probability of 2e-5.
+MIN_ROWS_FOR_WARNING = 10
 # Ends of a prefix that the names of several columns share.
 SEPARATORS = {*"_-.:/ "}
 # Which entries of an array break a rule.
@@ -69,12 +74,14 @@ def dtypes_of(value: Any) -> list[str]:
 def refuse_container(name: str, value: Any) -> None:
     """Refuse containers whose missing or implied entries would have to be guessed."""
     module = type(value).__module__.partition(".")[0]
-    if (
-        isinstance(value, np.ma.MaskedArray)
-        and (masked := np.argwhere(np.ma.getmaskarray(value))).size
-    ):
-        rule, at = "masked entries are refused", tuple(map(int, masked[0]))
-        raise InputTypeError(name, rule, index=at, value=value[at], hint="drop these rows first")
+    if isinstance(value, np.ma.MaskedArray):
+        masked = np.argwhere(np.ma.getmaskarray(value))
+        if masked.size:
+            index = tuple(map(int, masked[0]))
+            raise InputTypeError(
+                name, "masked entries are refused", index=index, value=value[index],
+                hint="drop these rows first",
+            )  # fmt: skip
     if hasattr(value, "tocsr") and hasattr(value, "nnz"):
         raise InputTypeError(name, "sparse containers are refused", hint="pass .toarray()")
     if module == "dask" or type(value).__name__ == "LazyFrame":
@@ -91,8 +98,8 @@ def refuse_container(name: str, value: Any) -> None:
 def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArray[Any]:
     """Read a container of integers, bools or floats that float64 can hold."""
     array = as_array(name, value)
-    if array.ndim and len(array) > MOST_ROWS:
-        raise InputError(name, f"must have at most {MOST_ROWS} rows", value=len(array))
+    if array.ndim and len(array) > MAX_ROWS:
+        raise InputError(name, f"must have at most {MAX_ROWS} rows", value=len(array))
     if array.dtype.kind == "V" and array.dtype.name == "bfloat16":  # of ml_dtypes, as in jax
         return array.astype(np.float32)
     if array.dtype.kind not in "fiub":
@@ -167,10 +174,16 @@ def refuse_where(
         bad = is_bad(part)
         if bad.any():
             row, *column = (int(i) for i in np.argwhere(bad)[0])
-            later = (is_bad(part) for _, part in row_slices(array[start:]))
-            rows = sum(int(b.reshape(len(b), -1).any(1).sum()) for b in later)
-            index, value = (start + row, *column), part[(row, *column)]
-            raise error(name, rule, index=index, value=value, hint=hint, rows=rows)
+            raise error(
+                name, rule, index=(start + row, *column), value=part[(row, *column)], hint=hint,
+                rows=count_bad_rows(array[start:], is_bad),
+            )  # fmt: skip
+
+
+def count_bad_rows(array: NDArray[Any], is_bad: Rule) -> int:
+    """Count the rows with a bad entry."""
+    parts = (is_bad(part) for _, part in row_slices(array))
+    return sum(int(bad.reshape(len(bad), -1).any(1).sum()) for bad in parts)
 
 
 def refuse_infinite(name: str, array: NDArray[Any]) -> None:
@@ -272,7 +285,7 @@ def row_sum_tolerance(value: Any, array: NDArray[Any]) -> float:
     dtype = str(getattr(value, "dtype", array.dtype)).rpartition(".")[2] if is_short else ""
     if dtype not in SHORT_FLOATS:
         return ROW_SUM_TOLERANCE
-    return float(ROW_SUM_TOLERANCE + SHORT_FLOATS[dtype] + LEAST_HALF * array.shape[-1])
+    return float(ROW_SUM_TOLERANCE + SHORT_FLOATS[dtype] + HALF_ROUNDING * array.shape[-1])
 
 
 def check_probabilities(
@@ -305,12 +318,15 @@ def scan_rows(p: NDArray[Any], tolerance: float) -> tuple[float, float, NDArray[
     if p.ndim == 1:
         return *find_extremes(p), np.empty(0, np.intp)
     ones = np.ones(p.shape[1], p.dtype if p.dtype.char in "fd" else np.float64)
-    low, high, off = math.inf, -math.inf, []
+    lows = []
+    highs = []
+    rows_off = []
     with np.errstate(invalid="ignore", over="ignore"):  # refused later, with a message
         for start, part in row_slices(p):
-            low, high = np.minimum(low, part.min()), np.maximum(high, part.max())
-            off.append(start + np.flatnonzero(np.abs(part @ ones - 1) > tolerance))
-    return float(low), float(high), np.concatenate(off)
+            lows.append(part.min())
+            highs.append(part.max())
+            rows_off.append(start + np.flatnonzero(np.abs(part @ ones - 1) > tolerance))
+    return float(np.min(lows)), float(np.max(highs)), np.concatenate(rows_off)
 
 
 def hint_at(p: NDArray[Any]) -> str:
@@ -331,9 +347,9 @@ def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob
 
     Logits that are all equal cause no warning. The first few rows nearly always decide.
     """
-    if len(z) < TOO_FEW:
+    if len(z) < MIN_ROWS_FOR_WARNING:
         return
-    for rows in (z[:TOO_FEW], z):
+    for rows in (z[:MIN_ROWS_FOR_WARNING], z):
         low, high, off = scan_rows(rows, tolerance)
         if not (low >= 0 and high <= 1) or off.size:
             return

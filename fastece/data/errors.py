@@ -1,6 +1,8 @@
 """Errors about input, whose fields each interface puts into words.
 
-The interfaces are Python, the command line and `compat`.
+A check raises an `InputError` or `InputTypeError` with the argument, the rule, the index and the
+value. Python shows these as they are; the command line and `compat` rename the arguments by
+`rename_arguments`, and messages about files have a place instead.
 """
 
 import re
@@ -21,7 +23,7 @@ class Absent(Enum):
 
 
 ABSENT: Any = Absent.ABSENT
-# What readers call arguments: None where they have no such argument.
+# The readers' names of arguments; None where they have no such argument.
 Names = Mapping[str, str | None]
 # References that are not written as in a call, "labels=": arguments that come by position, the one
 # that comes first, and a flag that is to be set.
@@ -60,9 +62,9 @@ class BadArgumentError(Exception):
     index : tuple of int or None
         Position of the first entry that breaks it.
     value : object
-        That entry, or the argument; `ABSENT` where it is of no use.
+        That entry, or the argument; `ABSENT` where it would not help.
     place : str or None
-        Where in a file, which messages show in place of argument and index: "a.csv: line 7".
+        The place in a file, shown instead of argument and index: "a.csv: line 7".
     hint : str
         A remedy: ``"pass {labels}"``. It is left out where the reader has no such
         argument.
@@ -77,9 +79,13 @@ class BadArgumentError(Exception):
         value: Any = ABSENT, place: str | None = None, hint: str = "", rows: int = 1,
     ) -> None:  # fmt: skip
         super().__init__(argument, rule)
-        self.argument, self.rule, self.place, self.hint = argument, rule, place, hint
+        self.argument = argument
+        self.rule = rule
+        self.place = place
+        self.hint = hint
         self.index = (index,) if isinstance(index, int) else index
-        self.value, self.rows = value, rows
+        self.value = value
+        self.rows = rows
         self.names: Names = {}
 
     def __str__(self) -> str:
@@ -91,8 +97,10 @@ class BadArgumentError(Exception):
         used = [refer(name, self.names) for name in REFERENCE.findall(self.hint)]
         if self.hint and None not in used:
             text += f"; {fill(self.hint, self.names)}"
-        more = self.rows - 1 if self.place else 0  # who mends a file wants to know
-        return text + (f"; and {more} more row{'s' * (more > 1)}" if more else "")
+        if self.place and self.rows > 1:  # to fix a file, one has to know how many there are
+            n_others = self.rows - 1
+            text += f"; and {n_others} more {'row' if n_others == 1 else 'rows'}"
+        return text
 
     def rename(self, names: Names) -> None:
         """Replace the names of arguments by the reader's, throughout the message."""
@@ -128,10 +136,12 @@ def warn(argument: str, rule: str, hint: str = "", kind: type[InputWarning] = In
 
 def warn_outside(warning: Warning | str) -> None:
     """Issue a warning that points at the first frame outside this package."""
-    level, frame = 2, sys._getframe(1)
-    inside = {__name__.partition(".")[0], "functools", "contextlib"}
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in inside:
-        level, frame = level + 1, frame.f_back
+    frame = sys._getframe(1)
+    level = 2
+    skipped = {__name__.partition(".")[0], "functools", "contextlib"}
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in skipped:
+        frame = frame.f_back
+        level += 1
     warnings.warn(warning, stacklevel=level)
 
 

@@ -56,9 +56,9 @@ def plain_problems(
     if arrays is None:
         return None
     n_classes = class_count(p.shape)
-    problems = Problems(
-        chosen, *arrays, 1 / n_classes if chosen.is_top else 0.0, 1.0, n_classes, weights
-    )
+    scores, outcomes = arrays
+    low = 1 / n_classes if chosen.is_top else 0.0
+    problems = Problems(chosen, scores, outcomes, low, 1.0, n_classes, weights)
     if with_vectors and p.ndim == 2 and isinstance(setting, str) and setting == "auto":
         problems.vectors = Vectors(native_floats(p), contiguous(y, np.int64))
     if y.size > MAX_ROWS_KEPT:

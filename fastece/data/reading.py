@@ -187,10 +187,11 @@ def warn_of_order(
         p = two_columns(p, from_logits)
     share = np.bincount(y, minlength=p.shape[1]) / max(y.size, 1)
     most_frequent = int(share.argmax())
-    gain = (p.argmax(axis=1) == y) * 1.0 - (y == most_frequent)
+    is_guess_right = (y == most_frequent).astype(np.float64)
+    gain = (p.argmax(axis=1) == y) - is_guess_right
     loss = -gain
     if is_binary:
-        loss = (p.argmin(axis=1) == y) * 1.0 - (y == most_frequent)
+        loss = (p.argmin(axis=1) == y) - is_guess_right
     if loss.sum() <= MIN_DEVIATIONS * math.sqrt(abs(loss).sum()):
         return
     p = class_vectors(p, from_logits)

@@ -153,9 +153,9 @@ def read_top_label(
 ) -> Arrays | None:  # fmt: skip
     """Read the largest probability, and whether its class is the label.
 
-    Where several logits are the largest, the first is the top label, although their softmax may be
-    equal to that of others. `distances` (n,), if given, is filled with squared distances of the
-    class vectors from their classes. The return value is None if a value is invalid.
+    The class of the largest logit is the top label, although its softmax may equal the softmax of
+    other logits. `distances` (n,), if given, is filled with squared distances of the class vectors
+    from their classes. The return value is None if a value is invalid.
     """
     n, n_classes = prob.shape
     arrays: Any = np.empty(n), np.empty(n, np.uint8), *distances

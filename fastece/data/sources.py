@@ -74,13 +74,16 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
     if isinstance(setting, Integral) and not isinstance(setting, bool | np.bool_):
         k = check_integer("setting", setting, 0, class_count(shape) - 1, "a class index")
         return Setting(f"class {k}", column=k)
-    known = f"{list_names(['auto', *SETTINGS])}, or a class index"
-    raise InputError("setting", "must be a known name", value=setting, hint=known)
+    names = f"{list_names(['auto', *SETTINGS])}, or a class index"
+    raise InputError("setting", "must be a known name", value=setting, hint=names)
 
 
-# Data that an estimator may need of a source, and declares as `needs`. "squares" are squares of the
-# scores, "distances" from class vectors to the true class; every source has "ranks".
-RANKS, SQUARES, DISTANCES, VECTORS, ROWS = "ranks", "squares", "distances", "vectors", "rows"
+# Data that an estimator may need of a source, and declares as `needs`. Every source has "ranks".
+RANKS = "ranks"
+SQUARES = "squares"  # of the scores
+DISTANCES = "distances"  # squared, of class vectors from the true class
+VECTORS = "vectors"
+ROWS = "rows"
 NEEDS = {
     RANKS: "the ranks of the scores",
     SQUARES: "squares of the scores",
@@ -164,13 +167,14 @@ class Source(ABC):
         return [self.sample(k, needs) for k in range(self.n_problems)]
 
     def check_setting(self, setting: Any) -> None:
-        """Refuse a setting that is neither "auto" nor that of the source."""
-        known = ["auto", self.setting.name, self.setting.column]
-        # The top label is one question about class vectors, "auto" stands for the whole vectors.
-        is_known = setting == "auto" if self.has_vectors else setting in known
-        if setting is None or not is_known:
-            own = "auto" if self.has_vectors else self.setting.name
-            raise InputError("setting", f"must be {own!r}, that of {self!r}", value=setting)
+        """Refuse a setting that is neither "auto" nor the one of the source."""
+        allowed = ["auto", self.setting.name, self.setting.column]
+        if self.has_vectors:
+            # The top label is one question about class vectors, and "auto" stands for all of them.
+            allowed = ["auto"]
+        if setting is None or setting not in allowed:
+            name = "auto" if self.has_vectors else self.setting.name
+            raise InputError("setting", f"must be {name!r}, that of {self!r}", value=setting)
 
     def draws(self, k: int) -> Iterator[F64]:  # noqa: ARG002
         """Yield the counts of the rows (n,) of `sample(k)` in each replicate."""
@@ -185,19 +189,24 @@ class Source(ABC):
         """Name the setting of problem `k`, with the caller's label if it is of one class."""
         column = k if self.setting.per_class else self.setting.column
         name = f"class {k}" if self.setting.per_class else self.setting.name
-        shown = self.labels or self.names
-        if shown is None or column is None:
+        class_names = self.labels or self.names
+        if class_names is None or column is None:
             return name
-        return f"{name} ({repr_of(shown[column])})"
+        return f"{name} ({repr_of(class_names[column])})"
 
 
 class OneProblem(Source):
     """One problem of a source, by itself."""
 
     def __init__(self, source: Source, k: int) -> None:
-        self.source, self.k = source, k
-        self.setting, self.n_classes, self.labels = SETTINGS["binary"], 2, None
-        self.low, self.high, self.has = source.low, source.high, source.has
+        self.source = source
+        self.k = k
+        self.setting = SETTINGS["binary"]
+        self.n_classes = 2
+        self.labels = None
+        self.low = source.low
+        self.high = source.high
+        self.has = source.has
 
     @property
     def n(self) -> int:
@@ -219,7 +228,9 @@ class BySquares(OneProblem):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source, 0)
-        self.setting, self.n_classes, self.labels = source.setting, source.n_classes, source.labels
+        self.setting = source.setting
+        self.n_classes = source.n_classes
+        self.labels = source.labels
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
         """Return problem `k` as a sample with squares of scores."""
@@ -244,18 +255,18 @@ class Problems(Source):
     v : (n,) float64 array or None
         Sample weights, greater than 0; None where every row counts 1.
     rows : (n,) int64 array or None
-        Positions of the rows before those of weight 0 were dropped; None where none was.
+        Positions of the rows before any of weight 0 was dropped; None where none was.
     labels : list or None
         The labels of the class indices.
     vectors : Vectors or None
-        The class vectors of all rows, those of weight 0 too, for estimators that need them whole.
+        The class vectors of all rows, also of weight 0, for estimators that need them whole.
     convert : callable or None
         Makes `Arrays` of some rows of `prob` and `label`, which have been checked and are too
         large to be kept twice.
     names : list of str or None
         Names of the columns, where labels are class indices.
     origin : (N,) int64 array or None
-        The caller's row that each row, those of weight 0 too, is a label of; None for hard labels.
+        The caller's row that each row, also of weight 0, is a label of; None for hard labels.
     votes : float
         As for `Sample`.
     """
@@ -318,6 +329,13 @@ class Problems(Source):
         converted: Arrays = self.convert(prob, label)
         return converted
 
+    def read_problem(self, k: int, rows: slice = ALL) -> Arrays:
+        """Return the scores and outcomes of some rows of problem `k`."""
+        prob, label = self.read(rows)
+        if prob.ndim == 1:
+            return prob, label
+        return prob[:, k].astype(np.float64), (label == k).view(np.uint8)
+
     def read_vectors(self, rows: slice = ALL) -> Arrays:
         """Return the class vectors and classes of some rows, which must be there."""
         assert self.vectors is not None, "an estimator that needs no vectors asks for them"
@@ -333,27 +351,26 @@ class Problems(Source):
 
     def view(self, k: int = 0, rows: slice = ALL) -> Sample:
         """Return rows of problem `k` as a sample that is only read, without positions."""
-        s, y = self.read(rows)
-        if s.ndim == 2:
-            s, y = s[:, k].astype(np.float64), (y == k).view(np.uint8)
+        s, y = self.read_problem(k, rows)
         v = None if self.v is None else self.v[rows]
         if self.vectors is None:
             return Sample(s, y, v, self.low, self.high, NO_ROWS, votes=self.votes)
-        vectors = Vectors(*self.read_vectors(rows))
-        return Sample(s, y, v, self.low, self.high, np.arange(y.size), vectors, votes=self.votes)
+        return Sample(
+            s, y, v, self.low, self.high, rows=np.arange(y.size),
+            vectors=Vectors(*self.read_vectors(rows)), votes=self.votes,
+        )  # fmt: skip
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
         """Return problem `k` as a sample with arrays that an estimator may change."""
-        s, y = self.read()
-        if s.ndim == 2:
-            s, y = s[:, k].astype(np.float64), (y == k).view(np.uint8)
+        s, y = self.read_problem(k)
         if np.may_share_memory(s, self.prob):
             s = s.copy()
         if np.may_share_memory(y, self.label):
             y = y.copy()
         return Sample(
-            s, y, self.v, self.low, self.high, self.positions, self.vectors, votes=self.votes
-        )
+            s, y, self.v, self.low, self.high, rows=self.positions, vectors=self.vectors,
+            votes=self.votes,
+        )  # fmt: skip
 
     def parts(self, rows: int, k: int = 0) -> Iterator[Sample]:
         """Yield problem `k` in parts of so many rows, as samples that are only read."""
