@@ -1,4 +1,4 @@
-"""Statistics of the validation of a risk model: rates, recalibration, curve, discrimination."""
+"""Statistics for validating a risk model: rates, recalibration, discrimination."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,9 @@ from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_real
 from fastece.data.samples import Sample, scale_weights
 from fastece.estimators.base import Parameters
-from fastece.estimators.bayes.estimator import BayesCurve, Curves, cells_of_rows
+from fastece.estimators.bayes.cells import cells_of_rows
+from fastece.estimators.bayes.curves import Curves
+from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.losses import Mean
 from fastece.kernels.types import F64
 

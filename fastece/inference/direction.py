@@ -13,7 +13,8 @@ from fastece.data.sources import SQUARES, need_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, sample_text
-from fastece.estimators.bayes.estimator import BayesCurve, side_posteriors
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.bayes.posterior import side_posteriors
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.inference.binned_cells import binned_cells

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece.display.numbers import ConfidenceInterval
-from fastece.estimators.bayes.estimator import draw_order
-from fastece.estimators.bayes.pieces import normal_quantiles
+from fastece.estimators.bayes.fixed_numbers import draw_order, normal_quantiles
 from fastece.estimators.binned import Binned
 from fastece.inference.binned_cells import noiseless_cells
 from fastece.inference.cell_curves import z_scores

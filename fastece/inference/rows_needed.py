@@ -16,7 +16,9 @@ from fastece.data.sources import one_problem
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.results import Result
-from fastece.estimators.bayes.estimator import BayesCurve, Curves, cells_of_rows
+from fastece.estimators.bayes.cells import cells_of_rows
+from fastece.estimators.bayes.curves import Curves
+from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.risk import Logistic, curve_probabilities
 from fastece.inference.estimate import estimate_of
 from fastece.kernels.types import F64
@@ -134,7 +136,7 @@ def pilot_of(sample: Sample, has_labels: bool, level: float, key: int) -> Pilot:
         score, p = curve_probabilities(ordered, curves)
         frequency = np.interp(s, score, p.mean(axis=1))
         if BayesCurve().posterior([sample]).interval(level)[0] > 0:
-            own = logit.clip(*curves.cut[:2])
+            own = logit.clip(curves.logits.low, curves.logits.high)
             shape, change = "their curve, scaled", np.log(frequency / (1 - frequency)) - own
     return Pilot(sample, frequency, logit, change, shape, np.random.default_rng(key))
 

@@ -14,13 +14,12 @@ from fastece.data.containers import as_array, as_probabilities, as_real, dtypes_
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups, as_objects
 from fastece.data.parameters import check_flag, check_integer
-from fastece.data.samples import scale_weights
+from fastece.data.samples import effective_rows, scale_weights
 from fastece.data.sources import ROWS, Problems, Source, need_rows
 from fastece.data.threads import with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue
 from fastece.display.results import Record, Result, group_notes, sample_text
-from fastece.estimators.bayes.estimator import effective_count
 from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
 from fastece.kernels.types import I64
 from fastece.resampling.adaptive import ADAPTIVE
@@ -230,7 +229,7 @@ def groups_at(data: Problems, position: I64, labels: Sequence[Any]) -> Iterator[
     order = np.argsort(position, kind="stable")
     present, first = np.unique(position[order], return_index=True)
     for k, rows in zip(present, np.split(order, first[1:]), strict=True):
-        count = effective_count(None if data.v is None else data.v[rows], rows.size)
+        count = effective_rows(None if data.v is None else data.v[rows], rows.size)
         own = labels[k], data.count(rows), count, partial(data.where, rows)
         yield Group(*own, "", rows)
 
@@ -321,7 +320,7 @@ def groups_by_class(call: Call) -> list[Group]:
         sample = data.sample(k)
         hits = round(float(sample.counts @ sample.y.astype(np.float64)))
         count = data.count(sample.y > 0) if isinstance(data, Problems) else hits
-        effective = effective_count(sample.v, sample.n) if sample.c is None else data.n
+        effective = effective_rows(sample.v, sample.n) if sample.c is None else data.n
         note = "" if count else NEVER
         groups.append(Group(label, count, effective, partial(data.problem, k), note))
     return groups

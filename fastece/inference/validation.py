@@ -23,7 +23,9 @@ from fastece.display.numbers import (
 from fastece.display.pictures import draw_risks
 from fastece.display.results import Record, Result, group_notes, sample_text
 from fastece.estimators import risk
-from fastece.estimators.bayes.estimator import BayesCurve, Curves, cells_of_rows
+from fastece.estimators.bayes.cells import cells_of_rows
+from fastece.estimators.bayes.curves import Curves
+from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.losses import LogLoss, infinite_rows
 from fastece.estimators.risk import Logistic, NetBenefit, RiskRows
 from fastece.kernels.types import F64

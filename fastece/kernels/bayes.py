@@ -2,15 +2,25 @@
 
 The curve is ``logit c = x + b_0 + b_1 t + f`` in C cells of equal weight, f with a prior precision
 of five diagonals. Fits with sixteen hyperparameters stand side by side: the innermost loops go over
-them, so they vectorise without any sum changing its order.
+them, so they vectorise, and no sum changes its order.
 
-All that belongs to a cell is one line of one flat array, and positions are unsigned: so the
-compiler knows how far apart two numbers are, and needs no checks whether arrays overlap (a
-step of 96 cells takes 8 us; with an array for each quantity 40).
+All numbers of a cell are one line of one flat array, `Fits.state`, and positions are unsigned: so
+the compiler knows how far apart two numbers are, and needs no checks whether arrays overlap (a step
+of 96 cells takes 8 us; with an array for each quantity 40). A line has sixteen numbers, one for
+each hyperparameter, of each of these twelve quantities::
+
+    F               the curve f
+    LOWER1, LOWER2  entries of the factor L, one and two cells up
+    PIVOT           1 / D
+    ALONG0, ALONG1  the columns of W T, on the way to A**-1 W T
+    STEP            the gradient, on the way to the step of f
+    SUM00 ... REST1 running sums for the two equations of the line b
+
+Lines before the first cell and after the last repeat the cells as in a mirror.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,37 +29,40 @@ from fastece.kernels.compiling import jit
 from fastece.kernels.types import F64, I32, U8
 
 # Newton's method ends with a step that changes no logit by more: then its factors, which belong
-# to the point before, give the evidence to 1e-6, and what is left to go is the square of this.
+# to the point before, give the evidence to 1e-6, and the remaining distance is the square of this.
 SMALL_STEP = 1e-7
-# Five or six are enough; where rows deny their scores altogether, a step is two or three logits,
-# and there are dozens. Rounding may keep very large problems above SMALL_STEP.
-MOST_STEPS = 200
+# Five or six steps are enough; where rows deny their scores altogether, a step is two or three
+# logits, and there are dozens. Rounding may keep very large problems above SMALL_STEP.
+MAX_STEPS = 200
 # A score of 0 or 1 has this logit, where it is not cut further: with it a hit or a miss is as
 # impossible as a float64 can say.
 INFINITE_LOGIT = 700.0
-# Ranks may lie on the edge of a cell: which one they belong to must not depend on the scale of the
+# Ranks may lie on the edge of a cell: which cell they belong to must not depend on the scale of the
 # weights.
 ROUNDING = 1e-7
-# Pivots of so many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
+# Pivots of this many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
 # 1e12 or so, and a logarithm takes as long as twenty products.
-PIVOTS = 16
+PIVOTS_PER_LOGARITHM = 16
 # log(1 + e) = 2 atanh(e / (2 + e)), whose series has these factors: 1e-14 up to e = 1.
 ATANH = tuple(2.0 / (2 * k + 1) for k in reversed(range(14)))
 
-# Hyperparameters side by side, and the quantities in a line of them, each sixteen numbers on.
+# Hyperparameters side by side, and where each quantity begins in the line of a cell.
 LANES = 16
 F, LOWER1, LOWER2, PIVOT, ALONG0, ALONG1, STEP = (np.uint64(LANES * j) for j in range(7))
 SUM00, SUM01, SUM11, REST0, REST1, LINE = (np.uint64(LANES * j) for j in range(7, 13))
-CHANGE0, CHANGE1, LARGEST = SUM00, SUM01, SUM11  # on the way up
+# On the way up the sums are over, and their place has the changes of b_0 and b_1, and the largest
+# change of a logit.
+CHANGE0, CHANGE1, LARGEST = SUM00, SUM01, SUM11
 LINE2 = np.uint64(2) * LINE
 # Rows of the prior precision that differ: the first two, all in the middle, and the last two; and
 # their entries on the diagonal and to its left.
 MIDDLE = 2
 BAND1, BAND2, BANDS = (np.uint64(LANES * j) for j in range(1, 4))
+ONE_LANES, TWO_LANES = (np.uint64(LANES * j) for j in (1, 2))
 
 
-class Cells(NamedTuple):
-    """Weight, hits and mean score of the rows of each of C cells; empty ones weigh 0."""
+class RankCells(NamedTuple):
+    """Weight, hits and mean score of the rows of each of C cells; empty cells weigh 0."""
 
     weight: F64
     hits: F64
@@ -59,8 +72,8 @@ class Cells(NamedTuple):
 class Priors(NamedTuple):
     """Prior precisions of f and b for each hyperparameter.
 
-    That of f is given by its entries (c, c), (c, c - 1), (c, c - 2) for c = 0, 1, any other, C - 2,
-    C - 1: cells go on beyond both ends as in a mirror.
+    The precision of f is given by its entries (c, c), (c, c - 1), (c, c - 2) for c = 0, 1, any
+    other, C - 2, C - 1: cells go on beyond both ends as in a mirror.
     """
 
     bands: F64  # (5 * BANDS,)
@@ -71,19 +84,17 @@ class Priors(NamedTuple):
 class Fits(NamedTuple):
     """Modes and shapes of the posteriors of the curve, one for each hyperparameter.
 
-    Of each hyperparameter the precision is ``[[A, W T], [T' W, T' W T + line]]`` with T the columns
-    (1, t), W the weights of the working response and ``A = precision + W = L D L'``.
+    The posterior precision is ``[[A, W T], [T' W, T' W T + line]]`` with T the columns (1, t), W
+    the weights of the working response and ``A = precision + W = L D L'``.
 
     Attributes
     ----------
     state : ((C + 4) * LINE,) float64 array
-        Lines of C cells, with two of padding before and after. A line has sixteen numbers of each
-        of: f, in the padding that of the cells in the mirror; `LOWER`, two of L; `PIVOT`, 1 / D;
-        `ALONG`, two of ``A**-1 W T``; and what is used on the way.
+        Lines of C cells, with two lines of padding before and after.
     line : (2, 16) float64 array
         b_0 and b_1.
     schur : (3, 16) float64 array
-        Precision of b with f integrated out: entries 00, 01, 11.
+        Precision of b with f integrated out: its entries 00, 01, 11.
     log_evidence : (16,) float64 array
     """
 
@@ -94,7 +105,7 @@ class Fits(NamedTuple):
 
 
 @jit
-def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> None:
+def sum_cells(s: F64, y: U8, w: F64, count: float, cells: RankCells, cell: I32) -> None:
     """Sum up sorted rows, equal scores together, in the cells of their mid-ranks.
 
     Parameters
@@ -103,40 +114,47 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: Cells, cell: I32) -> N
         Scores, hits, and weights, empty where every row counts 1.
     count : float
         The effective number of rows, which the weights are scaled to.
-    cells : Cells
+    cells : RankCells
         All 0 before.
     cell : (n,) int32 array
         The cell of each row; overwritten.
     """
-    n, n_cells = s.size, cells.weight.size
+    n = s.size
+    n_cells = cells.weight.size
     total = lane_sum(w) if w.size > 0 else np.float64(n)
-    scale, per_weight = count / total, n_cells / total
-    below, weight, hits, first = 0.0, 0.0, 0.0, 0
+    scale = count / total
+    cells_per_weight = n_cells / total
+    below = weight = hits = 0.0
+    first = 0
     for i in range(n):
         v = w[i] if w.size > 0 else 1.0
         weight += v
         hits += v * y[i]
         if i + 1 < n and s[i + 1] == s[i]:
             continue
-        c = min(int((below + 0.5 * weight) * per_weight + ROUNDING), n_cells - 1)
+        c = min(int((below + 0.5 * weight) * cells_per_weight + ROUNDING), n_cells - 1)
         for k in range(first, i + 1):
             cell[k] = c
         cells.weight[c] += scale * weight
         cells.hits[c] += scale * hits
         cells.score[c] += scale * weight * s[i]
-        below, weight, hits, first = below + weight, 0.0, 0.0, i + 1
+        below += weight
+        weight = hits = 0.0
+        first = i + 1
     for c in range(n_cells):
         if cells.weight[c] > 0.0:
             cells.score[c] /= cells.weight[c]
 
 
 @jit
-def cut_logits(cells: Cells, near: float, far: float, x: F64, t: F64) -> tuple[float, float, float]:
+def cut_logits(
+    cells: RankCells, near: float, far: float, x: F64, t: F64
+) -> tuple[float, float, float]:
     """Fill in the logits x (C,) of mean scores, and distances t from their mean.
 
-    They are cut at `near`, or at an end at `far`, if the hits of what lies beyond `near` are
-    likelier then. Empty cells have the logit of the cell before, the first ones that of the first
-    that is not empty.
+    They are cut at `near`, or at an end at `far`, if the hits of the cells beyond `near` are
+    likelier then. Empty cells have the logit of the cell before, the first ones the logit of the
+    first cell that is not empty.
 
     Returns
     -------
@@ -145,8 +163,11 @@ def cut_logits(cells: Cells, near: float, far: float, x: F64, t: F64) -> tuple[f
     likelihood : float
         The log likelihood of uncut logits, ``sum hits * x - weight * log(1 + exp(x))``.
     """
-    first, total, mean = x.size, 0.0, 0.0
-    sums = np.zeros((3, 2))  # log likelihoods: of all, and beyond `near` with either cut
+    first = x.size
+    total = mean = 0.0
+    # Log likelihoods of both sides: of all cells, and of those beyond `near` with either cut.
+    sums = np.zeros((3, 2))
+    cuts = INFINITE_LOGIT, near, far
     for c in range(x.size):
         x[c] = x[c - 1] if c > first else 0.0
         weight, hits, s = cells.weight[c], cells.hits[c], cells.score[c]
@@ -155,10 +176,9 @@ def cut_logits(cells: Cells, near: float, far: float, x: F64, t: F64) -> tuple[f
             odds = s / (1.0 - s) if s < 1.0 else np.inf
             x[c] = z = math.log(odds) if odds > 0.0 else -np.inf
             for k in range(3 if abs(z) > near else 1):
-                cut = INFINITE_LOGIT if k == 0 else near if k == 1 else far
-                u = min(max(z, -cut), cut)
-                rest = max(u, 0.0) + math.log1p(math.exp(-abs(u)))
-                sums[k, int(z > 0.0)] += hits * u - weight * rest
+                u = min(max(z, -cuts[k]), cuts[k])
+                log_odds = max(u, 0.0) + math.log1p(math.exp(-abs(u)))
+                sums[k, 1 if z > 0.0 else 0] += hits * u - weight * log_odds
     low = -(far if sums[2, 0] > sums[1, 0] else near)
     high = far if sums[2, 1] > sums[1, 1] else near
     for c in range(x.size):
@@ -171,25 +191,41 @@ def cut_logits(cells: Cells, near: float, far: float, x: F64, t: F64) -> tuple[f
 
 
 @jit
-def factorise(p: F64, t: F64, cells: Cells, bands: F64, state: F64) -> None:
+def prior_pull(bands: F64, state: F64, middle: Any, k: Any) -> float:
+    """Multiply f by a row of the prior precision, at position k of the state.
+
+    Cells go on beyond the ends as in a mirror, so that every row is like those in the middle, whose
+    bands begin at `middle`.
+    """
+    near = state[k - LINE] + state[k + LINE]
+    next_to = state[k - LINE2] + state[k + LINE2]
+    pull = bands[middle] * state[k] + bands[middle + BAND1] * near + bands[middle + BAND2] * next_to
+    return float(pull)
+
+
+@jit
+def factorise(p: F64, t: F64, cells: RankCells, bands: F64, state: F64) -> None:
     """Turn probabilities p (C * 16,) into the factors of A, on the way down.
 
-    Filled in are the factors of A, and the right sides after forward substitution: of the gradient
-    and of W T. Running sums of the terms that the two equations of the line need are made on the
-    way.
+    The state gets the factors of A, and the right sides after forward substitution: the gradient
+    and W T. On the way it gets running sums of the terms of the two equations of the line.
     """
     middle = np.uint64(MIDDLE) * BANDS
     for c in range(t.size):
-        first, row = np.uint64(c + 2) * LINE, min(c, MIDDLE) + max(c - t.size + 3, 0)
-        weight, hits, a, from_band = cells.weight[c], cells.hits[c], t[c], np.uint64(row) * BANDS
+        first = np.uint64(c + 2) * LINE
+        row = np.uint64(min(c, MIDDLE) + max(c - t.size + 3, 0)) * BANDS
+        weight = cells.weight[c]
+        hits = cells.hits[c]
+        a = t[c]
         for g in range(LANES):
             lane = np.uint64(g)
-            k, at, band = first + lane, middle + lane, from_band + lane
-            up, up2, down, down2 = k - LINE, k - LINE2, k + LINE, k + LINE2
+            k = first + lane
+            band = row + lane
+            up, up2 = k - LINE, k - LINE2
             q = p[c * LANES + g]
-            w, residual = weight * q * (1.0 - q), hits - weight * q
-            near, next_to = state[up] + state[down], state[up2] + state[down2]
-            pull = bands[at] * state[k] + bands[at + BAND1] * near + bands[at + BAND2] * next_to
+            w = weight * q * (1.0 - q)
+            residual = hits - weight * q
+            pull = prior_pull(bands, state, middle + lane, k)
             band2 = bands[band + BAND2]
             lower2 = band2 * state[up2 + PIVOT]
             entry = bands[band + BAND1] - band2 * state[up + LOWER1]
@@ -198,8 +234,12 @@ def factorise(p: F64, t: F64, cells: Cells, bands: F64, state: F64) -> None:
             a0 = w - lower1 * state[up + ALONG0] - lower2 * state[up2 + ALONG0]
             a1 = w * a - lower1 * state[up + ALONG1] - lower2 * state[up2 + ALONG1]
             step = residual - pull - lower1 * state[up + STEP] - lower2 * state[up2 + STEP]
-            state[k + LOWER1], state[k + LOWER2], state[k + PIVOT] = lower1, lower2, pivot
-            state[k + ALONG0], state[k + ALONG1], state[k + STEP] = a0, a1, step
+            state[k + LOWER1] = lower1
+            state[k + LOWER2] = lower2
+            state[k + PIVOT] = pivot
+            state[k + ALONG0] = a0
+            state[k + ALONG1] = a1
+            state[k + STEP] = step
             state[k + SUM00] = state[up + SUM00] + (w - a0 * a0 * pivot)
             state[k + SUM01] = state[up + SUM01] + (w * a - a0 * a1 * pivot)
             state[k + SUM11] = state[up + SUM11] + (w * a * a - a1 * a1 * pivot)
@@ -211,11 +251,12 @@ def factorise(p: F64, t: F64, cells: Cells, bands: F64, state: F64) -> None:
 def substitute(t: F64, b: F64, line: F64, schur: F64, state: F64) -> None:
     """Solve for the steps of lines and curves by back substitution, on the way up.
 
-    Filled in are the changes of b and the largest of a logit of each curve, and `schur`.
+    The state gets the changes of b and the largest change of a logit, by curve; `schur` is filled.
     """
     for g in range(LANES):
         k = np.uint64(t.size + 1) * LINE + np.uint64(g)
-        s00, s11 = line[0, g] + state[k + SUM00], line[1, g] + state[k + SUM11]
+        s00 = line[0, g] + state[k + SUM00]
+        s11 = line[1, g] + state[k + SUM11]
         s01 = state[k + SUM01]
         rest0 = state[k + REST0] - line[0, g] * b[0, g]
         rest1 = state[k + REST1] - line[1, g] * b[1, g]
@@ -224,17 +265,23 @@ def substitute(t: F64, b: F64, line: F64, schur: F64, state: F64) -> None:
         state[end + CHANGE0] = (s11 * rest0 - s01 * rest1) / det
         state[end + CHANGE1] = (s00 * rest1 - s01 * rest0) / det
         state[end + LARGEST] = 0.0
-        schur[0, g], schur[1, g], schur[2, g] = s00, s01, s11
+        schur[0, g] = s00
+        schur[1, g] = s01
+        schur[2, g] = s11
     for c in range(t.size - 1, -1, -1):
-        first, along = np.uint64(c + 2) * LINE, t[c]
+        first = np.uint64(c + 2) * LINE
+        along = t[c]
         for g in range(LANES):
             k = first + np.uint64(g)
             down, down2 = k + LINE, k + LINE2
-            d0, d1 = state[down + CHANGE0], state[down + CHANGE1]
-            rest = state[k + STEP] - state[k + ALONG0] * d0 - state[k + ALONG1] * d1
-            step = rest * state[k + PIVOT] - state[down + LOWER1] * state[down + STEP]
+            d0 = state[down + CHANGE0]
+            d1 = state[down + CHANGE1]
+            right_side = state[k + STEP] - state[k + ALONG0] * d0 - state[k + ALONG1] * d1
+            step = right_side * state[k + PIVOT] - state[down + LOWER1] * state[down + STEP]
             step -= state[down2 + LOWER2] * state[down2 + STEP]
-            state[k + STEP], state[k + CHANGE0], state[k + CHANGE1] = step, d0, d1
+            state[k + STEP] = step
+            state[k + CHANGE0] = d0
+            state[k + CHANGE1] = d1
             state[k + LARGEST] = max(state[down + LARGEST], abs(step + d0 + d1 * along))
 
 
@@ -242,35 +289,46 @@ def substitute(t: F64, b: F64, line: F64, schur: F64, state: F64) -> None:
 def move(x: F64, t: F64, b: F64, logit: F64, state: F64) -> float:
     """Take a damped step of lines and curves; return the largest undamped change.
 
-    The change is of a logit. Filled in are the logits (C * 16,) of the curves.
+    The logits (C * 16,) of the curves are overwritten.
 
     A whole step of Newton's method may go too far. ``log(1 + m) / m`` of it, with m its largest
     change of a logit, never does for a logistic likelihood (Sun and Tran-Dinh 2019, "Generalized
     self-concordant functions", theorem 2 for nu = 2), and is soon all of it: no objective is
     computed on the way.
     """
-    largest, now = 0.0, np.empty(3 * LANES)  # b, and the part of a step: one array vectorises
+    largest = 0.0
+    line_and_damping = np.empty(
+        3 * LANES
+    )  # b_0, b_1 and the share of the step: one array vectorises
     for g in range(LANES):
         k = LINE2 + np.uint64(g)
         m = state[k + LARGEST]
         largest = max(largest, m)
-        part = math.log1p(m) / m if m > SMALL_STEP else 1.0
-        b[0, g] += part * state[k + CHANGE0]
-        b[1, g] += part * state[k + CHANGE1]
-        now[g], now[LANES + g], now[2 * LANES + g] = b[0, g], b[1, g], part
+        damping = math.log1p(m) / m if m > SMALL_STEP else 1.0
+        b[0, g] += damping * state[k + CHANGE0]
+        b[1, g] += damping * state[k + CHANGE1]
+        line_and_damping[g] = b[0, g]
+        line_and_damping[LANES + g] = b[1, g]
+        line_and_damping[2 * LANES + g] = damping
     for c in range(t.size):
-        first, middle, along = np.uint64(c + 2) * LINE, x[c], t[c]
+        first = np.uint64(c + 2) * LINE
+        middle = x[c]
+        along = t[c]
         for g in range(LANES):
             lane = np.uint64(g)
             k = first + lane
-            f = state[k] + now[lane + BAND2] * state[k + STEP]
+            f = state[k] + line_and_damping[lane + TWO_LANES] * state[k + STEP]
             state[k] = f
-            logit[c * LANES + g] = middle + now[lane] + now[lane + BAND1] * along + f
-    ends = np.uint64(t.size + 2) * LINE
+            slope = line_and_damping[lane + ONE_LANES]
+            logit[c * LANES + g] = middle + line_and_damping[lane] + slope * along + f
+    after_last = np.uint64(t.size + 2) * LINE
     for g in range(LANES):
-        k, end = LINE2 + np.uint64(g), ends + np.uint64(g)
-        state[k - LINE], state[k - LINE2] = state[k], state[k + LINE]
-        state[end], state[end + LINE] = state[end - LINE], state[end - LINE2]
+        k = LINE2 + np.uint64(g)
+        end = after_last + np.uint64(g)
+        state[k - LINE] = state[k]
+        state[k - LINE2] = state[k + LINE]
+        state[end] = state[end - LINE]
+        state[end + LINE] = state[end - LINE2]
     return largest
 
 
@@ -286,41 +344,43 @@ def log_one_plus(x: F64) -> None:
 
 
 @jit
-def add_evidence(logit: F64, rest: F64, cells: Cells, priors: Priors, fits: Fits) -> None:
+def add_evidence(logit: F64, log_rest: F64, cells: RankCells, priors: Priors, fits: Fits) -> None:
     """Compute log evidences from the logits z (C * 16,) of the fits.
 
     With Laplace's approximation: log likelihood + log prior - half the log determinant of the
-    posterior precision. And `ALONG` gets its back substitution. `rest` is
+    posterior precision. On the way `ALONG` gets its back substitution. `log_rest` is
     ``log(1 + exp(-abs(z)))``.
     """
     state, b, schur, out = fits
     bands, line, half = priors
     middle = np.uint64(MIDDLE) * BANDS
-    quadratic, product = np.empty(LANES), np.empty(LANES)
+    quadratic = np.empty(LANES)
+    product = np.empty(LANES)
     for g in range(LANES):
         out[g] = half[g]
         quadratic[g] = line[0, g] * b[0, g] * b[0, g] + line[1, g] * b[1, g] * b[1, g]
         product[g] = 1.0 / (schur[0, g] * schur[2, g] - schur[1, g] * schur[1, g])
     for c in range(cells.weight.size - 1, -1, -1):
-        first, weight, hits = np.uint64(c + 2) * LINE, cells.weight[c], cells.hits[c]
+        first = np.uint64(c + 2) * LINE
+        weight = cells.weight[c]
+        hits = cells.hits[c]
         for g in range(LANES):
             z = logit[c * LANES + g]
-            out[g] += hits * z - weight * (max(z, 0.0) + rest[c * LANES + g])
-        for g in range(LANES):
-            k, at = first + np.uint64(g), middle + np.uint64(g)
-            near = state[k - LINE] + state[k + LINE]
-            next_to = state[k - LINE2] + state[k + LINE2]
-            pull = bands[at] * state[k] + bands[at + BAND1] * near + bands[at + BAND2] * next_to
-            quadratic[g] += state[k] * pull
+            out[g] += hits * z - weight * (max(z, 0.0) + log_rest[c * LANES + g])
         for g in range(LANES):
             k = first + np.uint64(g)
-            pivot, down, down2 = state[k + PIVOT], k + LINE, k + LINE2
+            quadratic[g] += state[k] * prior_pull(bands, state, middle + np.uint64(g), k)
+        for g in range(LANES):
+            k = first + np.uint64(g)
+            down, down2 = k + LINE, k + LINE2
+            pivot = state[k + PIVOT]
             l1, l2 = state[down + LOWER1], state[down2 + LOWER2]
             a0 = state[k + ALONG0] * pivot - l1 * state[down + ALONG0] - l2 * state[down2 + ALONG0]
             a1 = state[k + ALONG1] * pivot - l1 * state[down + ALONG1] - l2 * state[down2 + ALONG1]
-            state[k + ALONG0], state[k + ALONG1] = a0, a1
+            state[k + ALONG0] = a0
+            state[k + ALONG1] = a1
             product[g] *= pivot
-        if c % PIVOTS == 0:
+        if c % PIVOTS_PER_LOGARITHM == 0:
             for g in range(LANES):
                 out[g] += 0.5 * math.log(product[g])
                 product[g] = 1.0
@@ -329,17 +389,20 @@ def add_evidence(logit: F64, rest: F64, cells: Cells, priors: Priors, fits: Fits
 
 
 @jit
-def fit(x: F64, t: F64, cells: Cells, priors: Priors, logit: F64, fits: Fits) -> int:
+def fit(x: F64, t: F64, cells: RankCells, priors: Priors, logit: F64, fits: Fits) -> int:
     """Fit the curve of every hyperparameter by Laplace's method; return the steps.
 
-    `x` and `t` (C,) are logits of the scores and their distances from the mean. Overwritten are
-    `fits`, but for their evidence, and the logits (C * 16,) of the curves, which begin at `x`.
+    `x` and `t` (C,) are logits of the scores and their distances from the mean. Overwritten are all
+    of `fits` except the evidence, and the logits (C * 16,) of the curves, which begin at `x`.
     """
-    state, b, schur = fits.state, fits.line, fits.schur
+    state = fits.state
+    b = fits.line
+    schur = fits.schur
     zero(state)  # the padding is read, and where f begins
     zero(b.reshape(b.size))
-    steps, largest = 0, np.inf
-    while largest > SMALL_STEP and steps < MOST_STEPS:
+    steps = 0
+    largest = np.inf
+    while largest > SMALL_STEP and steps < MAX_STEPS:
         sigmoid(logit, logit)
         factorise(logit, t, cells, priors.bands, state)
         substitute(t, b, priors.line, schur, state)
@@ -355,8 +418,8 @@ def draw_logits(x: F64, t: F64, fits: Fits, log_prior: F64, normals: F64, logit:
     Parameters
     ----------
     log_prior : (16,) float64 array
-        Of the hyperparameters. The draws take theirs in order: draw q the one where the sum of
-        their posterior probabilities passes ``(q + 1/2) / S``.
+        Log prior probability of each hyperparameter. Draw q takes the one where the sum of their
+        posterior probabilities, in order, passes ``(q + 1/2) / S``.
     normals : (C + 2, S) float64 array
         Standard normal numbers.
     logit : (C, S) float64 array
@@ -364,13 +427,17 @@ def draw_logits(x: F64, t: F64, fits: Fits, log_prior: F64, normals: F64, logit:
     """
     n_cells, draws = logit.shape
     state, b, schur, log_evidence = fits
-    top, total = -np.inf, 0.0
+    top = -np.inf
+    total = 0.0
     for lane in range(LANES):
         top = max(top, log_evidence[lane] + log_prior[lane])
     for lane in range(LANES):
         total += math.exp(log_evidence[lane] + log_prior[lane] - top)
-    d0, d1, bends = np.empty(draws), np.empty(draws), np.zeros((3, draws))
-    begin, passed = 0, 0.0
+    d0 = np.empty(draws)
+    d1 = np.empty(draws)
+    bends = np.zeros((3, draws))  # of the present cell and of the two below it
+    begin = 0
+    passed = 0.0
     for lane in range(LANES):
         passed += math.exp(log_evidence[lane] + log_prior[lane] - top) / total
         end = min(math.floor(passed * draws + 0.5), draws)
@@ -387,7 +454,8 @@ def draw_logits(x: F64, t: F64, fits: Fits, log_prior: F64, normals: F64, logit:
             scale = math.sqrt(state[k + PIVOT])
             l1, l2 = state[k + LINE + LOWER1], state[k + LINE2 + LOWER2]
             middle = x[c] + state[k] + b[0, lane] + b[1, lane] * t[c]
-            by0, by1 = 1.0 - state[k + ALONG0], t[c] - state[k + ALONG1]
+            by0 = 1.0 - state[k + ALONG0]
+            by1 = t[c] - state[k + ALONG1]
             bend, one, two = bends[c % 3], bends[(c + 1) % 3], bends[(c + 2) % 3]
             for q in range(begin, end):
                 bend[q] = scale * normals[c, q] - l1 * one[q] - l2 * two[q]
@@ -401,12 +469,14 @@ def mean_gaps(score: F64, p: F64, share: F64, out: F64) -> None:
 
     Draws have shares (S,); the means are in `out` (3, C).
     """
-    gap, sign = np.empty(share.size), np.empty(share.size)
+    gap = np.empty(share.size)
+    sign = np.empty(share.size)
     for c in range(score.size):
         for q in range(share.size):
             gap[q] = share[q] * (p[c, q] - score[c])
             sign[q] = share[q] if p[c, q] > score[c] else -share[q]
-        out[0, c], out[2, c] = lane_sum(gap), lane_sum(sign)
+        out[0, c] = lane_sum(gap)
+        out[2, c] = lane_sum(sign)
         for q in range(share.size):
             gap[q] = abs(gap[q])
         out[1, c] = lane_sum(gap)

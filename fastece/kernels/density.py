@@ -110,14 +110,14 @@ def silverman(weight: float, first: float, second: float, iqr: float, n: float) 
 
 @jit
 def silverman_bandwidths(sums: F64, n: float, out: F64) -> None:
-    """Compute the bandwidth (R,) of each replicate from the sums (4, R) of `silverman`."""
+    """Compute the bandwidth (R,) of each replicate from sums (4, R) as in `silverman`."""
     for r in range(out.size):
         out[r] = silverman(sums[0, r], sums[1, r], sums[2, r], sums[3, r], n)
 
 
 @jit
 def add_distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
-    """Sum up distances of scores from a centre, and their squares; empty weights are 1."""
+    """Sum up distances of scores from a centre, and squares; empty weights are 1."""
     terms = np.empty(BLOCK)
     first = 0.0
     second = 0.0
@@ -137,7 +137,7 @@ def add_distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
 
 @jit
 def bandwidth_of_scores(s: F64, w: F64, low: float, high: float, n: float) -> float:
-    """Compute the bandwidth of Silverman's rule for scores (n,) in [low, high], unsorted."""
+    """Compute Silverman's bandwidth of unsorted scores (n,) in [low, high]."""
     ordered = s.copy()
     row = np.arange(w.size).astype(np.int32)
     increasing_order(ordered, np.empty(0, np.uint8), row)
@@ -257,7 +257,7 @@ def mirrored_cells(count: int, reach: int) -> I32:
 
 @jit
 def centre_below(s: float, grid: CellGrid) -> tuple[float, float]:
-    """Find the centre below a score, from -1 to the last, and its place up to the next."""
+    """Find the centre below a score, from -1 on, and the place up to the next one."""
     x = (s - grid.low) * (1.0 / grid.step) - 0.5
     last = grid.n_cells - 1.0
     j = (x + ROUND) - ROUND
@@ -393,7 +393,7 @@ def spread(c: NDArray[Any], hit: U8, cell: I32, share: F64, out: F64) -> None:
 
 @jit
 def spread_drawn_rows(rows: I32, s: F64, y: U8, v: F64, grid: CellGrid, out: F64) -> None:
-    """Place drawn rows and add them up in the cells of each replicate, as `spread` does.
+    """Place drawn rows and add them up in the cells of each replicate.
 
     Only drawn rows are placed, a replicate at a time, and its sums are next to each other until
     they are complete: cells that are a line of memory apart are too many for the first-level cache.
@@ -453,7 +453,7 @@ def gather_lanes(c: U8, lanes: I64, out: U8) -> None:
 
 @jit
 def add_images(cells: F64) -> None:
-    """Add the weights of ghosts to the cells that they stand for, in cells (L, 2, C, W)."""
+    """Add ghosts to the cells that they stand for, in cells (L, 2, C, W)."""
     first, last = GHOSTS, cells.shape[2] - GHOSTS - 1
     for batch in range(cells.shape[0]):
         for signal in range(2):
@@ -506,7 +506,7 @@ def spread_gaps(c: NDArray[Any], s: F64, gap: F64, sums: F64) -> None:
 
 @jit
 def kernel_height(kind: int, u: float) -> float:
-    """Return the height of a kernel u standard deviations from its middle, where it is 1."""
+    """Return the height of a kernel, 1 in the middle, at u standard deviations."""
     if kind == GAUSSIAN:
         return math.exp(-0.5 * u * u)
     if kind == TRIWEIGHT:
@@ -517,7 +517,7 @@ def kernel_height(kind: int, u: float) -> float:
 
 @jit
 def fill_taps(kind: int, reach: float, step: float, h: F64, taps: F64) -> None:
-    """Fill in the taps (L, M + 1, W) of bandwidths (L, W): kernels from their middles on.
+    """Fill in taps (L, M + 1, W): kernels of bandwidths (L, W), from the middle on.
 
     Taps are at multiples of `step`. They are 0 from `reach` bandwidths on, and both halves of a
     kernel add up to 1.
@@ -569,7 +569,7 @@ def fill_folded_taps(kind: int, reach: float, step: float, h: F64, taps: F64) ->
 
 @jit
 def smooth_line(x: F64, taps: F64, mirror: I32, out: F64) -> None:
-    """Convolve cells (C,) with a symmetric kernel, its taps (M + 1,) from the middle on.
+    """Convolve cells (C,) with a symmetric kernel, taps (M + 1,) from the middle on.
 
     It is ``out[j] = sum_m taps[|m|] x[mirror[j + M + m]]``, along the cells: a tenth of the time of
     a lane of `smooth`.
@@ -590,12 +590,12 @@ def smooth_line(x: F64, taps: F64, mirror: I32, out: F64) -> None:
 
 @jit
 def smooth(cells: F64, taps: F64, out: F64) -> None:
-    """Convolve the cells of each replicate with a symmetric kernel, reflected at both ends.
+    """Convolve the cells of each replicate with a kernel reflected at both ends.
 
     Parameters
     ----------
     cells : (L, 2, C, W) float64 array
-        Weights of misses and hits; those of ghosts have been added to their images.
+        Weights of misses and hits, after `add_images`.
     taps : (L, M + 1, W) float64 array
         The kernels from their middles on.
     out : (L, 2, G, W) float64 array
@@ -780,7 +780,7 @@ def between_points(
 
 @jit
 def up_to_end(end: float, x: float, f: float, g: float, p: float) -> float:
-    """Integrate from the outermost point, of width 1 and score x, to the end of the range."""
+    """Integrate from the outermost point, of width 1 and score x, to the range's end."""
     u0, u1 = gap_at(end, f, g), gap_at(x, f, g)
     if (u0 < 0.0) != (u1 < 0.0):
         area, _, rise = crossing(abs(u0), abs(u1), f, p)
@@ -828,7 +828,7 @@ def largest_gaps(density: F64, points: Points, out: F64) -> None:
     gap is nan. From the outermost points to the ends of the range densities are level.
     """
     score, _, low, high = points
-    least = SUPPORT / (high - low)
+    min_density = SUPPORT / (high - low)
     batches, _, count, lanes = density.shape
     for batch in range(batches):
         largest = out[batch]
@@ -840,7 +840,7 @@ def largest_gaps(density: F64, points: Points, out: F64) -> None:
             left = low if j == 0 else x
             right = high if j == count - 1 else x
             for r in range(lanes):
-                if f[j, r] >= least:
+                if f[j, r] >= min_density:
                     rate = g[j, r] / f[j, r]
                     gap = max(abs(rate - x), max(abs(rate - left), abs(rate - right)))
                     largest[r] = max(largest[r], gap)
@@ -851,7 +851,7 @@ def largest_gaps(density: F64, points: Points, out: F64) -> None:
 
 @jit
 def density_norms(density: F64, points: Points, p: float, out: F64) -> None:
-    """Compute the error (L, W) of densities (L, 2, G, W) in the norm p, which may be inf."""
+    """Compute the error (L, W) of densities (L, 2, G, W) in a norm from 1 to inf."""
     if p == np.inf:
         largest_gaps(density, points, out)
     else:
@@ -865,7 +865,7 @@ def density_norms(density: F64, points: Points, p: float, out: F64) -> None:
 def density_errors(
     prob: NDArray[Any], label: NDArray[Any], weight: F64, parameters: ErrorParameters, out: F64
 ) -> None:  # fmt: skip
-    """Compute the error (K,) of each problem, on the even grid that fits its bandwidth.
+    """Compute the error (K,) of each problem, on the grid that fits its bandwidth.
 
     Parameters
     ----------
@@ -892,8 +892,9 @@ def density_errors(
                 score[i] = min(max(s[i], low), high)
             s = score
         h[0, 0] = bandwidth if bandwidth > 0.0 else bandwidth_of_scores(s, weight, low, high, n)
-        least = bandwidth_of_level(grid_level(h[0, 0], LEVELS_PER_OCTAVE), LEVELS_PER_OCTAVE)
-        count = max(math.ceil(cells_per_bandwidth * (high - low) / least), MIN_CELLS)
+        level = grid_level(h[0, 0], LEVELS_PER_OCTAVE)
+        finest = bandwidth_of_level(level, LEVELS_PER_OCTAVE)
+        count = max(math.ceil(cells_per_bandwidth * (high - low) / finest), MIN_CELLS)
         grid = CellGrid(low, (high - low) / count, count, bool(ONE))
         h[0, 0] = min(h[0, 0], MAX_RELATIVE_BANDWIDTH * (high - low))
         cells = np.zeros((1, 2, count + 2 * GHOSTS, 1))

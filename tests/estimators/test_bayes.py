@@ -7,27 +7,30 @@ import pytest
 
 from fastece import BayesCurve, ece
 from fastece.data.reading import read_problems
-from fastece.data.samples import Sample
-from fastece.estimators.bayes import estimator as rooms
-from fastece.estimators.bayes.estimator import (
-    DRAWS,
-    FAR_ODDS,
-    LEAST_ODDS,
-    MOST_CELLS,
-    NEAR_ODDS,
-    ROUGHNESS,
-    SCALES,
-    VALUE_MIDDLE,
-    VALUE_POWER,
-    Posterior,
+from fastece.data.samples import Sample, effective_rows
+from fastece.estimators.bayes import curves as curves_module
+from fastece.estimators.bayes.cells import (
+    MAX_CELLS,
     cell_count,
     cells_of_problems,
-    draw_order,
-    hyperpriors,
-    normals,
-    posterior_of,
-    side_posteriors,
+    cells_of_rows,
 )
+from fastece.estimators.bayes.curves import (
+    FAMILY_DRAWS,
+    FAR_ODDS_PER_ROW,
+    MIN_ODDS,
+    MIN_SHARE,
+    NEAR_ODDS_PER_ROW,
+    PROCESS_ALONE,
+    SPARSE,
+    VALUE_BELIEF,
+    Belief,
+    Curves,
+    probabilities,
+)
+from fastece.estimators.bayes.fixed_numbers import DRAWS, draw_order, process_normals
+from fastece.estimators.bayes.posterior import Posterior, posterior_of, side_posteriors
+from fastece.estimators.bayes.process import ROUGHNESS, SCALES, VALUE_LAW, hyperpriors
 from fastece.kernels import bayes
 from oracles import reference_bayes as reference
 
@@ -50,18 +53,21 @@ def reference_value(y, s, w, norm=1.0):
     count = reference.effective_count(w)
     n_cells = cell_count(count)
     found = reference.cells(list(zip(s, y, w, strict=True)), n_cells, count)
-    cuts = [math.log(LEAST_ODDS + odds * count) for odds in (NEAR_ODDS, FAR_ODDS)]
+    cuts = [math.log(MIN_ODDS + odds * count) for odds in (NEAR_ODDS_PER_ROW, FAR_ODDS_PER_ROW)]
     x, t = reference.logits(found, *reference.logit_range(found, *cuts))
+    power, middle = VALUE_LAW
     chosen = [
-        (2.0**VALUE_POWER / (tau / VALUE_MIDDLE + VALUE_MIDDLE / tau) ** VALUE_POWER, tau, *family)
+        (2.0**power / (tau / middle + middle / tau) ** power, tau, *family)
         for tau in SCALES for family in ROUGHNESS
     ]  # fmt: skip
-    return reference.posterior_mean(found, x, t, chosen, normals(n_cells, 0).T.tolist(), norm)
+    return reference.posterior_mean(
+        found, x, t, chosen, process_normals(n_cells, 0).T.tolist(), norm
+    )
 
 
 @pytest.mark.parametrize("norm", [1.0, math.inf])
 def test_value_of_the_process_is_that_of_the_reference(norm, monkeypatch):
-    monkeypatch.setattr(rooms, "VALUE", rooms.PROCESS_ALONE)
+    monkeypatch.setattr(curves_module, "VALUE_BELIEF", PROCESS_ALONE)
     y, s = rows(25, digits=1)
     w = np.random.default_rng(1).integers(1, 4, 25)
     expected = reference_value(y.tolist(), s.tolist(), w.tolist(), norm)
@@ -87,17 +93,17 @@ def test_value_is_the_mean_of_the_families():
     y, s = rows(400, digits=1)
     y[s > 0.85] = np.arange((s > 0.85).sum()) % 3 > 0  # a jump
     (cells,) = cells_of_problems(read_problems(y, s), map)
-    curves = rooms.Curves(cells)
+    curves = Curves(cells)
     evidence = curves.log_evidence(curves.priors.value)
-    share = np.exp(evidence - evidence.max()) * rooms.VALUE.prior
-    assert share.min() > rooms.LEAST_SHARE * share.sum()  # less would be left out
-    draws = [curves.sparse, curves.draws(curves.priors.value, 0, DRAWS), curves.rough]
-    means = [curves.errors(rooms.probabilities(z.copy()), 1.0).mean() for z in draws]
+    share = np.exp(evidence - evidence.max()) * VALUE_BELIEF.prior
+    assert share.min() > MIN_SHARE * share.sum()  # less would be left out
+    draws = [curves.sparse, curves.draw_process(curves.priors.value, 0, DRAWS), curves.rough]
+    means = [curves.errors(probabilities(z.copy()), 1.0).mean() for z in draws]
     expected = share @ means / share.sum()
     assert ece(y, s, estimator="ece_bayes") == pytest.approx(expected)
     # The family that alone is believed has all curves of an interval.
-    (chosen,) = curves.chosen(rooms.Belief((1.0, 0.0, 0.0)))
-    assert set(chosen) == set(range(rooms.FAMILY_DRAWS[rooms.SPARSE]))
+    (chosen,) = curves.choose(Belief((1.0, 0.0, 0.0)))
+    assert set(chosen) == set(range(FAMILY_DRAWS[SPARSE]))
 
 
 AWKWARD = {
@@ -145,7 +151,7 @@ def test_a_million_rows_are_not_sorted(weighted):
     expected = estimator.evaluate(estimator.prepare(sample, sample.n), np.ones(sample.n))
     assert estimator.point_values(problems)[0] == pytest.approx(expected, rel=1e-3)
     (many,) = cells_of_problems(problems, map)
-    assert many.cells.weight.size == MOST_CELLS
+    assert many.cells.weight.size == MAX_CELLS
     assert many.cells.weight.sum() == pytest.approx(many.n)
 
 
@@ -177,7 +183,7 @@ PROBLEMS = {
 def importance_sample(curves, draws=3000, seed=0):
     """Errors and weights of draws from Laplace's normal distributions, for all hyperparameters of
     the interval that count."""
-    x, t = curves.logits
+    x, t = curves.logits.x, curves.logits.t
     n, rng = x.size, np.random.default_rng(seed)
     found = list(zip(*(part.tolist() for part in curves.rows.cells), strict=True))
     weight, hits, score = (np.array(part) for part in zip(*found, strict=True))
@@ -214,20 +220,20 @@ def weighted_quantiles(values, weights, q):
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_posterior_is_that_of_importance_sampling(name):
-    curves = rooms.Curves(rooms.cells_of_rows(PROBLEMS[name].sorted()))
+    curves = Curves(cells_of_rows(PROBLEMS[name].sorted()))
     errors, weights = importance_sample(curves)
     assert weights.sum() ** 2 / (weights @ weights) > 300  # what they are worth
-    x, t = curves.logits
+    x, t = curves.logits.x, curves.logits.t
     log_prior = hyperpriors(x.size).interval
     many = np.random.default_rng(1).normal(size=(x.size + 2, 4000))
     logit = np.empty((x.size, 4000))
     bayes.draw_logits(x, t, curves.fits, log_prior, many, logit)
-    found = curves.errors(rooms.probabilities(logit), 1.0)
+    found = curves.errors(probabilities(logit), 1.0)
     assert found.mean() == pytest.approx(weights @ errors / weights.sum(), rel=0.05)
     q = [0.1, 0.5, 0.9]
     assert np.quantile(found, q) == pytest.approx(weighted_quantiles(errors, weights, q), rel=0.05)
     # And the few draws that are taken stand for many.
-    few = curves.errors(rooms.probabilities(curves.draws(log_prior, 0, DRAWS)), 1.0)
+    few = curves.errors(probabilities(curves.draw_process(log_prior, 0, DRAWS)), 1.0)
     assert few.mean() == pytest.approx(found.mean(), rel=0.04)
 
 
@@ -248,11 +254,11 @@ def test_influence_of_many_rows_is_that_of_their_cells():
     sample = drawn(70_000, lambda s: s**1.2)
     many = sample.where(np.arange(sample.n))
     many.s[:20_000] = many.s[:20_000].round(2)
-    (part,) = BayesCurve().posterior([many]).parts
-    cells, cell = part.rows.cells, part.rows.cell_of(many)
+    (part,) = BayesCurve().posterior([many]).problems
+    cells, cell = part.rows.cells, part.rows.find_cells(many)
     assert np.bincount(cell, minlength=cells.weight.size) == pytest.approx(cells.weight)
     assert np.bincount(cell, many.y, cells.weight.size) == pytest.approx(cells.hits)
-    gap, _, sign = part.means[:, cell]
+    gap, _, sign = (mean[cell] for mean in part.mean_gaps)
     assert part.influence == pytest.approx(sign * (many.y - cells.score[cell] - gap))
 
 
@@ -313,8 +319,8 @@ def test_sides_are_parts_of_the_error_of_each_draw(norm):
     sample = PROBLEMS["one side"]
     whole, over, under = side_posteriors([sample], norm)
     assert whole.errors == pytest.approx(posterior_of([sample], norm).errors)
-    curves = rooms.Curves(rooms.cells_of_rows(sample.sorted()))
-    p, cells = rooms.probabilities(curves.interval_draws()), curves.rows.cells
+    curves = Curves(cells_of_rows(sample.sorted()))
+    p, cells = probabilities(curves.interval_draws()), curves.rows.cells
     weight = cells.weight / cells.weight.sum()
     gap = p - cells.score[:, None]
     for side, posterior in ((-1, over), (1, under)):
@@ -347,19 +353,19 @@ def test_a_score_of_0_with_a_hit_is_not_calibrated():
 def test_logits_are_cut_further_where_hits_do_not_object():
     """At each end by itself, and at both as the reference has it."""
     low, high = np.full(200, 1e-6), np.full(200, 1.0)
-    near, far = (math.log(rooms.LEAST_ODDS + odds * 400) for odds in (0.5, 2.0))
+    near, far = (math.log(MIN_ODDS + odds * 400) for odds in (0.5, 2.0))
     for misses, expected in ((0, (-far, far)), (20, (-far, near))):
         y = np.append(np.zeros(200), np.arange(200) >= misses)
-        rows = rooms.cells_of_rows(sample_of(np.append(low, high), y).sorted())
-        assert rooms.Curves(rows).cut[:2] == pytest.approx(expected)
+        rows = cells_of_rows(sample_of(np.append(low, high), y).sorted())
+        assert Curves(rows).logits[:2] == pytest.approx(expected)
         found = list(zip(*(part.tolist() for part in rows.cells), strict=True))
         assert reference.logit_range(found, near, far) == pytest.approx(expected)
-    rows = rooms.cells_of_rows(sample_of([0.3, 0.6], [0, 1]))
-    assert rooms.Curves(rows).cut[:2] == pytest.approx((-math.log(3), math.log(3)))
+    rows = cells_of_rows(sample_of([0.3, 0.6], [0, 1]))
+    assert Curves(rows).logits[:2] == pytest.approx((-math.log(3), math.log(3)))
 
 
 def test_fixed_normal_numbers_are_normal_and_differ_by_class():
-    first, second = normals(64, 0), normals(64, 1)
+    first, second = process_normals(64, 0), process_normals(64, 1)
     assert first.shape == (66, DRAWS)
     assert np.sort(first, axis=1) == pytest.approx(np.sort(second, axis=1))
     assert np.allclose(first.mean(1), 0)
@@ -372,9 +378,9 @@ def test_fixed_normal_numbers_are_normal_and_differ_by_class():
 
 
 @pytest.mark.parametrize("unit", [1e300, 1e-300, 3.0])
-def test_the_effective_count_has_no_unit(unit):
+def test_the_effective_number_of_rows_has_no_unit(unit):
     w = np.arange(1.0, 8)
-    assert rooms.effective_count(unit * w, 7) == pytest.approx(28**2 / 140, rel=1e-12)
+    assert effective_rows(unit * w, 7) == pytest.approx(28**2 / 140, rel=1e-12)
 
 
 CURVES = {

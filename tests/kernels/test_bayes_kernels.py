@@ -6,7 +6,9 @@ from math import inf, log
 import numpy as np
 import pytest
 
-from fastece.estimators.bayes.estimator import CellRows, Curves, priors_of
+from fastece.estimators.bayes.cells import NO_CELLS, CellRows
+from fastece.estimators.bayes.curves import Curves
+from fastece.estimators.bayes.process import arrange_priors
 from fastece.kernels import NO_WEIGHTS, bayes
 from helpers.kernel_forms import forms
 from oracles import reference_bayes as reference
@@ -16,13 +18,12 @@ HYPERPARAMETERS = [(tau, *family) for tau in (0.1, 0.5, 1.0, 3.0) for family in 
 
 
 def cells_of(weight, hits, score):
-    return bayes.Cells(*(np.array(part, np.float64) for part in (weight, hits, score)))
+    return bayes.RankCells(*(np.array(part, np.float64) for part in (weight, hits, score)))
 
 
 def curves_of(cells):
     """The curves of a problem in these cells."""
-    nothing = np.empty(0, np.int32)
-    return Curves(CellRows(float(cells.weight.sum()), cells, nothing, nothing))
+    return Curves(CellRows(float(cells.weight.sum()), cells, NO_CELLS, NO_CELLS))
 
 
 def example(n_cells=7, seed=0, heavy=1.0):
@@ -42,7 +43,7 @@ def start(n_cells):
     """The priors of sixteen hyperparameters, and room for their fits."""
     state = np.full((n_cells + 4) * int(bayes.LINE), np.nan)
     rest = (np.full(shape, np.nan) for shape in ((2, bayes.LANES), (3, bayes.LANES), bayes.LANES))
-    return priors_of(n_cells, HYPERPARAMETERS), bayes.Fits(state, *rest)
+    return arrange_priors(n_cells, HYPERPARAMETERS), bayes.Fits(state, *rest)
 
 
 def theta_of(fits, n_cells, g):

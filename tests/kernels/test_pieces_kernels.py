@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from fastece.estimators.bayes import pieces as rooms
+from fastece.estimators.bayes import pieces as chains_module
+from fastece.estimators.bayes.fixed_numbers import chain_numbers
+from fastece.estimators.bayes.pieces import LEVEL_SHARE, SHIFT_SCALES, chain_states, filter_cells
 from fastece.kernels import bayes, pieces
 from helpers.kernel_forms import forms
 from oracles import reference_bayes as reference
@@ -18,17 +20,17 @@ def example(n_cells=5, n=30.0):
     score = np.linspace(0.2, 0.9, n_cells)
     hits = weight * np.array([0.0, 0.5, 0.8, 0.4, 0.9])[:n_cells]
     x, _ = reference.logits(list(zip(weight, hits, score, strict=True)), -5.0, 5.0)
-    cells = bayes.Cells(weight, hits, score)
-    return cells, np.array(x), rooms.chain_states(60, n_cells)
+    cells = bayes.RankCells(weight, hits, score)
+    return cells, np.array(x), chain_states(60, n_cells)
 
 
 def filtered(name, kernel, monkeypatch):
     """The chains of the example by this form of the kernel of a name, and the example."""
     cells, x, states = example()
-    monkeypatch.setattr(rooms, "chain_laws", lambda _: np.array(LAWS))
-    monkeypatch.setattr(rooms, "chain_states", lambda *_: states)
+    monkeypatch.setattr(chains_module, "chain_laws", lambda _: np.array(LAWS))
+    monkeypatch.setattr(chains_module, "chain_states", lambda *_: states)
     monkeypatch.setattr(pieces, name, kernel)
-    return cells, x, *rooms.filter_cells(30.0, cells, x)
+    return cells, x, *filter_cells(30.0, cells, x)
 
 
 def expected_of(cells, x, states, prior, law):
@@ -46,19 +48,19 @@ def test_states_have_the_prior_of_the_definition(monkeypatch):
         _, x, states, chains = filtered("fill_likelihoods", kernel, monkeypatch)
         n, moves = states.value.size, states.prior.shape[1]
         assert n % 8 == 0
-        prior = chains.prior.reshape(len(rooms.SCALES), x.size, n)
+        prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, n)
         assert prior.sum(2) == pytest.approx(np.ones(prior.shape[:2]))
-        for line, scale in zip(prior, rooms.SCALES, strict=True):
+        for line, scale in zip(prior, SHIFT_SCALES, strict=True):
             for c, middle in enumerate(x):
                 density = (1 + ((states.value - middle) / scale) ** 2 / 3) ** -2
                 density = density[moves:] / density[moves:].sum()
-                assert line[c, moves:] == pytest.approx(rooms.LEVELS * density)
+                assert line[c, moves:] == pytest.approx(LEVEL_SHARE * density)
 
 
 def test_evidence_is_that_of_the_matrices(monkeypatch):
     for kernel in forms(pieces.filter_chains):
         cells, x, states, chains = filtered("filter_chains", kernel, monkeypatch)
-        prior = chains.prior.reshape(len(rooms.SCALES), x.size, -1)
+        prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
         for i, law in enumerate(LAWS):
             evidence, _ = expected_of(cells, x, states, prior, law)
             assert chains.log_evidence[i] == pytest.approx(evidence, rel=1e-10)
@@ -68,7 +70,7 @@ def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
     """Frequencies of calibrated cells, and mean logits, of 2000 draws of each chain: of 30 numbers
     none is off by 4.5 standard errors but in one of 5000 runs, were they drawn at random."""
     cells, x, states, chains = filtered("filter_chains", pieces.filter_chains, monkeypatch)
-    prior = chains.prior.reshape(len(rooms.SCALES), x.size, -1)
+    prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
     moves, draws, rng = states.prior.shape[1], 2000, np.random.default_rng(3)
     ends = draws * np.arange(1, len(LAWS) + 1)
     uniform, normal = rng.random((ends[-1], x.size)), rng.normal(size=(ends[-1], x.size))
@@ -92,9 +94,9 @@ def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
 def test_a_piece_lies_where_its_rows_say(monkeypatch):
     """All cells of one state: the logit is where the likelihood has its top, as wide as that."""
     weight, score = np.full(4, 2000.0), np.full(4, 0.5)
-    cells = bayes.Cells(weight, 0.83 * weight, score)
-    monkeypatch.setattr(rooms, "chain_laws", lambda _: np.array([(1e-9, 0.0, 0.01, 1.0)]))
-    states, chains = rooms.filter_cells(400.0, cells, np.zeros(4))
+    cells = bayes.RankCells(weight, 0.83 * weight, score)
+    monkeypatch.setattr(chains_module, "chain_laws", lambda _: np.array([(1e-9, 0.0, 0.01, 1.0)]))
+    states, chains = filter_cells(400.0, cells, np.zeros(4))
     rng = np.random.default_rng(0)
     logit, paths = np.empty((1000, 4)), np.empty((1000, 4), np.int64)
     uniform, normal = rng.random((1000, 4)), rng.normal(size=(1000, 4))
@@ -107,7 +109,7 @@ def test_a_piece_lies_where_its_rows_say(monkeypatch):
 
 
 def test_numbers_are_in_equal_parts():
-    uniform, normal = rooms.chain_numbers(7, 32)
+    uniform, normal = chain_numbers(7, 32)
     assert (np.sort(np.floor(uniform * 32), axis=0) == np.arange(32)[:, None]).all()
     assert normal.mean(0) == pytest.approx(np.zeros(7), abs=1e-9)
     assert np.allclose(np.sort(normal, axis=0)[:, :1], np.sort(normal, axis=0))

@@ -1,79 +1,106 @@
-"""States and laws of the chains that a calibration curve in pieces is drawn from.
+"""Curves in pieces: hidden Markov chains over the cells.
 
-A chain goes over the cells. Each of its pieces is calibrated, or off by one shift of the logit, or
-at one level, as a heap, a stair or a saturated end is; jumps begin new ones. The kernels are those
-of `fastece.kernels.pieces`, the reasons of the constants in docs/bayes.md.
+Each piece of a chain is calibrated, or off by one shift of the logit, or at one level, as a heap, a
+stair or a saturated end is; jumps begin new pieces. Its kernels are in `fastece.kernels.pieces`,
+and the reasons of the constants in docs/bayes.md.
 """
 
 import math
 from functools import lru_cache
-from itertools import accumulate, pairwise
-from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fastece import kernels
+from fastece.estimators.bayes.fixed_numbers import chain_numbers
+from fastece.estimators.bayes.process import log_one_plus_exp
 from fastece.kernels.types import F64
 
 if TYPE_CHECKING:
-    from fastece.kernels.bayes import Cells
+    from fastece.kernels.bayes import RankCells
     from fastece.kernels.pieces import Chains, States
 
 
-class Law(NamedTuple):
+class ChainLaw(NamedTuple):
     """Law of a chain."""
 
-    jumps: float  # expected, over all cells
+    jumps: float  # expected number, over all cells
     drift: float  # probability of a step of the shift from a cell to the next
     calibrated: float  # probability that a piece is
-    scale: int  # number of the scale of shifts
+    scale: int  # position in `SHIFT_SCALES`
 
 
-# Of pieces seven in ten are calibrated, or hardly any.
-SPARSE = Law(1, 0, 0.7, 0), Law(8, 0, 0.7, 0), Law(2, 0.7, 0.7, 0)
-ROUGH = Law(40, 0, 0.02, 0), Law(12, 0, 0.02, 0), Law(12, 0, 0.02, 1), Law(4, 0.5, 0.02, 0)
-LAWS = (*SPARSE, *ROUGH)
-MOST_JUMPS = 0.5  # from one cell to the next
+# Seven in ten pieces are calibrated.
+SPARSE_LAWS = (
+    ChainLaw(jumps=1, drift=0, calibrated=0.7, scale=0),
+    ChainLaw(jumps=8, drift=0, calibrated=0.7, scale=0),
+    ChainLaw(jumps=2, drift=0.7, calibrated=0.7, scale=0),
+)
+# Hardly any piece is calibrated.
+ROUGH_LAWS = (
+    ChainLaw(jumps=40, drift=0, calibrated=0.02, scale=0),
+    ChainLaw(jumps=12, drift=0, calibrated=0.02, scale=0),
+    ChainLaw(jumps=12, drift=0, calibrated=0.02, scale=1),
+    ChainLaw(jumps=4, drift=0.5, calibrated=0.02, scale=0),
+)
+LAWS = (*SPARSE_LAWS, *ROUGH_LAWS)
+# Largest probability of a jump from one cell to the next.
+MAX_JUMP = 0.5
 # Shifts, and distances of levels from the score, have a Student law of this freedom and one of
-# these scales; levels have this share of pieces that are not calibrated.
-FREEDOM, SCALES, LEVELS = 3, (0.5, 1.2), 0.4
-# Beyond, there are levels alone.
-LARGEST_SHIFT = 5.0
-# Steps of drift, in logits, in 64 cells.
-DRIFT, DRIFT_CELLS = 0.16, 64
-SEED = 7
-# Numbers of the memory of chains, at least. When so much is freed once, the C library of Linux no
-# longer gives back each time what is used again: a page costs 2 us, of 500 rows 400 us in all.
-MEMORY = 2**18
+# these scales.
+FREEDOM = 3
+SHIFT_SCALES = (0.5, 1.2)
+# Share of levels among the pieces that are not calibrated.
+LEVEL_SHARE = 0.4
+# Beyond this shift there are levels alone.
+MAX_SHIFT = 5.0
+# Size of a step of drift, in logits, with so many cells.
+DRIFT = 0.16
+DRIFT_CELLS = 64
+# States are filled up to a multiple of this number; two of them are calibrated.
+STATES_IN_STEP = 8
+N_CALIBRATED = 2
+# Smallest size of the memory of chains, in numbers. Once this much has been freed, the C library of
+# Linux no longer gives pages back that are soon used again: a page costs 2 us, of 500 rows 400 us
+# in all.
+MIN_MEMORY = 2**18
 
 
 @lru_cache(maxsize=64)
 def chain_states(n: float, n_cells: int) -> "States":
     """Choose the states for a number of rows: steps as wide as their noise."""
-    root, top = math.sqrt(n), math.log(2 + n / 2)
+    root = math.sqrt(n)
+    top = math.log(2 + n / 2)
     first = min(max(3.9 / root, 0.04), 0.2)
-    shift = symmetric_grid(first, min(max(9 / root, 0.12), 0.5), min(top + 1, LARGEST_SHIFT), 6)
+    last = min(max(9 / root, 0.12), 0.5)
+    max_shift = min(top + 1, MAX_SHIFT)
+    shift = symmetric_grid(first, last, max_shift, STATES_IN_STEP - N_CALIBRATED)
     level = symmetric_grid(min(max(9 / root, 0.15), 0.4), 0.5, top, 0)
-    widths = np.gradient(shift), np.gradient(level)
-    scale = np.array(SCALES)[:, None]
-    prior = widths[0] * (1 + (shift / scale) ** 2 / FREEDOM) ** (-(FREEDOM + 1) / 2)
-    prior *= (1 - LEVELS) / prior.sum(1, keepdims=True)
+    shift_width = np.gradient(shift)
+    level_width = np.gradient(level)
+    scale = np.array(SHIFT_SCALES)[:, None]
+    prior = shift_width * (1 + (shift / scale) ** 2 / FREEDOM) ** (-(FREEDOM + 1) / 2)
+    prior *= (1 - LEVEL_SHARE) / prior.sum(1, keepdims=True)
+    calibrated = np.zeros(N_CALIBRATED)
+    drift = DRIFT * math.sqrt(DRIFT_CELLS / n_cells)
     return kernels.pieces.States(
-        np.concatenate([shift, [0, 0], level]), np.concatenate([widths[0], [0, 0], widths[1]]),
-        np.append(prior, np.zeros((len(SCALES), 2)), axis=1), FREEDOM * scale[:, 0] ** 2, LEVELS,
-        max(1, round(DRIFT * math.sqrt(DRIFT_CELLS / n_cells) / first)),
-    )  # fmt: skip
+        value=np.concatenate([shift, calibrated, level]),
+        width=np.concatenate([shift_width, calibrated, level_width]),
+        prior=np.append(prior, np.zeros((len(SHIFT_SCALES), N_CALIBRATED)), axis=1),
+        squares=FREEDOM * scale[:, 0] ** 2,
+        levels=LEVEL_SHARE,
+        drift=max(1, round(drift / first)),
+    )
 
 
-def symmetric_grid(first: float, last: float, top: float, rest: int) -> F64:
+def symmetric_grid(first: float, last: float, top: float, remainder: int) -> F64:
     """Return numbers from beyond -top to beyond top.
 
-    Their steps grow by a tenth of them, from `first` up to `last`, and there are `rest` more than a
-    multiple of eight.
+    Their steps grow by a tenth of the numbers, from `first` up to `last`. How many there are has
+    the given remainder on division by eight.
     """
     positive = [first / 2]
-    while positive[-1] < top or 2 * len(positive) % 8 != rest:
+    while positive[-1] < top or 2 * len(positive) % STATES_IN_STEP != remainder:
         positive.append(positive[-1] + min(first + 0.1 * positive[-1], last))
     return np.array([*(-x for x in reversed(positive)), *positive])
 
@@ -82,56 +109,59 @@ def symmetric_grid(first: float, last: float, top: float, rest: int) -> F64:
 def chain_laws(n_cells: int) -> F64:
     """Arrange laws (M, 4) with the probability of a jump between cells."""
     laws = np.array(LAWS, np.float64)
-    laws[:, 0] = np.minimum(laws[:, 0] / n_cells, MOST_JUMPS)
+    laws[:, 0] = np.minimum(laws[:, 0] / n_cells, MAX_JUMP)
     return laws
 
 
-@lru_cache(maxsize=8)
-def normal_quantiles(draws: int) -> F64:
-    """Return standard normal quantiles (S,), in increasing order."""
-    return np.array([NormalDist().inv_cdf((q + 0.5) / draws) for q in range(draws)])
+class FilteredChains(NamedTuple):
+    """The states of all chains, and their filters of the cells of a problem."""
+
+    states: "States"
+    chains: "Chains"
 
 
-@lru_cache(maxsize=64)
-def chain_numbers(n_cells: int, draws: int) -> tuple[F64, F64]:
-    """Return uniform and normal numbers (S, C), a Latin hypercube of each."""
-    rng = np.random.RandomState(SEED)  # whose stream never changes
-    shape = n_cells, draws
-    place, order = (rng.random_sample(shape).argsort(axis=1, kind="stable").T for _ in range(2))
-    return (place + rng.random_sample((draws, n_cells))) / draws, normal_quantiles(draws)[order]
-
-
-def filter_cells(n: float, cells: "Cells", x: F64) -> tuple["States", "Chains"]:
-    """Filter the cells of `n` rows, of logits x (C,), by all chains."""
-    states, law = chain_states(max(round(n), 1), x.size), chain_laws(x.size)
-    m, n_states, size = len(law), states.value.size, x.size * states.value.size
-    sizes = 0, len(SCALES) * size, size, size + n_states, m * size, m * x.size, m
-    ends = [*accumulate(sizes)]
-    memory = np.empty(max(ends[-1], MEMORY))
-    prior, like, sums, found, total, evidence = (memory[i:j] for i, j in pairwise(ends))
-    total = total.reshape(m, x.size)
-    chains = kernels.pieces.Chains(law, prior, like, sums, found, total, evidence)
-    moves = states.prior.shape[1]
-    shifted = np.add.outer(x, states.value[:moves]).ravel()
-    rest = log_rests(np.concatenate([shifted, states.value[moves:]]))
-    largest = kernels.pieces.fill_likelihoods(cells, x, rest, states, chains)
-    kernels.arithmetic.exponential(like, found)
+def filter_cells(n: float, cells: "RankCells", x: F64) -> FilteredChains:
+    """Filter the cells of `n` rows, with logits x (C,), by all chains."""
+    states = chain_states(max(round(n), 1), x.size)
+    chains = allocate_chains(states, chain_laws(x.size), x.size)
+    n_moves = states.prior.shape[1]
+    shifted = np.add.outer(x, states.value[:n_moves]).ravel()
+    log_rest = log_one_plus_exp(np.concatenate([shifted, states.value[n_moves:]]))
+    largest = kernels.pieces.fill_likelihoods(cells, x, log_rest, states, chains)
+    kernels.arithmetic.exponential(chains.likelihood, chains.filter)
     kernels.pieces.filter_chains(largest, states, chains)
-    return states, chains
+    return FilteredChains(states, chains)
 
 
-def log_rests(logit: F64) -> F64:
-    """Compute ``log(1 + exp(-abs(z)))`` (n,) of logits z."""
-    rest = -np.abs(logit)
-    kernels.arithmetic.exponential(rest, np.empty_like(rest))
-    kernels.bayes.log_one_plus(rest)
-    return rest
+def allocate_chains(states: "States", law: F64, n_cells: int) -> "Chains":
+    """Make chains with these laws, and arrays to be filled side by side in memory."""
+    n_laws = len(law)
+    n_states = states.value.size
+    size = n_cells * n_states
+    sizes = {
+        "prior": len(SHIFT_SCALES) * size,
+        "likelihood": size,
+        "log_sums": size + n_states,
+        "filter": n_laws * size,
+        "total": n_laws * n_cells,
+        "log_evidence": n_laws,
+    }
+    memory = np.empty(max(sum(sizes.values()), MIN_MEMORY))
+    arrays = {}
+    begin = 0
+    for name, length in sizes.items():
+        arrays[name] = memory[begin : begin + length]
+        begin += length
+    arrays["total"] = arrays["total"].reshape(n_laws, n_cells)
+    return kernels.pieces.Chains(law=law, **arrays)
 
 
-def draw_curves(x: F64, states: "States", chains: "Chains", share: F64, draws: int) -> F64:
-    """Draw logits (C, S) of curves of chains, which have shares (M,)."""
+def draw_chains(x: F64, filtered: FilteredChains, share: F64, draws: int) -> F64:
+    """Draw logits (C, S) of curves of chains that have shares (M,)."""
+    states, chains = filtered
     ends = np.floor(share.cumsum() * (draws / share.sum()) + 0.5).astype(np.int64)
-    (uniform, normal), paths = chain_numbers(x.size, draws), np.empty((draws, x.size), np.int64)
+    uniform, normal = chain_numbers(x.size, draws)
+    paths = np.empty((draws, x.size), np.int64)
     logit = np.empty((draws, x.size))
     kernels.pieces.draw_paths(states, chains, ends, uniform, paths)
     kernels.pieces.place_pieces(x, states, chains.log_sums, paths, normal, logit)

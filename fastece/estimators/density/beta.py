@@ -42,8 +42,8 @@ LAST_POINT = 3.0
 LAST_NODE = 12.0
 # Positions that a kernel reaches on either side.
 REACH = 3.0
-# From m/2 less this on, a kernel reaches the last node; those of all points beyond reach back as
-# far as if they were there.
+# Within this distance of m/2, a kernel reaches the last node; kernels of all points beyond reach
+# back as far as if their points were there.
 NEAR_END = 1.5
 # Grids fit bandwidths from ``0.0003 * 2**(level / 16)`` up to the next one. Kernels of both are
 # mixed so that the variance is right; at a point densities are right to 2e-3.
@@ -67,7 +67,7 @@ class KernelBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BetaMesh:
-    """Points at which densities are computed with beta kernels, and nodes that share the rows.
+    """Points where beta kernels give densities, and nodes that share the rows.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class BetaMesh:
 
     @property
     def n_nodes(self) -> int:
-        """Number of cells that rows are shared among: nodes, and ghosts for scores 0 and 1."""
+        """Number of cells that rows are shared among: nodes, and ghosts for 0 and 1."""
         return 2 * self.half_of_nodes + 2 * kernels.density.GHOSTS
 
     def groups(self, h: F64) -> list[NDArray[np.intp]]:
@@ -234,7 +234,7 @@ class BetaMesh:
 
 
 def log_score(u: NDArray[Any], h: float) -> F64:
-    """Compute log x at positions u, for x on the unit interval; log(1 - x) is that at -u."""
+    """Compute log x at positions u, of x on the unit interval; log(1 - x) is at -u."""
     half = math.pi / 4 / h
     end = half + TAIL_BEGIN
     z = u + TAIL * (np.exp((u - end) / TAIL) - np.exp((-u - end) / TAIL))
@@ -256,7 +256,7 @@ def beta_parameter(x: F64, b: float) -> F64:
 
 
 def fitted_beta_mesh(low: float, high: float, h: float, fineness: float) -> BetaMesh:
-    """Make a grid for bandwidths of `h` or more, `fineness` times as fine as norm 1 needs."""
+    """Make a grid for bandwidths of `h` or more, finer than norm 1 needs by a factor."""
     unit = min(h, 1.0)
     per_unit = POINTS_PER_UNIT * fineness
     count = 2 * per_unit * (math.pi / 4 / unit + LAST_POINT)

@@ -1,4 +1,4 @@
-"""The density-based estimator: the error between kernel densities of the scores and the hits."""
+"""The density-based estimator of the calibration error."""
 
 import math
 from dataclasses import dataclass, replace
@@ -94,7 +94,6 @@ class KDE(Parameters):
     grid_step: float | Literal["auto"] = "auto"
 
     native = (Counts, Rows)
-    # The mass of beta kernels is not exactly 1, nor are their errors at most 1.
 
     checks: ClassVar = {
         "bandwidth": partial(check_width, word="silverman"),
@@ -112,7 +111,7 @@ class KDE(Parameters):
         return REFINEMENT if math.isinf(self.norm) else kernel_shape(self.kernel).refinement
 
     def rule(self, problems: Sample | Source, fineness: float) -> DensityRule:
-        """Return the rule of the densities of a problem, on grids `fineness` times as fine."""
+        """Return the rule of the densities of a problem, on grids of some fineness."""
         limits = self.range_of(problems)
         return DensityRule(self.bandwidth, self.kernel, self.grid_step, limits, fineness)
 

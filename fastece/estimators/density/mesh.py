@@ -1,4 +1,4 @@
-"""Even grids: cells that fit a bandwidth, smoothed by a kernel that is reflected at both ends."""
+"""Even grids: cells that fit a bandwidth, and a kernel reflected at both ends."""
 
 import math
 from dataclasses import dataclass
@@ -161,7 +161,7 @@ class Mesh:
 
 @lru_cache(maxsize=4)
 def fitted_mesh(shape: Shape, low: float, high: float, h: float, fineness: float = 1.0) -> Mesh:
-    """Make a grid for bandwidths of `h` or more, `fineness` times as fine as norm 1 needs."""
+    """Make a grid for bandwidths of `h` or more, finer than norm 1 needs by a factor."""
     count = check_cell_count("bandwidth", h, fineness * shape.cells * (high - low) / h)
     count = max(math.ceil(count), kernels.density.MIN_CELLS)
     return Mesh(shape, low, high, count, cubic=True)

@@ -1,4 +1,4 @@
-"""From rows and how often they count to the densities of one replicate, or of many.
+"""From rows and how often they count to the densities of replicates.
 
 Replicates go through these steps::
 
@@ -8,7 +8,7 @@ Replicates go through these steps::
       -> cells                their rows added up, misses and hits apart, some replicates at once
       -> densities            cells smoothed by the kernel: f of the scores, g of the hits
 
-What a replicate gives depends on its own rows and bandwidth, never on its neighbours.
+The value of a replicate depends on its own rows and bandwidth, never on its neighbours.
 """
 
 from collections.abc import Iterator
@@ -114,7 +114,7 @@ def move_inside(sample: Sample, low: float, high: float) -> Sample:
 
 
 def add_rows(mesh: AnyMesh, rows: Sample, y: U8, w: F64, sums: F64) -> None:
-    """Add rows with outcomes y and weights w, empty for 1, up in cells (2, C) of a mesh."""
+    """Add rows with outcomes y and weights w, or empty, up in cells (2, C) of a mesh."""
     coordinates, grid = mesh.locate(move_inside(rows, mesh.low, mesh.high))
     kernels.density.add_rows_to_cells(coordinates, y, w, grid, sums)
 
@@ -336,7 +336,7 @@ def spread_draws(draws: Counts | Rows, shared: SharedRows, lanes: Lanes, cells: 
 
 
 def counts_of_lanes(c: U8, lanes: Lanes) -> U8:
-    """Return the counts (L, n, W) of replicates (L, W), in place where they are whole blocks."""
+    """Return the counts (L, n, W) of replicates (L, W); a view of whole blocks."""
     first = lanes[0, 0]
     is_in_order = (lanes.ravel() == first + np.arange(lanes.size)).all()
     if lanes.shape[1] == REPLICATES and first % REPLICATES == 0 and is_in_order:

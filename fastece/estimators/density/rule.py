@@ -1,4 +1,4 @@
-"""The rule of a density: every parameter that decides it, and the grids that it is computed on."""
+"""The rule of a density: the parameters that decide it, and its grids."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,13 +16,13 @@ AnyMesh = Mesh | BetaMesh
 
 
 def kernel_shape(kernel: str) -> Shape:
-    """Return the shape of a kernel; a Gaussian for beta kernels, whose even grids are as fine."""
+    """Return the shape of a kernel; beta kernels have the even grids of a Gaussian."""
     return SHAPES.get(kernel, SHAPES["gaussian"])
 
 
 @dataclass(frozen=True)
 class DensityRule:
-    """Parameters that decide the density of a problem, whatever norm measures its error.
+    """Parameters that decide the density of a problem, whatever the norm.
 
     Parameters
     ----------
