@@ -33,9 +33,9 @@ def test_the_table_is_one_that_the_script_prints(script, monkeypatch):
     kinds = [*script.cells()]
     assert f"of {len(kinds)} |" in table()[-1]
     assert f"{len(kinds)}\nkinds of models" in PAGE
-    found = np.zeros((3, len(kinds), 3, 2))
-    found[0, 0] = script.alarms(*kinds[0], 100, 2)
-    printed = [*script.lines_of(found)]
+    alarms = np.zeros((3, len(kinds), 3, 2))
+    alarms[0, 0] = script.alarms(*kinds[0], 100, 2)
+    printed = [*script.lines_of(alarms)]
     assert printed[:2] == table()[:2]
     starts = [line.split("|")[1:3] for line in printed[2:]]
     assert starts == [line.split("|")[1:3] for line in table()[2:]]
@@ -62,13 +62,14 @@ def test_either_mistake_at_the_bound_is_rare(script, name, scores, n):
 @pytest.mark.slow
 def test_shapes_that_the_page_names_are_as_bad_as_it_says(script):
     kinds = {tuple(kind): x for *kind, x in script.cells()}
-    for kind, n, side, known in (
+    for kind, n, side, percent in (
         (("ten steps of .05", "uniform"), 2000, 0, 13.0),
         (("calibrated, above .85 moved up", "uniform"), 500, 1, 9.7),
     ):
-        assert f"({known:g} %)" in PAGE
-        share = 100 * script.alarms(*kind, kinds[kind], n, 300)[:, side]
-        assert share[1] == pytest.approx(known, abs=6)
+        assert f"({percent:g} %)" in PAGE
+        name, scores = kind
+        share = 100 * script.alarms(name, scores, kinds[kind], n, 300)[:, side]
+        assert share[1] == pytest.approx(percent, abs=6)
         assert share[2] <= 7.5  # with 0.98
 
 
@@ -79,11 +80,12 @@ def test_slices_together_err_as_rarely_as_one(off):
     verdicts = []
     for k in range(200):
         rng = np.random.default_rng([3, k])
-        p, by = rng.uniform(0.2, 0.8, 2400), np.arange(2400) % 8
-        gap = 0.1 if off else 0.0
-        found = check(rng.random(2400) < p + gap * (by == 0), p, max_error=0.1, by=by)
-        assert len(found.rows) == 9
-        verdicts.append(found.passed)
+        p = rng.uniform(0.2, 0.8, 2400)
+        by = np.arange(2400) % 8
+        gap = np.where(by == 0, 0.1 if off else 0.0, 0.0)
+        result = check(rng.random(2400) < p + gap, p, max_error=0.1, by=by)
+        assert len(result.rows) == 9
+        verdicts.append(result.passed)
     if off:
         assert verdicts.count(True) <= 200 * 0.05 + 10
     assert verdicts.count(False) <= 200 * 0.05 + 10

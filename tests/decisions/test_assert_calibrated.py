@@ -1,4 +1,4 @@
-"""`assert_calibrated`: what passes, what fails with the verdict, what only warns."""
+"""`assert_calibrated` passes, fails with the verdict, or only warns."""
 
 import subprocess
 import sys
@@ -18,11 +18,11 @@ def data(power, n=1000):
     return rng.random(n) < p**power, p
 
 
-def test_what_passes_gives_the_check():
+def test_a_pass_returns_the_check():
     y, p = data(1.0)
-    found = assert_calibrated(y, p, max_error=0.1, when_unsure="fail", confidence_level=0.9)
-    assert found.passed
-    assert found.line == check(y, p, max_error=0.1, confidence_level=0.9).line
+    result = assert_calibrated(y, p, max_error=0.1, when_unsure="fail", confidence_level=0.9)
+    assert result.passed
+    assert result.line == check(y, p, max_error=0.1, confidence_level=0.9).line
 
 
 @pytest.mark.parametrize("when_unsure", ["warn", "fail", "pass"])
@@ -36,16 +36,17 @@ def test_a_failure_shows_the_check_and_where_to_look_next(when_unsure):
     assert "calibration_report" in hint
 
 
-def test_slices_and_options_of_data_are_those_of_a_check():
+def test_slices_and_options_are_passed_on_to_the_check():
     y, p = data(2.5)
-    text, by = np.where(y, "yes", "no"), np.arange(1000) % 2
+    text = np.where(y, "yes", "no")
+    by = np.arange(1000) % 2
     options = {"pos_label": "yes", "sample_weight": np.ones(1000), "groups": np.arange(1000) // 2}
     with pytest.raises(AssertionError) as error:
         assert_calibrated(text, p, max_error=0.05, by=by, min_rows=10, **options)
     assert "slice 1" in str(error.value)
 
 
-def test_rows_that_cannot_tell():
+def test_rows_that_cannot_tell_warn_fail_or_pass():
     y, p = data(1.0, 100)
     with pytest.warns(UserWarning, match="cannot tell: .* about .* rows would tell") as caught:
         assert assert_calibrated(y, p, max_error=0.03).passed is None
@@ -57,14 +58,14 @@ def test_rows_that_cannot_tell():
         assert_calibrated(y, p, max_error=0.03, when_unsure="fail")
 
 
-def test_bad_input_is_no_failure():
+def test_bad_input_is_refused_and_is_no_failed_assertion():
     y, p = data(1.0, 10)
-    known = ["when_unsure", "'no'", "'warn', 'fail', 'pass'"]
-    assert_refused(lambda: assert_calibrated(y, p, max_error=0.1, when_unsure="no"), known)
+    names = ["when_unsure", "'no'", "'warn', 'fail', 'pass'"]
+    assert_refused(lambda: assert_calibrated(y, p, max_error=0.1, when_unsure="no"), names)
     assert_refused(lambda: assert_calibrated(y, p, max_error=7), ["max_error"])
 
 
-def test_it_needs_no_pytest():
+def test_assertions_need_no_pytest():
     code = "import sys, fastece.decisions.testing; print('pytest' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

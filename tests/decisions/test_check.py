@@ -1,4 +1,4 @@
-"""The gate: verdicts are those of intervals, and its files are what other programs read."""
+"""The gate: verdicts follow from intervals, and other programs can read its files."""
 
 import json
 import math
@@ -21,14 +21,16 @@ VERDICTS = {True: "passes", False: "fails", None: "cannot tell"}
 
 
 def data(n=600, seed=0):
-    """Labels, probabilities, and slices of which the last ones are more off."""
+    """Labels, probabilities, and slices; slices b and c are over-confident."""
     rng = np.random.default_rng(seed)
-    p, by = rng.random(n), rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1])
-    return (rng.random(n) < p ** (1 + 1.5 * (by != "a"))).astype(np.int64), p, by
+    p = rng.random(n)
+    by = rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1])
+    power = np.where(by == "a", 1.0, 2.5)
+    return (rng.random(n) < p**power).astype(np.int64), p, by
 
 
 def verdict_of(interval, bound):
-    """The definition."""
+    """Apply the definition of a verdict."""
     low, high = interval
     if high <= bound:
         return "passes"
@@ -42,24 +44,24 @@ def verdict_of(interval, bound):
     "estimator", ["ece_bayes", "ece", "ece_kde", pytest.param(OneBin(), marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("level", [0.95, 0.9])
-def test_the_verdict_is_that_of_the_interval_of_the_error(estimator, level):
+def test_the_verdict_compares_the_interval_of_the_error_with_the_bound(estimator, level):
     y, p, _ = data()
     options = {"estimator": estimator, "confidence_level": level, "n_resamples": 199}
-    known = estimate(y, p, **options)
-    low, high = known.confidence_interval
+    expected = estimate(y, p, **options)
+    low, high = expected.confidence_interval
     assert 0 < low < high < 0.5
     for bound in (low / 2, low, (low + high) / 2, high - 1e-6, high + 1e-12, 0.9):
-        found = check(y, p, max_error=bound, **options)
-        assert found.value == known.value
-        assert found.confidence_interval == pytest.approx((low, high), rel=1e-9)
-        assert VERDICTS[found.passed] == verdict_of(found.confidence_interval, bound)
-        assert (found.rows_needed is None) == (found.passed is not None)
-        assert (found.n, found.setting, found.confidence_level) == (600, "binary", level)
+        result = check(y, p, max_error=bound, **options)
+        assert result.value == expected.value
+        assert result.confidence_interval == pytest.approx((low, high), rel=1e-9)
+        assert VERDICTS[result.passed] == verdict_of(result.confidence_interval, bound)
+        assert (result.rows_needed is None) == (result.passed is not None)
+        assert (result.n, result.setting, result.confidence_level) == (600, "binary", level)
     assert check(y, p, max_error=high + 1e-12, **options).passed
     assert check(y, p, max_error=low / 2, **options).passed is False
 
 
-def test_an_end_that_is_the_bound():
+def test_an_upper_end_at_the_bound_passes_and_a_lower_one_cannot_tell():
     y, p, _ = data()
     low, high = check(y, p, max_error=0.5).confidence_interval
     assert check(y, p, max_error=high).passed is True
@@ -70,23 +72,24 @@ def test_an_end_that_is_the_bound():
 
 @given(cases.binary(max_size=25), st.data())
 @settings(max_examples=15)
-def test_laws_of_verdicts(rows, draw):
+def test_verdicts_grow_with_the_bound_and_ignore_the_scale_of_weights_and_the_order(rows, draw):
     y, p = rows
     weight = draw.draw(cases.integer_weights(len(y), 1))
     order = draw.draw(st.permutations(range(len(y))))
-    found = [check(y, p, max_error=x, sample_weight=weight) for x in (1e-6, 0.02, 0.2, 0.6, 1.0)]
-    ranks = [["fails", "cannot tell", "passes"].index(VERDICTS[x.passed]) for x in found]
+    bounds = (1e-6, 0.02, 0.2, 0.6, 1.0)
+    results = [check(y, p, max_error=x, sample_weight=weight) for x in bounds]
+    ranks = [["fails", "cannot tell", "passes"].index(VERDICTS[x.passed]) for x in results]
     assert ranks == sorted(ranks)  # with the bound
     assert ranks[-1] == 2
     bound = float(np.clip(draw.draw(st.floats(0.01, 0.99)), 0.01, 0.99))
-    one = check(y, p, max_error=bound, sample_weight=weight)
+    first = check(y, p, max_error=bound, sample_weight=weight)
     for other in (
         check(y, p, max_error=bound, sample_weight=7.0 * weight),
         check(y[order], p[order], max_error=bound, sample_weight=weight[order]),
     ):
-        assert other.value == pytest.approx(one.value, abs=1e-9)
-        if min(abs(bound - x) for x in one.confidence_interval) > 1e-9:
-            assert other.passed == one.passed
+        assert other.value == pytest.approx(first.value, abs=1e-9)
+        if min(abs(bound - x) for x in first.confidence_interval) > 1e-9:
+            assert other.passed == first.passed
 
 
 @pytest.mark.parametrize(
@@ -96,38 +99,43 @@ def test_laws_of_verdicts(rows, draw):
 )  # fmt: skip
 @pytest.mark.parametrize("estimator", ["ece_bayes", "ece"])
 def test_rows_of_any_kind_have_a_verdict(y, p, estimator):
-    found = check(y, p, max_error=0.1, estimator=estimator, n_resamples=99)
-    assert VERDICTS[found.passed] == verdict_of(found.confidence_interval, 0.1)
-    assert (found.rows_needed is None) == (found.passed is not None)
+    result = check(y, p, max_error=0.1, estimator=estimator, n_resamples=99)
+    assert VERDICTS[result.passed] == verdict_of(result.confidence_interval, 0.1)
+    assert (result.rows_needed is None) == (result.passed is not None)
 
 
 def test_a_value_that_is_not_defined_cannot_tell():
     y, p, _ = data(50)
-    found = check(y, p, max_error=0.1, estimator="ece", norm=math.inf, min_count=1e6)
-    assert math.isnan(found.value)
-    assert (found.passed, found.rows_needed) == (None, None)
-    assert found.line == "cannot tell: calibration error - (95 % CI -), at most 0.1 allowed"
+    result = check(y, p, max_error=0.1, estimator="ece", norm=math.inf, min_count=1e6)
+    assert math.isnan(result.value)
+    assert (result.passed, result.rows_needed) == (None, None)
+    assert result.line == "cannot tell: calibration error - (95 % CI -), at most 0.1 allowed"
 
 
 @pytest.mark.parametrize("estimator", ["ece_bayes", "ece_kde", "canonical"])
-def test_class_vectors_weights_and_groups_are_those_of_estimates(estimator):
+def test_class_vectors_weights_and_groups_are_judged_as_estimated(estimator):
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3), 90)
     y = np.array([rng.choice(3, p=row) for row in p])
     options = {"estimator": estimator, "n_resamples": 99, "sample_weight": rng.integers(0, 3, 90),
                "groups": np.arange(90) // 3}  # fmt: skip
-    found, known = check(y, p, max_error=0.2, **options), estimate(y, p, **options)
-    assert found.confidence_interval == pytest.approx(known.confidence_interval, rel=1e-9)
-    assert (found.n, found.n_groups, found.setting) == (known.n, known.n_groups, known.setting)
-    assert f"{found.estimator}" == known.estimator
+    result = check(y, p, max_error=0.2, **options)
+    expected = estimate(y, p, **options)
+    assert result.confidence_interval == pytest.approx(expected.confidence_interval, rel=1e-9)
+    assert (result.n, result.n_groups, result.setting) == (
+        expected.n,
+        expected.n_groups,
+        expected.setting,
+    )
+    assert f"{result.estimator}" == expected.estimator
 
 
 def test_a_stream_is_judged_by_its_sums():
     y, p, _ = data(2000)
     rows = Accumulator().update(y, p)
-    found = check(rows, max_error=0.5)
-    assert found.confidence_interval == pytest.approx(estimate(rows).confidence_interval)
-    assert found.passed
+    result = check(rows, max_error=0.5)
+    assert result.confidence_interval == pytest.approx(estimate(rows).confidence_interval)
+    assert result.passed
     with pytest.raises(ValueError, match="check needs every row by itself"):
         check(rows, max_error=0.5, by=y)
     with pytest.raises(TypeError, match="baseline: goes with arrays"):
@@ -138,30 +146,30 @@ def test_a_stream_is_judged_by_its_sums():
 
 
 @pytest.mark.parametrize("estimator", ["ece_bayes", "ece"])
-def test_parts_have_intervals_that_hold_at_the_same_time(estimator):
+def test_intervals_of_all_parts_hold_at_the_same_time(estimator):
     y, p, by = data(800)
     options = {"estimator": estimator, "n_resamples": 999}
     q = p**1.3
-    found = check(y, p, max_error=0.1, by=by, baseline=q, max_increase=0.02, **options)
+    result = check(y, p, max_error=0.1, by=by, baseline=q, max_increase=0.02, **options)
     level = 1 - 0.05 / 5  # all rows, three slices, the increase
-    whole, *parts, increase = found.rows
-    assert whole.label == "all rows"
-    assert whole.confidence_interval == pytest.approx(
+    all_rows, *parts, increase = result.rows
+    assert all_rows.label == "all rows"
+    assert all_rows.confidence_interval == pytest.approx(
         estimate(y, p, confidence_level=level, **options).confidence_interval, rel=1e-9
     )
-    known = {
+    expected = {
         f"slice {x.label}": x for x in slices(y, p, by=by, confidence_level=1 - 0.03, **options)
     }
-    assert {x.label for x in parts} == set(known)
+    assert {x.label for x in parts} == set(expected)
     for part in parts:
-        one = known[part.label]
-        assert (part.n, part.value, part.bound) == (one.n, one.value, 0.1)
-        assert part.confidence_interval == pytest.approx((one.low, one.high), rel=1e-9)
+        row = expected[part.label]
+        assert (part.n, part.value, part.bound) == (row.n, row.value, 0.1)
+        assert part.confidence_interval == pytest.approx((row.low, row.high), rel=1e-9)
     pair = compare(y, p, q, confidence_level=level, **options)
     assert (increase.label, increase.bound) == ("increase over the baseline", 0.02)
     assert increase.value == pair.value
     assert increase.confidence_interval == pytest.approx(pair.confidence_interval, rel=1e-9)
-    for row in found.rows:
+    for row in result.rows:
         assert row.verdict == verdict_of(row.confidence_interval, row.bound)
 
 
@@ -171,26 +179,26 @@ def test_every_part_has_to_pass():
     assert verdicts["slice a"] == "passes"
     assert verdicts["slice b"] == "fails"
     assert check(y, p, max_error=0.1, by=by).passed is False
-    found = check(y, p, max_error=0.1, by=by)
-    assert found.line.startswith("fails: calibration error of slice ")
-    assert "passes" in [x.verdict for x in found.rows]
+    result = check(y, p, max_error=0.1, by=by)
+    assert result.line.startswith("fails: calibration error of slice ")
+    assert "passes" in [x.verdict for x in result.rows]
     assert check(y, p, max_error=0.6, by=by).passed is True
     assert check(y, p, max_error=0.6, by=by, baseline=y, max_increase=0.0).passed is False
-    found = check(y, p, max_error=0.6, baseline=p, max_increase=0.0)
-    assert found.passed is True  # the same model
-    assert found.rows[1].confidence_interval == (0, 0)
+    result = check(y, p, max_error=0.6, baseline=p, max_increase=0.0)
+    assert result.passed is True  # the same model
+    assert result.rows[1].confidence_interval == (0, 0)
 
 
 def test_slices_of_few_rows_are_listed_and_not_judged():
     y, p, by = data(400)
     count = int((by == "c").sum())
-    found = check(y, p, max_error=0.4, by={"site": by}, min_rows=count + 1)
-    *judged, last = found.rows
+    result = check(y, p, max_error=0.4, by={"site": by}, min_rows=count + 1)
+    *judged, last = result.rows
     assert len(judged) == 3
     assert (last.label, last.n, last.verdict) == ("slice site c", count, "not judged")
     assert math.isnan(last.value)
     assert last.line == f"not judged: slice site c has {count} rows, fewer than {count + 1}"
-    assert "not judged" in str(found)
+    assert "not judged" in str(result)
     # The others share the risk.
     assert judged[0].confidence_interval == pytest.approx(
         estimate(y, p, confidence_level=1 - 0.05 / 3).confidence_interval, rel=1e-9
@@ -204,9 +212,9 @@ def test_slices_of_few_rows_are_listed_and_not_judged():
 def test_labels_that_look_like_other_parts_are_slices():
     y, p, _ = data(300)
     by = np.where(np.arange(300) % 2, "all rows", "increase over the baseline")
-    found = check(y, p, max_error=0.5, by=by)
-    assert found.rows[0].n == 300
-    assert {x.label for x in found.rows[1:]} == {
+    result = check(y, p, max_error=0.5, by=by)
+    assert result.rows[0].n == 300
+    assert {x.label for x in result.rows[1:]} == {
         "slice all rows",
         "slice increase over the baseline",
     }
@@ -227,7 +235,9 @@ def rows_by_hand(n, low, high, bound):
         while high / math.sqrt(factor) > bound:
             factor *= 1.0001
     else:
-        factor, middle, half = 1.0, (low + high) / 2, (high - low) / 2
+        factor = 1.0
+        middle = (low + high) / 2
+        half = (high - low) / 2
         while half / math.sqrt(factor) > max(abs(bound - middle), half / 5):
             factor *= 1.0001
     return 2 * n * factor
@@ -238,42 +248,44 @@ def test_rows_needed_are_twice_those_of_an_interval_so_short(bound):
     for seed, power in ((0, 1.0), (1, 1.3)):
         rng = np.random.default_rng(seed)
         p = rng.random(500)
-        found = check(rng.random(500) < p**power, p, max_error=bound)
-        if found.passed is None:
-            want = rows_by_hand(500, *found.confidence_interval, bound)
-            assert found.rows_needed == pytest.approx(want, rel=0.06)
-            assert f"about {found.rows_needed} rows would tell, and there are 500" in found.line
+        result = check(rng.random(500) < p**power, p, max_error=bound)
+        if result.passed is None:
+            want = rows_by_hand(500, *result.confidence_interval, bound)
+            assert result.rows_needed == pytest.approx(want, rel=0.06)
+            assert f"about {result.rows_needed} rows would tell, and there are 500" in result.line
 
 
 def test_rows_needed_with_slices_are_of_the_whole_file():
     y, p, by = data(600, seed=3)
-    found = check(y, p, max_error=0.2, by=by)
-    assert found.passed is None
-    unsure = [x for x in found.rows if x.verdict == "cannot tell"]
-    most = max(x.rows_needed / x.n for x in unsure)
-    assert found.rows_needed == pytest.approx(600 * most, rel=0.05)
+    result = check(y, p, max_error=0.2, by=by)
+    assert result.passed is None
+    unsure = [x for x in result.rows if x.verdict == "cannot tell"]
+    largest = max(x.rows_needed / x.n for x in unsure)
+    assert result.rows_needed == pytest.approx(600 * largest, rel=0.05)
 
 
-def test_no_number_of_rows_is_endless():
-    found = check([0, 1], [0.1, 0.9], max_error=1e-6)
-    assert found.rows_needed == 10**9
+def test_rows_needed_are_at_most_a_billion():
+    result = check([0, 1], [0.1, 0.9], max_error=1e-6)
+    assert result.rows_needed == 10**9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("shift", "bound"), [(0.0, 0.05), (0.0, 0.02), (0.4, 0.03), (0.2, 0.06)])
-def test_so_many_rows_mostly_tell(shift, bound):
+def test_with_the_rows_needed_most_samples_decide(shift, bound):
     def draw(rng, n):
         p = rng.beta(5, 1.5, n)
         return rng.random(n) < 1 / (1 + (1 - p) / p * np.exp(shift)), p
 
-    done = []
+    decided = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        found = check(*draw(rng, 1000), max_error=bound)
-        if found.passed is None:
-            done.append(check(*draw(rng, found.rows_needed), max_error=bound).passed is not None)
-    assert len(done) > 10
-    assert np.mean(done) > 0.55  # 0.7 to 1 in the cases of docs/gate.md
+        result = check(*draw(rng, 1000), max_error=bound)
+        if result.passed is None:
+            decided.append(
+                check(*draw(rng, result.rows_needed), max_error=bound).passed is not None
+            )
+    assert len(decided) > 10
+    assert np.mean(decided) > 0.55  # 0.7 to 1 in the cases of docs/gate.md
 
 
 # --- output ---------------------------------------------------------------------------------
@@ -290,20 +302,20 @@ def test_one_error_is_one_line_and_several_have_a_table():
     assert several[1].split()[:3] == ["part", "rows", "error"]
     assert len(several) == 6
     rng = np.random.default_rng(0)
-    few = check(rng.random(40) < 0.5, rng.random(40), max_error=0.5, groups=np.arange(40) // 8)
-    assert "5 groups are few" in str(few)
+    grouped = check(rng.random(40) < 0.5, rng.random(40), max_error=0.5, groups=np.arange(40) // 8)
+    assert "5 groups are few" in str(grouped)
 
 
 def test_dictionaries_and_frames_have_every_part():
     y, p, by = data(300)
-    found = check(y, p, max_error=0.1, by=by, min_rows=50)
-    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert plain["passed"] == found.passed
-    assert [x["label"] for x in plain["rows"]] == [x.label for x in found.rows]
+    result = check(y, p, max_error=0.1, by=by, min_rows=50)
+    plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert plain["passed"] == result.passed
+    assert [x["label"] for x in plain["rows"]] == [x.label for x in result.rows]
     assert plain["rows"][-1]["value"] is None
-    frame = found.to_frame()
-    assert frame["verdict"].tolist() == [x.verdict for x in found.rows]
-    assert frame["low"][0] == found.rows[0].confidence_interval.low
+    frame = result.to_frame()
+    assert frame["verdict"].tolist() == [x.verdict for x in result.rows]
+    assert frame["low"][0] == result.rows[0].confidence_interval.low
 
 
 def parse(text):
@@ -313,11 +325,11 @@ def parse(text):
 
 def test_a_junit_file_has_a_case_for_every_part():
     y, p, by = data(3000)
-    found = check(y, p, max_error=0.1, by=by, min_rows=600)
-    suite = parse(found.to_junit("a.csv"))
+    result = check(y, p, max_error=0.1, by=by, min_rows=600)
+    suite = parse(result.to_junit("a.csv"))
     assert suite.tag == "testsuite"
     counts = {"passes": 0, "fails": 0, "skipped": 0}
-    for case, row in zip(suite, found.rows, strict=True):
+    for case, row in zip(suite, result.rows, strict=True):
         assert case.attrib == {"classname": "a.csv", "name": row.label}
         (child,) = case
         assert child.text == row.line
@@ -325,7 +337,7 @@ def test_a_junit_file_has_a_case_for_every_part():
         assert kind == {"passes": "passes", "fails": "fails"}.get(row.verdict, "skipped")
         counts[kind] += 1
     assert all(counts.values())
-    numbers = {key: str(x) for key, x in {"tests": len(found.rows), "failures": counts["fails"],
+    numbers = {key: str(x) for key, x in {"tests": len(result.rows), "failures": counts["fails"],
                "errors": 0, "skipped": counts["skipped"]}.items()}  # fmt: skip
     assert suite.attrib == {"name": "a.csv", **numbers}
 
@@ -336,9 +348,9 @@ def test_any_text_makes_valid_xml(label, title):
     title += "<&>\"'\x00\x1b\ud800\uffff]]>"
     y, p, _ = data(40)
     by = np.array([label, "other"], dtype=object)[np.arange(40) % 2]
-    found = check(y, p, max_error=0.9, by=by, min_rows=30)
-    suite = parse(found.to_junit(title))
-    assert len(suite) == len(found.rows)
+    result = check(y, p, max_error=0.9, by=by, min_rows=30)
+    suite = parse(result.to_junit(title))
+    assert len(suite) == len(result.rows)
     names = [case.attrib["name"] for case in suite]
     if label.isascii() and label.isprintable():
         assert f"slice {label}" in names
@@ -382,7 +394,8 @@ def test_markdown_is_escaped():
      ({"confidence_level": 95}, ["confidence_level", "95"])],
 )  # fmt: skip
 def test_bad_input_is_named(options, error):
-    y, p = np.arange(8) % 2, np.linspace(0.1, 0.9, 8)
+    y = np.arange(8) % 2
+    p = np.linspace(0.1, 0.9, 8)
     assert_refused(lambda: check(y, p, **{"max_error": 0.1, **options}), error)
 
 

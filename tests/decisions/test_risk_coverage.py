@@ -31,12 +31,12 @@ def expected(s, loss, w):
 
 
 @given(cases.binary(max_size=25), st.data())
-def test_areas_are_those_of_plain_loops(data, draw):
+def test_areas_equal_plain_loops(data, draw):
     y, p = data
     w = draw.draw(cases.integer_weights(len(y), 0))
     want = expected(p.tolist(), (1.0 - y).tolist(), w.tolist())
-    found = [fastece.ece(y, p, estimator=name, sample_weight=w) for name in AREAS]
-    assert found == near(want)
+    values = [fastece.ece(y, p, estimator=name, sample_weight=w) for name in AREAS]
+    assert values == near(want)
     curve = risk_coverage(y, p, sample_weight=w, n_resamples=0)
     assert [getattr(curve, name) for name in AREAS] == near(want)
     parts = np.cumsum(reference.blocks(p.tolist(), (1.0 - y).tolist(), w.tolist()), axis=0)
@@ -47,8 +47,8 @@ def test_areas_are_those_of_plain_loops(data, draw):
 
 def test_the_closed_form_is_the_integral():
     y, s, _ = rows(20)
-    found = fastece.ece(y, s, estimator="aurc")
-    assert found == pytest.approx(reference.stepwise_aurc(s.tolist(), (1 - y).tolist()), abs=1e-4)
+    aurc = fastece.ece(y, s, estimator="aurc")
+    assert aurc == pytest.approx(reference.stepwise_aurc(s.tolist(), (1 - y).tolist()), abs=1e-4)
 
 
 def test_the_best_order_has_no_excess_and_a_constant_score_has_the_mean():
@@ -62,72 +62,78 @@ def test_the_best_order_has_no_excess_and_a_constant_score_has_the_mean():
 
 @settings(max_examples=20)
 @given(st.integers(2, 30), st.integers(0, 10**6), st.booleans())
-def test_any_score_and_loss_are_those_of_plain_loops(n, seed, ties):
+def test_areas_of_any_score_and_loss_equal_plain_loops(n, seed, ties):
     rng = np.random.default_rng(seed)
-    y, p, w = rng.integers(0, 2, n), rng.random(n), rng.random(n) + 0.01
-    score, loss = rng.normal(size=n) * 5, rng.exponential(size=n)
-    score, loss = (score.round(), loss.round(1)) if ties else (score, loss)
-    found = risk_coverage(y, p, score=score, loss=loss, sample_weight=w, n_resamples=0)
+    y = rng.integers(0, 2, n)
+    p = rng.random(n)
+    w = rng.random(n) + 0.01
+    score = rng.normal(size=n) * 5
+    loss = rng.exponential(size=n)
+    if ties:
+        score = score.round()
+        loss = loss.round(1)
+    curve = risk_coverage(y, p, score=score, loss=loss, sample_weight=w, n_resamples=0)
     want = expected(score.tolist(), loss.tolist(), w.tolist())
-    assert [getattr(found, name) for name in AREAS] == near(want)
-    assert found.threshold.tolist() == np.unique(score)[::-1].tolist()
+    assert [getattr(curve, name) for name in AREAS] == near(want)
+    assert curve.threshold.tolist() == np.unique(score)[::-1].tolist()
 
 
-def test_class_vectors_are_their_top_labels():
+def test_class_vectors_count_by_their_top_labels():
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.ones(4), 50)
     y = rng.integers(0, 4, 50)
-    found = risk_coverage(y, p, n_resamples=19)
+    curve = risk_coverage(y, p, n_resamples=19)
     same = risk_coverage(p.argmax(1) == y, p.max(1), n_resamples=19)
-    assert (found.aurc, found.intervals) == (same.aurc, same.intervals)
-    assert found.setting == "confidence"
+    assert (curve.aurc, curve.intervals) == (same.aurc, same.intervals)
+    assert curve.setting == "confidence"
     either = risk_coverage(y > 1, p[:, 0], setting="confidence", n_resamples=0)
     right = (p[:, 0] > 0.5) == (y > 1)
     assert either.aurc == near(risk_coverage(right, np.maximum(p[:, 0], 1 - p[:, 0])).aurc)
 
 
-def test_replicates_are_values_of_the_drawn_rows():
+def test_intervals_are_quantiles_of_the_bootstrap_on_the_log_scale():
     y, s, w = rows()
     loss = np.abs(y - s)
     drawn = fastece.bootstrap(y, s, estimator=[*AREAS], n_resamples=49, rng=3)
-    found = risk_coverage(y, s, n_resamples=49, rng=3)
+    curve = risk_coverage(y, s, n_resamples=49, rng=3)
     for name in AREAS:
         low, high = np.quantile(drawn[name].bootstrap_distribution, [0.025, 0.975])
-        value = getattr(found, name)
-        assert found.intervals[name] == near([value**2 / high, value**2 / low])
-    assert found.confidence_interval == found.intervals["aurc"]
+        value = getattr(curve, name)
+        assert curve.intervals[name] == near([value**2 / high, value**2 / low])
+    assert curve.confidence_interval == curve.intervals["aurc"]
     same = risk_coverage(y, s, loss=1.0 - y, n_resamples=49, rng=3)
-    assert [same.aurc, same.e_aurc] == near([found.aurc, found.e_aurc])
-    assert same.intervals["e_aurc"] == near(found.intervals["e_aurc"])
+    assert [same.aurc, same.e_aurc] == near([curve.aurc, curve.e_aurc])
+    assert same.intervals["e_aurc"] == near(curve.intervals["e_aurc"])
     for options in ({"groups": np.arange(60) // 3}, {"sample_weight": w}, {"loss": loss - 1}):
-        one = risk_coverage(y, s, n_resamples=49, rng=3, **options)
-        assert one.intervals["aurc"].low < one.aurc < one.intervals["aurc"].high
-        assert one.intervals == risk_coverage(y, s, n_resamples=49, rng=3, **options).intervals
+        first = risk_coverage(y, s, n_resamples=49, rng=3, **options)
+        assert first.intervals["aurc"].low < first.aurc < first.intervals["aurc"].high
+        again = risk_coverage(y, s, n_resamples=49, rng=3, **options)
+        assert first.intervals == again.intervals
 
 
-def test_models_are_compared():
+def test_compare_finds_the_better_order():
     y, s, _ = rows(400, 2)
     noise = np.random.default_rng(0).random(400)
-    found = fastece.compare(y, s, noise, estimator="aurc", n_resamples=199)
-    assert found.value < 0
-    assert found.confidence_interval.high < 0
+    difference = fastece.compare(y, s, noise, estimator="aurc", n_resamples=199)
+    assert difference.value < 0
+    assert difference.confidence_interval.high < 0
 
 
 def test_a_curve_prints_tabulates_and_draws():
     y, s, _ = rows()
-    found = risk_coverage(y, s, n_resamples=9)
-    assert "e_aurc" in str(found)
-    assert "threshold" in str(found)
-    assert found.to_dict()["intervals"]["aurc"] == list(found.confidence_interval)
-    assert list(found.to_frame().columns) == ["threshold", "coverage", "risk"]
+    curve = risk_coverage(y, s, n_resamples=9)
+    assert "e_aurc" in str(curve)
+    assert "threshold" in str(curve)
+    assert curve.to_dict()["intervals"]["aurc"] == list(curve.confidence_interval)
+    assert list(curve.to_frame().columns) == ["threshold", "coverage", "risk"]
     figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
-    ax = found.plot(figure.subplots(), label="one $")
+    ax = curve.plot(figure.subplots(), label="one $")
     assert risk_coverage(y, s[::-1], n_resamples=0).plot(ax) is ax
     figure.canvas.draw()
     first, second = (line.get_xydata() for line in ax.get_lines())
-    assert first.tolist() == np.column_stack([found.coverage, found.risk]).tolist()
-    assert len(second) == found.coverage.size
-    assert ax.get_legend().get_texts()[0].get_text() == f"one $, AURC {found.aurc:.4f}"
+    assert first.tolist() == np.column_stack([curve.coverage, curve.risk]).tolist()
+    assert len(second) == curve.coverage.size
+    assert ax.get_legend().get_texts()[0].get_text() == f"one $, AURC {curve.aurc:.4f}"
 
 
 def test_bad_input_is_refused():

@@ -25,8 +25,8 @@ def rows(n=400, seed=0, digits=None):
     return (rng.random(n) < s**0.7).astype(int), s
 
 
-def numbers(found):
-    return [getattr(found, name) for name in (*NUMBERS, "coverage_interval")]
+def numbers(threshold):
+    return [getattr(threshold, name) for name in (*NUMBERS, "coverage_interval")]
 
 
 @settings(max_examples=40)
@@ -34,74 +34,80 @@ def numbers(found):
     st.integers(1, 300), st.integers(0, 10**6), st.sampled_from([None, 1, 2]),
     st.sampled_from([0.3, 0.8, 0.9, 0.95]), st.sampled_from([0.5, 0.9, 0.95]),
 )  # fmt: skip
-def test_the_choice_is_that_of_plain_loops(n, seed, digits, accuracy, confidence):
+def test_the_choice_equals_plain_loops(n, seed, digits, accuracy, confidence):
     y, s = rows(n, seed, digits)
-    found = choose_threshold(y, s, accuracy=accuracy, confidence=confidence)
+    threshold = choose_threshold(y, s, accuracy=accuracy, confidence=confidence)
     want = reference.lowest_threshold(s.tolist(), y.tolist(), accuracy, 1 - confidence)
     if want is None:
-        assert np.isnan(found.value)
-        assert found.coverage == 0.0
-        assert not found(s).any()
+        assert np.isnan(threshold.value)
+        assert threshold.coverage == 0.0
+        assert not threshold(s).any()
         return
-    assert found.value == want
+    assert threshold.value == want
     above = s >= want
-    assert found(s).tolist() == above.tolist()
-    assert (found.coverage, found.accuracy) == pytest.approx((above.mean(), y[above].mean()))
-    assert accuracy <= found.accuracy_bound + 1e-12
-    assert found.accuracy_bound <= found.accuracy
-    low, high = found.coverage_interval
-    assert low <= found.coverage <= high
+    assert threshold(s).tolist() == above.tolist()
+    assert (threshold.coverage, threshold.accuracy) == pytest.approx(
+        (above.mean(), y[above].mean())
+    )
+    assert accuracy <= threshold.accuracy_bound + 1e-12
+    assert threshold.accuracy_bound <= threshold.accuracy
+    low, high = threshold.coverage_interval
+    assert low <= threshold.coverage <= high
 
 
-def test_the_fewest_rows_that_promise_anything():
+def test_59_rows_that_are_all_right_promise_95_percent_and_58_do_not():
     # 0.95**59 < 0.05 < 0.95**58
     for n, acts in ((58, False), (59, True)):
-        found = choose_threshold(np.ones(n), np.linspace(0.6, 0.9, n))
-        assert found.coverage == float(acts)
-    assert found.value == 0.6
-    assert found.accuracy_bound == pytest.approx(0.05 ** (1 / 59))
+        threshold = choose_threshold(np.ones(n), np.linspace(0.6, 0.9, n))
+        assert threshold.coverage == float(acts)
+    assert threshold.value == 0.6
+    assert threshold.accuracy_bound == pytest.approx(0.05 ** (1 / 59))
     assert np.isnan(choose_threshold(np.arange(59) > 0, np.linspace(0.6, 0.9, 59)).value)
-    low, high = found.coverage_interval
+    low, high = threshold.coverage_interval
     assert (low, high) == pytest.approx((0.025 ** (1 / 59), 1.0))
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
-def test_effective_rows_are_those_of_plain_loops(seed, weighted, ties):
+def test_effective_rows_equal_plain_loops(seed, weighted, ties):
     rng = np.random.default_rng(seed)
-    n, g = 90, rng.integers(0, 40, 90)
+    n = 90
+    g = rng.integers(0, 40, n)
     s = rng.random(n).round(1) if ties else rng.random(n)
     y = (rng.random(n) < 0.9).astype(int)
     w = rng.random(n) + 0.1 if weighted else np.ones(n)
-    found = choose_threshold(y, s, accuracy=0.3, groups=g, sample_weight=w)
-    assert found.value == s.min()
+    threshold = choose_threshold(y, s, accuracy=0.3, groups=g, sample_weight=w)
+    assert threshold.value == s.min()
     k = reference.effective_rows(s.tolist(), y.tolist(), w.tolist(), g.tolist(), s.min())
     # The bound is the accuracy at which so many hits of so many rows have the level of the test:
     # of three starts with 1, 2 and 3 sixths of it, those since the last failure.
-    # Of weights it is that of rows whose misses weigh as much as hits.
+    # With weights, accuracies are compared as if misses weighed as much as hits.
     ratio = reference.miss_ratio(y.tolist(), w.tolist())
-    share, bound = (p * ratio / (1 - p + p * ratio) for p in (found.accuracy, found.accuracy_bound))
+    share, bound = (
+        p * ratio / (1 - p + p * ratio) for p in (threshold.accuracy, threshold.accuracy_bound)
+    )
     level = betainc(share * k, k - share * k + 1, bound)
     assert min(abs(level - 0.05 * sixths / 6) for sixths in (1, 2, 3, 5, 6)) < 1e-9
     plain = choose_threshold(y, s, accuracy=0.3, sample_weight=w)
-    assert found.accuracy == pytest.approx(plain.accuracy)
+    assert threshold.accuracy == pytest.approx(plain.accuracy)
 
 
-def test_the_order_of_rows_and_the_scale_of_weights_are_free():
+def test_the_order_of_rows_and_the_scale_of_weights_change_nothing():
     y, s = rows(600, digits=2)
     rng = np.random.default_rng(0)
-    w, g = rng.random(600) + 0.1, np.arange(600) // 3
+    w = rng.random(600) + 0.1
+    g = np.arange(600) // 3
     order = rng.permutation(600)
     for options in ({}, {"sample_weight": w}, {"groups": g}, {"groups": g, "sample_weight": w}):
-        found = choose_threshold(y, s, accuracy=0.85, **options)
+        threshold = choose_threshold(y, s, accuracy=0.85, **options)
         moved = {name: x[order] for name, x in options.items()}
         again = choose_threshold(y[order], s[order], accuracy=0.85, **moved)
-        assert numbers(again)[:4] == pytest.approx(numbers(found)[:4])
+        assert numbers(again)[:4] == pytest.approx(numbers(threshold)[:4])
         if "sample_weight" in options:
             scaled = choose_threshold(
                 y, s, accuracy=0.85, **{**options, "sample_weight": w * 1e200}
             )
-            assert numbers(scaled)[:4] == pytest.approx(numbers(found)[:4])
+            assert numbers(scaled)[:4] == pytest.approx(numbers(threshold)[:4])
     equal = choose_threshold(y, s, accuracy=0.85, sample_weight=np.full(600, 0.3))
     assert numbers(equal)[:4] == pytest.approx(numbers(choose_threshold(y, s, accuracy=0.85))[:4])
     none = np.append(y, [0] * 50), np.append(s, np.ones(50))
@@ -121,17 +127,17 @@ def test_groups_of_one_row_are_rows_and_copies_promise_no_more():
     assert width == pytest.approx(np.ptp(plain.coverage_interval), rel=0.1)
 
 
-def test_costs():
+def test_acting_from_the_threshold_costs_least():
     y, s = rows(2000)
-    found = choose_threshold(y, s, cost=(10, 1))
+    threshold = choose_threshold(y, s, cost=(10, 1))
     order = np.argsort(-s)
     costs = (10 * np.cumsum(1 - y[order]) + 2000 - np.arange(1, 2001)) / 2000
-    assert found.cost == pytest.approx(costs.min(), abs=0.01)
-    above = s >= found.value
-    assert found.cost == pytest.approx(np.mean(np.where(above, 10 * (1 - y), 1)))
-    assert found.cost < found.cost_bound < found.cost + 0.3
-    assert np.isnan(found.accuracy_bound)
-    assert found.coverage == above.mean()
+    assert threshold.cost == pytest.approx(costs.min(), abs=0.01)
+    above = s >= threshold.value
+    assert threshold.cost == pytest.approx(np.mean(np.where(above, 10 * (1 - y), 1)))
+    assert threshold.cost < threshold.cost_bound < threshold.cost + 0.3
+    assert np.isnan(threshold.accuracy_bound)
+    assert threshold.coverage == above.mean()
     nothing = choose_threshold(np.zeros(50), np.linspace(0, 1, 50), cost=(2, 1))
     assert (nothing.coverage, nothing.cost, nothing.cost_bound) == (0.0, 1.0, 1.0)
     assert "No score" in nothing.sentence
@@ -139,25 +145,25 @@ def test_costs():
     assert always.coverage == 1.0
     assert always.cost_bound <= 100
     grouped = choose_threshold(y, s, cost=(10, 1), groups=np.arange(2000) // 5)
-    assert (grouped.value, grouped.cost) == pytest.approx((found.value, found.cost))
-    assert grouped.cost_bound > found.cost_bound
+    assert (grouped.value, grouped.cost) == pytest.approx((threshold.value, threshold.cost))
+    assert grouped.cost_bound > threshold.cost_bound
 
 
-def test_values_have_thresholds_of_their_own_and_one_promise():
+def test_each_value_has_a_threshold_and_all_promises_hold_together():
     y, s = rows(1500)
     by = np.array(["a", "b", "c"])[np.arange(1500) % 3]
-    found = choose_threshold(y, s, accuracy=0.85, by=by)
-    for k, label in enumerate(found.labels):
+    threshold = choose_threshold(y, s, accuracy=0.85, by=by)
+    for k, label in enumerate(threshold.labels):
         rows_of = by == label
         alone = choose_threshold(y[rows_of], s[rows_of], accuracy=0.85, confidence=1 - 0.05 / 3)
-        assert (found.value[k], found.coverage[k]) == (alone.value, alone.coverage)
-        assert found.accuracy_bound[k] == pytest.approx(alone.accuracy_bound)
-    chosen = found(s, by=by)
-    least = dict(zip(found.labels, found.value, strict=True))
-    assert chosen.tolist() == [x >= least[name] for x, name in zip(s, by, strict=True)]
-    assert found([1.0, 1.0], by=["a", "new"]).tolist() == [True, False]
-    assert found.to_frame()["label"].tolist() == ["a", "b", "c"]
-    assert "3 of 3 values" in str(found)
+        assert (threshold.value[k], threshold.coverage[k]) == (alone.value, alone.coverage)
+        assert threshold.accuracy_bound[k] == pytest.approx(alone.accuracy_bound)
+    chosen = threshold(s, by=by)
+    value_of = dict(zip(threshold.labels, threshold.value, strict=True))
+    assert chosen.tolist() == [x >= value_of[name] for x, name in zip(s, by, strict=True)]
+    assert threshold([1.0, 1.0], by=["a", "new"]).tolist() == [True, False]
+    assert threshold.to_frame()["label"].tolist() == ["a", "b", "c"]
+    assert "3 of 3 values" in str(threshold)
     numbered = choose_threshold(y, s, accuracy=0.85, by=np.arange(1500) % 3 == 0)
     assert numbered.labels == [False, True]
     again = Threshold.from_json(numbered.to_json())
@@ -167,38 +173,39 @@ def test_values_have_thresholds_of_their_own_and_one_promise():
     )
 
 
-def test_class_vectors_labels_and_logits():
+def test_a_threshold_reads_probabilities_as_the_choice_did():
     rng = np.random.default_rng(3)
     z = rng.normal(size=(900, 3)) * 4
     p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
     y = np.array([rng.choice(3, p=row) for row in p])
-    found = choose_threshold(y, p, accuracy=0.9)
+    threshold = choose_threshold(y, p, accuracy=0.9)
     pairs = choose_threshold(p.argmax(1) == y, p.max(1), accuracy=0.9)
-    assert (found.value, found.coverage) == (pairs.value, pairs.coverage)
-    assert found(p).tolist() == (p.max(1) >= found.value).tolist()
+    assert (threshold.value, threshold.coverage) == (pairs.value, pairs.coverage)
+    assert threshold(p).tolist() == (p.max(1) >= threshold.value).tolist()
     logits = choose_threshold(y, z, accuracy=0.9, from_logits=True)
-    assert logits.value == pytest.approx(found.value)
-    assert Threshold.from_json(logits.to_json())(z).tolist() == found(p).tolist()
-    one = choose_threshold(y, p, accuracy=0.8, setting=2)
-    assert one(p).tolist() == (p[:, 2] >= one.value).tolist()
-    assert one.setting == 2
+    assert logits.value == pytest.approx(threshold.value)
+    assert Threshold.from_json(logits.to_json())(z).tolist() == threshold(p).tolist()
+    of_class = choose_threshold(y, p, accuracy=0.8, setting=2)
+    assert of_class(p).tolist() == (p[:, 2] >= of_class.value).tolist()
+    assert of_class.setting == 2
     either = choose_threshold(y == 1, p[:, 1], setting="confidence", accuracy=0.9)
     assert either(p[:, 1]).tolist() == (np.maximum(p[:, 1], 1 - p[:, 1]) >= either.value).tolist()
-    named = choose_threshold(np.array(["x", "y", "z"])[y], p, labels=["x", "y", "z"], accuracy=0.9)
-    assert named.value == found.value
+    labels = np.array(["x", "y", "z"])
+    of_text = choose_threshold(labels[y], p, labels=labels.tolist(), accuracy=0.9)
+    assert of_text.value == threshold.value
     by_class = choose_threshold(y, p, accuracy=0.8, by=p.argmax(1))
     assert by_class.labels == [0, 1, 2]
 
 
-def test_json_is_plain_and_comes_back():
+def test_a_threshold_comes_back_from_json_and_damaged_text_is_refused():
     y, s = rows()
     for options in ({}, {"accuracy": 0.999}, {"cost": (5, 1)}, {"by": np.arange(400) % 2}):
-        found = choose_threshold(y, s, **options)
-        text = found.to_json()
+        threshold = choose_threshold(y, s, **options)
+        text = threshold.to_json()
         again = Threshold.from_json(text)
         assert again.to_json() == text
-        assert again.sentence == found.sentence
-        assert str(again) == str(found)
+        assert again.sentence == threshold.sentence
+        assert str(again) == str(threshold)
     content = json.loads(choose_threshold(y, s, accuracy=0.999).to_json())
     assert content["value"] is None
     assert content["format"] == "fastece.threshold 1"
@@ -214,10 +221,10 @@ def test_json_is_plain_and_comes_back():
             Threshold.from_json(text)
 
 
-def test_a_threshold_prints():
+def test_a_printed_threshold_has_its_promise_and_cautions():
     y, s = rows()
-    found = choose_threshold(y, s, accuracy=0.8, groups=np.arange(400) // 40)
-    text = " ".join(str(found).split())
+    threshold = choose_threshold(y, s, accuracy=0.8, groups=np.arange(400) // 40)
+    text = " ".join(str(threshold).split())
     assert "in 10 groups" in text
     assert "10 groups are few" in text
     assert "A row is right if its label is 1" in text
@@ -230,7 +237,7 @@ def test_a_threshold_prints():
 def test_bad_input_is_refused():
     y, s = rows(60)
     stream = Accumulator().update(y, s)
-    found = choose_threshold(y, s)
+    threshold = choose_threshold(y, s)
     sliced = choose_threshold(y, s, by=np.arange(60) % 2)
     bad = {
         "accuracy: must be greater than 0 and less": lambda: choose_threshold(y, s, accuracy=1.0),
@@ -244,9 +251,9 @@ def test_bad_input_is_refused():
         r"groups: must be at least 2": lambda: choose_threshold(y, s, groups=np.zeros(60)),
         r"choose_threshold needs every row": lambda: choose_threshold(stream),
         r"one problem.*by= takes": lambda: choose_threshold(y, s, setting="classwise"),
-        r"y_prob: must have 2 classes": lambda: found(np.full((4, 3), 1 / 3)),
-        r"y_prob: probabilities must lie": lambda: found([0.2, 1.5]),
-        r"by: must be left out": lambda: found(s, by=s),
+        r"y_prob: must have 2 classes": lambda: threshold(np.full((4, 3), 1 / 3)),
+        r"y_prob: probabilities must lie": lambda: threshold([0.2, 1.5]),
+        r"by: must be left out": lambda: threshold(s, by=s),
         r"by: is needed": lambda: sliced(s),
         r"by: must have shape \(60,\) as": lambda: sliced(s, by=[1]),
         r"sample_weight": lambda: choose_threshold(y, s, sample_weight=-np.ones(60)),
@@ -260,12 +267,12 @@ LAWS = ("sharp", "saturated", "heaped", "reversing", "on edge", "on edge, groups
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*LAWS, "on edge, one answer a group", "sharp, weights"])
-def test_promises_are_kept(name):
+def test_promises_are_broken_in_at_most_5_percent(name):
     """In 200 simulations at most 5 % and three standard errors are broken: 1 in 1000 by chance."""
     code = run_path(
         str(Path(__file__).parents[2] / "scripts" / "evidence" / "threshold_promises.py")
     )
     for n in (150, 1500):
-        found = [code["one_simulation"](name, n, number) for number in range(200)]
-        broken, _, _ = np.mean(found, axis=0)
+        simulations = [code["one_simulation"](name, n, number) for number in range(200)]
+        broken, _, _ = np.mean(simulations, axis=0)
         assert broken <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)

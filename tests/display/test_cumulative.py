@@ -38,8 +38,8 @@ def test_the_path_is_the_cumulative_gap_and_its_slope_the_mean_gap(weight):
     value = fastece.ece(Y, P, estimator="ecce_r", sample_weight=weight)
     assert np.ptp(gap) == pytest.approx(value)
     (top,) = ax.child_axes
-    at = [label.get_text() for label in top.get_xticklabels()]
-    assert at[::4] == [f"{P.min():.2g}", f"{P.max():.2g}"]
+    ticks = [label.get_text() for label in top.get_xticklabels()]
+    assert ticks[::4] == [f"{P.min():.2g}", f"{P.max():.2g}"]
     assert names(ax) == ["calibrated", f"range {value:.4f}", "95 % of calibrated models"]
 
 
@@ -62,8 +62,8 @@ def test_long_paths_keep_their_extremes():
 def test_a_stream_has_nearly_the_same_path():
     state = fastece.Accumulator(None).update(Y, P)
     _, [(share, gap)] = draw(state, None)
-    _, [known] = draw(Y, P)
-    assert np.interp(known[0], share, gap) == pytest.approx(known[1], abs=1e-3)
+    _, [(exact_share, exact_gap)] = draw(Y, P)
+    assert np.interp(exact_share, share, gap) == pytest.approx(exact_gap, abs=1e-3)
 
 
 def test_the_band_is_that_of_brownian_motion():

@@ -1,4 +1,4 @@
-"""`reliability_plot`: its numbers are those of `estimate`, `reliability_curve` and the diagram."""
+"""`reliability_plot` draws the numbers of `estimate`, `reliability_curve` and the diagram."""
 
 import io
 
@@ -35,9 +35,10 @@ def legend_of(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_numbers_are_those_of_other_functions(ax):
+def test_numbers_equal_those_of_other_functions(ax):
     assert reliability_plot(Y, P, ax=ax) is ax
-    found, curve = fastece.estimate(Y, P), fastece.reliability_curve(Y, P)
+    estimate = fastece.estimate(Y, P)
+    curve = fastece.reliability_curve(Y, P)
     (line,) = model_lines(ax)
     assert line.get_xdata().tolist() == curve.score.tolist()
     assert line.get_ydata().tolist() == curve.probability.clip(0, 1).tolist()
@@ -46,8 +47,8 @@ def test_numbers_are_those_of_other_functions(ax):
     diagram = fastece.reliability_diagram(Y, P, estimator="ece_a", n_bins=10)
     points = ax.collections[0].get_offsets().T
     assert points.tolist() == [diagram.score.tolist(), diagram.frequency.tolist()]
-    low, high = found.confidence_interval
-    error = f"ECE {found.value:.3f} (95 % CI {low:.3f} to {high:.3f})"
+    low, high = estimate.confidence_interval
+    error = f"ECE {estimate.value:.3f} (95 % CI {low:.3f} to {high:.3f})"
     assert legend_of(ax) == ["calibrated", error, "95 % CI of the curve"]
     (below,) = ax.child_axes
     (bars,) = below.patches
@@ -90,7 +91,7 @@ def test_models_are_named_and_their_scores_have_one_scale(ax):
     assert after.startswith("'_after': ECE ")
     first, second = ax.child_axes[0].patches
     for bars, p in ((first, P), (second, P**1.5)):
-        share, edges = bars.get_data().values, bars.get_data().edges
+        share, edges, _ = bars.get_data()
         assert share.tolist() == (np.histogram(p, edges)[0] / P.size).tolist()
     assert len({line.get_linestyle() for line in model_lines(ax)}) == 2
 
@@ -104,15 +105,14 @@ def test_rare_events_have_axes_that_end_where_the_scores_do(ax):
     assert curve.plot(Figure().subplots()).get_xlim()[1] < 0.3
 
 
-def test_isotonic_regression_is_that_of_scipy(ax):
+def test_the_isotonic_curve_equals_scipy(ax):
     p = P.round(2)
     reliability_plot(Y, p, curve="isotonic", ax=ax)
     assert legend_of(ax)[2] == "95 % of calibrated models"
     score, place, count = np.unique(p, return_inverse=True, return_counts=True)
-    wanted = isotonic_regression(np.bincount(place, Y) / count, weights=count).x
+    expected = isotonic_regression(np.bincount(place, Y) / count, weights=count).x
     (line,) = model_lines(ax)
-    at = np.interp(score, line.get_xdata(), line.get_ydata())
-    assert at == pytest.approx(wanted)
+    assert np.interp(score, *line.get_data()) == pytest.approx(expected)
 
 
 def test_the_consistency_band_holds_fits_of_calibrated_models():

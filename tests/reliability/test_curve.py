@@ -36,7 +36,7 @@ def step_of(curve):
 
 
 def check_shape(curve, low=0.0, high=1.0):
-    """What holds of every curve on [low, high]."""
+    """Check the properties of every curve on [low, high]."""
     step = step_of(curve)
     assert np.diff(curve.score) == pytest.approx(np.full(len(curve.score) - 1, step), abs=1e-12)
     assert curve.score[0] == pytest.approx(low + step / 2, abs=1e-9)
@@ -79,7 +79,7 @@ def test_a_curve_is_a_density_and_a_posterior(kernel, fields):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_densities_and_posteriors_are_those_of_brute_force(kernel):
+def test_densities_and_posteriors_equal_brute_force(kernel):
     for seed, h, score_range in ((0, 0.02, "unit"), (1, 0.1, (0.2, 0.8)), (2, 0.4, "unit")):
         y, s = data(500, seed)
         w = np.random.default_rng(seed).random(500) if seed else None
@@ -94,7 +94,7 @@ def test_densities_and_posteriors_are_those_of_brute_force(kernel):
             assert (curve.probability * curve.density)[on] == pytest.approx(g[on], abs=slack)
 
 
-def test_an_object_is_an_estimator_too():
+def test_a_name_and_an_object_give_the_same_curve():
     y, s = data(100)
     fields = {"bandwidth": 0.07, "kernel": "triweight"}
     by_name = reliability_curve(y, s, estimator="ece_kde", **fields)
@@ -125,7 +125,7 @@ def test_degenerate_data_have_a_curve(case, kernel):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "beta"])
-def test_arrays_of_a_curve_are_its_own(kernel):
+def test_writing_to_a_curve_changes_no_other(kernel):
     y, s = data(60)
     options = {"kernel": kernel, "bandwidth": 0.1, "n_resamples": 40, "rng": 0}
     names = ("score", "probability", "lce", "density", "supported", "rows", "low", "high", "median")
@@ -184,7 +184,7 @@ def test_a_curve_interpolates_its_posterior():
 
 
 @pytest.mark.parametrize("bad", [-0.01, 1.01, np.nan, np.inf, [0.2, 1.5], [0.2, np.nan]])
-def test_a_curve_refuses_what_is_no_score(bad):
+def test_a_curve_refuses_values_that_are_no_scores(bad):
     y, s = data(60)
     curve = reliability_curve(y, s, n_resamples=40, rng=1)
     with pytest.raises(ValueError):
@@ -244,9 +244,9 @@ def test_a_band_widens_with_its_level_and_narrows_with_the_rows():
     assert (narrow.low >= wide.low - 1e-12)[on].all()
     assert (narrow.high <= wide.high + 1e-12)[on].all()
     assert narrow.median == pytest.approx(wide.median, nan_ok=True)
-    few = reliability_curve(y[:200], s[:200], **options)
-    centre = (few.score > 0.3) & (few.score < 0.7)
-    width = (few.high - few.low)[centre].mean()
+    of_200_rows = reliability_curve(y[:200], s[:200], **options)
+    centre = (of_200_rows.score > 0.3) & (of_200_rows.score < 0.7)
+    width = (of_200_rows.high - of_200_rows.low)[centre].mean()
     assert np.mean((wide.high - wide.low)[(wide.score > 0.3) & (wide.score < 0.7)]) < width / 2
 
 
@@ -260,7 +260,7 @@ def test_a_bad_argument_is_refused_by_name(name):
 
 def test_each_replicate_has_its_own_bandwidth():
     # Three quarters of the scores are 1: the IQR of some resamples is 0, and their bandwidth is
-    # a hundred times that of the others.
+    # a hundred times as large as others.
     rng = np.random.default_rng(7)
     n = 600
     s = np.where(rng.random(n) < 0.75, 1.0, 1 - rng.random(n) / 50)
@@ -270,16 +270,16 @@ def test_each_replicate_has_its_own_bandwidth():
     drawn = spy.rows(
         fastece.bootstrap(y, s, estimator=spy, n_resamples=150, rng=0).bootstrap_distribution
     )
-    at = np.array([0.985, 0.992, 0.997])
-    alone = np.array([reliability_curve(y[rows], s[rows])(at) for rows in drawn])
+    scores = np.array([0.985, 0.992, 0.997])
+    alone = np.array([reliability_curve(y[rows], s[rows])(scores) for rows in drawn])
     low, median, high = np.quantile(alone, [0.025, 0.5, 0.975], axis=0)
-    assert curve.interval(at)[0] == pytest.approx(low, abs=0.01)
-    assert np.interp(at, curve.score, curve.median) == pytest.approx(median, abs=0.01)
-    assert curve.interval(at)[1] == pytest.approx(high, abs=0.01)
+    assert curve.interval(scores)[0] == pytest.approx(low, abs=0.01)
+    assert np.interp(scores, curve.score, curve.median) == pytest.approx(median, abs=0.01)
+    assert curve.interval(scores)[1] == pytest.approx(high, abs=0.01)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "beta"])
-def test_rows_are_those_that_the_kernel_averages_over(kernel):
+def test_rows_equal_the_rows_that_the_kernel_averages_over(kernel):
     rng = np.random.default_rng(8)
     s = (np.arange(4000) + 0.5) / 4000
     h = 0.05
@@ -295,8 +295,9 @@ def test_rows_are_those_that_the_kernel_averages_over(kernel):
         assert np.interp(x, curve.score, curve.rows) == pytest.approx(effective, rel=0.1), x
 
 
-def test_where_there_are_no_scores_a_curve_says_nothing():
-    y, s = np.arange(200) % 2, np.repeat([0.2, 0.7], 100)
+def test_a_curve_is_nan_where_there_are_no_scores():
+    y = np.arange(200) % 2
+    s = np.repeat([0.2, 0.7], 100)
     curve = reliability_curve(y, s, bandwidth=0.02, n_resamples=40, rng=0)
     silent = [0.05, 0.45, 0.95]
     assert np.isnan(curve(silent)).all()
@@ -306,9 +307,9 @@ def test_where_there_are_no_scores_a_curve_says_nothing():
     assert [line.split()[0] for line in lines[2:]] == ["0.200", "0.700"]
     assert all(math.isnan(x["probability"]) and not x["supported"] for x in curve.points(silent))
     assert [row[-1] for row in curve.section(silent).table.rows] == ["no scores"] * 3
-    named = curve.to_dict()
+    plain = curve.to_dict()
     for name in ("probability", "lce", "low", "high", "median"):
-        assert named[name][len(curve.score) // 2] is None, name
+        assert plain[name][len(curve.score) // 2] is None, name
 
 
 @pytest.mark.parametrize("law", ["a sharp network", "heaps"])
@@ -324,8 +325,8 @@ def test_a_bayesian_curve_may_be_interpolated_where_the_scores_are(law):
     curve = fastece.reliability_curve(y, s)
     sample = Sample(s, y.astype(np.uint8), None, 0.0, 1.0, np.arange(3000))
     exact = fastece.BayesCurve().curve(sample, s, 0.95)
-    for found, of in zip((curve(s), *curve.interval(s)), exact, strict=True):
-        assert np.abs(found - of).mean() < 3e-4  # 8e-3 and 1e-3 between 501 even scores
+    for interpolated, values in zip((curve(s), *curve.interval(s)), exact, strict=True):
+        assert np.abs(interpolated - values).mean() < 3e-4  # 8e-3 and 1e-3 between 501 even scores
 
 
 def test_a_bayesian_curve_needs_no_resamples():

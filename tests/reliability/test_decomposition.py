@@ -1,4 +1,4 @@
-"""Decompositions of scores: against plain Python and scikit-learn, and what their parts must be."""
+"""Decompositions of scores: against plain Python and scikit-learn, and laws of their parts."""
 
 import json
 import re
@@ -33,17 +33,17 @@ def total_of(parts, names, signs):
 
 
 def problems_of(data, setting):
-    """The binary problems of a setting, and what their parts are divided by."""
-    whole = setting == "auto" and data[1].ndim == 2
-    found = reference.problems(*cases.as_lists(*data), "classwise" if whole else setting)
-    return found, 1 if whole else len(found)
+    """The binary problems of a setting, and the divisor of the sum of their parts."""
+    is_sum = setting == "auto" and data[1].ndim == 2
+    problems = reference.problems(*cases.as_lists(*data), "classwise" if is_sum else setting)
+    return problems, 1 if is_sum else len(problems)
 
 
 def check_bins(data, setting, weight, **fields):
     parts = brier_decomposition(*data, setting=setting, sample_weight=weight, **fields)
-    found, divisor = problems_of(data, setting)
+    problems, divisor = problems_of(data, setting)
     weights = None if weight is None else weight.tolist()
-    each = [reference.brier_parts(problem, weights, **fields) for problem in found]
+    each = [reference.brier_parts(problem, weights, **fields) for problem in problems]
     want = np.sum(each, axis=0) / divisor
     assert values_of(parts, MURPHY) == near(want.tolist())
     assert parts.score == near(total_of(parts, MURPHY, (1, -1, 1, 1, -1)))
@@ -53,10 +53,10 @@ def check_bins(data, setting, weight, **fields):
 
 def check_isotonic(data, setting, weight):
     weights = None if weight is None else weight.tolist()
-    found, divisor = problems_of(data, setting)
+    problems, divisor = problems_of(data, setting)
     for rule, name in RULES.items():
         parts = score_decomposition(*data, score=rule, setting=setting, sample_weight=weight)
-        each = [reference.score_parts(name, problem, weights) for problem in found]
+        each = [reference.score_parts(name, problem, weights) for problem in problems]
         want = np.sum(each, axis=0) / divisor
         assert values_of(parts, CORP) == near(want.tolist(), 1e-11)
         total = total_of(parts, CORP, (1, -1, 1))
@@ -96,12 +96,12 @@ def test_integer_weights_are_repetitions(data, draw):
     true, prob = data
     weight = draw.draw(cases.integer_weights(len(true)))
     repeated = np.repeat(true, weight), np.repeat(prob, weight)
-    one, two = brier_decomposition(*data, sample_weight=weight), brier_decomposition(*repeated)
-    assert values_of(one, MURPHY) == near(values_of(two, MURPHY))
+    murphy = brier_decomposition(*data, sample_weight=weight)
+    assert values_of(murphy, MURPHY) == near(values_of(brier_decomposition(*repeated), MURPHY))
     for rule in RULES:
-        one = score_decomposition(*data, score=rule, sample_weight=weight)
-        two = score_decomposition(*repeated, score=rule)
-        assert values_of(one, CORP) == near(values_of(two, CORP))
+        corp = score_decomposition(*data, score=rule, sample_weight=weight)
+        corp_of_repeated = score_decomposition(*repeated, score=rule)
+        assert values_of(corp, CORP) == near(values_of(corp_of_repeated, CORP))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-310, 1.7e308])  # of which the sum is infinite
@@ -109,7 +109,8 @@ def test_integer_weights_are_repetitions(data, draw):
 def test_parts_of_many_weighted_rows_sum_to_the_score(scale, decimals):
     rng = np.random.default_rng(0)
     p = rng.random(20_000).round(decimals)
-    y, weight = rng.random(20_000) < p**1.3, rng.random(20_000) * scale
+    y = rng.random(20_000) < p**1.3
+    weight = rng.random(20_000) * scale
     murphy = brier_decomposition(y, p, sample_weight=weight, edges="quantile")
     assert murphy.score == near(total_of(murphy, MURPHY, (1, -1, 1, 1, -1)))
     for rule in RULES:
@@ -123,7 +124,8 @@ def test_recalibrated_scores_are_those_of_scikit_learn(decimals):
     for seed in range(40):
         rng = np.random.default_rng(seed)
         n = rng.integers(2, 200)
-        p, weight = rng.random(n).round(decimals), rng.random(n) + 0.01
+        p = rng.random(n).round(decimals)
+        weight = rng.random(n) + 0.01
         y = rng.random(n) < p
         fit = isotonic.IsotonicRegression(out_of_bounds="clip").fit(p, y, sample_weight=weight)
         fitted = fit.predict(p).clip(0, 1)
@@ -149,16 +151,21 @@ def test_no_part_is_negative_by_rounding():
                 assert parts.miscalibration == near(0) or np.any(np.diff(rate) < 0)
 
 
-def test_scores_that_say_the_same_in_another_way_discriminate_alike():
+def test_increasing_maps_of_scores_keep_the_discrimination():
     rng = np.random.default_rng(0)
     p = rng.random(300)
     y = rng.random(300) < p
-    one, two = score_decomposition(y, p), score_decomposition(y, p**3)
-    assert one.discrimination == near(two.discrimination)
-    assert one.miscalibration < two.miscalibration
-    # Whoever knows the isotonic fit has nothing to gain, and one bin for each value says the same.
-    tied = p.round(1)
-    parts = brier_decomposition(y, tied, n_bins=1000)
+    calibrated = score_decomposition(y, p)
+    cubed = score_decomposition(y, p**3)
+    assert calibrated.discrimination == near(cubed.discrimination)
+    assert calibrated.miscalibration < cubed.miscalibration
+
+
+def test_bins_of_equal_scores_have_no_parts_within_them():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = rng.random(300) < p
+    parts = brier_decomposition(y, p.round(1), n_bins=1000)
     assert (parts.within_variance, parts.within_covariance) == near((0, 0))
 
 
@@ -195,10 +202,12 @@ def test_an_infinite_log_loss_is_miscalibrated():
     assert np.isfinite([parts.discrimination, parts.uncertainty]).all()
 
 
-def test_results_in_words_and_in_plain_values():
+def test_results_are_written_in_words_and_as_plain_values():
     rng = np.random.default_rng(0)
-    p, y = rng.dirichlet(np.ones(3), 50), rng.integers(0, 3, 50)
-    murphy, corp = brier_decomposition(y, p, n_bins=4), score_decomposition(y, p, score="log")
+    p = rng.dirichlet(np.ones(3), 50)
+    y = rng.integers(0, 3, 50)
+    murphy = brier_decomposition(y, p, n_bins=4)
+    corp = score_decomposition(y, p, score="log")
     assert "4 bins, setting sum over 3 classes: 50 rows" in str(murphy)
     assert str(corp).startswith("log loss by isotonic regression, setting sum over 3 classes")
     assert (murphy.value, corp.value) == (murphy.score, corp.score)

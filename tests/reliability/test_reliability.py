@@ -29,7 +29,8 @@ def difference(result, problem, weight, fields):
     if not np.allclose(result.count / scale, np.array(want["count"]) / scale, rtol=0, atol=1e-12):
         return "count", result.count, want["count"]
     for name in NAMES[2:]:
-        got, expected = getattr(result, name), np.array(want[name])
+        got = getattr(result, name)
+        expected = np.array(want[name])
         if not np.isnan(got[empty]).all():
             return name, got, expected
         if not np.allclose(got[solid], expected[solid], rtol=0, atol=1e-12):
@@ -48,9 +49,9 @@ def test_diagrams_equal_the_reference(binning):
                 fields = {**fields_of(binning), "score_range": score_range}
                 result = reliability_diagram(true, scores, sample_weight=weight, **fields)
                 y, s, v = as_lists(true, scores, weight)
-                found = difference(result, (s, y, 0.0, 1.0), v, fields)
-                if found:
-                    bad.append(((name, kind, score_range), *found))
+                mismatch = difference(result, (s, y, 0.0, 1.0), v, fields)
+                if mismatch:
+                    bad.append(((name, kind, score_range), *mismatch))
     assert not bad, f"{len(bad)}: {bad[:3]}"
 
 
@@ -66,12 +67,12 @@ def test_diagrams_of_class_vectors_equal_the_reference(estimator, setting):
     results = reliability_diagram(
         *CLASSES, setting=setting, estimator=estimator, n_bins=8, score_range="support"
     )
-    wanted = reference.problems(*as_lists(*CLASSES), setting)
+    problems = reference.problems(*as_lists(*CLASSES), setting)
     if setting != "classwise":
         results = [results]
     assert isinstance(results, list)
-    assert len(results) == len(wanted)
-    for result, problem in zip(results, wanted, strict=True):
+    assert len(results) == len(problems)
+    for result, problem in zip(results, problems, strict=True):
         assert difference(result, problem, None, fields) is None
 
 
@@ -105,7 +106,7 @@ def test_logits_labels_and_float32_are_read_as_by_ece(estimator):
 
 @pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_c", "ece_ac"])
 @pytest.mark.parametrize("setting", ["confidence", "classwise"])
-def test_whoever_writes_to_a_diagram_changes_no_other(setting, estimator):
+def test_writing_to_a_diagram_changes_no_other(setting, estimator):
     def arrays_of(diagrams):
         diagrams = diagrams if isinstance(diagrams, list) else [diagrams]
         return [getattr(diagram, name) for diagram in diagrams for name in NAMES]
@@ -114,19 +115,19 @@ def test_whoever_writes_to_a_diagram_changes_no_other(setting, estimator):
         return reliability_diagram(*CLASSES, setting=setting, estimator=estimator, n_bins=6)
 
     arrays = arrays_of(diagrams())
-    kept = [array.copy() for array in arrays]
+    copies = [array.copy() for array in arrays]
     value = fastece.ece(*CLASSES, setting=setting, estimator=estimator, n_bins=6)
     for i, array in enumerate(arrays):
         array[:] = 0.5
-        for other, copy in zip(arrays[i + 1 :], kept[i + 1 :], strict=True):  # siblings
+        for other, copy in zip(arrays[i + 1 :], copies[i + 1 :], strict=True):  # siblings
             np.testing.assert_array_equal(other, copy)
-    for other, copy in zip(arrays_of(diagrams()), kept, strict=True):
+    for other, copy in zip(arrays_of(diagrams()), copies, strict=True):
         np.testing.assert_array_equal(other, copy)
     assert fastece.ece(*CLASSES, setting=setting, estimator=estimator, n_bins=6) == value
 
 
 @pytest.mark.parametrize("binning", BINNINGS, ids="-".join)
-def test_rows_are_those_of_kish(binning):
+def test_rows_equal_the_formula_of_kish(binning):
     for kind in WEIGHTS:
         for threshold in (None, 0.5):
             weight = cases.weights_for(kind, len(BELL))
@@ -137,20 +138,21 @@ def test_rows_are_those_of_kish(binning):
                 assert result.rows.tolist() == result.count.tolist()
             elif binning[:2] != ("quantile", "convex"):
                 y, s, v = as_lists(*BINARY, weight)
-                wanted = np.array(reference.effective_rows((s, y, 0.0, 1.0), v, **fields))
+                expected = np.array(reference.effective_rows((s, y, 0.0, 1.0), v, **fields))
                 solid = result.count > 1e-9 * result.count.sum()
-                assert result.rows[solid] == pytest.approx(wanted[solid], rel=1e-9), kind
+                assert result.rows[solid] == pytest.approx(expected[solid], rel=1e-9), kind
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_intervals_are_those_of_clopper_and_pearson(level):
+def test_intervals_equal_the_formula_of_clopper_and_pearson(level):
     rows = [1, 1, 2, 7, 7, 7, 40, 40]
     hits = [0, 1, 1, 0, 3, 7, 1, 39]
     scores = np.repeat((np.arange(8) + 0.5) / 8, rows)
     labels = np.concatenate([np.arange(n) < k for n, k in zip(rows, hits, strict=True)])
     low, high = reliability_diagram(labels, scores, n_bins=8).interval(level)
-    wanted = [reference.binomial_interval(k, n, level) for k, n in zip(hits, rows, strict=True)]
-    assert np.column_stack([low, high]) == pytest.approx(np.array(wanted), abs=1e-9)
+    pairs = zip(hits, rows, strict=True)
+    expected = np.array([reference.binomial_interval(k, n, level) for k, n in pairs])
+    assert np.column_stack([low, high]) == pytest.approx(expected, abs=1e-9)
 
 
 def test_empty_bins_have_no_interval_and_levels_are_checked():
@@ -165,7 +167,8 @@ def test_empty_bins_have_no_interval_and_levels_are_checked():
 
 
 def test_the_table_says_whether_it_counts_rows_or_weights():
-    y, s = [0, 0, 1, 1], [0.2, 0.4, 0.6, 1.0]
+    y = [0, 0, 1, 1]
+    s = [0.2, 0.4, 0.6, 1.0]
     for weight, name in ((None, "rows"), (np.ones(4), "rows"), ([2, 1, 1, 5], "weight")):
         diagram = reliability_diagram(y, s, n_bins=2, sample_weight=weight)
         assert str(diagram).splitlines()[1].split()[:2] == ["bin", name]
@@ -174,18 +177,19 @@ def test_the_table_says_whether_it_counts_rows_or_weights():
 
 
 def test_the_floor_is_the_mean_error_of_binomial_hits():
-    # Of equal scores, hits are binomial: sum over all of them.
-    s, rows = np.array([0.0, 0.3, 0.62, 1.0]), np.array([3, 5, 12, 2])
+    # The hits of equal scores are binomial: sum over all their numbers.
+    s = np.array([0.0, 0.3, 0.62, 1.0])
+    rows = np.array([3, 5, 12, 2])
     p = np.repeat(s, rows)
-    known = sum(
+    expected = sum(
         math.comb(n, k) * x**k * (1 - x) ** (n - k) * abs(k - n * x)
         for x, n in zip(s, rows.tolist(), strict=True)
         for k in range(n + 1)
     )
     for options in ({}, {"edges": [0.0, 0.1, 0.4, 0.9, 1.0]}, {"score_range": "support"}):
-        found = reliability_diagram(np.arange(22) % 2, p, **options)
-        assert found.floor == pytest.approx(known / 22, rel=1e-12)
-        assert found.to_dict()["floor"] == found.floor
+        diagram = reliability_diagram(np.arange(22) % 2, p, **options)
+        assert diagram.floor == pytest.approx(expected / 22, rel=1e-12)
+        assert diagram.to_dict()["floor"] == diagram.floor
     others = {"norm": 2}, {"mapping": "convex"}, {"debias": True}, {"bin_weights": "equal"}
     for options in others:
         assert np.isnan(reliability_diagram(np.arange(22) % 2, p, **options).floor)
