@@ -12,7 +12,7 @@ from helpers.samples import BINNED, FIELDS
 from helpers.strategies import as_lists, labels_for, weights_for
 
 VALUES = {"norm", "min_count", "bin_weights", "debias"}
-# What is taken off debiased errors is no gap of a cell.
+# The correction of debiased errors is no gap of a cell.
 PLAIN = [name for name, estimator in BINNED.items() if not estimator.debias]
 
 
@@ -23,7 +23,7 @@ def data(n, seed=0):
 
 @pytest.mark.parametrize("weights", ["none", "integers", "random", "huge"])
 @pytest.mark.parametrize("name", PLAIN)
-def test_cells_of_bins_are_those_of_the_definition(name, weights):
+def test_cells_of_bins_follow_the_definition(name, weights):
     estimator = BINNED[name]
     y, p = data(60)
     w = weights_for(weights, 60)
@@ -38,13 +38,15 @@ def test_cells_of_bins_are_those_of_the_definition(name, weights):
     unit = np.divide(
         cells.max_gap, cells.share, out=np.zeros_like(cells.max_gap), where=cells.share > 0
     )
-    kept = unit[0] > 0
-    for found, power, want in (
+    counts = unit[0] > 0
+    for values, power, defined in (
         (cells.gap, 1, expected[0]),
         (cells.variance, 2, expected[1]),
         (cells.per_row, 1, expected[2]),
     ):
-        assert found[0, kept] == pytest.approx((want * unit[0] ** power)[kept], rel=1e-9, abs=1e-15)
+        assert values[0, counts] == pytest.approx(
+            (defined * unit[0] ** power)[counts], rel=1e-9, abs=1e-15
+        )
     assert cells.share[0] == pytest.approx(expected[3], abs=1e-14)
 
 
@@ -59,27 +61,33 @@ def test_the_error_is_the_norm_of_the_gaps(name):
             assert cells.error(cells.gap[None])[0] == pytest.approx(value, rel=1e-12)
 
 
-def test_errors_under_hypotheses_are_those_of_plain_loops():
+def test_errors_under_hypotheses_equal_plain_loops():
     rng = np.random.default_rng(0)
     for seed in range(30):
         y, p = tiny_data(rng)
         cells = cells_for(y, p, Binned(n_bins=4, norm=[1, 2, np.inf][seed % 3]), 9)
         gap = rng.normal(size=cells.gap.shape) * cells.deviation
         gap = np.clip(gap, -cells.expected, cells.max_gap - cells.expected)
-        v, base = cells.variance_at(gap), cells.variance
-        law, orders = cells.binomial_laws(gap[None], v[None]), cells.rare.orders[cells.rare.line]
+        v = cells.variance_at(gap)
+        base = cells.variance
+        law = cells.binomial_laws(gap[None], v[None])
+        orders = cells.rare.orders[cells.rare.line]
         noise = np.sqrt(np.divide(v, base, out=np.ones_like(v), where=base > 0))
         rare = {
-            at: reference.binomial_noise(
-                gap[at], law.step[0][at], int(law.rows[0][at]), law.chance[0][at], orders[at]
+            cell: reference.binomial_noise(
+                gap[cell],
+                law.step[0][cell],
+                int(law.rows[0][cell]),
+                law.chance[0][cell],
+                orders[cell],
             )
-            for at in zip(*np.nonzero(law.rows[0]), strict=True)
+            for cell in zip(*np.nonzero(law.rows[0]), strict=True)
         }
         expected = reference.replicate_errors(gap, noise, cells.null, rare, cells.norm)
         assert cells.errors(gap[None])[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_variance_of_a_gap_is_that_of_misses_that_come_true_or_hits_that_do_not():
+def test_variance_of_a_gap_is_the_variance_of_flipped_outcomes():
     rng = np.random.default_rng(3)
     for _ in range(30):
         y, p = tiny_data(rng)
@@ -90,12 +98,12 @@ def test_the_variance_of_a_gap_is_that_of_misses_that_come_true_or_hits_that_do_
             want = (q * (1 - q) + (q - p) ** 2 - gap**2).mean() / p.size
             rows = [(s, 1 / p.size) for s in p]
             assert reference.flip_variance(gap, rows, p.size) == pytest.approx(want, abs=1e-12)
-            found = cells.variance_at(np.full_like(cells.gap, gap))
-            assert found[0, 0] == pytest.approx(want, abs=1e-12)
+            variance = cells.variance_at(np.full_like(cells.gap, gap))
+            assert variance[0, 0] == pytest.approx(want, abs=1e-12)
 
 
 def brought(kde, s):
-    """What a hit of each row adds to each point (n, G)."""
+    """The amount that an outcome 1 of each row adds to each point (n, G)."""
     rows = np.arange(s.size)
     plans = [
         kde.plan(Sample(s, (rows == i).astype(np.uint8), None, 0.0, 1.0, rows), s.size, 1.0)
@@ -120,7 +128,7 @@ def test_cells_of_a_density_have_the_noise_of_their_rows(kde):
     assert cells.per_row[0] == pytest.approx(row, abs=0.01 * row.max())
 
 
-def test_the_gap_of_a_density_is_0_where_rows_come_true_as_often_as_they_say():
+def test_gap_of_a_density_is_0_if_frequencies_equal_scores():
     # The value itself is not: the density times the score is not the smoothed score.
     p = np.repeat([0.25, 0.5, 0.75], 4)
     y = np.concatenate([np.arange(4) < k for k in (1, 2, 3)])

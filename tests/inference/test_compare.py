@@ -1,169 +1,67 @@
-"""Comparisons whose intervals are joined from the confidence distributions of both models."""
-
-import pickle
-from statistics import NormalDist
+"""Comparisons of two models on the same draws."""
 
 import numpy as np
 import pytest
 
-from fastece import compare
-from fastece.inference.mover import (
-    ALPHAS,
-    POWER_OF_LIKENESS,
-    ModelError,
-    interval_quantiles,
-    join_errors,
+import fastece
+from fastece.estimators.table import ESTIMATORS
+from helpers.resample_cases import (
+    basic,
+    binary,
+    classes,
+    near,
+    two_models,
 )
-from helpers.answer_cases import LEVELS, Stand
-from helpers.probes import OneBin
-from helpers.resample_cases import binary, classes, same_bits, two_models
 
-ESTIMATORS = ["ece", "ece_ac", "ece_kde", "ece_bayes", OneBin(), Stand()]
-OPTIONS = {"method": "mover", "n_resamples": 99, "rng": 0}
+BASIC = {"estimator": "ece", "method": "basic"}
 
 
-def check_laws(result):
-    """Higher levels hold lower ones, and 0 is outside where the p-value says so."""
-    intervals = [result.interval(level) for level in LEVELS]
-    for level, (low, high) in zip(LEVELS, intervals, strict=True):
-        assert -1 <= low <= high <= 1
-        if abs(result.p_value - (1 - level)) > 1e-9:
-            assert (low > 0 or high < 0) == (result.p_value < 1 - level)
-    assert np.all(np.diff(intervals, axis=0) * [-1, 1] >= 0)
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_p_value_and_interval_agree_at_every_level(estimator):
-    for seed in range(5):
-        true, a, b = two_models(70, seed)
-        result = compare(true, a**2, b, estimator=estimator, **OPTIONS)
-        check_laws(result)
-        p = result.p_value
-        if 1e-3 < p < 0.99:
-            low, high = result.interval(1 - p * 0.99)
-            assert low <= 0 <= high
-            low, high = result.interval(1 - p * 1.01)
-            assert low > 0 or high < 0
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("setting", ["auto", "classwise"])
-def test_a_model_does_not_differ_from_itself(estimator, setting):
+@pytest.mark.parametrize("setting", ["auto", "classwise", 1])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_model_does_not_differ_from_itself_on_draws(name, setting):
     for data in (binary(40), classes(40)):
-        result = compare(*data, data[1], estimator=estimator, setting=setting, **OPTIONS)
-        assert (result.value, result.p_value, *result.confidence_interval) == (0, 1, 0, 0)
+        result = fastece.compare(
+            *data, data[1], estimator=name, setting=setting, n_resamples=50, rng=0, method="basic"
+        )
+        assert result.value == 0
+        assert result.p_value == 1
+        assert np.all(result.bootstrap_distribution == 0)
+        assert result.confidence_interval == (0, 0)
 
 
-def test_the_values_are_those_of_other_methods():
-    data = two_models(60)
-    one = compare(*data, estimator="ece", **OPTIONS)
-    other = compare(*data, estimator="ece", n_resamples=99, method="basic")
-    assert (one.value, one.a, one.b) == (other.value, other.a, other.b)
-    assert one.method == "mover"
-    assert "95 % CI (mover)" in str(one)
-    assert (one.bootstrap_distribution.size, other.bootstrap_distribution.size) == (0, 99)
-    assert np.isnan([one.standard_error, one.bias]).all()
-    with pytest.raises(ValueError, match=r"^method: "):
-        one.interval(method="basic")
+@pytest.mark.parametrize("seed", range(4))
+def test_difference_has_the_p_value_and_intervals_of_the_definitions(seed):
+    data = two_models(60, seed)
+    result = fastece.compare(*data, **BASIC, n_resamples=199, rng=seed, confidence_level=0.9)
+    d = result.value
+    values = result.bootstrap_distribution
+    assert result.p_value == (1 + np.sum(np.abs(values - d) >= abs(d))) / 200
+    assert result.confidence_interval == near(basic(d, values, 0.9))
+    assert result.interval(0.5, "percentile") == near(tuple(np.quantile(values, [0.25, 0.75])))
 
 
-def test_exchanging_the_models_mirrors_the_interval():
-    true, a, b = two_models(80)
-    for estimator in ("ece", Stand()):
-        one = compare(true, a, b, estimator=estimator, **OPTIONS)
-        other = compare(true, b, a, estimator=estimator, **OPTIONS)
-        for level in LEVELS:
-            low, high = other.interval(level)
-            assert tuple(one.interval(level)) == pytest.approx((-high, -low), abs=1e-12)
-        assert one.p_value == pytest.approx(other.p_value)
-
-
-def test_classes_are_compared_one_by_one_and_results_can_be_pickled():
+def test_each_class_is_compared_on_the_same_draws():
     true, a = classes(60)
     b = np.roll(a, 1, axis=0)
-    every = compare(true, a, b, setting="classwise", average=None, estimator="ece", **OPTIONS)
-    assert np.shape(every.confidence_interval) == (2, 3)
-    assert every.p_value.shape == (3,)
-    again = pickle.loads(pickle.dumps(every))
-    assert same_bits(np.array(again.confidence_interval), np.array(every.confidence_interval))
-    found = compare(true, a, b, estimator=["ece", "ece_ac"], **OPTIONS)
-    assert (
-        found["ece"].confidence_interval
-        == compare(true, a, b, estimator="ece", **OPTIONS).confidence_interval
-    )
-    assert np.isnan(
-        compare(true, a, b, estimator="ece", norm=np.inf, min_count=1e9, **OPTIONS).p_value
-    )
+    options = {"n_resamples": 99, "rng": 1, **BASIC}
+    every = fastece.compare(true, a, b, setting="classwise", average=None, **options)
+    assert every.bootstrap_distribution.shape == (3, 99)
+    for k in range(3):
+        alone = fastece.compare(true, a, b, setting=k, **options)
+        assert every.value[k] == near(alone.value)
+        assert every.p_value[k] == alone.p_value
+        assert every.bootstrap_distribution[k] == near(alone.bootstrap_distribution)
+        low, high = every.confidence_interval
+        assert (low[k], high[k]) == near(tuple(alone.confidence_interval))
 
 
-def normal_error(mean, deviation, influence):
-    law = NormalDist(mean, deviation)
-    return ModelError(lambda u: np.array([law.inv_cdf(x) for x in u]), np.asarray(influence))
-
-
-@pytest.mark.parametrize("shared", [1.0, 0.6])
-def test_normal_errors_have_a_normal_difference(shared):
-    x, y = [1.0, -1, 1, -1], [1.0, -1, 3, -3]
-    r = np.corrcoef(x, y)[0, 1]
-    r *= shared + (1 - shared) * r**POWER_OF_LIKENESS
-    a, b = normal_error(0.1, 0.01, x), normal_error(0.08, 0.02, y)
-    law = NormalDist(0.02, np.sqrt(0.01**2 + 0.02**2 - 2 * r * 0.01 * 0.02))
-    found = join_errors(a, b, shared)
-    for level in (0.5, 0.8, 0.95, 0.99):
-        ends = law.inv_cdf((1 - level) / 2), law.inv_cdf((1 + level) / 2)
-        assert tuple(found.interval(level)) == pytest.approx(ends, abs=6e-4)
-    assert found.p_value == pytest.approx(2 * law.cdf(0), rel=0.05)
-
-
-def test_intervals_of_all_levels_give_the_quantiles_that_are_their_ends():
-    law = NormalDist(0.1, 0.02)
-
-    def interval(level):
-        return law.inv_cdf((1 - level) / 2), law.inv_cdf((1 + level) / 2)
-
-    levels = np.array([0.001, 0.025, 0.3, 0.5, 0.9, 0.999])
-    found = interval_quantiles(interval)(levels)
-    assert found == pytest.approx([law.inv_cdf(u) for u in levels], abs=1e-4)
-
-
-def test_a_model_that_may_be_calibrated_leaves_the_other_its_interval():
-    a = ModelError(np.zeros_like, np.array([1.0, -1, 2]))
-    b = normal_error(0.1, 0.015, [1.0, -1, 2])
-    low, high = join_errors(a, b, 1.0).interval(0.95)
-    assert (low, high) == pytest.approx((-0.1 - 1.96 * 0.015, -0.1 + 1.96 * 0.015), abs=1e-4)
-    assert ALPHAS[-1] == pytest.approx(1 / 2000)
-    assert tuple(join_errors(a, b, 1.0).interval(1 - 1e-4)) == (-1, 1)
-
-
-@pytest.mark.slow
-def test_models_of_which_one_is_calibrated_are_covered():
-    # A binomial of 200 with 94 % is below 88 % once in 1500.
-    rng, covered = np.random.default_rng(1), 0
-    q = rng.beta(2, 0.8, 40_000)
-    truth = -np.mean(np.abs(1 / (1 + ((1 - q) / q) ** 1.6) - q))
-    for i in range(200):
-        q = rng.beta(2, 0.8, 200)
-        y = rng.random(200) < q
-        b = 1 / (1 + ((1 - q) / q) ** 1.6)
-        result = compare(y, q, b, method="mover", n_resamples=199, rng=i)
-        covered += result.confidence_interval.low <= truth <= result.confidence_interval.high
-    assert covered >= 0.88 * 200
-
-
-def test_methods_that_are_known_are_named():
-    with pytest.raises(ValueError, match=r"method: .*'honest'.*mover.*basic"):
-        compare(*two_models(20), method="honest")
-
-
-def test_groups_widen_differences_and_groups_of_one_row_do_not():
-    rng = np.random.default_rng(8)
-    group = np.repeat(np.arange(60), 8)
-    p = rng.beta(5, 1.5, group.size)
-    y = (rng.random(60)[group] < p).astype(int)  # labels of a group share their number
-    models = y, p, p**1.5
-    alone, whole = (compare(*models, groups=x) for x in (np.arange(group.size), group))
-    assert alone.confidence_interval == compare(*models).confidence_interval
-    assert whole.method == "mover"
-    assert np.ptp(whole.confidence_interval) > 1.3 * np.ptp(alone.confidence_interval)
-    with pytest.raises(ValueError, match=r"^method: must draw rows for size="):
-        compare(*models, size=100, method="mover")
+def test_default_method_is_mover_for_errors_and_basic_for_means():
+    data = two_models(40)
+    results = fastece.compare(*data, estimator=["ece_bayes", "ece", "brier_score"], n_resamples=99)
+    assert [result.method for result in results.values()] == ["mover", "mover", "basic"]
+    assert results["ece"].bootstrap_distribution.size == 0
+    alone = fastece.compare(*data, estimator="brier_score", n_resamples=99)
+    assert alone.to_dict() == results["brier_score"].to_dict()
+    assert fastece.compare(*data, n_resamples=9).estimator == "BayesCurve()"
+    groups = np.arange(40) // 2
+    assert fastece.compare(*data, n_resamples=9, groups=groups).method == "mover"

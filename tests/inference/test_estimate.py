@@ -23,7 +23,7 @@ def ends(result):
 
 
 @pytest.mark.parametrize("estimator", [*VARIANTS, KDE(), KDE(norm=2.0)])
-def test_the_value_is_that_of_ece_and_the_interval_begins_at_0_where_it_may(estimator):
+def test_value_equals_ece_and_interval_excludes_0_by_the_p_value(estimator):
     for seed in range(8):
         data = binary(40 + seed, seed)
         result = estimate(*data, estimator=estimator, n_resamples=199)
@@ -39,10 +39,11 @@ def test_the_value_is_that_of_ece_and_the_interval_begins_at_0_where_it_may(esti
 
 @pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c", "ece_ac"])
 @pytest.mark.parametrize("setting", ["auto", "classwise", 1])
-def test_p_values_of_bins_are_those_of_the_calibration_test(name, setting):
+def test_p_values_of_bins_equal_the_calibration_test(name, setting):
     for data in (binary(60), classes(60)):
         options = {"estimator": name, "setting": setting, "n_resamples": 199, "rng": 7}
-        result, test = estimate(*data, **options), fastece.calibration_test(*data, **options)
+        result = estimate(*data, **options)
+        test = fastece.calibration_test(*data, **options)
         assert result.p_value == pytest.approx(test.p_value, abs=1e-12)
         assert (result.key, result.setting, result.n) == (test.key, test.setting, test.n)
 
@@ -72,15 +73,16 @@ def test_laws_hold_for_densities_of_tiny_data():
         check_laws(cell_curve(cells), (i, y, p))
 
 
-def test_the_probability_of_calibration_is_that_of_the_bayes_factor():
-    rng, found = np.random.default_rng(0), []
+def test_probability_of_calibration_follows_from_the_bayes_factor():
+    rng = np.random.default_rng(0)
+    probabilities = []
     for _ in range(40):
         p = rng.random(300)
         one = estimate(rng.random(300) < p, p)
         odds = np.exp(one._parts[0].log_bayes_factor)
         assert one.probability_calibrated == pytest.approx(1 / (1 + odds), rel=1e-12)
-        found.append(one.probability_calibrated)
-    assert np.mean(found) > 0.7
+        probabilities.append(one.probability_calibrated)
+    assert np.mean(probabilities) > 0.7
     assert estimate(rng.random(300) < p, p**3).probability_calibrated < 1e-6
     each = estimate(*classes(120), setting="classwise", average=None).probability_calibrated
     assert each.shape == (3,)
@@ -91,7 +93,7 @@ def test_the_probability_of_calibration_is_that_of_the_bayes_factor():
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_same_bits_for_any_threads_and_executor(way):
+def test_estimates_have_equal_bits_for_any_workers(way):
     for data in (binary(300), classes(120)):
         options = {"estimator": WAYS[way], "n_resamples": 256, "setting": "classwise"}
         one = estimate(*data, **options)
@@ -102,7 +104,7 @@ def test_the_same_bits_for_any_threads_and_executor(way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_classes_have_an_answer_each(way):
+def test_each_class_has_an_estimate(way):
     true, prob = classes(80)
     options = {"estimator": WAYS[way], "n_resamples": 99}
     every = estimate(true, prob, setting="classwise", average=None, **options)
@@ -118,21 +120,21 @@ def test_classes_have_an_answer_each(way):
     assert len(str(every).splitlines()) == 5
 
 
-def test_scaling_weights_changes_nothing_and_rows_of_weight_0_do_not_exist():
+def test_scaled_weights_and_rows_of_weight_0_change_no_estimate():
     y, p = binary(80)
     w = np.random.default_rng(0).integers(0, 4, 80)
-    kept = w > 0
+    weighted = w > 0
     for name in ("ece", "ece_ac", "ece_kde", OneBin()):
         options = {"estimator": name, "n_resamples": 99}
         one = estimate(y, p, sample_weight=w, **options)
         for scale in (0.25, 1e300):
             other = estimate(y, p, sample_weight=w * scale, **options)
             assert ends(other) == pytest.approx(ends(one), rel=1e-9)
-        other = estimate(y[kept], p[kept], sample_weight=w[kept], **options)
+        other = estimate(y[weighted], p[weighted], sample_weight=w[weighted], **options)
         assert same_bits(ends(one), ends(other))
 
 
-def test_a_posterior_answers_for_its_estimator():
+def test_posterior_gives_value_and_interval():
     data = binary(100)
     result = estimate(*data, estimator=Stand())
     assert (result.method, result.p_value) == ("posterior", None)
@@ -144,7 +146,7 @@ def test_a_posterior_answers_for_its_estimator():
     assert "posterior" in str(result)
 
 
-def test_answers_are_plain_values_and_can_be_pickled():
+def test_estimates_are_plain_values_and_can_be_pickled():
     result = estimate(*binary(50), estimator="ece", n_resamples=99, confidence_level=0.8)
     assert isinstance(result, Estimate)
     again = pickle.loads(pickle.dumps(result))
@@ -156,13 +158,13 @@ def test_answers_are_plain_values_and_can_be_pickled():
     assert result.confidence_interval == result.interval(0.8)
 
 
-def test_no_number_no_interval():
+def test_undefined_values_have_no_interval():
     result = estimate(*binary(30), estimator="ece", norm=np.inf, min_count=1e9, n_resamples=9)
     assert np.isnan([result.value, result.p_value, *result.confidence_interval]).all()
 
 
-def test_estimators_without_gaps_agree_with_those_that_tell_them():
-    # One bin is |mean gap|: the same hypotheses but for the bins that they are made from.
+def test_label_curves_agree_with_cell_curves():
+    # One bin is |mean gap|: the hypotheses are the same, from other bins.
     data = binary(400)
     drawn = estimate(*data, estimator=OneBin(), n_resamples=999)
     told = estimate(*data, estimator="ece", n_bins=1, n_resamples=999)
@@ -180,7 +182,7 @@ def test_estimators_without_gaps_agree_with_those_that_tell_them():
     ],
 )  # fmt: skip
 def test_intervals_hold_the_true_error(name, curve):
-    # Truth by 20 000 other scores, whose bins are those of the sample: too high or too low by 3 %
+    # The truth comes from 20 000 other scores in the same bins: too high or too low by 3 %
     # at most. If 93 % are covered, fewer than 89 % of 400 are once in 1000 runs of the five.
     rng = np.random.default_rng(5)
     scores = rng.beta(4, 1.5, 20_000)
@@ -196,8 +198,9 @@ def test_intervals_hold_the_true_error(name, curve):
 
 
 @pytest.mark.parametrize("rows", [1, 2, 10])
-def test_where_scores_are_equal_the_noise_of_a_density_is_that_of_the_labels(rows):
-    y, p = np.arange(rows) % 2, np.full(rows, 0.7)
+def test_density_of_equal_scores_finds_nothing(rows):
+    y = np.arange(rows) % 2
+    p = np.full(rows, 0.7)
     options = {"estimator": "ece_kde", "n_resamples": 999, "rng": 0}
     result = estimate(y, p, **options)
     assert result.p_value > 0.1
@@ -205,7 +208,7 @@ def test_where_scores_are_equal_the_noise_of_a_density_is_that_of_the_labels(row
 
 
 @pytest.mark.parametrize(("n", "hits"), [(2000, 1800), (20_000, 18_000), (20_000, 3000)])
-def test_a_constant_score_has_the_interval_of_the_binomial(n, hits):
+def test_interval_of_a_constant_score_is_binomial(n, hits):
     y = np.arange(n) < hits
     low, high = estimate(y, np.full(n, 0.5), estimator="ece").confidence_interval
     exact = binomtest(hits, n).proportion_ci(0.95)
@@ -214,20 +217,20 @@ def test_a_constant_score_has_the_interval_of_the_binomial(n, hits):
 
 
 @pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_debiased"])
-def test_no_interval_ends_beyond_the_largest_error_there_is(estimator):
+def test_intervals_end_at_the_largest_possible_error(estimator):
     assert (
         estimate(np.ones(50), np.full(50, 0.5), estimator=estimator).confidence_interval.high
         <= 0.5 + 1e-9
     )
 
 
-def test_a_single_row_that_is_sure_and_right_or_wrong_says_little():
+def test_interval_of_a_single_row_is_wide():
     for hit in (0, 1):
         low, high = estimate([hit], [1.0], estimator="ece").confidence_interval
         assert 0 <= low < high <= 1
 
 
-def test_a_p_value_that_is_exactly_alpha_rejects_at_every_level():
+def test_p_value_of_exactly_alpha_excludes_0():
     rng = np.random.default_rng(0)
     for seed in range(40):
         data = binary(40, seed)
@@ -236,7 +239,7 @@ def test_a_p_value_that_is_exactly_alpha_rejects_at_every_level():
         assert result.interval(level).low > 0
 
 
-def test_posteriors_need_no_replicates_and_tables_say_which_is_which():
+def test_posteriors_need_no_replicates_and_tables_name_the_method():
     data = binary(40)
     alone = estimate(*data, n_resamples=0)
     assert alone.to_dict() == {**estimate(*data).to_dict(), "n_resamples": 0}
@@ -256,7 +259,7 @@ def test_posteriors_need_no_replicates_and_tables_say_which_is_which():
     assert (table["class"], table["p_value"]) == ([0, 1, 2], [None] * 3)
 
 
-def test_fewer_replicates_than_were_asked_for_are_told(monkeypatch):
+def test_results_hold_a_reduced_number_of_replicates(monkeypatch):
     monkeypatch.setattr("fastece.inference.cells.MAX_GAPS", 15 * 250)
     for n_bins, count in ((15, 250), (30, 199), (3, 999)):
         result = estimate(*binary(50), estimator="ece", n_bins=n_bins, n_resamples=999)
@@ -265,7 +268,7 @@ def test_fewer_replicates_than_were_asked_for_are_told(monkeypatch):
 
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
-def test_rows_that_there_are_none_of_may_have_any_error(norm):
+def test_errors_without_rows_have_the_interval_0_to_1(norm):
     true, a, b = two_models(40)
     options = {"threshold": 1.0, "norm": norm, "n_resamples": 39}
     result = estimate(true, a, estimator="ece", **options)
@@ -279,40 +282,42 @@ def test_rows_that_there_are_none_of_may_have_any_error(norm):
 
 @pytest.mark.parametrize("name", ["ece", "ece_ac"])
 @pytest.mark.parametrize("setting", ["binary", "classwise"])
-def test_labels_are_the_same_however_many_rows_are_drawn_at_once(monkeypatch, name, setting):
+def test_labels_do_not_depend_on_rows_drawn_at_once(monkeypatch, name, setting):
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.ones(2), 150)
     data = {"y_true": rng.integers(0, 2, 150), "y_prob": p, "sample_weight": rng.random(150)}
     options = {**data, "setting": setting, "estimator": name, "n_resamples": 64}
-    whole = estimate(**options)
+    at_once = estimate(**options)
     monkeypatch.setattr("fastece.resampling.outcome_sums.ROWS_AT_ONCE", 70)
-    parts = estimate(**options)
-    assert parts.p_value == whole.p_value
-    assert parts.confidence_interval == pytest.approx(whole.confidence_interval, rel=1e-9)
+    in_parts = estimate(**options)
+    assert in_parts.p_value == at_once.p_value
+    assert in_parts.confidence_interval == pytest.approx(at_once.confidence_interval, rel=1e-9)
 
 
-def test_an_interval_of_many_rows_takes_less_than_three_times_their_memory():
+def test_intervals_need_less_than_3_times_the_memory_of_the_data():
     rng = np.random.default_rng(6)
     p = rng.random(2**20)
     y = (rng.random(p.size) < p).astype(int)
     tracemalloc.start()
     estimate(y, p, estimator="ece", n_resamples=1)
-    _, most = tracemalloc.get_traced_memory()
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < 3 * (y.nbytes + p.nbytes)  # all labels at once: 6 times
+    assert peak < 3 * (y.nbytes + p.nbytes)  # all labels at once: 6 times
 
 
-def test_the_floor_is_what_chance_alone_shows():
-    # Of one score and one bin, the mean size of a normal number; and half of a normal law's 0.95.
-    n, s = 2000, 0.3
+def test_floor_is_the_error_by_chance_alone():
+    # One score and one bin have the mean size of a normal number, and its quantile 0.975.
+    n = 2000
+    s = 0.3
     deviation = np.sqrt(s * (1 - s) / n)
     one = fastece.estimate(np.arange(n) % 2, np.full(n, s), estimator="ece", n_bins=1)
     assert one.floor.mean == pytest.approx(np.sqrt(2 / np.pi) * deviation, rel=0.05)
     assert one.floor.high == pytest.approx(1.96 * deviation, rel=0.06)
     assert one.to_dict()["floor"] == list(one.floor)
-    # Of a posterior, from binomial laws of its cells: as if labels were drawn.
+    # A posterior has binomial laws of its cells, as if labels were drawn.
     rng = np.random.default_rng(0)
-    p, w = rng.dirichlet([1, 1, 1], 200), 1 + rng.random(200)
+    p = rng.dirichlet([1, 1, 1], 200)
+    w = 1 + rng.random(200)
     options = {"estimator": "ece_bayes", "setting": "classwise", "sample_weight": w}
     y = rng.integers(3, size=200)
     null = fastece.calibration_test(y, p, n_resamples=99, **options).null_distribution
@@ -324,7 +329,7 @@ def test_the_floor_is_what_chance_alone_shows():
     assert (each.floor.mean < each.floor.high).all()
 
 
-def test_intervals_of_certain_predictions_hold_those_of_the_binomial_law():
+def test_intervals_of_certain_predictions_hold_the_binomial_intervals():
     # Clopper and Pearson's interval of the share of rows that are wrong: 2 of 6, 0 of 6, 6 of 6.
     for wrong, ends in ((2, (0.0433, 0.7772)), (0, (0.0, 0.4593)), (6, (0.5407, 1.0))):
         s = np.arange(6) % 2
@@ -340,7 +345,8 @@ def test_intervals_of_certain_predictions_hold_those_of_the_binomial_law():
             assert start <= share <= end
 
 
-def test_posteriors_of_users_take_groups_by_an_argument():
-    y, p = np.arange(40) % 2, np.linspace(0.1, 0.9, 40)
+def test_posteriors_of_users_need_effect_for_groups():
+    y = np.arange(40) % 2
+    p = np.linspace(0.1, 0.9, 40)
     with pytest.raises(TypeError, match=r"^estimator: must have a posterior that takes .* effect"):
         estimate(y, p, estimator=Stand(), groups=np.arange(40) // 2)

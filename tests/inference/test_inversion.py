@@ -17,20 +17,22 @@ from fastece.inference.inversion import FLOOR_QUANTILE, Evidence, scan_path
 from helpers.answer_cases import LEVELS, cells_for, check_laws, random_cells
 
 
-def test_laws_hold_for_cells_of_any_kind():
-    rng = np.random.default_rng(0)
-    for _ in range(600):
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_laws_hold_for_cells_of_any_kind(count):
+    rng = np.random.default_rng(count)
+    for _ in range(count):
         curve = cell_curve(random_cells(rng))
         check_laws(curve)
-        at = 1 - curve.p_value
-        if 0 < at < 1:
-            assert curve.interval(at + 1e-9 * (1 - at)).low == 0
+        level = 1 - curve.p_value
+        if 0 < level < 1:
+            assert curve.interval(level + 1e-9 * (1 - level)).low == 0
 
 
+@pytest.mark.parametrize("count", [100, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("side", [1, -1])
-def test_laws_hold_for_gaps_of_one_side(side):
-    rng = np.random.default_rng(side + 1)
-    for _ in range(300):
+def test_laws_hold_for_gaps_of_one_side(side, count):
+    rng = np.random.default_rng([side + 1, count])
+    for _ in range(count):
         cells = random_cells(rng)
         curve = one_sided_curve(cells, side)
         check_laws(curve)
@@ -38,8 +40,8 @@ def test_laws_hold_for_gaps_of_one_side(side):
             assert curve.p_value == 1
 
 
-def test_one_side_is_the_other_of_gaps_with_the_other_sign():
-    # What hits are to one side misses are to the other.
+def test_sides_are_mirrored_by_the_sign_of_the_gaps():
+    # Outcomes 1 are to one side as outcomes 0 to the other.
     rng = np.random.default_rng(5)
     for _ in range(100):
         cells = random_cells(rng)
@@ -49,7 +51,8 @@ def test_one_side_is_the_other_of_gaps_with_the_other_sign():
             cells, gap=-cells.gap, null=-cells.null,
             expected=cells.max_gap - cells.expected,
         )  # fmt: skip
-        one, other = one_sided_curve(cells, 1), one_sided_curve(mirrored, -1)
+        one = one_sided_curve(cells, 1)
+        other = one_sided_curve(mirrored, -1)
         assert one.p_value == other.p_value
         for level in LEVELS:
             assert one.interval(level) == pytest.approx(other.interval(level), rel=0.1, abs=0.02)
@@ -63,17 +66,17 @@ def test_one_bin_has_its_gap_on_one_side():
         (4500, -1, 0.04, 0.06),
     ):
         cells = cells_for(np.arange(10_000) < hits, p, Binned(n_bins=1), 4000)
-        found = one_sided_curve(cells, side).interval(0.95)
-        assert found == pytest.approx((low, high), abs=1.2e-3)
+        interval = one_sided_curve(cells, side).interval(0.95)
+        assert interval == pytest.approx((low, high), abs=1.2e-3)
 
 
-def test_what_cannot_be_too_low_is_not():
+def test_scores_of_1_are_never_too_low():
     cells = cells_for(np.arange(50) >= 2, np.ones(50), "ece", 99)
     assert one_sided_curve(cells, 1).interval(0.95) == (0, 0)
     assert one_sided_curve(cells, -1).interval(0.95).high > 0.05
 
 
-def test_p_values_on_a_path_are_those_of_plain_loops():
+def test_p_values_on_a_path_equal_plain_loops():
     rng = np.random.default_rng(1)
     for _ in range(20):
         cells = random_cells(rng, 49)
@@ -99,19 +102,19 @@ def test_p_values_on_a_path_are_those_of_plain_loops():
                 assert below == pytest.approx((1 + (errors <= lucky + 1e-12).sum()) / 50 / half)
 
 
-def test_ends_of_one_bin_are_about_those_of_a_normal_mean():
+def test_ends_of_one_bin_are_near_the_ends_of_a_normal_mean():
     # |mean (y - s)| of 10 000 rows has a standard error of 0.005: the ends are near |gap| +- 1.96
     # of them where it is clear, and never nearer to 0 than two where it is not.
     p = np.full(10_000, 0.5)
     for hits, low, high in ((5500, 0.0402, 0.0598), (5001, 0.0, 0.0098), (5000, 0.0, 0.0098)):
         y = np.arange(10_000) < hits
-        found = cell_curve(cells_for(y, p, Binned(n_bins=1), 4000)).interval(0.95)
-        assert found.low == pytest.approx(low, abs=6e-4)
-        assert found.high == pytest.approx(high, abs=1.2e-3)
+        interval = cell_curve(cells_for(y, p, Binned(n_bins=1), 4000)).interval(0.95)
+        assert interval.low == pytest.approx(low, abs=6e-4)
+        assert interval.high == pytest.approx(high, abs=1.2e-3)
 
 
 @pytest.mark.parametrize("n", [10, 100, 1000])
-def test_sure_and_right_may_be_wrong_once_in_a_while(n):
+def test_certain_and_right_has_a_binomial_upper_limit(n):
     # No miss in n rows: 97.5 % would have one if the rate were 1 - 0.025^(1/n).
     curve = cell_curve(cells_for(np.ones(n, int), np.ones(n), "ece", 999))
     assert curve.p_value == 1
@@ -120,7 +123,7 @@ def test_sure_and_right_may_be_wrong_once_in_a_while(n):
     assert high == pytest.approx(1 - 0.025 ** (1 / n), rel=0.15)
 
 
-def test_sure_and_sometimes_wrong():
+def test_certain_and_sometimes_wrong_has_binomial_limits():
     # 3 misses of 100: exact limits of a binomial proportion are 0.0062 and 0.0852.
     curve = cell_curve(cells_for(np.arange(100) >= 3, np.ones(100), "ece", 999))
     assert curve.p_value == 1 / 1000
@@ -129,8 +132,9 @@ def test_sure_and_sometimes_wrong():
     assert 0.065 < high < 0.095
 
 
-def test_levels_beyond_what_replicates_can_tell_leave_everything_open():
-    y, p = np.arange(400) % 2, np.full(400, 0.2)
+def test_levels_beyond_the_replicates_begin_at_0():
+    y = np.arange(400) % 2
+    p = np.full(400, 0.2)
     curve = cell_curve(cells_for(y, p, "ece", 99))
     assert curve.p_value == 0.01
     assert curve.interval(0.98).low > 0

@@ -1,4 +1,4 @@
-"""What is refused, and by which name."""
+"""Arguments that are refused, and the name in the message."""
 
 from inspect import signature
 from math import nan
@@ -26,7 +26,7 @@ BAD = [
 ]
 
 
-def test_an_unknown_method_is_answered_with_those_that_are_known():
+def test_unknown_method_lists_the_known_methods():
     result = fastece.bootstrap(*binary(20), n_resamples=10, rng=0)
     for call in (
         lambda: fastece.bootstrap(*binary(20), n_resamples=10, method="BC"),
@@ -39,7 +39,7 @@ def test_an_unknown_method_is_answered_with_those_that_are_known():
             result.interval(level)
 
 
-def test_bad_data_are_refused_by_name():
+def test_bad_data_are_refused_by_argument_name():
     true, a, b = two_models(10)
     bad = np.where(np.arange(10) == 3, 1.5, a)
     options = {"n_resamples": 5}
@@ -63,7 +63,7 @@ ANSWERS = ("estimate", "compare", "calibration_test", "direction", "slices")
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_functions_that_answer_repeat_themselves(name):
+def test_answering_functions_have_a_seed_by_default(name):
     options = signature(getattr(fastece, name)).parameters
     assert (options["n_resamples"].default, options["rng"].default) == (1999, 0)
     models = two_models(10)[: 3 if name == "compare" else 2]
@@ -73,13 +73,13 @@ def test_functions_that_answer_repeat_themselves(name):
 
 @pytest.mark.parametrize("name", ["calibration_test", "estimate", "direction", "slices"])
 @pytest.mark.parametrize("option", ["size", "method"])
-def test_an_option_of_another_function_is_refused_as_such(name, option):
+def test_options_of_other_functions_are_refused(name, option):
     with pytest.raises(TypeError, match=f"^{option}: .*{name}"):
         getattr(fastece, name)(*binary(10), estimator="ece", **{option: 3})
 
 
 @pytest.mark.parametrize(("name", "value"), BAD)
-def test_bad_arguments_are_refused_by_name(name, value):
+def test_bad_arguments_of_resampling_are_refused_by_name(name, value):
     true, a, b = two_models(10)
     options = {"n_resamples": 5, name: value}
     with pytest.raises((ValueError, TypeError), match=name):

@@ -1,4 +1,4 @@
-"""Bootstrap: what is drawn, and what its replicates are."""
+"""Bootstrap: the rows that are drawn, and the values of replicates."""
 
 from dataclasses import asdict
 from math import isqrt, nan
@@ -25,7 +25,7 @@ from helpers.resample_cases import (
 from helpers.samples import CALIBRATION_ERRORS
 
 
-def test_the_values_of_all_classes_are_those_of_the_single_call():
+def test_values_of_all_classes_equal_ece():
     options = {"setting": "classwise", "average": None}
     result = fastece.bootstrap(*classes(60), n_resamples=50, rng=0, **options)
     assert same_bits(result.value, fastece.ece(*classes(60), **options))
@@ -37,14 +37,15 @@ def test_the_values_of_all_classes_are_those_of_the_single_call():
     assert macro == near(result.bootstrap_distribution.mean(axis=0))
 
 
-def test_ten_thousand_less_one_replicates_are_the_default():
+def test_default_is_9999_replicates():
     n = 5
     assert fastece.bootstrap(*binary(n)).bootstrap_distribution.shape == (9999,)
 
 
 @pytest.mark.parametrize("size", [None, 1, 3, 13])
 def test_classes_and_settings_share_each_draw(size):
-    data, code = classes(12, 4), Code(14)
+    data = classes(12, 4)
+    code = Code(14)
     options = {"estimator": code, "size": size, "n_resamples": 70}
     drawn = code.counts(distribution(*data, **options), 12)
     assert np.all(drawn.sum(axis=1) == (size or 12))
@@ -54,7 +55,7 @@ def test_classes_and_settings_share_each_draw(size):
 
 
 @pytest.mark.parametrize(("n", "size"), [(40, None), (40, 5), (40, 39), (40, 90), (3000, 7)])
-def test_an_estimator_is_handed_rows_of_the_caller_and_how_often_each_counts(n, size):
+def test_estimators_get_sorted_rows_and_their_counts(n, size):
     true, prob = binary(n)
     spy = Spy()
     values = distribution(true, prob, estimator=spy, size=size, n_resamples=35)
@@ -78,19 +79,24 @@ def test_an_estimator_is_handed_rows_of_the_caller_and_how_often_each_counts(n, 
 def test_rows_of_weight_zero_are_never_drawn(size):
     weight = np.array([0, 2, 0.5, 1, 0, 1, 1, 3, 0, 1, 1, 1.0])
     true, prob = binary(12)
-    code, kept = Code(14), np.flatnonzero(weight)
+    code = Code(14)
+    weighted = np.flatnonzero(weight)
     options = {"estimator": code, "size": size, "n_resamples": 200}
     drawn = code.counts(distribution(true, prob, sample_weight=weight, **options), 12)
     assert np.all(drawn[:, weight == 0] == 0)
-    assert np.all(drawn[:, kept].sum(axis=0) > 0)
+    assert np.all(drawn[:, weighted].sum(axis=0) > 0)
     assert np.all(drawn.sum(axis=1) == (size or 9))
-    rest = distribution(true[kept], prob[kept], sample_weight=weight[kept], **options)
-    assert np.array_equal(code.counts(rest, 9), drawn[:, kept])
+    without = distribution(
+        true[weighted], prob[weighted], sample_weight=weight[weighted], **options
+    )
+    assert np.array_equal(code.counts(without, 9), drawn[:, weighted])
 
 
-def test_rows_are_drawn_equally_often_whatever_their_weights():
+def test_weights_do_not_change_how_often_rows_are_drawn():
     # False-alarm rate 1e-4.
-    n, count, spy = 50, 4000, Spy()
+    n = 50
+    count = 4000
+    spy = Spy()
     weight = np.geomspace(0.01, 100, n)
     options = {"estimator": spy, "n_resamples": count, "rng": 3}
     values = distribution(*binary(n), sample_weight=weight, **options)
@@ -99,12 +105,13 @@ def test_rows_are_drawn_equally_often_whatever_their_weights():
 
 
 @pytest.mark.parametrize(("n", "size"), [(1, 1), (1, 300), (2, 1000), (3, 2000), (1, 256)])
-def test_a_row_may_be_drawn_more_often_than_a_byte_holds(n, size):
-    true, prob = np.array([1, 0, 1])[:n], np.array([0.2, 0.6, 0.9])[:n]
+def test_rows_are_counted_beyond_255(n, size):
+    true = np.array([1, 0, 1])[:n]
+    prob = np.array([0.2, 0.6, 0.9])[:n]
     spy = Spy()
     values = distribution(true, prob, estimator=spy, size=size, n_resamples=33)
     names = [*BINNED, Binned(n_bins="sqrt")]
-    found = fastece.bootstrap(true, prob, estimator=names, size=size, n_resamples=33, rng=5)
+    results = fastece.bootstrap(true, prob, estimator=names, size=size, n_resamples=33, rng=5)
     for r, (sample, _, c) in enumerate(spy.draws(values)):
         assert c.sum() == size
         w = [int(c[sample.rows == i].sum()) for i in range(n)]
@@ -113,10 +120,10 @@ def test_a_row_may_be_drawn_more_often_than_a_byte_holds(n, size):
             if fields["n_bins"] == "sqrt":
                 fields["n_bins"] = isqrt(size)
             want = reference.error((prob.tolist(), true.tolist(), 0.0, 1.0), w, **fields)
-            assert found[str(name)].bootstrap_distribution[r] == near(want)
+            assert results[str(name)].bootstrap_distribution[r] == near(want)
 
 
-def test_an_optional_fast_path_is_the_slow_one_32_at_a_time():
+def test_block_method_equals_evaluate():
     class Fast(Code):
         def block(self, plan, c):
             assert c.dtype == np.uint8
@@ -130,7 +137,7 @@ def test_an_optional_fast_path_is_the_slow_one_32_at_a_time():
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "canonical"])
-def test_one_row_needs_scores_again_and_again(name):
+def test_a_single_row_has_no_spread(name):
     result = fastece.bootstrap([1], [0.8], estimator=name, n_resamples=40, rng=0)
     assert result.bootstrap_distribution == near(result.value)
     assert (result.standard_error, result.bias) == (near(0.0), near(0.0))
@@ -151,9 +158,10 @@ def test_one_replicate_has_no_standard_error():
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("score", [0.0, 0.3, 1.0])
-def test_uniform_data_are_no_exception(name, score):
+def test_equal_scores_have_finite_replicates(name, score):
     for hits in (0, 5, 20):
-        true, prob = np.arange(20) < hits, np.full(20, score)
+        true = np.arange(20) < hits
+        prob = np.full(20, score)
         options = {"estimator": name, "n_resamples": 20, "rng": 0}
         result = fastece.bootstrap(true, prob, **options)
         for method in METHODS:
@@ -166,7 +174,7 @@ def test_uniform_data_are_no_exception(name, score):
             assert finite.all() or (name == "log_loss" and result.value == np.inf)
 
 
-def test_an_error_that_is_not_defined_stays_so_without_a_word():
+def test_undefined_errors_stay_nan_without_warnings():
     options = {"norm": np.inf, "min_count": 1e6, "n_resamples": 20, "rng": 0}
     for method in METHODS:
         result = fastece.bootstrap(*binary(20), method=method, **options)

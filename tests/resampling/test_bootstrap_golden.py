@@ -23,12 +23,12 @@ def kept():
     return json.loads((FOLDER / "fixtures" / "bootstrap.json").read_text(encoding="utf-8"))
 
 
-def test_draws_are_those_that_were_kept(script, kept):
+def test_draws_equal_the_saved_draws(script, kept):
     assert script.draws() == kept["draws"]
 
 
-def test_replicates_are_those_that_were_kept(script, kept):
-    found = script.replicates()
-    assert list(found) == list(kept["replicates"])
-    for name, values in found.items():
+def test_replicates_equal_the_saved_replicates(script, kept):
+    replicates = script.replicates()
+    assert list(replicates) == list(kept["replicates"])
+    for name, values in replicates.items():
         assert values == kept["replicates"][name], name

@@ -20,7 +20,7 @@ from helpers.samples import CALIBRATION_ERRORS
 
 @pytest.mark.parametrize("setting", ["auto", "classwise", 1])
 @pytest.mark.parametrize("name", CALIBRATION_ERRORS)
-def test_the_p_value_counts_errors_as_large_as_that_of_the_data(name, setting):
+def test_p_value_counts_replicates_as_large_as_the_error(name, setting):
     weight = np.random.default_rng(1).integers(0, 3, 50)
     for data in (binary(50), classes(50)):
         for options in ({}, {"sample_weight": weight}):
@@ -34,7 +34,7 @@ def test_the_p_value_counts_errors_as_large_as_that_of_the_data(name, setting):
             assert result.p_value == (1 + above) / 100
 
 
-def test_a_classifier_that_is_sure_and_right_is_calibrated():
+def test_certain_and_right_is_calibrated():
     true = np.arange(40) % 2
     result = fastece.calibration_test(
         true, true.astype(float), estimator="ece", n_resamples=50, rng=0
@@ -43,7 +43,7 @@ def test_a_classifier_that_is_sure_and_right_is_calibrated():
     assert result.p_value == 1
 
 
-def test_a_classifier_that_is_sure_and_wrong_is_not():
+def test_certain_and_wrong_is_rejected():
     result = fastece.calibration_test(*binary(2000), estimator="ece", n_resamples=99, rng=0)
     assert result.p_value == 1 / 100
     sure = fastece.calibration_test(
@@ -63,8 +63,9 @@ def test_labels_are_drawn_once_for_all_classes():
     assert len(set(counts)) > 1
 
 
-def test_labels_of_the_same_seed_are_the_same():
-    data, options = binary(20), {"estimator": HitCode(), "rng": 4}
+def test_equal_seeds_draw_equal_labels():
+    data = binary(20)
+    options = {"estimator": HitCode(), "rng": 4}
     long = fastece.calibration_test(*data, n_resamples=100, **options).null_distribution
     again = fastece.calibration_test(*data, n_resamples=100, **options, confidence_level=0.5)
     assert same_bits(again.null_distribution, long)
@@ -91,7 +92,7 @@ def test_rows_of_weight_zero_get_no_labels():
     "estimator",
     [*BINNED, Binned(n_bins="sqrt"), Binned(n_bins=40), Binned(n_bins=4, threshold=0.3)],
 )
-def test_the_band_has_one_range_for_each_bin_of_the_diagram(estimator):
+def test_band_has_a_range_for_each_bin_of_the_diagram(estimator):
     data = binary(60)
     options = {"estimator": estimator, "n_resamples": 99, "rng": 0}
     band = fastece.calibration_test(*data, **options).band
@@ -107,7 +108,7 @@ def test_the_band_has_one_range_for_each_bin_of_the_diagram(estimator):
     assert np.all(narrow.high[full] <= band.high[full])
 
 
-def test_classes_have_a_band_each_and_estimators_without_bins_none():
+def test_each_class_has_a_band_and_estimators_without_bins_none():
     data = classes(40)
     bands = fastece.calibration_test(*data, setting="classwise", n_resamples=20, rng=0).band
     assert type(bands) is list
@@ -117,7 +118,8 @@ def test_classes_have_a_band_each_and_estimators_without_bins_none():
 
 def test_labels_under_the_hypothesis_follow_the_scores():
     # All 16 patterns of four hits, a probability of 0 and of 1 apart; false-alarm rate 1e-4.
-    count, s = 20_000, np.array([0.1, 0.0, 0.5, 1.0, 0.8, 0.35])
+    count = 20_000
+    s = np.array([0.1, 0.0, 0.5, 1.0, 0.8, 0.35])
     result = fastece.calibration_test(
         [0, 0, 1, 1, 1, 0], s, estimator=HitCode(), n_resamples=count, rng=5
     )
@@ -129,10 +131,11 @@ def test_labels_under_the_hypothesis_follow_the_scores():
 
 
 @pytest.mark.slow
-def test_the_calibration_test_rejects_calibrated_models_as_often_as_it_says():
+def test_calibration_test_has_its_level():
     # The level is exact, so 5000 simulations have a standard deviation of 0.31 %: outside of 4 to
     # 6 % with a probability of 0.1 %.
-    rng, rejected = np.random.default_rng(10), 0
+    rng = np.random.default_rng(10)
+    rejected = 0
     for i in range(5000):
         prob = rng.random(200)
         true = rng.random(200) < prob
@@ -141,9 +144,10 @@ def test_the_calibration_test_rejects_calibrated_models_as_often_as_it_says():
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
-def test_the_band_of_equal_scores_is_the_binomial_law(level):
+def test_band_of_equal_scores_is_binomial(level):
     # An end is at most one hit from the quantile; a false alarm needs 4 standard deviations.
-    n, s = 200, 0.3
+    n = 200
+    s = 0.3
     result = fastece.calibration_test(
         np.arange(n) % 2, np.full(n, s), estimator="ece", n_bins=1, confidence_level=level,
         n_resamples=20_000, rng=0,

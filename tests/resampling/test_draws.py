@@ -1,4 +1,4 @@
-"""What is drawn, against exact laws; the kernels themselves are tested in tests/kernels."""
+"""Draws against exact laws; the kernels themselves are tested in tests/kernels."""
 
 from math import sqrt
 
@@ -44,12 +44,12 @@ def test_levels_and_tail_are_the_poisson_law(rate):
     decided = np.append(decided, np.zeros(tail.size - decided.size))
     left = (1 - law[-1] / 65536) * np.diff(tail, prepend=0)
     assert decided + left == pytest.approx(poisson_probabilities(rate), abs=1e-15)
-    # what is left open by the levels is seldom, and no count is above 39
+    # the levels seldom leave a count open, and no count is above 39
     assert 1 - law[-1] / 65536 < 7e-4
     assert 1 - sum(poisson_probabilities(rate)) < 1e-15
 
 
-def test_every_column_has_the_size():
+def test_every_replicate_has_size_rows():
     for n in range(1, 60, 7) if PLAIN else range(1, 501):
         for size in {-(-n // 16), -(-n // 3), n // 2 or 1, max(n - 1, 1), n}:
             c = MultinomialDraws(n, n, size).make(n, 1 if PLAIN else 2)
@@ -57,14 +57,14 @@ def test_every_column_has_the_size():
             assert (c.sum(1, dtype=np.int64) == size).all(), (n, size)
 
 
-def test_blocks_do_not_depend_on_those_made_with_them():
-    whole = MultinomialDraws(5, 30, 30).make(0, 6)
+def test_blocks_do_not_depend_on_other_blocks():
+    blocks_together = MultinomialDraws(5, 30, 30).make(0, 6)
     for first, blocks in ((0, 1), (1, 2), (3, 3), (5, 1)):
         part = MultinomialDraws(5, 30, 30).make(first, blocks)
-        assert np.array_equal(part, whole[first : first + blocks])
-    assert not np.array_equal(whole[0], whole[1])
-    assert not np.array_equal(MultinomialDraws(6, 30, 30).make(0, 6), whole)
-    assert MultinomialDraws(5, 30, 30).of_problem(whole, 3) is whole
+        assert np.array_equal(part, blocks_together[first : first + blocks])
+    assert not np.array_equal(blocks_together[0], blocks_together[1])
+    assert not np.array_equal(MultinomialDraws(6, 30, 30).make(0, 6), blocks_together)
+    assert MultinomialDraws(5, 30, 30).of_problem(blocks_together, 3) is blocks_together
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_multiplicities_follow_the_multinomial_law(n, size):
     law = multinomial_law(n, size)
     c = MultinomialDraws(1000 * n + size, n, size).make(0, MANY_BLOCKS)
     columns = c.swapaxes(1, 2).reshape(-1, n)
-    found, times = np.unique(columns, axis=0, return_counts=True)
-    seen = dict(zip(map(tuple, found.tolist()), times, strict=True))
+    draws_seen, times = np.unique(columns, axis=0, return_counts=True)
+    seen = dict(zip(map(tuple, draws_seen.tolist()), times, strict=True))
     assert set(seen) <= set(law)
     expected = len(columns) * np.array(list(law.values()))
     assert chi_square_p([seen.get(draw, 0) for draw in law], expected) > ALPHA
@@ -96,18 +96,18 @@ def test_sums_over_rows_are_binomial(n, size):
         assert chi_square_p(np.bincount(total, minlength=size + 1), expected) > ALPHA
 
 
-def test_rows_do_not_depend_on_the_replicates_made_with_them():
+def test_lists_do_not_depend_on_other_lists():
     draws = RowDraws(8, 1000, 12)
-    whole = draws.make(0, 50)
-    assert whole.shape == (50, 12)
+    lists = draws.make(0, 50)
+    assert lists.shape == (50, 12)
     for first, count in ((0, 1), (1, 7), (31, 2), (49, 1)):
-        assert np.array_equal(draws.make(first, count), whole[first : first + count])
+        assert np.array_equal(draws.make(first, count), lists[first : first + count])
     # a longer list begins with the shorter one
-    assert np.array_equal(RowDraws(8, 1000, 20).make(0, 50)[:, :12], whole)
+    assert np.array_equal(RowDraws(8, 1000, 20).make(0, 50)[:, :12], lists)
 
 
 @pytest.mark.parametrize("n", [3, 7, 100])
-def test_every_row_needs_scores_as_often(n):
+def test_lists_draw_rows_and_pairs_equally_often(n):
     # Chi-square of rows and of pairs of successive rows: false-alarm rate 1e-4 for each of 6.
     rows = RowDraws(n, n, 20).make(0, 100 if PLAIN else 20_000)
     assert chi_square_p(np.bincount(rows.ravel(), minlength=n), np.full(n, rows.size / n)) > ALPHA
@@ -115,7 +115,7 @@ def test_every_row_needs_scores_as_often(n):
     assert chi_square_p(pairs, np.full(n * n, rows.size / 2 / n**2)) > ALPHA
 
 
-def test_a_small_part_is_drawn_as_a_list():
+def test_small_draws_are_lists():
     assert make_row_draws(1, 100, 100) == MultinomialDraws(1, 100, 100)
     assert make_row_draws(1, 100, 7) == MultinomialDraws(1, 100, 7)
     assert make_row_draws(1, 96, 6) == RowDraws(1, 96, 6)
@@ -126,8 +126,8 @@ def test_a_small_part_is_drawn_as_a_list():
 SCORES = [0.0, 1.0, 0.5, 1e-9, 1 - 2.0**-53, 0.3, 2.0**-16, 1 - 2.0**-16, 2.0**-17, 5e-324, 0.5001]
 
 
-def test_sure_scores_never_fail():
-    # Bits equal those of a score in one of 65536 cases.
+def test_scores_of_0_and_1_decide_every_outcome():
+    # One draw in 65536 has the bits of a score.
     score = np.tile([0.0, 1.0, 1.0, 0.0], 2 if PLAIN else 100)
     for first in range(0, 4 if PLAIN else 400, 4):
         hit, miss = np.split(OutcomeDraws(3, score).make(first, 4), 2, axis=1)
@@ -136,7 +136,7 @@ def test_sure_scores_never_fail():
 
 
 @compiled_only
-def test_hits_are_as_frequent_as_the_score_says():
+def test_outcomes_are_as_frequent_as_the_scores():
     # Binomial, false-alarm rate 1e-4 for each of 30; and for pairs of neighbours.
     score = np.concatenate([SCORES, np.linspace(0.01, 0.99, 19)])
     hit = OutcomeDraws(5, score).make(0, 6000)[:, : score.size]
@@ -181,12 +181,12 @@ def test_classes_are_as_frequent_as_their_probabilities(n_classes):
         assert chi_square_p(seen[possible], seen.sum() * row[possible]) > ALPHA
 
 
-def test_a_sum_that_is_not_quite_one_is_shared_by_all_classes():
+def test_class_probabilities_are_scaled_to_sum_1():
     prob = np.array([[0.2, 0.3, 0.4999], [0.5, 0.5, 0.0005]])
     assert up_to_of(prob) == pytest.approx(np.cumsum(prob / prob.sum(1, keepdims=True), 1)[:, :2])
 
 
-def test_the_key_is_the_first_word_of_the_generator():
+def test_key_is_the_first_word_of_the_generator():
     for seed in (0, 7, np.int64(3), 2**200):
         key = new_key(seed)
         assert type(key) is int

@@ -18,7 +18,8 @@ from fastece.estimators.table import ESTIMATORS
 from fastece.resampling import engine
 from helpers.probes import Broken, Code, Process
 
-N, COUNT = 500, 3000
+N = 500
+COUNT = 3000
 NAMES = [name for name, estimator in ESTIMATORS.items() if isinstance(estimator, Binned)]
 
 BASIC = {"estimator": "ece", "method": "basic"}
@@ -49,15 +50,15 @@ def everything(**how):
         "models": {"": fastece.compare(true, a, b, **options, **BASIC)},
         "bca": {"": fastece.bootstrap(true, a, method="bca", **options)},
     }
-    found = {}
+    numbers = {}
     for call, results in calls.items():
         for name, result in results.items():
-            found[call, name] = result.bootstrap_distribution
-            found[call, name, "interval"] = np.array(result.confidence_interval)
+            numbers[call, name] = result.bootstrap_distribution
+            numbers[call, name, "interval"] = np.array(result.confidence_interval)
     hypothesis = fastece.calibration_test(true, a, **options)
-    found["test"] = hypothesis.null_distribution
-    found["band"] = np.array([hypothesis.band.low, hypothesis.band.high])
-    return found
+    numbers["test"] = hypothesis.null_distribution
+    numbers["band"] = np.array([hypothesis.band.low, hypothesis.band.high])
+    return numbers
 
 
 def assert_same_bits(found, want):
@@ -68,7 +69,7 @@ def assert_same_bits(found, want):
 
 @pytest.fixture(scope="module")
 def alone():
-    """What one thread gives."""
+    """The numbers that one thread gives."""
     return everything()
 
 
@@ -83,29 +84,29 @@ def processes():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 7, -1])
-def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(alone, n_jobs):
+def test_bits_are_equal_for_any_number_of_threads(alone, n_jobs):
     assert_same_bits(everything(n_jobs=n_jobs), alone)
 
 
 @pytest.mark.slow
-def test_a_pool_of_processes_gives_the_same_bits(alone, processes):
+def test_bits_are_equal_for_a_pool_of_processes(alone, processes):
     assert_same_bits(everything(executor=processes), alone)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_client", [True, False])
-def test_a_cluster_gives_the_same_bits(alone, client, is_client):
+def test_bits_are_equal_for_a_cluster(alone, client, is_client):
     executor = client if is_client else client.get_executor()
     assert_same_bits(everything(executor=executor), alone)
 
 
-def test_callers_on_several_threads_do_not_disturb_each_other(alone):
+def test_concurrent_callers_get_equal_bits(alone):
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda jobs: everything(n_jobs=jobs), [1, 2, 1, 2]):
-            assert_same_bits(found, alone)
+        for numbers in pool.map(lambda jobs: everything(n_jobs=jobs), [1, 2, 1, 2]):
+            assert_same_bits(numbers, alone)
 
 
-def test_an_executor_is_asked_for_submit_alone_and_is_left_open(alone):
+def test_executors_need_submit_alone_and_stay_open(alone):
     class Minimal:
         submitted = 0
 
@@ -120,11 +121,11 @@ def test_an_executor_is_asked_for_submit_alone_and_is_left_open(alone):
         assert pool.submit(int, 3).result() == 3
 
 
-def test_an_estimator_of_ones_own_is_evaluated_by_the_processes(processes):
+def test_processes_evaluate_estimators_of_users(processes):
     true, prob, _ = data(12)
     options = {"n_resamples": 70, "rng": 0}
-    found = fastece.bootstrap(true, prob, estimator=Process(), executor=processes, **options)
-    assert os.getpid() not in set(found.bootstrap_distribution)
+    result = fastece.bootstrap(true, prob, estimator=Process(), executor=processes, **options)
+    assert os.getpid() not in set(result.bootstrap_distribution)
     options["estimator"] = Code(13)
     for size in (None, 2):
         alone, spread = (
@@ -140,18 +141,18 @@ def test_an_estimator_of_ones_own_is_evaluated_by_the_processes(processes):
 
 
 @pytest.mark.slow
-def test_an_estimator_of_ones_own_is_evaluated_by_the_workers_of_a_cluster(client):
+def test_workers_of_a_cluster_evaluate_estimators_of_users(client):
     true, prob, _ = data(12)
     workers = set(client.run(os.getpid).values())
-    found = fastece.bootstrap(
+    result = fastece.bootstrap(
         true, prob, estimator=Process(), n_resamples=70, rng=0, executor=client
     )
     assert os.getpid() not in workers
-    assert set(found.bootstrap_distribution) <= workers
+    assert set(result.bootstrap_distribution) <= workers
 
 
 @pytest.mark.slow
-def test_the_same_call_on_a_cluster_draws_anew_without_a_seed(client):
+def test_clusters_draw_anew_without_a_seed(client):
     # A cluster may keep results of calls it has seen.
     true, prob, _ = data()
     draws = [
@@ -171,7 +172,7 @@ def test_executor_and_threads_exclude_each_other(call):
         call(*arguments, n_resamples=40, executor=pool, n_jobs=2)
 
 
-def test_an_error_of_an_estimator_reaches_the_caller(processes):
+def test_errors_of_estimators_reach_the_caller(processes):
     true, prob, _ = data(40)
     options = {"estimator": Broken(), "n_resamples": 1000, "rng": 0}
     with ThreadPoolExecutor(2) as pool:
@@ -181,23 +182,24 @@ def test_an_error_of_an_estimator_reaches_the_caller(processes):
         assert fastece.bootstrap(true, prob, n_resamples=40, executor=pool).n == 40
 
 
-def test_a_few_tasks_wait_at_a_time(monkeypatch):
-    submitted, most = [], []
+def test_few_tasks_wait_at_a_time(monkeypatch):
+    submitted = []
+    waiting = []
 
     class Counting(ThreadPoolExecutor):
         def submit(self, *args, **kwargs):
             submitted.append(super().submit(*args, **kwargs))
-            most.append(sum(not future.done() for future in submitted))
+            waiting.append(sum(not future.done() for future in submitted))
             return submitted[-1]
 
     monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", Counting)
     monkeypatch.setattr(engine, "TASK_ROWS", 2**20)
     true, prob, _ = data(2**15)
-    found = fastece.bootstrap(true, prob, n_resamples=3200, rng=0, n_jobs=2)
+    result = fastece.bootstrap(true, prob, n_resamples=3200, rng=0, n_jobs=2)
     assert len(submitted) >= 100
-    assert 2 <= max(most) <= 16
+    assert 2 <= max(waiting) <= 16
     again = fastece.bootstrap(true, prob, n_resamples=3200, rng=0, n_jobs=1)
-    assert np.array_equal(found.bootstrap_distribution, again.bootstrap_distribution)
+    assert np.array_equal(result.bootstrap_distribution, again.bootstrap_distribution)
 
 
 def test_fewer_threads_give_the_same_bits(monkeypatch):
@@ -211,11 +213,11 @@ def test_fewer_threads_give_the_same_bits(monkeypatch):
     true, prob, _ = data(2**14)
     options = {"n_resamples": 640, "rng": 0, "n_jobs": 6}
     monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor", Noted)
-    many = fastece.bootstrap(true, prob, **options)
+    on_six = fastece.bootstrap(true, prob, **options)
     monkeypatch.setattr(engine, "MAX_EXTRA_BYTES", 2**22)
-    few = fastece.bootstrap(true, prob, **options)
+    on_three = fastece.bootstrap(true, prob, **options)
     assert pools == [6, 3]
-    assert np.array_equal(many.bootstrap_distribution, few.bootstrap_distribution)
+    assert np.array_equal(on_six.bootstrap_distribution, on_three.bootstrap_distribution)
 
 
 INTERRUPTED = """
@@ -245,7 +247,7 @@ raise KeyboardInterrupt
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("estimator", ["ece", "ece_ac"])
-def test_an_interrupt_is_answered_at_once(estimator, n_jobs):
+def test_interrupts_stop_a_bootstrap_at_once(estimator, n_jobs):
     # Within half a second; three times that here, for a machine that is busy with other things.
     child = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, estimator, str(n_jobs)],
@@ -261,8 +263,8 @@ def test_an_interrupt_is_answered_at_once(estimator, n_jobs):
             child.send_signal(signal.SIGINT)
             assert child.stdout.readline() == "interrupted\n", child.stderr.read()
             assert time.perf_counter() - start < 1.5
-            rest, errors = child.communicate()
-            assert rest == "works still\n", errors
+            output, errors = child.communicate()
+            assert output == "works still\n", errors
             assert errors.rstrip().endswith("KeyboardInterrupt")
         finally:
             alarm.cancel()
@@ -289,7 +291,7 @@ threading.Thread(target=work).start()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_a_thread_goes_on_after_the_main_one(n_jobs):
+def test_threads_continue_after_the_main_thread(n_jobs):
     done = subprocess.run(
         [sys.executable, "-c", LATE.format(n_jobs=n_jobs)],
         capture_output=True, text=True, check=False,
@@ -312,7 +314,7 @@ threading.Thread(target=work).start()
 """
 
 
-def test_a_thread_may_begin_after_the_main_one():
+def test_threads_may_begin_after_the_main_thread():
     done = subprocess.run(
         [sys.executable, "-c", FIRST_USE], capture_output=True, text=True, check=False
     )

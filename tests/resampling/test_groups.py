@@ -26,8 +26,8 @@ from fastece.resampling.groups import Dependence, Groups
 from helpers.chance import ALPHA, chi_square_p
 from helpers.resample_cases import VARIANTS, binary, classes, distribution, same_bits, two_models
 
-# What does not depend on the number of rows but by its sums: a draw is then a file of its rows. Two
-# copies of a row are no pair, though.
+# A replicate of an estimator of sums equals the estimator on a file of the drawn rows; the others
+# use the number of rows, or pairs, of which two copies of a row are none.
 NOT_SUMS = ("ece_kde", "ece_bayes", "canonical", "skce")
 OF_SUMS = [
     *(name for name in ESTIMATORS if name not in NOT_SUMS),
@@ -62,13 +62,13 @@ def test_draws_of_four_groups_have_the_law_of_all_draws():
         law[c] = law.get(c, 0) + 1 / 4**4
     count = 40_000
     rows, seen = np.unique(drawn(1, group, count), axis=0, return_counts=True)
-    found = {tuple(c.tolist()): k for c, k in zip(rows, seen, strict=True)}
-    assert set(found) <= set(law)
+    frequency = {tuple(c.tolist()): k for c, k in zip(rows, seen, strict=True)}
+    assert set(frequency) <= set(law)
     expected = count * np.array(list(law.values()))
-    assert chi_square_p([found.get(c, 0) for c in law], expected) > ALPHA
+    assert chi_square_p([frequency.get(c, 0) for c in law], expected) > ALPHA
 
 
-def test_groups_of_one_row_are_the_test_without():
+def test_test_with_groups_of_one_row_equals_the_test_without():
     true, prob = binary(50)
     plain = fastece.calibration_test(true, prob, n_resamples=99, rng=0)
     alone = fastece.calibration_test(true, prob, n_resamples=99, rng=0, groups=np.arange(50))
@@ -77,7 +77,7 @@ def test_groups_of_one_row_are_the_test_without():
 
 @pytest.mark.parametrize("estimator", OF_SUMS, ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_replicate_is_the_value_of_the_rows_it_has_drawn(estimator, weighted):
+def test_replicate_of_groups_equals_the_value_of_its_rows(estimator, weighted):
     true, prob = binary(300, seed=4, decimals=2)
     group = uneven(300)
     weight = np.random.default_rng(5).integers(1, 4, 300) / 2 if weighted else None
@@ -92,9 +92,10 @@ def test_a_replicate_is_the_value_of_the_rows_it_has_drawn(estimator, weighted):
 
 
 @pytest.mark.parametrize("name", ["ece_kde", "ece_bayes", Binned(n_bins="sqrt")], ids=str)
-def test_estimators_that_know_the_number_of_rows_keep_it(name):
+def test_replicates_of_groups_keep_the_number_of_rows(name):
     true, prob = binary(200, seed=4)
-    group, estimator = uneven(200), find_estimator(name, {})
+    group = uneven(200)
+    estimator = find_estimator(name, {})
     result = fastece.bootstrap(true, prob, estimator=name, groups=group, n_resamples=33, rng=6)
     order = np.argsort(prob, kind="stable")
     n = order.size
@@ -126,15 +127,18 @@ def test_classes_and_models_share_draws_of_groups():
 
 def test_rows_of_weight_zero_and_their_groups_do_not_exist():
     true, prob = binary(200)
-    group, weight = uneven(200), np.ones(200)
+    group = uneven(200)
+    weight = np.ones(200)
     weight[(group == 3) | (np.arange(200) % 7 == 0)] = 0
     options = {"n_resamples": 40, "rng": 1}
-    some = fastece.bootstrap(true, prob, groups=group, sample_weight=weight, **options)
-    kept = weight > 0
-    there = fastece.bootstrap(true[kept], prob[kept], groups=group[kept], **options)
-    assert some.n_groups == there.n_groups == np.unique(group[kept]).size < 20
-    want = pytest.approx(there.bootstrap_distribution, abs=1e-12)
-    assert some.bootstrap_distribution == want
+    weighted = fastece.bootstrap(true, prob, groups=group, sample_weight=weight, **options)
+    is_weighted = weight > 0
+    without = fastece.bootstrap(
+        true[is_weighted], prob[is_weighted], groups=group[is_weighted], **options
+    )
+    assert weighted.n_groups == without.n_groups == np.unique(group[is_weighted]).size < 20
+    want = pytest.approx(without.bootstrap_distribution, abs=1e-12)
+    assert weighted.bootstrap_distribution == want
 
 
 def test_acceleration_leaves_out_whole_groups():
@@ -152,7 +156,7 @@ def test_acceleration_leaves_out_whole_groups():
     assert c.of_problem(c.make(0, 1), 0)[0, :, :12].sum(axis=1).tolist() == [11] * 150
 
 
-def test_a_band_is_made_of_the_curves_of_drawn_groups():
+def test_band_is_made_of_the_curves_of_drawn_groups():
     true, prob = binary(200, seed=3)
     group = uneven(200)
     options = {"estimator": "ece_kde", "bandwidth": 0.1, "n_resamples": 60, "rng": 4}
@@ -162,11 +166,11 @@ def test_a_band_is_made_of_the_curves_of_drawn_groups():
         rows = np.repeat(np.arange(200), c)
         one = fastece.reliability_curve(true[rows], prob[rows], estimator="ece_kde", bandwidth=0.1)
         parts.append(np.interp(curve.score, one.score, one.probability))
-    inside = slice(5, -5)
-    assert np.median(parts, axis=0)[inside] == pytest.approx(curve.median[inside], abs=2e-3)
+    middle = slice(5, -5)
+    assert np.median(parts, axis=0)[middle] == pytest.approx(curve.median[middle], abs=2e-3)
 
 
-def test_a_result_says_its_groups_and_is_pickled_with_them():
+def test_results_show_their_groups_and_can_be_pickled():
     true, prob = binary(100)
     options = {"groups": uneven(100), "n_resamples": 50, "method": "bca"}
     result = fastece.bootstrap(true, prob, **options)
@@ -175,9 +179,10 @@ def test_a_result_says_its_groups_and_is_pickled_with_them():
     assert result.to_dict()["n_groups"] == 20
 
 
-def test_labels_of_groups_keep_their_probabilities_and_have_the_covariance():
+def test_labels_of_groups_have_their_probabilities_and_covariance():
     # 64 000 draws: a mean is known to 0.002 and a covariance to 0.001; five of these are allowed.
-    prob, of_row = np.array([0.3, 0.3, 0.8, 0.05, 0.6]), np.array([0, 0, 0, 1, 1], np.int32)
+    prob = np.array([0.3, 0.3, 0.8, 0.05, 0.6])
+    of_row = np.array([0, 0, 0, 1, 1], np.int32)
     part = 0.5
     dependence = Dependence(of_row, 2, np.sqrt(part))
     c = OutcomeDraws(3, prob, 0, dependence).make(0, 2000)
@@ -195,8 +200,8 @@ def test_labels_of_groups_keep_their_probabilities_and_have_the_covariance():
     weighted = v @ want @ v / (v**2 @ np.diag(want))
     assert design_effect(dependence, prob, v) == pytest.approx(weighted)
     # Some of the rows, as where not all are in memory, have the draws of all.
-    some = OutcomeDraws(3, prob[2:], 2, dependence.rows(2, 3)).make(1, 1)
-    assert np.array_equal(some[0, :3], c[1, 2:5])
+    last_rows = OutcomeDraws(3, prob[2:], 2, dependence.rows(2, 3)).make(1, 1)
+    assert np.array_equal(last_rows[0, :3], c[1, 2:5])
     vectors = np.column_stack([prob, 0.4 * (1 - prob), 0.6 * (1 - prob)])
     label = ClassDraws(3, vectors, 0, replace(dependence, share=1.0)).make(0, 500)
     assert (label[:, 0] == label[:, 1]).all()
@@ -209,13 +214,13 @@ def correlated(rng, count, rho):
     (a Gaussian copula)."""
     group = np.repeat(np.arange(count), 1 + rng.poisson(9, count))
     s = rng.beta(5, 1.5, group.size)
-    own = rng.normal(size=group.size)
-    z = np.sqrt(rho) * rng.normal(size=count)[group] + np.sqrt(1 - rho) * own
+    noise_of_row = rng.normal(size=group.size)
+    z = np.sqrt(rho) * rng.normal(size=count)[group] + np.sqrt(1 - rho) * noise_of_row
     return z < norm.ppf(s), s, group
 
 
 @pytest.mark.slow
-def test_the_grouped_test_keeps_its_level_where_the_other_does_not():
+def test_test_with_groups_has_its_level_under_dependence():
     # 400 simulations: 5 % is known to 1.1 %; more than 8.5 % would be a false alarm of 0.1 %.
     grouped = plain = 0
     for seed in range(400):
@@ -239,30 +244,36 @@ CALLS = {
 }
 
 
-SLOW = [pytest.param(x, marks=[pytest.mark.slow] * (x == "smooth_ece")) for x in CALLS]
+SLOW = [
+    pytest.param(name, marks=[pytest.mark.slow]) if name == "smooth_ece" else name for name in CALLS
+]
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_intervals_of_copies_in_groups_are_those_of_one_of_each(name):
+def test_intervals_of_copied_rows_in_groups_equal_the_intervals_of_the_rows(name):
     # Eight copies of each row are one row, whatever their weights are.
     rng = np.random.default_rng(3)
     p = rng.random(120)
     y = rng.random(120) < p**2
-    call, copies = partial(CALLS[name], n_resamples=199), np.repeat(np.arange(120), 8)
-    one, dependent = call(y, p), call(y[copies], p[copies])
+    call = partial(CALLS[name], n_resamples=199)
+    copies = np.repeat(np.arange(120), 8)
+    one = call(y, p)
+    dependent = call(y[copies], p[copies])
     weight = np.tile([0.5, 1.5], 480)
-    found = call(y[copies], p[copies], groups=copies, sample_weight=weight)
+    grouped = call(y[copies], p[copies], groups=copies, sample_weight=weight)
     alone = call(y, p, groups=np.arange(120))
-    widths = [high - low for low, high in (x.confidence_interval for x in (one, found, dependent))]
+    widths = [
+        high - low for low, high in (x.confidence_interval for x in (one, grouped, dependent))
+    ]
     assert alone.confidence_interval == one.confidence_interval
     assert widths[1] == pytest.approx(widths[0], rel=0.2)
     assert widths[2] < 0.75 * widths[1]
-    assert found.n_groups == 120
-    assert found.notes == []
-    assert "960 rows in 120 groups" in str(found)
+    assert grouped.n_groups == 120
+    assert grouped.notes == []
+    assert "960 rows in 120 groups" in str(grouped)
 
 
-def test_classes_slices_and_few_groups():
+def test_few_groups_are_noted_for_every_setting():
     true, prob = classes(400)
     group = np.arange(400) // 25
     for setting in ("classwise", "confidence", 1):
@@ -270,12 +281,12 @@ def test_classes_slices_and_few_groups():
         for estimator in ("ece_bayes", "ece", "skce"):
             if estimator != "skce" or setting == "confidence":
                 options |= {"setting": "auto"} if estimator == "skce" else {}
-                found = fastece.estimate(true, prob, estimator=estimator, groups=group, **options)
-                assert found.confidence_interval.high > 0
-    (note,) = found.notes
+                result = fastece.estimate(true, prob, estimator=estimator, groups=group, **options)
+                assert result.confidence_interval.high > 0
+    (note,) = result.notes
     assert note.startswith("16 groups are few")
-    assert found.to_dict()["notes"] == [note]
-    text = " ".join(str(found).split())
+    assert result.to_dict()["notes"] == [note]
+    text = " ".join(str(result).split())
     assert note in text
     by = np.where(group < 4, "a", "b")
     table = fastece.slices(true, prob, by=by, groups=group)
@@ -286,7 +297,7 @@ def test_classes_slices_and_few_groups():
     assert all(rows[row.label].n_effective <= row.n_effective for row in alone)
 
 
-def test_the_grouped_test_finds_what_is_not_calibrated():
+def test_test_with_groups_rejects_miscalibration():
     rng = np.random.default_rng(0)
     y, s, group = correlated(rng, 100, 0.3)
     result = fastece.calibration_test(y, s**0.3, groups=group, n_resamples=199, rng=0)
@@ -330,7 +341,7 @@ def test_bad_groups_are_refused(groups, error, message):
             call()
 
 
-def test_what_groups_do_not_go_with_is_refused_in_words():
+def test_groups_refuse_size_and_bands_without_resamples():
     true, prob = binary(30)
     groups = np.arange(30) // 3
     with pytest.raises(ValueError, match=r"^size: .*groups.*got 10"):
@@ -339,15 +350,15 @@ def test_what_groups_do_not_go_with_is_refused_in_words():
         fastece.reliability_curve(true, prob, groups=groups, estimator="ece_kde")
 
 
-def test_threads_executors_and_pieces_give_the_same_bits():
+def test_bits_of_groups_are_equal_for_any_workers():
     true, prob = binary(3000)
     options = {"estimator": ["ece", "ece_ac", "brier_score"], "groups": uneven(3000, 300), "rng": 1}
     alone = fastece.bootstrap(true, prob, n_resamples=300, **options)
     with ThreadPoolExecutor(3) as pool:
         for how in ({"n_jobs": 2}, {"executor": pool}):
-            found = fastece.bootstrap(true, prob, **{"n_resamples": 300, **options, **how})
+            results = fastece.bootstrap(true, prob, **{"n_resamples": 300, **options, **how})
             for name, result in alone.items():
-                same = result.bootstrap_distribution, found[name].bootstrap_distribution
+                same = result.bootstrap_distribution, results[name].bootstrap_distribution
                 assert same_bits(*same), (name, how)
     draws = GroupDraws(MultinomialDraws(4, 300, 300), Groups.of(options["groups"]).of_row)
     draws.of_row.flags.writeable = False  # as what comes from another process may be

@@ -43,9 +43,10 @@ def test_intervals_are_quantiles_by_the_linear_rule(level):
 
 
 @pytest.mark.parametrize(("hits", "ends"), [(52, (0, 0.04)), (50, (0, 0))])
-def test_the_basic_interval_ends_at_zero(hits, ends):
+def test_basic_interval_is_clipped_at_zero(hits, ends):
     # The error of one bin is |hits / 100 - 1/2|, and of some draw it is 0, of others above 0.1.
-    true, prob = np.arange(100) < hits, np.full(100, 0.5)
+    true = np.arange(100) < hits
+    prob = np.full(100, 0.5)
     result = fastece.bootstrap(true, prob, n_bins=1, n_resamples=MANY, rng=1)
     low, high = basic(result.value, result.bootstrap_distribution, 0.95)
     assert low < -0.05
@@ -56,13 +57,15 @@ def test_the_basic_interval_ends_at_zero(hits, ends):
 
 
 @pytest.mark.parametrize("n", [50, 200, 400])
-def test_the_bca_interval_takes_its_acceleration_from_deleted_blocks(n):
+def test_bca_accelerates_by_deleted_blocks(n):
     true, prob = binary(n)
     prob = prob**4  # skewed
     order = np.random.default_rng(1).permutation(n)
-    true, prob = true[order], prob[order]
+    true = true[order]
+    prob = prob[order]
     result = fastece.bootstrap(true, prob, estimator=Mean(), n_resamples=999, rng=4, method="bca")
-    blocks, x = np.arange(n) % min(n, 200), true + prob
+    blocks = np.arange(n) % min(n, 200)
+    x = true + prob
     deleted = np.array([x[blocks != b].mean() for b in range(min(n, 200))])
     for level in (0.5, 0.95):
         want = bca(result.value, result.bootstrap_distribution, deleted, level)
@@ -70,9 +73,9 @@ def test_the_bca_interval_takes_its_acceleration_from_deleted_blocks(n):
     assert result.confidence_interval == result.interval(0.95, "bca")
 
 
-# Of accuracy many replicates are equal, and equal to the estimate.
+# Many replicates of accuracy are equal, and equal to the estimate.
 @pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "accuracy"])
-def test_the_bca_interval_of_an_error_is_made_of_its_single_calls(estimator):
+def test_bca_interval_follows_from_single_calls(estimator):
     true, prob = binary(60)
     result = fastece.bootstrap(
         true, prob, estimator=estimator, n_resamples=MANY, rng=4, method="bca"
@@ -92,7 +95,7 @@ def test_bca_is_nan_where_all_replicates_are_on_one_side():
     assert np.isfinite(result.interval(method="percentile")).all()
 
 
-def test_intervals_of_classes_are_those_of_each_class():
+def test_interval_of_each_class_equals_the_interval_alone():
     options = {"n_resamples": MANY, "rng": 3, "method": "bca"}
     every = fastece.bootstrap(*classes(80), setting="classwise", average=None, **options)
     for k in range(3):

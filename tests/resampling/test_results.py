@@ -1,4 +1,4 @@
-"""What results hold, print and become."""
+"""Fields of results, their text, and their plain values."""
 
 import json
 import pickle
@@ -17,21 +17,25 @@ from helpers.probes import Mean, OneBin
 from helpers.resample_cases import binary, classes, near, two_models
 
 
-def test_error_and_bias_are_those_of_the_distribution():
+def test_standard_error_and_bias_describe_the_distribution():
     result = fastece.bootstrap(*binary(60), n_resamples=100, rng=0)
     assert result.bootstrap_distribution.shape == (100,)
     assert result.bootstrap_distribution.dtype == np.float64
     assert type(result.standard_error) is type(result.bias) is float
     assert result.standard_error == near(np.std(result.bootstrap_distribution, ddof=1))
     assert result.bias == near(np.mean(result.bootstrap_distribution) - result.value)
-    many = fastece.bootstrap(
+    of_classes = fastece.bootstrap(
         *classes(60), n_resamples=100, rng=0, setting="classwise", average=None
     )
-    assert many.standard_error == near(np.std(many.bootstrap_distribution, axis=1, ddof=1))
-    assert many.bias == near(np.mean(many.bootstrap_distribution, axis=1) - many.value)
+    assert of_classes.standard_error == near(
+        np.std(of_classes.bootstrap_distribution, axis=1, ddof=1)
+    )
+    assert of_classes.bias == near(
+        np.mean(of_classes.bootstrap_distribution, axis=1) - of_classes.value
+    )
 
 
-def test_the_result_says_how_it_was_made():
+def test_results_hold_the_arguments_in_use():
     weight = np.array([0, 1, 2] * 10)
     options = {"confidence_level": 0.9, "method": "percentile", "sample_weight": weight}
     result = fastece.bootstrap(*binary(30), n_resamples=20, rng=3, **options)
@@ -45,13 +49,14 @@ def test_the_result_says_how_it_was_made():
     assert default.confidence_interval == default.interval()
 
 
-def test_a_pickled_result_holds_no_data():
+def test_pickled_results_hold_no_data():
     result = fastece.bootstrap(*binary(20_000), n_resamples=10, rng=0)
     assert len(pickle.dumps(result)) < 3000
 
 
 def test_results_are_frozen_and_become_plain_values():
-    data, options = two_models(30), {"n_resamples": 20, "rng": 0}
+    data = two_models(30)
+    options = {"n_resamples": 20, "rng": 0}
     for result in (
         fastece.bootstrap(*data[:2], **options),
         fastece.compare(*data, **options),
@@ -61,9 +66,9 @@ def test_results_are_frozen_and_become_plain_values():
             result.value = 0.0
         assert json.loads(json.dumps(result.to_dict()))["value"] == result.value
         assert pickle.loads(pickle.dumps(result)).value == result.value
-    many = fastece.bootstrap(*classes(30), setting="classwise", average=None, **options)
-    assert json.loads(json.dumps(many.to_dict()))["value"] == many.value.tolist()
-    assert many.to_frame()["value"].tolist() == many.value.tolist()
+    of_classes = fastece.bootstrap(*classes(30), setting="classwise", average=None, **options)
+    assert json.loads(json.dumps(of_classes.to_dict()))["value"] == of_classes.value.tolist()
+    assert of_classes.to_frame()["value"].tolist() == of_classes.value.tolist()
 
 
 CALLS = {
@@ -95,7 +100,7 @@ def test_several_results_are_a_table(call):
     assert frame["name"].tolist() == list(results)
 
 
-def test_a_table_has_a_line_for_each_class():
+def test_tables_have_a_line_for_each_class():
     options = {"setting": "classwise", "average": None, "n_resamples": 20, "rng": 0}
     results = fastece.bootstrap(*classes(40), estimator=["ece", "ece_a"], **options)
     frame = results.to_frame()
@@ -104,7 +109,7 @@ def test_a_table_has_a_line_for_each_class():
     assert len(str(results).splitlines()) == 8
 
 
-def test_a_table_without_pandas_says_what_is_missing(monkeypatch):
+def test_data_frames_without_pandas_raise_import_error(monkeypatch):
     results = fastece.bootstrap(*binary(20), estimator=["ece"], n_resamples=5, rng=0)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="to_frame: needs pandas"):
@@ -158,13 +163,13 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_notebooks_markdown_and_text_show_the_same(name):
+def test_notebooks_markdown_and_text_show_equal_cells(name):
     result = RESULTS[name]()
     title, rows, notes = parts_of(result)
     first, *lines = str(result).splitlines()
     assert first == title
-    shown = ["".join("".join(row).split()) for row in rows]
-    assert [*shown, *("".join(note.split()) for note in notes)] == [
+    cells = ["".join("".join(row).split()) for row in rows]
+    assert [*cells, *("".join(note.split()) for note in notes)] == [
         "".join(line.split()) for line in lines
     ]
     markdown = result.to_markdown()
@@ -179,7 +184,7 @@ def test_results_are_json_and_data_frames(name):
     assert len(result.to_frame()) >= 1
 
 
-def test_what_is_in_tables_is_text():
+def test_tables_escape_markup():
     class Hostile(fastece.Binned):
         """An estimator with a name that would be a script."""
 
@@ -193,11 +198,11 @@ def test_what_is_in_tables_is_text():
     result = fastece.reliability_diagram(
         np.where(Y, label, "b"), SHARE, labels=["b", label], setting=1
     )
-    for found in (result, fastece.bootstrap(Y, P, estimator=Hostile(), n_resamples=9, rng=0)):
-        text = found._repr_html_() + found.to_markdown()
+    for escaped in (result, fastece.bootstrap(Y, P, estimator=Hostile(), n_resamples=9, rng=0)):
+        text = escaped._repr_html_() + escaped.to_markdown()
         assert "<script" not in text.replace("\\<script", "")
         assert "<img" not in text.replace("\\<img", "")
-        assert parts_of(found)[0] == str(found).splitlines()[0]
+        assert parts_of(escaped)[0] == str(escaped).splitlines()[0]
     assert label in parts_of(result)[0]
 
 
