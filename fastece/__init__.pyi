@@ -47,9 +47,9 @@ from .inference.estimate import Estimate as Estimate, estimate as estimate
 from .inference.results import ComparisonResult as ComparisonResult, Floor as Floor
 from .inference.rows_needed import RowsNeeded as RowsNeeded, rows_needed as rows_needed
 from .inference.slices import Slice as Slice, Slices as Slices, slices as slices
+from .inference.risk_quantities import DecisionPoint as DecisionPoint
+from .inference.variance import Quantity as Quantity
 from .inference.validation import (
-    DecisionPoint as DecisionPoint,
-    Quantity as Quantity,
     Validation as Validation,
     validate as validate,
 )

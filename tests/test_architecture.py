@@ -27,7 +27,7 @@ FLOORS = [
 ]
 FLOOR = {room: -level for level, rooms in enumerate(FLOORS) for room in rooms}
 TOP = {"cli", "compat", "sklearn"}
-CORE = {"fastece", "llvmlite", "numba", "numpy", "scipy"}
+CORE = {"fastece", "lazy_loader", "llvmlite", "numba", "numpy", "scipy"}
 CORE |= set(sys.stdlib_module_names)
 # What a room may import by a name that is computed: its own modules, or a user's.
 DYNAMIC = {"__init__", "cli", "compat", "kernels", "study"}

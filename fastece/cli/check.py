@@ -12,7 +12,7 @@ from fastece.display.documents import Document, Section
 from fastece.display.writers import to_markdown
 from fastece.estimators.table import find_estimator
 from fastece.files import write_file
-from fastece.inference.slices import groups_by
+from fastece.inference.selections import select_by_columns
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -26,7 +26,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     if options.by:
         columns = {name: rows.others[key] for key, name in slice_columns(options).items()}
         with rows.located():
-            slices = groups_by(call, rows.others.get("by", columns), rows.y_prob)
+            slices = select_by_columns(call, rows.others.get("by", columns), rows.y_prob)
     if other is not None:
         baseline = read_file(other, Namespace(**{**vars(options), "groups": None, "by": None}))
         check_same_rows(rows, baseline)

@@ -32,7 +32,7 @@ from fastece.files import (
     read_whole,
 )
 from fastece.files.cells import decode_labels, encode_texts
-from fastece.inference.slices import MOST_NUMBERS
+from fastece.inference.selections import MAX_NUMBERS
 from fastece.report.first_page import MAX_LINES, first_page
 from fastece.report.inputs import LEAD, TEST, ReportData, ReportNames, ReportOptions
 from fastece.report.report import make_report
@@ -255,8 +255,8 @@ class Sums:
                 zip(texts, decode_labels([encode_texts(texts)])[0].tolist(), strict=True)
             )
             keys = {label: numbers.get(label, label) for label in found}
-            if len({*keys.values()}) > MOST_NUMBERS and str not in {*map(type, keys.values())}:
-                rule = f"must have at most {MOST_NUMBERS} different numbers in a stream"
+            if len({*keys.values()}) > MAX_NUMBERS and str not in {*map(type, keys.values())}:
+                rule = f"must have at most {MAX_NUMBERS} different numbers in a stream"
                 raise InputError("by", rule, value=column, hint=WHOLE)
             for label, sums in found.items():
                 key = keys[label] if by == "by" else f"{column} {keys[label]}"

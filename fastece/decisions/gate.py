@@ -13,6 +13,7 @@ from fastece.display.documents import Document, Section
 from fastece.display.numbers import ConfidenceInterval, Number, format_interval
 from fastece.display.results import EstimatorResult, Record
 from fastece.inference import compare, estimate, slices
+from fastece.inference.selections import Selection, select_by_columns
 from fastece.resampling import arguments
 from fastece.resampling.call import Call, common_fields
 from fastece.resampling.draws import new_key
@@ -258,7 +259,7 @@ def check_bounds(max_error: Any, max_increase: Any, has_baseline: bool) -> Bound
 
 
 def check_of(
-    call: Call, groups: Sequence[slices.Group], bounds: Bounds, min_rows: Any, rng: Any
+    call: Call, groups: Sequence[Selection], bounds: Bounds, min_rows: Any, rng: Any
 ) -> Check:
     """Judge all rows of a call, groups of them, and the increase over another model.
 
@@ -307,12 +308,12 @@ def check_of(
 
 
 def errors_of_rows(
-    call: Call, groups: Sequence[slices.Group], alpha: float, max_error: float, key: int
+    call: Call, groups: Sequence[Selection], alpha: float, max_error: float, key: int
 ) -> list[BoundedError]:
     """Estimate the error of all rows, which comes first, and of each group."""
     source = call.sources[0]
     (estimator,) = call.estimators.values()
-    all_rows = slices.Group(None, call.n, call.n, lambda: source, "")
+    all_rows = Selection(None, call.n, call.n, lambda: source)
     all_groups = [all_rows, *groups]
     # Posteriors need replicates for tests alone.
     n_resamples = 0 if estimate.posterior_maker(estimator) else call.n_resamples
@@ -351,7 +352,7 @@ def decisiveness(row: Judgement) -> tuple[int, float]:
 def check(
     y_true: Any, y_prob: Any = None, *, max_error: float, baseline: Any = None,
     max_increase: float | None = None, estimator: Any = "ece_bayes", by: Any = None,
-    bins: Any = 4, cross: bool = False, min_rows: int = slices.LEAST_ROWS, groups: Any = None,
+    bins: Any = 4, cross: bool = False, min_rows: int = slices.MIN_ROWS, groups: Any = None,
     rng: Any = 0, **options: Any,
 ) -> Check:  # fmt: skip
     """Decide whether a calibration error is small enough, or more rows are needed.
@@ -430,8 +431,8 @@ def check(
         models["baseline"] = baseline
     call = arguments.read_call("check", y_true, models, estimator=estimator, **options)
     call = arguments.add_groups(call, groups, y_prob)
-    slices_of_rows: list[slices.Group] = []
+    slices_of_rows: list[Selection] = []
     if by is not None:
         one_model = replace(call, sources=call.sources[:1])
-        slices_of_rows = slices.groups_by(one_model, by, y_prob, bins, cross)
+        slices_of_rows = select_by_columns(one_model, by, y_prob, bins, cross)
     return check_of(call, slices_of_rows, bounds, min_rows, rng)

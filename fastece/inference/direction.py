@@ -36,12 +36,29 @@ from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float
 from fastece.resampling.naming import describe
 
-# Each part with its interval, and what it is.
+
+class PartFields(NamedTuple):
+    """A row of the table of parts: the fields of a `Direction` that it shows.
+
+    Attributes
+    ----------
+    value, interval : str
+        Names of the fields of the number and of its interval.
+    meaning : str
+        A description for readers.
+    """
+
+    value: str
+    interval: str
+    meaning: str
+
+
+# The rows of the printed table by their names.
 PARTS = {
-    "error": ("value", "confidence_interval", "of all scores"),
-    "over": ("over", "over_interval", "of scores above the observed frequency"),
-    "under": ("under", "under_interval", "of scores below the observed frequency"),
-    "mean gap": ("mean_gap", "mean_gap_interval", "observed frequency minus mean score"),
+    "error": PartFields("value", "confidence_interval", "of all scores"),
+    "over": PartFields("over", "over_interval", "of scores above the observed frequency"),
+    "under": PartFields("under", "under_interval", "of scores below the observed frequency"),
+    "mean gap": PartFields("mean_gap", "mean_gap_interval", "observed frequency minus mean score"),
 }
 
 
@@ -54,24 +71,26 @@ class Direction(Result):
     value : float or (K,) float64 array
         The error: the value of `fastece.ece`.
     over, under : float or (K,) float64 array
-        The part of it that scores above their hit rate have, and that of those below: they add up
-        to `value` with the norm 1, their p-th powers to its p-th power with the norm p.
+        The contribution of scores above the observed frequency, and the contribution of scores
+        below it. They add up to `value` with the norm 1; with the norm p, their p-th powers add up
+        to its p-th power.
     mean_gap : float or (K,) float64 array
-        Hit rate minus mean score: "calibration in the large". Below 0, scores are too high.
+        Observed frequency minus mean score: "calibration in the large". Below 0, scores are too
+        high.
     confidence_interval, over_interval, under_interval : ConfidenceInterval or None
         ``(low, high)`` of the error and of its parts at `confidence_level`; None without
         replicates.
     mean_gap_interval : ConfidenceInterval
     confidence_level : float
     method : {"posterior", "test inversion"}
-        Of the first three intervals.
-    verdict : str or list of K of them
-        Which parts have an interval that leaves out 0: "over-confident", "under-confident", "both"
-        or "unclear". A property.
+        The method of the first three intervals.
+    verdict : str or list of K str
+        The parts whose interval excludes 0: "over-confident", "under-confident", "both" or
+        "unclear". A property.
     error, error_interval
         Other names of `value` and `confidence_interval`.
     n, estimator, setting : int, str, str
-        Rows of positive weight, the estimator with its parameters, and what "auto" stood for.
+        Rows of positive weight, the estimator with its parameters, and the setting that was used.
     n_groups, notes : int or None, list of str
         Number of groups, and sentences that stand below the numbers.
     """
@@ -112,37 +131,51 @@ class Direction(Result):
     def verdict(self) -> Any:
         """Direction of the error, as far as the intervals of its parts show it."""
         if self.over_interval is None or self.under_interval is None:
-            sure = [np.zeros(np.shape(self.value), bool)] * 2
-        else:
-            sure = [np.asarray(x.low) > 0 for x in (self.over_interval, self.under_interval)]
-        words = np.array([["unclear", "under-confident"], ["over-confident", "both"]])
-        return words[sure[0].astype(int), sure[1].astype(int)].tolist()
+            has_part = np.zeros(np.shape(self.value), bool)
+            return np.where(has_part, "", "unclear").tolist()
+        is_over = np.asarray(self.over_interval.low) > 0
+        is_under = np.asarray(self.under_interval.low) > 0
+        cases = [is_over & is_under, is_over, is_under]
+        return np.select(cases, ["both", "over-confident", "under-confident"], "unclear").tolist()
 
     def document(self) -> Document:
         """Describe the error and its parts: a row for each part, or for each class."""
         title = f"{self.estimator}, setting {self.setting}: {sample_text(self)}"
-        if np.ndim(self.value):
-            values = [getattr(self, field) for field, _, _ in PARTS.values()]
-            lines = [(k, *row) for k, row in enumerate(zip(*values, self.verdict, strict=True))]
-            table = Table(("class", *PARTS, "verdict"), lines)
-            return Document(title, sections=[Section(table=table, notes=self.notes)])
+        section = self._class_section() if np.ndim(self.value) else self._part_section()
+        return Document(title, sections=[section])
+
+    def _class_section(self) -> Section:
+        """Make the table of all classes, without intervals."""
+        columns = [getattr(self, part.value) for part in PARTS.values()]
+        rows = [(k, *numbers) for k, numbers in enumerate(zip(*columns, self.verdict, strict=True))]
+        return Section(table=Table(("class", *PARTS, "verdict"), rows), notes=self.notes)
+
+    def _part_section(self) -> Section:
+        """Make the table of the parts of one error, with the verdict below."""
         rows = []
-        for name, (field, ends, meaning) in PARTS.items():
-            interval = getattr(self, ends)
-            rows.append((name, Number(getattr(self, field), interval), interval, meaning))
+        for name, part in PARTS.items():
+            interval = getattr(self, part.interval)
+            rows.append((name, Number(getattr(self, part.value), interval), interval, part.meaning))
         head = ("part", "value", f"{100 * self.confidence_level:g} % CI", "")
-        has_intervals = self.confidence_interval is not None
-        notes = [f"Verdict: {self.verdict}. Intervals by {self.method}."] * has_intervals
-        notes += self.notes
-        table = Table(head, rows, ("part", "value", "confidence_interval", "meaning"))
-        return Document(title, sections=[Section(table=table, notes=notes)])
+        columns = ("part", "value", "confidence_interval", "meaning")
+        notes = list(self.notes)
+        if self.confidence_interval is not None:
+            notes.insert(0, f"Verdict: {self.verdict}. Intervals by {self.method}.")
+        return Section(table=Table(head, rows, columns), notes=notes)
 
 
 # --- values and intervals of both parts -----------------------------------------------------
 
 
 class Parts(NamedTuple):
-    """Values and intervals of an error, its over part and its under part."""
+    """Values and intervals of an error, its over part and its under part, in this order.
+
+    Attributes
+    ----------
+    values : sequence of float or (K,) float64 array
+    intervals : sequence of ConfidenceInterval or None
+    method : {"posterior", "test inversion"}
+    """
 
     values: Sequence[Any]
     intervals: Sequence[ConfidenceInterval | None]
@@ -162,36 +195,42 @@ def error_parts(estimator: Any, call: Call, key: int, gap: ConfidenceInterval) -
 @error_parts.register
 def _(estimator: Binned, call: Call, key: int, gap: ConfidenceInterval) -> Parts:
     bins = estimator.bins(call.sources[0])
-    gaps = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
-    values = [estimator.errors(bins._replace(gap=x)) for x in gaps]
+    gaps_of_parts = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
+    values = [estimator.errors(bins._replace(gap=gaps)) for gaps in gaps_of_parts]
     return cell_parts(call, estimator, key, gap, values)
 
 
 @error_parts.register
 def _(estimator: KDE, call: Call, key: int, gap: ConfidenceInterval) -> Parts:
-    (data,) = call.sources
-    values = [density_values(estimator, sample, data.count()) for sample in data.samples()]
+    source = call.sources[0]
+    values = [density_values(estimator, sample, source.count()) for sample in source.samples()]
     return cell_parts(call, estimator, key, gap, [*np.transpose(values)])
 
 
 @error_parts.register
 def _(estimator: BayesCurve, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
-    """Measure the parts by the posterior, but for their lower ends.
+    """Measure the parts by the posterior, except for their lower ends.
 
-    Drawn curves cross the diagonal here and there even where the true one does not, so they do not
-    show that there is a part at all. The mean gap does: with every norm, ``over >= -gap`` and
-    ``under >= gap``.
+    Drawn curves cross the diagonal here and there even where the true curve does not, so they do
+    not show that there is a part at all. The mean gap shows it: with every norm, ``over >= -gap``
+    and ``under >= gap``.
     """
-    per_class, norm, effect = call.per_class, estimator.norm, call.design_effect
-    parts = [side_posteriors(x, norm, effect) for x in groups_of_samples(call, estimator)]
-    columns = [*zip(*parts, strict=True)]
-    values = [[posterior.value for posterior in column] for column in columns]
-    values = [as_float(value if per_class else value[0]) for value in values]
-    found = [intervals_of(column, call.level, per_class) for column in columns]
-    for i, sure in ((1, -np.asarray(gap.high)), (2, np.asarray(gap.low))):
-        low = as_float(np.clip(sure, 0.0, values[i]))
-        found[i] = ConfidenceInterval(low, found[i].high)
-    return Parts(values, found, POSTERIOR)
+    posteriors_of_samples = [
+        side_posteriors(samples, estimator.norm, call.design_effect)
+        for samples in groups_of_samples(call, estimator)
+    ]
+    values = []
+    intervals = []
+    for posteriors in zip(*posteriors_of_samples, strict=True):  # the error, over, under
+        means = [posterior.value for posterior in posteriors]
+        values.append(as_float(means if call.per_class else means[0]))
+        intervals.append(intervals_of(posteriors, call.level, call.per_class))
+    lowest_over = -np.asarray(gap.high)
+    lowest_under = np.asarray(gap.low)
+    for i, lowest in ((1, lowest_over), (2, lowest_under)):
+        low = as_float(np.clip(lowest, 0.0, values[i]))
+        intervals[i] = ConfidenceInterval(low, intervals[i].high)
+    return Parts(values, intervals, POSTERIOR)
 
 
 def density_values(kde: KDE, sample: Sample, n: int) -> F64:
@@ -199,41 +238,47 @@ def density_values(kde: KDE, sample: Sample, n: int) -> F64:
     density = kde.prepare(sample, n).density(sample.c)
     hits = density.values[:, 1].copy()
     expected = density.mesh.score[:, None] * density.values[:, 0]
-    found = []
-    for g in (hits, np.minimum(hits, expected), np.maximum(hits, expected)):
-        density.values[:, 1] = g
-        found.append(kde.error(density))
-    # Between two points of which one is over and one under, the rule of the whole knows where the
-    # gap is 0, and that of a part does not.
-    whole, *parts = found
-    top = max(parts)
-    total = top * float(np.linalg.norm(np.array(parts) / top, kde.norm)) if top > 0 else 1.0
-    return np.array([whole, *(part * whole / total for part in parts)])
+    errors = []
+    for hits_of_part in (hits, np.minimum(hits, expected), np.maximum(hits, expected)):
+        density.values[:, 1] = hits_of_part
+        errors.append(kde.error(density))
+    error, over, under = errors
+    larger = max(over, under)
+    if not larger > 0:
+        return np.array([error, over * error, under * error])
+    # Between two points of which one is over and one under, the quadrature of the error knows where
+    # the gap is 0, and the quadrature of a part does not. So the parts are scaled to add up.
+    norm_of_parts = larger * float(np.linalg.norm(np.array([over, under]) / larger, kde.norm))
+    return np.array([error, over * error / norm_of_parts, under * error / norm_of_parts])
 
 
 def cell_parts(
-    call: Call, estimator: Any, key: int, gap: ConfidenceInterval, each: Sequence[F64]
+    call: Call, estimator: Any, key: int, gap: ConfidenceInterval, values_of_parts: Sequence[F64]
 ) -> Parts:
     """Compute the parts of a norm of gaps, with intervals by test inversion.
 
-    `each` has the values for each problem.
+    `values_of_parts` has the values of the error, the over part and the under part for each
+    problem.
     """
-    make_cells, per_class = cell_maker(estimator), call.per_class
+    make_cells = cell_maker(estimator)
     if make_cells is None:
         return error_parts.dispatch(object)(estimator, call, key, gap)
-    values = [as_float(average_classes(call, value)) for value in each]
+    values = [as_float(average_classes(call, value)) for value in values_of_parts]
     if not call.n_resamples:
         return Parts(values, [None] * 3, INVERSION)
     if make_cells is not binned_cells:
         need_rows(call.sources[0], f"the interval of {describe(estimator)}", "n_resamples")
-    cells = make_cells(call, estimator, key).split(per_class)
-    curves = [
-        [NO_CURVE] * 3 if np.isnan(value)
-        else [cell_curve(part), one_sided_curve(part, -1), one_sided_curve(part, 1)]
-        for part, value in zip(cells, np.atleast_1d(values[0]), strict=True)
-    ]  # fmt: skip
-    columns = zip(*curves, strict=True)
-    intervals = [intervals_of(column, call.level, per_class) for column in columns]
+    cells = make_cells(call, estimator, key).split(call.per_class)
+    curves = []
+    for cells_of_value, value in zip(cells, np.atleast_1d(values[0]), strict=True):
+        if np.isnan(value):
+            curves.append([NO_CURVE] * 3)
+            continue
+        over_curve = one_sided_curve(cells_of_value, -1)
+        under_curve = one_sided_curve(cells_of_value, 1)
+        curves.append([cell_curve(cells_of_value), over_curve, under_curve])
+    curves_of_parts = zip(*curves, strict=True)
+    intervals = [intervals_of(column, call.level, call.per_class) for column in curves_of_parts]
     return Parts(values, intervals, INVERSION)
 
 
@@ -244,43 +289,78 @@ def direction_of(call: Call, key: int) -> Direction:
     """Compute the direction of the only model of a call with one estimator."""
     (estimator,) = call.estimators.values()
     samples = call.sources[0].samples(SQUARES, True)
-    gap, gap_ends = mean_gap(samples, call.design_effect, call.per_class, call.level)
-    parts = error_parts(estimator, call, key, gap_ends)
-    (error, over, under), intervals = parts.values, parts.intervals
+    gap, gap_interval = mean_gap(samples, call.design_effect, call.per_class, call.level)
+    parts = error_parts(estimator, call, key, gap_interval)
+    intervals = parts.intervals
     if call.dependence is not None and bounds_mean_gap(estimator):
-        # No part may be less than the gaps that are not excluded.
-        least = (np.maximum(-gap_ends.low, gap_ends.high), -gap_ends.low, gap_ends.high)
-        intervals = [x and x.reaching(y) for x, y in zip(intervals, least, strict=True)]
-    whole, *sides = intervals
-    if whole is not None:
-        # With every norm, no part exceeds the error. An interval that begins at 0 stays, since
-        # three have three chances to miss: of calibrated samples 11 % would leave 0 out, not 5.
-        raised = np.maximum.reduce([whole.low, *(side.low for side in sides if side is not None)])
-        low = as_float(np.where(np.asarray(whole.low) > 0, raised, whole.low))
-        whole = ConfidenceInterval(low, as_float(np.maximum(whole.high, low)))
+        intervals = reach_mean_gap(intervals, gap_interval)
+    error_interval, over_interval, under_interval = intervals
+    error_interval = raise_to_parts(error_interval, over_interval, under_interval)
+    error, over, under = parts.values
     return Direction(
-        value=error, over=over, under=under, mean_gap=gap, confidence_interval=whole,
-        over_interval=sides[0], under_interval=sides[1], mean_gap_interval=gap_ends,
-        confidence_level=call.level, method=parts.method, n=call.n,
-        estimator=describe(estimator), setting=call.setting, n_groups=call.n_groups,
-    )  # fmt: skip
+        value=error,
+        over=over,
+        under=under,
+        mean_gap=gap,
+        confidence_interval=error_interval,
+        over_interval=over_interval,
+        under_interval=under_interval,
+        mean_gap_interval=gap_interval,
+        confidence_level=call.level,
+        method=parts.method,
+        n=call.n,
+        estimator=describe(estimator),
+        setting=call.setting,
+        n_groups=call.n_groups,
+    )
+
+
+def reach_mean_gap(
+    intervals: Sequence[ConfidenceInterval | None], gap: ConfidenceInterval
+) -> list[ConfidenceInterval | None]:
+    """Extend the intervals of the error and its parts to the gaps that are not excluded.
+
+    With dependent rows the interval of the mean gap may be wider, and neither the error nor the
+    part on its side may be less than the mean gap.
+    """
+    lowest = (np.maximum(-gap.low, gap.high), -gap.low, gap.high)
+    return [
+        None if interval is None else interval.reaching(end)
+        for interval, end in zip(intervals, lowest, strict=True)
+    ]
+
+
+def raise_to_parts(
+    interval: ConfidenceInterval | None, *intervals_of_parts: ConfidenceInterval | None
+) -> ConfidenceInterval | None:
+    """Raise the interval of the error to the lower ends of its parts, which it exceeds.
+
+    With every norm, no part exceeds the error. An interval that begins at 0 stays, since three
+    intervals have three chances to miss: 11 % of calibrated samples would exclude 0, not 5.
+    """
+    if interval is None:
+        return None
+    lows = [part.low for part in intervals_of_parts if part is not None]
+    raised = np.maximum.reduce([interval.low, *lows])
+    low = as_float(np.where(np.asarray(interval.low) > 0, raised, interval.low))
+    return ConfidenceInterval(low, as_float(np.maximum(interval.high, low)))
 
 
 def direction(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = 1999,
     rng: Any = 0, groups: Any = None, **options: Any,
 ) -> Direction:  # fmt: skip
-    """Measure over- and under-confidence: scores above or below their hit rates.
+    """Measure over- and under-confidence: scores above or below observed frequencies.
 
     Parameters
     ----------
     y_true, y_prob, **options
         As in `fastece.estimate`, with the same defaults.
     estimator : str, Binned, KDE or BayesCurve, default "ece"
-        An estimator that tells gaps; not one with beta kernels.
+        An estimator with gaps; beta kernels have none.
     n_resamples : int, default 1999
-        Number of replicates of a calibrated model; with 0, bins and densities have values alone. A
-        `BayesCurve` needs none.
+        Number of replicates of a calibrated model; with 0, bins and densities have values without
+        intervals. A `BayesCurve` needs none.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same result. None: other draws in every call.
     groups : (n,) array_like, optional
@@ -299,21 +379,21 @@ def direction(
     -----
     With the gaps ``D_b = sum_i w_i a_ib (y_i - s_i)`` of `Binned`, the parts are
     ``over = sum_b max(-D_b, 0) / W`` and ``under = sum_b max(D_b, 0) / W``; with another norm, that
-    norm of the gaps of one sign. Of a density they are the integrals where ``g < s f`` and where
-    ``g > s f``, of a `BayesCurve` the posterior means of ``E max(s - c(s), 0)`` and
-    ``E max(c(s) - s, 0)``. The mean gap is ``sum_i w_i (y_i - s_i) / W``; the mean of that over all
-    classes is 0. The words are those of top labels: in the setting "binary", "over" says that the
-    event is rarer than its probability.
+    norm of the gaps of one sign. The parts of a density are the integrals over scores with
+    ``g < s f`` and with ``g > s f``; the parts of a `BayesCurve` are the posterior means of
+    ``E max(s - c(s), 0)`` and ``E max(c(s) - s, 0)``. The mean gap is
+    ``sum_i w_i (y_i - s_i) / W``, whose mean over all classes is 0. The words are made for top
+    labels: in the setting "binary", "over" means that the event is rarer than its probability.
 
-    `confidence_interval` is that of `fastece.estimate`; where it leaves out 0 it begins no lower
-    than those of the parts, none of which exceeds the error. The parts have a kink at 0 too, so
-    their intervals come from the same test inversion, on gaps of one sign; gaps that are more than
-    2.5 standard errors on the other side are taken as they are. At 0 each part takes half of the
-    risk, so that of calibrated models the verdict names a part in about 5 %. Of a `BayesCurve` the
-    high ends are those of the posterior. The low ends are 0 or, where that is more, ``-high`` and
-    ``low`` of the mean gap, which no part can be below. The interval of the mean gap is Wilson's
-    (1927, "Probable inference, the law of succession, and statistical inference") for scores that
-    differ; the mean over classes has the mean of the ends. See ``docs/direction.md``.
+    `confidence_interval` is the interval of `fastece.estimate`. Where it excludes 0 it begins no
+    lower than the intervals of the parts, since no part exceeds the error. The parts have a kink at
+    0 too, so their intervals come from the same test inversion, on gaps of one sign; gaps that are
+    more than 2.5 standard errors on the other side are taken as they are. At 0 each part takes half
+    of the risk, so that the verdict names a part for about 5 % of calibrated models. The posterior
+    of a `BayesCurve` gives the high ends. Its low ends are 0 or, where these are larger, ``-high``
+    and ``low`` of the mean gap, since no part can be below it. The mean gap has Wilson's interval
+    (1927, "Probable inference, the law of succession, and statistical inference"), extended to
+    scores that differ; the mean over classes has the mean of the ends. See ``docs/direction.md``.
 
     Examples
     --------

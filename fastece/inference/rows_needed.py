@@ -29,43 +29,60 @@ from fastece.resampling.call import Call
 from fastece.resampling.draws import new_key
 from fastece.resampling.naming import describe
 
-# Replicates of each simulated interval, which with 199 is 3 to 10 % wider than with 1999; those of
-# a test, or as many as leave ten beyond the level.
-RESAMPLES, TEST_RESAMPLES, BEYOND = 999, 199, 10
-# Rows of a simulated interval, beyond which widths fall by a power law; and of a simulated test.
-# With more rows than these the error is larger, by the root of how many times as many: the power
-# depends on their product where frequencies are not far from scores.
-MOST_ROWS, MOST_TEST_ROWS = 2**17, 2**15
-# A round simulates so many samples of each of these sizes, in units of the present guess, which
-# changes by a factor of 8 at most. All sizes within a factor of 2 of the guess are fitted.
-ROUND, SPREAD, NEAR, STEP = 20, 2.0 ** np.array([-0.5, 0.0, 0.5]), math.log(2), math.log(8)
-MOST_ROUNDS, FEWEST_ROWS, MOST_ANSWER = 60, 10, 1e9
-# Slopes of the logarithm of the width that are believed.
-SLOPES = (-1.2, -0.2)
-# The power at no rows is 1 - level, which counts as much as so many samples.
-ANCHOR = 20.0
+# Replicates of each simulated interval. With 199 it would be 3 to 10 % wider than with 1999.
+INTERVAL_RESAMPLES = 999
+# Replicates of each simulated test: at least 199, and enough that ten are beyond the level.
+MIN_TEST_RESAMPLES = 199
+RESAMPLES_BEYOND_LEVEL = 10
+# Rows of a simulated interval at most. Beyond them, widths are taken to fall by a power law.
+MAX_INTERVAL_ROWS = 2**17
+# Rows of a simulated test at most. A test of k times as many rows is simulated with an error that
+# is larger by the root of k: the power depends on error times root of rows, where frequencies are
+# not far from scores.
+MAX_TEST_ROWS = 2**15
+# Simulated samples of each size in a round.
+SAMPLES_PER_ROUND = 20
+# Sizes tried in a round, as multiples of the present guess.
+SIZE_FACTORS = 2.0 ** np.array([-0.5, 0.0, 0.5])
+# Sizes within this factor of the guess enter the fit; a logarithm.
+FIT_WINDOW = math.log(2)
+# The guess changes by at most this factor in a round; a logarithm.
+MAX_STEP = math.log(8)
+MAX_ROUNDS = 60
+# The smallest and the largest number of rows that is an answer.
+MIN_ROWS = 10
+MAX_ROWS = 1e9
+# Slopes of log width against log rows outside these are noise; the theory has -1/2.
+MIN_SLOPE = -1.2
+MAX_SLOPE = -0.2
+# The power at no rows is 1 - level, which enters the fit as so many samples.
+WEIGHT_OF_NO_ROWS = 20.0
+# Simulated samples near the answer: 240 intervals, and 900 tests, whose results are 0 or 1.
+INTERVALS_NEAR_ANSWER = 240
+TESTS_NEAR_ANSWER = 900
 TEXT = (
-    "About {} rows ({} to {}, {:g} % CI of the simulation) give {}: from {} samples of the scores "
-    "of {} rows, with {}. Scores and curve are taken as these rows have them."
+    "About {value} rows ({low} to {high}, {percent:g} % CI of the simulation) give {goal}: from "
+    "{n_simulations} samples of the scores of {n} rows, with {shape}. Scores and curve are taken "
+    "as these rows have them."
 )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowsNeeded(Result):
-    """How many rows make an interval so short, or a test find so large an error.
+    """Number of rows for an interval of a given width, or a test of a given power.
 
     Attributes
     ----------
     value : int
         The number of rows, at least 10.
     confidence_interval : ConfidenceInterval
-        ``(low, high)`` at `level`: what the simulation leaves open, for this pilot.
+        ``(low, high)`` at `level`: the uncertainty of the simulation, for this pilot.
     goal : str
         The width, or the power and the error, in words.
     level : float
-        Of the interval, or 1 minus the size of the test.
+        The level of the interval, or 1 minus the size of the test.
     shape : str
-        Where the labels of the simulation came from.
+        The source of the labels of the simulation, in words.
     n, n_simulations : int
         Rows of the pilot, and samples behind the answer.
     """
@@ -80,9 +97,18 @@ class RowsNeeded(Result):
 
     def document(self) -> Document:
         """Describe the number of rows in a sentence."""
-        ends, percent = self.confidence_interval, 100 * self.level
-        facts = (self.value, *ends, percent, self.goal, self.n_simulations, self.n, self.shape)
-        return Document("Rows needed", sections=[Section(notes=[TEXT.format(*facts)])])
+        low, high = self.confidence_interval
+        text = TEXT.format(
+            value=self.value,
+            low=low,
+            high=high,
+            percent=100 * self.level,
+            goal=self.goal,
+            n_simulations=self.n_simulations,
+            n=self.n,
+            shape=self.shape,
+        )
+        return Document("Rows needed", sections=[Section(notes=[text])])
 
     def _columns(self) -> dict[str, Any]:
         return {name: [value] for name, value in self.to_dict().items()}
@@ -90,162 +116,291 @@ class RowsNeeded(Result):
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """Scores of a pilot, and how often they come true."""
+    """Scores of a pilot, with a curve of observed frequencies that labels are drawn from.
+
+    Attributes
+    ----------
+    sample : Sample
+        The N rows of the pilot.
+    frequency : (N,) float64 array
+        Probability of the event in each row, by the curve of the pilot.
+    logit : (N,) float64 array
+        Logits of the scores; infinite for scores of 0 and 1, which no change of logits moves.
+    change : (N,) float64 array
+        Change of each logit that makes errors, up to a factor.
+    shape : str
+        The change in words.
+    rng : numpy.random.Generator
+    """
 
     sample: Sample
     frequency: F64
-    logit: F64  # infinite for scores of 0 and 1, which a change of logits leaves where they are
-    change: F64  # of the logits, in units
+    logit: F64
+    change: F64
     shape: str
     rng: np.random.Generator
 
     def draw(self, n: int, frequency: F64) -> Sample:
-        """Draw rows, and labels with the frequencies (N,) of all of them."""
+        """Draw n rows with replacement, and labels with the frequencies (N,) of the rows."""
         rows = self.rng.integers(self.sample.n, size=n)
         hit = (self.rng.random(n) < frequency[rows]).view(np.uint8)
         return replace(self.sample.where(rows), y=hit, rows=np.arange(n))
 
-    def frequencies(self, units: float) -> F64:
-        """Compute frequencies (N,) for a change of the logits in units."""
-        return np.asarray(0.5 + 0.5 * np.tanh((self.logit + units * self.change) / 2))
+    def frequencies(self, factor: float) -> F64:
+        """Compute the frequencies (N,) when logits are changed by a factor times `change`."""
+        return np.asarray(0.5 + 0.5 * np.tanh((self.logit + factor * self.change) / 2))
 
-    def error(self, units: float) -> float:
-        """Compute the error for a change of the logits in units."""
-        gaps = np.abs(self.frequencies(units) - self.sample.s)
+    def error(self, factor: float) -> float:
+        """Compute the error when logits are changed by a factor times `change`."""
+        gaps = np.abs(self.frequencies(factor) - self.sample.s)
         return float(np.average(gaps, weights=self.sample.v))
 
-    def with_error(self, error: float) -> F64:
-        """Compute frequencies (N,) that have an error, or the largest one."""
+    def largest_error(self) -> float:
+        """Compute the largest error that these scores can have."""
+        return self.error(MAX_ROWS)
+
+    def frequencies_with_error(self, error: float) -> F64:
+        """Compute frequencies (N,) with an error, or with the largest one if that is less."""
         from scipy.optimize import brentq
 
-        error = min(error, self.error(MOST_ANSWER))
-        return self.frequencies(brentq(lambda x: self.error(x) - error, 0.0, MOST_ANSWER))
+        error = min(error, self.largest_error())
+        factor = brentq(lambda factor: self.error(factor) - error, 0.0, MAX_ROWS)
+        return self.frequencies(factor)
 
 
-def pilot_of(sample: Sample, has_labels: bool, level: float, key: int) -> Pilot:
-    """Find the curve of a pilot, and the change of logits that errors come from."""
-    s, shape = sample.s, "a shift of all logits"
+def make_pilot(sample: Sample, has_labels: bool, level: float, key: int) -> Pilot:
+    """Find the curve of a pilot, and the change of logits that errors are made by.
+
+    Without labels the model is taken as calibrated. Errors come from the pilot's own curve if its
+    interval shows that there is an error, and otherwise from a shift of all logits towards one
+    half, where there is room for larger errors.
+    """
+    scores = sample.s
     with np.errstate(divide="ignore"):
-        logit = np.log(s) - np.log1p(-s)
-    # Towards one half, where there is room for larger errors.
-    change = np.full(s.size, 1.0 if np.average(s, weights=sample.v) < 0.5 else -1.0)
-    frequency = s
-    if has_labels:
-        ordered = sample.sorted()
-        curves = Curves(cells_of_rows(ordered))
-        score, p = curve_probabilities(ordered, curves)
-        frequency = np.interp(s, score, p.mean(axis=1))
-        if BayesCurve().posterior([sample]).interval(level)[0] > 0:
-            own = logit.clip(curves.logits.low, curves.logits.high)
-            shape, change = "their curve, scaled", np.log(frequency / (1 - frequency)) - own
-    return Pilot(sample, frequency, logit, change, shape, np.random.default_rng(key))
+        logit = np.log(scores) - np.log1p(-scores)
+    direction = 1.0 if np.average(scores, weights=sample.v) < 0.5 else -1.0
+    pilot = Pilot(
+        sample,
+        frequency=scores,
+        logit=logit,
+        change=np.full(scores.size, direction),
+        shape="a shift of all logits",
+        rng=np.random.default_rng(key),
+    )
+    if not has_labels:
+        return pilot
+    ordered = sample.sorted()
+    curves = Curves(cells_of_rows(ordered))
+    grid, probabilities = curve_probabilities(ordered, curves)
+    frequency = np.interp(scores, grid, probabilities.mean(axis=1))
+    pilot = replace(pilot, frequency=frequency)
+    lowest_error, _ = BayesCurve().posterior([sample]).interval(level)
+    if lowest_error <= 0:
+        return pilot
+    logit_of_score = logit.clip(curves.logits.low, curves.logits.high)
+    change = np.log(frequency / (1 - frequency)) - logit_of_score
+    return replace(pilot, shape="their curve, scaled", change=change)
 
 
-# --- goals ----------------------------------------------------------------------------------
+# --- targets --------------------------------------------------------------------------------
 
 
-class Goal(NamedTuple):
-    """A mean of simulated results that is to be reached."""
+class LogRows(NamedTuple):
+    """The logarithm of a number of rows, with its standard error."""
+
+    value: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Target:
+    """A mean of simulated results that a number of rows is to reach.
+
+    Attributes
+    ----------
+    argument : str
+        The argument of `rows_needed` that asks for it.
+    text : str
+        The target in words.
+    simulate : callable
+        Returns the result of one sample of a number of rows.
+    solve : callable
+        Returns the `LogRows` that reach the target, from numbers of rows (m,) and results (m,).
+    n_samples : int
+        Samples near the answer.
+    max_rows : float
+        Rows beyond which the fit is extrapolated.
+    start : float
+        A first guess of the rows.
+    """
 
     argument: str
     text: str
-    simulate: Callable[[int], float]  # the result of a sample of so many rows
-    # The logarithm of the number of rows, and its standard error, from numbers of rows and results.
-    solve: Callable[[F64, F64], tuple[float, float]]
-    samples: int  # near the answer
-    most_rows: float  # beyond which the fit is extrapolated
+    simulate: Callable[[int], float]
+    solve: Callable[[F64, F64], LogRows]
+    n_samples: int
+    max_rows: float
     start: float
 
 
-def width_goal(pilot: Pilot, call: Call, width: float) -> Goal:
-    """Make the goal of a mean width of the interval of an estimate."""
+def width_target(pilot: Pilot, call: Call, width: float) -> Target:
+    """Make the target of a mean width of the interval of an estimate.
+
+    The model of widths is ``width = a n**b``, fitted by least squares of the logarithms.
+    """
 
     def simulate(n: int) -> float:
         drawn = replace(call, sources=[one_problem(pilot.draw(n, pilot.frequency))])
-        low, high = estimate_of(drawn, "", int(pilot.rng.integers(2**63))).confidence_interval
+        key = int(pilot.rng.integers(2**63))
+        low, high = estimate_of(drawn, "", key).confidence_interval
         return float(high - low)
 
-    def solve(n: F64, widths: F64) -> tuple[float, float]:
-        middle = np.log(n).mean()
-        off, y = np.log(n) - middle, np.log(np.maximum(widths, 1e-12))
-        slope = float(np.clip(off @ y / max(off @ off, 1e-300), *SLOPES))
-        level = widths * np.exp(-slope * off)
-        far = math.log(width / level.mean()) / slope
-        spread = level.std() / level.mean()
-        return middle + far, spread * math.sqrt(1 / n.size + far**2 / (off @ off)) / -slope
+    def solve(n: F64, widths: F64) -> LogRows:
+        log_n = np.log(n)
+        centred = log_n - log_n.mean()
+        log_widths = np.log(np.maximum(widths, 1e-12))
+        slope = float(centred @ log_widths / max(centred @ centred, 1e-300))
+        slope = float(np.clip(slope, MIN_SLOPE, MAX_SLOPE))
+        widths_at_mean = widths * np.exp(-slope * centred)
+        distance = math.log(width / widths_at_mean.mean()) / slope
+        spread = widths_at_mean.std() / widths_at_mean.mean()
+        leverage = math.sqrt(1 / n.size + distance**2 / (centred @ centred))
+        return LogRows(log_n.mean() + distance, spread * leverage / -slope)
 
     (estimator,) = map(describe, call.estimators.values())
-    text = f"a mean width of {width:g} of the {100 * call.level:g} % CI of {estimator}"
-    return Goal("width", text, simulate, solve, 240, MOST_ROWS, call.n)
+    return Target(
+        argument="width",
+        text=f"a mean width of {width:g} of the {100 * call.level:g} % CI of {estimator}",
+        simulate=simulate,
+        solve=solve,
+        n_samples=INTERVALS_NEAR_ANSWER,
+        max_rows=MAX_INTERVAL_ROWS,
+        start=call.n,
+    )
 
 
-def power_goal(pilot: Pilot, level: float, error: float, power: float) -> Goal:
-    """Make the goal of a power of `calibration_test` for an error."""
-    alpha, frequencies = round(1 - level, 12), cache(pilot.with_error)
-    resamples = max(TEST_RESAMPLES, math.ceil(BEYOND / alpha) - 1)
+def power_target(pilot: Pilot, level: float, error: float, power: float) -> Target:
+    """Make the target of a power of `calibration_test` for an error.
+
+    The model of the power is ``logit(power) = a + b sqrt(n)``, fitted by logistic regression.
+    """
+    alpha = round(1 - level, 12)
+    frequencies_with_error = cache(pilot.frequencies_with_error)
+    n_resamples = max(MIN_TEST_RESAMPLES, math.ceil(RESAMPLES_BEYOND_LEVEL / alpha) - 1)
 
     def simulate(n: int) -> float:
-        larger = error * math.sqrt(max(n / MOST_TEST_ROWS, 1.0))
-        sample = pilot.draw(min(n, MOST_TEST_ROWS), frequencies(larger))
-        options: Any = {"sample_weight": sample.v, "n_resamples": resamples, "rng": pilot.rng}
-        return float(calibration_test(sample.y, sample.s, **options).p_value <= alpha)
-
-    def solve(n: F64, found: F64) -> tuple[float, float]:
-        # A logistic regression on the root of n. Half a sample of either kind keeps it finite.
-        root = np.sqrt(np.concatenate([n, [0.0, n.mean()]]))
-        y, w = np.append(found, [alpha, 0.5]), np.append(np.ones(n.size), [ANCHOR, 1.0])
-        line = Logistic(np.column_stack([np.ones(w.size), root]), np.zeros(w.size), y, w)
-        beta, _ = line.fit()
-        x = (math.log(power / (1 - power)) - beta[0]) / max(beta[1], 1e-9)
-        gradient = np.array([1.0, x]) / max(beta[1], 1e-9)
-        spread = math.sqrt(gradient @ np.linalg.pinv(line.information(beta)) @ gradient)
-        return 2 * math.log(max(x, 1.0)), 2 * spread / max(x, 1.0)
-
-    # What a test of the mean gap would need.
-    s, quantile = pilot.sample.s, NormalDist().inv_cdf
-    variance = float(np.average(s * (1 - s), weights=pilot.sample.v))
-    start = ((quantile(1 - alpha / 2) + quantile(power)) / error) ** 2 * variance
-    text = f"power {power:g} for an error of {error:g} at level {100 * level:g} %"
-    return Goal("detect", text, simulate, solve, 900, math.inf, start)
-
-
-def search(goal: Goal) -> tuple[float, float, int]:
-    """Find the log of the rows that reach a goal, its error, and count samples."""
-    rows, results = np.empty(0), np.empty(0)
-    guess, fewest, most = math.log(max(goal.start, 1)), math.log(FEWEST_ROWS), math.log(MOST_ANSWER)
-    for _ in range(MOST_ROUNDS):
-        # At the limit all three sizes are below it.
-        middle = min(math.exp(max(guess, fewest)), goal.most_rows / SPREAD[-1])
-        sizes = np.maximum(np.rint(middle * SPREAD), FEWEST_ROWS).repeat(ROUND)
-        rows, results = (
-            np.append(rows, sizes),
-            np.append(results, [*map(goal.simulate, sizes.astype(int).tolist())]),
+        error_of_rows = error * math.sqrt(max(n / MAX_TEST_ROWS, 1.0))
+        sample = pilot.draw(min(n, MAX_TEST_ROWS), frequencies_with_error(error_of_rows))
+        test = calibration_test(
+            sample.y,
+            sample.s,
+            sample_weight=sample.v,
+            n_resamples=n_resamples,
+            rng=pilot.rng,
         )
+        return 1.0 if test.p_value <= alpha else 0.0
+
+    def solve(n: F64, rejections: F64) -> LogRows:
+        # Two points more: the power at no rows, and half a sample of either kind at the mean, which
+        # keeps the slope finite.
+        root = np.sqrt(np.concatenate([n, [0.0, n.mean()]]))
+        outcomes = np.append(rejections, [alpha, 0.5])
+        weights = np.append(np.ones(n.size), [WEIGHT_OF_NO_ROWS, 1.0])
+        design = np.column_stack([np.ones(root.size), root])
+        line = Logistic(design, np.zeros(root.size), outcomes, weights)
+        (intercept, slope), _ = line.fit()
+        coefficients = np.array([intercept, slope])
+        slope = max(slope, 1e-9)
+        root_needed = (math.log(power / (1 - power)) - intercept) / slope
+        gradient = np.array([1.0, root_needed]) / slope
+        covariance = np.linalg.pinv(line.information(coefficients))
+        standard_error = math.sqrt(gradient @ covariance @ gradient)
+        root_needed = max(root_needed, 1.0)
+        return LogRows(2 * math.log(root_needed), 2 * standard_error / root_needed)
+
+    return Target(
+        argument="detect",
+        text=f"power {power:g} for an error of {error:g} at level {100 * level:g} %",
+        simulate=simulate,
+        solve=solve,
+        n_samples=TESTS_NEAR_ANSWER,
+        max_rows=math.inf,
+        start=rows_of_normal_test(pilot.sample, alpha, error, power),
+    )
+
+
+def rows_of_normal_test(sample: Sample, alpha: float, error: float, power: float) -> float:
+    """Compute the rows that a normal test of the mean gap would need."""
+    quantile = NormalDist().inv_cdf
+    variance = float(np.average(sample.s * (1 - sample.s), weights=sample.v))
+    return ((quantile(1 - alpha / 2) + quantile(power)) / error) ** 2 * variance
+
+
+# --- the search -----------------------------------------------------------------------------
+
+
+class Answer(NamedTuple):
+    """The rows that reach a target, and the number of samples near them."""
+
+    log_rows: LogRows
+    n_samples: int
+
+
+def search(target: Target) -> Answer:
+    """Find the rows that reach a target by rounds of simulated samples around a guess."""
+    rows = np.empty(0)
+    results = np.empty(0)
+    guess = math.log(max(target.start, 1))
+    for _ in range(MAX_ROUNDS):
+        centre, sizes = sizes_of_round(target, guess)
+        rows = np.append(rows, sizes)
+        results = np.append(results, [target.simulate(int(size)) for size in sizes])
         if np.isnan(results).any():
             rule = f"has no interval for {sizes[0]:.0f} rows such as these"
             raise InputError("estimator", rule)
-        near = np.abs(np.log(rows / middle)) <= NEAR
-        found, error = goal.solve(rows[near], results[near])
-        is_beyond = found > math.log(middle) and guess > math.log(goal.most_rows)
-        last, guess = (
-            guess,
-            found if is_beyond else min(max(found, guess - STEP, fewest), guess + STEP),
-        )
-        count = int(near.sum())
-        for callback in engine.progress_callbacks:
-            callback(min(count, goal.samples), goal.samples)
-        if guess > most:
+        is_near = np.abs(np.log(rows / centre)) <= FIT_WINDOW
+        answer = target.solve(rows[is_near], results[is_near])
+        n_near = int(is_near.sum())
+        show_progress(n_near, target.n_samples)
+        is_beyond = answer.value > math.log(centre) and guess > math.log(target.max_rows)
+        last_guess = guess
+        guess = answer.value if is_beyond else limit_step(answer.value, guess)
+        if guess > math.log(MAX_ROWS):
             break
-        if count >= goal.samples and (is_beyond or abs(guess - last) < NEAR):
-            return guess, error, count
-    raise InputError(goal.argument, f"needs more than {MOST_ANSWER:g} rows such as these")
+        has_settled = is_beyond or abs(guess - last_guess) < FIT_WINDOW
+        if n_near >= target.n_samples and has_settled:
+            return Answer(LogRows(guess, answer.standard_error), n_near)
+    raise InputError(target.argument, f"needs more than {MAX_ROWS:g} rows such as these")
+
+
+def sizes_of_round(target: Target, guess: float) -> tuple[float, F64]:
+    """Return the centre of a round, and the sizes of its samples.
+
+    At the limit of the rows that are simulated all sizes are below it.
+    """
+    log_rows = max(guess, math.log(MIN_ROWS))
+    centre = min(math.exp(log_rows), target.max_rows / SIZE_FACTORS[-1])
+    sizes = np.maximum(np.rint(centre * SIZE_FACTORS), MIN_ROWS)
+    return centre, sizes.repeat(SAMPLES_PER_ROUND)
+
+
+def limit_step(log_rows: float, guess: float) -> float:
+    """Return the next guess: the answer of a fit, at most `MAX_STEP` from the present one."""
+    lowest = max(guess - MAX_STEP, math.log(MIN_ROWS))
+    return min(max(log_rows, lowest), guess + MAX_STEP)
+
+
+def show_progress(done: int, total: int) -> None:
+    """Show the number of samples near the answer."""
+    for callback in engine.progress_callbacks:
+        callback(min(done, total), total)
 
 
 # --- the call -------------------------------------------------------------------------------
 
 
-def check_goals(width: Any, detect: Any, power: Any, level: Any) -> None:
-    """Check the numbers of a goal: a width, or an error with a power."""
+def check_targets(width: Any, detect: Any, power: Any, level: Any) -> None:
+    """Check the numbers of a target: a width, or an error with a power."""
     if (width is None) == (detect is None):
         raise InputTypeError("width", "or {detect} must be given, and not both")
     for name, x in {"width": width, "detect": detect, "power": power, "level": level}.items():
@@ -261,28 +416,42 @@ def rows_needed_of(
     """Find the rows needed, from the only model of a call."""
     arguments.require_calibration_error(call, "rows_needed")
     (estimator,) = call.estimators.values()
-    data = require_one_problem(call)
-    if data.votes > 1:
+    problems = require_one_problem(call)
+    if problems.votes > 1:
         raise InputError("y_true", "rows_needed simulates rows of one label, not soft ones")
-    sample = replace(scale_weights(data.sample(0))[0], vectors=None)
-    pilot = pilot_of(sample, has_labels, call.level, key)
+    if detect is not None and describe(estimator) != str(BayesCurve()):
+        raise InputError("estimator", "goes with {width}, as {detect} has its own test")
+    sample, _ = scale_weights(problems.sample(0))
+    pilot = make_pilot(replace(sample, vectors=None), has_labels, call.level, key)
     if detect is None:
-        goal, shape = width_goal(pilot, call, width), "labels drawn from their curve"
+        target = width_target(pilot, call, width)
+        shape = "labels drawn from their curve"
     else:
-        if describe(estimator) != str(BayesCurve()):
-            raise InputError("estimator", "goes with {width}, as {detect} has its own test")
-        if (largest := pilot.error(MOST_ANSWER)) <= detect:
-            rule = f"must be less than {largest:.4g}, the largest error of these scores"
-            raise InputError("detect", rule, value=detect)
-        goal, shape = power_goal(pilot, call.level, detect, power), pilot.shape
-    log_rows, error, count = search(goal)
-    value = max(round(math.exp(log_rows), 6), FEWEST_ROWS)
-    half = NormalDist().inv_cdf((1 + call.level) / 2) * error
-    ends = [max(FEWEST_ROWS, math.ceil(value * math.exp(x))) for x in (-half, half)]
+        check_error(detect, pilot)
+        target = power_target(pilot, call.level, detect, power)
+        shape = pilot.shape
+    answer = search(target)
+    rows = max(round(math.exp(answer.log_rows.value), 6), MIN_ROWS)
+    margin = NormalDist().inv_cdf((1 + call.level) / 2) * answer.log_rows.standard_error
+    low = max(MIN_ROWS, math.ceil(rows * math.exp(-margin)))
+    high = max(MIN_ROWS, math.ceil(rows * math.exp(margin)))
     return RowsNeeded(
-        value=math.ceil(value), confidence_interval=ConfidenceInterval(*ends), goal=goal.text,
-        level=call.level, shape=shape, n=call.n, n_simulations=count,
-    )  # fmt: skip
+        value=math.ceil(rows),
+        confidence_interval=ConfidenceInterval(low, high),
+        goal=target.text,
+        level=call.level,
+        shape=shape,
+        n=call.n,
+        n_simulations=answer.n_samples,
+    )
+
+
+def check_error(detect: float, pilot: Pilot) -> None:
+    """Refuse an error that scores such as these cannot have."""
+    largest = pilot.largest_error()
+    if largest <= detect:
+        rule = f"must be less than {largest:.4g}, the largest error of these scores"
+        raise InputError("detect", rule, value=detect)
 
 
 def rows_needed(
@@ -290,24 +459,24 @@ def rows_needed(
     power: float = 0.8, level: float = 0.95, estimator: Any = "ece_bayes", rng: Any = 0,
     **options: Any,
 ) -> RowsNeeded:  # fmt: skip
-    """Find how many rows make an interval so short, or a test find so large an error.
+    """Find the number of rows for an interval of a given width, or a test of an error.
 
     Parameters
     ----------
     y_true, y_prob
-        A pilot: labels and probabilities as in `fastece.ece`, of one problem. With ``y_true=None``
-        the probabilities alone are the law of scores, and the model is taken as calibrated.
+        A pilot: labels and probabilities of one problem, as in `fastece.ece`. With
+        ``y_true=None`` the model is taken as calibrated.
     width : float, optional
         Mean width of the interval of `fastece.estimate` that is wanted.
     detect : float, optional
         The error ``E|c(s) - s|`` that `fastece.calibration_test` is to find. Either this or
         `width` must be given.
     power : float, default 0.8
-        How often it is to find it.
+        Probability that the test finds it.
     level : float, default 0.95
-        Of the interval; the test rejects at 1 - `level`.
+        Confidence level of the interval; the test rejects at 1 - `level`.
     estimator : str or object, default "ece_bayes"
-        Of the interval, as in `fastece.estimate`.
+        Estimator of the interval, as in `fastece.estimate`.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same result.
     **options
@@ -331,12 +500,12 @@ def rows_needed(
     k d`` with the k that has this error; d is how far the pilot's curve is from the scores, or,
     where the interval of the pilot's error begins at 0, the same for all scores, towards one half.
     Scores of 0 and 1 stay right. Then ``width = a n**b``, or ``logit(power) = a + b sqrt(n)``, is
-    fitted to the sizes within a factor of 2 of the answer. `confidence_interval` is that of the
-    fit; that another pilot would have other scores and another curve is not in it. A test draws
-    199 sets of labels. It takes some seconds: 1 s for hundreds of rows, longer for ten thousands.
+    fitted to the sizes within a factor of 2 of the answer. `confidence_interval` belongs to the
+    fit: it leaves out that another pilot would have other scores and another curve. A test draws
+    199 sets of labels. The search takes 1 s for hundreds of rows, and longer for ten thousands.
 
-    Sample sizes for precision are the way of Riley et al. (2021, "Minimum sample size for external
-    validation of a clinical prediction model with a binary outcome").
+    Riley et al. (2021, "Minimum sample size for external validation of a clinical prediction model
+    with a binary outcome") proposed sample sizes for a precision.
 
     Examples
     --------
@@ -347,8 +516,12 @@ def rows_needed(
     True
     """
     arguments.check_single(estimator)
-    check_goals(width, detect, power, level)
+    check_targets(width, detect, power, level)
     labels = np.zeros(len(y_prob), np.int64) if y_true is None else y_true
-    options |= {"estimator": estimator, "n_resamples": RESAMPLES, "confidence_level": level}
+    options |= {
+        "estimator": estimator,
+        "n_resamples": INTERVAL_RESAMPLES,
+        "confidence_level": level,
+    }
     call = arguments.read_call("rows_needed", labels, {"y_prob": y_prob}, **options)
     return rows_needed_of(call, width, detect, power, new_key(rng), y_true is not None)

@@ -6,8 +6,14 @@ from typing import Literal
 
 from fastece.data.sources import Problems, Source, need_rows
 from fastece.display.documents import Section
-from fastece.inference import slices as inference
-from fastece.inference.slices import Group, Slices
+from fastece.inference.selections import (
+    Selection,
+    select_by_class,
+    select_by_columns,
+    select_by_prediction,
+    select_streams,
+)
+from fastece.inference.slices import Slices, slices_of
 from fastece.report.inputs import ReportInput
 
 # Lines of a table, those with the most evidence first; the others are counted.
@@ -49,32 +55,32 @@ class Breakdowns:
 # --- numbers --------------------------------------------------------------------------------
 
 
-def group_slices(inputs: ReportInput) -> list[Group] | None:
+def group_slices(inputs: ReportInput) -> list[Selection] | None:
     """Check the labels of slices, and find the rows of each; None without labels."""
     by = inputs.data.by
     if by is None:
         return None
     if isinstance(by, Mapping) and any(isinstance(x, Source) for x in by.values()):
-        return inference.groups_of_sources(by)
+        return select_streams(by)
     need_rows(inputs.source, "the error of each slice", "by")
-    return inference.groups_by(inputs.call, by, inputs.data.arguments.get("y_prob"))
+    return select_by_columns(inputs.call, by, inputs.data.arguments.get("y_prob"))
 
 
-def measure_breakdowns(inputs: ReportInput, groups: list[Group] | None) -> Breakdowns:
+def measure_breakdowns(inputs: ReportInput, groups: list[Selection] | None) -> Breakdowns:
     """Measure the errors of classes and of slices, as far as the source has them."""
     predicted_classes = None
     classes = None
     by_class = read_classes(inputs)
     if by_class is not None:
         call = inputs.on(by_class, inputs.lead.estimators)
-        classes = inference.slices_of(call, inference.groups_by_class(call), inputs.key)
+        classes = slices_of(call, select_by_class(call), inputs.key)
         if inputs.source.setting.is_top and isinstance(by_class, Problems):
-            groups_of_classes = inference.groups_by_prediction(inputs.lead, by_class)
-            predicted_classes = inference.slices_of(inputs.lead, groups_of_classes, inputs.key)
+            groups_of_classes = select_by_prediction(inputs.lead, by_class)
+            predicted_classes = slices_of(inputs.lead, groups_of_classes, inputs.key)
     return Breakdowns(
         predicted_classes=predicted_classes,
         classes=classes,
-        slices=None if groups is None else inference.slices_of(inputs.lead, groups, inputs.key),
+        slices=None if groups is None else slices_of(inputs.lead, groups, inputs.key),
         by=inputs.names.by,
     )
 

@@ -13,7 +13,7 @@ from fastece.display.documents import Section, Table
 from fastece.display.numbers import ConfidenceInterval
 from fastece.estimators.losses import infinite_rows
 from fastece.estimators.table import ESTIMATORS
-from fastece.inference.validation import Law, wilson
+from fastece.inference.variance import SamplingLaw, wilson_interval
 from fastece.reliability.decomposition import ScoreComponents, ScoreDecomposition, score_components
 from fastece.report.errors import interval_name, with_interval
 from fastece.report.inputs import ReportInput
@@ -111,12 +111,12 @@ def score_interval(call: Call, name: str, value: float) -> ConfidenceInterval | 
     """
     data = call.models[0]
     mean = call.estimators[name]
-    law = Law(call.clusters, call.level)
+    law = SamplingLaw(call.clusters, call.level)
     numbers = [np.atleast_2d(mean.numbers(x))[0] for x in data.samples(reads_only=True)]
     share = np.full(data.n, 1 / data.n) if data.v is None else data.v / data.v.sum()
     deviations = share * (np.mean(numbers, axis=0) - value)
     if name == "accuracy":
-        return wilson(value, deviations, law)
+        return wilson_interval(value, deviations, law)
     return law.quantity(value, deviations, low=0.0).confidence_interval
 
 

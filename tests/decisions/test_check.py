@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import fastece
 from fastece import Accumulator, check, compare, estimate, slices
 from fastece.cli.options import OPTIONS
-from fastece.inference.slices import LEAST_ROWS
+from fastece.inference.slices import MIN_ROWS
 from helpers import strategies as cases
 from helpers.bad_input import assert_refused
 from helpers.probes import Mean, OneBin
@@ -221,7 +221,7 @@ def test_labels_that_look_like_other_parts_are_slices():
 
 
 def test_the_defaults_of_python_and_of_the_command_line_agree():
-    assert OPTIONS["--min-rows"]["default"] == LEAST_ROWS
+    assert OPTIONS["--min-rows"]["default"] == MIN_ROWS
     assert OPTIONS["--confidence-level"]["default"] == 0.95
 
 

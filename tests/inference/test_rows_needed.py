@@ -49,7 +49,7 @@ def test_the_shape_is_the_pilots_curve_and_weights_go_along():
 def test_many_rows_are_those_of_fewer_with_a_larger_error(monkeypatch):
     p = np.random.default_rng(0).random(300)
     known = rows_needed(None, p, detect=0.03).value
-    monkeypatch.setattr(module, "MOST_TEST_ROWS", 500)
+    monkeypatch.setattr(module, "MAX_TEST_ROWS", 500)
     assert rows_needed(None, p, detect=0.03).value == pytest.approx(known, rel=0.2)
     monkeypatch.setattr(module, "MOST_ROWS", 300)
     assert rows_needed(None, p, width=0.05).value > 600

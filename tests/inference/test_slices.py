@@ -14,7 +14,7 @@ from scipy import stats
 
 import fastece
 from fastece import calibration_test, estimate, slices
-from fastece.inference.slices import LEAST_ROWS, MOST_LINES, TOO_FEW
+from fastece.inference.slices import MAX_LINES, MIN_ROWS, TOO_FEW
 from helpers.answer_cases import Stand
 from helpers.bad_input import assert_refused
 from helpers.chance import ALPHA
@@ -189,7 +189,7 @@ def test_replicates_are_as_many_as_groups_need():
 
 def test_where_draws_would_take_too_long_bayes_factors_are_the_evidence(monkeypatch):
     y, p, by = data(2000)
-    monkeypatch.setattr("fastece.inference.slices.MOST_DRAWS", 10**6)
+    monkeypatch.setattr("fastece.inference.slices.MAX_DRAWN_ROWS", 10**6)
     table = slices(y, p, by=by)
     assert (table.n_resamples, table.test) == (0, "Bayes factor")
     for row in table:
@@ -202,7 +202,7 @@ def test_where_draws_would_take_too_long_bayes_factors_are_the_evidence(monkeypa
 
 def test_few_rows_are_kept_and_said_to_be_few():
     y, p = binary(60)
-    by = np.where(np.arange(60) < LEAST_ROWS - 1, "few", "many")
+    by = np.where(np.arange(60) < MIN_ROWS - 1, "few", "many")
     by[59] = "one"
     for estimator in WAYS:
         table = slices(y, p, by=by, estimator=estimator)
@@ -242,7 +242,7 @@ def test_a_table_is_a_sequence_that_prints_and_is_written_as_json():
     many = slices(np.zeros(90), np.full(90, 0.1), by=np.arange(90) // 2, bins=None)
     assert "and 5 groups with less evidence" in str(many)
     assert len(many.to_frame()) == 45
-    assert str(many).count("\n") == MOST_LINES + 3
+    assert str(many).count("\n") == MAX_LINES + 3
 
 
 def test_threads_change_nothing():

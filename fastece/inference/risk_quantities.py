@@ -1,0 +1,328 @@
+"""Quantities of a validation: rates, recalibration, scores, discrimination, curve, net benefit.
+
+Each function takes the rows of one problem and the law by which sums over them vary, and returns
+quantities by the names of their attributes of `Validation`.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fastece.data.samples import scale_weights
+from fastece.display.numbers import ConfidenceInterval
+from fastece.display.results import Record
+from fastece.estimators import risk
+from fastece.estimators.bayes.cells import cells_of_rows
+from fastece.estimators.bayes.curves import Curves
+from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.risk import Logistic, RiskRows
+from fastece.inference.variance import LOG, LOGIT, Quantity, SamplingLaw, wilson_interval
+from fastece.kernels.types import F64
+from fastece.resampling.bootstrap import Resampling, resample
+from fastece.resampling.call import Call, compute_values
+
+# Ends of intervals of coefficients are looked for up to this many doublings of a standard error.
+MAX_DOUBLINGS = 30
+# A variance matrix whose determinant is less than this share of its squared trace is singular.
+SINGULAR = 1e-14
+
+
+# --- rates ----------------------------------------------------------------------------------
+
+
+def measure_rates(rows: RiskRows, law: SamplingLaw) -> dict[str, Quantity]:
+    """Compute the observed and the predicted rate, and O/E."""
+    share = rows.w / rows.w.sum()
+    observed = float(share @ rows.y)
+    predicted = float(share @ rows.s)
+    interval = wilson_interval(observed, share * (rows.y - observed), law)
+    return {
+        "observed_rate": Quantity(observed, interval),
+        "predicted_rate": law.quantity(predicted, share * (rows.s - predicted), low=0.0, high=1.0),
+        "oe": measure_ratio(rows, law),
+    }
+
+
+def measure_ratio(rows: RiskRows, law: SamplingLaw) -> Quantity:
+    """Compute O/E with an interval and a test on the log scale."""
+    ratio = risk.BY_ROWS["oe"](rows)
+    if not 0 < ratio < math.inf:
+        return Quantity(ratio)
+    # The influences on the logarithm of O/E.
+    influences = rows.w * (rows.y - ratio * rows.s) / float(rows.w @ rows.y)
+    quantity = law.quantity(ratio, influences * ratio, scale=LOG)
+    standard_error = law.standard_error(influences)
+    if not standard_error > 0:
+        return quantity
+    p_value = law.p_value(math.log(ratio) / standard_error)
+    return Quantity(ratio, quantity.confidence_interval, p_value)
+
+
+# --- logistic recalibration -----------------------------------------------------------------
+
+
+def measure_recalibration(rows: RiskRows, law: SamplingLaw) -> dict[str, Quantity]:
+    """Compute the intercept, the slope with its intercept, and their joint test.
+
+    Cox (1958, "Two further applications of a model for binary regression").
+    """
+    quantities = {
+        "intercept": Quantity(risk.intercept(rows)),
+        "slope": Quantity(risk.slope(rows)),
+        "slope_intercept": Quantity(math.nan),
+    }
+    if rows.is_mixed:
+        quantities["intercept"] = estimate_coefficient(risk.intercept_model(rows), 0, 0.0, law)
+    if math.isfinite(quantities["slope"].value):
+        model = risk.slope_model(rows)
+        quantities["slope"] = estimate_coefficient(model, 1, 1.0, law)
+        quantities["slope_intercept"] = estimate_coefficient(model, 0, 0.0, law)
+    quantities["recalibration_test"] = joint_test(rows, law)
+    return quantities
+
+
+def estimate_coefficient(model: Logistic, j: int, null: float, law: SamplingLaw) -> Quantity:
+    """Estimate a coefficient, with an interval and a test by its profile likelihood.
+
+    Deviances are divided by a design effect: the variance of the coefficient with weighted rows or
+    groups, over the variance by the likelihood.
+    """
+    beta, log_likelihood = model.fit()
+    inverse = np.linalg.pinv(model.information(beta))
+    variance_of_scores = model.information(beta, 2)
+    if law.groups is not None:
+        residuals = model.w * (model.y - model.fitted(beta))
+        scores = law.independent_sums(model.x * residuals[:, None])
+        variance_of_scores = scores.T @ scores
+    value = float(beta[j])
+    variance = float((inverse @ variance_of_scores @ inverse)[j, j])
+    design_effect = variance / float(inverse[j, j])
+    if not (variance > 0 and design_effect > 0):
+        return Quantity(value)
+
+    def signed_root(x: float) -> float:
+        """Compute the root of the deviance of x, in standard errors."""
+        deviance = 2 * (log_likelihood - model.profile(j, x)) / design_effect
+        return math.sqrt(max(deviance, 0.0))
+
+    limit = law.quantile()
+    step = limit * math.sqrt(variance)
+    low = find_crossing(signed_root, limit, value, -step)
+    high = find_crossing(signed_root, limit, value, step)
+    return Quantity(value, ConfidenceInterval(low, high), law.p_value(signed_root(null)))
+
+
+def find_crossing(
+    function: Callable[[float], float], limit: float, start: float, step: float
+) -> float:
+    """Find where a function that rises from a start exceeds a limit, or an infinity."""
+    from scipy.optimize import brentq
+
+    for k in range(MAX_DOUBLINGS):
+        end = start + step * 2.0**k
+        if function(end) > limit:
+            return float(brentq(lambda x: function(x) - limit, start, end, xtol=1e-9))
+    return math.copysign(math.inf, step)
+
+
+def joint_test(rows: RiskRows, law: SamplingLaw) -> Quantity:
+    """Test intercept 0 and slope 1 by a score test with two degrees of freedom.
+
+    The variance of the scores is the one of a calibrated model; with groups, it is the variance
+    between them, and the F law of few groups gives the p-value.
+    """
+    design = np.column_stack([np.ones(rows.s.size), rows.logit])
+    scores = design * (rows.w * (rows.y - rows.s))[:, None]
+    variance = (design.T * (rows.w * rows.w * rows.s * (1 - rows.s))) @ design
+    if law.groups is not None:
+        scores_of_groups = law.independent_sums(scores)
+        variance = scores_of_groups.T @ scores_of_groups
+    if not SINGULAR * np.trace(variance) ** 2 < np.linalg.det(variance):
+        return Quantity(math.nan)
+    total = scores.sum(axis=0)
+    value = float(total @ np.linalg.solve(variance, total))
+    if law.groups is None:
+        return Quantity(value, p_value=math.exp(-value / 2))
+    count = law.groups.count
+    if count <= 2:
+        return Quantity(value)
+    from scipy.special import fdtrc
+
+    f_value = value * (count - 2) / (2 * (count - 1))
+    return Quantity(value, p_value=float(fdtrc(2, count - 2, f_value)))
+
+
+# --- scores ---------------------------------------------------------------------------------
+
+
+def measure_scores(rows: RiskRows, law: SamplingLaw) -> dict[str, Quantity]:
+    """Compute Spiegelhalter's z, the Brier score, raw and scaled, and the log score."""
+    return {
+        "spiegelhalter": spiegelhalter_test(rows, law),
+        **measure_brier(rows, law),
+        "log_score": measure_log_score(rows, law),
+    }
+
+
+def spiegelhalter_test(rows: RiskRows, law: SamplingLaw) -> Quantity:
+    """Test the Brier score against its mean for a calibrated model.
+
+    ``z = sum w (y - s)(1 - 2 s) / sqrt(sum w^2 (1 - 2 s)^2 s (1 - s))`` (Spiegelhalter 1986,
+    "Probabilistic prediction in patient management and clinical trials").
+    """
+    factors = rows.w * (1 - 2 * rows.s)
+    terms = factors * (rows.y - rows.s)
+    if law.groups is None:
+        standard_error = math.sqrt(float(factors**2 @ (rows.s * (1 - rows.s))))
+    else:
+        standard_error = law.standard_error(terms)
+    if not standard_error > 0:
+        return Quantity(math.nan)
+    z = float(terms.sum()) / standard_error
+    return Quantity(z, p_value=law.p_value(z))
+
+
+def measure_brier(rows: RiskRows, law: SamplingLaw) -> dict[str, Quantity]:
+    """Compute the Brier score B and the scaled one, ``1 - B / (r (1 - r))`` of the rate r."""
+    share = rows.w / rows.w.sum()
+    rate = float(share @ rows.y)
+    squares = (rows.y - rows.s) ** 2
+    brier = float(share @ squares)
+    reference = rate * (1 - rate)
+    influences = np.zeros(rows.s.size)
+    if reference > 0:
+        through_rate = brier * (1 - 2 * rate) / reference * (rows.y - rate)
+        influences = share * (through_rate - (squares - brier)) / reference
+    return {
+        "brier": law.quantity(brier, share * (squares - brier), low=0.0, high=1.0),
+        "scaled_brier": law.quantity(risk.scaled_brier(rows), influences, high=1.0),
+    }
+
+
+def measure_log_score(rows: RiskRows, law: SamplingLaw) -> Quantity:
+    """Compute the mean of minus the logarithm of the probability of the outcome."""
+    with np.errstate(divide="ignore"):
+        losses = -np.log(np.where(rows.y > 0, rows.s, 1 - rows.s))
+    if not np.isfinite(losses).all():
+        return Quantity(math.inf)
+    share = rows.w / rows.w.sum()
+    mean = float(share @ losses)
+    return law.quantity(mean, share * (losses - mean), low=0.0)
+
+
+def measure_discrimination(rows: RiskRows, law: SamplingLaw) -> Quantity:
+    """Compute the C statistic with an interval on the logit scale.
+
+    The variance is the one of DeLong, DeLong and Clarke-Pearson (1988, "Comparing the areas under
+    two or more correlated receiver operating characteristic curves").
+    """
+    value = risk.c_statistic(rows)
+    if not 0 < value < 1:
+        return Quantity(value)
+    influences = risk.placements(rows) - value
+    for outcome in (0, 1):
+        has_outcome = rows.y == outcome
+        share = rows.w[has_outcome] / rows.w[has_outcome].sum()
+        # 1 - 1 / m for m rows that count the same, as in an unbiased variance.
+        correction = 1 - float(share @ share)
+        scale = 1 / math.sqrt(correction) if correction > 0 else math.nan
+        influences[has_outcome] *= share * scale
+    return law.quantity(value, influences, scale=LOGIT)
+
+
+# --- the calibration curve ------------------------------------------------------------------
+
+
+class CurveDistances(NamedTuple):
+    """Distances between predictions and the calibration curve, and the curve itself.
+
+    Attributes
+    ----------
+    quantities : dict of str to Quantity
+        ICI, E50, E90 and Emax.
+    curve : (4, G) float64 array
+        Scores, mean probabilities and the ends of their pointwise intervals.
+    """
+
+    quantities: dict[str, Quantity]
+    curve: F64
+
+
+def measure_curve(call: Call) -> CurveDistances:
+    """Compute ICI, E50, E90 and Emax of the Bayesian curve, with posterior intervals.
+
+    Austin and Steyerberg (2019, "The Integrated Calibration Index (ICI) and related metrics").
+    """
+    sample, _ = scale_weights(call.models[0].samples()[0])
+    posterior = BayesCurve().posterior([sample], call.design_effect)
+    ordered = sample.sorted()
+    counts = ordered.counts
+    rows = risk.rows_of(ordered)
+    cells = cells_of_rows(ordered, counts).thinned(call.design_effect / sample.votes)
+    grid, curves = risk.curve_probabilities(ordered, Curves(cells))
+    tail = (1 - call.level) / 2
+    values = risk.mean_curve_gaps(ordered, rows, counts)
+    distances_of_curves = np.array(
+        [risk.gap_sizes(np.interp(rows.s, grid, curve) - rows.s, rows.w) for curve in curves.T]
+    )
+    low, high = np.quantile(distances_of_curves, [tail, 1 - tail], axis=0)
+    low = np.minimum(low, values)
+    high = np.maximum(high, values)
+    interval_of_ici = ConfidenceInterval(*posterior.interval(call.level))
+    quantities = {"ici": Quantity(posterior.value, interval_of_ici)}
+    for j, name in enumerate(risk.BY_CURVE):
+        interval = ConfidenceInterval(float(low[j]), float(high[j]))
+        quantities[name] = Quantity(float(values[j]), interval)
+    ends = np.quantile(curves, [tail, 1 - tail], axis=1)
+    return CurveDistances(quantities, np.vstack([grid, curves.mean(axis=1), *ends]))
+
+
+# --- net benefit ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionPoint(Record):
+    """Net benefit at one threshold.
+
+    Attributes
+    ----------
+    threshold : float
+        Rows with a score of at least this are treated.
+    model, treat_all : float
+        Net benefit of the model, and of treating everyone; treating no one has a net benefit of 0.
+    low, high : float or None
+        Confidence interval of the model's net benefit; None without replicates.
+    """
+
+    threshold: float
+    model: float
+    treat_all: float
+    low: float | None = None
+    high: float | None = None
+
+
+def measure_net_benefits(call: Call, rows: RiskRows, key: int) -> list[DecisionPoint]:
+    """Compute net benefits by threshold, with intervals by the percentile bootstrap.
+
+    Vickers and Elkin (2006, "Decision curve analysis: a novel method for evaluating prediction
+    models").
+    """
+    rate = float(np.average(rows.y, weights=rows.w))
+    fields: dict[str, Any] = {}
+    if call.n_resamples:
+        fields = resample(call, Resampling("percentile", call.n, key))
+    tail = (1 - call.level) / 2
+    points = []
+    for name, estimator in call.estimators.items():
+        low = high = None
+        if fields:
+            replicates = fields[name]["bootstrap_distribution"]
+            low, high = np.quantile(replicates, [tail, 1 - tail]).tolist()
+        (value,) = compute_values(call, name)
+        odds = estimator.threshold / (1 - estimator.threshold)
+        treat_all = rate - (1 - rate) * odds
+        points.append(DecisionPoint(estimator.threshold, value, treat_all, low, high))
+    return points

@@ -1,0 +1,157 @@
+"""How sums over rows vary: quantities with normal intervals, for independent rows or for groups."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from fastece.display.numbers import ConfidenceInterval
+from fastece.display.results import Record
+from fastece.kernels.types import F64
+from fastece.resampling.groups import Groups
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity(Record):
+    """One quantity of a validation.
+
+    Attributes
+    ----------
+    value : float
+        nan where it is not defined.
+    confidence_interval : ConfidenceInterval or None
+    p_value : float or None
+        The p-value of a test; for the intercept, the slope and O/E, of their ideal value.
+    """
+
+    value: float
+    confidence_interval: ConfidenceInterval | None = None
+    p_value: float | None = None
+
+
+class Scale(NamedTuple):
+    """The scale on which a quantity is nearly normal.
+
+    Attributes
+    ----------
+    forward, back : callable
+        Take a value to the scale, and back.
+    derivative : callable
+        The derivative of `forward` at a value.
+    """
+
+    forward: Callable[[float], float]
+    back: Callable[[float], float]
+    derivative: Callable[[float], float]
+
+
+def return_value(x: float) -> float:
+    """Return a value as it is."""
+    return x
+
+
+LINEAR = Scale(return_value, return_value, lambda _: 1.0)
+LOG = Scale(math.log, math.exp, lambda x: 1 / x)
+LOGIT = Scale(
+    lambda x: math.log(x / (1 - x)),
+    lambda x: 1 / (1 + math.exp(-x)),
+    lambda x: 1 / (x * (1 - x)),
+)
+
+
+class SamplingLaw(NamedTuple):
+    """How sums over rows vary: the rows are independent, or groups of them are.
+
+    Attributes
+    ----------
+    groups : Groups or None
+        None where rows are independent.
+    level : float
+        The confidence level of intervals.
+    """
+
+    groups: Groups | None
+    level: float
+
+    def independent_sums(self, terms: F64) -> F64:
+        """Sum up the terms (n, ...) of each group, with a correction for few groups.
+
+        Independent rows are returned as they are.
+        """
+        if self.groups is None:
+            return terms
+        count = self.groups.count
+        sums = np.zeros((count, *terms.shape[1:]))
+        np.add.at(sums, self.groups.of_row, terms)
+        return sums * math.sqrt(count / (count - 1))
+
+    def standard_error(self, terms: F64) -> float:
+        """Compute the standard deviation of the sum of terms (n,) with mean 0."""
+        return float(np.linalg.norm(self.independent_sums(terms)))
+
+    def quantile(self) -> float:
+        """Return the normal quantile of the level; for groups, Student's."""
+        if self.groups is None:
+            return NormalDist().inv_cdf((1 + self.level) / 2)
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.groups.count - 1, (1 + self.level) / 2))
+
+    def p_value(self, z: float) -> float:
+        """Compute the two-sided p-value of a statistic in standard errors."""
+        if self.groups is None:
+            return math.erfc(abs(z) / math.sqrt(2))
+        from scipy.special import stdtr
+
+        return float(2 * stdtr(self.groups.count - 1, -abs(z)))
+
+    def quantity(
+        self,
+        value: float,
+        influences: F64,
+        *,
+        scale: Scale = LINEAR,
+        low: float = -math.inf,
+        high: float = math.inf,
+    ) -> Quantity:
+        """Make a quantity with a normal interval on a scale.
+
+        Parameters
+        ----------
+        value : float
+        influences : (n,) float64 array
+            The influence of each row on the value; their sum has mean 0.
+        scale : Scale
+        low, high : float
+            The range of the value, which the interval does not leave.
+        """
+        standard_error = self.standard_error(influences)
+        if not (0 < standard_error < math.inf and math.isfinite(value)):
+            return Quantity(value)
+        centre = scale.forward(value)
+        margin = self.quantile() * standard_error * scale.derivative(value)
+        lowest = max(scale.back(centre - margin), low)
+        highest = min(scale.back(centre + margin), high)
+        return Quantity(value, ConfidenceInterval(lowest, highest))
+
+
+def wilson_interval(rate: float, influences: F64, law: SamplingLaw) -> ConfidenceInterval:
+    """Compute Wilson's interval of a rate, whose rows have these influences (n,).
+
+    The number of rows in the formula is the one that gives the rate its variance (Wilson 1927,
+    "Probable inference, the law of succession, and statistical inference").
+    """
+    standard_error = law.standard_error(influences)
+    z = law.quantile()
+    n = float(influences.size)
+    if standard_error > 0:
+        n = rate * (1 - rate) / standard_error**2
+    centre = rate + z * z / (2 * n)
+    margin = z * math.sqrt(rate * (1 - rate) / n + (z / (2 * n)) ** 2)
+    scale = 1 + z * z / n
+    return ConfidenceInterval(
+        max(centre - margin, 0.0) / scale, min((centre + margin) / scale, 1.0)
+    )
