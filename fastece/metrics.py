@@ -175,8 +175,8 @@ def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
     """Add the options that define a measure; refuse other values from the caller."""
     for option, value in values.items():
         if options.get(option, value) != value:
-            rule, hint = f"is {value!r} in {name}", "ece takes any"
-            raise InputTypeError(option, rule, value=options[option], hint=hint)
+            rule = f"is {value!r} in {name}"
+            raise InputTypeError(option, rule, value=options[option], hint="ece takes any")
     return {**options, **values}
 
 
@@ -310,10 +310,10 @@ def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 
     Notes
     -----
-    ``sum_i w_i (s_i - y_i)^2 / W`` of a binary problem. Of class vectors, as long as the setting
-    is "auto", the sum over the classes: ``sum_i w_i sum_k (p_ik - [k = y_i])^2 / W`` (Brier 1950,
-    "Verification of forecasts expressed in terms of probability", eq. 2); another setting picks
-    binary problems.
+    ``sum_i w_i (s_i - y_i)^2 / W`` for a binary problem. For class vectors, as long as the setting
+    is "auto", it is the sum over the classes: ``sum_i w_i sum_k (p_ik - [k = y_i])^2 / W``
+    (Brier 1950, "Verification of forecasts expressed in terms of probability", eq. 2). Another
+    setting picks binary problems.
 
     Examples
     --------
@@ -380,8 +380,8 @@ def accuracy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 
     Notes
     -----
-    Of class vectors the largest probability predicts, the first of equal ones; of a binary problem
-    a hit is predicted where the score is greater than 1/2.
+    The largest probability of a class vector predicts its class, the first of equal ones. In a
+    binary problem a hit is predicted where the score is greater than 1/2.
 
     Examples
     --------
@@ -411,7 +411,7 @@ def sharpness(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     Notes
     -----
     ``sum_i w_i (s_i - m)^2 / W`` with the weighted mean m of the scores; of class vectors these
-    are the largest probabilities. Of two calibrated models the sharper one has the better Brier
+    are the largest probabilities. The sharper one of two calibrated models has the better Brier
     score (Gneiting, Balabdaoui and Raftery 2007, "Probabilistic forecasts, calibration and
     sharpness").
 
@@ -517,8 +517,8 @@ def kernel_calibration_error(
         and is never negative.
     kernel : {"exponential", "gaussian"}, default "exponential"
     width : "median" or float, default "median"
-        Of the kernel, in units of the distance of class vectors, at least 0; "median" is that of
-        the distances among the first 1000 rows of positive weight.
+        Width of the kernel in units of the distance of class vectors, at least 0; "median" is the
+        median of the distances among the first 1000 rows of positive weight.
 
     Returns
     -------

@@ -16,26 +16,46 @@ from fastece.estimators.base import Parameters
 from fastece.estimators.draws import Counts, Draws
 from fastece.kernels.types import F64, U8
 
-# Each law has two series, one for small and one for large numbers. Here both converge: of ten terms
-# the last is less than 1e-60 of the first. Below the smallest, the p-value is 1 to 1e-200.
-CROSSING, SMALLEST = 1.5, 0.05
+# Each law has two series, one for small and one for large numbers. Here both converge: the last of
+# ten terms is less than 1e-60 of the first.
+CROSSING = 1.5
+# Below this number, the p-value is 1 to 1e-200.
+MIN_RANGE = 0.05
+# Numbers of the terms of the series, and the factors that they enter with.
 K = np.arange(1.0, 11.0)
-ODD, SIGN = 2 * K - 1, (-1) ** (K - 1)
+ODD = 2 * K - 1
+SIGN = (-1) ** (K - 1)
 
 
 class CumulativePlan(NamedTuple):
-    """Prepared data of `CumulativeError` for one sorted sample and one size of draws."""
+    """Prepared data of `CumulativeError` for one sorted sample and one size of draws.
+
+    Attributes
+    ----------
+    size : int
+        Number of rows of a draw.
+    gap : (n,) float64 array
+        Gap of each row, times its weight.
+    weight : (n,) or (0,) float64 array
+        Weights; empty where every row counts 1.
+    is_last : (n,) uint8 array
+        Whether the next row has another score.
+    """
 
     size: int
-    gap: F64  # (n,) times the weight
-    weight: F64  # (n,), or empty
-    is_last: U8  # (n,) whether the next row has another score
+    gap: F64
+    weight: F64
+    is_last: U8
 
     def extremes(self, c: NDArray[Any]) -> tuple[F64, F64]:
         """Compute the smallest and largest (G W,) cumulative gap for counts (G, n, W)."""
         shape = c.shape[0], c.shape[2]
-        low, high, total = np.empty(shape), np.empty(shape), np.full(shape, float(self.size))
-        kernels.vectors.cumulated_extremes(c, *self[1:], low, high, total)
+        low = np.empty(shape)
+        high = np.empty(shape)
+        total = np.full(shape, float(self.size))  # overwritten where rows have weights
+        kernels.vectors.cumulated_extremes(
+            c, self.gap, self.weight, self.is_last, low, high, total
+        )  # fmt: skip
         return (low / total).ravel(), (high / total).ravel()
 
 
@@ -45,7 +65,7 @@ class CumulativeError(Parameters):
 
     With the distinct scores ``u_1 < u_2 < ...`` the cumulative gap is ``C_0 = 0`` and
     ``C_k = sum_{s_i <= u_k} w_i (y_i - s_i) / W``. Its range is ``max C - min C``, the largest
-    size of the sum of gaps over any range of scores; its largest size is ``max |C|``, that of the
+    size of the sum of gaps over any range of scores; its largest size is ``max |C|``, over the
     ranges that begin at 0. Nothing is binned and nothing smoothed.
 
     Parameters
@@ -126,12 +146,12 @@ class CumulativeError(Parameters):
 
         Notes
         -----
-        Of a calibrated model ``C_k W / sqrt(sum_i w_i**2 s_i (1 - s_i))`` is close to Brownian
-        motion on [0, 1], where rows are many and none has most of the weight. The range of that
+        For a calibrated model ``C_k W / sqrt(sum_i w_i**2 s_i (1 - s_i))`` is close to Brownian
+        motion on [0, 1], where rows are many and none has most of the weight. Its range
         has the law of Feller (1951, "The asymptotic distribution of the range of sums of
-        independent random variables", eq. 4.3), its largest size that of Erdos and Kac (1946, "On
-        certain limit theorems of the theory of probability"). A path of few steps stays below its
-        limit, so the p-value is too large rather than too small: of few rows, or of scores with
+        independent random variables", eq. 4.3), its largest size the law of Erdos and Kac (1946,
+        "On certain limit theorems of the theory of probability"). A path of few steps stays below
+        its limit, so the p-value is too large rather than too small: of few rows, or of scores with
         few distinct values, `fastece.calibration_test` is exact.
 
         Examples
@@ -185,17 +205,16 @@ def null_deviation(sample: Sample) -> float:
 
 def range_survival(x: float) -> float:
     """Compute the probability that the range of Brownian motion on [0, 1] exceeds x."""
-    x = max(x, SMALLEST)
+    x = max(x, MIN_RANGE)
     if x >= CROSSING:
         return float(4 * (SIGN * K) @ tails(K * x))
-    return float(
-        1 - (8 / x**2 + 8 / (math.pi * ODD) ** 2) @ np.exp(-((ODD * math.pi / x) ** 2) / 2)
-    )
+    factors = 8 / x**2 + 8 / (math.pi * ODD) ** 2
+    return float(1 - factors @ np.exp(-((ODD * math.pi / x) ** 2) / 2))
 
 
 def size_survival(x: float) -> float:
     """Compute the probability that the size of Brownian motion on [0, 1] exceeds x."""
-    x = max(x, SMALLEST)
+    x = max(x, MIN_RANGE)
     if x >= CROSSING:
         return float(2 * SIGN @ tails(ODD * x))
     return float(1 - 4 / math.pi * (SIGN / ODD) @ np.exp(-((ODD * math.pi / x) ** 2) / 8))

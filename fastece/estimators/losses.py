@@ -1,8 +1,8 @@
 """Means over rows as estimators: Brier score, log loss, accuracy, sharpness and entropy.
 
 Each row brings one number or two, whatever the other rows are, so a replicate of the bootstrap is a
-sum over the rows, and many replicates are the product of two matrices: what the rows bring, and how
-often each replicate drew them.
+sum over the rows, and many replicates are the product of two matrices: the numbers of the rows, and
+how often each replicate drew them. A new mean is a subclass of `Mean` that defines `numbers`.
 """
 
 import math
@@ -130,8 +130,9 @@ class Mean(Parameters):
         match draws:
             case Counts():
                 c = draws.blocks(plan.terms.shape[1])
+                rows, starts, cells = plan.tiles
                 sums = np.empty((len(plan.terms), 1, REPLICATES * len(c)))
-                kernels.replicates.tile_sums(plan.terms, *plan.tiles, 0, c, sums)
+                kernels.replicates.tile_sums(plan.terms, rows, starts, cells, 0, c, sums)
                 size = float(c[0, :, 0].sum(dtype=np.int64))
                 return self.value(plan.means(sums[:, 0], size))
             case Rows(rows):
@@ -326,8 +327,8 @@ class LogLoss(MeanOfTerms):
 class Accuracy(Mean):
     """Share of rows in which the most probable label is the right one; 1 is best.
 
-    Of class vectors, and where the score is that of the top label, the share of hits. Of another
-    binary problem a hit is predicted where the score is greater than 1/2.
+    For class vectors, and where the score is the largest probability, it is the share of hits. In
+    another binary problem a hit is predicted where the score is greater than 1/2.
 
     Examples
     --------

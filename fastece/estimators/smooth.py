@@ -21,19 +21,22 @@ from fastece.kernels.types import F64
 # Cells of the grid in a standard deviation of the kernel, for an integral right to 4e-4: with c of
 # them it is off by 0.1 / c^2.
 CELLS = 16
-# Of a value that equals this, 4e-4 are 4e-6: of smaller ones the grid may leave out that much.
+# A value that equals this is right to 4e-6, 4e-4 of it. Smaller values may be off by as much.
 COARSE = 0.01
 # Cells of the first grid on which a scale is looked for, how many times finer the next is, and
 # cells of the last.
-FIRST_CELLS, REFINEMENT, LAST_CELLS = 1024, 2, 2**17
+FIRST_CELLS = 1024
+REFINEMENT = 2
+LAST_CELLS = 2**17
 # Rows are spread to one of these, and sums of fewer cosines are taken from it.
 SPREAD_CELLS = (4096, 65536, LAST_CELLS, 2**20, MAX_CELLS)
 # Cells of all replicates that are worked on at once: 34 MB.
 BATCH_CELLS = 2**22
-# What rounding leaves of gaps that add up to nothing wherever they are.
+# Rounding leaves less than this of gaps that cancel wherever they are.
 NOTHING = 1e-14
 # How close to its value a scale is, as a part of it, before the last step; with that, to 1e-14.
-PRECISION, MOST_STEPS = 1e-8, 100
+PRECISION = 1e-8
+MAX_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ class SmoothECE(Parameters):
     def errors(self, plan: GapPlan, c: NDArray[Any]) -> F64:
         """Compute the value (W,) of each replicate with counts (n, W)."""
         if isinstance(self.scale, str):
-            return own_errors(plan, c)
+            return errors_at_own_scale(plan, c)
         from scipy.fft import next_fast_len
 
         count = max(FIRST_CELLS, math.ceil(CELLS / self.scale))
@@ -136,33 +139,34 @@ class SmoothECE(Parameters):
         batch = max(1, BATCH_CELLS // spread_size(count))
         out = np.empty(c.shape[1])
         for start in range(0, out.size, batch):
-            some = np.ascontiguousarray(c[:, start : start + batch])
-            spectrum = plan.spectrum(some, count)[:, :count]
+            counts = np.ascontiguousarray(c[:, start : start + batch])
+            spectrum = plan.spectrum(counts, count)[:, :count]
             out[start : start + batch] = [smooth_error(line, self.scale) for line in spectrum]
         return out
 
 
-def own_errors(plan: GapPlan, c: NDArray[Any]) -> F64:
+def errors_at_own_scale(plan: GapPlan, c: NDArray[Any]) -> F64:
     """Compute the value (W,) at the scale that equals it, for counts (n, W)."""
-    out, first = np.full(c.shape[1], math.nan), FIRST_CELLS
+    errors = np.full(c.shape[1], math.nan)
+    first_count = FIRST_CELLS
     for cells in SPREAD_CELLS[: SPREAD_CELLS.index(LAST_CELLS) + 1]:
-        left = np.flatnonzero(np.isnan(out))
-        if left.size:
-            spectrum = plan.spectrum(np.ascontiguousarray(c[:, left]), cells)
-            out[left] = [own_error(cosines, first) for cosines in spectrum]
-        first = REFINEMENT * cells
-    return out
+        unsolved = np.flatnonzero(np.isnan(errors))
+        if unsolved.size:
+            spectrum = plan.spectrum(np.ascontiguousarray(c[:, unsolved]), cells)
+            errors[unsolved] = [error_at_own_scale(cosines, first_count) for cosines in spectrum]
+        first_count = REFINEMENT * cells
+    return errors
 
 
-def own_error(cosines: F64, count: int) -> float:
+def error_at_own_scale(cosines: F64, count: int) -> float:
     """Compute the value at the scale that equals it; nan if that needs more cosines."""
     while count <= cosines.size:
         # A value that equals its scale h has CELLS / sqrt(1 + COARSE / h) cells, for an error of
         # 4e-4 h + 4e-6, but its scale is one cell at least.
-        least = max((math.hypot(COARSE, 2 * CELLS / count) - COARSE) / 2, 1 / count)
-        value = smooth_error(cosines[:count], least)
-        if value > least:
-            return solve_scale(cosines[:count], least, value)
+        min_scale = max((math.hypot(COARSE, 2 * CELLS / count) - COARSE) / 2, 1 / count)
+        value = smooth_error(cosines[:count], min_scale)
+        if value > min_scale:
+            return solve_scale(cosines[:count], min_scale, value)
         if count == LAST_CELLS or np.abs(cosines).max() <= NOTHING:
             return value
         count *= REFINEMENT
@@ -188,11 +192,11 @@ def curvature(count: int) -> F64:
 
 def smooth_error(cosines: F64, h: float) -> float:
     """Integrate the size of gaps, smoothed at a scale, from their cosines (G,)."""
-    from scipy.fftpack import idct  # which takes half the time of that of scipy.fft
+    from scipy.fftpack import idct  # scipy.fft's takes twice the time
 
     count = cosines.size
-    few = min(count, 2 + int(3 / h))  # of others less than 1e-19 is left
-    damped = np.exp(h * h * curvature(count)[:few]) * cosines[:few]
+    n_kept = min(count, 2 + int(3 / h))  # less than 1e-19 is left of later cosines
+    damped = np.exp(h * h * curvature(count)[:n_kept]) * cosines[:n_kept]
     gap = idct(damped, n=count, overwrite_x=True)
     return float(kernels.density.mean_size(gap)) / (2 * count)
 
@@ -201,37 +205,58 @@ def solve_scale(cosines: F64, low: float, value: float) -> float:
     """Find the scale that the error equals.
 
     It lies between `low`, at which the error is a larger `value`, and that value, since no error
-    grows with the scale: by secants of logarithms, or half way where they lead out.
+    grows with the scale. Secants of logarithms find it, or bisection where they leave the interval.
     """
-    a, b = math.log(low), math.log(value)
-    x, rest, step = a, b - a, (b - a) / 1.5
-    for _ in range(MOST_STEPS):
-        x, before = x + step, rest
-        value = smooth_error(cosines, math.exp(x))
-        rest = math.log(max(value, 5e-324)) - x
-        a, b = (x, b) if rest > 0 else (a, x)
-        step *= rest / (before - rest)
-        if abs(rest) <= PRECISION:
+    lower = math.log(low)
+    upper = math.log(value)
+    log_scale = lower
+    excess = upper - lower  # of the log error over the log scale
+    step = excess / 1.5
+    for _ in range(MAX_STEPS):
+        log_scale += step
+        previous_excess = excess
+        value = smooth_error(cosines, math.exp(log_scale))
+        excess = math.log(max(value, 5e-324)) - log_scale
+        if excess > 0:
+            lower = log_scale
+        else:
+            upper = log_scale
+        step *= excess / (previous_excess - excess)
+        if abs(excess) <= PRECISION:
             break
-        if not a <= x + step <= b:
-            step = (a + b) / 2 - x
-    return math.exp(x + step)
+        if not lower <= log_scale + step <= upper:
+            step = (lower + upper) / 2 - log_scale
+    return math.exp(log_scale + step)
 
 
 class PairsPlan(NamedTuple):
-    """Prepared data of `MMCE` for one sorted sample and one size of draws."""
+    """Prepared data of `MMCE` for one sorted sample and one size of draws.
+
+    Attributes
+    ----------
+    size : int
+        Number of rows of a draw.
+    gap : (n,) float64 array
+        Gap of each row, times its weight.
+    weight : (n,) or (0,) float64 array
+        Weights; empty where every row counts 1.
+    decay : (n,) float64 array
+        Factor by which the kernel of a row has decayed at the next row.
+    loss : (n,) float64 array
+        Part of the square of the kernel that is lost there.
+    """
 
     size: int
-    gap: F64  # (n,) times the weight
-    weight: F64  # (n,), or empty
-    decay: F64  # (n,) factor that is left of the kernel of a row at the next
-    loss: F64  # (n,) part of its square that is lost
+    gap: F64
+    weight: F64
+    decay: F64
+    loss: F64
 
     def values(self, c: NDArray[Any]) -> F64:
         """Compute the errors (G W,) of replicates with counts (G, n, W)."""
         out = np.empty((c.shape[0], c.shape[2]))
         total = np.full_like(out, self.size)
-        kernels.vectors.pair_sums(c, *self[1:], out, total)
+        kernels.vectors.pair_sums(c, self.gap, self.weight, self.decay, self.loss, out, total)
         return np.asarray(np.sqrt(out.ravel()) / total.ravel())
 
 
@@ -247,7 +272,7 @@ class MMCE(Parameters):
     Parameters
     ----------
     width : float
-        Of the kernel, greater than 0, in units of the score.
+        Width of the kernel in units of the score; positive.
 
     Raises
     ------
@@ -280,7 +305,8 @@ class MMCE(Parameters):
     def prepare(self, sample: Sample, size: int) -> PairsPlan:
         """Prepare a sample for draws of `size` rows."""
         sample, _ = scale_weights(sample)
-        decay, loss = np.empty(sample.n), np.empty(sample.n)
+        decay = np.empty(sample.n)
+        loss = np.empty(sample.n)
         kernels.vectors.pair_terms(sample.s, self.width, decay, loss)
         return PairsPlan(size, sample.gaps, kernels.weights(sample.v), decay, loss)
 

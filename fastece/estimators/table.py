@@ -39,7 +39,8 @@ ESTIMATORS: dict[str, Estimator] = {
     "sharpness": Sharpness(),
     "entropy": Entropy(),
 }
-# Of the validation of a risk model, and of selective prediction: names that functions take too.
+# Names that functions take as well: statistics of the validation of a risk model, and of selective
+# prediction.
 STATISTICS: dict[str, Estimator] = {name: RiskStatistic(name) for name in QUANTITIES}
 STATISTICS |= {name: SelectiveRisk(name) for name in AREAS}
 
@@ -47,7 +48,8 @@ STATISTICS |= {name: SelectiveRisk(name) for name in AREAS}
 def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Estimator:
     """Find the estimator of a name or an object, with some fields replaced.
 
-    `function` was called with these fields: what is none of them is no option of it either.
+    `function` is the public function that was called, for messages: a name that is no field of the
+    estimator is no option of the function either.
     """
     if isinstance(estimator, str):
         row: Any = ESTIMATORS.get(estimator) or STATISTICS.get(estimator)
@@ -55,16 +57,19 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
             hint = list_names(ESTIMATORS)
             raise InputError("estimator", "must be a known name", value=estimator, hint=hint)
         try:
-            return kept_change(row, **fields) if fields else row
-        except TypeError:  # of a value that has no hash, or of a check: the check has the words
+            return cached_change(row, **fields) if fields else row
+        except TypeError:
+            # A value has no hash, or a check refuses it; without the cache, the check says so.
             return cast(Estimator, change(row, fields, function))
     if isinstance(estimator, type) or not all(
         callable(getattr(estimator, name, None)) for name in ("prepare", "evaluate")
     ):
-        rule, hint = "must be a name or an object with prepare and evaluate", list_names(ESTIMATORS)
+        rule = "must be a name or an object with prepare and evaluate"
+        hint = list_names(ESTIMATORS)
         raise InputTypeError("estimator", rule, value=estimator, hint=hint)
-    found = change(estimator, fields, function) if fields else estimator
-    return found if isinstance(found, Estimator) else UserEstimator(found)
+    if fields:
+        estimator = change(estimator, fields, function)
+    return estimator if isinstance(estimator, Estimator) else UserEstimator(estimator)
 
 
 def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Any:
@@ -79,6 +84,6 @@ def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Any
 
 
 @lru_cache(maxsize=256, typed=True)
-def kept_change(row: Estimator, /, **fields: Any) -> Estimator:
+def cached_change(row: Estimator, /, **fields: Any) -> Estimator:
     """Return `change` of a row, cached for the next call: the checks take 10 us."""
     return cast(Estimator, change(row, fields))

@@ -1,4 +1,7 @@
-"""Compiled kernels: numba only, pure, no checks, no input or output.
+"""Compiled kernels: loops over rows and cells, without checks of arguments, files or output.
+
+A loop that is too slow in numpy goes here; what it is for, and whether its arguments make sense, is
+decided by the callers. Begin with `reading`, which most values start with, then read `moments`.
 
 Each module is imported at its first use (``kernels.moments.cell_moments``), so that numba is
 imported only when something is to be computed: 0.2 s that ``import fastece`` does not pay.
@@ -19,12 +22,14 @@ if TYPE_CHECKING:
 
 # Weights where every row counts 1: with None, each kernel would be compiled twice.
 NO_WEIGHTS = np.empty(0)
-# What is added up in bins, of each row: weight times gap, which is hit less score; weight; weight
-# times score; times hit; times weight; and, where every row counts 1, how many rows and how many
-# hits there are, in one number.
+# Sums over the rows of a bin: weight times gap, which is outcome minus score; weight; weight times
+# score; weight times outcome; squared weight; and, where every row counts 1, the numbers of rows
+# and of hits, packed into one number.
 GAP, WEIGHT, SCORE, HITS, SQUARE, COUNTS = MOMENTS = tuple(range(6))
-# What is averaged over rows: squared distance from the outcome, or probability of what came true.
-DISTANCE, CHANCE = 0, 1
+# Terms that are averaged over rows: the squared distance of the score from the outcome, and the
+# probability that the score gave to the outcome.
+DISTANCE = 0
+CHANCE = 1
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
 # A hit in `COUNTS`: sums are exact, and rows and hits can be told apart, of fewer rows than this.
