@@ -86,10 +86,8 @@ def rank_rows(sample: Sample, groups: Groups | None) -> RankedRows:
     """Order the rows of a sample, and the groups they belong to, by falling scores."""
     order = in_order(sample.s)[1][::-1]
     outcome = sample.y[order]
-    weight = np.ones(sample.n)
-    scaled = scale_weights(sample)[0].v
-    if scaled is not None:
-        weight = np.maximum(scaled[order] / scaled.max(), SMALL)
+    weights = scale_weights(sample)[0].weights
+    weight = np.maximum(weights[order] / weights.max(), SMALL)
     miss_ratio = ratio_of_weights(outcome, weight)
     return RankedRows(
         score=sample.s[order],

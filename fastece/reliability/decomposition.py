@@ -237,7 +237,7 @@ def brier_components(binned: Binned, source: Source, k: int) -> BrierComponents:
     sample = plan.sample
     s = sample.s
     y = sample.y.astype(np.float64)
-    weight = np.ones(s.size) if sample.weight is None else sample.weight
+    weight = sample.total_weights
     bins = binned.place(sample, plan.rule.n_bins).lower
     weight_of_bin = np.bincount(bins, weight)
 
@@ -444,7 +444,7 @@ def isotonic_blocks(sample: Sample) -> Blocks:
 
 def blocks_of_scores(ordered: Sample) -> Blocks:
     """Add up the outcomes of each distinct score of a sorted sample."""
-    weight = np.ones(ordered.n) if ordered.weight is None else ordered.weight
+    weight = ordered.total_weights
     first = np.flatnonzero(np.append(True, ordered.s[1:] != ordered.s[:-1]))
     return Blocks(
         first_score=ordered.s[first],

@@ -113,7 +113,7 @@ def plotted_model(call: Call, kind: str, n_bins: int, rng: Any) -> PlottedModel:
         error=error_text(estimate.value, estimate.confidence_interval, level),
         diagram=diagram,
         score=ordered.s,
-        weight=weights_of(ordered),
+        weight=ordered.total_weights,
         curve=curve,
         band=band,
     )
@@ -123,11 +123,6 @@ def error_text(value: float, interval: Any, level: str) -> str:
     """Write an error with its interval: ECE 0.170 (95 % CI 0.138 to 0.192)."""
     low, high = (format_number(end, decimals(interval)) for end in interval)
     return f"ECE {Number(value, interval)} ({level} CI {low} to {high})"
-
-
-def weights_of(sample: Sample) -> F64:
-    """Return the weight (n,) of each row, 1 without weights."""
-    return np.ones(sample.n) if sample.weight is None else sample.weight
 
 
 def bayes_curve(call: Call, ordered: Sample, level: str) -> tuple[CurvePath, CurveBand]:
@@ -161,7 +156,7 @@ def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
     """
     from scipy.optimize import isotonic_regression
 
-    row_weights = weights_of(ordered)
+    row_weights = ordered.total_weights
     first = np.flatnonzero(np.append(True, ordered.s[1:] != ordered.s[:-1]))
     first = first[:: math.ceil(first.size / MAX_SCORES_OF_BAND)]
     weight = np.add.reduceat(row_weights, first)
