@@ -19,8 +19,10 @@ from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.losses import Mean
 from fastece.kernels.types import F64
 
-# Newton's method stops where the likelihood rises by less than this part, or after so many steps.
-PRECISION, MOST_STEPS = 1e-13, 100
+# Newton's method stops where the likelihood rises by less than this part of it.
+PRECISION = 1e-13
+# Steps of Newton's method, and halvings of a step.
+MAX_STEPS = 100
 # Scores at which curves are evaluated: every one of fewer rows, or quantiles.
 CURVE_SCORES = 2049
 
@@ -40,12 +42,14 @@ class RiskRows(NamedTuple):
 
     @property
     def logit(self) -> F64:
-        """Logits of the scores, of which 0 and 1 are cut at 1 / (2 n + 2)."""
-        low, inside = 1 / (2 * self.n + 2), self.s[(self.s > 0) & (self.s < 1)]
-        ends = (low, 1 - low)
-        if inside.size:  # no other score is moved, nor passes one that is
-            ends = min(low, inside.min()), max(1 - low, inside.max())
-        s = self.s.clip(*ends)
+        """Logits of the scores, where 0 and 1 are cut at 1 / (2 n + 2)."""
+        low = 1 / (2 * self.n + 2)
+        high = 1 - low
+        scores_with_logit = self.s[(self.s > 0) & (self.s < 1)]
+        if scores_with_logit.size:  # these are not moved, and the order of all scores stays
+            low = min(low, scores_with_logit.min())
+            high = max(high, scores_with_logit.max())
+        s = self.s.clip(low, high)
         return np.asarray(np.log(s) - np.log1p(-s))
 
 
@@ -53,8 +57,9 @@ def rows_of(sample: Sample, c: NDArray[Any] | None = None) -> RiskRows:
     """Return the rows of a sample that count, row i ``c[i]`` times."""
     c = np.asarray(sample.counts if c is None else c, np.float64)
     w = c if sample.v is None else c * sample.v
-    kept = w > 0
-    return RiskRows(sample.s[kept], sample.y[kept].astype(np.float64), w[kept], float(c.sum()))
+    counts = w > 0
+    y = sample.y[counts].astype(np.float64)
+    return RiskRows(sample.s[counts], y, w[counts], float(c.sum()))
 
 
 # --- logistic recalibration -----------------------------------------------------------------
@@ -86,11 +91,11 @@ class Logistic(NamedTuple):
         """Maximise the likelihood by Newton's method, with steps halved where it falls."""
         beta = np.zeros(self.x.shape[1])
         value = self.log_likelihood(beta)
-        for _ in range(MOST_STEPS if beta.size else 0):
+        for _ in range(MAX_STEPS if beta.size else 0):
             score = self.x.T @ (self.w * (self.y - self.fitted(beta)))
             step = np.linalg.lstsq(self.information(beta), score, rcond=None)[0]
             before = value
-            for _ in range(MOST_STEPS):
+            for _ in range(MAX_STEPS):
                 value = self.log_likelihood(beta + step)
                 if value >= before:
                     break
@@ -104,8 +109,9 @@ class Logistic(NamedTuple):
 
     def profile(self, j: int, value: float) -> float:
         """Maximise the likelihood with coefficient j at a value."""
-        rest = np.delete(self.x, j, axis=1)
-        return self._replace(x=rest, offset=self.offset + value * self.x[:, j]).fit()[1]
+        other_columns = np.delete(self.x, j, axis=1)
+        offset = self.offset + value * self.x[:, j]
+        return self._replace(x=other_columns, offset=offset).fit()[1]
 
 
 def intercept_model(rows: RiskRows) -> Logistic:
@@ -130,7 +136,8 @@ def slope(rows: RiskRows) -> float:
     """Compute the calibration slope; infinite if a threshold separates the outcomes."""
     if not rows.is_mixed or rows.s.min() == rows.s.max():
         return math.nan
-    events, others = rows.s[rows.y == 1], rows.s[rows.y == 0]
+    events = rows.s[rows.y == 1]
+    others = rows.s[rows.y == 0]
     if events.min() >= others.max():
         return math.inf
     if events.max() <= others.min():
@@ -143,7 +150,8 @@ def slope(rows: RiskRows) -> float:
 
 def observed_over_expected(rows: RiskRows) -> float:
     """Compute the ratio of observed and predicted events."""
-    observed, expected = float(rows.w @ rows.y), float(rows.w @ rows.s)
+    observed = float(rows.w @ rows.y)
+    expected = float(rows.w @ rows.s)
     if expected == 0:
         return math.inf if observed else math.nan
     return observed / expected
@@ -154,7 +162,7 @@ def placements(rows: RiskRows) -> F64:
     distinct, place = np.unique(rows.s, return_inverse=True)
     out = np.empty(rows.s.size)
     for outcome in (0, 1):
-        w = np.bincount(place, rows.w * (rows.y == outcome), distinct.size)
+        w = np.bincount(place, np.where(rows.y == outcome, rows.w, 0.0), distinct.size)
         below = (np.cumsum(w) - w / 2) / w.sum()
         other = rows.y != outcome
         out[other] = (below if outcome == 0 else 1 - below)[place[other]]
@@ -170,7 +178,7 @@ def c_statistic(rows: RiskRows) -> float:
 
 
 def scaled_brier(rows: RiskRows) -> float:
-    """Compute 1 minus the Brier score over that of the observed rate."""
+    """Compute 1 minus the ratio of the Brier score to that of the observed rate."""
     if not rows.is_mixed:
         return math.nan
     rate = float(np.average(rows.y, weights=rows.w))
@@ -188,7 +196,7 @@ def gap_sizes(gap: F64, w: F64) -> F64:
     size = np.abs(gap)
     order = np.argsort(size)
     total = np.cumsum(w[order])
-    # Of sums that are rounded, a share of exactly one half is reached.
+    # Sums are rounded, and a share of exactly one half has to be reached.
     place = np.searchsorted(total, np.array([0.5, 0.9]) * total[-1] * (1 - 1e-12))
     return np.asarray(size[order[np.append(place, -1)]])
 
@@ -206,7 +214,8 @@ BY_ROWS: dict[str, Callable[[RiskRows], float]] = {
 BY_CURVE = ("e50", "e90", "emax")
 QUANTITIES = ("oe", "calibration_intercept", "calibration_slope", "ici", *BY_CURVE,
               "c_statistic", "scaled_brier")  # fmt: skip
-# The greatest value is best of these, the least of those of a curve, and 0 or 1 of the others.
+# The greatest value of these is best. For distances from a curve it is the least, and for the other
+# quantities 0 or 1.
 GREATEST = ("c_statistic", "scaled_brier")
 
 
@@ -220,8 +229,8 @@ class RiskStatistic(Parameters):
         "oe", observed over predicted events; "calibration_intercept", with the logit of the score
         as offset; "calibration_slope", of logistic recalibration; "ici", "e50", "e90" and "emax",
         mean, median, 0.9 quantile and largest of ``|c(s) - s|`` over the rows, with the curve of
-        `BayesCurve`; "c_statistic", the area under the ROC curve; "scaled_brier", 1 minus the Brier
-        score over that of the observed rate.
+        `BayesCurve`; "c_statistic", the area under the ROC curve; "scaled_brier", 1 minus the ratio
+        of the Brier score to the Brier score of the observed rate.
 
     Raises
     ------
@@ -233,8 +242,8 @@ class RiskStatistic(Parameters):
     Cox (1958, "Two further applications of a model for binary regression"); Austin and Steyerberg
     (2019, "The Integrated Calibration Index (ICI) and related metrics"). Scores of exactly 0 and 1
     have the logit of ``1 / (2 n + 2)``, or of its complement. The intercept is infinite where all
-    outcomes are the same, the slope where a threshold separates events from the others; what is
-    not defined is nan. `fastece.validate` gives all of them with intervals.
+    outcomes are the same, the slope where a threshold separates events from the others. A statistic
+    that is not defined is nan. `fastece.validate` gives all of them with intervals.
 
     Examples
     --------

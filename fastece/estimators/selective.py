@@ -17,9 +17,10 @@ from fastece.kernels.types import F64, I32
 
 AREAS = ("aurc", "e_aurc", "augrc")
 # Sums of distinct scores that are made at once: all of them stay in the second-level cache.
-PIECE = 2**15
-# In place of 0 where that is divided by, or its logarithm taken, and the result multiplied by 0.
-TINY = 1e-300
+MAX_SUMS_AT_ONCE = 2**15
+# In place of a 0 that is divided by, or whose logarithm is taken, where the result is multiplied by
+# 0.
+TINY_WEIGHT = 1e-300
 
 
 class RiskPlan(NamedTuple):
@@ -32,7 +33,8 @@ class RiskPlan(NamedTuple):
     order, starts : (n,) and (D + 1,) int32 arrays
         The rows in this order, and where the rows of each of D scores begin.
     has_loss : (D,) bool array
-        Whether a row of the score has any: of a good model most have none, and take less time.
+        Whether any row of the score has a loss: with a good model most have none, and take less
+        time.
     best : RiskPlan or None
         The same rows from the smallest loss up; None where every loss is 0 or 1.
     """
@@ -46,21 +48,29 @@ class RiskPlan(NamedTuple):
     @classmethod
     def of(cls, order: NDArray[Any], key: F64, loss: F64, v: F64 | None) -> Self:
         """Make the plan of rows in an order of their keys (n,)."""
-        key, loss = key[order], loss[order]
+        key = key[order]
+        loss = loss[order]
         weight = np.ones(loss.size) if v is None else (v / v.max())[order]
         starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1], [True]]))
-        terms, rows = np.stack([weight, weight * loss]), np.ascontiguousarray(order, np.int32)
-        count = np.append(0, np.cumsum(loss != 0))[starts]
-        return cls(terms, rows, starts.astype(np.int32), count[1:] > count[:-1])
+        rows_with_loss = np.append(0, np.cumsum(loss != 0))[starts]
+        return cls(
+            terms=np.stack([weight, weight * loss]),
+            order=np.ascontiguousarray(order, np.int32),
+            starts=starts.astype(np.int32),
+            has_loss=rows_with_loss[1:] > rows_with_loss[:-1],
+        )
 
     def sums(self, c: NDArray[Any], first: int, last: int) -> F64:
         """Sum up both terms (2, last - first, R) of blocks for counts (G, n, 32) or (n,)."""
         starts = self.starts[first : last + 1] - self.starts[first]
         rows = slice(self.starts[first], self.starts[last])
-        terms, order = self.terms[:, rows], self.order[rows]
+        terms = self.terms[:, rows]
+        order = self.order[rows]
         if c.ndim == 1:
-            terms, is_whole = terms * c[order], starts.size > order.size  # without equal scores
-            return (terms if is_whole else np.add.reduceat(terms, starts[:-1], axis=1))[:, :, None]
+            sums: F64 = terms * c[order]
+            if starts.size <= order.size:  # some rows have equal scores
+                sums = np.add.reduceat(sums, starts[:-1], axis=1)
+            return sums[:, :, None]
         out = np.empty((2, last - first, REPLICATES * len(c)))
         cells = np.arange(last - first, dtype=np.int32)
         kernels.replicates.tile_sums(terms.copy(), order, starts, cells, 0, c, out)
@@ -69,35 +79,42 @@ class RiskPlan(NamedTuple):
     def areas(self, c: NDArray[Any]) -> F64:
         """Compute the areas (3, R) in the order of `AREAS` for counts (G, n, 32) or (n,)."""
         mean, aurc, augrc = self.integrals(c)
-        if self.best is not None:
-            return np.stack([aurc, aurc - self.best.integrals(c)[1], augrc])
-        right = 1 - mean
-        return np.stack([aurc, aurc - mean - right * np.log(np.maximum(right, TINY)), augrc])
+        if self.best is None:
+            right = 1 - mean
+            best_aurc = mean + right * np.log(np.maximum(right, TINY_WEIGHT))
+        else:
+            best_aurc = self.best.integrals(c)[1]
+        return np.stack([aurc, aurc - best_aurc, augrc])
 
     def integrals(self, c: NDArray[Any]) -> F64:
         """Compute the mean loss, AURC and AUGRC (3, R) for counts (G, n, 32) or (n,)."""
-        width = 1 if c.ndim == 1 else REPLICATES * len(c)
-        step, weight, found = max(1, PIECE // width), np.zeros(width), np.zeros((3, width))
+        n_replicates = 1 if c.ndim == 1 else REPLICATES * len(c)
+        step = max(1, MAX_SUMS_AT_ONCE // n_replicates)
+        weight = np.zeros(n_replicates)  # of the rows so far
+        totals = np.zeros((3, n_replicates))
         for first in range(0, self.has_loss.size, step):
             mass, loss = self.sums(c, first, min(first + step, self.has_loss.size))
-            above = weight + np.cumsum(mass, axis=0)
-            below, weight = np.concatenate([weight[None], above[:-1]]), above[-1]
-            some = self.has_loss[first : first + step]
-            mass, loss, above, below = (x[some] for x in (mass, loss, above, below))
-            area = loss / np.maximum(mass, TINY) * (antiderivative(above) - antiderivative(below))
-            found += [loss.sum(0), area.sum(0), (loss * (above + below)).sum(0) / 2]
-        mean, area, moment = found / weight
+            end = weight + np.cumsum(mass, axis=0)
+            begin = np.concatenate([weight[None], end[:-1]])
+            weight = end[-1]
+            counts = self.has_loss[first : first + step]
+            mass, loss, begin, end = (x[counts] for x in (mass, loss, begin, end))
+            mean_loss = loss / np.maximum(mass, TINY_WEIGHT)
+            area = mean_loss * (antiderivative(end) - antiderivative(begin))
+            totals += [loss.sum(0), area.sum(0), (loss * (end + begin)).sum(0) / 2]
+        mean, area, moment = totals / weight
         return np.stack([mean, area + np.log(weight) * mean, mean - moment / weight])
 
 
 def antiderivative(weight: F64) -> F64:
     """Compute ``k - k log k``, the integral of ``-log k``; 0 at 0."""
-    return np.asarray(weight - weight * np.log(np.maximum(weight, TINY)))
+    return np.asarray(weight - weight * np.log(np.maximum(weight, TINY_WEIGHT)))
 
 
 def prepare_rows(sample: Sample, losses: F64 | None = None) -> RiskPlan:
     """Prepare a sorted sample, with its misses or the losses (N,) of a caller's rows."""
-    (sample, _), order = scale_weights(sample), np.arange(sample.n)[::-1]
+    sample, _ = scale_weights(sample)
+    order = np.arange(sample.n)[::-1]
     if losses is None:
         return RiskPlan.of(order, sample.s, np.subtract(1.0, sample.y), sample.v)
     loss = losses[sample.rows]
@@ -130,8 +147,9 @@ class SelectiveRisk(Parameters):
     Parameters
     ----------
     area : {"aurc", "e_aurc", "augrc"}
-        ``int_0^1 L(c) / c dc``; its excess over that of the best order of the same rows, which for
-        the share r of misses is ``r + (1 - r) log(1 - r)``; ``int_0^1 L(c) dc``.
+        "aurc": ``int_0^1 L(c) / c dc``. "e_aurc": AURC minus the AURC of the best order of the same
+        rows, which for the share r of misses is ``r + (1 - r) log(1 - r)``. "augrc":
+        ``int_0^1 L(c) dc``.
 
     Raises
     ------
