@@ -73,26 +73,28 @@ class GaussianMixture:
         z = rng.standard_normal((n, d))
         x = self.means.reshape(-1, d)[mode]
         for m, factor in enumerate(self.factors.reshape(-1, d, d)):
-            mine = mode == m
-            x[mine] += z[mine] @ factor
+            is_of_mode = mode == m
+            x[is_of_mode] += z[is_of_mode] @ factor
         return x, mode // n_modes
 
     def class_log_density(self, X: Any) -> F64:  # noqa: N803
         """Compute the log of ``p(x | k)`` (K, n) at points X (n, d)."""
         n_classes, n_modes, d = self.means.shape
         x = np.asarray(X, np.float64).reshape(-1, d)
-        # The density at the middle of each mode, of which a class has M.
+        # The height of a class's density at the middle of each of its M modes.
         _, log_volume = np.linalg.slogdet(self.factors)
         log_height = -log_volume - 0.5 * d * math.log(2 * math.pi) - math.log(n_modes)
         # Inverses of the factors, rather than of covariances, whose condition is the square.
         whitening = np.linalg.inv(self.factors)
-        out, of_mode = np.empty((n_classes, len(x))), np.empty((n_modes, len(x)))
+        log_density = np.empty((n_classes, len(x)))
+        log_density_of_mode = np.empty((n_modes, len(x)))
         for k in range(n_classes):
             for m in range(n_modes):
                 z = (x - self.means[k, m]) @ whitening[k, m]
-                of_mode[m] = log_height[k, m] - 0.5 * np.einsum("ij,ij->i", z, z)
-            out[k] = logsumexp(of_mode, axis=0)
-        return out
+                squared_distance = np.einsum("ij,ij->i", z, z)
+                log_density_of_mode[m] = log_height[k, m] - 0.5 * squared_distance
+            log_density[k] = logsumexp(log_density_of_mode, axis=0)
+        return log_density
 
     def posterior(self, X: Any) -> F64:  # noqa: N803
         """Compute the probability (n, K) of each class at points X (n, d)."""
@@ -114,7 +116,7 @@ def new_model(name: str, seed: int) -> Any:
         # Platt's scaling on cross-validated scores, which scikit-learn offers in place of
         # ``SVC(probability=True)``.
         "support_vectors": CalibratedClassifierCV(SVC(), ensemble=False),
-        # Of 100 trees, so that probabilities are close to multiples of 0.01.
+        # It has 100 trees, so that probabilities are close to multiples of 0.01.
         "random_forest": RandomForestClassifier(random_state=seed),
     }
     return models[name]
@@ -122,6 +124,6 @@ def new_model(name: str, seed: int) -> Any:
 
 def predicted(model: Any, x: F64, n_classes: int) -> F64:
     """Predict probabilities (n, K) of all classes, 0 for classes not in training."""
-    out = np.zeros((len(x), n_classes))
-    out[:, model.classes_] = model.predict_proba(x)
-    return out
+    prob = np.zeros((len(x), n_classes))
+    prob[:, model.classes_] = model.predict_proba(x)
+    return prob

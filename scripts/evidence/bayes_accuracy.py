@@ -19,8 +19,10 @@ from fastece import BayesCurve
 from fastece.estimators.protocol import Sample
 from fastece.resampling.problem import Problem
 from fastece.study.candidates import BAYES, corrected
-from fastece.study.design import Design, Predictions
-from fastece.study.runner import debiased_error, drawn_rows
+from fastece.study.estimation import drawn_rows
+from fastece.study.prediction_files import Predictions
+from fastece.study.simulated import Design
+from fastece.study.truth import debiased_error
 
 F64 = NDArray[np.float64]
 
@@ -46,7 +48,7 @@ def arenas_of(study: Design | Predictions) -> Iterator[tuple[str, Arena]]:
     for which in study.distributions:
         for setting, samples, chances, n_bins in study.populations(which, {}):
             pairs = zip(samples, chances, strict=True)
-            truths = [debiased_error(x.s, q, n_bins)[0] for x, q in pairs]
+            truths = [debiased_error(x.s, q, n_bins).value for x, q in pairs]
             yield setting, Arena(samples, float(np.mean(truths)), str(which))
 
 

@@ -37,8 +37,10 @@ from fastece.recalibration import (
     TemperatureScaling,
 )
 from fastece.study import Design
-from fastece.study.figures import Curve, draw_curve, draw_scales, line_of, save_figure
-from fastece.study.runner import mean_of_folded
+from fastece.study.axes import MeasureCurve, draw_scales
+from fastece.study.figures import draw_curve, save_figure
+from fastece.study.styles import line_of
+from fastece.study.truth import mean_of_folded
 
 SIZES = (30, 60, 100, 200, 500, 1000, 2000, 5000)
 DRAWS = 10
@@ -225,17 +227,17 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """Errors of all maps by the number of rows, a panel for each setting; shaded, two standard
     errors to either side."""
     figure = new_figure((9.4, 5.4))
-    panels: list[dict[str, Curve]] = []
+    panels: list[dict[str, MeasureCurve]] = []
     axes = figure.subplots(1, len(DESIGNS), sharey=True)
     for ax, (setting, design) in zip(axes, DESIGNS.items(), strict=True):
-        curves: dict[str, Curve] = {}
+        curves: dict[str, MeasureCurve] = {}
         for place, (name, (label, _, line)) in enumerate(MAPS.items()):
             mine = [row for row in rows if (row["setting"], row["map"]) == (setting, name)]
             n, error, noise = (
                 np.array([float(row[key]) for row in mine])
                 for key in ("n", "error", "standard_error")
             )
-            curves[name] = Curve(n, error, error - 2 * noise, error + 2 * noise)
+            curves[name] = MeasureCurve(n, error, error - 2 * noise, error + 2 * noise)
             draw_curve(curves[name], ax, place, line | {"label": label})
         panels.append(curves)
         classes = ", ".join(map(str, design.classes))

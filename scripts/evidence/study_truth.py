@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from fastece.study import Design
-from fastece.study.design import Distribution, Population
-from fastece.study.runner import truths_of
+from fastece.study.design import Population
+from fastece.study.simulated import Distribution
+from fastece.study.truth import truth_of
 
 SIZES = (200_000, 2_000_000)
 USUAL = [
@@ -35,7 +36,8 @@ def truths(which: Distribution) -> Iterator[tuple[str, list[float]]]:
             rows = np.arange(size)
             parts = [sample.where(rows) for sample in samples]
             population = Population(setting, parts, [q[:size] for q in chances], n_bins)
-            found += truths_of(population)[:2]
+            truth = truth_of(population)
+            found += [truth.debiased, truth.from_labels]
         yield setting, found
 
 

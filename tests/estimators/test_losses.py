@@ -21,7 +21,7 @@ from fastece.estimators.table import ESTIMATORS
 from fastece.resampling.draws import make_row_draws
 from fastece.resampling.engine import plan_replicates
 from fastece.resampling.problem import Problem
-from fastece.study.candidates import own
+from fastece.study.candidates import import_estimator
 from helpers import strategies as cases
 
 NAMES = ["brier_score", "log_loss", "accuracy", "sharpness", "entropy"]
@@ -255,4 +255,4 @@ def test_functions_that_ask_for_calibration_refuse_scores(name):
 
 def test_the_study_refuses_scores():
     with pytest.raises(ValueError, match="'fastece:BrierScore' is no calibration error"):
-        own("fastece:BrierScore")
+        import_estimator("fastece:BrierScore")

@@ -379,7 +379,7 @@ def small_study(monkeypatch):
     """The study of no options is small, and pictures take no time."""
     for package in ("sklearn", "joblib", "tqdm", "threadpoolctl"):
         pytest.importorskip(package)
-    from fastece.study.design import PRESETS
+    from fastece.study import PRESETS
     from helpers import study_cases
 
     study_cases.with_quick_figures(monkeypatch.setattr)

@@ -319,7 +319,7 @@ def serve():
     """Fork for every line of standard input, run the command, send the signal, print the end."""
     import fastece.study  # noqa: F401
     from fastece.cli import main
-    from fastece.study.design import PRESETS
+    from fastece.study import PRESETS
     from helpers import study_cases
 
     without_drawing(setattr)

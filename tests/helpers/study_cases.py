@@ -9,7 +9,7 @@ import reference
 
 from fastece.resampling.draws import RowDraws, new_key
 from fastece.study import Design, figures
-from fastece.study.design import DRAWS, HOLDOUT, MIXTURE, MODEL, TRAINING
+from fastece.study.design import Purpose
 from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
 from oracles import reference_kde
 
@@ -41,12 +41,12 @@ class Replay:
     def __init__(self, design, which):
         self.design, self.which = design, which
         kind = (which.n_classes, which.n_features, which.mixture)
-        self.mixture = GaussianMixture.draw(*kind[:2], design.rng(MIXTURE, *kind))
-        self.x, self.y = self.mixture.sample(design.holdout, design.rng(HOLDOUT, *kind))
+        self.mixture = GaussianMixture.draw(*kind[:2], design.rng(Purpose.MIXTURE, *kind))
+        self.x, self.y = self.mixture.sample(design.holdout, design.rng(Purpose.HOLDOUT, *kind))
         self.posterior = self.mixture.posterior(self.x)
         numbers = (*kind, which.training)
-        train = self.mixture.sample(design.train_size, design.rng(TRAINING, *numbers))
-        seed = int(design.rng(MODEL, *numbers).integers(2**31))
+        train = self.mixture.sample(design.train_size, design.rng(Purpose.TRAINING, *numbers))
+        seed = int(design.rng(Purpose.MODEL, *numbers).integers(2**31))
         model = new_model(which.model, seed).fit(*train)
         self.prob = predicted(model, self.x, which.n_classes)
 
@@ -55,7 +55,7 @@ class Replay:
         which, design = self.which, self.design
         model = MODELS.index(which.model)
         numbers = (which.n_classes, which.n_features, which.mixture, model, which.training, size)
-        key = new_key(design.rng(DRAWS, *numbers))
+        key = new_key(design.rng(Purpose.DRAWS, *numbers))
         return RowDraws(key, design.holdout, size).make(0, design.draws)
 
     def problems(self, rows, setting):

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from fastece.study.design import PRESETS
+from fastece.study import PRESETS
 from helpers import study_cases as cases
 
 PACKAGES = ("joblib", "matplotlib", "pyarrow", "sklearn", "threadpoolctl", "tqdm")

@@ -8,8 +8,8 @@ import pytest
 
 from fastece.data.samples import Sample
 from fastece.study import run_study
-from fastece.study.candidates import candidates_of, own
-from fastece.study.runner import run_distribution
+from fastece.study.candidates import candidates_of, import_estimator
+from fastece.study.estimation import run_distribution
 from helpers import study_cases as cases
 from helpers.study_cases import SINGLE, SIXTEEN
 
@@ -17,7 +17,7 @@ from helpers.study_cases import SINGLE, SIXTEEN
 @pytest.mark.usefixtures("module")
 @pytest.mark.parametrize("name", ["Gap", "an_object", "a_function", "Slow", "ready"])
 def test_an_estimator_of_ones_own_is_found(name):
-    found = own(f"own_estimators:{name}")
+    found = import_estimator(f"own_estimators:{name}")
     assert found.name == name
     sample = Sample(np.array([0.2, 0.8]), np.array([1, 0], np.uint8), None, 0.0, 1.0, np.arange(2))
     plan = found.estimator.prepare(sample, 2)
@@ -45,7 +45,7 @@ def test_an_estimator_of_ones_own_is_found(name):
 )
 def test_what_is_no_estimator_is_refused(tmp_path, path, error, message):
     with pytest.raises(error, match=message) as caught:
-        own(path)
+        import_estimator(path)
     assert str(caught.value).startswith("estimator: ")
     with pytest.raises(error, match=message):
         run_study(replace(SINGLE, estimators=(path,)), tmp_path / "out")

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fastece.study import Design, preset
-from fastece.study.design import PRESETS
+from fastece.study import PRESETS, Design, preset
 from fastece.study.distributions import MODELS
 from helpers.study_cases import FIFTEEN, TINY
 

@@ -15,8 +15,8 @@ import scipy
 import sklearn
 
 import fastece
-from fastece.study import Design, run_study, study
-from fastece.study.study import open_folder, package_hash
+from fastece.study import Design, folder, run_study
+from fastece.study.folder import open_folder, package_hash
 from helpers import study_cases as cases
 from helpers.study_cases import SINGLE
 
@@ -50,12 +50,12 @@ def test_a_folder_with_something_else_is_refused(tmp_path):
 
 def test_an_empty_folder_and_one_in_folders_that_are_not_there_are_good(tmp_path):
     (tmp_path / "empty").mkdir()
-    for folder in (tmp_path / "empty", tmp_path / "a" / "b"):
-        open_folder(folder, SINGLE)
-        assert json.loads((folder / "study.json").read_text())["draws"] == SINGLE.draws
-    (folder / "study.json").write_text("{")
+    for path in (tmp_path / "empty", tmp_path / "a" / "b"):
+        open_folder(path, SINGLE)
+        assert json.loads((path / "study.json").read_text())["draws"] == SINGLE.draws
+    (path / "study.json").write_text("{")
     with pytest.raises(ValueError):
-        open_folder(folder, SINGLE)
+        open_folder(path, SINGLE)
 
 
 def test_results_of_another_version_of_ones_own_estimator_are_refused(module, tmp_path):
@@ -69,12 +69,12 @@ def test_results_of_another_version_of_ones_own_estimator_are_refused(module, tm
 
 def test_results_of_other_sources_of_the_package_are_refused(tmp_path, monkeypatch):
     open_folder(tmp_path / "a", SINGLE)
-    monkeypatch.setattr(study, "package_hash", lambda _: "another")
+    monkeypatch.setattr(folder, "package_hash", lambda _: "another")
     with pytest.raises(ValueError, match=r"holds a study with source of fastece '\w+', not 'anoth"):
         open_folder(tmp_path / "a", SINGLE)
 
 
-MODULES = ["study.summary", "study.design"]
+MODULES = ["study.summary", "study.simulated", "study.design"]
 
 
 def test_the_hash_of_the_package_changes_with_what_decides_on_numbers(tmp_path):
@@ -87,7 +87,7 @@ def test_the_hash_of_the_package_changes_with_what_decides_on_numbers(tmp_path):
             file.write("# other looks")
     assert package_hash(MODULES, copy) == first
     hashes = {first}
-    for name in ("kernels/binning.py", "estimators/bayes/estimator.py", "study/runner.py"):
+    for name in ("kernels/binning.py", "estimators/bayes/estimator.py", "study/estimation.py"):
         with open(copy / name, "a", encoding="utf-8") as file:
             file.write("# other numbers")
         hashes.add(package_hash(MODULES, copy))
@@ -104,8 +104,8 @@ room = sys.modules["fastece.study"] = types.ModuleType("fastece.study")  # which
 room.__path__ = [str(Path(fastece.__file__).parent / "study")]
 
 from fastece.study import summary
-from fastece.study.design import preset
-from fastece.study.runner import run_distribution
+from fastece.study.simulated import preset
+from fastece.study.estimation import run_distribution
 
 design = preset(
     "quick", classes=(2,), features=(2,), models=("naive_bayes",), holdout=1000, n_sizes=1, draws=2
@@ -121,7 +121,7 @@ def test_every_module_that_numbers_come_from_is_in_the_hash(monkeypatch):
     done = subprocess.run([sys.executable, "-c", DISTRIBUTION], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     hashed = []
-    monkeypatch.setattr(study, "file_hash", lambda path: hashed.append(str(path)) or "")
+    monkeypatch.setattr(folder, "file_hash", lambda path: hashed.append(str(path)) or "")
     package_hash(MODULES)
     used = {name for name in done.stdout.split() if len(ast.parse(Path(name).read_text()).body) > 1}
     assert len(used) > 40

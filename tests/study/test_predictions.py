@@ -12,8 +12,8 @@ import reference
 from fastece.cli.commands import main
 from fastece.study import Predictions, run_study
 from fastece.study.candidates import candidates_of
-from fastece.study.design import PredictionFile
-from fastece.study.runner import run_distribution
+from fastece.study.estimation import run_distribution
+from fastece.study.prediction_files import PredictionFile
 from helpers import study_cases as cases
 from helpers.study_cases import FIFTEEN, SIXTEEN
 
@@ -164,11 +164,11 @@ def test_the_truth_of_files_is_that_of_plain_loops(three):
         want["classes.npz", setting] = reference.problems(labels.tolist(), prob.tolist(), setting)
     for which in three.distributions[:2]:
         outcome = run_distribution(three, which)
-        for setting, (value, _, error) in zip(three.settings_of(which), outcome.truth, strict=True):
+        for setting, truth in zip(three.settings_of(which), outcome.truths, strict=True):
             problems = want[which.file.rpartition("/")[2], setting]
             value_of_loops, error_of_loops = truth_of_plain_loops(problems, 40)
-            assert value == pytest.approx(value_of_loops, rel=1e-10)
-            assert error == pytest.approx(error_of_loops, rel=1e-10)
+            assert truth.debiased == pytest.approx(value_of_loops, rel=1e-10)
+            assert truth.standard_error == pytest.approx(error_of_loops, rel=1e-10)
 
 
 def test_large_files_have_a_hundred_bins(tmp_path):
@@ -177,9 +177,9 @@ def test_large_files_have_a_hundred_bins(tmp_path):
     for n, n_bins in ((10_000, 100), (9999, 40)):
         write_csv(tmp_path / "large.csv", ["y_true", "y_prob"], y[:n], s[:n])
         design = Predictions((path,), sizes=(10,), draws=2)
-        value, _, error = run_distribution(design, design.distributions[0]).truth[0]
+        (truth,) = run_distribution(design, design.distributions[0]).truths
         want = truth_of_plain_loops([(s[:n].tolist(), y[:n].tolist(), 0.0, 1.0)], n_bins)
-        assert (value, error) == pytest.approx(want, rel=1e-10)
+        assert (truth.debiased, truth.standard_error) == pytest.approx(want, rel=1e-10)
 
 
 def test_the_summary_is_over_the_files_that_have_a_setting_and_a_size(whole):

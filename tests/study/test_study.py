@@ -12,7 +12,7 @@ import threadpoolctl
 
 from fastece.cli.commands import main
 from fastece.study import Design, run_study
-from fastece.study.runner import run_distribution
+from fastece.study.estimation import run_distribution
 from fastece.study.summary import ranking_of, summarise
 from helpers import study_cases as cases
 from helpers.study_cases import FIFTEEN, SINGLE, SIXTEEN, TINY, contents
@@ -61,7 +61,7 @@ def test_a_finished_study_is_only_put_together_again(whole, monkeypatch):
     folder, result = whole
     before = contents(folder, FILES)
     monkeypatch.setattr(
-        "fastece.study.study.run_distribution", lambda *_: pytest.fail("computed again")
+        "fastece.study.run.run_distribution", lambda *_: pytest.fail("computed again")
     )
     again = run_study(TINY, folder, pictures=False)
     for name in ("values", "summary"):
@@ -88,7 +88,7 @@ def test_an_error_of_one_distribution_reaches_the_caller(tmp_path, monkeypatch):
             raise ZeroDivisionError("broken on purpose")
         return run_distribution(design, which)
 
-    monkeypatch.setattr("fastece.study.study.run_distribution", fail)
+    monkeypatch.setattr("fastece.study.run.run_distribution", fail)
     with pytest.raises(ZeroDivisionError, match="broken on purpose"):
         run_study(TINY, tmp_path / "failed")
     with (
@@ -113,9 +113,8 @@ def test_values_of_a_study_are_those_of_its_distributions(whole):
             for e, name in enumerate([*SIXTEEN, "zero"]):
                 for i, n in enumerate(TINY.sizes):
                     row = mine[setting, name, n]
-                    assert row["truth"] == outcome.truth[s, 0]
-                    assert row["truth_labels"] == outcome.truth[s, 1]
-                    assert row["truth_se"] == outcome.truth[s, 2]
+                    truth = row["truth"], row["truth_labels"], row["truth_se"]
+                    assert truth == outcome.truths[s]
                     assert row["mean"] == pytest.approx(outcome.estimates[s, e, i].mean())
 
 

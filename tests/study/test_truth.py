@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from fastece.data.samples import Sample
 from fastece.study.design import Population
-from fastece.study.runner import debiased_error, truths_of
+from fastece.study.truth import debiased_error, truth_of
 from helpers import study_cases as cases
 
 
 def truth_from_posterior(s, q):
-    return debiased_error(s, q, 200)[0]
+    return debiased_error(s, q, 200).value
 
 
 @pytest.mark.parametrize("n", [1000, 1001, 20_000])
@@ -41,6 +41,5 @@ def test_truth_from_labels_is_the_plain_formula_of_2000_bins(low, high):
         y = (rng.random(150) < s**1.3).astype(np.uint8)
         want = reference.error((s.tolist(), y.tolist(), 0.0, 1.0), n_bins=2000, closed="left")
         sample = Sample(s, y, None, low, high, np.arange(150))
-        assert truths_of(Population("binary", [sample], [sample.y * 1.0], 40))[1] == pytest.approx(
-            want, abs=1e-12
-        )
+        population = Population("binary", [sample], [sample.y * 1.0], 40)
+        assert truth_of(population).from_labels == pytest.approx(want, abs=1e-12)

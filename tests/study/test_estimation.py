@@ -7,8 +7,8 @@ import pytest
 
 from fastece.study import preset
 from fastece.study.candidates import candidates_of
-from fastece.study.design import Distribution
-from fastece.study.runner import run_distribution
+from fastece.study.estimation import run_distribution
+from fastece.study.simulated import Distribution
 from helpers import study_cases as cases
 from helpers.study_cases import FIFTEEN, SINGLE, SIXTEEN, Replay
 
@@ -112,7 +112,7 @@ def test_both_conventions_see_the_same_draws(small):
     own = len(FIFTEEN)  # the Bayesian curve is of the corrected convention alone
     assert np.array_equal(both[0].estimates[:, own + 1], both[1].estimates[:, own])
     assert not np.array_equal(both[0].estimates[:, :own], both[1].estimates[:, :own])
-    assert np.array_equal(both[0].truth, both[1].truth)
+    assert both[0].truths == both[1].truths
 
 
 def test_a_part_of_a_design_has_the_values_of_the_whole():
@@ -125,7 +125,7 @@ def test_a_part_of_a_design_has_the_values_of_the_whole():
     )  # fmt: skip
     found = run_distribution(part, which)
     assert np.array_equal(found.estimates[0, :, 0], whole.estimates[1, :, 0])
-    assert np.array_equal(found.truth[0], whole.truth[1])
+    assert found.truths[0] == whole.truths[1]
     # With fewer draws they are the first of them; densities of other draws share their sums.
     found = run_distribution(replace(part, draws=3), which)
     assert np.array_equal(found.estimates[0, :12, 0], whole.estimates[1, :12, 0, :3])
