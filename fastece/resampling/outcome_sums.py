@@ -84,7 +84,11 @@ class OutcomeSums(Statistic):
         return np.stack([variance, squares, np.full(squares.size, (count * w) @ w)])
 
     def of_cells(self, sample: Sample, key: int, first: int, last: int) -> F64:
-        """Draw weights (B, R) in cells of a stream, with normal noise."""
+        """Draw weights (B, R) in cells of a stream, with normal noise.
+
+        A row of the sample stands for many rows of the stream, so the weight of its outcomes 1 is
+        nearly normal, with the mean ``c w s`` and the variance ``c w^2 s (1 - s)``.
+        """
         from scipy.sparse import csr_array
 
         places = self.layout.place(sample.s)
@@ -92,11 +96,12 @@ class OutcomeSums(Statistic):
         w = sample.weights_above(self.threshold)
         count = sample.counts
         deviation = w * np.sqrt(count * s * (1 - s))
-        column = np.arange(s.size)
-        rows = np.concatenate([places.lower, places.upper])
-        columns = np.concatenate([column, column])
+        # A row of this matrix is a cell of the layout, a column is a row of the sample, which has
+        # shares in two cells.
+        cells = np.concatenate([places.lower, places.upper])
+        columns = np.tile(np.arange(s.size), 2)
         parts = np.concatenate([deviation * places.share, deviation * (1 - places.share)])
-        deviations = csr_array((parts, (rows, columns)), (self.layout.cells, s.size))
+        deviations = csr_array((parts, (cells, columns)), (self.layout.cells, s.size))
         blocks = range(first // REPLICATES, -(-last // REPLICATES))
         noise = np.concatenate([
             deviations @ np.random.default_rng((key, block)).standard_normal((s.size, REPLICATES))
