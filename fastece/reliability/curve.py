@@ -372,6 +372,16 @@ class Band(NamedTuple):
     median: F64
 
 
+def needs_resamples(call: Call, fit: CurveFit) -> bool:
+    """Return whether a band is made of resamples; groups without a band are refused."""
+    if fit.low is not None:
+        return False
+    if call.n_resamples == 0 and call.groups is not None:
+        rule = "go with n_resamples of 1 or more for a KDE, as nothing else is made of draws"
+        raise InputError("groups", rule)
+    return call.n_resamples > 0
+
+
 def band_of(call: Call, sample: Sample, fit: CurveFit, key: int) -> Band:
     """Compute the band of a curve from the curves of resampled rows."""
     (estimator,) = call.estimators.values()
@@ -399,14 +409,10 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     values = estimator.point_values(source).tolist()
     bands: Sequence[Band | None] = [None] * len(fits)
     key = None
-    if fits[0].low is None:
-        if call.n_resamples:
-            need_rows(source, "a band of resamples", "n_resamples")
-            key = new_key(rng)  # all problems see the same draws
-            bands = [band_of(call, *pair, key) for pair in zip(samples, fits, strict=True)]
-        elif call.groups is not None:
-            rule = "go with n_resamples of 1 or more for a KDE, as nothing else is made of draws"
-            raise InputError("groups", rule)
+    if needs_resamples(call, fits[0]):
+        need_rows(source, "a band of resamples", "n_resamples")
+        key = new_key(rng)  # all problems see the same draws
+        bands = [band_of(call, *pair, key) for pair in zip(samples, fits, strict=True)]
     return [
         ReliabilityCurve(
             score=fit.score,

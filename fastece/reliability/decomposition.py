@@ -1,5 +1,6 @@
 """Decompositions of proper scores: by bins, and by isotonic regression."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -36,9 +37,9 @@ class Decomposition(Result):
     _signs: ClassVar[dict[str, str]]
 
     @property
+    @abstractmethod
     def _method(self) -> str:
         """The score and the method, in words."""
-        raise AttributeError
 
     @property
     def value(self) -> float:
