@@ -33,7 +33,7 @@ from fastece.files import (
 )
 from fastece.files.cells import decode_labels, encode_texts
 from fastece.inference.selections import MAX_NUMBERS
-from fastece.report.first_page import MAX_LINES, first_page
+from fastece.report.first_page import MAX_PAGE_LINES, first_page
 from fastece.report.inputs import LEAD, TEST, ReportData, ReportNames, ReportOptions
 from fastece.report.report import make_report
 from fastece.report.result import Report
@@ -82,7 +82,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     def draw(path: Path) -> None:
         save_picture(path, report._pictures.panels)
 
-    left = MAX_LINES - (FILE_LINES if options.html or options.plot else 0)
+    left = MAX_PAGE_LINES - (FILE_LINES if options.html or options.plot else 0)
     chosen = [LEAD, TEST, *options.estimators]
     page = report.document() if shows_all else first_page(report, chosen, left)
     return Page(page, report.to_dict(), {"html": report.to_html, "plot": draw})

@@ -22,8 +22,8 @@ MAX_NAME = 28
 # The smallest end of axes that a caller may choose.
 MIN_ZOOM = 1e-6
 # Inches of one result with its legend.
-WIDTH = 4.5
-HEIGHT = 5.4
+RESULT_WIDTH = 4.5
+RESULT_HEIGHT = 5.4
 # Width of a letter, as a multiple of the height of its font.
 LETTER_WIDTH = 0.53
 # A histogram below axes: its height, and how far its bottom lies below them, as parts of theirs.
@@ -55,7 +55,7 @@ def new_figure(size: tuple[float, float]) -> "Figure":
 
 def new_axes(count: int) -> "list[Axes]":
     """Make axes side by side on a new figure of pyplot."""
-    figure = open_figure((WIDTH * count, HEIGHT))
+    figure = open_figure((RESULT_WIDTH * count, RESULT_HEIGHT))
     return list(figure.subplots(1, count, squeeze=False).flat)
 
 

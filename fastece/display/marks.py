@@ -71,8 +71,8 @@ CROWDED_SHARE = 0.5
 # The smallest distance from 0 and 1 on axes of log odds, and the ticks there.
 MIN_PROBABILITY = 1e-4
 LOGIT_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)
-# The smallest divisor: where nothing is counted, heights are 0.
-TINY = 1e-300
+# The smallest divisor; where nothing is counted, heights are 0.
+MIN_DIVISOR = 1e-300
 
 
 # --- styles ---------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class BinDrawing(Drawing):
         # The legend shows the shape; on the axes, the size of points depends on their rows.
         options = {"marker": style.shape, "markevery": []}
         color = draw_line(ax, style, score, line, width=0.8, **options)
-        area = POINT_AREA + POINT_AREA_OF_ROWS * rows / rows.max(initial=TINY)
+        area = POINT_AREA + POINT_AREA_OF_ROWS * rows / rows.max(initial=MIN_DIVISOR)
         points = ax.scatter(
             score,
             frequency,
@@ -327,8 +327,8 @@ class BinDrawing(Drawing):
     def _draw_occupancy(self, ax: "Axes", style: Style, color: Any) -> None:
         """Draw the share of rows over the width of each bin; later models get an outline."""
         width = np.diff(self.edges)
-        share = self.weight / max(self.weight.sum(), TINY)
-        height = occupancy_height(ax, style, share / np.maximum(width, TINY))
+        share = self.weight / max(self.weight.sum(), MIN_DIVISOR)
+        height = occupancy_height(ax, style, share / np.maximum(width, MIN_DIVISOR))
         if not style.is_first:
             draw_outline(ax, style, color, height, self.edges)
             return
@@ -470,7 +470,7 @@ def occupancy_height(ax: "Axes", style: Style, density: F64) -> F64:
     The first model on the axes sets the unit.
     """
     if style.is_first or DENSITY_UNIT not in vars(ax):
-        vars(ax)[DENSITY_UNIT] = max(density.max(), TINY)
+        vars(ax)[DENSITY_UNIT] = max(density.max(), MIN_DIVISOR)
     height = style.span.high * OCCUPANCY_HEIGHT * density / vars(ax)[DENSITY_UNIT]
     return np.asarray(height.clip(0, style.span.high))
 

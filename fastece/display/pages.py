@@ -35,7 +35,7 @@ CHARACTERS_PER_INCH = 11
 # Panels up to this number stand in one row; more get the number of columns, of these in this order,
 # that leaves the smallest gap in the last row.
 MAX_COLUMNS_OF_ONE_ROW = 4
-COLUMNS = (4, 3, 5)
+COLUMN_CHOICES = (4, 3, 5)
 
 
 class Panel(NamedTuple):
@@ -165,7 +165,7 @@ def best_columns(n: int) -> int:
     """Choose the number of columns that leaves the smallest gap."""
     if n <= MAX_COLUMNS_OF_ONE_ROW:
         return n
-    return min(COLUMNS, key=lambda columns: -n % columns)
+    return min(COLUMN_CHOICES, key=lambda columns: -n % columns)
 
 
 def size_of_panels(n: int, columns: int) -> tuple[float, float]:
@@ -216,7 +216,7 @@ def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
 def draw_side_by_side(panels: Sequence[Panel]) -> "Figure":
     """Draw panels side by side, each with its own legend."""
     count = len(panels)
-    figure = axes.new_figure((axes.WIDTH * count, axes.HEIGHT))
+    figure = axes.new_figure((axes.RESULT_WIDTH * count, axes.RESULT_HEIGHT))
     grid = figure.subplots(1, count, squeeze=False)
     for ax, panel in zip(grid.flat, panels, strict=True):
         span = logit_range(panel.drawings.values()) if panel.is_logit else PLAIN

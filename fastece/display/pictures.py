@@ -200,7 +200,7 @@ def draw_risks(
 def draw_outcomes(ax: "Axes", risks: F64, edges: F64, color: Any) -> None:
     """Draw a histogram of rows with the event upwards, and of the others downwards."""
     without, with_event = risks
-    largest = [max(float(weight.max()), marks.TINY) for weight in risks]
+    largest = [max(float(weight.max()), marks.MIN_DIVISOR) for weight in risks]
     ax.stairs(-without / largest[0], edges, fill=True, color=marks.GREY, label="no event")
     ax.stairs(with_event / largest[1], edges, fill=True, color=color, label="event")
     ax.axhline(0, color=marks.BLACK, linewidth=0.6)

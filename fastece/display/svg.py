@@ -18,7 +18,7 @@ XLINK = "http://www.w3.org/1999/xlink"
 HREF = f"{{{XLINK}}}href"
 # The ids of artists with tooltips begin with this word.
 TOOLTIP_ID = "tooltips-"
-BLACK = "#000000"
+SVG_BLACK = "#000000"
 # Attributes of the element itself, beside its size. Black parts take the colour of the text around.
 ATTRIBUTES = {
     "role": "img",
@@ -135,4 +135,4 @@ def own_attributes(node: ElementTree.Element, key: str) -> None:
             node.set(name, value.replace("#", f"#{key}-", 1))
         else:
             text = value.replace("url(#", f"url(#{key}-")
-            node.set(name, text.replace(BLACK, "currentColor"))
+            node.set(name, text.replace(SVG_BLACK, "currentColor"))

@@ -18,7 +18,7 @@ from fastece.display.numbers import format_cell
 # A page with so many sections has a table of contents.
 MIN_SECTIONS_OF_CONTENTS = 4
 # Characters of a line of sentences in a terminal, and by how many sections are indented.
-WIDTH = 100
+LINE_WIDTH = 100
 INDENT = 2
 # Characters that are markup in Markdown.
 MARKUP = str.maketrans({mark: f"\\{mark}" for mark in "\\|*_`<>[]"})
@@ -49,7 +49,7 @@ def text_columns(table: Table) -> list[bool]:
 
 def to_text(document: Document) -> str:
     """Write a document for a terminal."""
-    lines = [document.title, *fill(document.lead, WIDTH).splitlines()]
+    lines = [document.title, *fill(document.lead, LINE_WIDTH).splitlines()]
     for section in document.sections:
         if section.title:
             lines += ["", section.title]
@@ -65,7 +65,7 @@ def section_lines(section: Section) -> Iterator[str]:
         rows = [list(section.table.head), *format_rows(section.table)]
         yield from align(rows, text_columns(section.table))
     for note in section.notes:
-        yield from fill(note, WIDTH - INDENT).splitlines()
+        yield from fill(note, LINE_WIDTH - INDENT).splitlines()
 
 
 def align(rows: Sequence[Sequence[str]], are_texts: Sequence[bool]) -> list[str]:

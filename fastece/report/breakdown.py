@@ -17,10 +17,10 @@ from fastece.inference.slices import Slices, slices_of
 from fastece.report.inputs import ReportInput
 
 # Lines of a table, those with the most evidence first; the others are counted.
-MAX_LINES = 40
+MAX_TABLE_LINES = 40
 # Classes that are shown where none are miscalibrated.
-MIN_CLASSES = 3
-NOTE = "{} of {} are miscalibrated by the {}, with joint p-values."
+MIN_CLASS_LINES = 3
+BREAKDOWN_NOTE = "{} of {} are miscalibrated by the {}, with joint p-values."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Breakdowns:
 # --- numbers --------------------------------------------------------------------------------
 
 
-def group_slices(inputs: ReportInput) -> list[Selection] | None:
+def select_slices(inputs: ReportInput) -> list[Selection] | None:
     """Check the labels of slices, and find the rows of each; None without labels."""
     by = inputs.data.by
     if by is None:
@@ -66,21 +66,21 @@ def group_slices(inputs: ReportInput) -> list[Selection] | None:
     return select_by_columns(inputs.call, by, inputs.data.arguments.get("y_prob"))
 
 
-def measure_breakdowns(inputs: ReportInput, groups: list[Selection] | None) -> Breakdowns:
+def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) -> Breakdowns:
     """Measure the errors of classes and of slices, as far as the source has them."""
     predicted_classes = None
     classes = None
     by_class = read_classes(inputs)
     if by_class is not None:
-        call = inputs.on(by_class, inputs.lead.estimators)
+        call = inputs.call_with(by_class, inputs.lead.estimators)
         classes = slices_of(call, select_by_class(call), inputs.key)
         if inputs.source.setting.is_top and isinstance(by_class, Problems):
-            groups_of_classes = select_by_prediction(inputs.lead, by_class)
-            predicted_classes = slices_of(inputs.lead, groups_of_classes, inputs.key)
+            by_prediction = select_by_prediction(inputs.lead, by_class)
+            predicted_classes = slices_of(inputs.lead, by_prediction, inputs.key)
     return Breakdowns(
         predicted_classes=predicted_classes,
         classes=classes,
-        slices=None if groups is None else slices_of(inputs.lead, groups, inputs.key),
+        slices=None if selections is None else slices_of(inputs.lead, selections, inputs.key),
         by=inputs.names.by,
     )
 
@@ -97,7 +97,7 @@ def read_classes(inputs: ReportInput) -> Source | None:
     is_of_classes = source.setting.is_top or source.setting.per_class
     if not is_of_classes or source.n_classes == 2:
         return None
-    return inputs.read(setting="classwise")
+    return inputs.read_rows(setting="classwise")
 
 
 # --- sections -------------------------------------------------------------------------------
@@ -108,11 +108,11 @@ def predicted_classes_section(breakdowns: Breakdowns) -> Section | None:
     table = breakdowns.predicted_classes
     if table is None:
         return None
-    lines = min(max(table.off, MIN_CLASSES), MAX_LINES)
+    lines = min(max(table.off, MIN_CLASS_LINES), MAX_TABLE_LINES)
     return table_section("Predicted classes", table, "predicted class", lines)
 
 
-def classes_section(breakdowns: Breakdowns, max_lines: int = MAX_LINES) -> Section | None:
+def classes_section(breakdowns: Breakdowns, max_lines: int = MAX_TABLE_LINES) -> Section | None:
     """Describe the errors of classes against the rest.
 
     Beside predicted classes they answer another question, so they are shown only if some are
@@ -122,14 +122,14 @@ def classes_section(breakdowns: Breakdowns, max_lines: int = MAX_LINES) -> Secti
     if table is None:
         return None
     if breakdowns.predicted_classes is None:
-        lines = min(max(table.off, MIN_CLASSES), max_lines)
+        lines = min(max(table.off, MIN_CLASS_LINES), max_lines)
         return table_section("Classes", table, "class", lines)
     if table.off == 0:
         return None
     return table_section("Classes against the rest", table, "class", min(table.off, max_lines))
 
 
-def slices_section(breakdowns: Breakdowns, max_lines: int = MAX_LINES) -> Section | None:
+def slices_section(breakdowns: Breakdowns, max_lines: int = MAX_TABLE_LINES) -> Section | None:
     """Describe the errors of slices."""
     table = breakdowns.slices
     if table is None:
@@ -142,7 +142,7 @@ def table_section(
     title: str, table: Slices, name: Literal["predicted class", "class", "slice"], max_lines: int
 ) -> Section:
     """Describe the lines with the most evidence, and count the others."""
-    note = NOTE.format(table.off, len(table), table.test)
+    note = BREAKDOWN_NOTE.format(table.off, len(table), table.test)
     left = len(table) - max_lines
     if left > 0:
         note = f"and {left} with less evidence; {note}"

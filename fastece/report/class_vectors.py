@@ -17,26 +17,26 @@ from fastece.report.inputs import ReportInput
 from fastece.report.line import Line
 from fastece.resampling.calibration_test import calibration_results
 
-TITLE = "Class vectors"
+VECTORS_TITLE = "Class vectors"
 # Errors by name, with their meanings. The second one has the stronger test.
-MEANINGS = {
+VECTOR_ERRORS = {
     "canonical": "distance of class vectors from their observed frequencies",
     "skce": "whether rows with similar class vectors are miscalibrated alike",
 }
 DECISIVE = "skce"
-NOTE = (
+VECTORS_NOTE = (
     "Class vectors may be off where top label and classes are not. Chance alone: mean of {} draws."
 )
 # With fewer classes the vectors show no more than the classes.
-MIN_CLASSES = 3
+MIN_VECTOR_CLASSES = 3
 # With more classes, vectors of one sample do not lie near each other.
-MAX_CLASSES = 20
+MAX_VECTOR_CLASSES = 20
 # The estimators look at all pairs of rows, in seconds.
-MAX_ROWS = 20_000
+MAX_VECTOR_ROWS = 20_000
 # Pairs that all replicates together look at, in about a second. With 20 000 rows the bandwidth
 # alone takes 4 s, and the smallest number of replicates of a test 10 s.
 MAX_PAIRS = 10**9
-MIN_REPLICATES = 32
+MIN_VECTOR_REPLICATES = 32
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -96,7 +96,7 @@ def has_class_vectors(inputs: ReportInput) -> bool:
     if not isinstance(source, Problems) or inputs.data.pairs:
         return False
     is_of_classes = source.setting.is_top or source.setting.per_class
-    return is_of_classes and source.n_classes >= MIN_CLASSES
+    return is_of_classes and source.n_classes >= MIN_VECTOR_CLASSES
 
 
 def measure_vectors(inputs: ReportInput, names: Sequence[str]) -> ClassVectors:
@@ -105,16 +105,16 @@ def measure_vectors(inputs: ReportInput, names: Sequence[str]) -> ClassVectors:
     if reason:
         return ClassVectors(note=f"Left out: {reason}.")
     inputs.progress("class vectors")
-    vectors = inputs.read(setting="auto", vectors=True)
+    vectors = inputs.read_rows(setting="auto", vectors=True)
     estimators = choose_estimators(vectors, names, inputs.call.workers.jobs)
     n_resamples = count_replicates(inputs)
-    call = replace(inputs.on(vectors, estimators), n_resamples=n_resamples, average="macro")
+    call = replace(inputs.call_with(vectors, estimators), n_resamples=n_resamples, average="macro")
     if n_resamples == 0:
         lines = [
             VectorLine(
                 name=name,
                 value=float(estimator.point_values(vectors)[0]),
-                meaning=MEANINGS[name],
+                meaning=VECTOR_ERRORS[name],
             )
             for name, estimator in estimators.items()
         ]
@@ -125,7 +125,7 @@ def measure_vectors(inputs: ReportInput, names: Sequence[str]) -> ClassVectors:
             value=result.value,
             if_calibrated=float(np.mean(result.null_distribution)),
             p_value=result.p_value,
-            meaning=MEANINGS[name],
+            meaning=VECTOR_ERRORS[name],
         )
         for name, result in calibration_results(call, inputs.seed).items()
     ]
@@ -134,7 +134,7 @@ def measure_vectors(inputs: ReportInput, names: Sequence[str]) -> ClassVectors:
 
 def reason_to_leave_out(n_classes: int, n: int) -> str:
     """Write the reason why class vectors are not measured, "" without one."""
-    limits = {"classes": (n_classes, MAX_CLASSES), "rows": (n, MAX_ROWS)}
+    limits = {"classes": (n_classes, MAX_VECTOR_CLASSES), "rows": (n, MAX_VECTOR_ROWS)}
     for name, (count, limit) in limits.items():
         if count > limit:
             other = 'fastece.calibration_test(y, p, estimator="skce") takes them'
@@ -159,7 +159,7 @@ def choose_estimators(vectors: Problems, names: Sequence[str], jobs: int) -> dic
 def count_replicates(inputs: ReportInput) -> int:
     """Choose the number of replicates, as many as a p-value that rejects needs."""
     call = inputs.call
-    needed = max(MIN_REPLICATES, math.ceil(1 / (1 - call.level)))
+    needed = max(MIN_VECTOR_REPLICATES, math.ceil(1 / (1 - call.level)))
     return min(call.n_resamples, max(MAX_PAIRS // call.n**2, needed))
 
 
@@ -171,11 +171,11 @@ def class_vectors_section(vectors: ClassVectors | None) -> Section | None:
     if vectors is None:
         return None
     if vectors.note:
-        return Section(TITLE, notes=[vectors.note])
+        return Section(VECTORS_TITLE, notes=[vectors.note])
     rows = [
         [line.name, line.value, line.if_calibrated, PValue(line.p_value), line.meaning]
         for line in vectors.lines
     ]
     table = Table(["error", "value", "chance alone", "p-value", ""], rows)
-    notes = [NOTE.format(vectors.n_resamples)] if vectors.n_resamples else []
-    return Section(TITLE, table=table, notes=notes)
+    notes = [VECTORS_NOTE.format(vectors.n_resamples)] if vectors.n_resamples else []
+    return Section(VECTORS_TITLE, table=table, notes=notes)

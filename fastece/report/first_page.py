@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fastece.display.documents import Cell, Document, Section
 from fastece.display.numbers import format_cell
-from fastece.display.writers import WIDTH, to_text
+from fastece.display.writers import LINE_WIDTH, to_text
 from fastece.report.breakdown import classes_section, slices_section
 from fastece.report.errors import errors_table
 from fastece.report.pictures import DIAGRAM_TITLE
@@ -14,17 +14,17 @@ from fastece.report.result import Report
 from fastece.report.sample import sample_section, stream_section
 
 # Lines of the first page, and of its diagram with the head.
-MAX_LINES = 30
+MAX_PAGE_LINES = 30
 MAX_DIAGRAM_LINES = 10
 # Lines of each table of classes or slices.
-MAX_BREAKDOWN_LINES = 3
+MAX_BRIEF_LINES = 3
 # Texts beside the errors that always come first.
 BEST_GUESS = "best guess of the error"
 USUAL = "the usual ECE, {} of {} bins used"
 MORE = "--full: other errors, scores, class vectors, classes, bins; --html FILE: pictures; --json"
 
 
-def first_page(report: Report, errors: Container[str], max_lines: int = MAX_LINES) -> Document:
+def first_page(report: Report, errors: Container[str], max_lines: int = MAX_PAGE_LINES) -> Document:
     """Describe the verdict, the main errors and the diagram on one screen.
 
     Parameters
@@ -54,7 +54,7 @@ def first_page(report: Report, errors: Container[str], max_lines: int = MAX_LINE
 
 def count_lines(page: Document) -> int:
     """Count the lines of a page in a terminal, where long lines are broken."""
-    return sum(max(1, math.ceil(len(line) / WIDTH)) for line in to_text(page).splitlines())
+    return sum(max(1, math.ceil(len(line) / LINE_WIDTH)) for line in to_text(page).splitlines())
 
 
 def brief_facts(report: Report) -> dict[str, Cell]:
@@ -85,7 +85,7 @@ def main_errors(report: Report, errors: Container[str]) -> Section:
 
 def short_breakdowns(report: Report) -> list[Section]:
     """Describe the classes and slices with the most evidence, without notes."""
-    sections = [slices_section(report._breakdowns, MAX_BREAKDOWN_LINES)]
+    sections = [slices_section(report._breakdowns, MAX_BRIEF_LINES)]
     if len(report.diagrams) > 1:
-        sections.insert(0, classes_section(report._breakdowns, MAX_BREAKDOWN_LINES))
+        sections.insert(0, classes_section(report._breakdowns, MAX_BRIEF_LINES))
     return [replace(section, notes=[]) for section in sections if section is not None]

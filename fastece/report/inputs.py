@@ -175,11 +175,11 @@ class ReportInput:
         """The diagram of each problem, with the bins of the usual error."""
         return diagrams_of(self.call.estimators[TEST], self.source)
 
-    def read(self, **changes: Any) -> Problems:
+    def read_rows(self, **changes: Any) -> Problems:
         """Read the rows with another setting."""
         return read_problems(**{**self.data.arguments, **changes})
 
-    def on(self, source: Source, estimators: dict[str, Any]) -> Call:
+    def call_with(self, source: Source, estimators: dict[str, Any]) -> Call:
         """Return the call for another setting of the rows and other estimators."""
         return replace(self.call, sources=[source], estimators=estimators)
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastece.display.axes import HEIGHT, WIDTH, new_figure
+from fastece.display.axes import RESULT_HEIGHT, RESULT_WIDTH, new_figure
 from fastece.display.documents import Section, Table
 from fastece.display.pages import Panel, draw_page
 from fastece.display.pictures import draw_cumulative
@@ -172,6 +172,6 @@ def draw_panels(panels: Sequence[Panel], title: str, key: str) -> str:
 
 def draw_svg(draw: Callable[[Any], Any], title: str, key: str) -> str:
     """Draw on new axes, and return them as SVG."""
-    figure = new_figure((WIDTH, HEIGHT))
+    figure = new_figure((RESULT_WIDTH, RESULT_HEIGHT))
     draw(figure.subplots())
     return to_svg(figure, title, key)

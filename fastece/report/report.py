@@ -5,8 +5,8 @@ from typing import Any
 
 from fastece.inference.direction import Direction, direction_of
 from fastece.inference.validation import check_event
-from fastece.report.breakdown import group_slices, measure_breakdowns
-from fastece.report.class_vectors import DECISIVE, MEANINGS, has_class_vectors, measure_vectors
+from fastece.report.breakdown import select_slices, measure_breakdowns
+from fastece.report.class_vectors import DECISIVE, VECTOR_ERRORS, has_class_vectors, measure_vectors
 from fastece.report.errors import measure_errors
 from fastece.report.inputs import (
     ERRORS,
@@ -137,7 +137,7 @@ def make_report(
     """
     progress("reading")
     inputs = read_input(names, data, options, progress)
-    groups_of_slices = group_slices(inputs)
+    selections = select_slices(inputs)
     has_all = inputs.is_full and inputs.has_rows
     measures = measure_errors(inputs)
     test = run_test(inputs)
@@ -154,7 +154,7 @@ def make_report(
         _names=names,
         _summary=summarize_rows(inputs),
         _test=test,
-        _breakdowns=measure_breakdowns(inputs, groups_of_slices),
+        _breakdowns=measure_breakdowns(inputs, selections),
         _pictures=pictures,
     )
     return add_class_vectors(report, inputs)
@@ -182,7 +182,7 @@ def add_class_vectors(report: Report, inputs: ReportInput) -> Report:
     if not has_class_vectors(inputs):
         return report
     if inputs.options.measures_all_vectors:
-        return replace(report, vectors=measure_vectors(inputs, list(MEANINGS)))
+        return replace(report, vectors=measure_vectors(inputs, list(VECTOR_ERRORS)))
     if report.verdict in (NO_SIGN, UNCLEAR):
         return replace(report, vectors=measure_vectors(inputs, [DECISIVE]))
     return report

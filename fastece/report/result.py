@@ -34,10 +34,10 @@ from fastece.report.sample import ReportTest, RowSummary, sample_section, stream
 from fastece.report.scores import ScoreLine, scores_section
 from fastece.report.thresholds import thresholds_section
 from fastece.report.validation import validation_sections
-from fastece.report.verdict import TONES, Evidence, Judgement, judge, judge_classes
+from fastece.report.verdict import TONES, ReportEvidence, Verdict, judge, judge_classes
 
 # Keys of the dictionary, and so of the JSON of the command line, in their order.
-KEYS = (
+REPORT_KEYS = (
     "title",
     "n",
     "n_effective",
@@ -166,7 +166,7 @@ class Report(Result):
     # --- the verdict ------------------------------------------------------------------------
 
     @cached_property
-    def _judgement(self) -> Judgement:
+    def _verdict(self) -> Verdict:
         """The judgement of the numbers."""
         direction = self.direction
         interval = self.confidence_interval
@@ -174,7 +174,7 @@ class Report(Result):
             off, count = self._breakdowns.off["classes"]
             return judge_classes(off, count, self.confidence_level, self.value)
         vectors = self.vectors or ClassVectors()
-        evidence = Evidence(
+        evidence = ReportEvidence(
             n=self.n_effective,
             setting="confidence" if self.pairs else self.setting,
             confidence_level=self.confidence_level,
@@ -195,12 +195,12 @@ class Report(Result):
     @property
     def headline(self) -> str:
         """Direction, error, interval and p-value in one sentence."""
-        return self._judgement.headline
+        return self._verdict.headline
 
     @property
     def verdict(self) -> str:
         """The verdict: "miscalibrated", "no sign", "unclear" or "too few rows"."""
-        return self._judgement.verdict
+        return self._verdict.verdict
 
     # --- the sections -----------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class Report(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values by name: nan as None, infinities as "inf" and "-inf"."""
-        return {name: to_plain(getattr(self, name)) for name in KEYS}
+        return {name: to_plain(getattr(self, name)) for name in REPORT_KEYS}
 
     def _columns(self) -> dict[str, Any]:
         names = [field.name for field in fields(ErrorLine)]

@@ -119,7 +119,7 @@ def measure_top_label(inputs: ReportInput) -> tuple[float | None, float | None]:
     """Measure the accuracy and the mean confidence, where the source has them."""
     source = inputs.source
     if isinstance(source, Problems):
-        rows = source if inputs.is_top_label else inputs.read(setting="confidence")
+        rows = source if inputs.is_top_label else inputs.read_rows(setting="confidence")
         means = mean_of(rows.parts(ROWS_AT_ONCE), lambda part: np.stack([part.s, part.y]))
         confidence, accuracy = means.tolist()
         return accuracy, confidence

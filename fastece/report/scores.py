@@ -69,7 +69,7 @@ def scores_of(pairs: bool) -> dict[str, Any]:
 def measure_scores(inputs: ReportInput) -> list[ScoreLine]:
     """Measure each score that the source allows."""
     source = inputs.source
-    call = inputs.on(source, scores_of(inputs.data.pairs))
+    call = inputs.call_with(source, scores_of(inputs.data.pairs))
     lines = []
     for name, mean in call.estimators.items():
         if not has_data_for(source, mean):

@@ -10,18 +10,18 @@ from fastece.report.inputs import ReportInput
 
 # How often predictions are to be right that act without a person.
 ACCURACIES = (0.9, 0.95, 0.99)
-NOTE = (
+PROMISES_NOTE = (
     "From each score on, the predicted class is right in at least that share of cases: a promise "
     "that holds after choosing, with {:g} % confidence for each row; - where none can be made."
 )
 # Columns of the table of a threshold that a report shows: all except the accuracy it promises.
-COLUMNS = slice(1, 5)
+SHOWN_COLUMNS = slice(1, 5)
 
 
 def choose_thresholds(inputs: ReportInput) -> list[Threshold]:
     """Choose the scores from which the most probable class is right often enough."""
-    source = inputs.source if inputs.is_top_label else inputs.read(setting="confidence")
-    call = inputs.on(source, {"": ESTIMATORS["accuracy"]})
+    source = inputs.source if inputs.is_top_label else inputs.read_rows(setting="confidence")
+    call = inputs.call_with(source, {"": ESTIMATORS["accuracy"]})
     return [threshold_of(call, Promise(accuracy, None, call.level)) for accuracy in ACCURACIES]
 
 
@@ -31,9 +31,9 @@ def thresholds_section(thresholds: Sequence[Threshold] | None, level: float) -> 
         return None
     tables = [threshold.table() for threshold in thresholds]
     rows = [
-        [f"{100 * threshold.required_accuracy:g} %", *table.rows[0][COLUMNS]]
+        [f"{100 * threshold.required_accuracy:g} %", *table.rows[0][SHOWN_COLUMNS]]
         for threshold, table in zip(thresholds, tables, strict=True)
     ]
-    table = Table(["right in", *tables[0].head[COLUMNS]], rows)
-    notes = [NOTE.format(100 * level)]
+    table = Table(["right in", *tables[0].head[SHOWN_COLUMNS]], rows)
+    notes = [PROMISES_NOTE.format(100 * level)]
     return Section("Which predictions may act alone", table=table, notes=notes)

@@ -35,7 +35,7 @@ ONE_SIDED_SHARE = 0.75
 SURE_WITHOUT_SIZE = "The interval reaches 0: that there is an error is surer than its size."
 
 
-class Judgement(NamedTuple):
+class Verdict(NamedTuple):
     """The verdict of a report, and its headline: a sentence with the numbers.
 
     The verdict is "too few rows", "no sign" (of miscalibration), "miscalibrated" where the test
@@ -47,7 +47,7 @@ class Judgement(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class ReportEvidence:
     """The numbers of a report that its verdict depends on.
 
     Attributes
@@ -104,38 +104,38 @@ class Evidence:
         return self.p_value < 1 - self.confidence_level
 
 
-def judge(evidence: Evidence) -> Judgement:
+def judge(evidence: ReportEvidence) -> Verdict:
     """Judge a model by the test, or by the interval where there is none."""
     if evidence.n < MIN_ROWS:
-        return Judgement(TOO_FEW, headline_of_few_rows(evidence))
+        return Verdict(TOO_FEW, headline_of_few_rows(evidence))
     p_value = p_value_text(evidence.p_value)
     error = name_error(evidence)
     if evidence.rejects:
         text = sentence("; ".join(filter(None, [error, p_value]))) + "."
         if not evidence.excludes_zero:
             text += f" {SURE_WITHOUT_SIZE}"
-        return Judgement(MISCALIBRATED, text)
+        return Verdict(MISCALIBRATED, text)
     if evidence.excludes_zero:
         text = f"the interval leaves out 0, but the test does not reject ({p_value})"
-        return Judgement(UNCLEAR, f"Perhaps {error}; {text}.")
+        return Verdict(UNCLEAR, f"Perhaps {error}; {text}.")
     fit = "; ".join(filter(None, [size_with_rates(evidence), p_value]))
     doubts = list_doubts(evidence)
     if doubts:
-        return Judgement(UNCLEAR, f"Unclear: {fit}, but {' and '.join(doubts)}.")
-    return Judgement(NO_SIGN, f"No sign of miscalibration: {fit}.")
+        return Verdict(UNCLEAR, f"Unclear: {fit}, but {' and '.join(doubts)}.")
+    return Verdict(NO_SIGN, f"No sign of miscalibration: {fit}.")
 
 
-def judge_classes(off: int, count: int, level: float, mean: float) -> Judgement:
+def judge_classes(off: int, count: int, level: float, mean: float) -> Verdict:
     """Judge the classes of a stream one by one, whose mean error has no interval."""
     result = f"{off} of {count} classes are miscalibrated" if off else "No class is miscalibrated"
     text = f"{result} (joint {100 * level:g} % CIs); mean error {format_number(mean)}."
-    return Judgement(MISCALIBRATED if off else NO_SIGN, text)
+    return Verdict(MISCALIBRATED if off else NO_SIGN, text)
 
 
 # --- sentences ------------------------------------------------------------------------------
 
 
-def headline_of_few_rows(evidence: Evidence) -> str:
+def headline_of_few_rows(evidence: ReportEvidence) -> str:
     """Write how large the error may be with so few rows."""
     places = decimals(evidence.interval)
     low, high = (format_number(end, places) for end in evidence.interval)
@@ -146,7 +146,7 @@ def headline_of_few_rows(evidence: Evidence) -> str:
     )
 
 
-def name_error(evidence: Evidence) -> str:
+def name_error(evidence: ReportEvidence) -> str:
     """Write direction and size of the error: over-confident by 0.1 (95 % CI ...)."""
     share = evidence.over / evidence.total if evidence.total > 0 else 0.5
     name = direction(share, evidence.setting, evidence.event)
@@ -155,7 +155,7 @@ def name_error(evidence: Evidence) -> str:
     return f"{name}: {size_with_rates(evidence)}"
 
 
-def size_with_rates(evidence: Evidence) -> str:
+def size_with_rates(evidence: ReportEvidence) -> str:
     """Write the size of the error, after the rates of a single event."""
     if evidence.rates is None:
         return f"error {size_of_error(evidence)}"
@@ -164,7 +164,7 @@ def size_with_rates(evidence: Evidence) -> str:
     return f"{predicted} predicted, {observed} observed; calibration error {size}"
 
 
-def size_of_error(evidence: Evidence) -> str:
+def size_of_error(evidence: ReportEvidence) -> str:
     """Write the error with its interval."""
     places = decimals(evidence.interval)
     low, high = (format_number(end, places) for end in evidence.interval)
@@ -172,7 +172,7 @@ def size_of_error(evidence: Evidence) -> str:
     return f"{error} ({100 * evidence.confidence_level:g} % CI {low} to {high})"
 
 
-def list_doubts(evidence: Evidence) -> list[str]:
+def list_doubts(evidence: ReportEvidence) -> list[str]:
     """List other evidence of miscalibration than the test and the interval."""
     doubts = []
     interval = evidence.mean_gap_interval

@@ -84,14 +84,14 @@ def test_many_rows_have_fewer_replicates(monkeypatch):
         fastece.calibration_report(*draw_vectors(n), **QUICK).vectors.n_resamples
         for n in (100, 200)
     ]
-    assert counts == [50, class_vectors.MIN_REPLICATES]
+    assert counts == [50, class_vectors.MIN_VECTOR_REPLICATES]
 
 
 def test_the_reason_is_given_where_vectors_are_left_out(monkeypatch):
     report = fastece.calibration_report(*draw_vectors(60, 21), **QUICK)
     assert report.vectors.lines == []
     assert "Left out: 21 classes, of at most 20" in str(report)
-    monkeypatch.setattr(class_vectors, "MAX_ROWS", 59)
+    monkeypatch.setattr(class_vectors, "MAX_VECTOR_ROWS", 59)
     report = fastece.calibration_report(*draw_vectors(60), **QUICK)
     assert "Left out: 60 rows, of at most 59" in str(report)
 

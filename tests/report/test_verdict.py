@@ -7,9 +7,9 @@ import pytest
 
 import fastece
 from fastece.display.numbers import ConfidenceInterval
-from fastece.report.verdict import ENOUGH_ROWS, Evidence, judge, judge_classes
+from fastece.report.verdict import ENOUGH_ROWS, ReportEvidence, judge, judge_classes
 
-# Evidence of an over-confident model. Each case below changes some of it.
+# ReportEvidence of an over-confident model. Each case below changes some of it.
 OVER_CONFIDENT = {
     "n": 1000,
     "setting": "confidence",
@@ -73,10 +73,10 @@ CASES = [
 
 @pytest.mark.parametrize(("changes", "verdict", "parts"), CASES)
 def test_verdict_and_headline_follow_from_the_evidence(changes, verdict, parts):
-    judgement = judge(Evidence(**{**OVER_CONFIDENT, **changes}))
-    assert judgement.verdict == verdict
-    assert all(part in judgement.headline for part in parts), judgement.headline
-    assert re.fullmatch(r"[A-Z].*[^.]\.", judgement.headline)
+    judged = judge(ReportEvidence(**{**OVER_CONFIDENT, **changes}))
+    assert judged.verdict == verdict
+    assert all(part in judged.headline for part in parts), judged.headline
+    assert re.fullmatch(r"[A-Z].*[^.]\.", judged.headline)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_verdict_and_headline_follow_from_the_evidence(changes, verdict, parts):
     ],
 )
 def test_classes_of_a_stream_are_judged_one_by_one(off, verdict, headline):
-    judgement = judge_classes(off, 9, 0.9, 0.0312)
-    assert judgement == (verdict, f"{headline}; mean error 0.0312.")
+    judged = judge_classes(off, 9, 0.9, 0.0312)
+    assert judged == (verdict, f"{headline}; mean error 0.0312.")
 
 
 def test_enough_rows_estimate_the_error_to_within_005():
