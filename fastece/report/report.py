@@ -5,7 +5,7 @@ from typing import Any
 
 from fastece.inference.direction import Direction, direction_of
 from fastece.inference.validation import check_event
-from fastece.report.breakdown import select_slices, measure_breakdowns
+from fastece.report.breakdown import measure_breakdowns, select_slices
 from fastece.report.class_vectors import DECISIVE, VECTOR_ERRORS, has_class_vectors, measure_vectors
 from fastece.report.errors import measure_errors
 from fastece.report.inputs import (
