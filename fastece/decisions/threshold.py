@@ -59,9 +59,9 @@ class Threshold(Result):
     """A score from which predictions may act alone, with its promise.
 
     The result of `choose_threshold`. ``threshold(y_prob)`` gives the rows (n,) that may act: True
-    where the score is at least `value`. Chosen with `by`, numbers are (V,) arrays in the order of
-    `labels`, and it takes ``threshold(y_prob, by=...)``; rows of a value that it has not seen may
-    not act.
+    where the score is at least `value`. A threshold that was chosen with `by` has (V,) arrays of
+    numbers in the order of `labels`, and is called as ``threshold(y_prob, by=...)``; rows of a
+    value that it has not seen may not act.
 
     Attributes
     ----------
@@ -74,8 +74,10 @@ class Threshold(Result):
         are in all, which is at least `required_accuracy`; nan with costs.
     cost, cost_bound : float
         Mean cost of a row, and its upper bound; nan without costs.
-    required_accuracy, costs : float, tuple or None
-        As given: the accuracy, nan with costs, and the costs of a mistake and of abstaining.
+    required_accuracy : float
+        The accuracy that was to be promised; nan with costs.
+    costs : (mistake, abstain) or None
+        The costs of a wrong prediction that acted, and of one that did not act.
     confidence : float
         The chance that all promises together hold, and the level of each `coverage_interval`.
     labels : list or None
@@ -84,6 +86,16 @@ class Threshold(Result):
         How scores are read from probabilities.
     n, n_groups : int, int or None
         Rows of the choice, and groups of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece.decisions import Threshold, choose_threshold
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.beta(8, 1, 2000)
+    >>> threshold = choose_threshold(rng.random(2000) < confidence, confidence, accuracy=0.9)
+    >>> Threshold.from_json(threshold.to_json())([0.5, 0.99]).tolist()
+    [False, True]
     """
 
     value: Any

@@ -446,7 +446,7 @@ def isotonic_blocks(sample: Sample) -> Blocks:
 def blocks_of_scores(ordered: Sample) -> Blocks:
     """Add up the outcomes of each distinct score of a sorted sample."""
     weight = ordered.total_weights
-    first = np.flatnonzero(np.append(True, ordered.s[1:] != ordered.s[:-1]))
+    first = np.flatnonzero(ordered.is_first_of_score)
     return Blocks(
         first_score=ordered.s[first],
         last_score=ordered.s[first],

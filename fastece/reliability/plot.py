@@ -157,7 +157,7 @@ def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
     from scipy.optimize import isotonic_regression
 
     row_weights = ordered.total_weights
-    first = np.flatnonzero(np.append(True, ordered.s[1:] != ordered.s[:-1]))
+    first = np.flatnonzero(ordered.is_first_of_score)
     first = first[:: math.ceil(first.size / MAX_SCORES_OF_BAND)]
     weight = np.add.reduceat(row_weights, first)
     squares = np.add.reduceat(row_weights * row_weights, first)
