@@ -70,7 +70,7 @@ def make_curve(n_resamples=0, setting="binary", low=0.0, n=1000, **changes):
     return ReliabilityCurve(**{"rows": rows, **fields})
 
 
-# --- what is on axes ------------------------------------------------------------------------
+# --- parts of axes --------------------------------------------------------------------------
 
 
 def points_of(ax):
