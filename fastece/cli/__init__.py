@@ -1,9 +1,22 @@
-"""The command line: ``fastece report FILE``, ``compare A B`` and other commands."""
+"""The command line: ``fastece report FILE``, ``compare A B`` and other commands.
+
+Each command has a module of its name, which registers its options and runs it; what several share
+is in `options`, `inputs` and `output`. Nothing is computed here: a command turns a file and options
+into a call of Python, and its result into a page. Begin with `check`, a whole command on one
+screen, and `commands`, which runs it.
+"""
 
 import os
 import signal
 import sys
 from collections.abc import Sequence
+
+# Exit code after an interrupt.
+INTERRUPTED = 130
+# Number of the file that is standard error.
+STANDARD_ERROR = 2
+# An entry for each interrupt that came.
+interrupts: list[bool] = []
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -13,8 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         The exit code: 0, or 1 if the page cannot be printed, or 2 for bad input, with one line on
-        stderr, or 130 if it was interrupted. Of ``fastece check`` 1 if it fails, 3 if it cannot
-        tell.
+        stderr, or 130 if it was interrupted. ``fastece check`` also returns 1 if it fails, and 3 if
+        it cannot tell.
     """
     is_process = arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_process:
@@ -28,25 +41,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not interrupts and KeyboardInterrupt not in (type(error), type(error.__context__)):
             raise
         print("fastece: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     finally:
-        if is_process:  # all is done, and the end of Python would print a traceback
+        if is_process:
+            # All is done, and the end of Python would print a traceback.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def stop(*_: object) -> None:
     """End the process at once, as imports swallow interrupts, or wrap them in errors."""
-    os.write(2, b"fastece: interrupted\n")
-    os._exit(130)
+    os.write(STANDARD_ERROR, b"fastece: interrupted\n")
+    os._exit(INTERRUPTED)
 
 
 def allow_interrupts() -> None:
     """Let an interrupt be an exception again, after which files are removed."""
     if signal.getsignal(signal.SIGINT) is stop:
         signal.signal(signal.SIGINT, interrupt)
-
-
-interrupts: list[bool] = []  # one entry each
 
 
 def interrupt(*_: object) -> None:

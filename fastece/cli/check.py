@@ -2,42 +2,108 @@
 
 from argparse import Namespace
 from dataclasses import replace
-from functools import partial
+from pathlib import Path
 
-from fastece.cli.compare import check_same_rows
-from fastece.cli.inputs import describe_data, read_data, read_file, slice_columns, title_of
-from fastece.cli.output import Page, Progress
+from fastece.cli.inputs import (
+    check_same_rows,
+    describe_data,
+    read_data,
+    read_file,
+    slice_columns,
+    title_of,
+    with_options,
+)
+from fastece.cli.options import (
+    BY,
+    COLUMNS,
+    FILE,
+    GROUPS,
+    INPUT,
+    INTERVALS,
+    MEASURE,
+    OUTPUT,
+    Command,
+    value,
+)
+from fastece.cli.output import Page
+from fastece.cli.output_files import JUNIT, SUMMARY
+from fastece.cli.progress import Progress
 from fastece.decisions.gate import check_bounds, check_of
 from fastece.display.documents import Document, Section
 from fastece.display.writers import to_markdown
 from fastece.estimators.table import find_estimator
-from fastece.files import write_file
-from fastece.inference.selections import select_by_columns
+from fastece.files import FilePredictions, write_file
+from fastece.inference.selections import Selection, select_by_columns
+from fastece.inference.slices import MIN_ROWS
+from fastece.resampling.call import Call
+
+EXIT_CODES = {True: 0, False: 1, None: 3}
+
+
+def describe() -> Command:
+    """Describe ``fastece check FILE``."""
+    return Command(
+        "Decide whether a calibration error is small enough. Exit codes: 0 passes (the interval "
+        "lies below the bound), 1 fails (above), 3 cannot tell (it holds the bound), 2 bad input.",
+        run,
+        (FILE,),
+        (
+            *COLUMNS, BY, GROUPS, *INTERVALS,
+            value("--max-error", MEASURE, "largest error that is allowed", metavar="E", read=float,
+                  required=True),
+            value("--baseline", INPUT, "predictions of another model for the same rows",
+                  metavar="FILE", reads_file=True),
+            value("--max-increase", MEASURE, "by how much the error may exceed that of --baseline",
+                  metavar="E", read=float),
+            value("--min-rows", MEASURE, f"slices with fewer rows are not judged ({MIN_ROWS})",
+                  metavar="N", read=int, default=MIN_ROWS),
+            value("--estimator", MEASURE, "the error, by name (ece_bayes)", metavar="NAME",
+                  default="ece_bayes"),
+            value("--junit", OUTPUT, "write the verdicts as JUnit XML", metavar="FILE",
+                  writes=JUNIT),
+            value("--summary", OUTPUT, "write the page as Markdown, such as for the page of a "
+                  "build", metavar="FILE", writes=SUMMARY),
+        ),
+    )  # fmt: skip
 
 
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece check FILE``."""
-    title, other = title_of(options.file), options.baseline
-    bounds = check_bounds(options.max_error, options.max_increase, other is not None)
+    title = title_of(options.file)
+    has_baseline = options.baseline is not None
+    bounds = check_bounds(options.max_error, options.max_increase, has_baseline)
     estimators = {"": find_estimator(options.estimator, {})}
     progress(f"reading {title}")
-    rows, slices = read_file(options.file, options), []
-    call = read_data(rows, options, estimators, least=1)
-    if options.by:
-        columns = {name: rows.others[key] for key, name in slice_columns(options).items()}
-        with rows.located():
-            slices = select_by_columns(call, rows.others.get("by", columns), rows.y_prob)
-    if other is not None:
-        baseline = read_file(other, Namespace(**{**vars(options), "groups": None, "by": None}))
+    rows = read_file(options.file, options)
+    call = read_data(rows, options, estimators, min_resamples=1)
+    slices = groups_of(call, rows, options)
+    if has_baseline:
+        # The file alone decides about groups and slices.
+        baseline = read_file(options.baseline, with_options(options, groups=None, by=None))
         check_same_rows(rows, baseline)
-        models = read_data(baseline, options, estimators, least=1).models
-        call = replace(call, sources=[*call.sources, *models])
-    found = check_of(call, slices, bounds, options.min_rows, options.seed)
-    sections = [Section(facts=describe_data(call, rows)), *found.document().sections]
-    page = to_markdown(Document(title, found.line, sections))
-    texts = {"junit": found.to_junit(title), "summary": page}
-    files = {name: partial(write_file, content=x.encode()) for name, x in texts.items()}
-    values = {"title": title, "note": rows.note, **found.to_dict()}
+        baseline_call = read_data(baseline, options, estimators, min_resamples=1)
+        call = replace(call, sources=[*call.sources, *baseline_call.models])
+    check = check_of(call, slices, bounds, options.min_rows, options.seed)
+
+    def write_junit(path: Path) -> None:
+        write_file(path, check.to_junit(title).encode())
+
+    def write_summary(path: Path) -> None:
+        sections = [Section(facts=describe_data(call, rows)), *check.document().sections]
+        write_file(path, to_markdown(Document(title, check.line, sections)).encode())
+
     return Page(
-        found.document(), values, files, exit_code={True: 0, False: 1, None: 3}[found.passed]
+        check.document(),
+        {"title": title, "note": rows.note, **check.to_dict()},
+        {"junit": write_junit, "summary": write_summary},
+        exit_code=EXIT_CODES[check.passed],
     )
+
+
+def groups_of(call: Call, rows: FilePredictions, options: Namespace) -> list[Selection]:
+    """Find the slices of the rows by the columns of `--by`; none without it."""
+    if not options.by:
+        return []
+    columns = {name: rows.others[argument] for argument, name in slice_columns(options).items()}
+    with rows.located():
+        return select_by_columns(call, rows.others.get("by", columns), rows.y_prob)

@@ -4,8 +4,8 @@ import ast
 import csv
 import io
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain
 from numbers import Real
 from typing import Any
 
@@ -23,8 +23,12 @@ from fastece.report.words import question
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import Call
 
-BOOLS = {"true": "True", "false": "False"}
+# Bools in an option as Python writes them.
+PYTHON_BOOLS = {"true": "True", "false": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"
+
+
+# --- reading a file -------------------------------------------------------------------------------
 
 
 def title_of(path: str) -> str:
@@ -32,17 +36,29 @@ def title_of(path: str) -> str:
     return "standard input" if path == STANDARD_INPUT else to_unicode(path)
 
 
+def with_options(options: Namespace, **changes: Any) -> Namespace:
+    """Return the same options with some changes."""
+    return Namespace(**{**vars(options), **changes})
+
+
 def file_options(options: Namespace) -> dict[str, Any]:
-    """Return the options that name the columns of a file."""
-    found = {name: getattr(options, name) for name in ("y_true", "y_prob", "classes", "weights")}
+    """Return the options that name the columns of a file, as `Reader` takes them."""
     columns = {**slice_columns(options), "groups": options.groups, "votes": options.votes}
-    return {**found, "columns": {name: x for name, x in columns.items() if x is not None}}
+    return {
+        "y_true": options.y_true,
+        "y_prob": options.y_prob,
+        "classes": options.classes,
+        "weights": options.weights,
+        "columns": {argument: name for argument, name in columns.items() if name is not None},
+    }
 
 
 def slice_columns(options: Namespace) -> dict[str, str]:
     """Return the columns of slices, by the names that errors have for them."""
-    names = [*dict.fromkeys(options.by or [])]
-    return {"by" if len(names) == 1 else f"by[{name!r}]": name for name in names}
+    names = list(dict.fromkeys(options.by or []))
+    if len(names) == 1:
+        return {"by": names[0]}
+    return {f"by[{name!r}]": name for name in names}
 
 
 def read_file(path: str, options: Namespace) -> FilePredictions:
@@ -61,15 +77,17 @@ def read_independent(path: str, options: Namespace) -> FilePredictions:
 
 def apply_options(predictions: FilePredictions, options: Namespace) -> FilePredictions:
     """Mark predictions as logits, if options or the file have it so, and clip them."""
-    found = replace(predictions, from_logits=options.from_logits or predictions.from_logits)
+    are_logits = options.from_logits or predictions.from_logits
+    predictions = replace(predictions, from_logits=are_logits)
     if options.clip is None:
-        return found
+        return predictions
     clip: float = LogLoss(options.clip).clip or 0.0
-    if found.from_logits:
+    if are_logits:
         raise InputError("clip", "needs probabilities, and these are logits", value=clip)
-    prob, count = clip_probabilities(np.asarray(found.y_prob, np.float64), clip)
-    note = f"probabilities clipped at {clip:g} in {count} of {len(prob)} rows"
-    return replace(found.with_probabilities(prob), note=", ".join(filter(None, [found.note, note])))
+    prob, n_clipped = clip_probabilities(np.asarray(predictions.y_prob, np.float64), clip)
+    note = f"probabilities clipped at {clip:g} in {n_clipped} of {len(prob)} rows"
+    notes = filter(None, [predictions.note, note])
+    return replace(predictions.with_probabilities(prob), note=", ".join(notes))
 
 
 def clip_probabilities(p: F64, clip: float) -> tuple[F64, int]:
@@ -77,39 +95,50 @@ def clip_probabilities(p: F64, clip: float) -> tuple[F64, int]:
 
     Sums of class vectors stay as they are, and no entry that is refused is hidden.
     """
-    q = np.where((p >= LOWEST) & (p <= HIGHEST), np.clip(p, clip, 1 - clip), p)
+    is_valid = (p >= LOWEST) & (p <= HIGHEST)
+    clipped = np.where(is_valid, np.clip(p, clip, 1 - clip), p)
     if p.ndim > 1 and p.shape[1] > 1:
-        q = np.where(p >= 0.5, p, q)
-        q *= p.sum(axis=1, keepdims=True) / q.sum(axis=1, keepdims=True)
-    return q, int((q != p).reshape(len(p), -1).any(axis=1).sum())
+        clipped = np.where(p >= 0.5, p, clipped)
+        clipped *= p.sum(axis=1, keepdims=True) / clipped.sum(axis=1, keepdims=True)
+    is_changed = (clipped != p).reshape(len(p), -1).any(axis=1)
+    return clipped, int(is_changed.sum())
+
+
+# --- arguments ------------------------------------------------------------------------------------
 
 
 def data_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
     """Return the arguments that every function takes: data, and how to read them."""
-    order, positive = options.labels, options.pos_label
     if predictions.pairs:
-        if options.setting not in ("auto", "binary"):
-            raise InputError("setting", f"needs a class vector, and {PAIRS}", value=options.setting)
-        for name in ("from_logits", "labels", "pos_label", "soft", "votes"):
-            if getattr(options, name):
-                raise InputError(name, f"needs probabilities of classes, and {PAIRS}")
+        refuse_class_options(options)
     is_text = predictions.y_true.dtype.kind in "OUST"
-    if order is not None:
-        cells = chain(*csv.reader(io.StringIO(order, newline="")))
-        order = [read_label("labels", cell, is_text) for cell in cells]
-    if positive is not None:
-        positive = read_label("pos_label", positive, is_text)
+    labels = None
+    if options.labels is not None:
+        rows = csv.reader(io.StringIO(options.labels, newline=""))
+        labels = [read_label("labels", cell, is_text) for row in rows for cell in row]
+    pos_label = None
+    if options.pos_label is not None:
+        pos_label = read_label("pos_label", options.pos_label, is_text)
     return {
         "y_true": predictions.y_true,
         "y_prob": predictions.y_prob,
         "setting": options.setting,
-        "labels": order,
-        "pos_label": positive,
+        "labels": labels,
+        "pos_label": pos_label,
         "from_logits": predictions.from_logits,
         "sample_weight": predictions.weights,
         "soft": bool(options.soft),
         "votes": predictions.others.get("votes"),
     }
+
+
+def refuse_class_options(options: Namespace) -> None:
+    """Refuse options that a file of labels and confidences has no use for."""
+    if options.setting not in ("auto", "binary"):
+        raise InputError("setting", f"needs a class vector, and {PAIRS}", value=options.setting)
+    for name in ("from_logits", "labels", "pos_label", "soft", "votes"):
+        if getattr(options, name):
+            raise InputError(name, f"needs probabilities of classes, and {PAIRS}")
 
 
 def read_label(option: str, text: str, is_text: bool) -> Any:
@@ -118,40 +147,37 @@ def read_label(option: str, text: str, is_text: bool) -> Any:
     if is_text:
         return text
     try:
-        value = ast.literal_eval(BOOLS.get(text, text))
+        label = ast.literal_eval(PYTHON_BOOLS.get(text, text))
     except (ValueError, SyntaxError):
-        value = None
-    if not isinstance(value, Real):
+        label = None
+    if not isinstance(label, Real):
         raise InputError(option, "the labels of the file are numbers", value=text)
-    return value
+    return label
 
 
-def class_numbers(data: dict[str, Any]) -> tuple[NDArray[Any], list[Any] | None]:
+def class_numbers(data: Mapping[str, Any]) -> tuple[NDArray[Any], list[Any] | None]:
     """Return the labels of data as numbers of classes, and the labels in their order."""
-    y_true, y_prob, *order = (data[x] for x in ("y_true", "y_prob", "labels", "pos_label"))
-    return as_labels(y_true, np.asarray(y_prob), "y_prob", column_names(y_prob), *order)
+    y_prob = data["y_prob"]
+    return as_labels(
+        data["y_true"], np.asarray(y_prob), "y_prob", column_names(y_prob), data["labels"],
+        data["pos_label"],
+    )  # fmt: skip
 
 
 def read_data(
-    predictions: FilePredictions, options: Namespace, estimators: dict[str, Any], least: int = 0
-) -> Call:
-    """Check predictions and options, as a call with at least `least` replicates."""
+    predictions: FilePredictions, options: Namespace, estimators: Mapping[str, Any],
+    min_resamples: int = 0,
+) -> Call:  # fmt: skip
+    """Check predictions and options, as a call with at least so many resamples."""
     data = data_of(predictions, options)
     with predictions.located():
         call = read_call(
-            "the command", data.pop("y_true"), {"y_prob": data.pop("y_prob")}, least, **data,
-            n_jobs=-1, estimator=[*estimators.values()], n_resamples=options.resamples,
+            "the command", data.pop("y_true"), {"y_prob": data.pop("y_prob")}, min_resamples,
+            **data, n_jobs=-1, estimator=list(estimators.values()), n_resamples=options.resamples,
             confidence_level=options.confidence_level,
         )  # fmt: skip
         call = add_groups(call, predictions.others.get("groups"), predictions.y_prob)
-    return replace(call, estimators=estimators)
-
-
-def describe_data(call: Call, predictions: FilePredictions) -> dict[str, Any]:
-    """Return the facts of a page on the rows of a file."""
-    groups = "" if call.n_groups is None else f" in {call.n_groups} groups"
-    facts = {"rows": f"{call.n}{groups}", "setting": question(call.setting, predictions.pairs)}
-    return {**facts, **({"read as": predictions.note} if predictions.note else {})}
+    return replace(call, estimators=dict(estimators))
 
 
 def score_range(predictions: FilePredictions) -> dict[str, Any]:
@@ -159,14 +185,55 @@ def score_range(predictions: FilePredictions) -> dict[str, Any]:
 
     It is for files whose columns do not show the range.
     """
-    return {} if predictions.classes is None else {"score_range": (1 / predictions.classes, 1.0)}
+    if predictions.classes is None:
+        return {}
+    return {"score_range": (1 / predictions.classes, 1.0)}
 
 
 def estimators_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
     """Choose the errors of a report, with any that the options name.
 
-    The errors have the bins and the range of the options, if they take them. Of a report that is
-    not full there are the two that always come first, and those of the options.
+    The errors have the bins and the range of the options, if they take them. A report that is not
+    full has two errors that always come first, and the errors that the options name.
     """
-    names = [*(() if options.full is False else ERRORS), *options.estimators]
+    names = list(options.estimators)
+    if options.full is not False:
+        names = [*ERRORS, *names]
     return choose_errors(names, n_bins=options.n_bins, **score_range(predictions))
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def describe_data(call: Call, predictions: FilePredictions) -> dict[str, Any]:
+    """Return the facts of a page on the rows of a file."""
+    rows = str(call.n)
+    if call.n_groups is not None:
+        rows += f" in {call.n_groups} groups"
+    description = {"rows": rows, "setting": question(call.setting, predictions.pairs)}
+    if predictions.note:
+        description["read as"] = predictions.note
+    return description
+
+
+def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
+    """Refuse two files that differ in labels, weights or votes, row by row."""
+    if first.pairs != other.pairs:
+        rule = f"must have the kind of columns that {first.file} has"
+        hint = "only one of them has labels and confidences of the predicted class"
+        raise InputError("b", rule, place=other.file, hint=hint)
+    if len(first.label) != len(other.label):
+        rule = f"must have the rows of {first.file}, which has {len(first.label)}"
+        raise InputError("b", rule, value=len(other.label), place=other.file)
+    columns: dict[str, tuple[Any, Any]] = {
+        "labels": (first.label, other.label),
+        "weights": (first.weights, other.weights),
+        "votes": (first.others.get("votes"), other.others.get("votes")),
+    }
+    for name, (expected, got) in columns.items():
+        values = zip(np.ravel(expected).tolist(), np.ravel(got).tolist(), strict=True)
+        for k, (expected_value, value) in enumerate(values):
+            if expected_value != value:
+                where = f"which has {expected_value!r} in {first.row(k)}"
+                rule = f"must have the {name} of {first.file}, {where}"
+                raise InputError("b", rule, value=value, place=f"{other.file}: {other.row(k)}")

@@ -2,13 +2,30 @@
 
 import os
 from argparse import Namespace
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fastece.cli.inputs import class_numbers, data_of, read_independent, title_of
-from fastece.cli.output import Page, Progress
+from fastece.cli.options import (
+    FROM_LOGITS,
+    HTML,
+    LABELS,
+    MEASURE,
+    OUTPUT,
+    PLOT,
+    POS_LABEL,
+    Y_PROB,
+    Y_TRUE,
+    Command,
+    FileArgument,
+    value,
+)
+from fastece.cli.output import Page
+from fastece.cli.output_files import STATE
+from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.decisions.monitor import Monitor
 from fastece.display.documents import Section, Table
@@ -19,54 +36,101 @@ from fastece.files import FilePredictions, expand_paths, write_file
 from fastece.metrics import ece
 from fastece.report.inputs import LEAD
 
-KEYS = ("file", "rows", "error", "e_value", "p_value", "alarm")
+# Chance of a false alarm of a new monitor.
+LEVEL = 0.05
 HEAD = ("file", "rows", "error", "e-value", "p-value", "alarm")
 NOTE = f"error: {LEAD} of the file alone; e-value, p-value, alarm: of all rows up to its end"
+
+
+def describe() -> Command:
+    """Describe ``fastece monitor FILE [FILE ...]``."""
+    return Command(
+        "Test calibration over time; the chance that it ever alarms falsely is at most the level. "
+        "Files come in the order of time, and those of a folder or a pattern in the order of their "
+        "names.",
+        run,
+        (FileArgument("files", "FILE", "+"),),
+        (
+            Y_TRUE, Y_PROB, LABELS, POS_LABEL, FROM_LOGITS,
+            value("--level", MEASURE, f"chance of a false alarm, ever ({LEVEL})", metavar="LEVEL",
+                  read=float),
+            value("--state", OUTPUT, "go on from this file, if it is there, and write it",
+                  metavar="FILE", writes=STATE),
+            PLOT, HTML,
+        ),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FileLine:
+    """The rows of a file, their error, and the evidence of all rows so far."""
+
+    file: str
+    rows: int
+    error: float
+    e_value: float
+    p_value: float
+    alarm: bool
+
+    def cells(self) -> list[Any]:
+        """Return the cells of the file's row in a table."""
+        e_value = Number(self.e_value, form=".3g")
+        alarm = "yes" if self.alarm else "no"
+        return [self.file, self.rows, self.error, e_value, PValue(self.p_value), alarm]
 
 
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece monitor FILE [FILE ...]``."""
     options.setting = "auto"
-    monitor, lines, cells = None, [], []
+    monitor: Monitor | None = None
+    lines = []
     for path in expand_paths(options.files):
         progress(f"reading {title_of(path)}")
         rows = read_independent(path, options)
-        monitor = monitor or make_monitor(rows, options)
-        values: list[Any] = [title_of(path), *add_rows(monitor, rows, options)]
-        values += [monitor.e_value, monitor.p_value, monitor.alarm]
-        lines.append(dict(zip(KEYS, values, strict=True)))
-        shown = Number(values[3], form=".3g"), PValue(values[4]), "yes" if values[5] else "no"
-        cells.append([*values[:3], *shown])
+        if monitor is None:
+            monitor = make_monitor(rows, options)
+        lines.append(add_file(monitor, rows, title_of(path), options))
     assert monitor is not None, "there is a file"
-    page = monitor.document()
-    by_file = Section("By file", table=Table(HEAD, cells), notes=[NOTE])
-    page = replace(page, sections=[*page.sections, by_file])
-    writers = {
-        "state": monitor.save,
-        "plot": lambda path: write_file(path, picture_of(path, monitor._figure())),
-        "html": lambda path: write_file(path, to_html(page).encode()),
-    }
-    return Page(page, {**monitor.to_dict(), "files": lines}, writers)
+    return make_page(monitor, lines)
 
 
 def make_monitor(rows: FilePredictions, options: Namespace) -> Monitor:
     """Make a monitor for rows of this kind, or read the one of the state."""
     if options.state is None or not os.path.exists(options.state):
         shape = np.asarray(rows.y_prob).shape
-        level = 0.05 if options.level is None else options.level
+        level = LEVEL if options.level is None else options.level
         return Monitor(level, n_classes=shape[1] if len(shape) > 1 else None)
     monitor = Monitor.load(options.state)
     if options.level not in (None, monitor.level):
-        raise InputError(
-            "level", f"must be {monitor.level:g}, as of the state", value=options.level
-        )
+        rule = f"must be {monitor.level:g}, as of the state"
+        raise InputError("level", rule, value=options.level)
     return monitor
 
 
-def add_rows(monitor: Monitor, rows: FilePredictions, options: Namespace) -> tuple[int, Any]:
-    """Add the rows of a file, and return their number and their error."""
-    prob, logits = np.asarray(rows.y_prob), rows.from_logits
+def add_file(
+    monitor: Monitor, rows: FilePredictions, title: str, options: Namespace
+) -> FileLine:  # fmt: skip
+    """Add the rows of a file to a monitor."""
+    prob = np.asarray(rows.y_prob)
     with rows.located():
         y, _ = class_numbers(data_of(rows, options))
-        monitor.update(y, prob, from_logits=logits)
-        return len(y), ece(y, prob, estimator=LEAD, from_logits=logits)
+        monitor.update(y, prob, from_logits=rows.from_logits)
+        error = ece(y, prob, estimator=LEAD, from_logits=rows.from_logits)
+    return FileLine(title, len(y), error, monitor.e_value, monitor.p_value, monitor.alarm)
+
+
+def make_page(monitor: Monitor, lines: list[FileLine]) -> Page:
+    """Make the page of a monitor, with a row for each file."""
+    document = monitor.document()
+    table = Table(HEAD, [line.cells() for line in lines])
+    by_file = Section("By file", table=table, notes=[NOTE])
+    document = replace(document, sections=[*document.sections, by_file])
+
+    def plot(path: Path) -> None:
+        write_file(path, picture_of(path, monitor._figure()))
+
+    def write_page(path: Path) -> None:
+        write_file(path, to_html(document).encode())
+
+    values = {**monitor.to_dict(), "files": [vars(line) for line in lines]}
+    return Page(document, values, {"state": monitor.save, "plot": plot, "html": write_page})

@@ -1,130 +1,183 @@
 """The command ``recalibrate``: predictions recalibrated and compared.
 
-Methods are applied out of folds, fitted to another file, or saved.
+Methods are applied out of folds, fitted to another file, or loaded; `method_fits` does that.
 """
 
 import math
-import warnings
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fastece.cli import inputs
-from fastece.cli.compare import Differences, measure, sign_of
-from fastece.cli.output import Page, Progress, save_picture
-from fastece.data.errors import BadArgumentError, InputError, InputWarning, RowsWarning
+from fastece.cli.differences import Differences, Model, measure_differences, sign_of
+from fastece.cli.inputs import describe_data, read_file, title_of
+from fastece.cli.method_fits import (
+    ALL,
+    FOLDS,
+    LOSS,
+    RATES,
+    Applied,
+    RankedMethod,
+    apply_methods,
+    check_rows,
+    choose_models,
+    describe_fit,
+    fit_model,
+    rank_methods,
+    uses_folds,
+    warnings_of,
+)
+from fastece.cli.options import (
+    COLUMNS,
+    ERRORS,
+    FILE,
+    GROUPS,
+    INPUT,
+    MEASURE,
+    OUTPUT,
+    Command,
+    flag,
+    scores,
+    value,
+)
+from fastece.cli.output import Page, save_picture
+from fastece.cli.output_files import MODEL, PREDICTIONS
+from fastece.cli.progress import Progress
+from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import decimals, format_number
-from fastece.estimators.table import ESTIMATORS
-from fastece.files import FilePredictions, file_identity, write_predictions
-from fastece.recalibration import METHODS, Calibrator, load, recalibrate, save
+from fastece.files import ending_of, file_identity, write_predictions
+from fastece.recalibration import METHODS, Calibrator, save
 from fastece.report.inputs import LEAD, TEST
 from fastece.report.pictures import diagram_panels
 from fastece.report.words import sentence
-from fastece.resampling.call import compute_values
 
-ALL, LOSS = "all", "log_loss"
-FOLDS = 5
-SHIFT, RATES = "prior_shift", ("old", "new")
-NAMES = ("before", "after")
-# The classes of pairs of labels.
-HITS = ["wrong", "right"]
-OF_LOGITS = "(probabilities, where the file has logits)"
-OF_ALL_ROWS = "(fitted to all rows; the numbers above are of one for each fold)"
+# Names of the predictions on the page.
+BEFORE = "before"
+AFTER = "after"
+LOGITS_REMARK = "(probabilities, where the file has logits)"
+FOLDS_REMARK = "(fitted to all rows; the numbers above are of one for each fold)"
 OUT_OF_FOLDS = "after: out of folds, so no row by what was fitted to it"
 # Options that do not go with another one.
-CUT = ("folds", "groups")
-EXCLUDED = {"load": ("method", *RATES, *CUT, "fit", "save"), "fit": CUT}
+FOLD_OPTIONS = ("folds", "groups")
+EXCLUDED = {"load": ("method", *RATES, *FOLD_OPTIONS, "fit", "save"), "fit": FOLD_OPTIONS}
 # The change of an error, and of the log loss, where the interval of before - after is above 0,
 # below 0, or holds 0.
-ERRORS = {
+ERROR_CHANGES = {
     1: "made it better calibrated by {}",
     -1: "made it worse calibrated by {}",
     0: "is not shown to have changed how well it is calibrated by {}",
 }
-LOSSES = {1: "better", -1: "worse", 0: "not shown to be another"}
+LOSS_CHANGES = {1: "better", -1: "worse", 0: "not shown to be another"}
 
 
-class Rows(NamedTuple):
-    """Checked rows of a file, in the form that methods take.
-
-    Labels are the numbers of their columns; `classes` are the names of these in a saved model, or
-    None for numbers.
-    """
-
-    file: FilePredictions
-    x: NDArray[Any]
-    label: NDArray[Any]
-    classes: list[str] | None
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes; two for a single column."""
-        return 2 if self.x.ndim == 1 else self.x.shape[1]
-
-    def facts(self) -> dict[str, Any]:
-        """Return facts that a model, or another file, must have in common."""
-        return {
-            "the kind of columns": "labels and confidences" if self.file.pairs else "probabilities",
-            "the number of classes": self.n_classes,
-            "the number of columns": self.x[:1].size,
-            "logits or probabilities": "logits" if self.file.from_logits else "probabilities",
-            "its classes in the order": self.classes,
-        }
+def describe() -> Command:
+    """Describe ``fastece recalibrate FILE``."""
+    return Command(
+        "Recalibrate a file out of folds, so that no row is recalibrated by what was fitted to it, "
+        "or by a model of another file, and compare before and after.",
+        run,
+        (FILE,),
+        (
+            *COLUMNS, GROUPS,
+            value("--fit", INPUT, "fit to these predictions, of the same model, in place of folds",
+                  metavar="FILE", reads_file=True),
+            value("--load", INPUT, "fit nothing: a model of --save", metavar="FILE",
+                  reads_file=True),
+            value("--method", MEASURE, "temperature (default), or another one, or all: the best of "
+                  "them", metavar="NAME"),
+            value("--old", MEASURE, "of prior_shift: base rate that the model is for",
+                  metavar="RATE[,RATE...]", read=scores),
+            value("--new", MEASURE, "of prior_shift: present base rate (default: estimated)",
+                  metavar="RATE[,RATE...]", read=scores),
+            value("--folds", MEASURE, "recalibrate each of N parts by what the others show "
+                  f"(default {FOLDS})", metavar="N", read=int),
+            *ERRORS,
+            value("--out", OUTPUT, "write recalibrated predictions, as FILE has them",
+                  metavar="PATH", writes=PREDICTIONS),
+            flag("--safe-csv", OUTPUT, "put ' before texts in --out that a spreadsheet runs"),
+            value("--save", OUTPUT, "write the fitted model, as JSON; after folds, one of all rows",
+                  metavar="FILE", writes=MODEL),
+        ),
+    )  # fmt: skip
 
 
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece recalibrate FILE``."""
-    check_way(options)
-    title = inputs.title_of(options.file)
+    check_options(options)
+    title = title_of(options.file)
     progress(f"reading {title}")
-    before = inputs.read_file(options.file, options)
-    groups, before = before.others.get("groups"), replace(before, others={})
-    rows = read_rows(before, options)
+    predictions = read_file(options.file, options)
+    groups = predictions.others.get("groups")
+    # Groups decide about folds, and not about the intervals of the comparison.
+    before = replace(predictions, others={})
+    rows = check_rows(before, options)
     models = choose_models(rows, options)
-    results, refused = apply_methods(models, rows, groups, options, progress)
-    ranks = rank(models, results, rows, options, progress) if options.method == ALL else []
-    best = ranks[0]["method"] if ranks else next(iter(results))
-    model, after = models[best], results[best]
-    found = measure(before, after, NAMES, options, progress)
-    is_of_folds = options.load is None and options.fit is None
-    if options.save and is_of_folds:
+    applied = apply_methods(models, rows, groups, options, progress)
+    ranked: list[RankedMethod] = []
+    if options.method == ALL:
+        ranked = rank_methods(models, applied.results, rows, options, progress)
+    best = ranked[0].method if ranked else next(iter(applied.results))
+    model = models[best]
+    after = applied.results[best]
+    differences = measure_differences(Model(BEFORE, before), Model(AFTER, after), options, progress)
+    if options.save and uses_folds(options):
         progress(f"{model.title}, fitted to all rows")
         with warnings_of(model):
-            fit(model, rows)
-    parameters = {x.name: getattr(model, f"{x.name}_", None) for x in model.PARAMETERS}
-    parameters = {name: x for name, x in parameters.items() if isinstance(x, float)}
-    verdict, way = verdict_of(model.title, found), describe_way(options)
+            fit_model(model, rows)
+
+    verdict = write_verdict(model.title, differences)
+    parameters = parameters_of(model)
     values = {
-        "title": title, "note": before.note, "verdict": verdict, "method": best, "fitted": way,
-        "parameters": parameters, "ranks": ranks, "refused": refused, **found.values(),
-    }  # fmt: skip
-    note = " (of all rows)" if is_of_folds else ""
-    facts = {**inputs.describe_data(found.call, before), "method": f"{model.title}, {way}"}
-    facts |= {name: f"{x:.5g}{note}" for name, x in parameters.items()}
-    sections = [Section(facts=facts), *rank_sections(ranks, refused, found), *found.sections()]
-    sections += [Section(notes=[OUT_OF_FOLDS])] if is_of_folds else []
+        "title": title,
+        "note": before.note,
+        "verdict": verdict,
+        "method": best,
+        "fitted": describe_fit(options),
+        "parameters": parameters,
+        "ranks": [line.to_dict() for line in ranked],
+        "refused": applied.refused,
+        **differences.values(),
+    }
+    parameter_note = " (of all rows)" if uses_folds(options) else ""
+    description = {
+        **describe_data(differences.call, before),
+        "method": f"{model.title}, {describe_fit(options)}",
+        **{name: f"{x:.5g}{parameter_note}" for name, x in parameters.items()},
+    }
+    sections = [Section(facts=description)]
+    if ranked:
+        sections.append(describe_ranks(ranked, applied, differences))
+    sections += differences.sections()
+    if uses_folds(options):
+        sections.append(Section(notes=[OUT_OF_FOLDS]))
+
+    def draw(path: Path) -> None:
+        save_picture(path, diagram_panels(differences.call, (BEFORE, AFTER)), verdict)
+
     writers = {
-        "plot": lambda path: save_picture(path, diagram_panels(found.call, NAMES), verdict),
+        "plot": draw,
         "out": lambda path: write_predictions(path, after, is_safe=options.safe_csv),
         "save": lambda path: save(model, path),
     }
-    remarks = {"out": OF_LOGITS * before.from_logits, "save": OF_ALL_ROWS * is_of_folds}
+    remarks = {}
+    if before.from_logits:
+        remarks["out"] = LOGITS_REMARK
+    if uses_folds(options):
+        remarks["save"] = FOLDS_REMARK
     return Page(Document(title, verdict, sections), values, writers, remarks)
 
 
-def check_way(options: Namespace) -> None:
-    """Check the method, and that there is one way to fit it."""
+def check_options(options: Namespace) -> None:
+    """Check the method, that there is one way to fit it, and that options go together."""
+    if options.safe_csv and not (options.out and ending_of(Path(options.out)) == ".csv"):
+        raise InputError("safe_csv", "goes with {out} and a name that ends in .csv or .csv.gz")
     for name, others in EXCLUDED.items():
-        given = [x for x in others if getattr(options, x) is not None]
-        if getattr(options, name) is not None and given:
-            raise InputError(given[0], f"does not go with --{name}")
+        conflicts = [other for other in others if getattr(options, other) is not None]
+        if getattr(options, name) is not None and conflicts:
+            raise InputError(conflicts[0], f"does not go with --{name}")
     if options.method is not None:
         check_choice("method", options.method, [*METHODS, ALL])
     if options.fit and file_identity(options.fit) == file_identity(options.file):
@@ -132,185 +185,54 @@ def check_way(options: Namespace) -> None:
         raise InputError("fit", rule, hint="{cv} is for one file")
 
 
-def describe_way(options: Namespace) -> str:
-    """Describe how a model is fitted."""
-    if options.load is not None:
-        return f"loaded from {inputs.title_of(options.load)}"
-    if options.fit is not None:
-        return f"fitted to {inputs.title_of(options.fit)}"
-    whole = "" if options.groups is None else f", rows of the same {options.groups} together"
-    return f"{FOLDS if options.folds is None else options.folds} folds{whole}"
+def parameters_of(model: Calibrator) -> dict[str, float]:
+    """Return the fitted parameters of a model that are single numbers."""
+    fitted = {x.name: getattr(model, f"{x.name}_", None) for x in model.PARAMETERS}
+    return {name: x for name, x in fitted.items() if isinstance(x, float)}
 
 
-def read_rows(file: FilePredictions, options: Namespace) -> Rows:
-    """Check predictions as every command does, and return them for methods."""
-    call = inputs.read_data(file, options, inputs.estimators_of(file, options), least=1)
-    label = inputs.class_numbers(inputs.data_of(file, options))[0].astype(np.int64)
-    order = call.models[0].labels
-    classes = HITS if file.pairs else None if order is None else [str(one) for one in order]
-    return Rows(file, np.asarray(file.y_prob), label, classes)
+# --- the page -------------------------------------------------------------------------------------
 
 
-def choose_models(rows: Rows, options: Namespace) -> dict[str, Calibrator]:
-    """Return the models of the chosen methods by name, or the one of `--load`."""
-    if options.load is None:
-        every = [name for name in METHODS if name != SHIFT]  # whose rate no labels say
-        names = every if options.method == ALL else [options.method or "temperature"]
-        own = {name: getattr(options, name) for name in RATES if getattr(options, name)}
-        if bool(own) != (SHIFT in names):
-            rule = f"goes with --method {SHIFT}, which needs it or the other rate"
-            raise InputError(min(own, default="old"), rule)
-        return {name: METHODS[name](from_logits=rows.file.from_logits, **own) for name in names}
-    model = load(options.load)
-    got: dict[str, Any] = {
-        "the number of classes": model.n_classes_,
-        "logits or probabilities": "logits" if model.from_logits else "probabilities",
-    }
-    named = (model.classes_, rows.classes)
-    if HITS in named or None not in named:
-        got["its classes in the order"] = model.classes_
-    require_same("load", options.load, rows, got)
-    return {next(name for name, kind in METHODS.items() if kind is type(model)): model}
-
-
-def require_same(option: str, path: str, rows: Rows, got: dict[str, Any]) -> None:
-    """Refuse a file of an option that differs from the file to recalibrate."""
-    wanted = rows.facts()
-    for name, value in got.items():
-        if value != wanted[name]:
-            rule = f"must have {name} of the file, {wanted[name]!r}"
-            place = f"--{option}: {inputs.title_of(path)}"
-            raise InputError(option, rule, value=value, place=place)
-
-
-def apply_methods(
-    models: dict[str, Calibrator], rows: Rows, groups: Any, options: Namespace, progress: Progress
-) -> tuple[dict[str, FilePredictions], dict[str, str]]:
-    """Apply models to a file, and return results and reasons of failure by name.
-
-    A method that cannot be used is an error, unless all methods are applied.
-    """
-    others = rows  # to fit to
-    if options.fit is not None:
-        others = read_rows(inputs.read_file(options.fit, options), options)
-        require_same("fit", options.fit, rows, others.facts())
-    n, count = len(others.label), others.n_classes * (others.n_classes + 1)
-    results, refused = {}, {}
-    for name, model in models.items():
-        progress(f"{model.title}, {describe_way(options)}")
-        try:
-            if options.method == ALL and name == "matrix" and count > n:
-                rule = f"has {count} parameters, more than the {n} rows to fit to"
-                raise InputError("method", rule)
-            with warnings_of(model):
-                p = apply(model, rows, others, groups, options)
-            results[name] = rows.file.with_probabilities(p)
-        except BadArgumentError as error:
-            if options.method != ALL:
-                raise
-            refused[name] = error.rule
-    if not results:
-        reason = next(iter(refused.values()))
-        raise InputError("method", f"no method can be used; the first: {reason}")
-    return results, refused
-
-
-@contextmanager
-def warnings_of(method: Any) -> Iterator[None]:
-    """Name the method in warnings of the block, and drop warnings about rows."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for one in caught:
-        warning = one.message
-        if isinstance(warning, InputWarning) and warning.argument[0] == "X":
-            warning.place = method.title + warning.argument[1:]
-        if not isinstance(warning, RowsWarning):  # which was given as they were read
-            warnings.warn(warning, stacklevel=2)
-
-
-def apply(
-    model: Calibrator, rows: Rows, others: Rows, groups: Any, options: Namespace
-) -> NDArray[Any]:
-    """Apply a model: as it was loaded, fitted to other rows, or out of folds."""
-    if options.load is None and options.fit is None:
-        return recalibrate(
-            rows.label, rows.x, method=model, groups=groups, rng=options.seed,
-            cv=FOLDS if options.folds is None else options.folds, from_logits=model.from_logits,
-            sample_weight=rows.file.weights,
-        )  # fmt: skip
-    if options.fit is not None:
-        fit(model, others)
-    return model.transform(rows.x)
-
-
-def fit(model: Calibrator, rows: Rows) -> None:
-    """Fit a model to checked rows."""
-    model.fit(rows.x, rows.label, rows.file.weights)
-    model.classes_ = rows.classes
-
-
-def rank(
-    models: dict[str, Calibrator], results: dict[str, FilePredictions], rows: Rows,
-    options: Namespace, progress: Progress,
-) -> list[dict[str, Any]]:  # fmt: skip
-    """Measure the result of each method, and rank the methods by their log loss.
-
-    Measured are the log loss, the error, and the share of rows whose class stays the predicted one;
-    infinite losses come last.
-    """
-    lines = []
-    measured = {LEAD: inputs.estimators_of(rows.file, options)[LEAD], LOSS: ESTIMATORS[LOSS]}
-    guess = guess_of(rows.x, 0.0 if rows.file.from_logits else 0.5)
-    for name, result in results.items():
-        progress(f"measuring {models[name].title}")
-        call = inputs.read_data(result, options, measured)
-        kept = guess_of(np.asarray(result.y_prob), 0.5) == guess
-        lines.append({
-            "method": name, **{name: compute_values(call, name)[0] for name in (LOSS, LEAD)},
-            "same_class": None if rows.file.pairs else float(kept.mean()),
-        })  # fmt: skip
-    return sorted(lines, key=lambda line: (math.isinf(line[LOSS]), line[LOSS]))
-
-
-def guess_of(x: NDArray[Any], middle: float) -> NDArray[Any]:
-    """Return the predicted class of each row."""
-    return x > middle if x.ndim == 1 else x.argmax(axis=1)
-
-
-def rank_sections(
-    ranks: list[dict[str, Any]], refused: dict[str, str], found: Differences
-) -> list[Section]:
-    """Describe the ranked methods, if any, and the unusable ones."""
-    if not ranks:
-        return []
-    rows = [[METHODS[x["method"]].title, x[LOSS], x[LEAD], share(x["same_class"])] for x in ranks]
-    rows.append(["as it is", found.scores[LOSS].a, found.errors[LEAD].a, ""])
+def describe_ranks(
+    ranked: Sequence[RankedMethod], applied: Applied, differences: Differences
+) -> Section:
+    """Describe the ranked methods, the file as it is, and the unusable methods."""
+    rows: list[list[Any]] = [
+        [METHODS[x.method].title, x.log_loss, x.error, format_share(x.same_class)] for x in ranked
+    ]
+    rows.append(["as it is", differences.scores[LOSS].a, differences.errors[LEAD].a, ""])
     head = ["method", LOSS, LEAD, "rows that keep their class"]
-    notes = [f"{METHODS[name].title} cannot be used: {refused[name]}" for name in refused]
-    return [Section("Methods", table=Table(head, rows), notes=notes)]
+    notes = [
+        f"{METHODS[name].title} cannot be used: {rule}" for name, rule in applied.refused.items()
+    ]
+    return Section("Methods", table=Table(head, rows), notes=notes)
 
 
-def share(value: float | None) -> str:
+def format_share(share: float | None) -> str:
     """Write a share in percent; only a share of 1 becomes "all"."""
-    if value is None:
+    if share is None:
         return "-"
-    return "all" if value == 1 else f"{math.floor(10_000 * value) / 100:.2f} %"
+    return "all" if share == 1 else f"{math.floor(10_000 * share) / 100:.2f} %"
 
 
-def verdict_of(name: str, found: Differences) -> str:
+def write_verdict(method: str, differences: Differences) -> str:
     """Write a sentence on whether a method helped."""
-    error, bins, loss = found.errors[LEAD], found.errors[TEST], found.scores[LOSS]
-    claims = [(error, f"{name} {ERRORS[sign_of(error)].format(LEAD)}")]
-    if sign_of(error) != sign_of(bins):
-        claims.append((bins, f"it {ERRORS[sign_of(bins)].format(TEST)}"))
+    lead = differences.errors[LEAD]
+    test = differences.errors[TEST]
+    loss = differences.scores[LOSS]
+    claims = [(lead, f"{method} {ERROR_CHANGES[sign_of(lead)].format(LEAD)}")]
+    if sign_of(lead) != sign_of(test):
+        claims.append((test, f"it {ERROR_CHANGES[sign_of(test)].format(TEST)}"))
     if math.isfinite(loss.a) and math.isfinite(loss.b):
-        claims.append((loss, f"the log loss is {LOSSES[sign_of(loss)]}"))
+        claims.append((loss, f"the log loss is {LOSS_CHANGES[sign_of(loss)]}"))
     parts = []
     for result, claim in claims:
         places = decimals(result.confidence_interval)
-        a, b = (format_number(x, places) for x in (result.a, result.b))
-        parts.append(f"{claim}: {a} before, {b} after {found.describe_interval(result)}")
+        before = format_number(result.a, places)
+        after = format_number(result.b, places)
+        interval = differences.describe_interval(result)
+        parts.append(f"{claim}: {before} before, {after} after {interval}")
     if math.isinf(loss.b):
         parts.append("the log loss is infinite after, as a label had probability 0")
     elif math.isinf(loss.a):

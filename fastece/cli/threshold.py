@@ -1,9 +1,26 @@
 """The command ``threshold``: the score from which predictions may act alone."""
 
 from argparse import Namespace
+from pathlib import Path
 
 from fastece.cli.inputs import read_data, read_file, title_of
-from fastece.cli.output import Page, Progress
+from fastece.cli.options import (
+    COLUMNS,
+    CONFIDENCE_LEVEL,
+    FILE,
+    FROM_LOGITS,
+    GROUPS,
+    INPUT,
+    MEASURE,
+    OUTPUT,
+    SETTING,
+    Command,
+    repeated,
+    value,
+)
+from fastece.cli.output import Page
+from fastece.cli.output_files import MODEL
+from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.data.labels import as_groups
 from fastece.decisions.promises import check_promise
@@ -12,20 +29,58 @@ from fastece.estimators.losses import Accuracy
 from fastece.files import write_file
 
 
+def describe() -> Command:
+    """Describe ``fastece threshold FILE``."""
+    return Command(
+        "Choose the lowest confidence from which predictions are right in a share of cases, with a "
+        "promise that holds after choosing, and the coverage that it gives. With one column of "
+        "probabilities it is the confidence in the more probable label; --setting binary takes "
+        "label 1.",
+        run,
+        (FILE,),
+        (
+            *COLUMNS,
+            value("--accuracy", MEASURE, "how often predictions that act alone are to be right "
+                  "(0.95)", metavar="A", read=float),
+            value("--cost", MEASURE, "in place of it: act where that costs least",
+                  metavar="MISTAKE,ABSTAIN", read=costs),
+            repeated("--by", INPUT, "a threshold for each of its values", metavar="COLUMN"),
+            GROUPS, SETTING, FROM_LOGITS, CONFIDENCE_LEVEL,
+            value("--save", OUTPUT, "write the threshold as JSON, for `Threshold.from_json`",
+                  metavar="FILE", writes=MODEL),
+        ),
+    )  # fmt: skip
+
+
+def costs(text: str) -> tuple[float, ...]:
+    """Read costs and commas."""
+    return tuple(map(float, text.split(",")))
+
+
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece threshold FILE``."""
-    title, options.resamples = title_of(options.file), 0
+    title = title_of(options.file)
     promise = check_promise(options.accuracy, options.cost, options.confidence_level)
     if len(options.by or []) > 1:
         raise InputError("by", "must be one column", value=options.by[1])
     progress(f"reading {title}")
     predictions = read_file(options.file, options)
-    if options.setting == "auto" and not predictions.pairs:  # of either label
+    if options.setting == "auto" and not predictions.pairs:
+        # Either label may be the predicted one.
         options.setting = "confidence"
-    call, by = read_data(predictions, options, {"": Accuracy()}), predictions.others.get("by")
-    values = None if by is None else as_groups(by, len(by))
-    found = threshold_of(call, promise, values, predictions.from_logits)
-    facts = {"title": title, "note": predictions.note, "sentence": found.sentence}
-    content = f"{found.to_json()}\n".encode()
-    write = {"save": lambda path: write_file(path, content)}
-    return Page(found.document(), {**facts, **found.to_dict()}, write)
+    options.resamples = 0
+    call = read_data(predictions, options, {"": Accuracy()})
+    by = predictions.others.get("by")
+    groups = None if by is None else as_groups(by, len(by))
+    threshold = threshold_of(call, promise, groups, predictions.from_logits)
+
+    def save(path: Path) -> None:
+        write_file(path, f"{threshold.to_json()}\n".encode())
+
+    values = {
+        "title": title,
+        "note": predictions.note,
+        "sentence": threshold.sentence,
+        **threshold.to_dict(),
+    }
+    return Page(threshold.document(), values, {"save": save})

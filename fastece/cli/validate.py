@@ -3,9 +3,37 @@
 from argparse import Namespace
 
 from fastece.cli.inputs import read_data, read_file, title_of
-from fastece.cli.output import Page, Progress
+from fastece.cli.options import (
+    EVENT,
+    FILE,
+    GROUPS,
+    INTERVALS,
+    MEASURE,
+    ROWS,
+    Command,
+    scores,
+    value,
+)
+from fastece.cli.output import Page
+from fastece.cli.progress import Progress
 from fastece.inference.validation import check_thresholds, validation_of
 from fastece.resampling.draws import new_key
+
+
+def describe() -> Command:
+    """Describe ``fastece validate FILE``."""
+    return Command(
+        "Validate predicted probabilities of one event: rates, recalibration, calibration curve, "
+        "discrimination and net benefit, with intervals and a line of explanation each.",
+        run,
+        (FILE,),
+        (
+            *ROWS, GROUPS, EVENT,
+            value("--thresholds", MEASURE, "of the net benefit (nine from 0.01 to 0.5)",
+                  metavar="SCORE[,SCORE...]", read=scores),
+            *INTERVALS,
+        ),
+    )  # fmt: skip
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -16,5 +44,6 @@ def run(options: Namespace, progress: Progress) -> Page:
     points = {str(point): point for point in check_thresholds(options.thresholds)}
     call = read_data(predictions, options, points)
     progress(f"validation, {options.resamples} replicates")
-    found = validation_of(call, new_key(options.seed), options.event or "the event")
-    return Page(found.document(), {"title": title, "note": predictions.note, **found.to_dict()})
+    validation = validation_of(call, new_key(options.seed), options.event or "the event")
+    values = {"title": title, "note": predictions.note, **validation.to_dict()}
+    return Page(validation.document(), values)

@@ -1,8 +1,8 @@
 """Compilation of all kernels, for every kind of input of a public call.
 
 There is no list of kernels. Public functions are called on small data of every kind, with every row
-of the table of estimators, and compile what they need; `tests/helpers/public_calls.py` finds out
-whether something is missing.
+of the table of estimators, and compile the kernels that they need; `tests/helpers/public_calls.py`
+finds out whether something is missing.
 """
 
 import time
@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import fastece
-from fastece.cli.output import Page, Progress, kept, run_beside
+from fastece.cli.compiled import compile_beside, kept_kernels
+from fastece.cli.options import Command
+from fastece.cli.output import Page
+from fastece.cli.progress import Progress
 from fastece.display.documents import Document
 from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.table import ESTIMATORS
@@ -25,15 +28,39 @@ from fastece.kernels import cache
 from fastece.recalibration import METHODS
 from fastece.report.inputs import TEST
 
-FEW = 40
-GROUPS = np.arange(FEW) // 2
-DRAWS: dict[str, Any] = {"n_replicates": 1, "seed": 0}
-# Kinds of numbers that are read as they are; others are converted to one of them.
-KINDS = tuple(product(("f8", "f4"), ("i8", "u1")))
+# Kernels that the command compiles, about; a second process compiles others.
+N_KERNELS = 155
+# Rows of the small data; three classes where there are classes.
+N_ROWS = 40
+N_CLASSES = 3
+GROUPS = np.arange(N_ROWS) // 2
+REPLICATES: dict[str, Any] = {"n_replicates": 1, "seed": 0}
+Step = Callable[[], object]
+
+
+class NumberKinds(NamedTuple):
+    """Kinds of probabilities and of labels that are read without conversion."""
+
+    prob: str
+    label: str
+
+
+class DataKind(NamedTuple):
+    """The shape of probabilities, the kinds of numbers, and whether there are weights."""
+
+    shape: tuple[int, ...]
+    kinds: NumberKinds
+    is_weighted: bool
+
+
+KINDS = [NumberKinds(prob, label) for prob, label in product(("f8", "f4"), ("i8", "u1"))]
 # Settings that read rows in a way of their own, by the shape of the probabilities.
-SETTINGS = {(FEW,): ("binary", "confidence", 0), (FEW, 3): ("confidence", "classwise", 1, "auto")}
-# Functions that resample, with options that make them draw in each of their ways. What an estimator
-# has no part in it refuses.
+SETTINGS: dict[tuple[int, ...], tuple[Any, ...]] = {
+    (N_ROWS,): ("binary", "confidence", 0),
+    (N_ROWS, N_CLASSES): ("confidence", "classwise", 1, "auto"),
+}
+# Functions that resample, with options that make them draw in each of their ways. An estimator may
+# refuse some of them.
 RESAMPLING: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (
     (fastece.bootstrap, {"method": "bca"}),
     (fastece.bootstrap, {"method": "bca", "size": 1}),
@@ -44,94 +71,136 @@ RESAMPLING: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (
 )
 
 
+def describe() -> Command:
+    """Describe ``fastece warmup``."""
+    return Command(
+        "Compile every kernel for every kind of input, and keep them in a folder of "
+        "FASTECE_CACHE_DIR or of the user's cache folder.",
+        run,
+        n_kernels=N_KERNELS,
+    )
+
+
 def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     """Run ``fastece warmup``: compile every kernel for every kind of input.
 
     `progress` gets the number of signatures so far, whenever it grows. An OSError, as soon as it is
     clear, means that nothing is kept.
     """
-    start, cached = time.perf_counter(), len(kept())
+    start = time.perf_counter()
+    n_cached = len(kept_kernels())
     # The other process begins at the end: each reads the kernels that the other has kept.
-    with run_beside("compile_all(reversed([*steps()]), print)"):
+    with compile_beside("compile_all(reversed([*steps()]), print)"):
         names = compile_all(steps(), progress)
-    seconds, kernels = time.perf_counter() - start, len(set(names))
+    seconds = time.perf_counter() - start
+    n_kernels = len(set(names))
     text = (
-        f"{len(names)} signatures of {kernels} kernels in {seconds:.1f} s ({cached} were there "
+        f"{len(names)} signatures of {n_kernels} kernels in {seconds:.1f} s ({n_cached} were there "
         f"already), kept in {cache.CACHE_DIRECTORY}"
     )
     values = {
-        "seconds": seconds, "directory": cache.CACHE_DIRECTORY, "kernels": kernels,
-        "signatures": len(names), "cached": cached,
-    }  # fmt: skip
+        "seconds": seconds,
+        "directory": cache.CACHE_DIRECTORY,
+        "kernels": n_kernels,
+        "signatures": len(names),
+        "cached": n_cached,
+    }
     return Page(Document(text), values)
 
 
 def compile_page(ndim: int, kind: str) -> None:
     """Compile the kernels behind the end of the first page of a report."""
-    data = arguments((FEW, 3)[:ndim], kind, "i8", False)
-    for estimator in (TEST, "skce")[:ndim]:
+    shape = (N_ROWS, N_CLASSES)[:ndim]
+    data = make_data(DataKind(shape, NumberKinds(kind, "i8"), is_weighted=False))
+    estimators = [TEST] if ndim == 1 else [TEST, "skce"]
+    for estimator in estimators:
         fastece.calibration_test(**data, estimator=estimator, n_resamples=1)
 
 
-def compile_all(calls: Iterable[Callable[[], object]], progress: Progress) -> list[str]:
+def compile_all(calls: Iterable[Step], progress: Progress) -> list[str]:
     """Do each step, some of which are refused, and list the kernels that are kept."""
-    names = kept()
+    names = kept_kernels()
     for step in calls:
         with suppress(TypeError, ValueError), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             step()
-        count, names = len(names), kept()
-        if len(names) > count:
+        n_before = len(names)
+        names = kept_kernels()
+        if len(names) > n_before:
             progress(f"{len(names)} signatures")
     return names
 
 
-def steps() -> Iterator[Callable[[], object]]:
+# --- steps ----------------------------------------------------------------------------------------
+
+
+def steps() -> Iterator[Step]:
     """Yield calls that together use every kernel with every kind of argument."""
-    # However data are read: labels and probabilities of every kind, weighted or not.
-    for shape, kind, is_weighted in product(SETTINGS, KINDS, (False, True)):
-        data = arguments(shape, *kind, is_weighted)
-        n_classes = None if len(shape) == 1 else shape[1]
-        for state_setting, draws in product(("classwise", "auto"), ({}, DRAWS)):
-            state = fastece.Accumulator(n_classes, setting=state_setting, n_cells=90, **draws)
-            yield partial(state.update, **data)
-        yield partial(fastece.estimate, state)
-        for setting, estimator in product(SETTINGS[shape], ESTIMATORS):
-            for function in (fastece.ece, fastece.reliability_diagram):
-                yield partial(function, **data, setting=setting, estimator=estimator)
-    for shape, (prob, _) in product(SETTINGS, KINDS[::2]):
-        data = arguments(shape, prob, "i8", False)
-        logits = {**data, "y_prob": 2 - 4 * data["y_prob"], "from_logits": True}
-        for setting in SETTINGS[shape]:
-            yield partial(fastece.ece, **logits, setting=setting)
-        for method in METHODS.values():
-            yield partial(method().fit, data["y_prob"], GROUPS % 2)
-    # So many rows that they are sorted by a kernel, or not at all, which weights do not change.
-    single = [name for name, estimator in ESTIMATORS.items() if not estimator.reads_pairs]
-    for shape, kind, name in product(SETTINGS, KINDS, single):
-        data = arguments((MIN_ROWS, *shape[1:]), *kind, False)
-        setting = SETTINGS[shape][len(shape) - 1]
-        yield partial(fastece.ece, **data, setting=setting, estimator=name)
-    # What resamples gets rows that have been read.
+    for shape, kinds, is_weighted in product(SETTINGS, KINDS, (False, True)):
+        yield from steps_of_data(DataKind(shape, kinds, is_weighted))
+    for shape, kinds in product(SETTINGS, KINDS[::2]):
+        yield from steps_of_logits(DataKind(shape, kinds, is_weighted=False))
+    yield from steps_of_many_rows()
     for shape, is_weighted in product(SETTINGS, (False, True)):
-        data = arguments(shape, *KINDS[0], is_weighted)
-        for setting, estimator in product(SETTINGS[shape][:2], ESTIMATORS):
-            options = {**data, "setting": setting, "estimator": estimator, "rng": 0}
-            for function, more in RESAMPLING:
-                yield partial(function, **options, n_resamples=1, **more)
+        yield from steps_of_resampling(DataKind(shape, KINDS[0], is_weighted))
 
 
-def arguments(shape: tuple[int, ...], prob: str, label: str, is_weighted: bool) -> dict[str, Any]:
-    """Make data of a shape and of given kinds.
+def steps_of_data(kind: DataKind) -> Iterator[Step]:
+    """Yield calls for labels and probabilities of a kind, of streams and of rows."""
+    data = make_data(kind)
+    n_classes = None if len(kind.shape) == 1 else kind.shape[1]
+    for setting, replicates in product(("classwise", "auto"), ({}, REPLICATES)):
+        state = fastece.Accumulator(n_classes, setting=setting, n_cells=90, **replicates)
+        yield partial(state.update, **data)
+    yield partial(fastece.estimate, state)
+    for setting, estimator in product(SETTINGS[kind.shape], ESTIMATORS):
+        for function in (fastece.ece, fastece.reliability_diagram):
+            yield partial(function, **data, setting=setting, estimator=estimator)
+
+
+def steps_of_logits(kind: DataKind) -> Iterator[Step]:
+    """Yield calls for logits of a kind, and fits of all methods of recalibration."""
+    data = make_data(kind)
+    logits = {**data, "y_prob": 2 - 4 * data["y_prob"], "from_logits": True}
+    for setting in SETTINGS[kind.shape]:
+        yield partial(fastece.ece, **logits, setting=setting)
+    for method in METHODS.values():
+        yield partial(method().fit, data["y_prob"], GROUPS % 2)
+
+
+def steps_of_many_rows() -> Iterator[Step]:
+    """Yield calls for so many rows that they are sorted by a kernel, or not at all.
+
+    Weights do not change that.
+    """
+    names = [name for name, estimator in ESTIMATORS.items() if not estimator.reads_pairs]
+    for shape, kinds, name in product(SETTINGS, KINDS, names):
+        data = make_data(DataKind((MIN_ROWS, *shape[1:]), kinds, is_weighted=False))
+        setting = "binary" if len(shape) == 1 else "classwise"
+        yield partial(fastece.ece, **data, setting=setting, estimator=name)
+
+
+def steps_of_resampling(kind: DataKind) -> Iterator[Step]:
+    """Yield calls that resample rows, which are read before."""
+    data = make_data(kind)
+    for setting, estimator in product(SETTINGS[kind.shape][:2], ESTIMATORS):
+        call = {**data, "setting": setting, "estimator": estimator, "rng": 0, "n_resamples": 1}
+        for function, options in RESAMPLING:
+            yield partial(function, **call, **options)
+
+
+def make_data(kind: DataKind) -> dict[str, Any]:
+    """Make data of a kind.
 
     Probabilities go from 1/2 to 1 in steps of 1/64, so that every kind of float holds them and
     their sums.
     """
-    n = shape[0]
+    n = kind.shape[0]
     score = 0.5 + np.arange(n) % 33 / 64
-    rows = np.stack([score, 1 - score, 0 * score], 1) if len(shape) == 2 else score
+    has_classes = len(kind.shape) == 2
+    prob = np.stack([score, 1 - score, 0 * score], axis=1) if has_classes else score
     return {
-        "y_true": (np.arange(n) % 2).astype(label),
-        "y_prob": rows.astype(prob),
-        "sample_weight": np.linspace(1.0, 2.0, n) if is_weighted else None,
+        "y_true": (np.arange(n) % 2).astype(kind.kinds.label),
+        "y_prob": prob.astype(kind.kinds.prob),
+        "sample_weight": np.linspace(1.0, 2.0, n) if kind.is_weighted else None,
     }

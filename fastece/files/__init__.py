@@ -1,8 +1,8 @@
 """Predictions and logs of evaluations, read from files and written to them.
 
 A new format is a module that yields `Batch`, with a row in `formats` or a case in `text`, or a
-writer in `writing`; what a file may hold is decided by the classes of `layouts`, and what becomes
-of bad rows by `cells`. Nothing here knows about calibration. Begin with `predictions.Reader`.
+writer in `writing`. The classes of `layouts` decide which columns a file may have, and `cells`
+which rows are bad. Nothing here knows about calibration. Begin with `predictions.Reader`.
 """
 
 from fastece.files.file_predictions import FilePredictions as FilePredictions

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fastece.files.cells import RawColumn, Texts, encode_texts
 
-# What installs pyarrow, for hints of errors.
+# The command that installs pyarrow, for hints of errors.
 INSTALL_PYARROW = "pip install 'fastece[files]'"
 # Parses bytes of so many characters as a table of pyarrow.
 ParseTable = Callable[[Any, int], Any]

@@ -34,7 +34,7 @@ MAX_NUMBERS = 2**19
 
 @dataclass(frozen=True)
 class Header:
-    """What a file shows before its rows are read.
+    """The names of a file's columns, and the kind of its rows, before these are read.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Header:
     names : list of str
         Names of all columns.
     unit : str
-        What messages call a row: "row", "line" or "attempt".
+        The word for a row in messages: "row", "line" or "attempt".
     first_object : dict or None
         The first good object of JSON Lines.
     note : str
@@ -61,7 +61,7 @@ class Header:
 
 
 class ChosenColumns(NamedTuple):
-    """Names of the columns that are read as labels, and of those that are read as numbers."""
+    """Names of the columns that are read as labels, and as numbers."""
 
     labels: list[str]
     numbers: list[str]
@@ -85,7 +85,7 @@ class Batch:
     columns : dict
         The chosen columns by name, as the format has them.
     places : range or ndarray of int
-        Of each row the line on which it ends, or its number from 1 on.
+        The line on which each row ends, or its number from 1 on.
     objects : sequence
         All objects of a log, which is one batch; empty for other files.
     share_read : float

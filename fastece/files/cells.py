@@ -119,7 +119,7 @@ def read_number_column(column: RawColumn) -> NumberColumn | None:
 
 
 def read_plain_numbers(cells: list[Any]) -> NDArray[Any] | None:
-    """Read strings of digits, signs and points alone, which needs no look at each; else None."""
+    """Read strings of digits, signs and points alone; return None for others."""
     try:
         characters = set("".join(cells))
         if characters <= NUMBER_CHARACTERS:
@@ -171,13 +171,13 @@ def decode_labels(columns: Sequence[LabelColumn]) -> list[NDArray[Any]]:
 
 
 def has_form(words: Sequence[str], form: str, read: Callable[[str], Any]) -> bool:
-    """Decide whether all words are written in a form, and are read as different labels."""
+    """Decide whether words are written in a form, and are read as distinct labels."""
     is_form = re.compile(form, re.ASCII).fullmatch
     return all(map(is_form, words)) and len({read(word) for word in words}) == len(words)
 
 
 def join_columns(columns: Sequence[Any]) -> Any:
-    """Join the pieces of a column, all strings, or all matrices of one width, and so on."""
+    """Join the pieces of a column, which are of one kind and width."""
     first = columns[0]
     if len(columns) == 1:
         return first
@@ -216,7 +216,10 @@ def label_fault(cell: Any, first: Any) -> Fault | None:
 
 
 def numbers_fault(cell: Any, first: Any) -> Fault | None:
-    """Find the rule that a cell breaks as one number, or as several like the first cell."""
+    """Find the rule that a cell breaks as a number, or as several numbers.
+
+    There must be as many numbers as in the cell of the first row.
+    """
     if isinstance(cell, Fault) or not isinstance(first, list | dict):
         return number_fault(cell)
     if isinstance(cell, list | dict) and not cell:

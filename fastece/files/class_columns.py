@@ -20,7 +20,7 @@ def find_class_columns(path: str, label: str, names: Sequence[str]) -> list[str]
     if label not in names or is_piped(path):
         return []
     words: set[str] = set()
-    # What is wrong with the file shows when its rows are read.
+    # The fault of a broken file shows when its rows are read.
     with suppress(BadArgumentError):
         for batch in read_batches(path, lambda _: ChosenColumns([label], []), (label,)):
             words |= distinct_labels(batch.columns[label])
@@ -67,7 +67,7 @@ def columns_named_after(names: Sequence[str], labels: Collection[str]) -> list[s
 
 
 def column_kinds(path: str, names: Sequence[str], header_names: Collection[str]) -> dict[str, str]:
-    """Describe the cells of columns by the first rows of a file; nothing if they cannot be read."""
+    """Describe the cells of columns by the first rows of a file, if these can be read."""
     if is_piped(path):
         return {}
     with suppress(BadArgumentError, OSError):

@@ -29,7 +29,7 @@ class HeaderRow(NamedTuple):
 
 
 class SplitRows(NamedTuple):
-    """Rows of cells, or their faults, and the number of lines that each row ends after."""
+    """Rows of cells, or their faults, and how many lines each row ends after."""
 
     rows: list[list[str] | Fault]
     ends: list[int]
@@ -98,7 +98,7 @@ def read_header(file: str, lines: Sequence[str], header_names: Collection[str]) 
 def make_parser(
     header_row: HeaderRow, places: Sequence[int], text_places: Collection[int]
 ) -> ParseTable:
-    """Make the function by which pyarrow parses columns at some places, as text or numbers."""
+    """Make the function by which pyarrow parses columns as text or numbers."""
     # Names of columns may come twice, their places do not.
     names = [str(k) for k in range(len(header_row.names))]
 

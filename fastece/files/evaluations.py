@@ -43,14 +43,14 @@ MIXED_UNITS = "must be a percent, as confidences above 1 of this file are, or no
 
 
 class ScorerResult(NamedTuple):
-    """What one scorer, or assertion, says about an attempt."""
+    """The result of one scorer, or one assertion, for an attempt."""
 
     outcome: Any
     confidence: Any
 
 
 class Answer(NamedTuple):
-    """The outcome of an attempt, its confidence and the scorer's name, or faults in their place."""
+    """The outcome of an attempt, its confidence and its scorer, or faults."""
 
     is_right: bool | Fault
     confidence: Any
@@ -61,7 +61,7 @@ class Answer(NamedTuple):
 
 
 def find_attempts(document: Any) -> list[dict[str, Any]]:
-    """Find the attempts in a document of JSON, the failed ones too; none in other documents."""
+    """Find the attempts in a document of JSON, the failed ones among them."""
     if not isinstance(document, dict):
         return []
     lists = [document.get(key) for key in ("samples", "cases", "failures")]
@@ -71,7 +71,7 @@ def find_attempts(document: Any) -> list[dict[str, Any]]:
 
 
 def read_attempt_files(archive: ZipFile, name: str) -> list[dict[str, Any]]:
-    """Read the files of attempts in an archive; of several files of one name the last counts."""
+    """Read the files of attempts in an archive; a later file of a name counts."""
     files = {info.filename: info for info in archive.infolist()}
     attempts = []
     for info in files.values():
@@ -153,7 +153,7 @@ def find_results(attempt: dict[str, Any]) -> dict[str, ScorerResult]:
         shared_parts = [{name: follow(score, ["value"]) for name, score in results.items()}]
         shared_parts += [attempt.get(key) for key in ("metrics", "attributes", "output")]
         results = as_object(attempt["assertions"])
-    found = {}
+    results_by_name = {}
     for name, result in results.items():
         value = follow(result, ["value"])
         parts = [*shared_parts, value, follow(result, ["metadata"])]
@@ -163,8 +163,8 @@ def find_results(attempt: dict[str, Any]) -> dict[str, ScorerResult]:
         outcome = value.get("score", value.get("correct")) if isinstance(value, dict) else value
         if outcome is not None and outcome == outcome:
             confidence = confidences[0] if confidences else letter_probability(attempt)
-            found[name] = ScorerResult(outcome, confidence)
-    return found
+            results_by_name[name] = ScorerResult(outcome, confidence)
+    return results_by_name
 
 
 def letter_probability(attempt: dict[str, Any]) -> float | None:
@@ -183,7 +183,7 @@ def letter_probability(attempt: dict[str, Any]) -> float | None:
 
 
 def find_answer(results: dict[str, ScorerResult]) -> Answer:
-    """Find the one result with an outcome and a confidence, or the fault of there being none."""
+    """Find the one result with an outcome and a confidence, or return a fault."""
     answers = [
         Answer(OUTCOMES[str(result.outcome)], result.confidence, name)
         for name, result in results.items()
@@ -202,7 +202,7 @@ def name_question(attempt: dict[str, Any]) -> str:
 
 
 def answer_columns(answers: Sequence[Answer], questions: list[str]) -> dict[str, list[Any]]:
-    """Make columns of answers: a prediction is right where it is as the true label, True."""
+    """Make columns of answers; a right prediction has the true label, True."""
     confidences = [answer.confidence for answer in answers]
     if are_percents(answers):
         confidences = [percent_to_share(x) for x in confidences]

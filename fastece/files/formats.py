@@ -29,7 +29,7 @@ N_START = 6
 
 
 class BinaryFormat(NamedTuple):
-    """A format that is no text: how its files begin and end, and what reads them.
+    """A format that is no text: how files begin and end, and their reader.
 
     `read` takes the name of the file for messages, its path or an open file, and the function that
     chooses columns.
@@ -87,7 +87,10 @@ def read_batches(path: str, choose: Choose, header_names: Collection[str]) -> It
 
 
 def open_bytes(path: str, stack: ExitStack) -> Any:
-    """Open a file as bytes; a pipe is read whole, as not all formats are read from start to end."""
+    """Open a file as bytes; a pipe is read whole.
+
+    Not all formats are read from one end to the other.
+    """
     if path == STANDARD_INPUT:
         return io.BufferedReader(io.BytesIO(sys.stdin.buffer.read()))
     if is_piped(path):

@@ -40,7 +40,7 @@ class Log(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a model was asked: how likely a continuation is after a context."""
+    """A request to a model, to measure how likely a continuation is after a context."""
 
     context: str
     continuation: str
@@ -86,7 +86,7 @@ def read_log(batch: Batch) -> Log:
 
 
 def contradicts_accuracy(row: Mapping[str, Any], scores: list[float], right: int) -> bool:
-    """Decide whether the accuracy of a line, if it has one, contradicts its log-likelihoods."""
+    """Decide whether the accuracy of a line contradicts its log-likelihoods."""
     accuracy = row.get("acc")
     is_hit = scores.index(max(scores)) == right
     return isinstance(accuracy, int | float) and accuracy != is_hit
@@ -117,7 +117,7 @@ def read_question(row: Mapping[str, Any], responses: str) -> Question:
 
 
 def find_choice(target: str, lists_of_texts: Sequence[Any], n_choices: int) -> int | None:
-    """Find the number of the choice whose text is the target, if all lists agree on it."""
+    """Find the choice whose text is the target, if all lists agree on it."""
     places = set()
     for texts in lists_of_texts:
         if isinstance(texts, list) and len(texts) == n_choices:

@@ -80,7 +80,7 @@ def read_json_lines(head: JsonHead, chunks: LineChunks) -> Iterator[Batch]:
 
 
 def read_plain_lines(lines: list[str], names: list[str]) -> dict[str, RawColumn] | None:
-    """Read columns of objects by pyarrow; return None where it must not, or cannot, read them."""
+    """Read columns of objects by pyarrow; return None where it cannot read them."""
 
     def parse(source: Any, size: int) -> Any:
         from pyarrow import json as arrow_json

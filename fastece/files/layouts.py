@@ -72,7 +72,7 @@ class NoColumnError(InputError):
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """What a caller knows of the columns of a file.
+    """Names of columns, and other knowledge of a caller about a file.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class PairLayout:
 
 @dataclass(frozen=True)
 class LogLayout:
-    """A log of lm-evaluation-harness, whose objects hold log-likelihoods, in no columns."""
+    """A log of lm-evaluation-harness: objects with log-likelihoods, no columns."""
 
     label_columns: Sequence[str] = ()
     probability_columns: Sequence[str] = ()
@@ -236,7 +236,7 @@ def read_questions(batches: Sequence[Batch]) -> FilePredictions:
 
 
 def choose_layout(path: str, header: Header, options: ColumnOptions) -> Layout:
-    """Choose the layout of a file by its header, and by the columns that the caller names."""
+    """Choose the layout of a file by its header, and by columns that are named."""
     are_named = options.y_true is not None or options.y_prob is not None
     has_log = header.first_object is not None and is_log(header.first_object)
     is_log_layout = has_log and not are_named
@@ -274,7 +274,9 @@ def check_names(header: Header, argument: str, names: Sequence[str]) -> None:
 
 
 def match_columns(header: Header, pattern: str, taken: Collection[str | None]) -> list[str]:
-    """Find the columns that a name or a pattern such as prob_* matches, except taken ones.
+    """Find the columns that a name or a pattern such as prob_* matches.
+
+    Columns that are taken for something else are left out.
 
     They are in the order of the file, or if they are numbered, in the order of their numbers.
     """

@@ -22,7 +22,7 @@ def is_piped(path: str) -> bool:
 
 
 def file_identity(path: str) -> Any:
-    """Return the same for all names of a file, links among them, as `os.path.samefile` does.
+    """Return the same for all names of a file, as `os.path.samefile` finds them.
 
     A file that is not there yet is known by its path without symbolic links.
     """
@@ -61,7 +61,7 @@ def files_of(path: str) -> list[str]:
 
 
 def files_in(folder: Path) -> list[str]:
-    """Find the files below a folder that end as files of predictions do, by their names.
+    """Find the files of predictions below a folder, by the ends of their names.
 
     Copies of notebooks and unfinished work are left out: they, or their folders, begin with "." or
     "_".

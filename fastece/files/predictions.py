@@ -50,7 +50,7 @@ MAX_WHOLE_NUMBERS = 10**8
 
 
 class SeenRows(NamedTuple):
-    """What the good rows so far have shown of a file, which later rows have to agree with.
+    """Facts that good rows have shown, and that later rows have to agree with.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Reader:
     layout : Layout or None
         The layout of the file, once its header is read.
     seen : SeenRows
-        What the rows so far have shown.
+        Facts that the rows so far have shown.
     """
 
     def __init__(self, path: str, **options: Any) -> None:
@@ -154,13 +154,13 @@ class Reader:
         return self.layout
 
     def remember_kind(self, key: str, kind: str) -> str:
-        """Return the kind that the first rows have under a key, which is this one for new keys."""
+        """Return the kind of the first rows under a key, which is this one for new keys."""
         kinds = {key: kind, **self.seen.kinds}
         self.seen = self.seen._replace(kinds=kinds)
         return kinds[key]
 
     def check_kind(self, batch: Batch, name: str, kind: str, aspect: str = "") -> None:
-        """Refuse a batch whose cells are of another kind, in some aspect, than those before."""
+        """Refuse a batch whose cells are of another kind than the cells before them."""
         first_kind = self.remember_kind(f"{name}{aspect}", kind)
         if kind != first_kind:
             rule = f"must be {first_kind}, as in other rows, got {kind}"
@@ -268,7 +268,7 @@ def refuse_unknown_label(predictions: FilePredictions) -> None:
 
 
 def check_order_of_classes(batch: Batch, predictions: FilePredictions) -> None:
-    """Refuse columns of a stream whose names are numbers in another order than the classes."""
+    """Refuse columns of a stream that are numbered in another order than classes."""
     names = getattr(predictions.y_prob, "columns", [])
     if any(name.isdecimal() and int(name) != k for k, name in enumerate(names)):
         rule = f"columns {names!r:.200} must be in the order of their classes in a stream"
@@ -313,7 +313,7 @@ def read_predictions(path: str | PathLike[str], **options: Any) -> FilePredictio
 
 
 def read_whole(path: str | PathLike[str], **options: Any) -> FilePredictions | None:
-    """Read a file as `read_predictions` does, or return None if it is too large for that."""
+    """Read a file as `read_predictions` does, or return None if it is too large."""
     return read_up_to(Reader(str(path), **options), MAX_WHOLE_ROWS, MAX_WHOLE_NUMBERS)
 
 
@@ -349,7 +349,7 @@ def join_places(places: Sequence[Places]) -> Places:
 
 
 def read_logs(paths: Sequence[str], **options: Any) -> FilePredictions | None:
-    """Read the logs of one run, with the "task" of each row; return None for other files."""
+    """Read the logs of one run, with the "task" of each row; None for other files."""
     if not is_log_file(paths[0]):
         return None
     batches: list[Batch] = []
@@ -374,7 +374,7 @@ def read_logs(paths: Sequence[str], **options: Any) -> FilePredictions | None:
 def is_log_file(path: str) -> bool:
     """Decide whether a file is a log of lm-evaluation-harness."""
     reader = Reader(path)
-    # What is wrong with the file shows when it is read.
+    # The fault of a broken file shows when it is read.
     with suppress(BadArgumentError):
         next(reader.batches())
     return isinstance(reader.layout, LogLayout)

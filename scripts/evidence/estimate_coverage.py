@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastece
-from fastece.cli.report import DEMO
+from fastece.cli.demo import PREDICTIONS as DEMO
 from fastece.data.sources import one_problem
 from fastece.estimators.protocol import Sample
 from fastece.files import read_predictions

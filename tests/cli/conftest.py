@@ -21,13 +21,13 @@ def write(tmp_path):
 def figures(monkeypatch):
     """The figures that are written."""
     pytest.importorskip("matplotlib")
-    found = []
+    printed = []
     draw = pages.draw_page
 
     def draw_page(*arguments):
-        found.append(draw(*arguments))
-        return found[-1]
+        printed.append(draw(*arguments))
+        return printed[-1]
 
     monkeypatch.setattr(pages, "draw_page", draw_page)
     monkeypatch.setattr(pages, "DOTS_PER_INCH", 20)
-    return found
+    return printed

@@ -1,4 +1,4 @@
-"""The command `check`: exit codes, one line, files for machines; numbers are those of Python."""
+"""The command `check` has the verdicts of `fastece.check` as exit codes, lines and files."""
 
 import json
 import os
@@ -21,7 +21,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "gate.md").read_text(encoding="utf-
 def columns(n=800, seed=0):
     """Labels, two models, sites and groups."""
     rng = np.random.default_rng(seed)
-    p, site = rng.random(n).round(4), rng.choice(["north", "south", "west"], n, p=[0.5, 0.4, 0.1])
+    p = rng.random(n).round(4)
+    site = rng.choice(["north", "south", "west"], n, p=[0.5, 0.4, 0.1])
     y = (rng.random(n) < np.where(site == "south", p**2.5, p)).astype(int)
     return y, p, p**1.5, site, np.arange(n) // 4
 
@@ -55,15 +56,15 @@ CODES = {True: 0, False: 1, None: 3}
 )  # fmt: skip
 def test_one_line_and_an_exit_code(capsys, files, options, arguments):
     y, p, *_ = files
-    known = fastece.check(y, p, **arguments)
+    expected = fastece.check(y, p, **arguments)
     code, out, err = run(capsys, "check", "new.csv", *options)
-    assert (code, err) == (CODES[known.passed], "")
-    assert out == f"{known.line}\n"
+    assert (code, err) == (CODES[expected.passed], "")
+    assert out == f"{expected.line}\n"
     code, out, _ = run(capsys, "check", "new.csv", *options, "--json")
-    assert code == CODES[known.passed]
-    found = json.loads(out)
-    assert {name: found[name] for name in known.to_dict()} == known.to_dict()
-    assert (found["title"], found["note"]) == ("new.csv", "")
+    assert code == CODES[expected.passed]
+    printed = json.loads(out)
+    assert {name: printed[name] for name in expected.to_dict()} == expected.to_dict()
+    assert (printed["title"], printed["note"]) == ("new.csv", "")
 
 
 def test_all_three_verdicts_occur(files):
@@ -76,12 +77,14 @@ def test_slices_and_a_baseline_are_those_of_python(capsys, files):
     y, p, q, site, group = files
     options = ["--max-error", "0.1", "--by", "site", "--min-rows", "100", "--baseline", "old.csv",
                "--max-increase", "0.05"]  # fmt: skip
-    known = fastece.check(y, p, max_error=0.1, by=site, min_rows=100, baseline=q, max_increase=0.05)
+    expected = fastece.check(
+        y, p, max_error=0.1, by=site, min_rows=100, baseline=q, max_increase=0.05
+    )
     code, out, _ = run(capsys, "check", "new.csv", *options)
-    assert (code, out) == (1, f"{known}\n")
+    assert (code, out) == (1, f"{expected}\n")
     assert "not judged" in out
     code, out, _ = run(capsys, "check", "new.csv", *options, "--json")
-    assert json.loads(out)["rows"] == known.to_dict()["rows"]
+    assert json.loads(out)["rows"] == expected.to_dict()["rows"]
     code, out, _ = run(
         capsys, "check", "new.csv", "--max-error", "0.1", "--by", "site", "--by", "g"
     )
@@ -94,22 +97,22 @@ def test_slices_and_a_baseline_are_those_of_python(capsys, files):
 
 def test_files_for_machines_and_for_a_page(capsys, files):
     y, p, _, site, _ = files
-    known = fastece.check(y, p, max_error=0.1, by=site)
+    expected = fastece.check(y, p, max_error=0.1, by=site)
     options = ["--max-error", "0.1", "--by", "site", "--junit", "j.xml", "--summary", "s.md"]
     Path("s.md").write_text("old")
     code, out, _ = run(capsys, "check", "new.csv", *options)
     assert code == 1
-    assert out.splitlines()[0] == known.line
+    assert out.splitlines()[0] == expected.line
     assert "j.xml" in out
-    assert Path("j.xml").read_text() == known.to_junit("new.csv")
+    assert Path("j.xml").read_text() == expected.to_junit("new.csv")
     suite = ElementTree.parse("j.xml").getroot()
-    assert [case.attrib["name"] for case in suite] == [row.label for row in known.rows]
+    assert [case.attrib["name"] for case in suite] == [row.label for row in expected.rows]
     summary = Path("s.md").read_text()
     assert summary.startswith("# new.csv\n\n**fails: ")
     assert "- rows: 800\n" in summary
-    assert summary.count("\n| ") == 2 + len(known.rows)
-    found = json.loads(run(capsys, "check", "new.csv", *options, "--json")[1])
-    assert (found["junit"], found["summary"]) == ("j.xml", "s.md")
+    assert summary.count("\n| ") == 2 + len(expected.rows)
+    printed = json.loads(run(capsys, "check", "new.csv", *options, "--json")[1])
+    assert (printed["junit"], printed["summary"]) == ("j.xml", "s.md")
 
 
 @pytest.mark.usefixtures("files")
@@ -122,13 +125,13 @@ def test_top_labels_of_two_models_have_outcomes_of_their_own(capsys, tmp_path):
         (tmp_path / name).write_text(PAIRS + "".join(f"{x},{y},{z}\n" for x, y, z in rows))
     options = ["--max-error", "0.5", "--baseline", "b.csv", "--max-increase", "0.5", "--json"]
     code, out, _ = run(capsys, "check", "a.csv", *options)
-    found = json.loads(out)
+    printed = json.loads(out)
     errors = [
         fastece.ece(true == x, p, estimator="ece_bayes") for x, p in ((a, score[0]), (b, score[1]))
     ]
-    assert found["rows"][0]["value"] == pytest.approx(errors[0])
-    assert found["rows"][1]["value"] == pytest.approx(errors[0] - errors[1])
-    assert code == CODES[found["passed"]]
+    assert printed["rows"][0]["value"] == pytest.approx(errors[0])
+    assert printed["rows"][1]["value"] == pytest.approx(errors[0] - errors[1])
+    assert code == CODES[printed["passed"]]
 
 
 @pytest.mark.usefixtures("files")

@@ -1,4 +1,4 @@
-"""What a command answers: a page, one line for bad input, a traceback for a fault."""
+"""A command prints a page, one line for bad input, or a traceback for a fault."""
 
 import json
 import subprocess
@@ -11,9 +11,10 @@ from unittest.mock import Mock
 import pytest
 
 from fastece import cli
-from fastece.cli import commands, main, output, warmup
-from fastece.cli.options import COMMANDS, OPTIONS, make_parser
-from fastece.cli.output import KERNELS, Page, show_progress
+from fastece.cli import commands, compiled, main, warmup
+from fastece.cli.output import Page
+from fastece.cli.parser import make_parser
+from fastece.cli.progress import show_progress
 from fastece.display.documents import Document
 from fastece.kernels import cache as kernel_cache
 from fastece.kernels import progress as kernel_progress
@@ -87,27 +88,29 @@ def test_warnings_are_in_words_of_the_command_line(capsys, write):
     assert err.endswith("probabilities, but --from-logits?\n")
 
 
+def parse(*words):
+    return make_parser(words).parse_args(words)
+
+
 def test_values_are_read_as_their_kinds():
-    read = make_parser().parse_args
-    options = read(["report", "a.csv", "--setting", "3", "--n-bins", "sqrt"])
-    assert (options.setting, options.n_bins, options.resamples, options.seed) == (
-        3, "sqrt", None, 0
-    )  # fmt: skip
-    options = read(["curve", "a.csv", "--at", "0.8,0.9", "--bandwidth", "0.1"])
+    options = parse("report", "a.csv", "--setting", "3", "--n-bins", "sqrt")
+    assert (options.setting, options.n_bins) == (3, "sqrt")
+    assert (options.resamples, options.seed) == (1999, 0)
+    options = parse("curve", "a.csv", "--at", "0.8,0.9", "--bandwidth", "0.1")
     assert (options.at, options.bandwidth, options.resamples) == ([0.8, 0.9], 0.1, 500)
-    assert read(["study", "--sizes", "50,100"]).sizes == (50, 100)
+    assert parse("study", "--sizes", "50,100").sizes == (50, 100)
 
 
-def test_every_option_is_one_of_a_command():
-    assert {option for row in COMMANDS.values() for option in row.options} == set(OPTIONS)
+def test_shared_options_that_a_command_lacks_are_none():
+    options = parse("plan", "a.csv")
+    assert (options.by, options.votes, options.resamples, options.full) == (None,) * 4
 
 
 def test_numbers_that_json_has_not():
     page = Page(Document("title"), {"a": float("nan"), "b": [float("inf"), -float("inf")]})
-    read = make_parser().parse_args
-    assert json.loads(read(["demo", "--json"]).form(page)) == {"a": None, "b": ["inf", "-inf"]}
-    assert read(["demo", "--markdown"]).form(page) == "# title"
-    assert read(["demo"]).form(page) == "title"
+    assert json.loads(parse("demo", "--json").form(page)) == {"a": None, "b": ["inf", "-inf"]}
+    assert parse("demo", "--markdown").form(page) == "# title"
+    assert parse("demo").form(page) == "title"
 
 
 CLEAR = "\r\x1b[K"
@@ -119,14 +122,14 @@ def use_terminal(monkeypatch):
 
 def test_steps_and_parts_are_told_on_one_line(capsys, monkeypatch):
     use_terminal(monkeypatch)
-    with show_progress("report") as progress:
+    with show_progress(28) as progress:
         progress("bootstrap")
         (tasks,) = engine.progress_callbacks
         tasks(1, 11)
     steps = capsys.readouterr().err.split(CLEAR)[1:]
     assert steps == ["bootstrap", "bootstrap: 1 of 11 parts done", ""]
     assert engine.progress_callbacks == []
-    assert kernel_progress.progress.expected == KERNELS["report"]
+    assert kernel_progress.progress.expected == 28
 
 
 def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
@@ -286,15 +289,16 @@ def test_the_installed_command_and_the_module_are_the_same():
 
 
 def test_a_first_page_is_compiled_in_two_processes(capsys, monkeypatch, tmp_path):
-    process, calls = Mock(), []
+    process = Mock()
+    calls = []
     monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", str(tmp_path))
     monkeypatch.setattr(kernel_cache, "FAILURES", [])
-    monkeypatch.setattr(output, "kept", list)
+    monkeypatch.setattr(compiled, "kept_kernels", list)
     monkeypatch.setattr(
-        output.subprocess, "Popen", lambda call, **_: calls.append(call) or nullcontext(process)
+        compiled.subprocess, "Popen", lambda call, **_: calls.append(call) or nullcontext(process)
     )
     for count in (1, 2):
-        monkeypatch.setattr(output, "processors", lambda count=count: count)
+        monkeypatch.setattr(compiled, "processors", lambda count=count: count)
         assert run(capsys, "demo", "--resamples", "0")[0] == 0
     ((*_, code),) = calls
     exec(code, {})
@@ -310,12 +314,12 @@ def test_warmup_counts_signatures_and_shows_them_on_a_terminal(
     monkeypatch.setattr(kernel_cache, "FAILURES", [])
     files = (tmp_path / f"{name}.nbc" for name in ("f-1", "f-2", "g-1"))
     monkeypatch.setattr(warmup, "steps", lambda: (file.touch for file in files))
-    monkeypatch.setattr(output.subprocess, "Popen", lambda *_, **__: nullcontext(Mock()))
+    monkeypatch.setattr(compiled.subprocess, "Popen", lambda *_, **__: nullcontext(Mock()))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     code, out, err = run(capsys, "warmup", "--json")
-    found = json.loads(out)
-    assert found.pop("seconds") >= 0
-    assert (code, found) == (
+    printed = json.loads(out)
+    assert printed.pop("seconds") >= 0
+    assert (code, printed) == (
         0, {"directory": str(tmp_path), "kernels": 2, "signatures": 3, "cached": 0}
     )  # fmt: skip
     assert err.split("\r\x1b[K")[1:] == (

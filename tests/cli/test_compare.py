@@ -1,4 +1,4 @@
-"""Two models: the values are those of `fastece.compare`."""
+"""The command `compare` prints the values of `fastece.compare`."""
 
 import numpy as np
 import pytest
@@ -27,19 +27,20 @@ def check_lines(found, *models, **options):
 
 @pytest.mark.parametrize("setting", ["auto", pytest.param("classwise", marks=pytest.mark.slow)])
 def test_two_models_of_the_digits(capsys, tmp_path, figures, setting):
-    a, b = np.load(DIGITS), np.load(FOREST)
+    a = np.load(DIGITS)
+    b = np.load(FOREST)
     picture = tmp_path / "a.svg"
     options = ["--resamples", 32, "--seed", 3, "--setting", setting, "--plot", picture]
-    found = as_json(capsys, "compare", DIGITS, FOREST, *options)
-    assert [found[x] for x in ("a", "b", "n", "n_resamples", "confidence_level", "plot")] == [
+    printed = as_json(capsys, "compare", DIGITS, FOREST, *options)
+    assert [printed[x] for x in ("a", "b", "n", "n_resamples", "confidence_level", "plot")] == [
         str(DIGITS), str(FOREST), 1797, 32, 0.95, str(picture)
     ]  # fmt: skip
-    assert [line["name"] for line in found["scores"]] == [*SCORES]
+    assert [line["name"] for line in printed["scores"]] == [*SCORES]
     models = (a["y_true"], a["y_prob"], b["y_prob"])
-    check_lines(found, *models, n_resamples=32, rng=3, setting=setting)
-    assert found["verdict"].startswith("Model a is better calibrated by ece_bayes")
+    check_lines(printed, *models, n_resamples=32, rng=3, setting=setting)
+    assert printed["verdict"].startswith("Model a is better calibrated by ece_bayes")
     (figure,) = figures
-    assert " ".join(figure.get_suptitle().split()).endswith(found["verdict"])
+    assert " ".join(figure.get_suptitle().split()).endswith(printed["verdict"])
     ax = figure.axes[0]
     legend = ax.get_legend() if setting == "auto" else figure.legends[0]
     names = [entry.get_text() for entry in legend.get_texts()]
@@ -47,7 +48,7 @@ def test_two_models_of_the_digits(capsys, tmp_path, figures, setting):
     colours = {
         x.get_color() for x in ax.get_lines() if x.get_label() in names if len(x.get_xdata())
     }
-    assert len(colours) == 3  # those of the models, and of the diagonal
+    assert len(colours) == 3  # two models and the diagonal
     assert len(figure.axes) == (2 if setting == "auto" else 10)
 
 
@@ -62,38 +63,39 @@ def test_the_page_has_a_column_for_each_value(capsys):
 
 def test_a_model_differs_from_itself_by_nothing(capsys, write):
     path = write(BINARY)
-    found = as_json(capsys, "compare", path, path, "--resamples", 64)
-    for line in found["differences"]:
+    printed = as_json(capsys, "compare", path, path, "--resamples", 64)
+    for line in printed["differences"]:
         assert (line["difference"], line["p_value"]) == (0, 1)
-    assert found["verdict"].startswith("Neither a nor b is shown to be better calibrated by ece")
+    assert printed["verdict"].startswith("Neither a nor b is shown to be better calibrated by ece")
 
 
 def test_each_of_several_models_is_compared_with_the_first(capsys, write, tmp_path, figures):
     rows = "".join(
         f"{i % 3 > 0:d},{(i % 7 + 1) / 10},{(i % 5 + 2) / 10},0.{i % 9}\n" for i in range(60)
     )
-    path, page = write(f"y_true,one,two,three\n{rows}"), tmp_path / "all.html"
+    path = write(f"y_true,one,two,three\n{rows}")
+    page = tmp_path / "all.html"
     columns = [x for name in ("one", "two", "three") for x in ("--y-prob", name)]
     quick = ["--resamples", 64]
     picture = ["--plot", tmp_path / "all.png"]
-    found = as_json(capsys, "compare", path, *columns, *quick, "--html", page, *picture)
-    assert [found[x] for x in "abc"] == [f"{path}, {name}" for name in ("one", "two", "three")]
-    assert [*found["p_values"]] == [*"abc"]
-    for name, got in zip(("two", "three"), found["comparisons"], strict=True):
+    printed = as_json(capsys, "compare", path, *columns, *quick, "--html", page, *picture)
+    assert [printed[x] for x in "abc"] == [f"{path}, {name}" for name in ("one", "two", "three")]
+    assert [*printed["p_values"]] == [*"abc"]
+    for name, got in zip(("two", "three"), printed["comparisons"], strict=True):
         pair = as_json(capsys, "compare", path, *columns[:2], "--y-prob", name, *quick)
         for table in ("differences", "scores"):
-            lines, own = ([[*x.values()] for x in found[table]] for found in (got, pair))
-            assert lines == own
+            lines, own_lines = ([[*x.values()] for x in printed[table]] for printed in (got, pair))
+            assert lines == own_lines
     for figure in figures:  # of the page and of the file
         names = [x.get_text()[:3] for x in figure.axes[0].get_legend().get_texts()]
         assert {"a: ", "b: ", "c: "} <= {*names}
-    shown = text(capsys, "compare", path, *columns, *quick)
+    printed_page = text(capsys, "compare", path, *columns, *quick)
     content = page.read_text(encoding="utf-8")
     for title in ("Calibration errors: a and b", "Scores: a and c"):
-        assert title in shown
+        assert title in printed_page
         assert title in content
     assert "<svg" in content
-    assert shown.count("p-value of an error: below 0.05") == 1
+    assert printed_page.count("p-value of an error: below 0.05") == 1
     three = [path] * 3
     assert as_json(capsys, "compare", *three, "--y-prob", "one", *quick)["comparisons"][1]["scores"]
 
@@ -101,11 +103,11 @@ def test_each_of_several_models_is_compared_with_the_first(capsys, write, tmp_pa
 def test_top_labels_have_the_hits_of_each_model(capsys, write):
     a = write(f"{PAIRS}3,3,0.9\n1,2,0.5\n0,0,0.8\n2,2,0.6\n", "a.csv")
     b = write(f"{PAIRS}3,1,0.7\n1,1,0.6\n0,0,0.9\n2,2,0.3\n", "b.csv")
-    found = as_json(capsys, "compare", a, b, "--resamples", 64, "--n-bins", 4)
-    (line,) = (x for x in found["differences"] if x["name"] == "ece")
+    printed = as_json(capsys, "compare", a, b, "--resamples", 64, "--n-bins", 4)
+    (line,) = (x for x in printed["differences"] if x["name"] == "ece")
     assert line["a"] == fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], n_bins=4)
     assert line["b"] == fastece.ece([0, 1, 1, 1], [0.7, 0.6, 0.9, 0.3], n_bins=4)
-    assert found["setting"] == "binary"
+    assert printed["setting"] == "binary"
     # The same from class vectors whose largest entries these are.
     p = np.full((2, 4, 4), 0.0)
     for k, rows in enumerate(([(3, 0.9), (2, 0.5), (0, 0.8), (2, 0.6)],
@@ -117,25 +119,27 @@ def test_top_labels_have_the_hits_of_each_model(capsys, write):
         [3, 1, 0, 2], *p, n_resamples=64, estimator="ece", n_bins=4, rng=0, method="mover"
     )
     assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval)
-    found = as_json(capsys, "compare", a, b, "--classes", 4, "--resamples", 9)
+    printed = as_json(capsys, "compare", a, b, "--classes", 4, "--resamples", 9)
     value = fastece.ece([1, 0, 1, 1], [0.9, 0.5, 0.8, 0.6], score_range=(0.25, 1.0))
-    assert [x["a"] for x in found["differences"] if x["name"] == "ece"] == [value]
+    assert [x["a"] for x in printed["differences"] if x["name"] == "ece"] == [value]
 
 
 def test_groups_and_weights_are_columns(capsys, tmp_path):
     rng = np.random.default_rng(0)
-    p, weight = rng.random(200), rng.integers(1, 4, 200)
-    y, passage = rng.random(200) < p, rng.integers(0, 25, 200)
+    p = rng.random(200)
+    weight = rng.integers(1, 4, 200)
+    y = rng.random(200) < p
+    passage = rng.integers(0, 25, 200)
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for file, q in zip(files, (p, p**2), strict=True):
         columns = zip(y.astype(int), q.tolist(), passage, weight, strict=True)
         rows = [f"{a},{b!r},text {c},{w}" for a, b, c, w in columns]
         file.write_text("\n".join(["y_true,y_prob,passage,w", *rows]))
     options = ["--groups", "passage", "--weights", "w", "--resamples", 19, "--seed", 3]
-    found = as_json(capsys, "compare", *files, *options)
-    assert (found["n"], found["n_groups"]) == (200, 25)
+    printed = as_json(capsys, "compare", *files, *options)
+    assert (printed["n"], printed["n_groups"]) == (200, 25)
     tested = {"n_resamples": 19, "rng": 3, "groups": passage, "sample_weight": weight}
-    wanted = [fastece.calibration_test(y, x, **tested).p_value for x in (p, p**2)]
-    assert [*found["p_values"].values()] == wanted
-    check_lines(found, y, p, p**2, n_resamples=19, rng=3, groups=passage, sample_weight=weight)
+    expected = [fastece.calibration_test(y, x, **tested).p_value for x in (p, p**2)]
+    assert [*printed["p_values"].values()] == expected
+    check_lines(printed, y, p, p**2, n_resamples=19, rng=3, groups=passage, sample_weight=weight)
     assert "  200 in 25 groups\n" in text(capsys, "compare", *files, *options)

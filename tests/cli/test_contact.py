@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.cli.options import COMMANDS, FORMS, HEADS, OPTIONS, make_parser
+from fastece.cli.options import FORMS, HEADS, OUTPUT
+from fastece.cli.parser import make_parser
+from fastece.cli.registry import SUMMARIES, load_command
 from helpers.command_line import as_json, failure, run, text
 
 RNG = np.random.default_rng(0)
@@ -40,23 +42,23 @@ TWO = table("y_true,old,new", Y == 1, ROUND[:, 1], PROB[:, 1])
 def test_without_a_command_there_is_help(capsys):
     code, out, err = run(capsys, quick=False)
     assert (code, err) == (0, "")
-    assert all(re.search(rf"^    {name}\b", out, re.MULTILINE) for name in COMMANDS)
+    assert all(re.search(rf"^    {name}\b", out, re.MULTILINE) for name in SUMMARIES)
 
 
-def test_every_option_of_a_command_is_under_one_head(capsys):
-    heads = [x for options in HEADS.values() for x in options]
-    assert len(heads) == len({*heads})
-    assert {*heads} <= {key.split()[-1] for key in OPTIONS} | {*FORMS}
-    for name, row in COMMANDS.items():
-        with pytest.raises(SystemExit):
-            make_parser().parse_args([name, "--help"])
-        parts = re.split(r"^([a-z ]+):$", capsys.readouterr().out, flags=re.MULTILINE)
-        found = dict(zip(parts[1::2], parts[2::2], strict=True))
-        assert list(found) == [x for x in ("options", *HEADS) if x in found]
-        for option in [*(key.split()[-1] for key in row.options), *FORMS]:
-            head = next((x for x, names in HEADS.items() if option in names), "what to measure")
-            where = [x for x in found if re.search(rf"^  {option}\b", found[x], re.MULTILINE)]
-            assert where == [head], (name, option)
+@pytest.mark.parametrize("command", SUMMARIES)
+def test_every_option_of_a_command_is_under_its_head(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        make_parser([command]).parse_args([command, "--help"])
+    assert stop.value.code == 0
+    page = capsys.readouterr().out
+    assert "%(" not in page
+    parts = re.split(r"^([a-z ]+):$", page, flags=re.MULTILINE)
+    texts = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert list(texts) == [x for x in ("options", *HEADS) if x in texts]
+    heads = {option.name: option.head for option in load_command(command).options}
+    for name, head in {**heads, **dict.fromkeys(FORMS, OUTPUT)}.items():
+        where = [x for x in texts if re.search(rf"^  {name}\b", texts[x], re.MULTILINE)]
+        assert where == [head], name
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_the_command_line_completes_words():
         "fastece re": {"report", "recalibrate"},
         "fastece report --cl": {"--clip", "--classes"},
     }
-    for line, wanted in words.items():
+    for line, expected in words.items():
         env = {
             **os.environ, "_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)),
             "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_STDOUT_FILENAME": "/dev/stdout",
@@ -89,7 +91,7 @@ def test_the_command_line_completes_words():
         done = subprocess.run(
             [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
         )
-        assert {word.strip() for word in done.stdout.split("\n")} - {""} == wanted
+        assert {word.strip() for word in done.stdout.split("\n")} - {""} == expected
 
 
 # --- columns --------------------------------------------------------------------------------
@@ -97,11 +99,11 @@ def test_the_command_line_completes_words():
 
 def test_columns_that_are_named_as_the_labels_are_found(capsys, write):
     path = write(ANIMALS)
-    found = as_json(capsys, "report", path, "--y-true", "label")
-    named = ["--y-true", "label", "--y-prob", "p_cat,p_dog,p_owl"]
-    assert found == as_json(capsys, "report", path, *named)
-    assert found["measures"][1]["value"] == pytest.approx(fastece.ece(Y, PROB))
-    assert {x["label"] for x in found["classes"]["rows"]} == {*NAMES_OF}
+    printed = as_json(capsys, "report", path, "--y-true", "label")
+    named_options = ["--y-true", "label", "--y-prob", "p_cat,p_dog,p_owl"]
+    assert printed == as_json(capsys, "report", path, *named_options)
+    assert printed["measures"][1]["value"] == pytest.approx(fastece.ece(Y, PROB))
+    assert {x["label"] for x in printed["classes"]["rows"]} == {*NAMES_OF}
     code, _, _ = run(capsys, "check", path, "--y-true", "label", "--max-error", 0.9)
     assert code == 0
 
@@ -130,18 +132,17 @@ def test_columns_that_are_not_found_are_listed_with_their_kinds(
 
 
 def test_two_columns_of_one_file_are_compared(capsys, write):
-    path, quick = write(TWO), ["--resamples", 99]
-    found = as_json(capsys, "compare", path, "--y-prob", "old", "--y-prob", "new", *quick)
-    one, two = (
-        write(TWO.replace("old", "y_prob"), "a.csv"),
-        write(TWO.replace("new", "y_prob"), "b.csv"),
-    )
+    path = write(TWO)
+    quick = ["--resamples", 99]
+    printed = as_json(capsys, "compare", path, "--y-prob", "old", "--y-prob", "new", *quick)
+    one = write(TWO.replace("old", "y_prob"), "a.csv")
+    two = write(TWO.replace("new", "y_prob"), "b.csv")
     other = as_json(capsys, "compare", one, two, *quick)
-    assert (found["a"], found["b"]) == (f"{path}, old", f"{path}, new")
+    assert (printed["a"], printed["b"]) == (f"{path}, old", f"{path}, new")
     for name in ("differences", "scores", "verdict", "p_values", "n"):
-        assert found[name] == other[name]
+        assert printed[name] == other[name]
     both = as_json(capsys, "compare", path, path, "--y-prob", "old", "--y-prob", "new", *quick)
-    assert both["differences"] == found["differences"]
+    assert both["differences"] == printed["differences"]
     three = [path, path, "--y-prob", "old", "--y-prob", "new"]
     for arguments in ([], ["--y-prob", "old"], ["--y-prob", "old"] * 27, three):
         assert "--y-prob OLD --y-prob NEW" in failure(capsys, "compare", path, *arguments)
@@ -159,8 +160,8 @@ def test_an_infinite_loss_names_the_row_and_the_remedy(capsys, write):
     assert note.format(f"y_prob[{FIRST}]") in " ".join(str(report).split())
     assert report.scores[1]["note"].startswith("log_loss: ")
     weight = np.where(np.arange(N) == FIRST, 0.0, 1.0)
-    found = fastece.calibration_report(Y, ROUND, sample_weight=weight, n_resamples=0)
-    assert f"in y_prob[{SECOND}]; --clip" in found.scores[1]["note"]
+    printed = fastece.calibration_report(Y, ROUND, sample_weight=weight, n_resamples=0)
+    assert f"in y_prob[{SECOND}]; --clip" in printed.scores[1]["note"]
 
 
 @pytest.mark.parametrize("content", [VECTORS, TWO.replace("old", "y_prob")])
@@ -173,9 +174,9 @@ def test_clip_makes_losses_finite_and_counts_the_rows(capsys, write, content):
     assert count > 0
     assert report["note"] == f"probabilities clipped at 0.001 in {count} of {N} rows"
     loss = next(x["value"] for x in report["scores"] if x["name"] == "log_loss")
-    wanted = fastece.ece(*data, estimator=fastece.LogLoss(clip=0.001))
-    assert loss == pytest.approx(wanted, rel=1e-3 if is_vector else 1e-12)
-    found = as_json(
+    expected = fastece.ece(*data, estimator=fastece.LogLoss(clip=0.001))
+    assert loss == pytest.approx(expected, rel=1e-3 if is_vector else 1e-12)
+    printed = as_json(
         capsys,
         "compare",
         write(content),
@@ -185,7 +186,7 @@ def test_clip_makes_losses_finite_and_counts_the_rows(capsys, write, content):
         "--resamples",
         99,
     )
-    assert found["note"] == report["note"]
+    assert printed["note"] == report["note"]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,8 @@ def test_a_bad_clip_is_refused(capsys, write, arguments, message):
 
 
 def log(choices, seed):
-    rng, lines = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    lines = []
     for subject in ["birds", "rivers"] * 20:
         z = rng.normal(0, 2, choices)
         right = int(rng.choice(choices, p=np.exp(z) / np.exp(z).sum()))

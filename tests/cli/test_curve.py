@@ -1,4 +1,4 @@
-"""The curve: the values are those of `fastece.reliability_curve`."""
+"""The command `curve` prints the values of `fastece.reliability_curve`."""
 
 import re
 
@@ -23,14 +23,15 @@ KDE = ["--estimator", "ece_kde"]
     ],
 )  # fmt: skip
 def test_a_curve_is_that_of_python(capsys, write, options, arguments):
-    path, options = write(SMALL), [*options, "--confidence-level", 0.9]
-    found = as_json(capsys, "curve", path, *options, "--at", "0.8,0.25")
+    path = write(SMALL)
+    options = [*options, "--confidence-level", 0.9]
+    printed = as_json(capsys, "curve", path, *options, "--at", "0.8,0.25")
     y, p = np.loadtxt(path, delimiter=",", skiprows=1).T
     curve = fastece.reliability_curve(y, p, confidence_level=0.9, **arguments)
-    assert [found[x] for x in ("title", "n", "setting", "n_resamples", "confidence_level")] == [
+    assert [printed[x] for x in ("title", "n", "setting", "n_resamples", "confidence_level")] == [
         str(path), 60, "binary", arguments.get("n_resamples", 0), 0.9
     ]  # fmt: skip
-    (table,) = found["curves"]
+    (table,) = printed["curves"]
     assert (table["value"], table["bandwidth"]) == pytest.approx((curve.value, curve.bandwidth))
     assert table["estimator"] == curve.estimator
     assert [point["score"] for point in table["points"]] == [0.8, 0.25]
@@ -72,13 +73,14 @@ def test_there_are_no_values_where_no_scores_are(capsys, write, options):
 
 
 def test_picture_of_curves(capsys, write, tmp_path, figures):
-    path, picture = write(VECTORS), tmp_path / "a.pdf"
+    path = write(VECTORS)
+    picture = tmp_path / "a.pdf"
     options = ["--resamples", 16, "--plot", picture]
     assert as_json(capsys, "curve", path, *options)["plot"] == str(picture)
     assert picture.read_bytes().startswith(b"%PDF")
-    found = as_json(capsys, "curve", path, "--setting", "classwise", "--at", 0.5, *options)
-    assert found["setting"] == "classwise"
-    assert [table["setting"] for table in found["curves"]] == ["class 0", "class 1"]
+    printed = as_json(capsys, "curve", path, "--setting", "classwise", "--at", 0.5, *options)
+    assert printed["setting"] == "classwise"
+    assert [table["setting"] for table in printed["curves"]] == ["class 0", "class 1"]
     heaped = write("y_true,y_prob\n" + "1,0.98\n" * 19 + "0,0.97\n" + "1,0.5\n0,0.5\n" * 5)
     as_json(capsys, "curve", heaped, "--plot", picture)
     one, each, odds = figures
@@ -94,9 +96,9 @@ def test_a_curve_allows_for_groups_of_rows(capsys, write):
         f"{y},{s},{k // 3}" for k, (y, s) in enumerate(zip(rng.integers(0, 2, 60), p, strict=True))
     ]
     path = write("y_true,y_prob,patient\n" + "\n".join(lines) + "\n")
-    found = as_json(capsys, "curve", path, "--groups", "patient", "--at", "0.5")
+    printed = as_json(capsys, "curve", path, "--groups", "patient", "--at", "0.5")
     y, s, g = np.loadtxt(path, delimiter=",", skiprows=1).T
     low, high = fastece.reliability_curve(y, s, groups=g).interval(0.5)
-    (point,) = found["curves"][0]["points"]
+    (point,) = printed["curves"][0]["points"]
     assert (point["low"], point["high"]) == pytest.approx((low, high))
     assert "in 20 groups" in text(capsys, "curve", path, "--groups", "patient")

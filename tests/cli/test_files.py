@@ -1,4 +1,4 @@
-"""Files that a command writes: never what it reads, and whole or as they were."""
+"""Commands never write over their input, and leave whole files or the old ones."""
 
 import errno
 import json
@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from fastece.cli.output import identity
-from helpers.command_line import SMALL, failure, run, text
+from fastece.files import file_identity
+from helpers.command_line import SMALL, failure, text
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes need rights there")
 QUICK = ("--method", "platt", "--resamples", "9")
@@ -55,7 +55,7 @@ def files_of(folder):
 def test_a_file_that_is_read_or_written_is_not_written_over(capsys, monkeypatch, folder, line):
     if " - " in line:
         monkeypatch.setattr(
-            "fastece.cli.output.identity", lambda x: identity(x.replace("-", "a.html"))
+            "fastece.cli.output.file_identity", lambda x: file_identity(x.replace("-", "a.html"))
         )
     before = files_of(folder)
     message = failure(capsys, *line.split())
@@ -96,15 +96,6 @@ def test_a_pipe_gets_the_predictions(capsys, folder):
     assert os.read(reader, 12) == b"y_true,y_pro"
     os.close(reader)
     assert (folder / "pipe.csv").is_fifo()
-
-
-def test_what_cannot_be_kept_is_a_warning(capsys, folder):
-    code, _, err = run(capsys, "recalibrate", "a.html", *QUICK, "--out", "hard.csv")
-    assert code == 0
-    assert err.startswith(
-        "fastece: warning: hard.csv: is a new file: its owner or group, or other hard"
-    )
-    assert (folder / "out.csv").read_text() == SMALL
 
 
 @pytest.mark.parametrize("form", ["", "--json", "--markdown", "--html o.html", "--plot o.svg"])

@@ -1,4 +1,4 @@
-"""The command `monitor`: the numbers are those of `fastece.Monitor`, file by file."""
+"""The command `monitor` prints the numbers of `fastece.Monitor`, file by file."""
 
 import json
 
@@ -13,12 +13,14 @@ from helpers.command_line import failure
 @pytest.fixture
 def days(tmp_path):
     """Files of eight days in a folder, and their rows; from the fifth on scores are too low."""
-    rng, rows = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    rows = []
     (tmp_path / "days").mkdir()
     for day in range(8):
         z = rng.normal(0, 1.5, 100)
         p = (1 / (1 + np.exp(-z))).round(4)
-        y = (rng.random(100) < 1 / (1 + np.exp(-z - (day >= 4)))).astype(int)
+        shift = 1 if day >= 4 else 0
+        y = (rng.random(100) < 1 / (1 + np.exp(-z - shift))).astype(int)
         table = np.column_stack([y, p])
         path = tmp_path / "days" / f"day{day}.csv"
         np.savetxt(path, table, "%.10g", ",", header="y_true,y_prob", comments="")
@@ -36,11 +38,11 @@ def followed(rows, **options):
 def test_a_folder_is_one_stream_in_the_order_of_names(capsys, days):
     folder = str(days[0][0].parent)
     assert main(["monitor", folder, "--json", "--level", "0.01"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    files = found.pop("files")
-    assert found == followed(days, level=0.01).to_dict()
-    assert found["alarm"]
-    assert found["since"] == 400
+    printed = json.loads(capsys.readouterr().out)
+    files = printed.pop("files")
+    assert printed == followed(days, level=0.01).to_dict()
+    assert printed["alarm"]
+    assert printed["since"] == 400
     for k, (line, (path, y, p)) in enumerate(zip(files, days, strict=True)):
         assert line["file"] == str(path)
         assert line["rows"] == 100
@@ -58,9 +60,9 @@ def test_a_state_goes_on_where_it_was(capsys, days, tmp_path):
     state = tmp_path / "state.json"
     for path, _, _ in days:
         assert main(["monitor", str(path), "--state", str(state), "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-    assert found["state"] == str(state)
-    assert {x: found[x] for x in followed(days).to_dict()} == followed(days).to_dict()
+        printed = json.loads(capsys.readouterr().out)
+    assert printed["state"] == str(state)
+    assert {x: printed[x] for x in followed(days).to_dict()} == followed(days).to_dict()
     assert fastece.Monitor.load(state).to_dict() == followed(days).to_dict()
     error = failure(capsys, "monitor", days[0][0], "--state", str(state), "--level", "0.1")
     assert "--level: must be 0.05, as of the state, got 0.1" in error
@@ -74,7 +76,8 @@ def test_a_state_goes_on_where_it_was(capsys, days, tmp_path):
 
 def test_pictures_are_written(capsys, days, tmp_path):
     pytest.importorskip("matplotlib")
-    picture, page = tmp_path / "a.png", tmp_path / "a.html"
+    picture = tmp_path / "a.png"
+    page = tmp_path / "a.html"
     options = ["--plot", str(picture), "--html", str(page)]
     assert main(["monitor", *[str(path) for path, *_ in days], *options]) == 0
     assert "picture" in capsys.readouterr().out
@@ -89,14 +92,14 @@ def test_labels_logits_and_pairs_are_read(capsys, tmp_path):
     a.write_text("y_true,p_stay,p_go\nstay,2,0\ngo,1,1.5\ngo,0,1\n")
     columns = ["--y-prob", "p_stay,p_go", "--labels", "stay,go"]
     assert main(["monitor", str(a), *columns, "--from-logits", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out)
     z = np.array([[2, 0], [1, 1.5], [0, 1]])
-    known = fastece.Monitor(n_classes=2).update([0, 1, 1], z, from_logits=True)
-    assert found["e_value"] == known.e_value
+    expected = fastece.Monitor(n_classes=2).update([0, 1, 1], z, from_logits=True)
+    assert printed["e_value"] == expected.e_value
     a.write_text("true_label,pred_label,confidence\n0,0,0.9\n1,2,0.5\n1,1,0.7\n")
     assert main(["monitor", str(a), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["e_value"] == fastece.Monitor().update([1, 0, 1], [0.9, 0.5, 0.7]).e_value
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["e_value"] == fastece.Monitor().update([1, 0, 1], [0.9, 0.5, 0.7]).e_value
 
 
 def test_an_impossible_outcome_is_infinite_evidence(capsys, tmp_path):

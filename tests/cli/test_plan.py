@@ -1,4 +1,4 @@
-"""The command `plan`: the numbers are those of `fastece.rows_needed`."""
+"""The command `plan` prints the numbers of `fastece.rows_needed`."""
 
 import json
 
@@ -20,9 +20,9 @@ def test_a_plan_is_that_of_python(capsys, write, monkeypatch):
     options = {"detect": 0.15, "power": 0.7, "level": 0.9}
     texts = [text for name, x in options.items() for text in (f"--{name}", str(x))]
     assert main(["plan", path, *texts, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    known = fastece.rows_needed(y, p, **options).to_dict()
-    assert {name: found[name] for name in known} == known
+    printed = json.loads(capsys.readouterr().out)
+    expected = fastece.rows_needed(y, p, **options).to_dict()
+    assert {name: printed[name] for name in expected} == expected
     assert counts[-1] == (900, 900)
     assert main(["plan", path, "--width", "0.3"]) == 0
     page = capsys.readouterr().out

@@ -1,5 +1,4 @@
-"""Recalibration of files: the values are those of `fastece.recalibration` and `fastece.compare`,
-and files that are written are read again."""
+"""The command `recalibrate` prints the values of Python, and its files are read again."""
 
 import json
 from pathlib import Path
@@ -21,7 +20,8 @@ LOGITS = 2 * np.log(TRUTH)
 P = np.exp(LOGITS) / np.exp(LOGITS).sum(1, keepdims=True)
 HIT = (RNG.random(120) < TRUTH[:, 0]).astype(int)
 SCORE = TRUTH[:, 0] ** 2
-WEIGHT, GROUP = RNG.integers(0, 3, 120), np.arange(120) // 9
+WEIGHT = RNG.integers(0, 3, 120)
+GROUP = np.arange(120) // 9
 ANIMALS = np.array(["cow", "dog", "cat"])[LABEL]
 
 
@@ -40,12 +40,12 @@ VECTORS = table("y_true,p_0,p_1,p_2", LABEL, *P.T)
 def command(capsys, tmp_path):
     """Call the command on a file; give its values and the recalibrated predictions."""
 
-    def recalibrate_file(file, *options, resamples=19, out="new.csv", **named):
+    def recalibrate_file(file, *options, resamples=19, out="new.csv", **named_options):
         out = tmp_path / out
         options = [*options, "--out", out, "--resamples", resamples]
-        found = as_json(capsys, "recalibrate", file, *options)
-        assert found["out"] == str(out)
-        return found, read_predictions(out, **named)
+        printed = as_json(capsys, "recalibrate", file, *options)
+        assert printed["out"] == str(out)
+        return printed, read_predictions(out, **named_options)
 
     return recalibrate_file
 
@@ -57,17 +57,18 @@ def lines_of(found, key):
 def test_folds_of_the_digits(command):
     a = np.load(DIGITS)
     options = ["--method", "temperature", "--folds", 4, "--seed", 3]
-    found, new = command(DIGITS, *options, resamples=32, out="new.npz")
+    printed, new = command(DIGITS, *options, resamples=32, out="new.npz")
     p = recalibrate(a["y_true"], a["y_prob"], method="temperature", cv=4, rng=3)
     assert new.y_true.tolist() == a["y_true"].tolist()
     assert new.y_prob.dtype == a["y_prob"].dtype
     assert new.y_prob.tolist() == p.tolist()
-    assert [found[x] for x in ("title", "method", "n", "n_resamples", "parameters")] == [
+    assert [printed[x] for x in ("title", "method", "n", "n_resamples", "parameters")] == [
         str(DIGITS), "temperature", 1797, 32, {}
     ]  # fmt: skip
-    lines = {**lines_of(found, "differences"), **lines_of(found, "scores")}
+    lines = {**lines_of(printed, "differences"), **lines_of(printed, "scores")}
     for name in ("ece_bayes", "ece", "log_loss"):
-        models, line = (a["y_true"], a["y_prob"], p), lines[name]
+        models = (a["y_true"], a["y_prob"], p)
+        line = lines[name]
         result = fastece.compare(*models, estimator=name, n_resamples=32, rng=3)
         assert (line["before"], line["after"]) == (result.a, result.b)
         assert line["difference"] == result.value
@@ -95,29 +96,32 @@ def test_folds_of_the_digits(command):
 def test_options_are_arguments_of_recalibrate(
     command, write, content, options, fields, data, arguments
 ):
-    found, new = command(write(content), *options, **fields)
-    wanted = recalibrate(*data, **arguments)
-    assert np.asarray(new.y_prob).tolist() == wanted.tolist()
-    line = lines_of(found, "differences")["ece"]
+    printed, new = command(write(content), *options, **fields)
+    expected = recalibrate(*data, **arguments)
+    assert np.asarray(new.y_prob).tolist() == expected.tolist()
+    line = lines_of(printed, "differences")["ece"]
     weight = {"sample_weight": arguments.get("sample_weight")}
     if "--classes" in options:
         weight["score_range"] = (0.2, 1.0)
     before = fastece.ece(*data, **weight, from_logits="from_logits" in arguments)
     assert line["before"] == pytest.approx(before, rel=1e-12)
-    assert line["after"] == pytest.approx(fastece.ece(data[0], wanted, **weight), rel=1e-12)
+    assert line["after"] == pytest.approx(fastece.ece(data[0], expected, **weight), rel=1e-12)
     folds = f"{arguments.get('cv', 5)} folds"
-    assert found["fitted"] == folds + ", rows of the same g together" * ("groups" in arguments)
+    if "groups" in arguments:
+        folds += ", rows of the same g together"
+    assert printed["fitted"] == folds
 
 
 def test_a_model_of_another_file_is_saved_and_loaded(command, capsys, write, tmp_path):
-    file, other = write(BINARY), write(table("y_true,y_prob", HIT[:70], SCORE[:70]), "b.csv")
+    file = write(BINARY)
+    other = write(table("y_true,y_prob", HIT[:70], SCORE[:70]), "b.csv")
     model = tmp_path / "m.json"
     fitted = METHODS["beta"]().fit(SCORE[:70], HIT[:70])
     options = ["--fit", other, "--method", "beta", "--save", model]
-    found, one = command(file, *options, out="one.csv")
+    printed, one = command(file, *options, out="one.csv")
     again, two = command(file, "--load", model, out="two.csv")
-    assert (found["fitted"], again["fitted"]) == (f"fitted to {other}", f"loaded from {model}")
-    for values, new in ((found, one), (again, two)):
+    assert (printed["fitted"], again["fitted"]) == (f"fitted to {other}", f"loaded from {model}")
+    for values, new in ((printed, one), (again, two)):
         assert values["method"] == "beta"
         assert values["parameters"] == {"a": fitted.a_, "b": fitted.b_, "c": fitted.c_}
         assert new.y_prob.tolist() == fitted.transform(SCORE).tolist()
@@ -127,31 +131,32 @@ def test_a_model_of_another_file_is_saved_and_loaded(command, capsys, write, tmp
 
 def test_after_folds_the_model_of_all_rows_is_saved(command, write, tmp_path):
     model = tmp_path / "m.json"
-    found, new = command(write(BINARY), "--method", "platt", "--save", model)
+    printed, new = command(write(BINARY), "--method", "platt", "--save", model)
     fitted = METHODS["platt"]().fit(SCORE, HIT)
-    assert load(model).slope_ == fitted.slope_ == found["parameters"]["slope"]
+    assert load(model).slope_ == fitted.slope_ == printed["parameters"]["slope"]
     assert new.y_prob.tolist() == recalibrate(HIT, SCORE, method="platt").tolist()
 
 
 def test_all_methods_are_ranked_and_the_best_is_written(command, capsys, write):
     file = write(BINARY)
-    found, new = command(file, "--method", "all")
-    # Labels say nothing of prior_shift. Of equals, the first in this order is the best.
+    printed, new = command(file, "--method", "all")
+    # Labels do not show the base rate of prior_shift. The first of equal methods is the best.
     fitted = [name for name in METHODS if name != "prior_shift"]
-    assert sorted(line["method"] for line in found["ranks"]) == sorted(fitted)
-    assert found["refused"] == {}
+    assert sorted(line["method"] for line in printed["ranks"]) == sorted(fitted)
+    assert printed["refused"] == {}
     after = {name: recalibrate(HIT, SCORE, method=name) for name in fitted}
     losses = {name: fastece.log_loss(HIT, p) for name, p in after.items()}
     assert losses["isotonic"] == np.inf
-    for line in found["ranks"]:
-        name, p = line["method"], after[line["method"]]
+    for line in printed["ranks"]:
+        name = line["method"]
+        p = after[line["method"]]
         assert float(line["log_loss"]) == pytest.approx(losses[name], rel=1e-12)
         assert line["ece_bayes"] == pytest.approx(fastece.ece(HIT, p, estimator="ece_bayes"))
         assert line["same_class"] == np.mean((p > 0.5) == (SCORE > 0.5))
-    order = [float(line["log_loss"]) for line in found["ranks"]]
+    order = [float(line["log_loss"]) for line in printed["ranks"]]
     assert order == sorted(order)
     best = min(losses, key=losses.get)
-    assert found["method"] == best == found["ranks"][0]["method"]
+    assert printed["method"] == best == printed["ranks"][0]["method"]
     assert new.y_prob.tolist() == after[best].tolist()
     lines = text(capsys, "recalibrate", file, "--method", "all", *QUICK).splitlines()
     start = next(i for i, line in enumerate(lines) if line.endswith("rows that keep their class"))
@@ -159,32 +164,33 @@ def test_all_methods_are_ranked_and_the_best_is_written(command, capsys, write):
     assert [line.split()[-1] in ("all", "%") for line in rows[:-1]] == [True] * len(fitted)
     assert rows[-1].split()[:3] == ["as", "it", "is"]
     pairs = write(table(PAIRS.strip(), HIT, np.ones(120, int), SCORE))
-    found, new = command(pairs, "--method", "all")
+    printed, new = command(pairs, "--method", "all")
     assert new.pairs
-    assert {line["same_class"] for line in found["ranks"]} == {None}
+    assert {line["same_class"] for line in printed["ranks"]} == {None}
 
 
 def test_base_rates_are_options(command, write, tmp_path):
     shift = ["--method", "prior_shift", "--save", tmp_path / "m.json"]
-    found, new = command(write(BINARY), *shift, "--old", 0.3, "--new", 0.6)
-    wanted = PriorShift(old=0.3, new=0.6).fit(SCORE).transform(SCORE)
-    assert new.y_prob.tolist() == wanted.tolist()
-    assert found["parameters"]["new"] == pytest.approx(0.6)
+    printed, new = command(write(BINARY), *shift, "--old", 0.3, "--new", 0.6)
+    expected = PriorShift(old=0.3, new=0.6).fit(SCORE).transform(SCORE)
+    assert new.y_prob.tolist() == expected.tolist()
+    assert printed["parameters"]["new"] == pytest.approx(0.6)
     rates = ["--old", "0.2,0.3,0.5"]
-    found, new = command(write(VECTORS), *shift[:2], *rates, "--fit", write(VECTORS, "b.csv"))
-    wanted = PriorShift(old=[0.2, 0.3, 0.5]).fit(P).transform(P)
-    np.testing.assert_allclose(new.y_prob, wanted, rtol=1e-12)
+    printed, new = command(write(VECTORS), *shift[:2], *rates, "--fit", write(VECTORS, "b.csv"))
+    expected = PriorShift(old=[0.2, 0.3, 0.5]).fit(P).transform(P)
+    np.testing.assert_allclose(new.y_prob, expected, rtol=1e-12)
     again, _ = command(write(BINARY), "--load", tmp_path / "m.json")
     assert again["method"] == "prior_shift"
 
 
 def test_methods_that_cannot_be_used_are_named(command, write):
-    n, classes = 40, 7
+    n = 40
+    classes = 7
     y = np.arange(n) % classes  # scores know a little of them, whichever tests ran before
     p = 0.9 * np.random.default_rng(0).dirichlet(np.ones(classes), n) + 0.1 * np.eye(classes)[y]
     names = ",".join(["y_true", *(f"p_{k}" for k in range(classes))])
-    found, _ = command(write(table(names, y, *p.T)), "--method", "all", "--folds", 2)
-    assert "56 parameters, more than the 40 rows" in found["refused"]["matrix"]
+    printed, _ = command(write(table(names, y, *p.T)), "--method", "all", "--folds", 2)
+    assert "56 parameters, more than the 40 rows" in printed["refused"]["matrix"]
 
 
 def test_a_verdict_is_about_the_intervals(capsys, write):
@@ -229,8 +235,8 @@ def test_a_file_in_a_folder_that_cannot_be_written(capsys, write, monkeypatch):
 
 def test_picture_of_before_and_after(capsys, write, tmp_path, figures):
     picture = tmp_path / "a.svg"
-    found = as_json(capsys, "recalibrate", write(BINARY), "--plot", picture, *QUICK)
-    assert found["plot"] == str(picture)
+    printed = as_json(capsys, "recalibrate", write(BINARY), "--plot", picture, *QUICK)
+    assert printed["plot"] == str(picture)
     names = [entry.get_text() for entry in figures[0].axes[0].get_legend().get_texts()]
     assert [name for name in names if name.startswith(("before", "after"))], names
 
@@ -244,8 +250,9 @@ def test_a_log_of_the_harness_is_recalibrated(capsys, tmp_path):
 
 
 def test_a_model_of_other_classes_is_refused(capsys, write, tmp_path):
-    """Of the same number of columns in another order, of logits, or of pairs of labels."""
-    model, names = tmp_path / "model.json", ("cow,dog,cat", "cat,dog,cow")
+    """The classes have another order, or the file has logits, or pairs of labels."""
+    model = tmp_path / "model.json"
+    names = ("cow,dog,cat", "cat,dog,cow")
     files = [
         write(table(f"y_true,{order}", ANIMALS, *columns), f"{k}.csv")
         for k, (order, columns) in enumerate(zip(names, (P.T, P.T[::-1]), strict=True))

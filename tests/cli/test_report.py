@@ -1,4 +1,4 @@
-"""The report of a file: its values are those of `fastece.calibration_report`."""
+"""The command `report` prints the values of `fastece.calibration_report`."""
 
 import io
 import json
@@ -23,7 +23,9 @@ N = 60
 RNG = np.random.default_rng(0)
 P = RNG.dirichlet([1, 1, 1], N)
 Y = np.array([RNG.choice(3, p=row) for row in P])
-HIT, WEIGHT, GROUP = (Y == 0).astype(int), RNG.integers(0, 3, N), RNG.integers(0, 9, N)
+HIT = (Y == 0).astype(int)
+WEIGHT = RNG.integers(0, 3, N)
+GROUP = RNG.integers(0, 9, N)
 ANIMALS = np.array(["ant", "bee", "cow"])[Y]
 COLUMNS = {
     "y": Y, "animal": ANIMALS, "hit": HIT, "word": np.where(HIT, "yes", "no"), "w": WEIGHT,
@@ -31,7 +33,8 @@ COLUMNS = {
     **{f"z_{k}": np.log(P[:, k]) for k in range(3)}, "k": RNG.binomial(4, P[:, 0]),
     "m": np.full(N, 4), "share": RNG.integers(0, 3, N) / 2,
 }  # fmt: skip
-VECTORS, NAMED = ("y", "p_0,p_1,p_2"), ("animal", "p_0,p_1,p_2")
+VECTORS = ("y", "p_0,p_1,p_2")
+NAMED = ("animal", "p_0,p_1,p_2")
 LOG = Path(__file__).parents[1] / "fixtures" / "lm_eval_samples.jsonl"
 
 
@@ -56,15 +59,17 @@ def flat(value, path=""):
     return {p: x for key, part in parts for p, x in flat(part, f"{path}/{key}").items()}
 
 
-def check_equal(found, report, *, but=("title", "by")):
+def check_equal(printed, report, *, but=("title", "by")):
     expected = to_plain(report.to_dict())
-    assert list(found) == list(expected)
-    found, expected = (flat({k: v for k, v in x.items() if k not in but})
-                       for x in (found, expected))  # fmt: skip
-    assert list(found) == list(expected)
-    for path, value in expected.items():
+    assert list(printed) == list(expected)
+    printed_values, expected_values = (
+        flat({name: x for name, x in report.items() if name not in but})
+        for report in (printed, expected)
+    )
+    assert list(printed_values) == list(expected_values)
+    for path, value in expected_values.items():
         close = pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
-        assert found[path] == close, path
+        assert printed_values[path] == close, path
 
 
 @pytest.mark.parametrize(
@@ -96,13 +101,13 @@ def check_equal(found, report, *, but=("title", "by")):
 )  # fmt: skip
 @pytest.mark.parametrize("count", [0, 9])
 def test_options_are_arguments_of_a_report(capsys, rows, columns, data, options, arguments, count):
-    named = ["--y-true", columns[0], "--y-prob", columns[1], "--resamples", count]
-    wanted = fastece.calibration_report(*data, n_resamples=count, **arguments)
-    found = as_json(capsys, "report", rows, *named, *options)
+    named_options = ["--y-true", columns[0], "--y-prob", columns[1], "--resamples", count]
+    expected = fastece.calibration_report(*data, n_resamples=count, **arguments)
+    printed = as_json(capsys, "report", rows, *named_options, *options)
     by = arguments.get("by", {})
     name = ", ".join(by) if isinstance(by, dict) else "g"
-    assert (found["title"], found["by"]) == (str(rows), name)
-    check_equal(found, wanted)
+    assert (printed["title"], printed["by"]) == (str(rows), name)
+    check_equal(printed, expected)
 
 
 @pytest.mark.slow
@@ -112,10 +117,10 @@ def test_demo_is_the_report_of_the_digits(capsys, digits):
     assert len(lines) <= 80
     assert max(map(len, lines)) <= 110
     for name in ("digits_neural_network.npz", "digits_random_forest.npz"):
-        with np.load(DATA / name) as found:
-            assert found["y_prob"].shape == (1797, 10)
-            assert np.allclose(found["y_prob"].sum(1), 1, atol=1e-5)
-            assert np.bincount(found["y_true"]).min() > 150
+        with np.load(DATA / name) as printed:
+            assert printed["y_prob"].shape == (1797, 10)
+            assert np.allclose(printed["y_prob"].sum(1), 1, atol=1e-5)
+            assert np.bincount(printed["y_true"]).min() > 150
         assert (DATA / name).stat().st_size < 300_000
 
 
@@ -138,29 +143,32 @@ def test_demo_is_the_report_of_the_digits(capsys, digits):
 def test_the_first_page_is_one_screen(capsys, rows, options, parts):
     options = ["report", rows, "--y-true", "y", *options]
     options += [] if "--stream" in options else ["--resamples", 99]
-    page, full = text(capsys, *options), text(capsys, *options, "--full")
+    page = text(capsys, *options)
+    full = text(capsys, *options, "--full")
     lines = page.splitlines()
     assert len(lines) <= 30
     assert max(map(len, lines[1:])) <= 100
-    known = "accuracy " if "hit" not in options else "predicted rate "
-    for part in (*parts, known, "ece_bayes", "--full: other errors"):
+    expected = "accuracy " if "hit" not in options else "predicted rate "
+    for part in (*parts, expected, "ece_bayes", "--full: other errors"):
         assert part in page, part
     assert lines[1] == full.splitlines()[1]
     assert text(capsys, *options, "--markdown").count("\n| ece\\_bayes |") == 1
     line = as_json(capsys, *options)["measures"][1]
     interval = None if line["low"] is None else ConfidenceInterval(line["low"], line["high"])
-    shown = Number(line["value"], interval)
-    assert re.search(rf"\n  ece +{shown} ", page)
+    number = Number(line["value"], interval)
+    assert re.search(rf"\n  ece +{number} ", page)
 
 
 def test_the_first_page_knows_the_floor_and_computes_no_more_than_it_shows(capsys, monkeypatch):
-    wanted = fastece.calibration_test(
+    expected = fastece.calibration_test(
         Y, P, estimator="ece", n_resamples=99
     ).null_distribution.mean()
-    found = fastece.calibration_report(Y, P, n_resamples=99)
-    assert found.measures[1]["floor"] == pytest.approx(wanted, rel=0.15)
-    wanted = fastece.calibration_test(Y, P, n_resamples=99, estimator="ece_bayes").null_distribution
-    assert found.measures[0]["floor"] == pytest.approx(wanted.mean(), rel=0.15)
+    printed = fastece.calibration_report(Y, P, n_resamples=99)
+    assert printed.measures[1]["floor"] == pytest.approx(expected, rel=0.15)
+    expected = fastece.calibration_test(
+        Y, P, n_resamples=99, estimator="ece_bayes"
+    ).null_distribution
+    assert printed.measures[0]["floor"] == pytest.approx(expected.mean(), rel=0.15)
     for name in ("measure_scores", "decompose_brier_score", "validate_rows"):
         monkeypatch.setattr(report_module, name, None)
     for name in ("diagram_panels", "curves_of"):
@@ -172,13 +180,13 @@ def test_the_first_page_knows_the_floor_and_computes_no_more_than_it_shows(capsy
 
 def test_groups_are_drawn_as_a_whole(capsys, rows):
     options = ["--y-true", "hit", "--y-prob", "p_0", "--groups", "g", "--resamples", 99]
-    found = as_json(capsys, "report", rows, *options, "--seed", 3)
+    printed = as_json(capsys, "report", rows, *options, "--seed", 3)
     arguments = {"groups": COLUMNS["g"], "n_resamples": 99, "rng": 3}
     result = fastece.estimate(HIT, P[:, 0], **arguments)
-    assert (found["groups"], found["n_groups"], found["value"]) == ("g", 9, result.value)
-    assert found["confidence_interval"] == list(result.confidence_interval)
+    assert (printed["groups"], printed["n_groups"], printed["value"]) == ("g", 9, result.value)
+    assert printed["confidence_interval"] == list(result.confidence_interval)
     test = fastece.calibration_test(HIT, P[:, 0], **arguments)
-    assert found["p_value"] == test.p_value
+    assert printed["p_value"] == test.p_value
 
 
 def test_pairs_are_a_binary_problem(capsys, write, tmp_path):
@@ -235,15 +243,15 @@ def test_every_command_reads_standard_input(capsys, write, monkeypatch, command)
     path = write(SMALL)
     rows = [line.split(",") for line in SMALL.splitlines()[1:]]
     lines = "".join(json.dumps({"y_true": int(y), "y_prob": float(p)}) + "\n" for y, p in rows)
-    first = [path] * (command == "compare")
+    first = [path] if command == "compare" else []
     options = ["--resamples", 8, *(["--method", "platt"] if command == "recalibrate" else [])]
-    whole = as_json(capsys, command, *first, path, *options)
+    of_all_rows = as_json(capsys, command, *first, path, *options)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
-    found = as_json(capsys, command, *first, "-", *options)
+    printed = as_json(capsys, command, *first, "-", *options)
     name = "b" if command == "compare" else "title"
-    assert found.pop(name) == "standard input"
-    whole.pop(name), found.pop("verdict", 0), whole.pop("verdict", 0)
-    assert found == whole
+    assert printed.pop(name) == "standard input"
+    of_all_rows.pop(name), printed.pop("verdict", 0), of_all_rows.pop("verdict", 0)
+    assert printed == of_all_rows
 
 
 def test_a_log_of_the_harness_is_class_vectors_or_pairs(capsys, tmp_path):
@@ -256,9 +264,9 @@ def test_a_log_of_the_harness_is_class_vectors_or_pairs(capsys, tmp_path):
     path = tmp_path / "samples.jsonl"
     path.write_text("".join([json.dumps(row) + "\n", *lines[1:]]), encoding="utf-8")
     for command in (["report"], ["curve"], ["compare", path]):
-        found = as_json(capsys, *command, path, "--resamples", 8)
-        assert found["setting"] == "binary"
-        assert "2 to 3" in found["note"]
+        printed = as_json(capsys, *command, path, "--resamples", 8)
+        assert printed["setting"] == "binary"
+        assert "2 to 3" in printed["note"]
 
 
 def test_a_path_that_is_not_utf_8_is_printed(tmp_path, capsysbinary):
@@ -276,11 +284,13 @@ def test_a_path_that_is_not_utf_8_is_printed(tmp_path, capsysbinary):
 
 @pytest.mark.usefixtures("figures")
 def test_a_report_writes_a_picture_and_a_page(capsys, write, tmp_path):
-    path, picture, page = write(SMALL), tmp_path / "a.png", tmp_path / "a.html"
+    path = write(SMALL)
+    picture = tmp_path / "a.png"
+    page = tmp_path / "a.html"
     alone = as_json(capsys, "report", path)
-    found = as_json(capsys, "report", path, "--plot", picture, "--html", page)
-    assert (found.pop("plot"), found.pop("html")) == (str(picture), str(page))
-    assert found == alone
+    printed = as_json(capsys, "report", path, "--plot", picture, "--html", page)
+    assert (printed.pop("plot"), printed.pop("html")) == (str(picture), str(page))
+    assert printed == alone
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert page.read_text(encoding="utf-8").endswith("</html>\n")
     plain = text(capsys, "report", path)
@@ -326,6 +336,7 @@ def test_picture_of_classes_has_their_diagrams(capsys, tmp_path, figures):
 def test_pictures_are_refused_without_matplotlib_before_anything_is_read(
     capsys, monkeypatch, tmp_path, command
 ):
-    missing = [tmp_path / "nothing.csv"] * (1 + (command == "compare"))
+    n_files = 2 if command == "compare" else 1
+    missing = [tmp_path / "nothing.csv"] * n_files
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "--plot: " in failure(capsys, command, *missing, "--plot", tmp_path / "a.png")

@@ -1,5 +1,7 @@
-"""The report of a stream: its values are those of the accumulator and of all rows at once, within
-what it promises; what cannot be read is named, or left out and counted."""
+"""The report of a stream has the values of an accumulator, nearly as all rows at once.
+
+Bad rows and broken files are named, or are left out and counted.
+"""
 
 import json
 
@@ -44,28 +46,32 @@ def csv(y, p, **more):
 
 
 def check_errors(report, y, p, **options):
-    """Errors are those of all rows: of bins of equal width to 1e-12, others about."""
-    found = values(report)
+    """Check that bins of equal width have the errors of all rows to 1e-12, others about."""
+    printed = values(report)
     near = {"ece": 1e-12, "ece_c": 1e-12, "ece_kde": 2e-3, "ece_a": 2e-3, "ece_ac": 2e-3}
     for name, tolerance in near.items():
         expected = fastece.ece(y, p, estimator=name, **options)
-        assert found[name] == pytest.approx(expected, abs=tolerance), name
-    assert found["mce"] == pytest.approx(fastece.mce(y, p, **options), abs=1e-12)
+        assert printed[name] == pytest.approx(expected, abs=tolerance), name
+    assert printed["mce"] == pytest.approx(fastece.mce(y, p, **options), abs=1e-12)
 
 
 @pytest.mark.usefixtures("tiny")
 def test_a_stream_has_the_errors_of_all_rows(capsys, write, binary):
     y, p = binary
     path = write(csv(y, p))
-    report, whole = as_json(capsys, "report", path, "--stream"), as_json(capsys, "report", path)
+    report = as_json(capsys, "report", path, "--stream")
+    of_all_rows = as_json(capsys, "report", path)
     check_errors(report, y, p)
     for name in ("n", "n_classes", "setting", "pairs", "verdict"):
-        assert report[name] == whole[name]
+        assert report[name] == of_all_rows[name]
     for name in ("accuracy", "mean_confidence"):
-        assert report[name] == pytest.approx(whole[name], abs=1e-12)
+        assert report[name] == pytest.approx(of_all_rows[name], abs=1e-12)
     for name in ("value", "low", "high"):
-        assert report["measures"][0][name] == pytest.approx(whole["measures"][0][name], abs=1e-3)
-    over, under = report["direction"]["over"], report["direction"]["under"]
+        assert report["measures"][0][name] == pytest.approx(
+            of_all_rows["measures"][0][name], abs=1e-3
+        )
+    over = report["direction"]["over"]
+    under = report["direction"]["under"]
     assert over + under == pytest.approx(values(report)["ece_bayes"], abs=1e-9)
     assert report["direction"]["mean_gap"] == pytest.approx((y - p).mean(), abs=1e-9)
     assert report["stream"]["batches"] > 5
@@ -75,13 +81,13 @@ def test_a_stream_has_the_errors_of_all_rows(capsys, write, binary):
 
 def test_a_stream_is_the_report_of_its_accumulator(capsys, write, vectors):
     y, p = vectors
-    found = as_json(capsys, "report", write(csv(y, p)), "--stream", "--resamples", 99)
+    printed = as_json(capsys, "report", write(csv(y, p)), "--stream", "--resamples", 99)
     rows = fastece.Accumulator(3).update(y, p)
-    wanted = json.loads(json.dumps(fastece.calibration_report(rows, n_resamples=99).to_dict()))
-    assert found["p_value"] is not None
-    for report in (found, wanted):
+    expected = json.loads(json.dumps(fastece.calibration_report(rows, n_resamples=99).to_dict()))
+    assert printed["p_value"] is not None
+    for report in (printed, expected):
         del report["title"], report["stream"]
-    assert found == wanted
+    assert printed == expected
 
 
 @pytest.mark.usefixtures("tiny")
@@ -92,8 +98,8 @@ def test_classes_one_by_one(capsys, write, vectors, setting):
     check_errors(report, y, p, setting=setting)
     assert report["accuracy"] == pytest.approx((p.argmax(1) == y).mean(), abs=1e-12)
     if setting == "classwise":
-        found = {row["label"]: row["n"] for row in report["classes"]["rows"]}
-        assert found == pytest.approx({k: (y == k).sum() for k in range(3)}, abs=1e-6)
+        printed = {row["label"]: row["n"] for row in report["classes"]["rows"]}
+        assert printed == pytest.approx({k: (y == k).sum() for k in range(3)}, abs=1e-6)
 
 
 def test_logits_and_weights(capsys, write, binary):
@@ -123,31 +129,31 @@ def test_slices_and_labels_of_a_stream(capsys, write, binary):
     y, p = binary
     by = np.where(np.arange(N) % 3, "b", '"a,c"')
     path = write(csv(y, p, g=by))
-    whole = as_json(capsys, "report", path, "--by", "g")["slices"]
+    of_all_rows = as_json(capsys, "report", path, "--by", "g")["slices"]
     numbers = as_json(capsys, "report", path, "--by", "g", "--stream")
-    for one, other in zip(numbers["slices"]["rows"], whole["rows"], strict=True):
+    for one, other in zip(numbers["slices"]["rows"], of_all_rows["rows"], strict=True):
         assert (one["label"], one["n"]) == (other["label"], other["n"])
-        # Cells of a stream are others than those of rows, and draws pass from state to state: an
+        # A stream has other cells than rows have, and draws pass from state to state: an
         # end of an interval moves by more of itself than the value.
         for name, rel in (("value", 0.05), ("low", 0.1), ("high", 0.05)):
             assert one[name] == pytest.approx(other[name], rel=rel, abs=1e-3), name
     texts = write(csv(np.where(y, "leave", "stay"), p))
     for option in (["--labels", "stay,leave"], ["--pos-label", "leave"]):
-        found = as_json(capsys, "report", texts, "--stream", *option)
-        assert values(found) == values(numbers)
-    many = write(csv(y[:300], p[:300], g=np.arange(300)))
-    assert "--by: " in failure(capsys, "report", many, "--by", "g", "--stream")
+        printed = as_json(capsys, "report", texts, "--stream", *option)
+        assert values(printed) == values(numbers)
+    many_slices = write(csv(y[:300], p[:300], g=np.arange(300)))
+    assert "--by: " in failure(capsys, "report", many_slices, "--by", "g", "--stream")
 
 
 def test_slices_of_a_stream_by_several_columns(capsys, write, binary):
     y, p = binary
     path = write(csv(y, p, g=np.where(np.arange(N) % 3, "b", "a"), h=np.arange(N) % 2))
     options = ["--by", "g", "--by", "h"]
-    whole = as_json(capsys, "report", path, *options)
-    found = as_json(capsys, "report", path, *options, "--stream")
-    assert found["by"] == whole["by"] == "g, h"
+    of_all_rows = as_json(capsys, "report", path, *options)
+    printed = as_json(capsys, "report", path, *options, "--stream")
+    assert printed["by"] == of_all_rows["by"] == "g, h"
     for one, other in zip(*(sorted(x["slices"]["rows"], key=lambda row: row["label"])
-                            for x in (found, whole)), strict=True):  # fmt: skip
+                            for x in (printed, of_all_rows)), strict=True):  # fmt: skip
         assert (one["label"], one["n"]) == (other["label"], other["n"])
         for name in ("events", "predicted"):
             assert one[name] == pytest.approx(other[name], abs=1e-6)
@@ -223,13 +229,15 @@ def test_a_bad_row_in_the_middle_stops_or_is_skipped(capsys, write, row, place):
 @pytest.mark.usefixtures("tiny")
 def test_all_bad_rows_are_counted_and_the_first_is_named(capsys, write):
     bad = dict.fromkeys(["_2", "_3", "_500", "_501", "_1200", "_2001"], "1,x")
-    found = as_json(capsys, "report", write(rows_of(2000, **bad)), *SKIP)["stream"]
-    assert (found["rows"], found["skipped"], found["cut_files"]) == (1994, 6, 0)
-    assert "line 2, column y_prob: " in found["by_file"][0]["reason"]
+    printed = as_json(capsys, "report", write(rows_of(2000, **bad)), *SKIP)["stream"]
+    assert (printed["rows"], printed["skipped"], printed["cut_files"]) == (1994, 6, 0)
+    assert "line 2, column y_prob: " in printed["by_file"][0]["reason"]
     rows = [json.dumps({"y_true": i % 2, "y_prob": 0.5}) for i in range(400)]
-    rows[0], rows[200], rows[399] = "{", "[]", rows[399][:-1]
-    found = as_json(capsys, "report", write("\n".join(rows), "a.jsonl"), *SKIP)
-    assert (found["n"], found["stream"]["skipped"]) == (397, 3)
+    rows[0] = "{"
+    rows[200] = "[]"
+    rows[399] = rows[399][:-1]
+    printed = as_json(capsys, "report", write("\n".join(rows), "a.jsonl"), *SKIP)
+    assert (printed["n"], printed["stream"]["skipped"]) == (397, 3)
     bad = write("y_true,y_prob\n" + "cat,0.5\n" * 3000)
     assert "first 1000 rows" in failure(capsys, "report", bad, *SKIP)
 
@@ -241,11 +249,16 @@ def test_a_file_that_is_cut_off_stops_or_is_kept_up_to_there(capsys, write):
     path = write(packed(content.encode())[:-9000], "a.csv.gz")
     other = write(SMALL, "b.csv")
     assert f"{path}: " in failure(capsys, "report", path, other)
-    found = as_json(capsys, "report", path, other, *SKIP)["stream"]
-    cut, whole = found["by_file"]
+    printed = as_json(capsys, "report", path, other, *SKIP)["stream"]
+    cut, of_all_rows = printed["by_file"]
     assert 500 < cut["rows"] < 3000
-    assert (cut["is_cut"], cut["skipped"], whole["rows"], whole["is_cut"]) == (True, 0, 60, False)
-    assert found["cut_files"] == len(found["notes"]) == 1
+    assert (cut["is_cut"], cut["skipped"], of_all_rows["rows"], of_all_rows["is_cut"]) == (
+        True,
+        0,
+        60,
+        False,
+    )
+    assert printed["cut_files"] == len(printed["notes"]) == 1
     bad = write(b"PAR1 and nothing more", "a.parquet")
     assert failure(capsys, "report", bad, *SKIP)
     report = as_json(capsys, "report", bad, other, *SKIP)

@@ -1,4 +1,4 @@
-"""The command `threshold`: the numbers are those of `choose_threshold`, of predictions."""
+"""The command `threshold` prints the numbers of `choose_threshold`."""
 
 import json
 
@@ -39,10 +39,10 @@ def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
         (["--setting", "binary"], {"setting": "binary"}),
     ]
     for options, arguments in cases:
-        known = choose_threshold(y, p, **{"setting": "confidence", **arguments})
-        found = found_of(capsys, path, *options)
-        assert {name: found[name] for name in known.to_dict()} == known.to_dict()
-        assert found["sentence"] == known.sentence
+        expected = choose_threshold(y, p, **{"setting": "confidence", **arguments})
+        printed = found_of(capsys, path, *options)
+        assert {name: printed[name] for name in expected.to_dict()} == expected.to_dict()
+        assert printed["sentence"] == expected.sentence
     saved = tmp_path / "threshold.json"
     assert main(["threshold", path, "--save", str(saved)]) == 0
     assert "predictions are right in at least 95 % of cases" in capsys.readouterr().out
@@ -56,8 +56,8 @@ def test_pairs_are_hits_and_confidences(capsys, write):
     hit = (rng.random(300) < s).astype(int)
     rows = "\n".join(f"1,{x},{c}" for x, c in zip(hit, s, strict=True))
     path = str(write(f"true_label,pred_label,confidence\n{rows}\n"))
-    found = found_of(capsys, path, "--accuracy", "0.8")
-    assert (found["setting"], found["value"]) == (
+    printed = found_of(capsys, path, "--accuracy", "0.8")
+    assert (printed["setting"], printed["value"]) == (
         "binary",
         choose_threshold(hit, s, accuracy=0.8).value,
     )

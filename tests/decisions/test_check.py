@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import fastece
 from fastece import Accumulator, check, compare, estimate, slices
-from fastece.cli.options import OPTIONS
+from fastece.cli.registry import load_command
 from fastece.inference.slices import MIN_ROWS
 from helpers import strategies as cases
 from helpers.bad_input import assert_refused
@@ -221,8 +221,9 @@ def test_labels_that_look_like_other_parts_are_slices():
 
 
 def test_the_defaults_of_python_and_of_the_command_line_agree():
-    assert OPTIONS["--min-rows"]["default"] == MIN_ROWS
-    assert OPTIONS["--confidence-level"]["default"] == 0.95
+    defaults = {x.name: x.keywords.get("default") for x in load_command("check").options}
+    assert defaults["--min-rows"] == MIN_ROWS
+    assert defaults["--confidence-level"] == 0.95
 
 
 # --- how many rows --------------------------------------------------------------------------

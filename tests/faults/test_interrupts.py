@@ -82,7 +82,7 @@ ACTIONS = {"update": add, "merge": merge, "load_state_dict": load, "reset": rese
 
 
 def snapshot(state, case):
-    """All that is known of a state: sums, the answer, and what the next rows become."""
+    """The sums of a state, its answer, and the sums after the next rows."""
     sums = {name: array.tobytes() for name, array in state.state_dict().items()}
     after = state.copy().update(*batch(case, 3)).state_dict()
     value = state.ece() if state.n else None
@@ -160,7 +160,8 @@ def test_a_metric_is_interrupted(count):
     for metric, batches in zip(metrics, (1, 2, 3), strict=True):
         for _ in range(batches):
             metric.update(p, y)
-    before, after = metrics[1], metrics[2]
+    before = metrics[1]
+    after = metrics[2]
 
     def again(metric):
         metric.reset()
@@ -168,14 +169,15 @@ def test_a_metric_is_interrupted(count):
             metric.update(p, y)
         metric.merge(metrics[0])
 
-    metric, seen = CalibrationMetric(5, n_bins=10, n_cells=90), set()
+    metric = CalibrationMetric(5, n_bins=10, n_cells=90)
+    seen = set()
     for moment in moments(seconds_of(lambda: again(metric)), count):
         interrupt_after(moment, partial(again, metric))
         seen.add(metric.accumulator.n)
-        wanted = {0: None, N: metrics[0], 2 * N: before, 3 * N: after}[metric.accumulator.n]
-        if wanted is not None:
-            assert metric.accumulator == wanted.accumulator
-            assert metric.compute() == wanted.compute()
+        expected = {0: None, N: metrics[0], 2 * N: before, 3 * N: after}[metric.accumulator.n]
+        if expected is not None:
+            assert metric.accumulator == expected.accumulator
+            assert metric.compute() == expected.compute()
     assert len(seen) > 1
 
 
@@ -193,11 +195,12 @@ def test_a_bootstrap_is_interrupted(count):
         """Threads; one that an interrupt kept from beginning stays in the library's list."""
         return {thread for thread in threading.enumerate() if thread.ident is not None}
 
-    wanted, threads = values(), begun()
+    expected = values()
+    threads = begun()
     for moment in moments(seconds_of(values, 3), count):
         interrupt_after(moment, values)
-    assert np.array_equal(values(), wanted)
-    assert np.array_equal(values(1), wanted)
+    assert np.array_equal(values(), expected)
+    assert np.array_equal(values(1), expected)
     end = time.monotonic() + 20
     while (left := begun() - threads) and time.monotonic() < end:
         time.sleep(0.01)

@@ -96,7 +96,8 @@ def test_a_study_goes_on_where_it_was(number, place, trials):
     assert trials.run(STUDY)[0] == 0  # compiles
     shutil.rmtree(folder)
     code, seconds, err = trials.run(STUDY)
-    whole, ended = results(), 0
+    results_of_whole_run = results()
+    ended = 0
     assert (code, err) == (0, "")
     for delay in moments(seconds, f"study {number}"):
         shutil.rmtree(folder)
@@ -104,5 +105,5 @@ def test_a_study_goes_on_where_it_was(number, place, trials):
         ended += code != 0 and was_ended(code, err, number)
         code, _, err = trials.run(STUDY)
         assert (code, err) == (0, "")
-        assert results() == whole
+        assert results() == results_of_whole_run
     assert ended

@@ -36,7 +36,8 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.elements, self.attributes = set(), set()
+        self.elements = set()
+        self.attributes = set()
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -104,7 +105,7 @@ def check_output(form, code, out, err):
 
 
 def run(capsys, line, form):
-    """Run a command in this form, look at what it writes, and return its exit code."""
+    """Run a command in this form, check its output, and return its exit code."""
     try:
         code = main([*line, *form.split()])
     except SystemExit as stop:  # of the parser, which cannot take it

@@ -110,15 +110,15 @@ def test_what_fails_at_the_end_leaves_all_as_before(output, function, error, cod
     (out / output.name).write_bytes(OLD)
     before = tree(out.parent)
     calls = []
-    found, err = run(output, fault=raises(function, error, calls))
+    exit_code, err = run(output, fault=raises(function, error, calls))
     after = tree(out.parent)
     if calls:
-        assert found == code
+        assert exit_code == code
         assert err.count("\n") == 1
         assert code == 130 or one_line(err, output.option, output.name), err
         assert after == before
     else:
-        assert (found, err) == (0, "")
+        assert (exit_code, err) == (0, "")
         assert output.is_whole(after[f"out/{output.name}"])
 
 

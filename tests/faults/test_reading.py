@@ -47,10 +47,10 @@ def add_up(path, **options):
     """The sums of the good rows of a file, and its counts."""
     sums = []
 
-    def add(found):
-        n_classes = found.y_prob.shape[1] if found.y_prob.ndim > 1 else None
-        own = sums[0] if sums else fastece.Accumulator(n_classes)
-        sums[:] = [own.update(found.y_true, found.y_prob, found.weights)]
+    def add(predictions):
+        n_classes = predictions.y_prob.shape[1] if predictions.y_prob.ndim > 1 else None
+        sums_so_far = sums[0] if sums else fastece.Accumulator(n_classes)
+        sums[:] = [sums_so_far.update(predictions.y_true, predictions.y_prob, predictions.weights)]
 
     stream = FileSum(add, True, lambda *_: None)
     stream.add_file(Reader(str(path), **options))
@@ -111,13 +111,13 @@ FIRST = {
 @pytest.mark.parametrize("name", FIRST)
 def test_a_bad_row_at_the_start_is_skipped_alone(name, write):
     for good in (GOOD[:20], LISTS[:20]):
-        wanted = add_up(write(as_lines(good), "good.jsonl"))[0]
+        expected = add_up(write(as_lines(good), "good.jsonl"))[0]
         for place, times in ((0, 1), (0, 5), (1, 2), (2, 1)):
             rows = [*good[:place], *[FIRST[name]] * times, *good[place:]]
             sums, count = add_up(write(as_lines(rows), "a.jsonl"))
             assert (count.rows, count.skipped, count.is_cut) == (20, times, False)
             assert f": line {place + 1}" in count.reason
-            assert sums == wanted
+            assert sums == expected
 
 
 @pytest.mark.usefixtures("tiny")
@@ -161,7 +161,8 @@ def test_an_array_of_objects_is_named_as_such(write):
 @pytest.fixture
 def piped(tmp_path):
     """Make pipes with a content, which who reads them once more find empty."""
-    threads, is_over = [], threading.Event()
+    threads = []
+    is_over = threading.Event()
 
     def feed(path, content):
         path.write_bytes(content)
@@ -198,7 +199,8 @@ def test_pipes_are_read_like_standard_input(name, piped, write, capsys, monkeypa
     monkeypatch.setattr(
         "fastece.files.predictions.MAX_WHOLE_ROWS", 10
     )  # a file of 60 rows would be read twice
-    path, file = piped(PIPED[name]), write(SMALL, "a.csv")
+    path = piped(PIPED[name])
+    file = write(SMALL, "a.csv")
     report = as_json(capsys, "report", path)
     assert (report["n"], report["title"], report["stream"]) == (60, str(path), None)
     both = as_json(capsys, "report", piped(PIPED[name]), file)
@@ -209,16 +211,16 @@ def test_pipes_are_read_like_standard_input(name, piped, write, capsys, monkeypa
 
 
 def test_parquet_comes_through_pipes(piped, capsys, tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table(COLUMNS), tmp_path / "a.parquet")
     content = (tmp_path / "a.parquet").read_bytes()
     assert as_json(capsys, "report", piped(content))["n"] == 60
 
 
 def test_errors_about_pipes_have_the_name_that_was_typed(piped, capsys):
-    assert f"error: {(path := piped('y_true,y_prob' + chr(10)))}: is empty" in failure(
-        capsys, "report", path
-    )
+    path = piped("y_true,y_prob\n")
+    assert f"error: {path}: is empty" in failure(capsys, "report", path)
 
 
 # --- keys and names that come twice ---------------------------------------------------------------
@@ -265,7 +267,8 @@ def test_arrays_of_one_name_are_refused(options, write, capsys):
 
 @pytest.mark.parametrize("options", [[], ["--stream"]])
 def test_columns_that_nobody_reads_may_have_one_name(options, write, capsys, tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
     arrays = [pa.array(x) for x in (*COLUMNS.values(), COLUMNS["y_prob"], COLUMNS["y_prob"])]
     names = ["y_true", "y_prob", "a", "a"]
     pq.write_table(pa.Table.from_arrays(arrays, names), tmp_path / "a.parquet")

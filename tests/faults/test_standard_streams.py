@@ -90,7 +90,7 @@ def test_without_standard_input_there_is_nothing_to_read(command, capsys, monkey
 
 
 PRELUDE = f'fastece() {{ "{sys.executable}" -m fastece "$@"; }}\n'
-# What a user types into bash, its exit code, and words of its one line on standard error.
+# A line of bash, its exit codes, and words of its one line on standard error.
 CLOSED = """
 fastece report a.csv --resamples 0 2>&-                       | 0 |
 fastece report none.csv 2>&-                                  | 2 |
@@ -107,7 +107,7 @@ CLOSED = [[word.strip() for word in line.rsplit("|", 2)] for line in CLOSED.stri
 
 
 def bash(line, folder):
-    """What this line of bash does."""
+    """Run a line of bash."""
     return subprocess.run(
         ["bash", "-c", PRELUDE + line], cwd=folder, env=faults.environment(),
         capture_output=True, text=True, timeout=120, check=False,
@@ -152,11 +152,12 @@ def test_pipes_are_read_as_files_are(piped, named, options, place, capsys):
             faults.write_table(name)
     assert main([*named.split(), "--json", *options.split()]) == 0
     want = capsys.readouterr()
-    found = bash(f"{piped} --json {options}", place)
-    assert (found.returncode, found.stderr, want.err) == (0, "", "")
-    found, want = json.loads(found.stdout), json.loads(want.out)
+    done = bash(f"{piped} --json {options}", place)
+    assert (done.returncode, done.stderr, want.err) == (0, "", "")
+    of_pipes = json.loads(done.stdout)
+    of_files = json.loads(want.out)
     names = ("title", "fitted", "a", "b", "stream")  # names of files are in them
-    assert {**found, **dict.fromkeys(names)} == {**want, **dict.fromkeys(names)}
+    assert {**of_pipes, **dict.fromkeys(names)} == {**of_files, **dict.fromkeys(names)}
 
 
 @pytest.mark.slow

@@ -7,25 +7,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fastece.cli.report import Sums
+from fastece.cli.stream_sums import StreamSums
 from fastece.data.errors import BadArgumentError
 from fastece.files import FileSum, Reader, batches, lines, read_predictions
 from helpers.command_line import as_json, failure, values
 from helpers.odd_files import draw_file
 
-QUICK, ALL = range(100), range(100, 2000)
+QUICK = range(100)
+ALL = range(100, 2000)
 OPTIONS = {
     "setting": "auto", "labels": None, "pos_label": None, "from_logits": False, "estimators": [],
     "n_bins": 15, "by": None, "soft": False, "votes": None, "clip": None,
 }  # fmt: skip
 
 
-class Total(Sums):
+class Total(StreamSums):
     """Sums of a report, and the rows that they are made of."""
 
     def __init__(self, **options):
         super().__init__(Namespace(**{**OPTIONS, **options}))
-        self.rows = []
+        self.seen_rows = []
 
     def add(self, found):
         self.first = self.first or found  # whose errors are not tried
@@ -38,14 +39,18 @@ class Total(Sums):
             found.others.get("by", ones),
         ]  # fmt: skip
         rows = zip(*(x.tolist() for x in columns), strict=True)
-        self.rows += [(*x[:3], as_number(x[3]), found.row(k)) for k, x in enumerate(rows)]
+        self.seen_rows += [(*x[:3], as_number(x[3]), found.row(k)) for k, x in enumerate(rows)]
 
     def __eq__(self, other):
-        mine, theirs = (
-            {(name, as_number(x)): sums for (name, x), sums in total.sums.items()}
-            for total in (self, other)
-        )
-        return mine == theirs
+        return self.all_sums() == other.all_sums()
+
+    def all_sums(self):
+        slices = {
+            (argument, as_number(label)): sums
+            for argument, sums_by_label in self.slices.items()
+            for label, sums in sums_by_label.items()
+        }
+        return self.rows, self.top, slices
 
     __hash__ = None
 
@@ -59,7 +64,7 @@ def as_number(value):
 
 
 def outcome(call):
-    """What a call returns, or the error about input that it raises."""
+    """Return the result of a call, and the error about input that it raises."""
     try:
         return call(), None
     except BadArgumentError as error:
@@ -67,9 +72,10 @@ def outcome(call):
 
 
 def read_whole(path, options):
-    total, found = Total(), read_predictions(path, **options)
-    with found.located():
-        total.add(replace(found, y_prob=np.asarray(found.y_prob)))
+    total = Total()
+    predictions = read_predictions(path, **options)
+    with predictions.located():
+        total.add(replace(predictions, y_prob=np.asarray(predictions.y_prob)))
     return total
 
 
@@ -91,8 +97,8 @@ def expected(file):
 def same_place(file, whole, stream):
     """Whether two refusals name the same row.
 
-    A row that is bad but agrees with itself makes the others bad when all are looked at, and labels
-    that a stream does not take are not what is wrong with the whole.
+    A bad first row makes the others bad when all are read, and labels that a stream refuses may be
+    good in a whole file.
     """
     is_first = 0 in file.bad and re.search("as the first row|must be one value", whole.rule)
     is_text = stream.rule.startswith("must be the number of a class")
@@ -102,16 +108,16 @@ def same_place(file, whole, stream):
 
 def check(file, tmp_path, small, monkeypatch):
     """Check a file in batches of a few rows, and of all."""
-    path = tmp_path / (file.name + ".gz" * file.is_packed)
+    path = tmp_path / (f"{file.name}.gz" if file.is_packed else file.name)
     path.write_bytes(file.content)
     total, error = outcome(lambda: read_whole(path, file.options))
     assert (error is None) == (not file.bad), error
     if not file.bad:
-        rows = [row[:4] for row in total.rows]
-        for got, wanted in zip(rows, expected(file), strict=True):
-            assert got[0] == wanted[0]
-            assert got[1] == pytest.approx(wanted[1], abs=1e-15)
-            assert got[2:] == wanted[2:]
+        rows = [row[:4] for row in total.seen_rows]
+        for got, drawn in zip(rows, expected(file), strict=True):
+            assert got[0] == drawn[0]
+            assert got[1] == pytest.approx(drawn[1], abs=1e-15)
+            assert got[2:] == drawn[2:]
     for sizes in ((batches.MAX_ROWS, lines.MAX_CHARACTERS), small):
         with monkeypatch.context() as patch:
             patch.setattr("fastece.files.batches.MAX_ROWS", sizes[0])
@@ -121,24 +127,25 @@ def check(file, tmp_path, small, monkeypatch):
 
 def check_stream(file, path, total, error):
     """Check a stream, and one without its bad rows, against the whole."""
-    found, refusal = outcome(lambda: read_stream(path, file.options))
+    stream, refusal = outcome(lambda: read_stream(path, file.options))
     if error is None:
         assert refusal is None
-        assert found[0].rows == total.rows
-        assert found[0] == total
+        assert stream[0].seen_rows == total.seen_rows
+        assert stream[0] == total
     else:
         assert refusal is not None
         assert same_place(file, error, refusal), (error, refusal)
-    rest, skipping = outcome(lambda: read_stream(path, file.options, skips=True))
-    if rest is not None and not rest[1].is_cut:
-        assert rest[1].rows + rest[1].skipped == len(file.good)
+    lenient_stream, skipping = outcome(lambda: read_stream(path, file.options, skips=True))
+    if lenient_stream is not None and not lenient_stream[1].is_cut:
+        assert lenient_stream[1].rows + lenient_stream[1].skipped == len(file.good)
     if file.bad and not file.is_whole and len(file.bad) < len(file.rows):
         good = path.with_name("good")
         good.write_bytes(file.without_bad_rows().content)
         alone = read_stream(good, file.options)
         assert skipping is None
-        assert (rest[1].skipped, rest[1].is_cut) == (len(file.bad), False), rest[1].reason
-        assert rest[0] == alone[0]
+        count = lenient_stream[1]
+        assert (count.skipped, count.is_cut) == (len(file.bad), False), count.reason
+        assert lenient_stream[0] == alone[0]
 
 
 def check_seed(seed, tmp_path, monkeypatch):
@@ -164,7 +171,7 @@ def test_more_odd_files(part, tmp_path, monkeypatch):
         check_seed(seed, tmp_path, monkeypatch)
 
 
-# --- what the odd files have shown ----------------------------------------------------------------
+# --- faults that odd files have shown -------------------------------------------------------------
 
 
 @pytest.fixture
@@ -189,15 +196,15 @@ ROWS = [(i % 2, (i % 7 + 1) / 9) for i in range(40)]
 def test_a_slice_is_one_whatever_the_batches(names, by_lines, capsys, tmp_path):
     rows = "".join(f"{y},{p},{names[k % 2]}\n" for k, (y, p) in enumerate(ROWS))
     path = by_lines(f"y_true,y_prob,g\n{rows}")
-    whole = as_json(capsys, "report", path, "--by", "g")["slices"]["rows"]
+    all_rows = as_json(capsys, "report", path, "--by", "g")["slices"]["rows"]
     stream = as_json(capsys, "report", path, "--by", "g", "--stream")["slices"]["rows"]
-    assert [(x["label"], x["n"]) for x in stream] == [(x["label"], x["n"]) for x in whole]
+    assert [(x["label"], x["n"]) for x in stream] == [(x["label"], x["n"]) for x in all_rows]
     if names == ("1", "2"):  # of another format, where they are numbers
         arrays = np.array([(*row, k % 2 + 1) for k, row in enumerate(ROWS)])
         types = [("y_true", "i8"), ("y_prob", "f8"), ("g", "i8")]
         np.save(tmp_path / "b.npy", np.array([*map(tuple, arrays)], types))
         both = as_json(capsys, "report", path, tmp_path / "b.npy", "--by", "g")["slices"]["rows"]
-        assert [(x["label"], x["n"]) for x in both] == [(x["label"], 2 * x["n"]) for x in whole]
+        assert [(x["label"], x["n"]) for x in both] == [(x["label"], 2 * x["n"]) for x in all_rows]
 
 
 @pytest.mark.parametrize(
@@ -213,10 +220,10 @@ def test_a_slice_is_one_whatever_the_batches(names, by_lines, capsys, tmp_path):
 def test_labels_with_names_are_the_same_in_batches_of_a_line(labels, options, by_lines, capsys):
     rows = "".join(f"{labels[y]},{p}\n" for y, p in ROWS)
     path = by_lines(f"y_true,y_prob\n{rows}")
-    whole = as_json(capsys, "report", path, *options)
+    all_rows = as_json(capsys, "report", path, *options)
     stream = as_json(capsys, "report", path, *options, "--stream")
-    assert values(stream)["ece"] == pytest.approx(values(whole)["ece"], abs=1e-12)
-    assert stream["accuracy"] == pytest.approx(whole["accuracy"], abs=1e-12)
+    assert values(stream)["ece"] == pytest.approx(values(all_rows)["ece"], abs=1e-12)
+    assert stream["accuracy"] == pytest.approx(all_rows["accuracy"], abs=1e-12)
 
 
 def test_the_negative_label_is_one_in_all_batches(by_lines, capsys):
@@ -240,6 +247,6 @@ def test_lines_that_would_crash_pyarrow_are_refused(line, by_lines):
 def test_one_list_among_columns_of_numbers_is_refused(by_lines):
     row = '{"y_true": 0, "p_0": 0.5, "p_1": %s}\n'
     path = by_lines(row % 0.5 + row % "[0.5]", "a.jsonl")
-    _, whole = outcome(lambda: read_predictions(path))
+    _, all_rows = outcome(lambda: read_predictions(path))
     _, stream = outcome(lambda: read_stream(path, {}))
-    assert whole.place == stream.place == f"{path}: line 2, column p_1"
+    assert all_rows.place == stream.place == f"{path}: line 2, column p_1"

@@ -12,7 +12,8 @@ def write(tmp_path):
     def write_file(content, name="a.csv", **options):
         path = tmp_path / name
         if isinstance(content, dict):
-            pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+            pa = pytest.importorskip("pyarrow")
+            pq = pytest.importorskip("pyarrow.parquet")
             pq.write_table(pa.table(content), path.with_suffix(".parquet"), **options)
             return path.with_suffix(".parquet")
         path.write_bytes(encoded(content))

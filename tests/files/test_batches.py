@@ -46,22 +46,23 @@ def names_of(found):
 
 def check_same(path, **options):
     """Batches and the whole file have the same rows, by the same names; the batches."""
-    whole, found = read_predictions(path, **options), list(read_batches(path, **options))
+    all_rows = read_predictions(path, **options)
+    predictions = list(read_batches(path, **options))
     for name in ("y_true", "y_prob", "label"):
-        assert joined(found, name).tolist() == np.asarray(getattr(whole, name)).tolist()
-    assert names_of(found) == [whole.row(i) for i in range(len(whole.y_true))]
-    assert {batch.pairs for batch in found} == {whole.pairs}
-    return found
+        assert joined(predictions, name).tolist() == np.asarray(getattr(all_rows, name)).tolist()
+    assert names_of(predictions) == [all_rows.row(i) for i in range(len(all_rows.y_true))]
+    assert {batch.pairs for batch in predictions} == {all_rows.pairs}
+    return predictions
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_has_the_same_rows_in_batches(write, size, name):
-    found = check_same(write(FORMATS[name], name), weights="w", columns={"by": "group"})
-    assert joined(found, "y_true").tolist() == TRUE
-    assert joined(found, "y_prob").tolist() == PROB
-    assert joined(found, "weights").tolist() == WEIGHT
-    assert [x for batch in found for x in batch.others["by"]] == GROUP
-    assert len(found) >= len(TRUE) // size
+    predictions = check_same(write(FORMATS[name], name), weights="w", columns={"by": "group"})
+    assert joined(predictions, "y_true").tolist() == TRUE
+    assert joined(predictions, "y_prob").tolist() == PROB
+    assert joined(predictions, "weights").tolist() == WEIGHT
+    assert [x for batch in predictions for x in batch.others["by"]] == GROUP
+    assert len(predictions) >= len(TRUE) // size
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8"])
@@ -69,23 +70,23 @@ def test_every_format_has_the_same_rows_in_batches(write, size, name):
 @pytest.mark.usefixtures("size")
 def test_a_matrix_is_mapped(write, kind, order):
     array = np.column_stack([TRUE, PROB]).astype(kind, order=order)
-    found = check_same(write(as_npy(array), "a.npy"))
-    assert found[0].y_prob.dtype == kind
+    predictions = check_same(write(as_npy(array), "a.npy"))
+    assert predictions[0].y_prob.dtype == kind
 
 
 @pytest.mark.usefixtures("tiny")
 def test_pairs_are_the_same_in_batches(write):
     path = write("true_label,pred_label,confidence\na,a,0.5\nb,a,0.25\nc,c,1\n")
-    found = check_same(path, classes=3)
-    assert len(found) > 1
-    assert found[0].classes == 3
+    predictions = check_same(path, classes=3)
+    assert len(predictions) > 1
+    assert predictions[0].classes == 3
 
 
 def test_parquet_is_read_by_its_row_groups(write, size):
     columns = {"y_true": np.array(TRUE, np.int8), "other": GROUP, "y_prob": PROB}
-    found = check_same(write(columns, row_group_size=3))
-    assert len(found) >= 4 // size
-    assert {batch.y_true.dtype for batch in found} == {np.dtype(np.uint8)}
+    predictions = check_same(write(columns, row_group_size=3))
+    assert len(predictions) >= 4 // size
+    assert {batch.y_true.dtype for batch in predictions} == {np.dtype(np.uint8)}
 
 
 @pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
@@ -102,7 +103,8 @@ def test_negative_labels_stay_negative(write):
 
 
 def test_empty_row_groups_are_no_batches(tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
     schema = pa.schema([("y_true", pa.int64()), ("y_prob", pa.float64())])
     with pq.ParquetWriter(tmp_path / "a.parquet", schema) as writer:
         for rows in ([], [0, 1], [], [1]):
@@ -117,8 +119,8 @@ QUOTED = 'name,y_true,y_prob\n"a\nb\n\nc",1,0.5\nplain,0,"0.25"\n\n"x ""y""\r\nz
 @pytest.mark.parametrize("characters", range(1, 40))
 def test_cells_with_line_breaks_are_never_cut(write, monkeypatch, characters):
     monkeypatch.setattr("fastece.files.lines.MAX_CHARACTERS", characters)
-    found = check_same(write(QUOTED))
-    assert names_of(found) == ["line 5", "line 6", "line 9", "line 10"]
+    predictions = check_same(write(QUOTED))
+    assert names_of(predictions) == ["line 5", "line 6", "line 9", "line 10"]
 
 
 BAD = {
@@ -135,10 +137,10 @@ BAD = {
 def test_a_bad_row_is_named_by_its_line(write, name):
     rows, message = BAD[name]
     path = write(b"y_true,y_prob\n" + b"0,0.25\n" * 4 + encoded(rows))
-    found = read_batches(path)
-    assert len([next(found), next(found)]) == 2
+    predictions = read_batches(path)
+    assert len([next(predictions), next(predictions)]) == 2
     with pytest.raises(ValueError, match=f"a.csv: .*{message}"):
-        list(found)
+        list(predictions)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -151,8 +153,8 @@ def test_a_bad_line_of_json_is_named(write):
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("name", ["y_true", "y_prob"])
 def test_a_key_that_later_objects_lack_is_named(write, name):
-    whole = {"y_true": 1, "y_prob": 0.5}
-    rows = as_json([whole] * 5 + [{key: x for key, x in whole.items() if key != name}])
+    all_rows = {"y_true": 1, "y_prob": 0.5}
+    rows = as_json([all_rows] * 5 + [{key: x for key, x in all_rows.items() if key != name}])
     with pytest.raises(ValueError, match=f"line 6, column {name}: must not be missing, got None"):
         list(read_batches(write(rows, "a.jsonl")))
 

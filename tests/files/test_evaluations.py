@@ -14,7 +14,8 @@ from fastece.cli import main
 from fastece.files import Reader, read_predictions
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-LOG, REPORT = FIXTURES / "inspect.eval", FIXTURES / "pydantic_evals.json"
+LOG = FIXTURES / "inspect.eval"
+REPORT = FIXTURES / "pydantic_evals.json"
 
 
 def unchanged(row):
@@ -95,7 +96,8 @@ def test_a_log_of_inspect_as_json(tmp_path):
         samples = [json.loads(archive.read(name)) for name in names]
     path = tmp_path / "log.json"
     path.write_text(json.dumps({"version": 2, "samples": samples}, indent=2), encoding="utf-8")
-    ours, theirs = read_predictions(path), read_predictions(LOG)
+    ours = read_predictions(path)
+    theirs = read_predictions(LOG)
     assert ours.y_prob.tolist() == theirs.y_prob.tolist()
     assert ours.note == theirs.note
 
@@ -274,9 +276,9 @@ def many(tmp_path):
 def test_commands_read_attempts(command, many, capsys):
     others = [many if word == str(LOG) else word for word in command[1:]]
     code = main([command[0], many, *others, "--json"])
-    found = json.loads(capsys.readouterr().out)
+    predictions = json.loads(capsys.readouterr().out)
     assert code in (0, 1, 3)
-    assert found.get("n", 120) == 120
+    assert predictions.get("n", 120) == 120
 
 
 @pytest.mark.parametrize("command", [["plan", "--width", "0.1"], ["monitor"]], ids=" ".join)

@@ -1,4 +1,4 @@
-"""One table in every format is read as the same predictions; what is off is told in one line."""
+"""One table in every format is read as the same predictions; a fault is one line."""
 
 import io
 import subprocess
@@ -42,7 +42,8 @@ def check_read(path):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_holds_the_same_with_and_without_pyarrow(write, stdin, name, monkeypatch):
-    check_read(path := write(FORMATS[name], name))
+    path = write(FORMATS[name], name)
+    check_read(path)
     stdin(FORMATS[name])
     check_read("-")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -70,8 +70,8 @@ def as_letters(row, i):
     ],
 )
 def test_forms_of_a_log(read, change):
-    found = read(change)
-    assert (found.y_true.tolist(), found.y_prob.tolist()) == (RIGHT, SCORES)
+    predictions = read(change)
+    assert (predictions.y_true.tolist(), predictions.y_prob.tolist()) == (RIGHT, SCORES)
 
 
 def drop_a_choice(row, i):
@@ -80,12 +80,12 @@ def drop_a_choice(row, i):
 
 
 def test_questions_with_other_numbers_of_choices_are_a_binary_problem(read):
-    found = read(drop_a_choice)
+    predictions = read(drop_a_choice)
     scores = [*SCORES[:2], [-0.5, -2.25], SCORES[3]]
-    assert found.pairs
-    assert found.y_true.tolist() == [True, False, True, True]
-    np.testing.assert_allclose(found.y_prob, [softmax(z).max() for z in scores], rtol=1e-15)
-    assert "2 to 3" in found.note
+    assert predictions.pairs
+    assert predictions.y_true.tolist() == [True, False, True, True]
+    np.testing.assert_allclose(predictions.y_prob, [softmax(z).max() for z in scores], rtol=1e-15)
+    assert "2 to 3" in predictions.note
 
 
 def set_in(row_index, key, value):
@@ -130,8 +130,8 @@ def test_what_a_log_must_not_hold(read, change, message):
 
 
 def test_columns_that_are_named_are_no_log(read):
-    found = read(lambda *_: None, y_true="target", y_prob="acc")
-    assert found.y_prob.tolist() == [1, 0, 1, 1]
+    predictions = read(lambda *_: None, y_true="target", y_prob="acc")
+    assert predictions.y_prob.tolist() == [1, 0, 1, 1]
 
 
 def test_a_line_of_a_log_that_is_no_object_is_named(tmp_path):

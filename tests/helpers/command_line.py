@@ -25,7 +25,7 @@ def run(capsys, *arguments, quick=True):
 
 
 def text(capsys, *arguments, quick=True):
-    """What is printed, without a word on standard error."""
+    """Return the page of a command that prints nothing on standard error."""
     code, out, err = run(capsys, *arguments, quick=quick)
     assert (code, err) == (0, "")
     return out

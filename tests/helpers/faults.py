@@ -26,7 +26,10 @@ def interrupt_at_line(last):
     Yields a list that has an entry once it was raised. The end of a `with` block is passed over:
     the interpreter answers no signal between a block and its exit.
     """
-    count, raised, begun, previous = 0, [], set(), sys.gettrace()
+    count = 0
+    raised = []
+    begun = set()
+    previous = sys.gettrace()
 
     def trace(frame, event, _):
         nonlocal count
@@ -62,7 +65,7 @@ def interrupt_after(seconds, action):
 
     def answer(_, frame):
         nonlocal came
-        # What measures coverage is called within any line, and would keep its lock for ever.
+        # The coverage package may be inside any line, and would keep its lock for ever.
         while frame is not None and frame.f_globals["__name__"].partition(".")[0] != "coverage":
             frame = frame.f_back
         if frame is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 DELIMITERS = [",", ";", "\t"]
 ENDS = ["\n", "\n", "\r\n"]
-# In place of a probability: what is no number, and numbers that are no probabilities.
+# Texts that are no numbers, and numbers that are no probabilities.
 BAD_NUMBERS = ["", " ", "nan", "NaN", "x", "1e400", "-0.5", "1.5", "0x1", "1_0", "٣", "True", "inf"]
 BAD_LABELS = ["", "nan", "-1", "7", "0.5", "1e400", "18446744073709551616"]
 ODD_JSON = [None, float("nan"), "x", "", [], {}, [9], [9, 9, 9, 9], 1.5, -1, 10**30]
@@ -27,7 +27,7 @@ BROKEN_LINES = [
 
 @dataclass
 class OddFile:
-    """Bytes of a file in pieces, and what is known of its rows."""
+    """Bytes of a file in pieces, and its rows as they were drawn."""
 
     name: str
     head: bytes
@@ -88,15 +88,18 @@ def delimited(rng):
     layout = rng.choice(["binary", "classes", "pairs"])
     n_classes = 3 if layout == "classes" else 2
     label, prob, weight, by = draw_rows(rng, n_classes)
-    delimiter, end = rng.choice(DELIMITERS), rng.choice(ENDS)
+    delimiter = rng.choice(DELIMITERS)
+    end = rng.choice(ENDS)
     columns = {"binary": ["y_true", "y_prob"], "classes": ["y_true", "p_0", "p_1", "p_2"]}
     names = columns.get(layout, ["true_label", "pred_label", "confidence"])
-    more = [name for name in ("w", "by", "note", "note") if rng.random() < 0.5]
+    extra_columns = [name for name in ("w", "by", "note", "note") if rng.random() < 0.5]
     words = [["0", "1"], ["cat", "dog"], ["True", "False"], ["1.0", "2"], ["1", "x"]][
         rng.integers(5)
     ]
     is_bool = layout == "binary" and rng.random() < 0.2
-    rows, good, bad = [], [], {}
+    rows = []
+    good = []
+    bad = {}
     for y, p, v, g in zip(label, prob, weight, by, strict=True):
         if layout == "pairs":
             guess = int(rng.integers(2))
@@ -107,7 +110,7 @@ def delimited(rng):
             cells += [number_text(rng, x) for x in (p if layout == "classes" else p[1:])]
             good.append((float(y), p if layout == "classes" else p[1:], v, g))
         note = '"two\nlines, ""quoted"""' if rng.random() < 0.1 else "ü"
-        cells += [{"w": repr(v), "by": f'"{g}"', "note": note}[name] for name in more]
+        cells += [{"w": repr(v), "by": f'"{g}"', "note": note}[name] for name in extra_columns]
         rows.append(cells)
     for k in places_of_faults(rng, len(rows)):
         kind = rng.choice(["number", "number", "label", "short", "long", "bytes"])
@@ -129,9 +132,9 @@ def delimited(rng):
         encoded = [x + end.encode() * int(rng.integers(2)) for x in encoded]
     if rng.random() < 0.2:
         encoded[-1] = encoded[-1].removesuffix(end.encode())
-    head = (delimiter.join([*names, *more]) + end).encode()
+    head = (delimiter.join([*names, *extra_columns]) + end).encode()
     head = (b"\xef\xbb\xbf" if rng.random() < 0.2 else b"") + head
-    return OddFile("a.csv", head, encoded, good, bad, options_of(more), rng.random() < 0.1)
+    return OddFile("a.csv", head, encoded, good, bad, options_of(extra_columns), rng.random() < 0.1)
 
 
 def options_of(more):
@@ -145,10 +148,12 @@ def lines(rng):
     layout = rng.choice(["binary", "list", "object", "classes"])
     n_classes = 2 if layout == "binary" else 3
     label, prob, weight, by = draw_rows(rng, n_classes)
-    more = [name for name in ("w", "by", "note") if rng.random() < 0.5]
+    extra_columns = [name for name in ("w", "by", "note") if rng.random() < 0.5]
     end = str(rng.choice(ENDS))
-    is_text, is_bool = rng.random() < 0.2, n_classes == 2 and rng.random() < 0.2
-    rows, good = [], []
+    is_text = rng.random() < 0.2
+    is_bool = n_classes == 2 and rng.random() < 0.2
+    rows = []
+    good = []
     for y, p, v, g in zip(label, prob, weight, by, strict=True):
         row = {"y_true": bool(y) if is_bool else y}
         if layout == "classes":
@@ -158,9 +163,12 @@ def lines(rng):
             keyed = {str(k): x for k, x in enumerate(values)}
             row["y_prob"] = {"binary": values[1], "list": values, "object": keyed}[layout]
         note = {"b": [1, {"c": None}]} if rng.random() < 0.5 else "ü"
-        rows.append(row | {k: x for k, x in {"w": v, "by": g, "note": note}.items() if k in more})
+        rows.append(
+            row | {k: x for k, x in {"w": v, "by": g, "note": note}.items() if k in extra_columns}
+        )
         good.append((float(y), p[1:] if layout == "binary" else p, v, g))
-    bad, broken = {}, {}
+    bad = {}
+    broken = {}
     for k in places_of_faults(rng, len(rows)):
         kind = bad[k] = str(rng.choice(["number", "label", "missing", "broken", "broken"]))
         score = "p_1" if layout == "classes" else "y_prob"
@@ -177,11 +185,13 @@ def lines(rng):
         broken.get(
             k, (space + json.dumps(row, ensure_ascii=bool(rng.random() < 0.5)) + space).encode()
         )
-        + end.encode() * (1 + (rng.random() < 0.1))
+        + (2 * end if rng.random() < 0.1 else end).encode()
         for k, row in enumerate(rows)
     ]
     head = b"\xef\xbb\xbf" if rng.random() < 0.1 else b""
-    return OddFile("a.jsonl", head, encoded, good, bad, options_of(more), rng.random() < 0.1)
+    return OddFile(
+        "a.jsonl", head, encoded, good, bad, options_of(extra_columns), rng.random() < 0.1
+    )
 
 
 def arrays_of(rng):
@@ -191,7 +201,9 @@ def arrays_of(rng):
     kind = str(rng.choice(["f8", "f4", "f2"]))
     p = np.array(prob).astype(kind)
     p = p[:, 1] if n_classes == 2 else p
-    types = ["i1", "u1", "i8", "u8", "f8", "f4"] + ["?"] * (n_classes == 2)
+    types = ["i1", "u1", "i8", "u8", "f8", "f4"]
+    if n_classes == 2:
+        types.append("?")
     columns = {"y_true": np.array(label).astype(str(rng.choice(types))), "y_prob": p}
     columns |= {"w": np.array(weight), "by": np.array(by)}
     if rng.random() < 0.3:
@@ -216,9 +228,9 @@ def arrays_of(rng):
             columns[name] = columns[name].copy()
             columns[name][k] = value
             bad[k] = name
-    more = [name for name in ("w", "by") if rng.random() < 0.6]
-    bad = {k: x for k, x in bad.items() if x != "w" or "w" in more}
-    return columns, good, bad, options_of(more)
+    extra_columns = [name for name in ("w", "by") if rng.random() < 0.6]
+    bad = {k: x for k, x in bad.items() if x != "w" or "w" in extra_columns}
+    return columns, good, bad, options_of(extra_columns)
 
 
 def archive(rng):
@@ -241,9 +253,11 @@ def archive(rng):
 def matrix(rng):
     """Draw a matrix or an array with named fields."""
     columns, good, bad, options = arrays_of(rng)
-    p, file = columns["y_prob"], io.BytesIO()
+    p = columns["y_prob"]
+    file = io.BytesIO()
     if rng.random() < 0.5:
-        bad, options = {k: x for k, x in bad.items() if x != "w"}, {}
+        bad = {k: x for k, x in bad.items() if x != "w"}
+        options = {}
         array = np.column_stack([columns["y_true"], p]).astype(str(rng.choice(["f4", "f8"])))
         good = [
             (y, row[1:].tolist(), v, g)

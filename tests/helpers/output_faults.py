@@ -135,7 +135,7 @@ def in_file(content, suffix):
 
 
 def write_inputs(folder):
-    """Write what the commands read, and make the folder that they write to."""
+    """Write the inputs of the commands, and make the folder of their outputs."""
     for name in ("a.csv", "b.csv"):
         Path(folder, name).write_text(CONTENT)
     Path(folder, "out").mkdir()
@@ -150,17 +150,17 @@ def without_drawing(setattr_):
 
 
 def tree(folder):
-    """What is in a folder: name -> target of a link, "folder", or content."""
-    found = {}
+    """Return the entries of a folder: name -> target of a link, "folder", or content."""
+    entries = {}
     for path in sorted(Path(folder).rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink():
-            found[name] = f"to {os.readlink(path)}"
+            entries[name] = f"to {os.readlink(path)}"
         elif path.is_dir():
-            found[name] = "folder"
+            entries[name] = "folder"
         else:
-            found[name] = path.read_bytes() if path.is_file() else f"mode {path.stat().st_mode:o}"
-    return found
+            entries[name] = path.read_bytes() if path.is_file() else f"mode {path.stat().st_mode:o}"
+    return entries
 
 
 def one_line(err, *words):
@@ -188,7 +188,8 @@ def file_limit(size):
     import resource
 
     # Python keeps the bytecode of a module that it imports now, cut off as it is.
-    keeps, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    keeps = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
@@ -218,18 +219,20 @@ def rights_of_nobody():
 
 
 class Pipe:
-    """A FIFO of this name, and a thread that reads what is written to it."""
+    """A FIFO of this name, and a thread that reads from it."""
 
     def __init__(self, path):
         os.mkfifo(path)
-        self.parts, self.is_done = [], threading.Event()
+        self.parts = []
+        self.is_done = threading.Event()
         # Not blocked: this end does not wait for a writer, who may never come.
         self.reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
 
     def _read(self):
-        part, is_done = b"", False
+        part = b""
+        is_done = False
         while part or not is_done:
             is_done = self.is_done.wait(0.001)
             try:
@@ -282,7 +285,7 @@ class Trials:
     """Runs of a command that a signal ends, each in a fork of a process with all in memory."""
 
     def __init__(self, folder):
-        # One thread: what is forked has no others.
+        # A fork has no other threads than the one that forks.
         env = {**environment(), "NUMBA_NUM_THREADS": "1"}
         self.server = subprocess.Popen(
             [sys.executable, "-c", "from helpers.output_faults import serve; serve()"], cwd=folder,
@@ -388,16 +391,17 @@ def in_mounts(folder):
 
 
 def fill_up():
-    """Write every output where there is no room for it, and print what is wrong then."""
+    """Write every output where there is no room for it, and print all faults."""
     from fastece.cli import main
 
-    found = []
+    faults = []
     for output in OUTPUTS:
         with tempfile.TemporaryDirectory() as room, redirect_stdout(StringIO()):
             write_inputs(room)
             warm_up(room, output)
     for output in OUTPUTS:
-        path, filler = Path("out", output.name), Path("out/filler")
+        path = Path("out", output.name)
+        filler = Path("out/filler")
         for is_old in (False, True):
             filler.write_bytes(b"")
             if is_old:
@@ -405,7 +409,8 @@ def fill_up():
             with open(filler, "ab", buffering=0) as file, suppress(OSError):
                 while file.write(bytes(4096)):
                     pass
-            before, err = set(tree("out")), StringIO()
+            before = set(tree("out"))
+            err = StringIO()
             try:
                 with redirect_stdout(StringIO()), redirect_stderr(err):
                     code = main(output.line())
@@ -414,6 +419,6 @@ def fill_up():
             good = code == 2 and one_line(err.getvalue(), output.name, output.option)
             good &= "No space" in err.getvalue() and set(tree("out")) == before
             good &= not is_old or path.read_bytes() == OLD
-            found.append((str(output), "" if good else f"{code} {err.getvalue()} {before}"))
+            faults.append((str(output), "" if good else f"{code} {err.getvalue()} {before}"))
             path.unlink(missing_ok=True)
-    print(json.dumps(found))
+    print(json.dumps(faults))

@@ -8,7 +8,8 @@ import numpy as np
 
 TRUE = [0, 2, 1, 1]
 PROB = [[0.5, 0.25, 0.25], [0.1, 0.2, 0.7], [0.3, 0.6, 0.1], [0.4, 0.35, 0.25]]
-WEIGHT, GROUP = [1.0, 2.0, 0.5, 0.0], ["a", "b", "a", "c, d"]
+WEIGHT = [1.0, 2.0, 0.5, 0.0]
+GROUP = ["a", "b", "a", "c, d"]
 NAMES = ["y_true", "p_0", "p_1", "p_2", "w", "group"]
 ROWS = [[y, *p, w, g] for y, p, w, g in zip(TRUE, PROB, WEIGHT, GROUP, strict=True)]
 

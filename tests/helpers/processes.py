@@ -8,13 +8,13 @@ import sys
 
 def free_port():
     """One that nobody listens at."""
-    with socket.socket() as own:
-        own.bind(("127.0.0.1", 0))
-        return str(own.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return str(listener.getsockname()[1])
 
 
 def run_two(code, folder):
-    """What two processes of torch.distributed print, on loopback."""
+    """Run two processes of torch.distributed on loopback; return their output."""
     script = folder / "process.py"
     script.write_text(code, encoding="utf-8")
     env = {

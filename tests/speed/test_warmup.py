@@ -91,7 +91,7 @@ def test_its_steps_are_calls_that_work_or_are_refused():
     steps, done = list(warmup.steps()), []
     assert len(steps) > 200
     for step in steps[::31]:
-        if len(step.keywords.get("y_prob", step.args[:1])) <= warmup.FEW:
+        if len(step.keywords.get("y_prob", step.args[:1])) <= warmup.N_ROWS:
             with suppress(InputError, InputTypeError):
                 done.append(step())
     assert len(done) > len(steps[::31]) / 2

@@ -1,0 +1,58 @@
+"""Compiled kernels of a command: those that are kept, and a second process that compiles more."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from fastece.data.parameters import processors
+
+
+def kept_kernels() -> list[str]:
+    """List the kernel of each compiled signature that is kept on disk.
+
+    The folder has a file for each, those that other kernels call among them, whichever process
+    compiled it.
+
+    Raises
+    ------
+    OSError
+        If no kernels can be kept.
+    """
+    from fastece.kernels import cache
+
+    if cache.FAILURES:
+        raise OSError(cache.FAILURES[-1])
+    if cache.CACHE_DIRECTORY is None:
+        raise OSError("NUMBA_DISABLE_JIT is set, so nothing is compiled")
+    return [path.name.partition("-")[0] for path in Path(cache.CACHE_DIRECTORY).glob("*.nbc")]
+
+
+def is_worth_two_processes() -> bool:
+    """Decide whether kernels are to be compiled in two processes: none are kept yet."""
+    # Where the folder cannot be read nothing is kept, and the second process would not help.
+    with suppress(OSError):
+        return processors() > 1 and not kept_kernels()
+    return False
+
+
+@contextmanager
+def compile_beside(call: str) -> Iterator[None]:
+    """Call a function of `warmup` in a second process, if that saves time.
+
+    Each process reads the kernels that the other has kept, so all are compiled in half of the time.
+    """
+    if not is_worth_two_processes():
+        yield
+        return
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "FASTECE_QUIET": "1"}
+    code = f"from fastece.cli.warmup import *; {call}"
+    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
+    with subprocess.Popen([sys.executable, "-P", "-c", code], **quiet) as process:
+        try:
+            yield
+        finally:
+            process.kill()

@@ -1,0 +1,52 @@
+"""All commands: each has a module of its name here, which describes and runs it.
+
+A new command is a row of `SUMMARIES` and a module with a function `describe`. Only the module of
+the command that is typed is imported, as it imports the rooms that measure.
+"""
+
+from importlib import import_module
+
+from fastece.cli.options import Command, Option
+
+SUMMARIES = {
+    "report": "size, accuracy, calibration errors and reliability diagram of a file",
+    "compare": "the difference between two models or more, on the same rows",
+    "recalibrate": "better calibrated predictions, and whether they are",
+    "demo": "the report on predictions that ship with fastece",
+    "curve": "how often scores come true, at any score",
+    "validate": "validation of a risk model: O/E, slope, ICI, C statistic, net benefit",
+    "plan": "how many rows an interval of some width, or a test of some power, takes",
+    "monitor": "an alarm when predictions are calibrated no longer, file by file",
+    "check": "a gate: does the calibration error lie below a bound?",
+    "threshold": "the score from which predictions are right often enough to act alone",
+    "warmup": "compile everything ahead, such as for a container image",
+    "study": "which estimator is best, on simulated models or on your own files",
+}
+# Arguments of Python whose options have other names; None: no option has it.
+OTHER_NAMES: dict[str, str | None] = {
+    "n_resamples": "--resamples",
+    "n_jobs": "--jobs",
+    "rng": "--seed",
+    "cv": "--folds",
+    "y_prob_b": "b",
+    "first": None,
+    "n_classes": None,
+    "confidence": "--confidence-level",
+}
+
+
+def load_command(name: str) -> Command:
+    """Import the module of a command, and return the description that it registers."""
+    command: Command = import_module(f"fastece.cli.{name}").describe()
+    return command
+
+
+def options_by_command() -> dict[str, tuple[Option, ...]]:
+    """Return the options of each command, for which all modules are imported."""
+    return {name: load_command(name).options for name in SUMMARIES}
+
+
+def argument_names() -> dict[str, str | None]:
+    """Return the options by the arguments of Python that messages of errors name."""
+    options = [option for options in options_by_command().values() for option in options]
+    return {**{option.argument: option.name for option in options}, **OTHER_NAMES}
