@@ -43,13 +43,13 @@ def lane_sum(x: NDArray[Any]) -> Any:
 
     Up to 128 numbers that are not negative are added in the order in which numpy adds them.
     """
-    whole = x.size // 8 * 8
+    n_in_lanes = x.size // 8 * 8
     a = b = c = d = e = f = g = h = x.dtype.type(0)
-    for i in range(0, whole, 8):
+    for i in range(0, n_in_lanes, 8):
         a, b, c, d = a + x[i], b + x[i + 1], c + x[i + 2], d + x[i + 3]
         e, f, g, h = e + x[i + 4], f + x[i + 5], g + x[i + 6], h + x[i + 7]
     total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-    for i in range(whole, x.size):
+    for i in range(n_in_lanes, x.size):
         total += x[i]
     return total
 
@@ -62,8 +62,8 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
     remainders of many additions.
     """
     total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+    b_in_total = total - a
+    return total, (a - (total - b_in_total)) + (b - b_in_total)
 
 
 @jit
@@ -73,7 +73,7 @@ def column_sums(words: U64, first: int, last: int, sums: U64) -> Any:
     Returned is the bitwise or of all words.
 
     The counts are those in the words, four a row, from `first` to `last`. `sums`, 8 words, are
-    overwritten: as 32 uint16, first those of the even columns, then those of the odd ones. Eight
+    overwritten: as 32 uint16, first the sums of the even columns, then of the odd ones. Eight
     counts of a word are added at once, in two words of four sums of 16 bits: 0.06 ns a count, where
     a loop over bytes takes 0.9.
     """
@@ -132,19 +132,22 @@ def exponentials(z: NDArray[Any], top: F64, inverse: float, e: F64, work: F64) -
     """Fill `e` (n K,) with ``exp(inverse * (z - top))`` of rows of logits (n, K)."""
     n_classes = z.shape[1]
     for i in range(z.shape[0]):
-        row, largest, part = z[i], top[i], e[i * n_classes : (i + 1) * n_classes]
+        row = z[i]
+        exponents = e[i * n_classes : (i + 1) * n_classes]
         for k in range(n_classes):
-            part[k] = (np.float64(row[k]) - largest) * inverse
+            exponents[k] = (np.float64(row[k]) - top[i]) * inverse
     exponential(e, work)
 
 
 @jit
 def sigmoid(z: NDArray[Any], p: F64) -> None:
     """Compute ``1 / (1 + exp(-z))`` of logits, without overflow on either side."""
-    work, e_block = np.empty(BLOCK), np.empty(BLOCK)
+    work = np.empty(BLOCK)
+    e_block = np.empty(BLOCK)
     for start in range(0, z.size, BLOCK):
         part = z[start : start + BLOCK]
-        e, score = e_block[: part.size], p[start : start + BLOCK]
+        e = e_block[: part.size]
+        score = p[start : start + BLOCK]
         for i in range(part.size):
             e[i] = -abs(np.float64(part[i]))
         exponential(e, work)
@@ -158,12 +161,13 @@ def sigmoid(z: NDArray[Any], p: F64) -> None:
 def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
     """Compute the softmax of rows of logits (n, K) whose largest are `top`.
 
-    It is that of every class in `p` (n, K), or in `p` (n, 1) of the largest alone, 1 over the sum
-    of exp(z - top).
+    If `p` is (n, K), it is filled for every class; if it is (n, 1), for the largest alone, with 1
+    over the sum of exp(z - top).
     """
     n_classes = z.shape[1]
     rows = max(1, BLOCK // n_classes)
-    work, e_block = np.empty(rows * n_classes), np.empty(rows * n_classes)
+    work = np.empty(rows * n_classes)
+    e_block = np.empty(rows * n_classes)
     for start in range(0, z.shape[0], rows):
         part = z[start : start + rows]
         e = e_block[: part.size]
@@ -193,14 +197,16 @@ def temperature_sums(
     """
     n_classes = z.shape[1]
     rows = max(1, BLOCK // n_classes)
-    work, e_block = np.empty(rows * n_classes), np.empty(rows * n_classes)
+    work = np.empty(rows * n_classes)
+    e_block = np.empty(rows * n_classes)
     d = np.empty(n_classes)
     for start in range(0, z.shape[0], rows):
         part = z[start : start + rows]
         e_rows = e_block[: part.size]
         exponentials(part, top[start : start + rows], inverse, e_rows, work)
         for i in range(part.shape[0]):
-            row, largest = part[i], top[start + i]
+            row = part[i]
+            largest = top[start + i]
             e = e_rows[i * n_classes : (i + 1) * n_classes]
             total = lane_sum(e)
             for k in range(n_classes):
@@ -210,7 +216,8 @@ def temperature_sums(
             for k in range(n_classes):
                 e[k] *= d[k]
             variance = lane_sum(e) / total - mean * mean
-            true, w = d[label[start + i]], weight[start + i]
-            sums[0] += w * (np.log(total) - true)
-            sums[1] += w * (mean - true)
+            w = weight[start + i]
+            d_of_label = d[label[start + i]]
+            sums[0] += w * (np.log(total) - d_of_label)
+            sums[1] += w * (mean - d_of_label)
             sums[2] += w * variance

@@ -1,4 +1,4 @@
-"""Errors from the gaps of cells: debiased ones, and those of replicates under hypotheses."""
+"""Errors from the gaps of cells: debiased errors, and errors of replicates under hypotheses."""
 
 import math
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from fastece.kernels.types import F64, I32
 
 # Replicates that are taken at once, so that the gaps of all cells of a problem stay in the cache.
 LANES = 128
-# A bin of two rows has as many, whatever its weights round to.
-FEWEST = 2.0 - 1e-9
+# A variance needs two rows; weights may round their number down.
+MIN_ROWS_OF_VARIANCE = 2.0 - 1e-9
 # Gaps beyond so many deviations, times sqrt(2), are noise in no digit: exp(-36) is 2e-16.
 FAR = 6.0
-# A probability of no account, beside that of the mode.
+# Probabilities below this part of the mode's are left out.
 NOTHING = 1e-17
 
 
@@ -26,9 +26,9 @@ class RareRows(NamedTuple):
     Attributes
     ----------
     step : (M, K, B) float64 array
-        What one of them more adds to the gap of a cell.
+        Change of the gap of a cell if there is one such row more.
     rows, chance : (M, K, B) float64 arrays
-        Of the law. Where `rows` is not 0, there is `binomial_noise` and no other.
+        Parameters of the law. Where `rows` is not 0, the noise is `binomial_noise` alone.
     which : (K, B) int32 array
         The line of `order` of each cell that may have such noise.
     order : (C, R) int32 array
@@ -60,15 +60,16 @@ def binomial_noise(
     gap : float
         The mean.
     step : float
-        What a row adds.
+        Change of the gap by one row.
     count, chance : float
-        Of the law; the chance is less than 1.
+        Parameters of the law; the chance is less than 1.
     order : (R,) int32 array
         A permutation: replicate ``order[j]`` has the quantile ``(j + 1/2) / R``.
     out : (R,) float64 array
         Overwritten.
     """
-    mean, odds = count * chance, chance / (1.0 - chance)
+    mean = count * chance
+    odds = chance / (1.0 - chance)
     # From the mode to both sides, as far as there is anything, in units of its probability.
     k = top = np.floor(mean)
     p = q = total = 1.0
@@ -93,8 +94,8 @@ def binomial_noise(
 def add_norm(x: F64, norm: float, largest: F64, value: F64, out: F64) -> None:
     """Add the p-norm of each column of x (B, R) to `out` (R,).
 
-    `largest` and `value` (R,) are work space. Of powers other than the square the largest entry is
-    taken out first, since a large power of a small number is 0.
+    `largest` and `value` (R,) are work space. For powers other than the square, the largest entry
+    is taken out first, since a large power of a small number is 0.
     """
     zero(value)
     zero(largest)
@@ -127,10 +128,10 @@ def gap_errors(
     Parameters
     ----------
     gap : (M, K, B) float64 array
-        Of each hypothesis the gap of each cell of each problem, in units in which a problem's error
+        Gap of each cell of each problem under each hypothesis, in units in which a problem's error
         is a plain norm.
     noise : (M, K, B) float64 array
-        What the noise of each cell is multiplied by.
+        Factor of the noise of each cell.
     null : (K, B, R) float64 array
         The noise of the replicates.
     rare : RareRows
@@ -142,22 +143,28 @@ def gap_errors(
         Overwritten.
     """
     problems, cells, count = null.shape
-    x, largest, value = np.zeros((cells, LANES)), np.empty(LANES), np.empty(LANES)
-    total, rare_noises = np.empty(LANES), np.empty(rare.order.shape)
+    x = np.zeros((cells, LANES))
+    largest = np.empty(LANES)
+    value = np.empty(LANES)
+    total = np.empty(LANES)
+    rare_noises = np.empty(rare.order.shape)
     for m in range(gap.shape[0]):
         for k in range(problems if rare.order.size > 0 else 0):
             for b in range(cells):
-                rows, line = rare.rows[m, k, b], rare.which[k, b]
-                if rows > 0.0:
-                    step, chance = rare.step[m, k, b], rare.chance[m, k, b]
-                    order, noises = rare.order[line], rare_noises[line]
-                    binomial_noise(gap[m, k, b], step, rows, chance, order, noises)
+                if rare.rows[m, k, b] > 0.0:
+                    line = rare.which[k, b]
+                    binomial_noise(
+                        gap[m, k, b], rare.step[m, k, b], rare.rows[m, k, b],
+                        rare.chance[m, k, b], rare.order[line], rare_noises[line],
+                    )  # fmt: skip
         for first in range(0, count, LANES):
             lanes = min(LANES, count - first)
             zero(total)
             for k in range(problems):
                 for b in range(cells):
-                    d, f, sums = gap[m, k, b], noise[m, k, b], x[b]
+                    d = gap[m, k, b]
+                    f = noise[m, k, b]
+                    sums = x[b]
                     line = null[k, b, first : first + lanes]
                     for r in range(lanes):
                         sums[r] = d + f * line[r]
@@ -194,25 +201,27 @@ def debiased_errors(
     norm : float
         1 or 2.
     """
-    smallest = EMPTY if is_equal else 0.0
+    min_share = EMPTY if is_equal else 0.0
     problems, n_bins = gap.shape
     for k in range(problems):
         value = 0.0
         for b in range(n_bins):
             w = weight[k, b]
-            if not w > smallest * total[k]:
+            if not w > min_share * total[k]:
                 continue
-            g, q = abs(gap[k, b]) / w, min(hits[k, b] / w, 1.0)
+            g = abs(gap[k, b]) / w
+            q = min(hits[k, b] / w, 1.0)
             count = w
             if square.size > 0:  # as many rows of one weight would be as noisy
                 # Divided twice: the square of a small weight may be nothing.
                 count = w / (square[k, b] / w) if square[k, b] > 0.0 else 1.0
             if norm == 1.0:
-                noise, part = math.sqrt(2.0 * max(q * (1.0 - q), 0.0) / count), g
+                noise = math.sqrt(2.0 * max(q * (1.0 - q), 0.0) / count)
+                part = g
                 if g < FAR * noise:
                     z = g / noise
                     part -= noise / math.sqrt(math.pi) * math.exp(-z * z) - g * math.erfc(z)
-            elif count >= FEWEST:
+            elif count >= MIN_ROWS_OF_VARIANCE:
                 part = g * g - max(q * (1.0 - q), 0.0) / (count - 1.0)
             else:
                 part = 0.0

@@ -99,11 +99,13 @@ def long_row(row: NDArray[Any], lanes: NDArray[Any]) -> tuple[Any, Any, Any]:
 
     It has at least `LANES` entries; `lanes` (3, LANES) is work space.
     """
-    tops, lows, totals = lanes[0], lanes[1], lanes[2]
+    tops = lanes[0]
+    lows = lanes[1]
+    totals = lanes[2]
     for lane in range(LANES):
         tops[lane] = lows[lane] = totals[lane] = row[lane]
-    whole = row.size // LANES * LANES
-    for k in range(LANES, whole, LANES):
+    n_in_lanes = row.size // LANES * LANES
+    for k in range(LANES, n_in_lanes, LANES):
         for lane in range(LANES):
             x = row[k + lane]
             tops[lane] = x if x > tops[lane] else tops[lane]
@@ -116,7 +118,7 @@ def long_row(row: NDArray[Any], lanes: NDArray[Any]) -> tuple[Any, Any, Any]:
         top = tops[lane] if tops[lane] > top else top
         low = lows[lane] if lows[lane] < low else low
         total += totals[lane]
-    for k in range(whole, row.size):
+    for k in range(n_in_lanes, row.size):
         x = row[k]
         top = x if x > top else top
         low = x if x < low else low
@@ -147,7 +149,7 @@ def read_top_label(
     good = True
     for i in range(prob.shape[0]):
         y = label[i]
-        known = (y >= 0) & (y < n_classes)
+        is_class = (y >= 0) & (y < n_classes)
         if n_classes < LONG:  # without a branch that could be mispredicted
             top = low = total = prob[i, 0]
             column = 0
@@ -164,7 +166,7 @@ def read_top_label(
             is_hit = column == y
         else:
             top, low, total = long_row(prob[i], lanes)
-            is_hit = known and prob[i, y] == top
+            is_hit = is_class and prob[i, y] == top
             if is_hit:
                 for k in range(y):
                     is_hit &= prob[i, k] < top
@@ -176,11 +178,11 @@ def read_top_label(
             good &= (top >= -LARGEST) & (top <= LARGEST) & (total == total)
         else:
             good &= (low >= 0) & (top <= 1) & (abs(total - 1) <= tolerance)
-        good &= known
+        good &= is_class
         score[i] = top
         hit[i] = is_hit
         if distance is not None:
-            distance[i] = square - 2.0 * np.float64(prob[i, y if known else 0]) + 1.0
+            distance[i] = square - 2.0 * np.float64(prob[i, y if is_class else 0]) + 1.0
     return good
 
 
@@ -204,7 +206,8 @@ def read_problem(
     if prob.ndim == 1:
         return prob, label
     for i in range(label.size):
-        score[i], hit[i] = np.float64(prob[i, k]), label[i] == k
+        score[i] = np.float64(prob[i, k])
+        hit[i] = label[i] == k
     return score, hit
 
 

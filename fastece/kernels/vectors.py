@@ -2,7 +2,7 @@
 
 A band has the pairs of some rows, from `first` on, with the rows from 0 on: one line for each of
 the former. Class vectors of the columns lie class by class, (K, n), so that loops over rows
-vectorise. Of scores, sums over all pairs with a Laplacian kernel take one pass over sorted rows.
+vectorise. Sums over all pairs of scores with a Laplacian kernel take one pass over sorted rows.
 """
 
 from typing import Any
@@ -16,10 +16,9 @@ from fastece.kernels.quantiles import increasing_order
 from fastece.kernels.reading import read_problem
 from fastece.kernels.types import F64, I64, U8, U32
 
-# Columns of a line that are filled at a time: with those of four classes they stay in the
-# first-level cache.
+# Columns of a line that are filled at a time: with four classes they stay in the first-level cache.
 PIECE = 512
-# A sum does not see what is less than a part exp(-46), 1e-20, of it.
+# A number that is exp(-46), 1e-20, of a sum does not change it.
 UNSEEN = 46.0
 # In widths of a kernel, up to which a polynomial is right to 4e-17, and takes a tenth of the time.
 NEAR = 2.0**-9
@@ -32,22 +31,24 @@ def add_products(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) 
     The columns are those from `first` on. There are two vectors at once, since to read the columns
     takes longer than to multiply: 0.9 ns instead of 1.4 for ten classes.
     """
-    whole = a.size // 4 * 4
+    n_in_fours = a.size // 4 * 4
     last = first + out.size
-    for k in range(0, whole, 4):
+    for k in range(0, n_in_fours, 4):
         a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
         c0, c1, c2, c3 = c[k], c[k + 1], c[k + 2], c[k + 3]
-        b0, b1 = columns[k, first:last], columns[k + 1, first:last]
-        b2, b3 = columns[k + 2, first:last], columns[k + 3, first:last]
+        b0 = columns[k, first:last]
+        b1 = columns[k + 1, first:last]
+        b2 = columns[k + 2, first:last]
+        b3 = columns[k + 3, first:last]
         for j in range(out.size):
             x0, x1, x2, x3 = b0[j], b1[j], b2[j], b3[j]
             out[j] += (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
             more[j] += (c0 * x0 + c1 * x1) + (c2 * x2 + c3 * x3)
-    for k in range(whole, a.size):
-        a0, c0, b0 = a[k], c[k], columns[k, first:last]
+    for k in range(n_in_fours, a.size):
+        b0 = columns[k, first:last]
         for j in range(out.size):
-            out[j] += a0 * b0[j]
-            more[j] += c0 * b0[j]
+            out[j] += a[k] * b0[j]
+            more[j] += c[k] * b0[j]
 
 
 @jit
@@ -59,20 +60,24 @@ def add_squares(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) -
     They are sums over differences: a product taken off squares would lose half of the digits of
     small distances.
     """
-    whole = a.size // 2 * 2
+    n_in_pairs = a.size // 2 * 2
     last = first + out.size
-    for k in range(0, whole, 2):
-        a0, a1, c0, c1 = a[k], a[k + 1], c[k], c[k + 1]
-        b0, b1 = columns[k, first:last], columns[k + 1, first:last]
+    for k in range(0, n_in_pairs, 2):
+        a0, a1 = a[k], a[k + 1]
+        c0, c1 = c[k], c[k + 1]
+        b0 = columns[k, first:last]
+        b1 = columns[k + 1, first:last]
         for j in range(out.size):
             x0, x1 = b0[j], b1[j]
-            d0, d1, e0, e1 = a0 - x0, a1 - x1, c0 - x0, c1 - x1
+            d0, d1 = a0 - x0, a1 - x1
+            e0, e1 = c0 - x0, c1 - x1
             out[j] += d0 * d0 + d1 * d1
             more[j] += e0 * e0 + e1 * e1
-    for k in range(whole, a.size):
-        a0, c0, b0 = a[k], c[k], columns[k, first:last]
+    for k in range(n_in_pairs, a.size):
+        b0 = columns[k, first:last]
         for j in range(out.size):
-            d0, e0 = a0 - b0[j], c0 - b0[j]
+            d0 = a[k] - b0[j]
+            e0 = c[k] - b0[j]
             out[j] += d0 * d0
             more[j] += e0 * e0
 
@@ -88,20 +93,23 @@ def fill_pairs(
     """
     work = np.empty((2, PIECE))
     for left in range(0, band.shape[1], PIECE):
-        shift, size = constant[left : left + PIECE], min(PIECE, band.shape[1] - left)
-        one, two = work[0, :size], work[1, :size]
+        shift = constant[left : left + PIECE]
+        size = min(PIECE, band.shape[1] - left)
+        upper = work[0, :size]
+        lower = work[1, :size]
         for i in range(0, band.shape[0], 2):
-            zero(one)
-            zero(two)
+            zero(upper)
+            zero(lower)
             for j in range(shift.size):
-                one[j] = two[j] = shift[j]
-            below = rows[min(i + 1, rows.shape[0] - 1)]
+                upper[j] = lower[j] = shift[j]
+            row_below = rows[min(i + 1, rows.shape[0] - 1)]
             if is_square:
-                add_squares(rows[i], below, columns, left, one, two)
+                add_squares(rows[i], row_below, columns, left, upper, lower)
             else:
-                add_products(rows[i], below, columns, left, one, two)
+                add_products(rows[i], row_below, columns, left, upper, lower)
             for k in range(min(2, band.shape[0] - i)):
-                line, value = band[i + k, left : left + PIECE], work[k]
+                line = band[i + k, left : left + PIECE]
+                value = work[k]
                 for j in range(line.size):
                     line[j] = line[j] * value[j] if is_factor else value[j]
 
@@ -122,15 +130,17 @@ def fill_kernel(
     yes = rows.size >= 0  # a variable, as elsewhere
     fill_pairs(rows, columns, np.empty(0), yes, not yes, band)
     for i in range(band.shape[0]):
-        own, line = v[first + i], band[i]
+        weight_of_row = v[first + i]
+        line = band[i]
         for left in range(0, line.size, PIECE):
-            part, weight = line[left : left + PIECE], v[left : left + PIECE]
+            part = line[left : left + PIECE]
+            weight = v[left : left + PIECE]
             for j in range(part.size):
                 d = part[j] if is_gaussian else np.sqrt(part[j])
                 part[j] = scale * d if part[j] > 0.0 else 0.0
             exponential(part, work)
             for j in range(part.size):
-                part[j] *= 2.0 * own * weight[j]
+                part[j] *= 2.0 * weight_of_row * weight[j]
         line[first + i] *= 0.5
         zero(line[first + i + 1 :])
 
@@ -138,15 +148,15 @@ def fill_kernel(
 @jit
 def largest(x: F64) -> float:
     """Return the largest number of x, found in eight lanes."""
-    whole = x.size // 8 * 8
+    n_in_lanes = x.size // 8 * 8
     a = b = c = d = e = f = g = h = -np.inf
-    for i in range(0, whole, 8):
+    for i in range(0, n_in_lanes, 8):
         a, b = max(a, x[i]), max(b, x[i + 1])
         c, d = max(c, x[i + 2]), max(d, x[i + 3])
         e, f = max(e, x[i + 4]), max(f, x[i + 5])
         g, h = max(g, x[i + 6]), max(h, x[i + 7])
     top = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
-    for i in range(whole, x.size):
+    for i in range(n_in_lanes, x.size):
         top = max(top, x[i])
     return top
 
@@ -178,7 +188,8 @@ def log_sums(band: F64, constant: F64, inverse: F64, out: F64) -> None:
     Piece by piece, so that the constants stay in the cache, and for some lines one after another. A
     piece in which all is too small to be seen beside what came before needs no exponential.
     """
-    x, work = np.empty(PIECE), np.empty(PIECE)
+    x = np.empty(PIECE)
+    work = np.empty(PIECE)
     total = np.zeros(out.shape)
     for h in range(out.shape[0]):
         for i in range(out.shape[1]):
@@ -189,7 +200,8 @@ def log_sums(band: F64, constant: F64, inverse: F64, out: F64) -> None:
             scale = inverse[h]
             part = x[: shift.size]
             for i in range(out.shape[1]):
-                line, top = band[i, left : left + PIECE], out[h, i]
+                line = band[i, left : left + PIECE]
+                top = out[h, i]
                 for j in range(part.size):
                     part[j] = shift[j] + scale * line[j]
                 best = largest(part)
@@ -219,16 +231,16 @@ def run_products(band: F64, x: F64, starts: I64, out: F64) -> None:
             sums = out[i, s]
             zero(sums)
             begin, end = starts[s], starts[s + 1]
-            whole = begin + (end - begin) // 4 * 4
-            for j in range(begin, whole, 4):
+            end_of_fours = begin + (end - begin) // 4 * 4
+            for j in range(begin, end_of_fours, 4):
                 a0, a1, a2, a3 = line[j], line[j + 1], line[j + 2], line[j + 3]
                 x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
                 for r in range(sums.size):
                     sums[r] += (a0 * x0[r] + a1 * x1[r]) + (a2 * x2[r] + a3 * x3[r])
-            for j in range(whole, end):
-                a0, x0 = line[j], x[j]
+            for j in range(end_of_fours, end):
+                x0 = x[j]
                 for r in range(sums.size):
-                    sums[r] += a0 * x0[r]
+                    sums[r] += line[j] * x0[r]
 
 
 @jit
@@ -241,12 +253,13 @@ def place_sums(band: F64, place: U32, out: F64) -> None:
     again: 0.36 ns an addition.
     """
     for i in range(band.shape[0]):
-        line, sums = band[i], out[i]
+        line = band[i]
+        sums = out[i]
         zero(sums)
         for j in range(line.size):
-            a, at = line[j], place[j]
-            for r in range(at.size):
-                sums[np.uint64(at[r])] += a
+            places = place[j]
+            for r in range(places.size):
+                sums[np.uint64(places[r])] += line[j]
 
 
 # --- pairs of scores ------------------------------------------------------------------------
@@ -275,15 +288,14 @@ def pair_sums(
         for r in range(lanes if weight.size > 0 else 0):
             total[g, r] = 0.0
         for i in range(gap.size):
-            row, x, left, lost = c[g, i], gap[i], decay[i], loss[i]
+            count = c[g, i]
             for r in range(lanes):
-                t = level[r] + x * row[r]
-                sums[r] += t * t * lost
-                level[r] = t * left
+                t = level[r] + gap[i] * count[r]
+                sums[r] += t * t * loss[i]
+                level[r] = t * decay[i]
             if weight.size > 0:
-                v = weight[i]
                 for r in range(lanes):
-                    total[g, r] += v * row[r]
+                    total[g, r] += weight[i] * count[r]
 
 
 @jit
@@ -303,9 +315,8 @@ def decay_over(step: float) -> tuple[float, float]:
         steps. With ``c = e - 1`` it is ``-c (2 + c)``.
     """
     if step > -NEAR:
-        change = step * (
-            1 + step * (1 / 2 + step * (1 / 6 + step * (1 / 24 + step * (1 / 120))))
-        )  # fmt: skip
+        inner = 1 / 2 + step * (1 / 6 + step * (1 / 24 + step * (1 / 120)))
+        change = step * (1 + step * inner)
     else:
         change = float(np.expm1(step))
     return 1.0 + change, -change * (2.0 + change)
@@ -326,8 +337,7 @@ def pair_errors(
 ) -> None:  # fmt: skip
     """Compute the error of each problem over pairs of its rows, each of which counts once.
 
-    The operations and their order are those of `pair_sums` with counts of 1, so the bits are the
-    same.
+    It has the bits of `pair_sums` with counts of 1, whose operations it does in the same order.
 
     Parameters
     ----------
@@ -348,7 +358,8 @@ def pair_errors(
         s, y = read_problem(prob, label, k, score, hit)
         if prob.ndim == 1:
             for i in range(s.size):
-                score[i], hit[i] = s[i], y[i]
+                score[i] = s[i]
+                hit[i] = y[i]
         for i in range(row.size):
             row[i] = i
         increasing_order(score, hit, row)
@@ -383,21 +394,21 @@ def cumulated_extremes(
     lanes = c.shape[2]
     level = np.empty(lanes)
     for g in range(c.shape[0]):
-        least, most, whole = low[g], high[g], total[g]
+        lowest = low[g]
+        highest = high[g]
         zero(level)
-        zero(least)
-        zero(most)
+        zero(lowest)
+        zero(highest)
         for r in range(lanes if weight.size > 0 else 0):
-            whole[r] = 0.0
+            total[g, r] = 0.0
         for i in range(gap.size):
-            row, x = c[g, i], gap[i]
+            count = c[g, i]
             for r in range(lanes):
-                level[r] += x * row[r]
+                level[r] += gap[i] * count[r]
             if is_last[i]:
                 for r in range(lanes):
-                    least[r] = min(least[r], level[r])
-                    most[r] = max(most[r], level[r])
+                    lowest[r] = min(lowest[r], level[r])
+                    highest[r] = max(highest[r], level[r])
             if weight.size > 0:
-                v = weight[i]
                 for r in range(lanes):
-                    whole[r] += v * row[r]
+                    total[g, r] += weight[i] * count[r]
