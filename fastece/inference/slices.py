@@ -203,8 +203,8 @@ def mean_outcome_and_score(source: Source) -> tuple[float, float]:
     if source.n_problems > 1:
         return math.nan, math.nan
     sample, _ = scale_weights(source.samples(reads_only=True)[0])
-    frequency = float(np.average(sample.y, weights=sample.weight))
-    return frequency, float(np.average(sample.s, weights=sample.weight))
+    frequency = float(np.average(sample.y, weights=sample.total_weights))
+    return frequency, float(np.average(sample.s, weights=sample.total_weights))
 
 
 def can_test(call: Call, selections: Sequence[Selection], n_resamples: int) -> bool:

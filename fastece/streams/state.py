@@ -357,7 +357,7 @@ class State:
         has_rows = self.replicates[0].sum(1).ravel()[:count] > 0
         if has_rows.sum() < 2:
             raise InputError("groups", "are so few that hardly any replicate drew one")
-        total = np.bincount(sample.rows, sample.weight, len(drawn))
+        total = np.bincount(sample.rows, sample.total_weights, len(drawn))
         unit = 1 / kernels.cells.REPLICATE_UNIT
         share = np.divide(unit, total, out=np.zeros_like(total), where=total > 0)
         for weights in compress(drawn.T, has_rows):

@@ -343,7 +343,7 @@ def sampling_widening(errors: F64, problems: Sequence[ProblemPosterior], norm: f
         size = problems[0].mean_gaps.size
     else:
         sample = problems[0].sample
-        weight = np.ones(sample.n) if sample.v is None else sample.v
+        weight = sample.weights
         variance_factor = shared_variance([problem.influence for problem in problems], weight)
         size = np.sum([p.mean_gaps.size[p.rows.find_cells(p.sample)] for p in problems], axis=0)
     share = weight / weight.sum()
