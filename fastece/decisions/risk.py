@@ -130,7 +130,7 @@ def read_numbers(name: str, value: Any, y_prob: Any) -> F64 | None:
     return array.astype(np.float64)
 
 
-def curve_of(call: Call, key: int, score: F64 | None, loss: F64 | None) -> RiskCoverage:
+def risk_coverage_of(call: Call, key: int, score: F64 | None, loss: F64 | None) -> RiskCoverage:
     """Compute the curve of the only model of a call, and intervals of its areas."""
     data = require_one_problem(call)
     sample = data.view()
@@ -147,8 +147,7 @@ def curve_of(call: Call, key: int, score: F64 | None, loss: F64 | None) -> RiskC
     areas = plan.areas(once)[:, 0]
     intervals = {}
     if call.n_resamples:
-        has_negative = loss is not None and loss.min() < 0
-        ends = area_intervals(call, sample, statistic, areas, key, not has_negative)
+        ends = area_intervals(call, sample, statistic, areas, key)
         intervals = dict(zip(AREAS, ends, strict=True))
     n_scores = plan.starts.size - 1
     sums = plan.sums(once, 0, n_scores)[:, :, 0]
@@ -166,24 +165,30 @@ def curve_of(call: Call, key: int, score: F64 | None, loss: F64 | None) -> RiskC
 
 
 def area_intervals(
-    call: Call, sample: Sample, statistic: RiskAreas, areas: F64, key: int, is_log_scale: bool
+    call: Call, sample: Sample, statistic: RiskAreas, areas: F64, key: int
 ) -> list[ConfidenceInterval]:
     """Compute the interval of each area by the basic bootstrap.
 
-    On the log scale the basic interval ``2 log v - log q`` of an area v with quantiles q of the
-    replicates is ``v^2 / q``. Where the lower quantile is 0, the quantiles themselves are the ends.
+    It is made on the log scale, unless there are losses below 0.
     """
     replicates = bootstrap_values(call, statistic, make_problem(call, sample), key)
     low, high = quantiles(replicates, tails_of(call.level)).T
-    if is_log_scale:
-        squares = areas**2
-        ends = np.where(
-            low > 0, [squares / np.maximum(high, SMALL), squares / np.maximum(low, SMALL)],
-            [low, high],
-        )  # fmt: skip
+    if statistic.losses is None or statistic.losses.min() >= 0:
+        ends = log_basic_ends(areas, low, high)
     else:
         ends = np.array([2 * areas - high, 2 * areas - low])
     return [ConfidenceInterval(*pair) for pair in ends.T.tolist()]
+
+
+def log_basic_ends(values: F64, low: F64, high: F64) -> F64:
+    """Compute basic intervals (2, A) on the log scale from quantiles of replicates.
+
+    The interval ``2 log v - log q`` of the logarithm of a value v, with the quantiles q, is ``v^2 /
+    q``. Where the lower quantile is 0, the quantiles themselves are the ends.
+    """
+    squares = values**2
+    ends = [squares / np.maximum(high, SMALL), squares / np.maximum(low, SMALL)]
+    return np.where(low > 0, ends, [low, high])
 
 
 def risk_coverage(
@@ -257,4 +262,4 @@ def risk_coverage(
     call = add_groups(call, groups, y_prob)
     score = read_numbers("score", score, y_prob)
     loss = read_numbers("loss", loss, y_prob)
-    return curve_of(call, new_key(rng), score, loss)
+    return risk_coverage_of(call, new_key(rng), score, loss)

@@ -77,7 +77,7 @@ def settle_layout(figure: "Figure | SubFigure") -> None:
 
 
 def choose_end(zoom: Any, default_end: float) -> float:
-    """Return the end of axes of scores: the checked zoom of a caller, or else a default."""
+    """Return the end of axes: the checked zoom of a caller, or else a default."""
     return default_end if zoom is None else check_real("zoom", zoom, MIN_ZOOM, 1.0)
 
 
