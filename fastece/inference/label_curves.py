@@ -47,7 +47,7 @@ def largest_gap(estimator: Any) -> float:  # noqa: ARG001
 
 @singledispatch
 def without_correction(estimator: Any) -> Any:
-    """Return the estimator of a population, which has no chance that could be taken off."""
+    """Return the estimator of a population, where there is no chance to correct for."""
     return estimator
 
 

@@ -56,24 +56,13 @@ def gap_interval(sample: Sample, level: float, effect: float = 1.0) -> MeanGap:
     With a design effect, z^2 is multiplied by it, and z is a quantile of Student's t distribution,
     as the variance of fewer rows is not known as well.
     """
-    sums = GapSums(*np.sum([sum_gaps(part) for part in sample.parts(ROWS_AT_ONCE)], axis=0))
-    score = float(sums.score / sums.weight)
-    mean = float(sums.gap / sums.weight)
-    square_of_weight = sums.weight**2
-    per_row = float(sums.squares / square_of_weight)
-    null_variance = float(sums.variance / square_of_weight)
-    # v(d) is v(0) + slope |d| - d^2 / n, with a slope below 0 and one above.
-    slope_below = slope_of_variance(per_row, null_variance, score)
-    slope_above = slope_of_variance(per_row, null_variance, 1 - score)
-    slope = slope_above if mean > 0 else slope_below
-    cross = float(sums.square_gap / square_of_weight)
-    square = float(sums.square_square / square_of_weight)
-    variance_seen = square - 2 * mean * cross + mean * mean * per_row
-    variance = max(null_variance, variance_seen - slope * abs(mean) + mean * mean * per_row)
-
-    z_square = effect * normal_or_t_quantile(level, effect, per_row) ** 2
-    ends_below = solve_quadratic(mean, z_square, per_row, variance, -slope_below)
-    ends_above = solve_quadratic(mean, z_square, per_row, variance, slope_above)
+    moments = sum_up(sample)
+    mean = moments.mean
+    score = moments.score
+    z_square = effect * normal_or_t_quantile(level, effect, moments.per_row) ** 2
+    variance = moments.variance_at_zero()
+    ends_below = solve_quadratic(moments, z_square, variance, -moments.slope(score))
+    ends_above = solve_quadratic(moments, z_square, variance, moments.slope(1 - score))
     if mean * mean <= z_square * variance:  # 0 is in the interval
         low, _ = ends_below
         _, high = ends_above
@@ -84,9 +73,65 @@ def gap_interval(sample: Sample, level: float, effect: float = 1.0) -> MeanGap:
     return MeanGap(mean, min(max(low, -score), mean), max(min(high, 1 - score), mean))
 
 
-def slope_of_variance(per_row: float, null_variance: float, room: float) -> float:
-    """Return how fast the variance of a mean gap grows with its size, up to `room`."""
-    return per_row - 2 * null_variance / room if room > 0 else per_row
+class GapMoments(NamedTuple):
+    """Moments of the gaps g of rows with weights w and scores s.
+
+    Attributes
+    ----------
+    score, mean : float
+        Mean score and mean gap, ``sum w s / W`` and ``sum w g / W``.
+    per_row : float
+        ``sum w^2 / W^2``: one over Kish's number of rows.
+    null_variance : float
+        Variance of the mean gap of a calibrated model, ``sum w^2 s (1 - s) / W^2``.
+    cross, square : float
+        ``sum w^2 g / W^2`` and ``sum w^2 g^2 / W^2``.
+    """
+
+    score: float
+    mean: float
+    per_row: float
+    null_variance: float
+    cross: float
+    square: float
+
+    def slope(self, room: float) -> float:
+        """Return u - 2 v(0) / room: how the variance grows with the size of a mean gap.
+
+        The variance at the mean gap d is ``v(0) + slope |d| - per_row d^2``, up to the largest size
+        `room` that it can have.
+        """
+        return self.per_row - 2 * self.null_variance / room if room > 0 else self.per_row
+
+    def variance_at_zero(self) -> float:
+        """Return v(0), raised so that the variance at the mean gap is the one of the data."""
+        of_data = self.square - 2 * self.mean * self.cross + self.mean * self.mean * self.per_row
+        slope = self.slope(1 - self.score if self.mean > 0 else self.score)
+        at_zero = of_data - slope * abs(self.mean) + self.mean * self.mean * self.per_row
+        return max(self.null_variance, at_zero)
+
+
+def sum_up(sample: Sample) -> GapMoments:
+    """Compute the moments of the gaps of a sample, some rows at a time."""
+    sums = np.sum([sum_gaps(part) for part in sample.parts(ROWS_AT_ONCE)], axis=0)
+    score, mean = (sums[1:3] / sums[0]).tolist()
+    per_row, null_variance, cross, square = (sums[3:] / sums[0] ** 2).tolist()
+    return GapMoments(score, mean, per_row, null_variance, cross, square)
+
+
+def sum_gaps(sample: Sample) -> F64:
+    """Sum up seven products of weights w, scores s and gaps g.
+
+    They are w, ``w s``, ``w g``, w^2, ``w^2 s (1 - s)``, ``w^2 g`` and ``w^2 g^2``.
+    """
+    s = sample.s
+    gap = sample.y - s
+    once = np.ones(sample.n)
+    weight = sample.total_weights
+    square = weight * sample.weights
+    sums = [weight @ x for x in (once, s, gap)]
+    sums += [square @ x for x in (once, s * (1 - s), gap, gap * gap)]
+    return np.array(sums)
 
 
 def normal_or_t_quantile(level: float, effect: float, per_row: float) -> float:
@@ -100,37 +145,11 @@ def normal_or_t_quantile(level: float, effect: float, per_row: float) -> float:
 
 
 def solve_quadratic(
-    mean: float, z_square: float, per_row: float, variance: float, slope: float
+    moments: GapMoments, z_square: float, variance: float, slope: float
 ) -> tuple[float, float]:
     """Solve ``(mean - d)^2 = z^2 (variance + slope d - per_row d^2)`` for d."""
-    a = 1 + z_square * per_row
-    b = mean + z_square * slope / 2
-    root = math.sqrt(max(b * b - a * (mean * mean - z_square * variance), 0.0))
+    a = 1 + z_square * moments.per_row
+    b = moments.mean + z_square * slope / 2
+    c = moments.mean * moments.mean - z_square * variance
+    root = math.sqrt(max(b * b - a * c, 0.0))
     return (b - root) / a, (b + root) / a
-
-
-class GapSums(NamedTuple):
-    """Sums over rows with weights w, gaps g and scores s.
-
-    They are sums of w, ``w s``, ``w g``, w^2, ``w^2 s (1 - s)``, ``w^2 g`` and ``w^2 g^2``.
-    """
-
-    weight: float
-    score: float
-    gap: float
-    squares: float
-    variance: float
-    square_gap: float
-    square_square: float
-
-
-def sum_gaps(sample: Sample) -> F64:
-    """Sum up the quantities (7,) of `GapSums`."""
-    s = sample.s
-    gap = sample.y - s
-    once = np.ones(sample.n)
-    weight = sample.total_weights
-    square = weight * sample.weights
-    sums = [weight @ x for x in (once, s, gap)]
-    sums += [square @ x for x in (once, s * (1 - s), gap, gap * gap)]
-    return np.array(sums)

@@ -1,8 +1,10 @@
 """The dependence of labels within groups, estimated from the data."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.data.sources import Problems
 from fastece.kernels.types import F64, I32, I64
@@ -37,30 +39,58 @@ def estimate_dependence(data: Problems, groups: Groups) -> Dependence:
     score, outcome = top_problem(data)
     bin_of_row = assign_bins(score, groups.count)
     weight = vote_shares(data)
-    weight_of_bin = np.maximum(np.bincount(bin_of_row, weight), 1e-300)
-    gap = np.bincount(bin_of_row, weight * (outcome - score)) / weight_of_bin
-    frequency = np.clip(score + gap[bin_of_row], 0.0, 1.0)
-
+    frequency = smooth_outcomes(score, outcome, bin_of_row, weight)
     rows, group = rows_of_some_groups(groups)
-    bin_of_row = bin_of_row[rows]
-    weight = weight[rows, None]
-    prob = frequency[rows]
-    independent = Dependence(group, groups.count, 0.0)
-    expected = []
-    for fraction in FRACTIONS:
-        dependence = replace(independent, share=float(np.sqrt(fraction)))
-        blocks = OutcomeDraws(KEY, prob, 0, dependence).make(0, BLOCKS_PER_FRACTION)
-        products = [
-            pair_products(weight * (block - prob[:, None]), bin_of_row, group)
-            for block in blocks[:, : prob.size]
-        ]
-        expected.append(np.quantile(products, QUANTILE))
-    residual = weight * (outcome[rows] - prob)[:, None]
-    observed = float(pair_products(residual, bin_of_row, group)[0])
+    pairs = Pairs(frequency[rows], bin_of_row[rows], weight[rows, None], group)
+    expected = [
+        pairs.quantile_of_products(Dependence(group, groups.count, float(np.sqrt(fraction))))
+        for fraction in FRACTIONS
+    ]
+    observed = float(pairs.add_products(outcome[rows, None])[0])
     fraction = np.interp(observed, np.maximum.accumulate(expected), FRACTIONS)
     dependence = Dependence(groups.of_row, groups.count, float(np.sqrt(fraction)))
     effect = design_effect(dependence, (score + frequency) / 2, data.v)
     return replace(dependence, effect=effect)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Rows of which the pairs of one group are looked at, ordered by group.
+
+    Attributes
+    ----------
+    prob : (m,) float64 array
+        Observed frequency near the score.
+    bin_of_row : (m,) int64 array
+    weight : (m, 1) float64 array
+    group : (m,) int32 array
+    """
+
+    prob: F64
+    bin_of_row: I64
+    weight: F64
+    group: I32
+
+    def add_products(self, outcomes: NDArray[Any]) -> F64:
+        """Add up the products (R,) of residuals of pairs, for outcomes (m, R)."""
+        residuals = self.weight * (outcomes - self.prob[:, None])
+        return pair_products(residuals, self.bin_of_row, self.group)
+
+    def quantile_of_products(self, dependence: Dependence) -> float:
+        """Draw outcomes with a dependence, and return a quantile of their products."""
+        blocks = OutcomeDraws(KEY, self.prob, 0, dependence).make(0, BLOCKS_PER_FRACTION)
+        outcomes = blocks[:, : self.prob.size]
+        return float(np.quantile([self.add_products(block) for block in outcomes], QUANTILE))
+
+
+def smooth_outcomes(score: F64, outcome: F64, bin_of_row: I64, weight: F64) -> F64:
+    """Return the observed frequency (n,) near each score.
+
+    It is the score plus the gap of its bin.
+    """
+    weight_of_bin = np.maximum(np.bincount(bin_of_row, weight), 1e-300)
+    gap = np.bincount(bin_of_row, weight * (outcome - score)) / weight_of_bin
+    return np.clip(score + gap[bin_of_row], 0.0, 1.0)
 
 
 def rows_of_some_groups(groups: Groups) -> tuple[I64, I32]:
