@@ -12,30 +12,28 @@ from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_integer
 from fastece.data.samples import Sample, Vectors
 from fastece.data.sources import DISTANCES, RANKS, SQUARES, Source
-from fastece.inference.estimate import estimate
 from fastece.kernels.types import F64, I64
-from fastece.metrics import brier_score, ece, mce
-from fastece.reliability.curve import reliability_curve
-from fastece.reliability.diagram import reliability_diagram
-from fastece.resampling.bootstrap import bootstrap
-from fastece.streams.cells import Cells
-from fastece.streams.state import MAX_ROW, Settings, State, group_ids, read_batch
+from fastece.streams.batches import group_ids, read_batch
+from fastece.streams.cells import ScoreCells
+from fastece.streams.settings import Settings
+from fastece.streams.state import MAX_ROW, State
 
 
 class Accumulator(Source):
     """Sums over rows that calibration errors are computed from, in constant memory.
 
     Functions take it in place of labels and probabilities: ``ece(state)``, ``estimate(state)``,
-    ``reliability_diagram(state)``; most are methods too.
+    ``reliability_diagram(state)``.
 
     Rows are added up in cells of their score, ``(j / n_cells, (j + 1) / n_cells]``, and rows
     with scores 0 and 1 by themselves: weights and hits in each; in a ninth as many coarse cells
     also the sums of w s, w s y and w s^2. Sums are integers, so any partition of the rows, in any
     order, on any number of workers, gives the same bits.
 
-    A batch is added in whole or not at all, also when an interrupt such as Ctrl-C ends `update`;
-    so is what `merge` adds. Threads may share one; to ask while others add, ask a `copy`. A process
-    that is forked while a thread adds must leave it alone, as its lock is never released there.
+    `update` adds a batch in whole or not at all, also when an interrupt such as Ctrl-C ends it, and
+    so does `merge`. Threads may share an accumulator; while others add rows, ask a `copy`. A
+    process that is forked while a thread adds rows must not use it, as its lock is never released
+    there.
 
     Parameters
     ----------
@@ -50,7 +48,7 @@ class Accumulator(Source):
         Replicates of `bootstrap`: in each, every row has a count drawn from the Poisson
         distribution with mean 1.
     seed : int, optional
-        Of the replicates; all parts of a stream must have the same.
+        Seed of the replicates; all parts of a stream must have the same.
     from_logits : bool, default False
         Whether `y_prob` holds logits.
 
@@ -67,23 +65,23 @@ class Accumulator(Source):
     Accuracy:
 
     - Uniform bins, hard or convex, whose edges (and centres) are ends of coarse cells, the Brier
-      score and sharpness differ from those in memory by rounding, at most 1e-12; largest gaps
-      (norm inf) of bins with little weight by 1e-11. That is so of the default number of cells;
-      the error is about 2e-10 / n_cells of few. Debiased errors with weights know squares of
-      weights to 6e-8, so weights should be about 1.
+      score and sharpness differ from the values in memory by rounding, at most 1e-12, and largest
+      gaps (norm inf) of bins with little weight by 1e-11. This holds for the default number of
+      cells; with few cells the error is about 2e-10 / n_cells. Debiased errors with weights use
+      squares of weights that are right to 6e-8, so weights should be about 1.
     - Other uniform bins: rows in the cell of an edge may be on its other side. The error is at most
       twice their share of all rows.
     - Bins of equal weight: the rank of an edge is right to 1e-4 plus the share of the rows in its
       cell.
     - Densities: within 2e-3 relative, plus 1e-6. Other estimators take rows of one cell for rows of
-      one score, which is up to 1 / n_cells away from theirs: "ece_bayes" is within 1 % unless most
+      one score, which is up to 1 / n_cells from their scores: "ece_bayes" is within 1 % unless most
       rows share a few cells, and "ece_sweep" may find another number of bins.
     - Results that need single rows are refused: log losses, whose logarithms differ within a cell,
       bins that are closed at the left, tests and comparisons; and for class vectors any result that
       is not a sum over one score, except the Brier score.
 
     Weights are multiples of 2^-62 and at least 2^-40, with replicates 2^-20. Their sum is at most
-    2^32, that of their squares at most 2^38: more is refused before it is added.
+    2^32, and the sum of their squares at most 2^38: more is refused before it is added.
 
     Replicates follow the bootstrap with Poisson weights (Hanley and MacGibbon 2006, "Creating
     non-parametric bootstrap samples using Poisson frequencies"; Chamandy et al. 2012, "Estimating
@@ -93,17 +91,17 @@ class Accumulator(Source):
     Examples
     --------
     >>> import numpy as np
-    >>> from fastece import Accumulator, ece
+    >>> from fastece import Accumulator, ece, estimate
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(10_000)
     >>> y = rng.random(10_000) < p**1.3
     >>> parts = [Accumulator().update(y[i::4], p[i::4]) for i in range(4)]
     >>> whole = sum(parts)
-    >>> abs(whole.ece() - ece(y, p)) < 1e-12
+    >>> abs(ece(whole) - ece(y, p)) < 1e-12
     True
     >>> whole == Accumulator().update(y, p)
     True
-    >>> print(whole.estimate())
+    >>> print(estimate(whole))
     BayesCurve(), setting binary: 10000 rows
       value         0.072
       95 % CI       [0.063, 0.079]
@@ -118,9 +116,14 @@ class Accumulator(Source):
         n_replicates: int = 0, seed: int | None = None, from_logits: bool = False,
     ) -> None:  # fmt: skip
         settings = Settings(n_classes, setting, n_cells, n_replicates, seed, from_logits)
-        self.setting, self.labels, self.key = settings.row, None, settings.key
-        self.n_classes, self.low, self.high = settings.n_classes or 2, settings.low, 1.0
-        self._state, self._lock = State(settings), RLock()
+        self.setting = settings.row
+        self.labels = None
+        self.key = settings.key
+        self.n_classes = settings.n_classes or 2
+        self.low = settings.low
+        self.high = 1.0
+        self._state = State(settings)
+        self._lock = RLock()
 
     # --- adding rows ------------------------------------------------------------------------
 
@@ -139,7 +142,7 @@ class Accumulator(Source):
         ----------
         y_true, y_prob, sample_weight
             As in `fastece.ece`; labels are 0 or 1, or from 0 to K - 1. An empty batch, or one whose
-            weights are all 0, changes nothing but the number of the next row.
+            weights are all 0, changes only the number of the next row.
         row_offset : int, optional
             The number of the first row in the whole stream, which draws of replicates depend on.
             None: the row after the last one of this accumulator.
@@ -155,7 +158,7 @@ class Accumulator(Source):
             These are the rows of several processes, see `CalibrationMetric.sync`.
         """
         settings = self._state.settings
-        # Another check compares both.
+        # Whether both are as long is checked when they are read.
         n = max(len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob))
         if row_offset is not None:
             row_offset = check_integer("row_offset", row_offset, 0, MAX_ROW - n)
@@ -173,7 +176,8 @@ class Accumulator(Source):
         """Add all rows of another accumulator of the same settings."""
         if not isinstance(other, Accumulator):
             raise InputTypeError("other", "must be an Accumulator", value=other)
-        first, second = sorted((self._lock, other._lock), key=id)  # in one order, everywhere
+        # Locks are taken in one order everywhere, so that two threads do not wait for each other.
+        first, second = sorted((self._lock, other._lock), key=id)
         with first, second:
             self._state = self._state.merge(other._state)
         return self
@@ -219,9 +223,9 @@ class Accumulator(Source):
         Anything else raises a ValueError, and nothing changes. The next row has the number of rows
         given so far: with replicates, a part that began elsewhere needs a `row_offset`.
         """
-        mine = State(self._state.settings)
-        mine.load(state)
-        self._state = mine
+        new = State(self._state.settings)
+        new.load(state)
+        self._state = new
         return self
 
     # --- a source of samples ----------------------------------------------------------------------
@@ -238,17 +242,17 @@ class Accumulator(Source):
 
     def __repr__(self) -> str:
         settings = self._state.settings
-        shown = [f"n_classes={settings.n_classes}"] if settings.n_classes else []
-        shown += [] if settings.setting == "auto" else [f"setting={settings.setting!r}"]
-        shown += [f"n_replicates={settings.n_replicates}"] if settings.n_replicates else []
-        return f"<Accumulator({', '.join(shown)}): {self.n} rows, {self.nbytes / 1e6:.1f} MB>"
+        defaults = {"n_classes": None, "setting": "auto", "n_replicates": 0}
+        values = {name: getattr(settings, name) for name in defaults}
+        arguments = [f"{name}={x!r}" for name, x in values.items() if x != defaults[name]]
+        return f"<Accumulator({', '.join(arguments)}): {self.n} rows, {self.nbytes / 1e6:.1f} MB>"
 
     @property
     def has_vectors(self) -> bool:
         """Whether distances of class vectors from the true class were added up too."""
         return self._state.settings.is_auto_vector
 
-    def cells(self) -> list[Cells]:
+    def cells(self) -> list[ScoreCells]:
         """Return the sums of each problem as numbers."""
         if not self.n:
             raise InputError("y_true", "has no rows", hint="update adds some of positive weight")
@@ -258,46 +262,26 @@ class Accumulator(Source):
     def sample(self, k: int, needs: str = RANKS) -> Sample:
         """Return the cells of problem `k` as sorted rows with counts."""
         cells = self.cells()[k]
-        if needs != DISTANCES:
-            return cells.by_square if needs == SQUARES else cells.by_rank
-        # One row whose class vector has the mean distance of all.
-        weight = np.array([cells.weight.sum()])
-        far = math.sqrt(self._state.squared_distance / float(weight[0]) / 2)
-        vectors = Vectors(np.array([[1 - far, far]]), np.zeros(1, np.int64))
-        s, y, rows = np.ones(1), np.ones(1, np.uint8), np.zeros(1, np.int64)
-        return Sample(s, y, None, self.low, self.high, rows, vectors, weight)
+        if needs == DISTANCES:
+            return self._row_of_mean_distance(float(cells.weight.sum()))
+        return cells.by_square if needs == SQUARES else cells.by_rank
+
+    def _row_of_mean_distance(self, weight: float) -> Sample:
+        """Make a sample of one row, whose class vector has the mean distance of all rows."""
+        distance = math.sqrt(self._state.squared_distance / weight / 2)
+        vectors = Vectors(np.array([[1 - distance, distance]]), np.zeros(1, np.int64))
+        return Sample(
+            s=np.ones(1),
+            y=np.ones(1, np.uint8),
+            v=None,
+            low=self.low,
+            high=self.high,
+            rows=np.zeros(1, np.int64),
+            vectors=vectors,
+            c=np.array([weight]),
+        )
 
     def draws(self, k: int) -> Iterator[F64]:
         """Yield the counts of the rows (n,) of `sample(k)` in each replicate, if any."""
         has_draws = self._state.settings.n_replicates > 0
         return self._state.draws(k, self.sample(k)) if has_draws else super().draws(k)
-
-    # --- answers ----------------------------------------------------------------------------
-
-    def ece(self, estimator: Any = "ece", **options: Any) -> Any:
-        """Call `fastece.ece`."""
-        return ece(self, estimator=estimator, **options)
-
-    def mce(self, estimator: Any = "ece", **options: Any) -> Any:
-        """Call `fastece.mce`."""
-        return mce(self, estimator=estimator, **options)
-
-    def brier_score(self, **options: Any) -> Any:
-        """Call `fastece.brier_score`."""
-        return brier_score(self, **options)
-
-    def reliability_diagram(self, estimator: Any = "ece", **options: Any) -> Any:
-        """Call `fastece.reliability_diagram`."""
-        return reliability_diagram(self, estimator=estimator, **options)
-
-    def reliability_curve(self, estimator: Any = "ece_bayes", **options: Any) -> Any:
-        """Call `fastece.reliability_curve`."""
-        return reliability_curve(self, estimator=estimator, **options)
-
-    def estimate(self, estimator: Any = "ece_bayes", **options: Any) -> Any:
-        """Call `fastece.estimate`."""
-        return estimate(self, estimator=estimator, **options)
-
-    def bootstrap(self, estimator: Any = "ece", **options: Any) -> Any:
-        """Call `fastece.bootstrap`."""
-        return bootstrap(self, estimator=estimator, **options)

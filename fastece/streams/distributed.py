@@ -17,7 +17,7 @@ from fastece.streams.accumulator import Accumulator
 
 COLUMNS = ("y_true", "y_prob", "sample_weight", "groups")
 # States that one task adds up: more would wait for each other, fewer would travel more often.
-FAN_IN = 8
+STATES_PER_TASK = 8
 
 
 def from_dask(
@@ -37,7 +37,7 @@ def from_dask(
     sample_weight, groups : dask array or series, shape (n,), optional
         Weights and groups of the rows.
     **options
-        Of `Accumulator`: `setting`, `n_cells`, `n_replicates`, `seed`, `from_logits`.
+        Options of `Accumulator`: `setting`, `n_cells`, `n_replicates`, `seed`, `from_logits`.
 
     Returns
     -------
@@ -65,31 +65,49 @@ def from_dask(
     Examples
     --------
     >>> import dask.array as da
-    >>> from fastece.streams.distributed import from_dask
+    >>> from fastece import ece
+    >>> from fastece.streams import from_dask
     >>> y_true = da.from_array([0, 1, 1, 0], chunks=2)
     >>> y_prob = da.from_array([0.2, 0.6, 0.9, 0.4], chunks=3)
     >>> state = from_dask(y_true, y_prob)
-    >>> state.n, round(state.ece(n_bins=10), 3)
+    >>> state.n, round(ece(state, n_bins=10), 3)
     (4, 0.275)
     """
     import dask
 
-    Accumulator(n_classes, **options)  # what is wrong with them is said here, not by a worker
-    given = dict(zip(COLUMNS, (y_true, y_prob, sample_weight, groups), strict=True))
-    arrays = {name: as_dask_array(name, x) for name, x in given.items() if x is not None}
+    Accumulator(n_classes, **options)  # bad options are refused here and not by a worker
+    columns = {
+        "y_true": y_true,
+        "y_prob": y_prob,
+        "sample_weight": sample_weight,
+        "groups": groups,
+    }
+    arrays = {name: as_dask_array(name, x) for name, x in columns.items() if x is not None}
     needs_rows = options.get("n_replicates", 0) > 0 and groups is None
     arrays = align(arrays, needs_rows)
     blocks = {name: blocks_of(array) for name, array in arrays.items()}
-    count, add = dask.delayed(state_of, pure=False), dask.delayed(merged, pure=False)
-    states, start = [], 0
+    count = dask.delayed(count_batch, pure=False)
+    states = []
+    first_row = 0
     for i, size in enumerate(arrays["y_prob"].chunks[0]):
-        columns = {name: parts[i] for name, parts in blocks.items()}
-        states.append(count(columns, f"block {i}", start, n_classes, options))
-        start += size if needs_rows else 0
+        batch = {name: blocks_of_column[i] for name, blocks_of_column in blocks.items()}
+        states.append(count(batch, f"block {i}", first_row, n_classes, options))
+        if needs_rows:
+            first_row += size
+    total: Accumulator = add_in_tree(states).compute()
+    return total
+
+
+def add_in_tree(states: list[Any]) -> Any:
+    """Add delayed states up in tasks of some states each, until one is left."""
+    import dask
+
+    add = dask.delayed(merge_all, pure=False)
     while len(states) > 1:
-        states = [add(states[i : i + FAN_IN]) for i in range(0, len(states), FAN_IN)]
-    state: Accumulator = states[0].compute()
-    return state
+        states = [
+            add(states[i : i + STATES_PER_TASK]) for i in range(0, len(states), STATES_PER_TASK)
+        ]
+    return states[0]
 
 
 def as_dask_array(name: str, value: Any) -> Any:
@@ -99,8 +117,8 @@ def as_dask_array(name: str, value: Any) -> Any:
 
     if hasattr(value, "to_dask_array"):  # which would make objects of strings and nullable numbers
         read = dask.delayed(as_array, pure=False)
-        parts = [read(name, part) for part in value.to_delayed()]
-        value = array_of(parts, [math.nan] * len(parts), value.shape[1:])
+        blocks = [read(name, block) for block in value.to_delayed()]
+        value = array_of(blocks, [math.nan] * len(blocks), value.shape[1:])
     if not isinstance(value, da.Array):
         kind = type(value).__name__
         raise InputTypeError(name, f"must be a dask array, series or frame, got {kind}")
@@ -119,14 +137,15 @@ def align(arrays: dict[str, Any], needs_rows: bool) -> dict[str, Any]:
     """Cut the rows of all arrays at the same places."""
     import dask
 
-    counts = {array.numblocks[0] for array in arrays.values()}
-    unknown = [math.isnan(array.shape[0]) for array in arrays.values()]
-    if all(unknown) and len(counts) == 1 and not needs_rows:
+    n_blocks = {array.numblocks[0] for array in arrays.values()}
+    is_unknown = [math.isnan(array.shape[0]) for array in arrays.values()]
+    if all(is_unknown) and len(n_blocks) == 1 and not needs_rows:
         return arrays  # in pairs; `update` refuses two blocks of different lengths
-    if any(unknown):
+    if any(is_unknown):
         blocks = {name: blocks_of(array) for name, array in arrays.items()}
-        lengths = {name: [dask.delayed(len)(x) for x in found] for name, found in blocks.items()}
-        (sizes,) = dask.compute(lengths)  # all at once: what they are made from is made once
+        lengths = {name: [dask.delayed(len)(x) for x in column] for name, column in blocks.items()}
+        # All at once, so that the data that they come from are made once.
+        (sizes,) = dask.compute(lengths)
         arrays = {k: array_of(blocks[k], sizes[k], arrays[k].shape[1:]) for k in arrays}
     rows = {name: array.shape[0] for name, array in arrays.items()}
     if len(set(rows.values())) > 1:
@@ -152,12 +171,13 @@ def from_batches(
         `(y_true, y_prob)`, `(y_true, y_prob, sample_weight)` or
         `(y_true, y_prob, sample_weight, groups)`, as `Accumulator.update` takes them.
     executor : concurrent.futures.Executor, optional
-        A pool of threads, processes or whatever has `submit`; without it, the caller's thread. It
-        is left open. Twice as many batches as the machine has cores are in memory at a time.
+        A pool of threads or processes, or any object with `submit`; without it, the caller's
+        thread. It is left open. Twice as many batches as the machine has cores are in memory at a
+        time.
     n_classes : int, optional
         K for class vectors of shape (n, K).
     **options
-        Of `Accumulator`: `setting`, `n_cells`, `n_replicates`, `seed`, `from_logits`.
+        Options of `Accumulator`: `setting`, `n_cells`, `n_replicates`, `seed`, `from_logits`.
 
     Returns
     -------
@@ -172,29 +192,28 @@ def from_batches(
     Examples
     --------
     >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from fastece.streams.distributed import from_batches
+    >>> from fastece import ece
+    >>> from fastece.streams import from_batches
     >>> batches = [([0, 1], [0.2, 0.6]), ([1, 0], [0.9, 0.4])]
     >>> with ThreadPoolExecutor(2) as pool:
     ...     state = from_batches(batches, executor=pool)
-    >>> state.n, round(state.ece(n_bins=10), 3)
+    >>> state.n, round(ece(state, n_bins=10), 3)
     (4, 0.275)
     """
     total = Accumulator(n_classes, **options)
     pending: deque[Future[Accumulator]] = deque()
-    start = 0
+    max_pending = 2 * (os.cpu_count() or 1)
+    first_row = 0
     try:
         for i, batch in enumerate(batches):
-            if not 2 <= len(batch) <= len(COLUMNS):
-                rule = f"must be tuples of {', '.join(COLUMNS)}, the last two optional"
-                raise InputError("batches", rule, index=i, value=f"a tuple of {len(batch)}")
-            columns = dict(zip(COLUMNS, batch, strict=False))
-            work = (columns, f"batch {i}", start, n_classes, options)
-            start += len(batch[0])
+            columns = name_columns(batch, i)
+            work = (columns, f"batch {i}", first_row, n_classes, options)
+            first_row += len(batch[0])
             if executor is None:
-                total.merge(state_of(*work))
+                total.merge(count_batch(*work))
                 continue
-            pending.append(executor.submit(state_of, *work))
-            if len(pending) >= 2 * (os.cpu_count() or 1):
+            pending.append(executor.submit(count_batch, *work))
+            if len(pending) >= max_pending:
                 total.merge(pending.popleft().result())
         while pending:
             total.merge(pending.popleft().result())
@@ -204,17 +223,32 @@ def from_batches(
     return total
 
 
-def state_of(
-    columns: dict[str, Any], place: str, start: int, n_classes: int | None, options: dict[str, Any]
+def name_columns(batch: tuple[Any, ...], index: int) -> dict[str, Any]:
+    """Return the columns of a batch by name, or refuse too few or too many of them."""
+    if not 2 <= len(batch) <= len(COLUMNS):
+        rule = f"must be tuples of {', '.join(COLUMNS)}, the last two optional"
+        raise InputError("batches", rule, index=index, value=f"a tuple of {len(batch)}")
+    return dict(zip(COLUMNS, batch, strict=False))
+
+
+def count_batch(
+    columns: dict[str, Any],
+    place: str,
+    first_row: int,
+    n_classes: int | None,
+    options: dict[str, Any],
 ) -> Accumulator:
-    """Count the rows of one batch, whose first row has the number `start`."""
+    """Count the rows of one batch, whose first row has the number `first_row`.
+
+    An error has a note with the place of the batch.
+    """
     try:
-        return Accumulator(n_classes, **options).update(**columns, row_offset=start)
+        return Accumulator(n_classes, **options).update(**columns, row_offset=first_row)
     except (ValueError, TypeError) as error:
         error.add_note(f"in {place}")
         raise
 
 
-def merged(states: list[Accumulator]) -> Accumulator:
+def merge_all(states: list[Accumulator]) -> Accumulator:
     """Add states up in a new one, and leave them unchanged for a task that reruns."""
     return reduce(Accumulator.merge, states[1:], states[0].copy())

@@ -1,6 +1,6 @@
 """A calibration error during training, shaped like torchmetrics' metrics.
 
->>> from fastece.streams.metric import CalibrationMetric
+>>> from fastece.streams import CalibrationMetric
 >>> metric = CalibrationMetric(n_bins=10)
 >>> for preds, target in [([0.2, 0.6], [0, 1]), ([0.9, 0.4], [1, 0])]:
 ...     metric.update(preds, target)
@@ -35,15 +35,15 @@ class CalibrationMetric:
     n_cells : int, default 64800
         Cells of the state, see `Accumulator`.
     n_replicates, seed : int, optional
-        Bootstrap replicates that are counted along, for `metric.accumulator.bootstrap()`. Processes
+        Bootstrap replicates that are counted along, for `bootstrap(metric.accumulator)`. Processes
         that are added up later have to give `update` their own `row_offset`.
     **fields
-        Of the estimator, such as `n_bins=15` or `norm=2`.
+        Parameters of the estimator, such as `n_bins=15` or `norm=2`.
 
     Attributes
     ----------
     accumulator : Accumulator
-        The sums, for other results too: `metric.accumulator.reliability_diagram()`.
+        The sums, for other results too: `reliability_diagram(metric.accumulator)`.
 
     Notes
     -----
@@ -56,12 +56,12 @@ class CalibrationMetric:
     Examples
     --------
     >>> import numpy as np
-    >>> from fastece.streams.metric import CalibrationMetric
+    >>> from fastece.streams import CalibrationMetric
     >>> metric = CalibrationMetric(n_classes=3, n_bins=10)
     >>> preds = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4], [0.1, 0.3, 0.6]])
     >>> round(metric(preds[:2], [0, 1]), 3), round(metric(preds[2:], [0, 2]), 3)  # each batch
     (0.25, 0.4)
-    >>> round(metric.compute(), 3)  # all of them
+    >>> round(metric.compute(), 3)  # all batches
     0.325
     """
 
@@ -142,7 +142,7 @@ class CalibrationMetric:
     def state_dict(self) -> dict[str, I64]:
         """Return the arrays of sums, to save or to add to other processes' sums.
 
-        After `sync` there is one more, "is_sum", and whoever loads them takes no more rows.
+        After `sync` there is one more, "is_sum", and a metric that loads it takes no more rows.
         """
         return self.accumulator.state_dict()
 

@@ -1,134 +1,84 @@
-"""The state of a stream, sums of integers, and the reading of its batches.
+"""The state of a stream: sums of integers.
 
 The sums do not depend on how rows were split, on their order, or on the number of machines.
 """
 
-import math
-import zlib
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import asdict, dataclass
-from functools import cached_property
-from hashlib import blake2b
+from dataclasses import asdict
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data import containers as arrays
-from fastece.data.errors import InputError, InputTypeError
-from fastece.data.labels import as_groups
-from fastece.data.parameters import check_integer
-from fastece.data.reading import read_problems
+from fastece.data.errors import InputError
 from fastece.data.samples import Sample
-from fastece.data.scores import NEARLY, read_top_label
-from fastece.data.sources import Problems, Setting, find_setting
-from fastece.kernels import NO_WEIGHTS, REPLICATES
+from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I64
-from fastece.resampling.draws import new_key, poisson_law
-from fastece.streams.cells import Cells, coarse_sums
+from fastece.resampling.draws import poisson_law
+from fastece.streams.batches import Batch
+from fastece.streams.cells import ScoreCells, coarse_sums
+from fastece.streams.settings import Settings
 
-# What sums hold: weights, and their squares, in all, and how often 1 is counted in either; and the
-# smallest weight that is not lost, and that counts in replicates.
-MAX_WEIGHT, MAX_SQUARE, UNITS = 2.0**32, 2.0**38, (2.0**30, 2.0**24)
-MIN_WEIGHT, MIN_DRAWN_WEIGHT = 2.0**-40, 2.0**-20
+# The sums of all weights, and of their squares, that integers of 64 bits hold.
+MAX_WEIGHT = 2.0**32
+MAX_SQUARE = 2.0**38
+# How often 1 is counted in the totals of weights and of their squares.
+WEIGHT_UNIT = 2.0**30
+SQUARE_UNIT = 2.0**24
 # Draws of row i begin at 32 i of a counter of 64 bits.
 MAX_ROW = 2**59 - 1
-# Fine cells of a coarse one: 7200 coarse cells still hold edges and centres of all numbers of bins
-# that 64800 fine ones do.
-RATIO = 9
-MAX_CELLS, MAX_REPLICATES = 2**22, 2**16
-# The arrays of a state.
-SUMS = ("fine", "coarse", "replicates", "totals")
-# If rounding may be more than this part of the sum of the squares, of small weights, then coarse
-# cells share that sum by their weights.
-ROUGH = 0.01
-# More than rounding makes of a bound; and more than how often a replicate draws a row.
-SLACK, MOST_DRAWN = 1 + 1e-6, 41
+# The arrays of cells and replicates, which any all-reduce may add up, as the totals are.
+CELL_SUMS = ("fine", "coarse", "replicates")
+# If rounding may be more than this share of the sum of the squares of small weights, coarse cells
+# share that sum by their weights.
+MAX_ROUNDING_SHARE = 0.01
+# A bound of damaged sums may be exceeded by rounding, which is less than this factor.
+ROUNDING_FACTOR = 1 + 1e-6
+# A replicate draws no row more often than this.
+MAX_DRAWS_OF_ROW = 41
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Settings that two states must share to be merged."""
+class WeightSums(NamedTuple):
+    """Sum of the weights of all rows, and of their squares."""
 
-    n_classes: int | None
-    setting: str | int
-    n_cells: int
-    n_replicates: int
-    seed: int | None
-    from_logits: bool
-
-    def __post_init__(self) -> None:
-        bounds = {"n_cells": (1, MAX_CELLS), "n_replicates": (0, MAX_REPLICATES)}
-        bounds |= {} if self.n_classes is None else {"n_classes": (2, 2**31 - 1)}
-        bounds |= {} if self.seed is None else {"seed": (0, 2**63 - 1)}
-        for name, ends in bounds.items():  # as integers of Python, so equal settings have one text
-            object.__setattr__(self, name, check_integer(name, getattr(self, name), *ends))
-        if (self.seed is None) == (self.n_replicates > 0):
-            raise InputError("seed", "goes with {n_replicates}, the same for all parts of a stream")
-        row = self.row  # of a setting that there is, or it is refused here
-        if not isinstance(self.setting, str):
-            object.__setattr__(self, "setting", row.column)
-
-    @cached_property
-    def row(self) -> Setting:
-        """The setting."""
-        return find_setting(self.setting, (1,) if self.n_classes is None else (1, self.n_classes))
-
-    @property
-    def is_auto_vector(self) -> bool:
-        """Whether the scores of class vectors use the whole vectors."""
-        return self.setting == "auto" and self.n_classes is not None
-
-    @property
-    def n_problems(self) -> int:
-        """One, or one for each class."""
-        return (self.n_classes or 2) if self.row.per_class else 1
-
-    @property
-    def low(self) -> float:
-        """The lower end of the support of the score."""
-        return 1 / (self.n_classes or 2) if self.row.is_top else 0.0
-
-    @property
-    def n_coarse(self) -> int:
-        """Number of coarse cells."""
-        return self.n_cells // RATIO if self.n_cells % RATIO == 0 else self.n_cells
-
-    @cached_property
-    def key(self) -> int:
-        """Key that determines all draws; 0 without replicates."""
-        return new_key(self.seed) if self.n_replicates else 0
-
-    @property
-    def fingerprint(self) -> int:
-        """Hash of the settings, of 32 bits."""
-        return zlib.crc32(repr([*asdict(self).items()]).encode())
+    weight: float
+    square: float
 
 
 class State:
     """Sums of rows, int64 arrays.
 
-    They are `fine` (P, N + 2, 2), `coarse` (P, N', 8), `replicates` (P, blocks, 2 N', 32) and
-    `totals`.
+    A state changes by `add` alone, as a whole; every other action makes another state.
 
-    A state changes by `add` alone, as a whole; what else there is to do makes another state.
+    Attributes
+    ----------
+    fine : (P, N + 2, 2) int64 array
+        Weights of both outcomes in the fine cells of each problem.
+    coarse : (P, N', 8) int64 array
+        The words of `kernels.cells` of each coarse cell.
+    replicates : (P, blocks, 2 N', 32) int64 array
+        Weights of both outcomes in the coarse cells of each replicate.
+    totals : int64 array
+        The totals of `kernels.cells.TOTALS`.
+    is_sum : bool
+        Whether these are rows of several processes, which the next sum would count again.
+    cell_cache : list of ScoreCells or None
+        The sums as numbers, for further questions about the same rows: at most 10 MB a problem.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        problems, coarse = settings.n_problems, settings.n_coarse
+        problems = settings.n_problems
+        coarse = settings.n_coarse
         blocks = -(-settings.n_replicates // REPLICATES)
         self.fine = np.zeros((problems, settings.n_cells + 2, 2), np.int64)
         self.coarse = np.zeros((problems, coarse, kernels.cells.WORDS), np.int64)
         self.replicates = np.zeros((problems, blocks, 2 * coarse, REPLICATES), np.int64)
-        self.totals = totals({"parts": 1, "fingerprint": settings.fingerprint})
-        # Whether these are rows of several processes, which the next sum would count again.
+        self.totals = make_totals({"parts": 1, "fingerprint": settings.fingerprint})
         self.is_sum = False
-        # Sums as numbers, for further questions about the same rows: 10 MB a problem at most.
-        self.cell_cache: list[Cells] | None = None
+        self.cell_cache: list[ScoreCells] | None = None
 
     def get(self, name: str) -> int:
         """Return one of the totals."""
@@ -137,15 +87,16 @@ class State:
     @property
     def arrays(self) -> dict[str, I64]:
         """The sums that are saved, by their names."""
-        saved = {name: getattr(self, name) for name in SUMS[:3]} | {
-            "totals": self.totals[: kernels.cells.SAVED]
-        }
-        return saved | ({"is_sum": np.ones(1, np.int64)} if self.is_sum else {})
+        arrays = {name: getattr(self, name) for name in CELL_SUMS}
+        arrays["totals"] = self.totals[: kernels.cells.SAVED]
+        if self.is_sum:
+            arrays["is_sum"] = np.ones(1, np.int64)
+        return arrays
 
     def copy(self) -> "State":
         """Return another state with the same rows."""
         new = copy(self)
-        for name in SUMS:
+        for name in (*CELL_SUMS, "totals"):
             setattr(new, name, getattr(self, name).copy())
         new.cell_cache = None
         return new
@@ -156,15 +107,11 @@ class State:
             raise RuntimeError(f"{action}: these are the rows of all processes; reset() first")
 
     def check_room(self, weight: float, square: float) -> None:
-        """Refuse more weights, and squares of them, that do not fit into the sums."""
-        for name, sum_, most in (
-            ("weights", self.get("weight") / UNITS[0] + weight, MAX_WEIGHT),
-            ("squares of the weights", self.get("square") / UNITS[1] + square, MAX_SQUARE),
-        ):
-            if sum_ > most:
-                rule = f"the {name} of all rows must add up to at most {most:g}"
-                hint = "divide all weights by one number"
-                raise InputError("sample_weight", rule, value=sum_, hint=hint)
+        """Refuse more weight, or more squares of weights, than the sums have room for."""
+        weight += self.get("weight") / WEIGHT_UNIT
+        square += self.get("square") / SQUARE_UNIT
+        refuse_above("weights", weight, MAX_WEIGHT)
+        refuse_above("squares of the weights", square, MAX_SQUARE)
 
     def check_totals(self) -> None:
         """Refuse totals of states that cannot be merged."""
@@ -180,20 +127,20 @@ class State:
 
     def merge(self, other: "State") -> "State":
         """Return the sums of both states."""
-        for one in (self, other):
-            one.refuse_sum("merge")
-        for name, mine in asdict(self.settings).items():
-            if mine != (theirs := getattr(other.settings, name)):
-                rule = f"must have the settings of this one: its {name} is {mine!r}"
-                raise InputError("other", rule, value=theirs)
-        weight, square = (other.get(name) for name in ("weight", "square"))
-        self.check_room(weight / UNITS[0], square / UNITS[1])
+        self.refuse_sum("merge")
+        other.refuse_sum("merge")
+        for name, value in asdict(self.settings).items():
+            value_of_other = getattr(other.settings, name)
+            if value != value_of_other:
+                rule = f"must have the settings of this one: its {name} is {value!r}"
+                raise InputError("other", rule, value=value_of_other)
+        self.check_room(other.get("weight") / WEIGHT_UNIT, other.get("square") / SQUARE_UNIT)
         new = copy(self)
         new.totals = self.totals + other.totals
         new.check_totals()
         next_row = max(self.get("next_row"), other.get("next_row"), new.get("rows"))
         new.totals[kernels.cells.SAVED] = next_row
-        for name in SUMS[:3]:
+        for name in CELL_SUMS:
             setattr(new, name, getattr(self, name) + getattr(other, name))
         new.cell_cache = None
         return new
@@ -202,48 +149,58 @@ class State:
         """Load sums by name, and refuse invalid ones."""
         self.is_sum = "is_sum" in sums
         for name, array in self.arrays.items():
-            got = np.asarray(sums[name]) if name in sums else None
-            if got is None or got.shape != array.shape or got.dtype != np.int64:
-                kind = "nothing" if got is None else f"{got.dtype} {got.shape}"
-                rule = f"{name} must be int64 {array.shape}, as settings are here"
-                raise InputError("state", f"{rule}, got {kind}")
-            array[:] = got
-        if more := sorted({*sums} - {*self.arrays}):
-            raise InputError("state", f"must hold {[*self.arrays]}", value=more[0])
+            array[:] = check_array(name, sums.get(name), array.shape)
+        unknown = sorted({*sums} - {*self.arrays})
+        if unknown:
+            raise InputError("state", f"must hold {[*self.arrays]}", value=unknown[0])
         if self.is_sum and sums["is_sum"] != 1:
             raise InputError("state", "must be one sum over all processes, not several added up")
         if any((array < 0).any() for array in (self.fine, self.replicates, self.totals[:4])):
             raise InputError("state", "has weights or counts below 0, so sums were too large")
         self.check_totals()
-        weight, square, *_ = np.ravel([self.check_cells(k) for k in range(len(self.fine))])
-        self.totals[kernels.cells.SAVED :] = (
-            self.get("rows"), int(weight * UNITS[0]), int(square * UNITS[1])
-        )  # fmt: skip
+        sums_of_problems = [self.check_cells(k) for k in range(len(self.fine))]
+        weight = int(sums_of_problems[0].weight * WEIGHT_UNIT)
+        square = int(sums_of_problems[0].square * SQUARE_UNIT)
+        self.totals[kernels.cells.SAVED :] = (self.get("rows"), weight, square)
 
-    def check_cells(self, k: int) -> tuple[float, float]:
-        """Refuse sums of problem `k` that no rows have; return weights and squares in all."""
-        cells, n = self._cells(k), self.get("n")
-        drawn = self.replicates[k].max((0, 2), initial=0) / kernels.cells.REPLICATE_UNIT
-        weight, low = cells.coarse_weight, self.coarse[k, :, kernels.cells.LOW_WEIGHT :]
-        each, all_rows, squares = weight.sum(0), float(weight.sum()), float(cells.square.sum())
-        self.check_room(all_rows, squares)
-        far = (self.settings.n_classes or 0) + 1 if self.settings.is_auto_vector else 0
-        if not (
-            cells.weight.min() >= 0
-            and (n > 0) == (all_rows > 0)
-            and (abs(low / kernels.cells.DETAIL) <= n / 2).all()
-            and (self.fine[k].sum() == self.fine[0].sum())
-            and (abs(cells.score) <= SLACK / 2 * weight).all()
-            and ((cells.square > 0) == (each > 0)).all()
-            and (cells.square <= SLACK * each**2 + n / ROUGH / kernels.cells.SQUARE_UNIT).all()
-            and all_rows**2 <= SLACK * n * squares
-            and cells.square_score.min() >= 0
-            and (cells.square_score <= SLACK / 4 * each + n / kernels.cells.MOMENT_UNIT).all()
-            and (MOST_DRAWN * weight >= drawn.reshape(-1, 2).T).all()
-            and 0 <= self.squared_distance <= SLACK * far * all_rows
-        ):
+    def check_cells(self, k: int) -> WeightSums:
+        """Refuse sums of problem `k` that no rows have; return the sums of its weights."""
+        cells = self._cells(k)
+        n = self.get("n")
+        outcome_weight = cells.coarse_weight
+        cell_weight = outcome_weight.sum(0)
+        total = float(outcome_weight.sum())
+        squares = float(cells.square.sum())
+        self.check_room(total, squares)
+        second_words = self.coarse[k, :, kernels.cells.LOW_WEIGHT :]
+        largest_draw = self.replicates[k].max((0, 2), initial=0) / kernels.cells.REPLICATE_UNIT
+        largest_draw = largest_draw.reshape(-1, 2).T
+        max_distance = 0
+        if self.settings.is_auto_vector:
+            max_distance = (self.settings.n_classes or 0) + 1
+        square_rounding = n / MAX_ROUNDING_SHARE / kernels.cells.SQUARE_UNIT
+        moment_rounding = n / kernels.cells.MOMENT_UNIT
+        f = ROUNDING_FACTOR
+        rules = (
+            cells.weight.min() >= 0,
+            (n > 0) == (total > 0),
+            (abs(second_words / kernels.cells.DETAIL) <= n / 2).all(),
+            # All problems have the same rows.
+            self.fine[k].sum() == self.fine[0].sum(),
+            # No score is farther from the middle of its cell than half of the width.
+            (abs(cells.score) <= f / 2 * outcome_weight).all(),
+            cells.square_score.min() >= 0,
+            (cells.square_score <= f / 4 * cell_weight + moment_rounding).all(),
+            # The square of a sum bounds the sum of squares, and Cauchy's inequality bounds it.
+            ((cells.square > 0) == (cell_weight > 0)).all(),
+            (cells.square <= f * cell_weight**2 + square_rounding).all(),
+            total**2 <= f * n * squares,
+            (MAX_DRAWS_OF_ROW * outcome_weight >= largest_draw).all(),
+            0 <= self.squared_distance <= f * max_distance * total,
+        )
+        if not all(rules):
             raise InputError("state", "has sums that do not go together, so it is damaged")
-        return all_rows, squares
+        return WeightSums(total, squares)
 
     def __eq__(self, other: object) -> bool:
         """Compare settings and sums; the number of parts may differ."""
@@ -252,51 +209,74 @@ class State:
         return (
             self.settings == other.settings
             and all(self.get(name) == other.get(name) for name in same)
-            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in SUMS[:3])
+            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in CELL_SUMS)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
-    def add(
-        self, batch: tuple[Problems, F64] | None, n: int, offset: int | None, groups: I64 | None
-    ) -> None:
+    def add(self, batch: Batch | None, n: int, offset: int | None, groups: I64 | None) -> None:
         """Add `n` rows that have been checked.
 
-        `batch` has those of positive weight, and the squared distances of class vectors from the
-        true class; `groups` are the numbers of the groups of all rows.
+        Parameters
+        ----------
+        batch : Batch or None
+            The rows of positive weight, if there are any.
+        n : int
+            Number of all rows.
+        offset : int or None
+            Number of the first row in the stream; None for the next one.
+        groups : (n,) int64 array or None
+            Numbers of the groups of all rows.
         """
         self.refuse_sum("update")
-        if groups is None and n and self.get("grouped"):
-            raise InputError("groups", "must be given, as rows before had some")
-        if groups is not None and self.get("n") > self.get("grouped"):
-            raise InputError("groups", "must be None, as rows before had none")
-        next_row, has_draws = self.get("next_row"), self.settings.n_replicates > 0
-        first = next_row if offset is None else offset
-        has_first = has_draws and groups is None and n > 0 and first == 0
-        more = {"rows": n, "first_rows": has_first, "next_row": first + n - next_row}
+        self.check_groups(groups is not None, n)
+        first_row = self.get("next_row") if offset is None else offset
+        changes = self.row_changes(n, first_row, groups is not None)
         if batch is None:
-            self.totals += totals(more)  # in one step
+            self.totals += make_totals(changes)  # in one step
             return
-        problems, distance = batch
-        count, v = problems.n, problems.v
-        weight = square = float(count)
-        if v is not None:
-            with np.errstate(over="ignore"):  # what is infinite is refused
-                weight, square = float(v.sum()), float(v @ v)
-        self.check_room(weight, square)
-        more |= {"weight": int(weight * UNITS[0]), "square": int(square * UNITS[1])}
-        more |= {"n": count, "grouped": 0 if groups is None else count}
+        problems = batch.problems
+        sums = sum_weights(problems.v, problems.n)
+        self.check_room(sums.weight, sums.square)
+        changes["weight"] = int(sums.weight * WEIGHT_UNIT)
+        changes["square"] = int(sums.square * SQUARE_UNIT)
+        changes["n"] = problems.n
+        changes["grouped"] = 0 if groups is None else problems.n
         draws = None
-        if has_draws:
-            ids = np.arange(first, first + n) if groups is None else groups
+        if self.settings.n_replicates > 0:
+            ids = np.arange(first_row, first_row + n) if groups is None else groups
             key = np.uint64(self.settings.key)
-            draws = key, ids[problems.positions], *poisson_law(1.0), self.replicates
+            draws = (key, ids[problems.positions], *poisson_law(1.0), self.replicates)
+        prob, label = problems.read()
         self.cell_cache = None
         with np.errstate(over="ignore"):  # for kernels that are not compiled
             kernels.cells.add_batch(
-                *problems.read(), kernels.weights(v), distance, self.fine, self.coarse, self.totals,
-                totals(more), draws,
-            )  # fmt: skip
+                prob,
+                label,
+                kernels.weights(problems.v),
+                batch.distance,
+                self.fine,
+                self.coarse,
+                self.totals,
+                make_totals(changes),
+                draws,
+            )
+
+    def check_groups(self, has_groups: bool, n: int) -> None:
+        """Refuse `n` rows with groups beside rows without, and the reverse."""
+        if not has_groups and n and self.get("grouped"):
+            raise InputError("groups", "must be given, as rows before had some")
+        if has_groups and self.get("n") > self.get("grouped"):
+            raise InputError("groups", "must be None, as rows before had none")
+
+    def row_changes(self, n: int, first_row: int, has_groups: bool) -> dict[str, int]:
+        """Return the changes of the totals of row numbers by `n` rows."""
+        has_numbers = self.settings.n_replicates > 0 and not has_groups
+        return {
+            "rows": n,
+            "first_rows": 1 if has_numbers and n > 0 and first_row == 0 else 0,
+            "next_row": first_row + n - self.get("next_row"),
+        }
 
     @property
     def squared_distance(self) -> float:
@@ -311,40 +291,59 @@ class State:
         low = self.get("square_low") / kernels.cells.DETAIL
         return (high + low) / kernels.cells.SQUARE_UNIT
 
-    def cells(self) -> list[Cells]:
+    def cells(self) -> list[ScoreCells]:
         """Return the sums of each problem as numbers."""
         if self.cell_cache is None:
             self.cell_cache = [self._cells(k) for k in range(self.settings.n_problems)]
         return self.cell_cache
 
-    def _cells(self, k: int) -> Cells:
+    def _cells(self, k: int) -> ScoreCells:
         """Return the sums of problem `k` as numbers."""
-        settings = self.settings
-        names, words = kernels.cells, self.coarse[k].T.astype(np.float64)
-        first, low_weight, low_first = (
-            words[at : at + 2] for at in (names.FIRST, names.LOW_WEIGHT, names.LOW_FIRST)
-        )
-        # Coarse cells have the second words of weights, which their fine ones share.
-        weight = self.fine[k].T / names.WEIGHT_UNIT
-        whole = coarse_sums(weight, settings.n_coarse)
-        exact = whole + low_weight / (kernels.cells.DETAIL * names.WEIGHT_UNIT)
-        scale = np.divide(exact, whole, out=np.ones_like(whole), where=whole > 0)
-        # Weights too small for the first words are in the middle of their coarse cell.
-        lost = np.where((whole == 0) & (exact > 0), exact, 0.0)
-        ratio = settings.n_cells // settings.n_coarse
-        weight[:, 1 + ratio // 2 : -1 : ratio] += lost
-        inner = scale.repeat(ratio, axis=1)
-        weight *= np.concatenate([scale[:, :1], inner, scale[:, -1:]], axis=1)
-        total, all_rows = exact.sum(0), float(exact.sum())
-        square = total + words[names.SQUARE] / names.SQUARE_UNIT
-        rounding = self.get("n") / names.SQUARE_UNIT * (self.more_square != 0)
-        if rounding > ROUGH * (all_rows + self.more_square):
-            square = total * (1 + self.more_square / all_rows)
-        return Cells(
-            n=self.get("n"), low=settings.low, high=1.0, weight=weight, square=square,
-            score=(first + low_first / kernels.cells.DETAIL) / names.MOMENT_UNIT,
+        names = kernels.cells
+        words = self.coarse[k].T.astype(np.float64)
+        first_moment = words[names.FIRST : names.FIRST + 2]
+        low_first_moment = words[names.LOW_FIRST : names.LOW_FIRST + 2]
+        low_weight = words[names.LOW_WEIGHT : names.LOW_WEIGHT + 2]
+        weight, coarse_weight = self._exact_weights(k, low_weight)
+        return ScoreCells(
+            n=self.get("n"),
+            low=self.settings.low,
+            high=1.0,
+            weight=weight,
+            score=(first_moment + low_first_moment / names.DETAIL) / names.MOMENT_UNIT,
             square_score=words[names.SECOND] / names.MOMENT_UNIT,
-        )  # fmt: skip
+            square=self._squares(coarse_weight, words[names.SQUARE]),
+        )
+
+    def _exact_weights(self, k: int, low_weight: F64) -> tuple[F64, F64]:
+        """Compute the weights in the fine and in the coarse cells of problem `k`.
+
+        Coarse cells have the second words of weights, which their fine ones share. Weights too
+        small for the first words are in the middle of their coarse cell.
+        """
+        n_coarse = self.settings.n_coarse
+        unit = kernels.cells.WEIGHT_UNIT
+        weight = self.fine[k].T / unit
+        rounded = coarse_sums(weight, n_coarse)
+        exact = rounded + low_weight / (kernels.cells.DETAIL * unit)
+        scale = np.divide(exact, rounded, out=np.ones_like(rounded), where=rounded > 0)
+        lost = np.where((rounded == 0) & (exact > 0), exact, 0.0)
+        ratio = self.settings.n_cells // n_coarse
+        weight[:, 1 + ratio // 2 : -1 : ratio] += lost
+        scale_of_fine = [scale[:, :1], scale.repeat(ratio, axis=1), scale[:, -1:]]
+        weight *= np.concatenate(scale_of_fine, axis=1)
+        return weight, exact
+
+    def _squares(self, coarse_weight: F64, more_square: F64) -> F64:
+        """Compute the sums of w**2 (N',) from those of w (2, N') and of w**2 - w (N',)."""
+        weight = coarse_weight.sum(0)
+        total = float(coarse_weight.sum())
+        rounding = 0.0
+        if self.more_square != 0:
+            rounding = self.get("n") / kernels.cells.SQUARE_UNIT
+        if rounding > MAX_ROUNDING_SHARE * (total + self.more_square):
+            return np.asarray(weight * (1 + self.more_square / total))
+        return np.asarray(weight + more_square / kernels.cells.SQUARE_UNIT)
 
     def draws(self, k: int, sample: Sample) -> Iterator[F64]:
         """Yield the counts of the rows (n,) of `sample`, of problem `k`, by replicate.
@@ -352,7 +351,8 @@ class State:
         Replicates without rows, which occur with few rows or groups, are left out. All counts
         together would take a megabyte a replicate.
         """
-        lines, count = self.replicates[k], self.settings.n_replicates
+        lines = self.replicates[k]
+        count = self.settings.n_replicates
         drawn = lines.swapaxes(0, 1).reshape(lines.shape[1], -1)[:, :count]
         has_rows = self.replicates[0].sum(1).ravel()[:count] > 0
         if has_rows.sum() < 2:
@@ -364,82 +364,32 @@ class State:
             yield sample.counts * (weights * share)[sample.rows]
 
 
-def totals(values: dict[str, int]) -> I64:
+def make_totals(values: dict[str, int]) -> I64:
     """Return an array of totals from some of them; others are 0."""
     return np.array([values.get(name, 0) for name in kernels.cells.TOTALS], np.int64)
 
 
-# --- reading of batches ---------------------------------------------------------------------
+def sum_weights(weights: F64 | None, n: int) -> WeightSums:
+    """Add up the weights of `n` rows, and their squares; an overflow is infinite."""
+    if weights is None:
+        return WeightSums(float(n), float(n))
+    with np.errstate(over="ignore"):
+        return WeightSums(float(weights.sum()), float(weights @ weights))
 
 
-def read_batch(
-    settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any
-) -> tuple[Problems, F64] | None:
-    """Read the rows of a batch; None if all weights are 0.
-
-    The second value is the squared distance of each class vector from the true class, empty if
-    these are not added up.
-    """
-    prob = arrays.as_probabilities(y_prob)
-    wanted = () if settings.n_classes is None else (settings.n_classes,)
-    if prob.shape[1:] != wanted:
-        shown = "(n,)" if settings.n_classes is None else f"(n, {settings.n_classes})"
-        rule = f"must have shape {shown}"
-        raise InputError("y_prob", rule, value=prob.shape, hint="as {n_classes} says")
-    weight = None if sample_weight is None else arrays.as_real("sample_weight", sample_weight)
-    if weight is None and settings.is_auto_vector and not settings.from_logits:
-        found = read_vectors(settings, y_true, y_prob, prob)
-        if found is not None:
-            return found
-    weightless = weight is not None and weight.shape == prob.shape[:1] and not weight.any()
-    problems = read_problems(
-        y_true, y_prob, setting=settings.setting, from_logits=settings.from_logits,
-        sample_weight=None if weightless else sample_weight, vectors=settings.is_auto_vector,
-    )  # fmt: skip
-    if problems.labels is not None:
-        raise InputError("y_true", "must hold class numbers in a stream, not other labels")
-    if weight is not None:
-        least = MIN_DRAWN_WEIGHT if settings.n_replicates else MIN_WEIGHT
-        arrays.refuse_where(
-            "sample_weight", f"must be 0 or at least {least:g}, as sums have so much detail",
-            weight, lambda part: (part > 0) & (part < least), "multiply all weights by one number",
-        )  # fmt: skip
-    if weightless:
-        return None
-    if problems.vectors is None:
-        return problems, NO_WEIGHTS
-    vectors, distance = problems.vectors, np.empty(len(problems.vectors.prob))
-    read_top_label(vectors.prob, vectors.label, False, math.inf, map, distance)
-    return problems, distance[problems.positions]
+def refuse_above(name: str, value: float, limit: float) -> None:
+    """Refuse a sum of weights that exceeds its limit."""
+    if value > limit:
+        rule = f"the {name} of all rows must add up to at most {limit:g}"
+        hint = "divide all weights by one number"
+        raise InputError("sample_weight", rule, value=value, hint=hint)
 
 
-def read_vectors(
-    settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
-) -> tuple[Problems, F64] | None:
-    """Read class vectors without weights in one pass; None if one is invalid."""
-    label = arrays.as_array("y_true", y_true)
-    if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
-        return None
-    tolerance = NEARLY * arrays.row_sum_tolerance(y_prob, prob)
-    distance, k = np.empty(label.size), prob.shape[1]
-    found = read_top_label(prob, label, False, tolerance, map, distance)
-    return None if found is None else (Problems(settings.row, *found, 1 / k, 1.0, k), distance)
-
-
-def group_ids(groups: Any, n: int) -> I64:
-    """Return a number of 64 bits for the group of each row, the same on any machine.
-
-    3 and 3.0 are one group, "3" is another.
-    """
-    numbers, labels = as_groups(groups, n, "groups")
-    ids = np.empty(len(labels), np.int64)
-    for i, label in enumerate(labels):
-        label = label.item() if isinstance(label, np.generic) else label
-        if isinstance(label, float) and label.is_integer():
-            label = int(label)
-        if not isinstance(label, str | int | float):
-            rule = "must be numbers or strings in a stream, as others differ between processes"
-            raise InputTypeError("groups", rule, value=label)
-        digest = blake2b(repr(label).encode(), digest_size=8).digest()
-        ids[i] = int.from_bytes(digest, "little", signed=True)
-    return ids[numbers]
+def check_array(name: str, value: Any, shape: tuple[int, ...]) -> I64:
+    """Return a saved array if it has the type and shape of the sums of this name."""
+    array = None if value is None else np.asarray(value)
+    if array is None or array.shape != shape or array.dtype != np.int64:
+        kind = "nothing" if array is None else f"{array.dtype} {array.shape}"
+        rule = f"{name} must be int64 {shape}, as settings are here"
+        raise InputError("state", f"{rule}, got {kind}")
+    return array

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import fastece
 from fastece import Accumulator
 
 VERSION = 1
@@ -45,10 +46,10 @@ def state_of(case: str) -> Accumulator:
 
 def answers(case: str, state: Accumulator) -> Any:
     """Values of the estimators, then the Brier score and, where there are any, replicates."""
-    values = [state.ece(name) for name in ESTIMATORS]
-    values.append(state.brier_score())
+    values = [fastece.ece(state, estimator=name) for name in ESTIMATORS]
+    values.append(fastece.brier_score(state))
     if "n_replicates" in CASES[case]:
-        values.extend(state.bootstrap().bootstrap_distribution)
+        values.extend(fastece.bootstrap(state).bootstrap_distribution)
     return np.array(values, dtype=np.float64)
 
 

@@ -35,13 +35,14 @@ def test_other_uniform_bins_move_the_rows_in_the_cells_of_their_edges(n_bins, ki
         bins = number(n_bins, n)
         lists = as_lists(p, weight)
         bound = moved_by_uniform_edges(lists[0], bins, lists[1]) + 1 / N_CELLS
-        assert abs(state.ece(n_bins=n_bins) - fastece.ece(y, p, **options)) <= bound
+        assert abs(fastece.ece(state, n_bins=n_bins) - fastece.ece(y, p, **options)) <= bound
         # Shares of rows in the cells of the centres change by a cell over a bin at most.
         near = abs(
-            state.ece("ece_c", n_bins=n_bins) - fastece.ece(y, p, estimator="ece_c", **options)
+            fastece.ece(state, estimator="ece_c", n_bins=n_bins)
+            - fastece.ece(y, p, estimator="ece_c", **options)
         )
         assert near <= 2 * bins / N_CELLS + 1 / N_CELLS
-        count = state.reliability_diagram(n_bins=n_bins).count
+        count = fastece.reliability_diagram(state, n_bins=n_bins).count
         total = n if weight is None else weight.sum()
         moved = np.abs(count - fastece.reliability_diagram(y, p, **options).count).sum()
         assert moved / total <= bound
@@ -57,7 +58,10 @@ def test_bins_of_the_support():
         shares = shares_of_cells(top)
         # An edge on that of a cell, but for the last digit, may part the cells on its two sides.
         crowd = sum(shares[cell_of(e)] + shares[cell_of(e) + 1] for e in edges)
-        assert abs(state.ece(**options) - fastece.ece(y, p, **options)) <= 2 * crowd + 1 / N_CELLS
+        assert (
+            abs(fastece.ece(state, **options) - fastece.ece(y, p, **options))
+            <= 2 * crowd + 1 / N_CELLS
+        )
 
 
 def quantile_cases():
@@ -80,7 +84,7 @@ def quantile_cases():
 def test_edges_of_equal_weight_have_nearly_their_rank(estimator, n_bins):
     for y, p, weight in quantile_cases():
         state = state_of(y, p, weight)
-        diagram = state.reliability_diagram(estimator, n_bins=n_bins)
+        diagram = fastece.reliability_diagram(state, estimator=estimator, n_bins=n_bins)
         edges = diagram.edges.tolist()
         assert (len(edges), edges[0], edges[-1]) == (n_bins + 1, 0.0, 1.0)
         assert np.all(np.diff(edges) >= 0)
@@ -101,7 +105,7 @@ def test_density_based_errors(kind, bandwidth, kernel):
         for norm in (1.0, 2.0):
             options = {"bandwidth": bandwidth, "kernel": kernel, "norm": norm}
             expected = fastece.ece(y, p, estimator="ece_kde", sample_weight=weight, **options)
-            seen = state.ece("ece_kde", **options)
+            seen = fastece.ece(state, estimator="ece_kde", **options)
             assert abs(seen - expected) <= 2e-3 * expected + 1e-6, (n, weights, norm)
 
 
@@ -114,6 +118,6 @@ def test_bandwidths_where_most_scores_are_at_an_end(end):
         p = np.concatenate([heap, others])
         y = (rng.random(5000) < 0.1 + 0.7 * p).astype(int)
         expected = fastece.reliability_curve(y, p, estimator="ece_kde").bandwidth
-        assert state_of(y, p).reliability_curve("ece_kde").bandwidth == pytest.approx(
-            expected, rel=0.01
-        )
+        assert fastece.reliability_curve(
+            state_of(y, p), estimator="ece_kde"
+        ).bandwidth == pytest.approx(expected, rel=0.01)

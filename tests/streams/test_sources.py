@@ -166,11 +166,17 @@ def test_options_of_arrays_are_refused_by_name(options, message):
         (lambda: fastece.reliability_curve(PLAIN, estimator="ece_kde", n_resamples=9),
          "n_resamples: a band of resamples needs every row"),
         (lambda: fastece.ece(Accumulator()), "has no rows"),
-        (lambda: PLAIN.mce(closed="left"), "closed='left'.* needs every row by itself"),
-        (lambda: PLAIN.reliability_curve("ece"), "estimator: a reliability curve needs"),
-        (lambda: PLAIN.reliability_diagram("ece_kde"), "estimator: a reliability diagram needs"),
-        (lambda: PLAIN.ece(n_bin=3), "n_bin: is "),
-        (lambda: PLAIN.mce(norm=2), "norm: is inf in mce, got 2"),
+        (lambda: fastece.mce(PLAIN, closed="left"), "closed='left'.* needs every row by itself"),
+        (
+            lambda: fastece.reliability_curve(PLAIN, estimator="ece"),
+            "estimator: a reliability curve needs",
+        ),
+        (
+            lambda: fastece.reliability_diagram(PLAIN, estimator="ece_kde"),
+            "estimator: a reliability diagram needs",
+        ),
+        (lambda: fastece.ece(PLAIN, n_bin=3), "n_bin: is "),
+        (lambda: fastece.mce(PLAIN, norm=2), "norm: is inf in mce, got 2"),
     ],
 )  # fmt: skip
 def test_what_sums_do_not_hold_is_refused_by_what_is_needed(call, message):
@@ -182,7 +188,7 @@ def test_replicates_of_several_estimators_are_one_call():
     state = Accumulator(n_replicates=40, seed=1).update(Y, P)
     found = fastece.bootstrap(state, estimator=["ece", "ece_kde"])
     for name in ("ece", "ece_kde"):
-        alone = state.bootstrap(name)
+        alone = fastece.bootstrap(state, estimator=name)
         assert np.array_equal(found[name].bootstrap_distribution, alone.bootstrap_distribution)
 
 

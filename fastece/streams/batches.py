@@ -1,0 +1,132 @@
+"""Batches of a stream, read and checked before anything is added."""
+
+import math
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.data import containers
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.labels import as_groups
+from fastece.data.reading import read_problems
+from fastece.data.scores import NEARLY, read_top_label
+from fastece.data.sources import Problems
+from fastece.kernels import NO_WEIGHTS
+from fastece.kernels.types import F64, I64
+from fastece.streams.settings import Settings
+
+# The smallest weight that sums do not lose, and the smallest one that replicates do not lose.
+MIN_WEIGHT = 2.0**-40
+MIN_DRAWN_WEIGHT = 2.0**-20
+
+
+class Batch(NamedTuple):
+    """Rows of positive weight that have been checked.
+
+    Attributes
+    ----------
+    problems : Problems
+    distance : (n,) float64 array
+        Squared distance of each class vector from the true class; empty if it is not added up.
+    """
+
+    problems: Problems
+    distance: F64
+
+
+def read_batch(settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any) -> Batch | None:
+    """Read the rows of a batch; None if all weights are 0."""
+    prob = containers.as_probabilities(y_prob)
+    check_columns(settings, prob)
+    weight = None
+    if sample_weight is not None:
+        weight = containers.as_real("sample_weight", sample_weight)
+    elif settings.is_auto_vector and not settings.from_logits:
+        batch = read_class_vectors(settings, y_true, y_prob, prob)
+        if batch is not None:
+            return batch
+    has_no_weight = weight is not None and weight.shape == prob.shape[:1] and not weight.any()
+    problems = read_problems(
+        y_true,
+        y_prob,
+        setting=settings.setting,
+        from_logits=settings.from_logits,
+        sample_weight=None if has_no_weight else sample_weight,
+        vectors=settings.is_auto_vector,
+    )
+    if problems.labels is not None:
+        raise InputError("y_true", "must hold class numbers in a stream, not other labels")
+    if weight is not None:
+        check_smallest_weight(settings, weight)
+    if has_no_weight:
+        return None
+    if problems.vectors is None:
+        return Batch(problems, NO_WEIGHTS)
+    vectors = problems.vectors
+    distance = np.empty(len(vectors.prob))
+    read_top_label(vectors.prob, vectors.label, False, math.inf, map, distance)
+    return Batch(problems, distance[problems.positions])
+
+
+def check_columns(settings: Settings, prob: NDArray[Any]) -> None:
+    """Refuse probabilities with another number of columns than the stream has."""
+    columns = () if settings.n_classes is None else (settings.n_classes,)
+    if prob.shape[1:] == columns:
+        return
+    shape = "(n,)" if settings.n_classes is None else f"(n, {settings.n_classes})"
+    rule = f"must have shape {shape}"
+    raise InputError("y_prob", rule, value=prob.shape, hint="as {n_classes} says")
+
+
+def check_smallest_weight(settings: Settings, weight: F64) -> None:
+    """Refuse weights that are too small for the detail of the sums."""
+    smallest = MIN_DRAWN_WEIGHT if settings.n_replicates else MIN_WEIGHT
+    containers.refuse_where(
+        "sample_weight",
+        f"must be 0 or at least {smallest:g}, as sums have so much detail",
+        weight,
+        lambda part: (part > 0) & (part < smallest),
+        "multiply all weights by one number",
+    )
+
+
+def read_class_vectors(
+    settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
+) -> Batch | None:
+    """Read class vectors without weights in one pass; None if one of them is invalid."""
+    label = containers.as_array("y_true", y_true)
+    if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
+        return None
+    n_classes = prob.shape[1]
+    distance = np.empty(label.size)
+    tolerance = NEARLY * containers.row_sum_tolerance(y_prob, prob)
+    rows = read_top_label(prob, label, False, tolerance, map, distance)
+    if rows is None:
+        return None
+    score, hit = rows
+    return Batch(Problems(settings.row, score, hit, 1 / n_classes, 1.0, n_classes), distance)
+
+
+def group_ids(groups: Any, n: int) -> I64:
+    """Return a number of 64 bits for the group of each row, the same on any machine.
+
+    3 and 3.0 are one group, "3" is another.
+    """
+    position, labels = as_groups(groups, n, "groups")
+    ids = np.array([hash_label(label) for label in labels], np.int64)
+    return ids[position]
+
+
+def hash_label(label: Any) -> int:
+    """Hash the label of a group to a signed integer of 64 bits."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    if not isinstance(label, str | int | float):
+        rule = "must be numbers or strings in a stream, as others differ between processes"
+        raise InputTypeError("groups", rule, value=label)
+    digest = blake2b(repr(label).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
