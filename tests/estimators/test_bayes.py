@@ -52,16 +52,16 @@ def reference_value(y, s, w, norm=1.0):
     """The value from the definition: with sixteen tenths of a second for each hyperparameter."""
     count = reference.effective_count(w)
     n_cells = cell_count(count)
-    found = reference.cells(list(zip(s, y, w, strict=True)), n_cells, count)
+    rows_of_cells = reference.cells(list(zip(s, y, w, strict=True)), n_cells, count)
     cuts = [math.log(MIN_ODDS + odds * count) for odds in (NEAR_ODDS_PER_ROW, FAR_ODDS_PER_ROW)]
-    x, t = reference.logits(found, *reference.logit_range(found, *cuts))
+    x, t = reference.logits(rows_of_cells, *reference.logit_range(rows_of_cells, *cuts))
     power, middle = VALUE_LAW
     chosen = [
         (2.0**power / (tau / middle + middle / tau) ** power, tau, *family)
         for tau in SCALES for family in ROUGHNESS
     ]  # fmt: skip
     return reference.posterior_mean(
-        found, x, t, chosen, process_normals(n_cells, 0).T.tolist(), norm
+        rows_of_cells, x, t, chosen, process_normals(n_cells, 0).T.tolist(), norm
     )
 
 
@@ -89,7 +89,7 @@ def test_integer_weights_are_repetition_up_to_the_effective_number_of_rows():
 
 
 def test_value_is_the_mean_of_the_families():
-    """Weighed by prior times evidence; that of the chains is tested with their kernels."""
+    """Their weights are prior times evidence; evidence of chains is tested with kernels."""
     y, s = rows(400, digits=1)
     y[s > 0.85] = np.arange((s > 0.85).sum()) % 3 > 0  # a jump
     (cells,) = cells_of_problems(read_problems(y, s), map)
@@ -122,7 +122,8 @@ AWKWARD = {
 
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_rows_have_a_value_and_an_interval(name):
-    y, s = np.array(AWKWARD[name][0]), np.array(AWKWARD[name][1], np.float64)
+    y = np.array(AWKWARD[name][0])
+    s = np.array(AWKWARD[name][1], np.float64)
     for norm in (1.0, 2.0, math.inf):
         estimator = BayesCurve(norm)
         value = ece(y, s, estimator=estimator)
@@ -150,18 +151,18 @@ def test_a_million_rows_are_not_sorted(weighted):
     sample = problems.sample(0).sorted()
     expected = estimator.evaluate(estimator.prepare(sample, sample.n), np.ones(sample.n))
     assert estimator.point_values(problems)[0] == pytest.approx(expected, rel=1e-3)
-    (many,) = cells_of_problems(problems, map)
-    assert many.cells.weight.size == MAX_CELLS
-    assert many.cells.weight.sum() == pytest.approx(many.n)
+    (rows_in_cells,) = cells_of_problems(problems, map)
+    assert rows_in_cells.cells.weight.size == MAX_CELLS
+    assert rows_in_cells.cells.weight.sum() == pytest.approx(rows_in_cells.n)
 
 
 def test_large_norms_come_close_to_the_largest_gap():
     rng = np.random.default_rng(1)
     p = rng.random(200)
     y = rng.random(200) < p**2
-    found = [ece(y, p, estimator=BayesCurve(norm=norm)) for norm in (50, 200, 1000, np.inf)]
-    assert np.all(np.diff(found) > 0)
-    assert found[-2] == pytest.approx(found[-1], rel=0.02)
+    values = [ece(y, p, estimator=BayesCurve(norm=norm)) for norm in (50, 200, 1000, np.inf)]
+    assert np.all(np.diff(values) > 0)
+    assert values[-2] == pytest.approx(values[-1], rel=0.02)
 
 
 def drawn(n, curve, seed=0, a=2.0, b=1.0):
@@ -183,12 +184,15 @@ PROBLEMS = {
 def importance_sample(curves, draws=3000, seed=0):
     """Errors and weights of draws from Laplace's normal distributions, for all hyperparameters of
     the interval that count."""
-    x, t = curves.logits.x, curves.logits.t
-    n, rng = x.size, np.random.default_rng(seed)
-    found = list(zip(*(part.tolist() for part in curves.rows.cells), strict=True))
-    weight, hits, score = (np.array(part) for part in zip(*found, strict=True))
+    x = curves.logits.x
+    t = curves.logits.t
+    n = x.size
+    rng = np.random.default_rng(seed)
+    rows_of_cells = list(zip(*(part.tolist() for part in curves.rows.cells), strict=True))
+    weight, hits, score = (np.array(part) for part in zip(*rows_of_cells, strict=True))
     lines = np.hstack([np.eye(n), np.ones((n, 1)), t[:, None]])
-    errors, logs = [], []
+    errors = []
+    logs = []
     log_prior = hyperpriors(n).interval
     tops = curves.fits.state.reshape(n + 4, -1, bayes.LANES)[2:-2, 0]
     for g, ((tau, family), log_p) in enumerate(
@@ -222,19 +226,22 @@ def weighted_quantiles(values, weights, q):
 def test_posterior_is_that_of_importance_sampling(name):
     curves = Curves(cells_of_rows(PROBLEMS[name].sorted()))
     errors, weights = importance_sample(curves)
-    assert weights.sum() ** 2 / (weights @ weights) > 300  # what they are worth
-    x, t = curves.logits.x, curves.logits.t
+    assert weights.sum() ** 2 / (weights @ weights) > 300  # the effective number of draws
+    x = curves.logits.x
+    t = curves.logits.t
     log_prior = hyperpriors(x.size).interval
-    many = np.random.default_rng(1).normal(size=(x.size + 2, 4000))
+    normal_numbers = np.random.default_rng(1).normal(size=(x.size + 2, 4000))
     logit = np.empty((x.size, 4000))
-    bayes.draw_logits(x, t, curves.fits, log_prior, many, logit)
-    found = curves.errors(probabilities(logit), 1.0)
-    assert found.mean() == pytest.approx(weights @ errors / weights.sum(), rel=0.05)
+    bayes.draw_logits(x, t, curves.fits, log_prior, normal_numbers, logit)
+    drawn_errors = curves.errors(probabilities(logit), 1.0)
+    assert drawn_errors.mean() == pytest.approx(weights @ errors / weights.sum(), rel=0.05)
     q = [0.1, 0.5, 0.9]
-    assert np.quantile(found, q) == pytest.approx(weighted_quantiles(errors, weights, q), rel=0.05)
+    assert np.quantile(drawn_errors, q) == pytest.approx(
+        weighted_quantiles(errors, weights, q), rel=0.05
+    )
     # And the few draws that are taken stand for many.
-    few = curves.errors(probabilities(curves.draw_process(log_prior, 0, DRAWS)), 1.0)
-    assert few.mean() == pytest.approx(found.mean(), rel=0.04)
+    errors_of_few = curves.errors(probabilities(curves.draw_process(log_prior, 0, DRAWS)), 1.0)
+    assert errors_of_few.mean() == pytest.approx(drawn_errors.mean(), rel=0.04)
 
 
 def test_influence_is_in_the_order_of_the_rows():
@@ -252,14 +259,15 @@ def test_influence_is_in_the_order_of_the_rows():
 def test_influence_of_many_rows_is_that_of_their_cells():
     """They are not sorted: the cells that the means are of must be those that rows are put in."""
     sample = drawn(70_000, lambda s: s**1.2)
-    many = sample.where(np.arange(sample.n))
-    many.s[:20_000] = many.s[:20_000].round(2)
-    (part,) = BayesCurve().posterior([many]).problems
-    cells, cell = part.rows.cells, part.rows.find_cells(many)
+    sample_with_ties = sample.where(np.arange(sample.n))
+    sample_with_ties.s[:20_000] = sample_with_ties.s[:20_000].round(2)
+    (part,) = BayesCurve().posterior([sample_with_ties]).problems
+    cells = part.rows.cells
+    cell = part.rows.find_cells(sample_with_ties)
     assert np.bincount(cell, minlength=cells.weight.size) == pytest.approx(cells.weight)
-    assert np.bincount(cell, many.y, cells.weight.size) == pytest.approx(cells.hits)
+    assert np.bincount(cell, sample_with_ties.y, cells.weight.size) == pytest.approx(cells.hits)
     gap, _, sign = (mean[cell] for mean in part.mean_gaps)
-    assert part.influence == pytest.approx(sign * (many.y - cells.score[cell] - gap))
+    assert part.influence == pytest.approx(sign * (sample_with_ties.y - cells.score[cell] - gap))
 
 
 def laws_of_intervals(posterior, n_levels=60):
@@ -296,31 +304,32 @@ def test_quantiles_beyond_the_draws_follow_a_log_normal_law():
 
     z = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
     posterior = Posterior(0.05, 0.05 * np.exp(0.3 * z), 50.0, (), 0.2)
-    for level in (0.05, 0.3, 0.9):  # within, they are those of the draws
+    for level in (0.05, 0.3, 0.9):  # between the tails, they are quantiles of the draws
         assert posterior.quantile(posterior.errors, level) == pytest.approx(
             np.quantile(posterior.errors, level)
         )
     for level in (0.0005, 0.004, 0.99, 0.999):
         edge = np.clip(level, 1 / 64, 63 / 64)
-        known = np.log(np.quantile(posterior.errors, edge) / 0.05) / 0.3
-        beyond = known + 1.3 * (ndtri(level) - known)
+        z_at_edge = np.log(np.quantile(posterior.errors, edge) / 0.05) / 0.3
+        beyond = z_at_edge + 1.3 * (ndtri(level) - z_at_edge)
         expected = 0.05 * np.exp(0.3 * beyond)
         assert posterior.quantile(posterior.errors, level) == pytest.approx(expected, rel=1e-3)
     assert (
         posterior.quantile(posterior.errors, 1 - 1e-15) == 0.2
     )  # no error is larger than the largest
-    few = Posterior(0.0, np.where(np.arange(DRAWS) < 90, 0.0, 0.1), 50.0, ())
-    assert few.quantile(few.errors, 0.999) == pytest.approx(0.1)
-    assert few.quantile(few.errors, 0.001) == 0
+    partly_zero = Posterior(0.0, np.where(np.arange(DRAWS) < 90, 0.0, 0.1), 50.0, ())
+    assert partly_zero.quantile(partly_zero.errors, 0.999) == pytest.approx(0.1)
+    assert partly_zero.quantile(partly_zero.errors, 0.001) == 0
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
 def test_sides_are_parts_of_the_error_of_each_draw(norm):
     sample = PROBLEMS["one side"]
-    whole, over, under = side_posteriors([sample], norm)
-    assert whole.errors == pytest.approx(posterior_of([sample], norm).errors)
+    both_sides, over, under = side_posteriors([sample], norm)
+    assert both_sides.errors == pytest.approx(posterior_of([sample], norm).errors)
     curves = Curves(cells_of_rows(sample.sorted()))
-    p, cells = probabilities(curves.interval_draws()), curves.rows.cells
+    p = probabilities(curves.interval_draws())
+    cells = curves.rows.cells
     weight = cells.weight / cells.weight.sum()
     gap = p - cells.score[:, None]
     for side, posterior in ((-1, over), (1, under)):
@@ -330,10 +339,10 @@ def test_sides_are_parts_of_the_error_of_each_draw(norm):
         else:
             want = (weight @ of_draws**norm) ** (1 / norm)
         plain = curves.errors(p, norm)
-        assert posterior.errors == pytest.approx(want * whole.errors / plain, rel=1e-9)
+        assert posterior.errors == pytest.approx(want * both_sides.errors / plain, rel=1e-9)
     if norm == 1:
-        assert over.value + under.value == pytest.approx(whole.value, rel=1e-12)
-        assert over.errors + under.errors == pytest.approx(whole.errors, rel=1e-12)
+        assert over.value + under.value == pytest.approx(both_sides.value, rel=1e-12)
+        assert over.errors + under.errors == pytest.approx(both_sides.errors, rel=1e-12)
     assert over.value > 3 * under.value  # hits are rarer than scores say
 
 
@@ -352,20 +361,22 @@ def test_a_score_of_0_with_a_hit_is_not_calibrated():
 
 def test_logits_are_cut_further_where_hits_do_not_object():
     """At each end by itself, and at both as the reference has it."""
-    low, high = np.full(200, 1e-6), np.full(200, 1.0)
+    low = np.full(200, 1e-6)
+    high = np.full(200, 1.0)
     near, far = (math.log(MIN_ODDS + odds * 400) for odds in (0.5, 2.0))
     for misses, expected in ((0, (-far, far)), (20, (-far, near))):
         y = np.append(np.zeros(200), np.arange(200) >= misses)
         rows = cells_of_rows(sample_of(np.append(low, high), y).sorted())
         assert Curves(rows).logits[:2] == pytest.approx(expected)
-        found = list(zip(*(part.tolist() for part in rows.cells), strict=True))
-        assert reference.logit_range(found, near, far) == pytest.approx(expected)
+        rows_of_cells = list(zip(*(part.tolist() for part in rows.cells), strict=True))
+        assert reference.logit_range(rows_of_cells, near, far) == pytest.approx(expected)
     rows = cells_of_rows(sample_of([0.3, 0.6], [0, 1]))
     assert Curves(rows).logits[:2] == pytest.approx((-math.log(3), math.log(3)))
 
 
 def test_fixed_normal_numbers_are_normal_and_differ_by_class():
-    first, second = process_normals(64, 0), process_normals(64, 1)
+    first = process_normals(64, 0)
+    second = process_normals(64, 1)
     assert first.shape == (66, DRAWS)
     assert np.sort(first, axis=1) == pytest.approx(np.sort(second, axis=1))
     assert np.allclose(first.mean(1), 0)

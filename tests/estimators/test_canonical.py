@@ -43,7 +43,7 @@ def test_the_likelihood_chooses_as_the_reference_does(data):
 
 
 def test_every_bandwidth_of_the_grid_can_be_the_likeliest():
-    found = set()
+    bandwidths = set()
     for seed in range(12):
         rng = np.random.default_rng(seed)
         spread = 10 ** rng.uniform(-5.5, -0.5)
@@ -51,20 +51,21 @@ def test_every_bandwidth_of_the_grid_can_be_the_likeliest():
         prob = prob * 0.99 + 0.01 / 3
         y = rng.integers(0, 3, len(prob))
         h, lead = oracle.likely_bandwidth(prob.tolist())
-        found.add(h)
+        bandwidths.add(h)
         assert lead > 1e-6
         assert_near(canonical_error(y, prob), canonical_error(y, prob, bandwidth=h), CLOSE, seed)
-    assert len(found) > 4
+    assert len(bandwidths) > 4
 
 
 def test_weights_count_on_both_sides_of_the_likelihood():
-    # Those of the rows that are looked at, and those of the rows whose kernels are there: of these
+    # Weights of the rows that are looked at, and of the rows whose kernels are there: of these
     # data 11 and 8 would have another bandwidth without the latter and without the former.
     for seed in range(20):
         rng = np.random.default_rng(seed)
         spread = 10 ** rng.uniform(-3, -1)
         p = rng.dirichlet(np.array([0.2, 0.3, 0.5]) / spread, 7)
-        v, y = 10 ** rng.uniform(-3, 3, 7), np.arange(7) % 3
+        v = 10 ** rng.uniform(-3, 3, 7)
+        y = np.arange(7) % 3
         h, lead = oracle.likely_bandwidth(p.tolist(), v.tolist())
         assert lead > 1e-6
         want = canonical_error(y, p, bandwidth=h, sample_weight=v)
@@ -103,8 +104,10 @@ def test_kernels_are_densities_of_scipy(n_classes):
 
 def test_entries_below_the_floor_count_as_the_floor_of_the_row_that_is_looked_at():
     # Two classes: r at a row is the share of its neighbours by powers of max(entry, 1e-5).
-    h, p = 0.5, np.array([[0.0, 1.0], [0.25, 0.75], [0.75, 0.25]])
-    y, want = np.array([0, 0, 1]), 0.0
+    h = 0.5
+    p = np.array([[0.0, 1.0], [0.25, 0.75], [0.75, 0.25]])
+    y = np.array([0, 0, 1])
+    want = 0.0
     for j in range(3):
         log = np.log(np.maximum(p[j], 1e-5))
         others = [i for i in range(3) if i != j]
@@ -117,9 +120,9 @@ def test_entries_below_the_floor_count_as_the_floor_of_the_row_that_is_looked_at
 
 def test_a_thousand_classes():
     y, p = cases.draw(20, 1000, 6)
-    few = slice(9)  # of the slow reference
-    want = cases.expected_canonical(y[few], p[few], bandwidth=0.001)
-    assert_near(canonical_error(y[few], p[few], bandwidth=0.001), want)
+    first_rows = slice(9)  # of the slow reference
+    want = cases.expected_canonical(y[first_rows], p[first_rows], bandwidth=0.001)
+    assert_near(canonical_error(y[first_rows], p[first_rows], bandwidth=0.001), want)
     chosen = [canonical_error(y, p, bandwidth=h) for h in oracle.BANDWIDTHS]
     assert np.abs(np.array(chosen) - canonical_error(y, p)).min() <= CLOSE
     for form in FORMS:
@@ -140,7 +143,8 @@ def test_scores_are_the_two_columns(scores, random):
 
 
 def test_of_two_rows_each_says_what_the_other_was():
-    y, p = np.array([0, 2]), np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
+    y = np.array([0, 2])
+    p = np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
     want = (abs(np.eye(3)[2] - p[0]).sum() + abs(np.eye(3)[0] - p[1]).sum()) / 2
     weighted = abs(np.eye(3)[2] - p[0]).sum() * 0.75 + abs(np.eye(3)[0] - p[1]).sum() * 0.25
     for bandwidth in (1e-5, 0.1, "likelihood"):
@@ -182,12 +186,14 @@ def test_sums_are_those_of_numpy(n, n_classes, kernel):
     # More rows than a tile or a vector of a kernel has, and multiples of both.
     y, p = cases.draw(n, n_classes, 1)
     v = np.random.default_rng(0).random(n) + 0.1
-    gap, distance = np.eye(n_classes)[y] - p, cdist(p, p)
+    gap = np.eye(n_classes)[y] - p
+    distance = cdist(p, p)
     width = np.median(pdist(p[:1000]))
     scaled = distance / width
     k = np.exp(-scaled if kernel == "exponential" else -(scaled**2) / 2)
     h = k * (gap @ gap.T)
-    total, same = v @ h @ v, v**2 @ np.diag(h)
+    total = v @ h @ v
+    same = v**2 @ np.diag(h)
     assert skce(y, p, "biased", kernel=kernel, sample_weight=v) == near(total / v.sum() ** 2)
     pairs = v.sum() ** 2 - (v**2).sum()
     assert_near(skce(y, p, kernel=kernel, sample_weight=v), (total - same) / pairs)
@@ -222,12 +228,13 @@ def test_of_width_0_rows_are_alike_where_they_are_equal(kernel):
 
 
 def test_by_hand():
-    p, y = np.array([[0.5, 0.5], [0.75, 0.25]]), np.array([0, 1])
+    p = np.array([[0.5, 0.5], [0.75, 0.25]])
+    y = np.array([0, 1])
     k = exp(-sqrt(2) / 4 / 0.5)
     h = k * (0.5 * -0.75 + -0.5 * 0.75)
-    own = 0.5**2 * 2 + 0.75**2 * 2
+    own_terms = 0.5**2 * 2 + 0.75**2 * 2
     assert skce(y, p, width=0.5) == near(h)
-    assert skce(y, p, "biased", width=0.5) == near((own + 2 * h) / 4)
+    assert skce(y, p, "biased", width=0.5) == near((own_terms + 2 * h) / 4)
     assert skce(y, p, width=0.5, sample_weight=[3, 1]) == near(h)
     weighted = (9 * 0.5 + 1.125 + 6 * h) / 16
     assert skce(y, p, "biased", width=0.5, sample_weight=[3, 1]) == near(weighted)
@@ -238,7 +245,8 @@ def test_by_hand():
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_mean_over_all_labels_is_the_true_value(kernel):
     # Every vector of labels with its probability: no chance in it.
-    p, q = cases.draw(4, 3, 9)[1], cases.draw(4, 3, 10)[1]
+    p = cases.draw(4, 3, 9)[1]
+    q = cases.draw(4, 3, 10)[1]
     v = np.array([1.0, 2.0, 0.5, 1.5])
     fields = {"kernel": kernel, "width": 0.4, "sample_weight": v}
     means = dict.fromkeys(FORMS, 0.0)
@@ -246,16 +254,18 @@ def test_the_mean_over_all_labels_is_the_true_value(kernel):
         chance = np.prod(q[np.arange(4), y])
         for form in FORMS:
             means[form] += chance * skce(np.array(y), p, form, **fields)
-    gaps, lists = oracle.gaps_from(p.tolist(), q.tolist()), p.tolist()
+    gaps = oracle.gaps_from(p.tolist(), q.tolist())
+    lists = p.tolist()
     terms = oracle.pair_terms(lists, gaps, kernel, 0.4)
     assert means["unbiased"] == near(oracle.mean_of_pairs(terms, v.tolist(), range(4)))
-    # The biased form adds the variance of each row to its own term.
-    own = v**2 @ (1 - (q**2).sum(axis=1)) / v.sum() ** 2
+    # The biased form adds the variance of each row to its own_terms term.
+    own_terms = v**2 @ (1 - (q**2).sum(axis=1)) / v.sum() ** 2
     truth = oracle.skce_truth(lists, q.tolist(), kernel, 0.4, v.tolist())
-    assert means["biased"] == near(truth + own)
+    assert means["biased"] == near(truth + own_terms)
 
 
 def test_the_biased_form_of_one_row_is_its_own_term():
-    y, p = np.array([1]), np.array([[0.5, 0.25, 0.25]])
+    y = np.array([1])
+    p = np.array([[0.5, 0.25, 0.25]])
     assert skce(y, p, "biased") == near(0.25 + 0.5625 + 0.0625)
     assert skce(y, p, "biased", width=0.1, kernel="gaussian", sample_weight=[7]) == near(0.875)

@@ -41,7 +41,8 @@ def plan_of(estimator, y, p, v=None, size=None):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_values_of_multiplicities_are_those_of_the_reference(name, weighted):
-    estimator, (y, p, v) = ESTIMATORS[name], data(14, weighted=weighted)
+    estimator = ESTIMATORS[name]
+    y, p, v = data(14, weighted=weighted)
     plan = plan_of(estimator, y, p, v)
     c = draws(14, 14)[0]
     for r in range(6):
@@ -56,7 +57,8 @@ def test_values_of_multiplicities_are_those_of_the_reference(name, weighted):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_draw_of_one_row_has_no_other(name):
-    estimator, (y, p, v) = ESTIMATORS[name], data(14, weighted=True)
+    estimator = ESTIMATORS[name]
+    y, p, v = data(14, weighted=True)
     plan = plan_of(estimator, y, p, v)
     c = np.zeros((1, 14, 32), np.uint8)
     c[0, 5, :] = 14
@@ -73,22 +75,26 @@ def test_a_draw_of_one_row_has_no_other(name):
 def test_bandwidth_and_width_are_chosen_once_on_all_rows():
     y, p, v = data(14, weighted=True)
     p[:5] = p[13] + 0.01 * (p[:5] - p[13])
-    few = np.array([3, 1, 2, 4, 4] + 9 * [0])  # which by themselves ask for less smoothing
+    counts_of_few = np.array(
+        [3, 1, 2, 4, 4] + 9 * [0]
+    )  # which by themselves ask for less smoothing
     for estimator in (DirichletKDE(), SKCE(), SKCE("unbiased", kernel="gaussian")):
-        value = estimator.evaluate(plan_of(estimator, y, p, v), few)
-        assert_near(value, cases.expected(estimator, y, p, v, few))
-        alone = cases.expected(estimator, y[:5], p[:5], v[:5], few[:5])
+        value = estimator.evaluate(plan_of(estimator, y, p, v), counts_of_few)
+        assert_near(value, cases.expected(estimator, y, p, v, counts_of_few))
+        alone = cases.expected(estimator, y[:5], p[:5], v[:5], counts_of_few[:5])
         assert abs(value - alone) > 1e-3
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_scores_are_columns_to_every_setting_without_vectors(name):
-    estimator, (y, p, v) = ESTIMATORS[name], data(12, weighted=True)
+    estimator = ESTIMATORS[name]
+    y, p, v = data(12, weighted=True)
     for setting in ("confidence", 1, "classwise"):
         sample = cases.sample_of(y, p, v, setting=setting)
         assert sample.vectors is None
         plan = estimator.prepare(sample, 12)
-        hit, c = sample.y.astype(int), draws(12, 12)
+        hit = sample.y.astype(int)
+        c = draws(12, 12)
         values = estimator.values(plan, Counts(c))
         for r in (0, 9):
             want = cases.expected(estimator, hit, sample.s, v, c[0, :, r])
@@ -98,7 +104,8 @@ def test_scores_are_columns_to_every_setting_without_vectors(name):
 
 @pytest.mark.parametrize("name", ["canonical, norm 2", "skce, default"])
 def test_values_of_other_hits_of_a_binary_problem(name):
-    estimator, (y, p, v) = ESTIMATORS[name], data(15, weighted=True)
+    estimator = ESTIMATORS[name]
+    y, p, v = data(15, weighted=True)
     sample = cases.sample_of(y, p, v, setting=1)
     labels = np.random.default_rng(3).integers(0, 2, (1, 15, 32)).astype(np.int32)
     values = estimator.values(estimator.prepare(sample, 15), Labels(labels))
@@ -109,7 +116,8 @@ def test_values_of_other_hits_of_a_binary_problem(name):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_true_error_is_that_of_the_reference(name, weighted):
-    estimator, (y, p, v) = ESTIMATORS[name], data(12, weighted=weighted)
+    estimator = ESTIMATORS[name]
+    y, p, v = data(12, weighted=weighted)
     plan = plan_of(estimator, y, p, v)
     q = np.random.default_rng(4).dirichlet(np.ones(3), 12)
     for chances in (q, 0.5 * q + 0.5 * p, np.eye(3)[y]):
@@ -138,7 +146,8 @@ def test_draws_of_any_size_count_copies_as_one_row(name, size):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_estimate_has_the_value_and_an_interval(name):
-    good, bad = cases.draw(80, 3, 6), cases.shifted(80, 3, 6)
+    good = cases.draw(80, 3, 6)
+    bad = cases.shifted(80, 3, 6)
     for model, is_good in ((good, True), (bad, False)):
         result = fastece.estimate(*model, estimator=name, n_resamples=199, rng=0)
         low, high = result.confidence_interval
@@ -151,7 +160,8 @@ def test_an_estimate_has_the_value_and_an_interval(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_without_a_kept_kernel_values_are_the_same(name):
-    estimator, (y, p, v) = ESTIMATORS[name], data(MANY + 31, weighted=True)
+    estimator = ESTIMATORS[name]
+    y, p, v = data(MANY + 31, weighted=True)
     plan = plan_of(estimator, y, p, v)
     c = draws(len(y), len(y))
     values = estimator.values(plan, Counts(c))
@@ -167,8 +177,8 @@ def test_without_a_kept_kernel_values_are_the_same(name):
     one, two = (fastece.bootstrap(y, p, n_jobs=jobs, **options) for jobs in (1, 2))
     assert same_bits(one.bootstrap_distribution, two.bootstrap_distribution)
     q = np.random.default_rng(4).dirichlet(np.ones(3), len(y))
-    whole = np.ones(len(y), np.uint8)
-    assert estimator.evaluate(plan, whole) == near(relabelled[0])
+    once = np.ones(len(y), np.uint8)
+    assert estimator.evaluate(plan, once) == near(relabelled[0])
     assert estimator.truth(plan, p) == near(0.0)
     assert estimator.truth(plan, q) > 0
 
@@ -193,12 +203,12 @@ def test_the_p_value_counts_errors_as_large_as_that_of_the_data(estimator, weigh
 def every_value(estimator, p, v):
     """Value of all K^n vectors of labels, and the probability of each under the predictions."""
     n, n_classes = p.shape
-    found = {}
+    chance_of_value = {}
     for y in product(range(n_classes), repeat=n):
         value = cases.expected(estimator, np.array(y), p, v)
         key = round(value, 9)
-        found[key] = found.get(key, 0.0) + np.prod(p[np.arange(n), y])
-    return found
+        chance_of_value[key] = chance_of_value.get(key, 0.0) + np.prod(p[np.arange(n), y])
+    return chance_of_value
 
 
 @pytest.mark.parametrize("estimator", [DirichletKDE(0.05), SKCE(), SKCE("unbiased")], ids=str)
@@ -254,7 +264,8 @@ TIED = np.array([0.3] * 7 + [0.6, 0.6, 0.9])
 def test_a_binary_problem_is_that_of_two_columns(name, scores):
     # Each by its own draws, of the same law: a row that stands there as a hit and as a miss would
     # be its own neighbour. False alarm: 1e-4 each.
-    y, p = np.arange(len(scores)) % 2, np.column_stack([1 - scores, scores])
+    y = np.arange(len(scores)) % 2
+    p = np.column_stack([1 - scores, scores])
     v = np.random.default_rng(1).random(len(y)) + 0.1
     options = {"estimator": name, "n_resamples": 1500, "sample_weight": v}
     two = calibration_test(y, p, rng=3, **options)
@@ -269,7 +280,8 @@ def test_a_binary_problem_is_that_of_two_columns(name, scores):
 # chance, for a test whose level is exactly 5 %, in 0.2 % of all seeds (a binomial law); in 0.45 %
 # where each 32 simulations share one null law of 199 replicates, which is off by 1.5 % itself. So
 # one of the eight cases by labels fails for 2.6 % of the seeds.
-LEAST, MOST = 0.035, 0.065
+MIN_RATE = 0.035
+MAX_RATE = 0.065
 CASES = list(product(NAMES, [3, 10]))
 
 
@@ -288,8 +300,8 @@ def rate(n, n_classes, **options):
 @pytest.mark.parametrize(("name", "n_classes"), CASES)
 def test_the_level_is_5_percent(name, n_classes):
     rng = np.random.default_rng(0)  # of which each call takes a number
-    found = rate(50, n_classes, estimator=name, n_resamples=199, rng=rng)
-    assert LEAST <= found <= MOST, found
+    found_rate = rate(50, n_classes, estimator=name, n_resamples=199, rng=rng)
+    assert MIN_RATE <= found_rate <= MAX_RATE, found_rate
 
 
 @pytest.mark.slow
@@ -310,7 +322,7 @@ def test_intervals_of_whole_vectors_hold_the_true_error(shift):
             estimator = fastece.ESTIMATORS[name]
             sample = read_problems(y, p, vectors=True).sample(0)
             truth = estimator.truth(estimator.prepare(sample, n), q)
-            found = fastece.estimate(y, p, estimator=name, n_resamples=199, rng=seed)
-            low, high = found.confidence_interval
+            estimate = fastece.estimate(y, p, estimator=name, n_resamples=199, rng=seed)
+            low, high = estimate.confidence_interval
             misses[name] += not low <= truth <= high
     assert max(misses.values()) <= 6, misses

@@ -28,7 +28,7 @@ def near(value, rel=1e-12):
 
 
 def fresh(*shape):
-    """An array that is overwritten: what it held is seen if it is not."""
+    """An array of nan, which shows where it is not overwritten."""
     return np.full(shape, np.nan)
 
 
@@ -42,19 +42,20 @@ MESHES = [
 @pytest.mark.parametrize("kernel", SHAPES)
 @pytest.mark.parametrize(("count", "width"), MESHES)
 def test_cosine_transforms_are_the_direct_sums(count, width, kernel):
-    # Of plain Python only as much as takes no time.
+    # Plain Python takes its time, so there is one lane of it.
     rng = np.random.default_rng(9)
     for low, high in RANGES:
         mesh = Mesh(SHAPES[kernel], low, high, count, True)
         lanes = 1 if PLAIN else 3
         h = width * (high - low) * rng.uniform(0.5, 1.0, (2, lanes))
-        taps, cells = mesh.taps(h), rng.random((2, 2, mesh.n_nodes, lanes))
+        taps = mesh.taps(h)
+        cells = rng.random((2, 2, mesh.n_nodes, lanes))
         assert taps[:, 0] + 2 * taps[:, 1:].sum(1) == near(np.ones((2, lanes)))
         direct = fresh(2, 2, count, lanes)
         density.smooth(cells, taps, direct)
-        inside = cells[:, :, density.GHOSTS : -density.GHOSTS]
+        within_range = cells[:, :, density.GHOSTS : -density.GHOSTS]
         assert mesh.transformed(cells, h) == pytest.approx(direct, rel=1e-12, abs=1e-12)
-        assert direct.sum(2) == near(inside.sum(2))
+        assert direct.sum(2) == near(within_range.sum(2))
 
 
 BANDWIDTHS = [0.02, 0.1, 0.7, 3.0]
@@ -78,9 +79,10 @@ def densities_of(kde, s, y, h, low=0.2, high=0.9):
 def test_positions_are_the_inverse_of_points(h):
     mesh = fitted_beta_mesh(0.0, 1.0, h, 1.0)
     u = np.linspace(0.0, np.pi / 4 / h + 8.0, 999)
-    for sign in (-1, 1):  # scores are exact next to 0, what is left of them next to 1
-        x, rest = np.exp(log_score(sign * u, h)), np.exp(log_score(-sign * u, h))
-        assert mesh.positions(x, rest) == pytest.approx(sign * u, abs=2e-4)
+    for sign in (-1, 1):  # scores are exact near 0, and their distances from 1 near 1
+        x = np.exp(log_score(sign * u, h))
+        one_minus_x = np.exp(log_score(-sign * u, h))
+        assert mesh.positions(x, one_minus_x) == pytest.approx(sign * u, abs=2e-4)
     ends = mesh.positions(np.array([0.0, 5e-324, 1.0]), np.array([1.0, 1.0, 0.0]))
     assert ends[[0, 2]].tolist() == [-np.inf, np.inf]
     assert -mesh.half_of_nodes / 8 + 0.5 < ends[1] < -np.pi / 4 / h
@@ -92,24 +94,24 @@ def test_densities_are_those_of_brute_force_up_to_the_ends(h, name):
     s = SETS[name]
     y = np.arange(s.size) % 2
     for fields in ({}, {"grid_step": 0.002}, {"norm": np.inf}):
-        mesh, found = densities_of(KDE(h, "beta", score_range=(0.2, 0.9), **fields), s, y, h)
-        inside = (mesh.x > 1e-12) & (
+        mesh, densities = densities_of(KDE(h, "beta", score_range=(0.2, 0.9), **fields), s, y, h)
+        within_range = (mesh.x > 1e-12) & (
             mesh.one_minus_x > 1e-12
         )  # the score itself is not exact beyond
-        f, g = oracle.densities(mesh.score[inside], s, y, None, h, "beta", 0.2, 0.9)
+        f, g = oracle.densities(mesh.score[within_range], s, y, None, h, "beta", 0.2, 0.9)
         slack = 5e-4 * f.max()
-        assert found[0, inside] == pytest.approx(f, abs=slack)
-        assert found[1, inside] == pytest.approx(g, abs=slack)
+        assert densities[0, within_range] == pytest.approx(f, abs=slack)
+        assert densities[1, within_range] == pytest.approx(g, abs=slack)
 
 
 @pytest.mark.parametrize("part", [0.0, 0.2, 0.5, 0.99])
 def test_bandwidths_between_two_tables_are_interpolated(part):
     y, s = smooth(200)
     h = 0.0003 * 2 ** ((160 + part) / LEVELS_PER_OCTAVE)
-    mesh, found = densities_of(KDE(kernel="beta"), s, y, h, 0.0, 1.0)
+    mesh, densities = densities_of(KDE(kernel="beta"), s, y, h, 0.0, 1.0)
     f, g = oracle.densities(mesh.score, s, y, None, h, "beta", 0.0, 1.0)
     # Where the shape of the kernel changes from one formula to the other, it bends.
-    for got, exact in zip(found, (f, g), strict=True):
+    for got, exact in zip(densities, (f, g), strict=True):
         assert got == pytest.approx(exact, abs=2e-3 * exact.max())
         assert np.average(np.abs(got - exact), weights=mesh.width) < 4e-4 * exact.max()
 

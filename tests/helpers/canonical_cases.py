@@ -94,12 +94,14 @@ def as_list(array):
 
 
 def expected_canonical(y, p, weight=None, c=None, **fields):
-    rows, labels = as_rows(p), as_list(np.asarray(y).astype(int))
+    rows = as_rows(p)
+    labels = as_list(np.asarray(y).astype(int))
     return oracle.canonical_error(rows, labels, v=as_list(weight), c=as_list(c), **fields)
 
 
 def expected_skce(y, p, weight=None, c=None, **fields):
-    rows, labels = as_rows(p), as_list(np.asarray(y).astype(int))
+    rows = as_rows(p)
+    labels = as_list(np.asarray(y).astype(int))
     return oracle.skce(rows, labels, v=as_list(weight), c=as_list(c), **fields)
 
 
@@ -115,7 +117,9 @@ def expected(estimator, y, p, weight=None, c=None):
 
 def expected_truth(estimator, p, q, weight=None):
     """The reference's true error where classes come true with the probabilities q."""
-    rows, chances, v = as_rows(p), as_rows(q), as_list(weight)
+    rows = as_rows(p)
+    chances = as_rows(q)
+    v = as_list(weight)
     if isinstance(estimator, DirichletKDE):
         fields = {"bandwidth": estimator.bandwidth, "norm": estimator.norm}
         return oracle.canonical_truth(rows, chances, v=v, **fields)

@@ -70,9 +70,11 @@ def samples():
     scores["hundredths"] = rng.beta(3, 1, 90).round(2)
     scores["spread"] = rng.random(200)
     for name, s in scores.items():
-        n, low = len(s), 1 / 3 if name == "bell" else 0.0
+        n = len(s)
+        low = 1 / 3 if name == "bell" else 0.0
         for kind, v in (("", None), (", weights", rng.random(n) + 0.01)):
-            y, rows = cases.labels_for(s).astype(np.uint8), np.arange(n, dtype=np.int64)
+            y = cases.labels_for(s).astype(np.uint8)
+            rows = np.arange(n, dtype=np.int64)
             s = np.array(s, dtype=np.float64)
             yield name + kind, Sample(s, y, v, low, 1.0, rows).sorted()
 

@@ -42,8 +42,8 @@ def example(n_cells=7, seed=0, heavy=1.0):
 def start(n_cells):
     """The priors of sixteen hyperparameters, and room for their fits."""
     state = np.full((n_cells + 4) * int(bayes.LINE), np.nan)
-    rest = (np.full(shape, np.nan) for shape in ((2, bayes.LANES), (3, bayes.LANES), bayes.LANES))
-    return arrange_priors(n_cells, HYPERPARAMETERS), bayes.Fits(state, *rest)
+    arrays = (np.full(shape, np.nan) for shape in ((2, bayes.LANES), (3, bayes.LANES), bayes.LANES))
+    return arrange_priors(n_cells, HYPERPARAMETERS), bayes.Fits(state, *arrays)
 
 
 def theta_of(fits, n_cells, g):
@@ -61,7 +61,8 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
         w = rng.integers(1, 4, s.size).astype(np.float64) if weighted else NO_WEIGHTS
         rows = list(zip(s.tolist(), y.tolist(), w if weighted else [1.0] * s.size, strict=True))
         for kernel, n_cells in product(forms(bayes.sum_cells), (1, 3, 8, 64)):
-            cells, cell = cells_of(*np.zeros((3, n_cells))), np.empty(s.size, np.int32)
+            cells = cells_of(*np.zeros((3, n_cells)))
+            cell = np.empty(s.size, np.int32)
             kernel(s, y, w, 12.5, cells, cell)
             expected = reference.cells(rows, n_cells, 12.5)
             assert np.transpose(cells) == pytest.approx(np.array(expected))
@@ -92,14 +93,14 @@ def test_logits_are_cut_and_empty_cells_take_those_of_others():
 
 def test_the_likelihood_of_logits_is_that_of_the_cells_that_are_not_empty():
     cells, x, _ = example()
-    found = list(zip(*cells, strict=True))
+    rows_of_cells = list(zip(*cells, strict=True))
     for kernel in forms(bayes.cut_logits):
         filled, t = np.full((2, x.size), np.nan)
         low, high, value = kernel(cells, 4.0, 4.0, filled, t)
         assert (low, high) == (-4.0, 4.0)
         assert filled == pytest.approx(x)
-        uncut, _ = reference.logits(found, -700.0, 700.0)
-        assert value == pytest.approx(reference.log_likelihood(found, uncut))
+        uncut, _ = reference.logits(rows_of_cells, -700.0, 700.0)
+        assert value == pytest.approx(reference.log_likelihood(rows_of_cells, uncut))
         *_, certain = kernel(cells_of([2, 0], [0, 0], [0, 0]), 4.0, 5.0, np.empty(2), np.empty(2))
         assert certain == pytest.approx(0.0, abs=1e-300)
 
@@ -119,24 +120,25 @@ def test_fits_are_those_of_the_reference_whatever_the_rows():
         logit = np.repeat(x, bayes.LANES)
         assert fit(x, t, cells, priors, logit, fits) < 60
         add_evidence(logit, np.log1p(np.exp(-np.abs(logit))), cells, priors, fits)
-        found = list(zip(*cells, strict=True))
+        rows_of_cells = list(zip(*cells, strict=True))
         for g in (0, 7, 13):
             prior = reference.prior_precision(6, *HYPERPARAMETERS[g])
-            theta, _, evidence = reference.laplace(found, x.tolist(), t.tolist(), prior)
+            theta, _, evidence = reference.laplace(rows_of_cells, x.tolist(), t.tolist(), prior)
             assert theta_of(fits, 6, g) == pytest.approx(theta, abs=1e-8)
             assert fits.log_evidence[g] == pytest.approx(evidence, rel=1e-9, abs=1e-5)
 
 
 def test_draws_are_those_of_the_dense_posterior():
     cells, x, t = example()
-    n, rng = x.size, np.random.default_rng(8)
+    n = x.size
+    rng = np.random.default_rng(8)
     priors, fits = start(n)
     logit = np.repeat(x, bayes.LANES)
     bayes.fit(x, t, cells, priors, logit, fits)
     bayes.add_evidence(logit, np.log1p(np.exp(-np.abs(logit))), cells, priors, fits)
     share = rng.dirichlet(np.ones(bayes.LANES))
     normals = rng.normal(size=(n + 2, 40))
-    found = list(zip(*cells, strict=True))
+    rows_of_cells = list(zip(*cells, strict=True))
     taken = np.searchsorted(np.cumsum(share), (np.arange(40) + 0.5) / 40)
     for kernel in forms(bayes.draw_logits):
         logit = np.empty((n, 40))
@@ -144,7 +146,7 @@ def test_draws_are_those_of_the_dense_posterior():
         for q in range(0, 40, 3):
             g = taken[q]
             prior = reference.prior_precision(n, *HYPERPARAMETERS[g])
-            theta, factor, _ = reference.laplace(found, x.tolist(), t.tolist(), prior)
+            theta, factor, _ = reference.laplace(rows_of_cells, x.tolist(), t.tolist(), prior)
             drawn = np.add(theta, reference.solve_up(factor, normals[:, q].tolist()))
             assert logit[:, q] == pytest.approx(reference.curve(x, t, drawn), rel=1e-5, abs=1e-6)
 
@@ -153,8 +155,8 @@ def test_draws_are_those_of_the_dense_posterior():
 def test_gap_errors_leave_out_empty_cells(norm):
     cells, *_ = example()
     p = np.random.default_rng(4).random((7, 5))
-    found = list(zip(*cells, strict=True))
-    expected = [reference.norm_of_gaps(found, p[:, q], norm) for q in range(5)]
+    rows_of_cells = list(zip(*cells, strict=True))
+    expected = [reference.norm_of_gaps(rows_of_cells, p[:, q], norm) for q in range(5)]
     assert curves_of(cells).errors(p, norm) == pytest.approx(expected)
 
 

@@ -26,7 +26,7 @@ def near(value, rel=1e-12):
 
 
 def fresh(*shape):
-    """An array that is overwritten: what it held is seen if it is not."""
+    """An array of nan, which shows where it is not overwritten."""
     return np.full(shape, np.nan)
 
 
@@ -44,8 +44,8 @@ def score_sets():
 
 def spread_of(u, w, terms, low, high):
     """Weight, sums of the terms, distance of the quartiles."""
-    kept = w > 0
-    edges = reference.quantile_edges(u[kept], w[kept], 4, low, high, closed=None)
+    counts = w > 0
+    edges = reference.quantile_edges(u[counts], w[counts], 4, low, high, closed=None)
     return [w.sum(), *terms, edges[3] - edges[1]]
 
 
@@ -53,13 +53,15 @@ def spread_of(u, w, terms, low, high):
 @pytest.mark.parametrize("name", score_sets())
 def test_sums_of_scores_are_those_of_the_rows_of_each_replicate(name, weighted):
     u = score_sets()[name]
-    n, rng = u.size, np.random.default_rng(1)
+    n = u.size
+    rng = np.random.default_rng(1)
     v = rng.integers(1, 4, n).astype(np.float64) if weighted else NO_WEIGHTS
     order = np.arange(n, dtype=np.int32)
     c = draws(n, 2 * n + 1, 1 if n > FEW_ROWS else 2)
     weight = v if weighted else np.ones(n)
     terms = np.stack([weight * (u - 0.3), weight * (u - 0.3) ** 2])
-    low, high = (0.0, 1.0)
+    low = 0.0
+    high = 1.0
     expected = []
     for g in range(len(c)):
         for r in range(32):
@@ -112,7 +114,8 @@ def test_scores_are_shared_by_the_cells_around_them(limits, cubic):
         s = np.concatenate([edges, centres[GHOSTS:-GHOSTS], np.linspace(low, high, 11)])
         s = s.clip(low, high)
         for kernel in forms(density.place):
-            cell, share = np.full(s.size, -9, np.int32), fresh(4, s.size)
+            cell = np.full(s.size, -9, np.int32)
+            share = fresh(4, s.size)
             kernel(s, density.CellGrid(low, step, count, cubic), cell, share)
             assert cell.min() >= 0
             assert cell.max() + 4 <= count + 2 * GHOSTS
@@ -127,7 +130,8 @@ def shared_rows(rng, n, cells, width):
     """Hits, first cells, of which one is the first and one the last, and shares."""
     hit = rng.integers(0, 2, n).astype(np.uint8)
     cell = rng.integers(0, cells - width + 1, n).astype(np.int32)
-    cell[0], cell[-1] = 0, cells - width
+    cell[0] = 0
+    cell[-1] = cells - width
     return hit, cell, rng.normal(size=(width, n))
 
 
@@ -162,11 +166,14 @@ def test_drawn_scores_are_placed_and_count_once(lanes, weighted, cubic):
     rng = np.random.default_rng(14)
     for low, high in RANGES:
         s = np.sort(rng.uniform(low, high, 12))
-        s[0], s[-1] = low, high
-        y, v = rng.integers(0, 2, 12).astype(np.uint8), rng.random(12) if weighted else NO_WEIGHTS
+        s[0] = low
+        s[-1] = high
+        y = rng.integers(0, 2, 12).astype(np.uint8)
+        v = rng.random(12) if weighted else NO_WEIGHTS
         for count, size in ((1, 1), (9, 5)):
             grid = density.CellGrid(low, (high - low) / count, count, cubic)
-            cell, share = np.full(12, -9, np.int32), fresh(4, 12)
+            cell = np.full(12, -9, np.int32)
+            share = fresh(4, 12)
             forms(density.place)[-1](s, grid, cell, share)
             share *= v if weighted else 1.0
             drawn = rng.integers(0, 12, (2, lanes, size)).astype(np.int32)
@@ -184,11 +191,14 @@ def test_rows_of_a_sample_are_added_up_as_their_shares(weighted, cubic):
     rng = np.random.default_rng(15)
     for (low, high), n in product(RANGES, (1, 12, 2050)):
         s = rng.uniform(low, high, n)
-        s[0], s[-1] = low, high
-        y, v = rng.integers(0, 2, n).astype(np.uint8), rng.random(n) if weighted else NO_WEIGHTS
+        s[0] = low
+        s[-1] = high
+        y = rng.integers(0, 2, n).astype(np.uint8)
+        v = rng.random(n) if weighted else NO_WEIGHTS
         for count in (1, 9):
             grid = density.CellGrid(low, (high - low) / count, count, cubic)
-            cell, share = np.full(n, -9, np.int32), fresh(4, n)
+            cell = np.full(n, -9, np.int32)
+            share = fresh(4, n)
             forms(density.place)[-1](s, grid, cell, share)
             share *= v if weighted else 1.0
             expected = sums_of(np.ones((1, n, 1)), y, cell, share, count + 2 * GHOSTS)[0, :, :, 0]
@@ -202,7 +212,8 @@ def test_rows_of_a_sample_are_added_up_as_their_shares(weighted, cubic):
 def test_distances_from_a_centre_are_added_up(weighted):
     rng = np.random.default_rng(16)
     for n in (1, 7, 8, 9, 100):
-        s, v = rng.random(n), rng.random(n) if weighted else NO_WEIGHTS
+        s = rng.random(n)
+        v = rng.random(n) if weighted else NO_WEIGHTS
         w = v if weighted else np.ones(n)
         for kernel in forms(density.add_distances):
             assert kernel(s, v, 0.3) == near([w @ (s - 0.3), w @ (s - 0.3) ** 2])
@@ -272,7 +283,7 @@ def test_cells_are_convolved(count, lanes):
     rng = np.random.default_rng(6)
     for reach in (1, 2, 3, 6):
         cells = rng.normal(size=(2, 2, count + 2 * GHOSTS, lanes))
-        cells[1] = 0.0  # nothing, but for one cell of one lane
+        cells[1] = 0.0  # only one cell of one lane has a weight
         cells[1, 1, GHOSTS, -1] = -2.0
         taps = rng.random((2, reach + 1, lanes))
         for kernel in forms(density.smooth):
@@ -296,12 +307,12 @@ def test_densities_are_what_is_more_than_rounding_and_have_mass_1(lanes):
         scale = 1.0 / (0.2 * f.sum(1, keepdims=True))
         scale = scale * (f > 1e-12 * f.max(1, keepdims=True))
         for kernel in forms(density.normalise):
-            found = sums.copy()
-            kernel(found, 0.2)
-            assert found[:, 0] == near(f * scale)
-            assert found[:, 1] == near(g * scale)
-            assert 0.2 * found[:, 0].sum(1) == near(np.ones((2, lanes)))
-            assert (found[:, 1] <= found[:, 0]).all()
+            normalised = sums.copy()
+            kernel(normalised, 0.2)
+            assert normalised[:, 0] == near(f * scale)
+            assert normalised[:, 1] == near(g * scale)
+            assert 0.2 * normalised[:, 0].sum(1) == near(np.ones((2, lanes)))
+            assert (normalised[:, 1] <= normalised[:, 0]).all()
 
 
 NORMS = [1.0, 1.5, 2.0, 3.0]
@@ -327,19 +338,24 @@ def value_of(f, g, score, width, low, high, p):
     u = [gap(s, x, y) for x, y, s in zip(f, g, score, strict=True)]
     total = 0.0
     for j in range(len(f) - 1):
-        a, b, mean = abs(u[j]), abs(u[j + 1]), (f[j] + f[j + 1]) / 2
+        a = abs(u[j])
+        b = abs(u[j + 1])
+        mean = (f[j] + f[j + 1]) / 2
         if (u[j] < 0) != (u[j + 1] < 0) and f[j] > 0 and f[j + 1] > 0:
             kink = slope(a, b, mean) + slope(b, a, mean)
             total += (width[j] + width[j + 1]) / 2 * (line(a, b, mean) + kink / 12)
         else:
             total += (width[j] * height(u[j], f[j]) + width[j + 1] * height(u[j + 1], f[j + 1])) / 2
     for j, wall in ((0, low), (len(f) - 1, high)):
-        at_wall, inside = gap(wall, f[j], g[j]), gap(score[j], f[j], g[j])
-        if (at_wall < 0) != (inside < 0):
-            a, b = abs(at_wall), abs(inside)
+        at_wall = gap(wall, f[j], g[j])
+        at_centre = gap(score[j], f[j], g[j])
+        if (at_wall < 0) != (at_centre < 0):
+            a = abs(at_wall)
+            b = abs(at_centre)
             half = line(a, b, f[j]) / 2 + 2 * slope(a, b, f[j]) / 12
         else:
-            outer, inner = height(at_wall, f[j]), height(inside, f[j])
+            outer = height(at_wall, f[j])
+            inner = height(at_centre, f[j])
             half = (outer + inner) / 4 + 2 * (inner - outer) / 12
         total += width[j] * half
     return total ** (1 / p)
@@ -413,7 +429,8 @@ def test_the_norm_chooses_between_the_integral_and_the_largest_gap():
     points = density.Points(np.array([0.25, 0.75]), np.full(2, 0.5), 0.0, 1.0)
     for kernel in forms(density.density_norms):
         for p in (1.0, 2.0, np.inf):
-            expected, out = fresh(4, 2), fresh(4, 2)
+            expected = fresh(4, 2)
+            out = fresh(4, 2)
             if p == np.inf:
                 density.largest_gaps(pairs, points, expected)
             else:
@@ -472,7 +489,8 @@ def test_errors_of_arrays_are_those_of_brute_force(p, weighted):
         parameters = (density.GAUSSIAN, 5.5, 4.5, low, high, h, float(n), p)
         values = []
         for kernel in forms(density.density_errors):
-            classes, single = fresh(3), fresh(1)
+            classes = fresh(3)
+            single = fresh(1)
             kernel(prob, label, v, parameters, classes)
             kernel(s, y, v, parameters, single)
             values.append([*classes, *single])
@@ -499,8 +517,8 @@ def test_halves_of_kernels_add_up_to_one():
             for part, r in np.ndindex(h.shape):
                 u = 0.1 * np.arange(taps.shape[1]) / h[part, r]
                 plain = np.where(u < reach, height(u), 0.0)
-                whole = plain[0] + 2 * plain[1:].sum()
-                assert taps[part, :, r] == pytest.approx(plain / whole, rel=1e-12, abs=1e-300)
+                total = plain[0] + 2 * plain[1:].sum()
+                assert taps[part, :, r] == pytest.approx(plain / total, rel=1e-12, abs=1e-300)
 
 
 def test_folded_taps_are_taps_and_their_images():
@@ -514,15 +532,16 @@ def test_folded_taps_are_taps_and_their_images():
                 density.fill_taps(0, 5.5, 0.1, h[part : part + 1, r : r + 1], taps)
                 plain = np.zeros(2 * count)
                 for m, tap in enumerate(taps[0, :, 0]):
-                    for at in {m, -m}:
-                        plain[at % (2 * count)] += tap
+                    for place in {m, -m}:
+                        plain[place % (2 * count)] += tap
                 assert around[part, :, r] == pytest.approx(plain[: count + 1], rel=1e-12)
 
 
 def test_taps_of_all_images_of_a_cell_are_squared_together():
     rng = np.random.default_rng(3)
     for count, reach in ((6, 2), (4, 7), (1, 3)):
-        taps, x = rng.random(reach + 1), rng.random((count + 4, 2))
+        taps = rng.random(reach + 1)
+        x = rng.random((count + 4, 2))
         image = mirror(count, reach)
         expected = np.zeros((count, 2))
         for j in range(count):
@@ -539,13 +558,15 @@ def test_taps_of_all_images_of_a_cell_are_squared_together():
 
 def test_gaps_are_shared_by_the_cells_around_their_score():
     s = np.array([0.0, 0.1, 0.125, 0.3, 0.625, 1.0])
-    gap, rng = np.array([1.0, -1.0, 2.0, 0.5, -0.25, 3.0]), np.random.default_rng(5)
+    gap = np.array([1.0, -1.0, 2.0, 0.5, -0.25, 3.0])
+    rng = np.random.default_rng(5)
     share = np.array([  # centres at 1/8, 3/8, 5/8, 7/8; beyond them the end cell has all
         [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0.3, 0.7, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1],
     ])  # fmt: skip
     for kernel in forms(density.spread_gaps):
         for lanes in (1, 3):
-            c, out = rng.integers(0, 3, (6, lanes)), np.full((lanes, 4), np.nan)
+            c = rng.integers(0, 3, (6, lanes))
+            out = np.full((lanes, 4), np.nan)
             kernel(c.astype(np.float64), s, gap, out)
             assert out == pytest.approx((c * gap[:, None]).T @ share, abs=1e-14)
             assert out.sum(1) == pytest.approx(gap @ c)

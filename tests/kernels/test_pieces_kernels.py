@@ -36,17 +36,18 @@ def filtered(name, kernel, monkeypatch):
 def expected_of(cells, x, states, prior, law):
     n_shifts = states.prior.shape[1] - 2
     n_levels = states.value.size - n_shifts - 2
-    found = list(zip(*cells, strict=True))
+    rows_of_cells = list(zip(*cells, strict=True))
     return reference.chain(
-        found, x.tolist(), law[:3], states.value.tolist(), prior[int(law[3])], n_shifts, n_levels,
-        states.drift,
+        rows_of_cells, x.tolist(), law[:3], states.value.tolist(), prior[int(law[3])],
+        n_shifts, n_levels, states.drift,
     )  # fmt: skip
 
 
 def test_states_have_the_prior_of_the_definition(monkeypatch):
     for kernel in forms(pieces.fill_likelihoods):
         _, x, states, chains = filtered("fill_likelihoods", kernel, monkeypatch)
-        n, moves = states.value.size, states.prior.shape[1]
+        n = states.value.size
+        moves = states.prior.shape[1]
         assert n % 8 == 0
         prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, n)
         assert prior.sum(2) == pytest.approx(np.ones(prior.shape[:2]))
@@ -71,16 +72,20 @@ def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
     none is off by 4.5 standard errors but in one of 5000 runs, were they drawn at random."""
     cells, x, states, chains = filtered("filter_chains", pieces.filter_chains, monkeypatch)
     prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
-    moves, draws, rng = states.prior.shape[1], 2000, np.random.default_rng(3)
+    moves = states.prior.shape[1]
+    draws = 2000
+    rng = np.random.default_rng(3)
     ends = draws * np.arange(1, len(LAWS) + 1)
-    uniform, normal = rng.random((ends[-1], x.size)), rng.normal(size=(ends[-1], x.size))
-    found, paths = [], np.full((ends[-1], x.size), -1)
+    uniform = rng.random((ends[-1], x.size))
+    normal = rng.normal(size=(ends[-1], x.size))
+    logits = []
+    paths = np.full((ends[-1], x.size), -1)
     for draw, place in zip(forms(pieces.draw_paths), forms(pieces.place_pieces), strict=True):
-        found.append(np.full((ends[-1], x.size), np.nan))
+        logits.append(np.full((ends[-1], x.size), np.nan))
         draw(states, chains, ends, uniform, paths)
-        place(x, states, chains.log_sums, paths, normal, found[-1])
-    assert found[0] == pytest.approx(found[-1])
-    for law, logit in zip(LAWS, np.split(found[0], len(LAWS)), strict=True):
+        place(x, states, chains.log_sums, paths, normal, logits[-1])
+    assert logits[0] == pytest.approx(logits[-1])
+    for law, logit in zip(LAWS, np.split(logits[0], len(LAWS)), strict=True):
         _, chance = expected_of(cells, x, states, prior, law)
         calibrated = chance[:, moves - 2 : moves].sum(1)
         error = np.sqrt(calibrated * (1 - calibrated) / draws)
@@ -93,17 +98,21 @@ def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
 
 def test_a_piece_lies_where_its_rows_say(monkeypatch):
     """All cells of one state: the logit is where the likelihood has its top, as wide as that."""
-    weight, score = np.full(4, 2000.0), np.full(4, 0.5)
+    weight = np.full(4, 2000.0)
+    score = np.full(4, 0.5)
     cells = bayes.RankCells(weight, 0.83 * weight, score)
     monkeypatch.setattr(chains_module, "chain_laws", lambda _: np.array([(1e-9, 0.0, 0.01, 1.0)]))
     states, chains = filter_cells(400.0, cells, np.zeros(4))
     rng = np.random.default_rng(0)
-    logit, paths = np.empty((1000, 4)), np.empty((1000, 4), np.int64)
-    uniform, normal = rng.random((1000, 4)), rng.normal(size=(1000, 4))
+    logit = np.empty((1000, 4))
+    paths = np.empty((1000, 4), np.int64)
+    uniform = rng.random((1000, 4))
+    normal = rng.normal(size=(1000, 4))
     pieces.draw_paths(states, chains, np.array([1000]), uniform, paths)
     pieces.place_pieces(np.zeros(4), states, chains.log_sums, paths, normal, logit)
     assert (logit == logit[:, :1]).all()
-    top, deviation = np.log(0.83 / 0.17), 1 / np.sqrt(8000 * 0.83 * 0.17)
+    top = np.log(0.83 / 0.17)
+    deviation = 1 / np.sqrt(8000 * 0.83 * 0.17)
     assert logit.mean() == pytest.approx(top, abs=2 * deviation)
     assert logit.std() == pytest.approx(deviation, rel=0.4)
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -51,8 +51,8 @@ class KDE(Parameters):
     ----------
     bandwidth : "silverman" or float
         h, in units of the score; "silverman" is ``max(0.0003, min(sd, IQR / 1.349) * (3 n /
-        4)**(-1/5))`` of each problem, and of each replicate. Bandwidths beyond ten times the range
-        are taken as that.
+        4)**(-1/5))`` of each problem, and of each replicate. A bandwidth of more than ten times
+        the range counts as ten times the range.
     kernel : {"gaussian", "triweight", "epanechnikov", "beta"}
         "beta" is Chen's second kernel with ``b = h**2`` on ``(s - low) / (high - low)``. It is not
         reflected, its mass is not exactly 1, and scores at the very ends of the range have none.
@@ -122,7 +122,7 @@ class KDE(Parameters):
         if not isinstance(source, Problems):
             return super().point_values(source, run)
         problems, _ = scale_weights(source)
-        if problems.n <= MAX_SORTED_ROWS and self._sums_taps:
+        if problems.n <= MAX_SORTED_ROWS and self._sums_few_taps:
             return self._values_of_arrays(problems)
 
         def value(k: int) -> float:
@@ -130,12 +130,17 @@ class KDE(Parameters):
 
         return np.array(list(run(value, range(problems.n_problems))))
 
-    @property
-    def _sums_taps(self) -> bool:
+    @cached_property
+    def _sums_few_taps(self) -> bool:
         """Whether the kernel `density_errors` is fast for these parameters."""
-        is_fitted = self.kernel != "beta" and self.grid_step == "auto"
-        shape = kernel_shape(self.kernel)
-        return is_fitted and shape.reach * shape.cells * self.fineness <= MAX_SUMMED_TAPS
+        if self.kernel == "beta" or self.grid_step != "auto":
+            return False
+        return kernel_shape(self.kernel).reach * self._cells_per_bandwidth <= MAX_SUMMED_TAPS
+
+    @cached_property
+    def _cells_per_bandwidth(self) -> float:
+        """Cells of an even grid for each bandwidth."""
+        return self.fineness * kernel_shape(self.kernel).cells
 
     def _values_of_arrays(self, problems: Problems) -> F64:
         """Compute the value (K,) of each problem by one kernel."""
@@ -144,9 +149,10 @@ class KDE(Parameters):
         if isinstance(self.bandwidth, float):
             bandwidth = self.bandwidth
             self._check_bandwidth(low, high)
-        kind, reach, cells, _ = kernel_shape(self.kernel)
+        shape = kernel_shape(self.kernel)
         n = float(problems.count())
-        parameters = kind, reach, cells * self.fineness, low, high, bandwidth, n, self.norm
+        kernel = shape.kind, shape.reach, self._cells_per_bandwidth
+        parameters = (*kernel, low, high, bandwidth, n, self.norm)
         prob, label = problems.read()
         weight = kernels.weights(problems.v)
         values = np.empty(problems.n_problems)
@@ -157,7 +163,7 @@ class KDE(Parameters):
         """Refuse a bandwidth whose grid has too many cells, at the finest that it may be."""
         assert isinstance(self.bandwidth, float)
         finest = self.bandwidth * 2 ** (-1 / kernels.density.LEVELS_PER_OCTAVE)
-        count = self.fineness * kernel_shape(self.kernel).cells * (high - low) / finest
+        count = self._cells_per_bandwidth * (high - low) / finest
         check_cell_count("bandwidth", self.bandwidth, count)
 
     # --- resampling
