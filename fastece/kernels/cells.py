@@ -16,23 +16,39 @@ from fastece.kernels import REPLICATES
 from fastece.kernels.arithmetic import BLOCK, ROUND
 from fastece.kernels.binning import uniform_bins
 from fastece.kernels.compiling import jit
+from fastece.kernels.reading import read_problem
 from fastece.kernels.resampling import MADE, ROW_WORDS, poisson_counts
 from fastece.kernels.types import F64, I32, I64, U8, U16
 
-# How often 1 is counted in sums of weights, in those of first and second moments within a coarse
-# cell, in widths of it, in those of squares of weights, and in those of replicates, which may count
-# a row, or a group, some ten times. So weights up to 2**32 in all fit into 63 bits, and a distance
-# is right to 2**-32 / 7200 = 3e-14.
-WEIGHT_UNIT, MOMENT_UNIT, SQUARE_UNIT, REPLICATE_UNIT = 2.0**30, 2.0**31, 2.0**24, 2.0**26
-# The same of squared distances, up to 2, and of the last bit of a number in its second word.
-DISTANCE_UNIT, DETAIL = 2.0**29, 2.0**32
-ROUND_BITS, HIT = np.int64(0x4338000000000000), np.uint64(1)
-# The words of a coarse cell, a cache line: sums of w r of misses and of hits, and of w r**2, with
-# the distance r of the score from the middle of the cell, in widths of it; the sum of w**2 - w; and
-# the second words of sums of w and of w r, of misses and of hits. The last five are 0 where every
-# row counts 1.
-FIRST, SECOND, SQUARE, LOW_WEIGHT, LOW_FIRST, WORDS = 0, 2, 3, 4, 6, 8
-# What is counted: rows of positive weight; rows in all; how often the row of the number 0 was
+# Units in which numbers become integers: 1 is so many. Weights up to 2**32 in all fit into 63 bits.
+WEIGHT_UNIT = 2.0**30
+# First and second moments within a coarse cell are in widths of the cell; so the distance of a
+# score from the middle is right to 2**-32 / 7200 = 3e-14.
+MOMENT_UNIT = 2.0**31
+SQUARE_UNIT = 2.0**24
+# A replicate may count a row, or a group, some ten times.
+REPLICATE_UNIT = 2.0**26
+# Squared distances of class vectors are up to 2.
+DISTANCE_UNIT = 2.0**29
+# The last bit of a first word in the second word of a number.
+DETAIL = 2.0**32
+ROUND_BITS = np.int64(0x4338000000000000)
+HIT = np.uint64(1)
+# Words of a coarse cell, which is a cache line; r is the distance of a score from the middle of the
+# cell, in widths of the cell. The last five words are 0 where every row counts 1.
+# Sums of w r, of misses and then of hits.
+FIRST = 0
+# The sum of w r**2.
+SECOND = 2
+# The sum of w**2 - w.
+SQUARE = 3
+# Second words of the sums of w, of misses and then of hits.
+LOW_WEIGHT = 4
+# Second words of the sums of w r, of misses and then of hits.
+LOW_FIRST = 6
+# Number of words.
+WORDS = 8
+# Totals of a state: rows of positive weight; rows in all; how often the row of the number 0 was
 # there; rows with groups; the sum of squared distances of class vectors, in two words; the second
 # word of the sum of w**2 - w; states that were merged; and their fingerprints. The last three are
 # not saved: the number of the next row, and the sums of weights and of their squares, in units.
@@ -50,7 +66,8 @@ def as_words(x: F64, scale: float, high: F64, low: F64) -> None:
     The integers are in the bits of `high`; unless `low` is empty, it gets the remainders of their
     rounding, as integers too.
     """
-    high_bits, low_bits = high.view(np.int64), low.view(np.int64)
+    high_bits = high.view(np.int64)
+    low_bits = low.view(np.int64)
     if low.size == 0:
         for i in range(x.size):
             high[i] = x[i] * scale + ROUND
@@ -59,9 +76,9 @@ def as_words(x: F64, scale: float, high: F64, low: F64) -> None:
         return
     for i in range(x.size):
         value = x[i] * scale
-        whole = value + ROUND
-        high[i] = whole
-        low[i] = (value - (whole - ROUND)) * DETAIL + ROUND
+        shifted = value + ROUND
+        high[i] = shifted
+        low[i] = (value - (shifted - ROUND)) * DETAIL + ROUND
     for i in range(x.size):
         high_bits[i] -= ROUND_BITS
         low_bits[i] -= ROUND_BITS
@@ -74,8 +91,9 @@ def place_rows(
     """Find the positions of rows in fine and coarse cells, and compute their terms.
 
     The distance from the middle of the coarse cell is in widths of that cell, as a multiple of
-    2**-31; it and its square are integers in the bits of `first` and `second`, above those of
-    `ROUND`. The first fine cell is that of 0 alone, the last that of 1, where scores are heaped.
+    2**-31; it and its square are integers in the bits of `first` and `second`, above the bits of
+    `ROUND`. The first fine cell is for 0 alone, and the last for 1, since many scores are equal to
+    one of them.
 
     Parameters
     ----------
@@ -85,16 +103,19 @@ def place_rows(
         Overwritten with positions: 2 words a fine cell, 8 a coarse one, and 1 for a hit.
     """
     uniform_bins(s, 0.0, 1.0, n_cells, n_cells > 0, fine)  # a variable, as elsewhere
-    ratio, width = np.float64(n_coarse) / np.float64(n_cells), 1.0 / np.float64(n_coarse)
+    ratio = np.float64(n_coarse) / np.float64(n_cells)
+    width = 1.0 / np.float64(n_coarse)
     scale = MOMENT_UNIT * np.float64(n_coarse)
     for i in range(s.size):
-        x, k = s[i], np.int32((np.float64(fine[i]) + 0.5) * ratio)
+        x = s[i]
+        k = np.int32((np.float64(fine[i]) + 0.5) * ratio)
         cell = fine[i] + np.int32(1) - np.int32(x == 0.0) + np.int32(x == 1.0)
         place = (x - (np.float64(k) + 0.5) * width) * scale + ROUND
         r = (place - ROUND) / MOMENT_UNIT
         fine[i] = np.int32(2) * cell + np.int32(y[i])
         coarse[i] = np.int32(WORDS) * k + np.int32(y[i])
-        first[i], second[i] = place, r * r * MOMENT_UNIT + ROUND
+        first[i] = place
+        second[i] = r * r * MOMENT_UNIT + ROUND
 
 
 @jit
@@ -114,24 +135,40 @@ def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
     coarse : (N', 8) int64 array
         The words of each coarse cell; N' divides N.
     """
-    n_cells, n_coarse = fine.shape[0] - 2, coarse.shape[0]
+    n_cells = fine.shape[0] - 2
+    n_coarse = coarse.shape[0]
     size = min(s.size, BLOCK)
-    fine_block, coarse_block = np.empty(size, np.int32), np.empty(size, np.int32)
-    first_block, second_block, work = np.empty(size), np.empty(size), np.empty(size)
-    blocks, nothing = np.empty((4, size)), np.empty(0)
-    flat, words = fine.reshape(fine.size), coarse.reshape(coarse.size)
-    unit, square_low = np.int64(WEIGHT_UNIT), np.int64(0)
+    fine_block = np.empty(size, np.int32)
+    coarse_block = np.empty(size, np.int32)
+    first_block = np.empty(size)
+    second_block = np.empty(size)
+    work = np.empty(size)
+    weight_words = np.empty((2, size))
+    first_words = np.empty((2, size))
+    nothing = np.empty(0)
+    flat = fine.reshape(fine.size)
+    words = coarse.reshape(coarse.size)
+    unit = np.int64(WEIGHT_UNIT)
+    square_low = np.int64(0)
     for start in range(0, s.size, BLOCK):
         m = min(BLOCK, s.size - start)
-        score, hit, w = s[start : start + m], y[start : start + m], weight[start : start + m]
-        at, to, x = fine_block[:m], coarse_block[:m], work[:m]
-        r, second = first_block[:m], second_block.view(np.int64)
-        place_rows(score, hit, n_cells, n_coarse, at, to, r, second_block[:m])
+        score = s[start : start + m]
+        hit = y[start : start + m]
+        w = weight[start : start + m]
+        fine_place = fine_block[:m]
+        coarse_place = coarse_block[:m]
+        x = work[:m]
+        r = first_block[:m]
+        second = second_block.view(np.int64)
+        place_rows(
+            score, hit, n_cells, n_coarse,
+            fine=fine_place, coarse=coarse_place, first=r, second=second_block[:m],
+        )  # fmt: skip
         if w.size == 0:
             first = first_block.view(np.int64)
             for i in range(m):
-                b = np.uint64(to[i])
-                flat[np.uint64(at[i])] += unit
+                b = np.uint64(coarse_place[i])
+                flat[np.uint64(fine_place[i])] += unit
                 words[b] += first[i] - ROUND_BITS
                 words[(b | HIT) + HIT] += second[i] - ROUND_BITS
             continue
@@ -141,17 +178,20 @@ def add_rows(s: F64, y: U8, weight: F64, fine: I64, coarse: I64) -> Any:
         as_words(x, MOMENT_UNIT, second_block[:m], nothing)
         for i in range(m):
             x[i] = w[i] * r[i]
-        as_words(w, WEIGHT_UNIT, blocks[0, :m], blocks[1, :m])
-        as_words(x, MOMENT_UNIT, blocks[2, :m], blocks[3, :m])
-        high, low = blocks[0].view(np.int64), blocks[1].view(np.int64)
-        first, rest = blocks[2].view(np.int64), blocks[3].view(np.int64)
+        as_words(w, WEIGHT_UNIT, weight_words[0, :m], weight_words[1, :m])
+        as_words(x, MOMENT_UNIT, first_words[0, :m], first_words[1, :m])
+        high_weight = weight_words[0].view(np.int64)
+        low_weight = weight_words[1].view(np.int64)
+        first = first_words[0].view(np.int64)
+        low_first = first_words[1].view(np.int64)
         for i in range(m):
-            k, kind = np.int64(to[i]) // WORDS, np.int64(hit[i])
-            flat[np.uint64(at[i])] += high[i]
+            k = np.int64(coarse_place[i]) // WORDS
+            kind = np.int64(hit[i])
+            flat[np.uint64(fine_place[i])] += high_weight[i]
             coarse[k, FIRST + kind] += first[i]
             coarse[k, SECOND] += second[i]
-            coarse[k, LOW_WEIGHT + kind] += low[i]
-            coarse[k, LOW_FIRST + kind] += rest[i]
+            coarse[k, LOW_WEIGHT + kind] += low_weight[i]
+            coarse[k, LOW_FIRST + kind] += low_first[i]
             square = (w[i] * w[i] - w[i]) * SQUARE_UNIT
             coarse[k, SQUARE] += np.int64(square)
             square_low += np.int64((square - np.float64(np.int64(square))) * DETAIL)
@@ -167,29 +207,38 @@ def add_replicates(
     Parameters
     ----------
     s, y, weight
-        As of `add_rows`.
+        As in `add_rows`.
     ids : (n,) int64 array
-        What the draws of each row depend on.
+        The draws of each row depend on its number here.
     n_cells : int
         Number of fine cells.
     sums : (blocks, 2 N', 32) int64 array
         Weights of misses and of hits of each coarse cell.
     """
-    size, n_coarse = min(s.size, MADE), sums.shape[1] // 2
-    cell, coarse, r = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size)
-    c, high, nothing = np.empty((size, REPLICATES), np.uint8), np.empty(size), np.empty(0)
+    size = min(s.size, MADE)
+    n_coarse = sums.shape[1] // 2
+    cell = np.empty(size, np.int32)
+    coarse = np.empty(size, np.int32)
+    r = np.empty(size)
+    c = np.empty((size, REPLICATES), np.uint8)
+    high = np.empty(size)
+    nothing = np.empty(0)
     words = np.empty(MADE * ROW_WORDS, np.uint64)
     for start in range(0, s.size, MADE):
         m = min(MADE, s.size - start)
-        part = slice(start, start + m)
-        place_rows(s[part], y[part], n_cells, n_coarse, cell[:m], coarse[:m], r[:m], high[:m])
-        as_words(weight[part], REPLICATE_UNIT, high[: weight[part].size], nothing)
+        rows = slice(start, start + m)
+        place_rows(
+            s[rows], y[rows], n_cells, n_coarse,
+            fine=cell[:m], coarse=coarse[:m], first=r[:m], second=high[:m],
+        )  # fmt: skip
+        as_words(weight[rows], REPLICATE_UNIT, high[: weight[rows].size], nothing)
         weights = high.view(np.int64)
         for b in range(sums.shape[0]):
-            poisson_counts(key, b, ids[part], law, tail, words, c[:m])
+            poisson_counts(key, b, ids[rows], law, tail, words=words, c=c[:m])
             for i in range(m):
                 w = weights[i] if weight.size else np.int64(REPLICATE_UNIT)
-                line, count = sums[b, coarse[i] // WORDS * 2 + y[start + i]], c[i]
+                line = sums[b, coarse[i] // WORDS * 2 + y[start + i]]
+                count = c[i]
                 for j in range(REPLICATES):
                     line[j] += np.int64(count[j]) * w
 
@@ -215,23 +264,21 @@ def add_batch(
     fine, coarse : (P, ...) int64 arrays
         As of `add_rows`, of each problem.
     totals, more : int64 arrays
-        The totals, and what the batch adds to them but for distances and the rest of squares.
+        The totals, and the numbers that the batch adds to them, without distances and the second
+        words of squares.
     draws : tuple or None
-        Of replicates: key, ids, law and tail, as of `add_replicates`, and their sums (P, ...).
+        Key, ids, law and tail of replicates, as in `add_replicates`, and their sums (P, ...).
     """
-    low, n_cells, n = np.int64(0), fine.shape[1] - 2, label.size
+    low = np.int64(0)
+    n_cells = fine.shape[1] - 2
+    score = np.empty(label.size if prob.ndim > 1 else 0)
+    hit = np.empty(score.size, np.uint8)
     for k in range(fine.shape[0]):
-        if prob.ndim == 1:
-            s, y = prob, label
-        else:
-            s, y = np.empty(n), np.empty(n, np.uint8)
-            for i in range(n):
-                s[i] = prob[i, k]
-                y[i] = label[i] == k
+        s, y = read_problem(prob, label, k, score, hit)
         low = add_rows(s, y, weight, fine[k], coarse[k])
         if draws is not None:
             key, ids, law, tail, sums = draws
-            add_replicates(key, s, y, weight, ids, law, tail, n_cells, sums[k])
+            add_replicates(key, s, y, weight, ids, law, tail=tail, n_cells=n_cells, sums=sums[k])
     for i in range(totals.size):
         totals[i] += more[i]
     totals[SQUARE_LOW] += low

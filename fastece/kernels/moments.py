@@ -449,11 +449,11 @@ def equal_mass_grid(
     """
     n_bins = edges.size - 1
     cuts = knots[: n_bins - 1]
-    quantile_edges(u, w, rule.low, rule.high, rule.right, edges, cuts)
+    quantile_edges(u, w, rule.low, rule.high, rule.right, edges=edges, knots=cuts)
     if rule.convex:
         n_cells = distinct_centres(edges, knots, bin_of_cell)
         centres = knots[:n_cells]
-        return Grid(rule.low, rule.high, n_cells, ANY, centres, False, True)
+        return Grid(rule.low, rule.high, n_cells, ANY, centres, right=False, convex=True)
     for b in range(n_bins):
         bin_of_cell[b] = b
     # Scores beyond an end of the range are on the same side of each cut as the end itself.
@@ -462,7 +462,7 @@ def equal_mass_grid(
             cuts[j] = np.inf if cuts[j] >= rule.high else cuts[j]
         else:
             cuts[j] = -np.inf if cuts[j] <= rule.low else cuts[j]
-    return Grid(rule.low, rule.high, n_bins, ANY, cuts, rule.right, False)
+    return Grid(rule.low, rule.high, n_bins, ANY, cuts, right=rule.right, convex=False)
 
 
 @jit

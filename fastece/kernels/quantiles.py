@@ -359,7 +359,7 @@ def monotone_bin_count(hits: F64, misses: F64, guide: I32, max_bins: int, tolera
     if not has_decrease(hits, misses, last[start : end + 1], tolerance):
         return max_bins
     for n_bins in range(2, max_bins + 1):
-        count = occupied_bins(hits, misses, guide, n_bins, first, end, last)
+        count = occupied_bins(hits, misses, guide, n_bins, first=first, end=end, last=last)
         if has_decrease(hits, misses, last[:count], tolerance):
             return n_bins - 1
     return max_bins

@@ -1,10 +1,10 @@
 """Sums over bins for 32 replicates at once.
 
-The innermost loop is over replicates: it vectorises, and the order of every sum is that of the
-rows. Rows whose bins do not depend on the draw are brought into an order in which those of one bin
-are neighbours within a tile of rows, so that multiplicities are read from the first-level cache.
-Equal-mass bins depend on the draw: each replicate has its own cuts between the sorted rows, found
-from cumulative weights, without a sort.
+The innermost loop is over replicates: it vectorises, and every sum is added up in the order of the
+rows. If the bins do not depend on the draw, rows are put into an order in which the rows of a bin
+are neighbours within a tile of rows, so that counts are read from the first-level cache. Equal-mass
+bins depend on the draw: each replicate has its own cuts between the sorted rows, found from
+cumulative weights, without a sort.
 """
 
 from typing import Any, NamedTuple
@@ -63,8 +63,14 @@ def add_rows(c: U8, order: I32, x: F64, first: Any, last: Any, sums: F64) -> Non
     """
     i = first
     while i + 4 <= last:
-        x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
-        c0, c1, c2, c3 = c[order[i]], c[order[i + 1]], c[order[i + 2]], c[order[i + 3]]
+        x0 = x[i]
+        x1 = x[i + 1]
+        x2 = x[i + 2]
+        x3 = x[i + 3]
+        c0 = c[order[i]]
+        c1 = c[order[i + 1]]
+        c2 = c[order[i + 2]]
+        c3 = c[order[i + 3]]
         for r in range(REPLICATES):
             total = sums[r] + x0 * np.float64(c0[r])
             total += x1 * np.float64(c1[r])
@@ -73,7 +79,8 @@ def add_rows(c: U8, order: I32, x: F64, first: Any, last: Any, sums: F64) -> Non
             sums[r] = total
         i += 4
     while i < last:
-        x0, c0 = x[i], c[order[i]]
+        x0 = x[i]
+        c0 = c[order[i]]
         for r in range(REPLICATES):
             sums[r] += x0 * np.float64(c0[r])
         i += 1
@@ -86,15 +93,22 @@ def add_twice(
     """Add x to `sums` and y to `others`, as `add_rows`, in one reading of the counts."""
     i = first
     while i + 2 <= last:
-        x0, x1, y0, y1 = x[i], x[i + 1], y[i], y[i + 1]
-        c0, c1 = c[order[i]], c[order[i + 1]]
+        x0 = x[i]
+        x1 = x[i + 1]
+        y0 = y[i]
+        y1 = y[i + 1]
+        c0 = c[order[i]]
+        c1 = c[order[i + 1]]
         for r in range(REPLICATES):
-            a, b = np.float64(c0[r]), np.float64(c1[r])
+            a = np.float64(c0[r])
+            b = np.float64(c1[r])
             sums[r] = (sums[r] + x0 * a) + x1 * b
             others[r] = (others[r] + y0 * a) + y1 * b
         i += 2
     if i < last:
-        x0, y0, c0 = x[i], y[i], c[order[i]]
+        x0 = x[i]
+        y0 = y[i]
+        c0 = c[order[i]]
         for r in range(REPLICATES):
             a = np.float64(c0[r])
             sums[r] += x0 * a
@@ -108,15 +122,21 @@ def add_shares(c: U8, x: F64, s: F64, first: Any, last: Any, ends: F64, sums: F6
     The first sum gets the term itself, the second the term times ``ends[1, r] - s[i]``, and the
     third the term times ``s[i] - ends[0, r]``.
 
-    The lower and the upper shares are sums of their own: a difference would leave what rounding
-    leaves where one of them is nothing, and some norms make that large.
+    The lower and the upper shares are two sums: where one of them is 0, a difference would be a
+    rounding error, and some norms make that large.
     """
-    low, high, whole, below, above = ends[0], ends[1], sums[0], sums[1], sums[2]
+    low = ends[0]
+    high = ends[1]
+    total = sums[0]
+    below = sums[1]
+    above = sums[2]
     for i in range(first, last):
-        row, term, score = c[i], x[i], s[i]
+        row = c[i]
+        term = x[i]
+        score = s[i]
         for r in range(REPLICATES):
             amount = term * np.float64(row[r])
-            whole[r] += amount
+            total[r] += amount
             below[r] += amount * (high[r] - score)
             above[r] += amount * (score - low[r])
 
@@ -135,13 +155,14 @@ def arrange_tiles(lower: I32, cells: int, tile: int, order: I32, starts: I32, ru
             place[b] = 0
         for i in range(first, last):
             place[lower[i]] += 1
-        at = first
+        start = first
         for b in range(cells):
             if place[b] > 0:
-                starts[count], runs[count] = at, b
+                starts[count] = start
+                runs[count] = b
                 count += 1
-            at += place[b]
-            place[b] = at - place[b]
+            start += place[b]
+            place[b] = start - place[b]
         for i in range(first, last):
             order[place[lower[i]]] = i
             place[lower[i]] += 1
@@ -156,8 +177,8 @@ def tile_sums(terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8,
     Parameters
     ----------
     terms : (Q, n) or (2 Q, n) float64 array
-        What each row adds to each sum when it is drawn once; with convex mapping to the lower cell,
-        and after those, to the upper one. In the order of `order`.
+        The term of each row in each sum when it is drawn once, in the order of `order`. With convex
+        mapping, first all terms in the lower cells and then all terms in the upper ones.
     order : (n,) int32 array
         The rows: tile by tile, and in a tile cell by cell.
     starts, cells : (S + 1,) and (S,) int32 arrays
@@ -169,24 +190,30 @@ def tile_sums(terms: F64, order: I32, starts: I32, cells: I32, step: int, c: U8,
     out : (Q, cells, 32 G) float64 array
         Overwritten.
     """
-    sums, upper = np.empty(REPLICATES), np.empty(REPLICATES)
+    sums = np.empty(REPLICATES)
+    other_sums = np.empty(REPLICATES)
     zero(out.reshape(out.size))
     moments = out.shape[0]
     convex = terms.shape[0] > moments
     for g in range(c.shape[0]):
         block = slice(g * REPLICATES, (g + 1) * REPLICATES)
         for j in range(cells.size):
-            first, last, cell = np.int64(starts[j]), np.int64(starts[j + 1]), cells[j]
-            # Two sums at a time, those of both cells or else of two moments: 1.3 times one.
+            first = np.int64(starts[j])
+            last = np.int64(starts[j + 1])
+            cell = cells[j]
+            # Two sums at a time, in both cells or else of two moments, take 1.3 times one.
             for q in range(0, moments, 1 if convex else 2):
                 zero(sums)
                 if convex | (q + 1 < moments):
-                    zero(upper)
-                    other = terms[q + moments if convex else q + 1]
-                    add_twice(c[g], order, terms[q], other, first, last, sums, upper)
+                    zero(other_sums)
+                    other_terms = terms[q + moments if convex else q + 1]
+                    add_twice(
+                        c[g], order, terms[q], other_terms, first, last,
+                        sums=sums, others=other_sums,
+                    )  # fmt: skip
                     to = out[q, cell + step, block] if convex else out[q + 1, cell, block]
                     for r in range(REPLICATES):
-                        to[r] += upper[r]
+                        to[r] += other_sums[r]
                 else:
                     add_rows(c[g], order, terms[q], first, last, sums)
                 to = out[q, cell, block]
@@ -204,27 +231,33 @@ def weights_below(c: U8, rows: OrderedRows, below: F64) -> None:
     It goes to `below` (2**k, 32), infinite behind the last.
     """
     zero(below[0])
-    order, v, group = rows.order, rows.v, rows.group
+    order = rows.order
+    v = rows.v
+    group = rows.group
     groups = (order.size + group - 1) // group
     for q in range(groups + 1, below.shape[0]):
         for r in range(REPLICATES):
             below[q, r] = np.inf
     if v.size == 0:
-        words, sums = c.reshape(c.size).view(np.uint64), np.empty(8, np.uint64)
+        words = c.reshape(c.size).view(np.uint64)
+        sums = np.empty(8, np.uint64)
         halves = sums.view(np.uint16)
         for q in range(groups):
             column_sums(words, 4 * group * q, min(words.size, 4 * group * (q + 1)), sums)
-            before, after = below[q], below[q + 1]
+            before = below[q]
+            after = below[q + 1]
             for r in range(REPLICATES // 2):
                 after[2 * r] = before[2 * r] + np.float64(halves[r])
                 after[2 * r + 1] = before[2 * r + 1] + np.float64(halves[r + REPLICATES // 2])
     else:
-        total, lost, part = np.zeros(REPLICATES), np.zeros(REPLICATES), np.empty(REPLICATES)
+        total = np.zeros(REPLICATES)
+        lost = np.zeros(REPLICATES)
+        weight_of_group = np.empty(REPLICATES)
         for q in range(groups):
-            zero(part)
-            add_rows(c, order, v, group * q, min(order.size, group * (q + 1)), part)
+            zero(weight_of_group)
+            add_rows(c, order, v, group * q, min(order.size, group * (q + 1)), weight_of_group)
             for r in range(REPLICATES):
-                total[r], rounded = two_sum(total[r], part[r])
+                total[r], rounded = two_sum(total[r], weight_of_group[r])
                 lost[r] += rounded
                 below[q + 1, r] = total[r] + lost[r]
 
@@ -256,14 +289,15 @@ def rows_reaching(
     compared as integers: a branch that depends on the draw would be mispredicted, and take five
     times as long.
     """
-    bits, wanted = below.view(np.int64), target.view(np.int64)
+    bits = below.view(np.int64)
+    target_bits = target.view(np.int64)
     for r in range(REPLICATES):
         row[r] = 0
     step = below.shape[0] // 2
     while step > 0:
         for r in range(REPLICATES):
             # The sign, -1 or 0, is a mask: step if this cumulative weight is less.
-            row[r] += ((bits[np.uint64(row[r] + step), r] - wanted[r]) >> 63) & step
+            row[r] += ((bits[np.uint64(row[r] + step), r] - target_bits[r]) >> 63) & step
         step //= 2
     last = c.shape[0] - 1
     for r in range(REPLICATES):
@@ -295,31 +329,49 @@ def cuts_of(c: U8, rows: OrderedRows, below: F64, right: bool, edges: F64, cuts:
                         ^ first[run[i]]            closed at the left: the bin begins here
                                      ^ first[run[i] + 1], closed at the right, or in between
 
-    Multiplicities c (n, 32) are those of the rows, and `below` is that of `weights_below`. Of the
-    edges (B + 1, 32) the first and the last line are the ends of the range, and stay. Bin b has
-    the rows from ``cuts[b]`` to ``cuts[b + 1]``.
+    Parameters
+    ----------
+    c : (n, 32) uint8 array
+        How often each replicate drew each row.
+    rows : OrderedRows
+    below : (2**k, 32) float64 array
+        Cumulative weights, as `weights_below` fills them in.
+    right : bool
+        Bins are closed at the right.
+    edges : (B + 1, 32) float64 array
+        Overwritten, except the first and the last line: these are the ends of the range.
+    cuts : (B + 1, 32) int32 array
+        Overwritten: bin b has the rows from ``cuts[b]`` to ``cuts[b + 1]``.
     """
-    n, n_bins = c.shape[0], edges.shape[0] - 1
-    u, v, run, first, group = rows.u, rows.v, rows.run, rows.first, rows.group
+    n = c.shape[0]
+    n_bins = edges.shape[0] - 1
+    u = rows.u
+    v = rows.v
+    run = rows.run
+    first = rows.first
+    group = rows.group
     total = below[(n + group - 1) // group]
-    row, weight = np.empty(REPLICATES, np.int64), np.empty(REPLICATES)
-    least, most = np.empty(REPLICATES), np.empty(REPLICATES)
+    row = np.empty(REPLICATES, np.int64)
+    weight = np.empty(REPLICATES)
+    lowest = np.empty(REPLICATES)
+    highest = np.empty(REPLICATES)
     for r in range(REPLICATES):
-        cuts[0, r], cuts[n_bins, r] = 0, n
+        cuts[0, r] = 0
+        cuts[n_bins, r] = n
     for j in range(1, n_bins):
         for r in range(REPLICATES):
-            least[r], most[r] = cut_weights(j, n_bins, total[r])
-        rows_reaching(c, v, group, below, least, row, weight)
+            lowest[r], highest[r] = cut_weights(j, n_bins, total[r])
+        rows_reaching(c, v, group, below, target=lowest, row=row, weight=weight)
         for r in range(REPLICATES):
             i = row[r]
             end = first[run[i] + 1]
             following = i
             # Seldom: a bin may hold exactly its share. The weight of the whole run is asked second.
-            if weight[r] <= most[r]:
-                whole = below[end // group, r]
+            if weight[r] <= highest[r]:
+                weight_to_end = below[end // group, r]
                 for k in range(end // group * group, end):
-                    whole += weight_of(c, v, k, r)
-                if whole <= most[r]:
+                    weight_to_end += weight_of(c, v, k, r)
+                if weight_to_end <= highest[r]:
                     following = end
                     while following < n and c[following, r] == 0:
                         following += 1
@@ -354,65 +406,74 @@ def centres_of(
     far as there are any; `place`, the first row that is not below each of them, n after the last;
     `bins`, the first bin with each; `count`, their number.
     """
-    middle, row = np.empty(REPLICATES), np.empty(REPLICATES, np.int64)
-    wanted = middle.view(np.int64)
+    middle = np.empty(REPLICATES)
+    middle_bits = middle.view(np.int64)
+    row = np.empty(REPLICATES, np.int64)
     for r in range(REPLICATES):
         count[r] = 0
     for b in range(edges.shape[0] - 1):
         for r in range(REPLICATES):
-            middle[r], row[r] = (edges[b, r] + edges[b + 1, r]) / 2 + 0.0, 0
+            middle[r] = (edges[b, r] + edges[b + 1, r]) / 2 + 0.0
+            row[r] = 0
         step = bits.size // 2
         while step > 0:  # scores below are counted without branches, as in `rows_reaching`
             for r in range(REPLICATES):
-                row[r] += ((bits[np.uint64(row[r] + step - 1)] - wanted[r]) >> 63) & step
+                row[r] += ((bits[np.uint64(row[r] + step - 1)] - middle_bits[r]) >> 63) & step
             step //= 2
         for r in range(REPLICATES):
             t = count[r]
             if t == 0 or middle[r] > centre[t - 1, r]:
-                centre[t, r], bins[t, r], place[t, r] = middle[r], b, row[r]
+                centre[t, r] = middle[r]
+                bins[t, r] = b
+                place[t, r] = row[r]
                 count[r] = t + 1
     for r in range(REPLICATES):
         last = count[r] - 1
         for t in range(last + 1, place.shape[0]):
-            bins[t, r], place[t, r] = bins[last, r], n
+            bins[t, r] = bins[last, r]
+            place[t, r] = n
 
 
 @jit
 def cut_sums(
     c: U8, rows: OrderedRows, terms: F64, convex: bool, place: I32, centre: F64, bins: I32,
-    count: I32, head: I32, following: I32, at: int, out: F64,
+    count: I32, head: I32, following: I32, start: int, out: F64,
 ) -> None:  # fmt: skip
     """Sum up the rows between the cuts of each replicate, in one sweep over the rows.
 
-    `sums` holds, of each replicate, what came after its last cut; where the sweep meets its next
-    cut, that goes to its bin. Rows between two neighbouring cuts of any replicate are added in one
-    go, for all replicates.
+    `sums` holds the terms that came after the last cut of each replicate; where the sweep meets its
+    next cut, they go to its bin. Rows between two neighbouring cuts of any replicate are added in
+    one go, for all replicates.
 
     If `convex`, cuts are centres of bins. Between two of them a row gives ``x (s - lower) / (upper
-    - lower)`` to the upper one, and the rest to the lower one. The width is the same for all rows
-    in between, so it is enough to add up x, ``x (upper - s)`` and ``x (s - lower)``, and to divide
-    where a replicate meets its next centre. Before the first, and after the last, all of x is that
-    centre's. Between two rows of the sweep, of every replicate::
+    - lower)`` to the upper one, and the remainder to the lower one. The width is the same for all
+    rows in between, so it is enough to add up x, ``x (upper - s)`` and ``x (s - lower)``, and to
+    divide where a replicate meets its next centre. Before the first centre, and after the last one,
+    it gets all of x. Between two rows of the sweep, of every replicate::
 
         centre t - 1          row i          centre t         t = seen[r]
              |  . . . added up . .|               |           sums[0]  x
         ends[0, r]                           ends[1, r]       sums[1]  x (ends[1, r] - s)
                                                               sums[2]  x (s - ends[0, r])
 
-    The block's part of `out` (Q, B, 32 G) begins at `at`. `place` (B, 32) are the first rows behind
-    the cuts, and centres are as `centres_of` fills them in; `head` and `following` as `chain`.
+    The sums of the block go to `out` (Q, B, 32 G) from replicate `start` on. `place` (B, 32) are
+    the first rows behind the cuts. Centres are as `centres_of` fills them in; `head` and
+    `following` are room for `chain`.
     """
     n = rows.s.size
-    sums, ends = np.empty((3, REPLICATES)), np.empty((2, REPLICATES))
+    sums = np.empty((3, REPLICATES))
+    ends = np.empty((2, REPLICATES))
     seen = np.empty(REPLICATES, np.int32)
     for q in range(terms.shape[0]):
         for b in range(out.shape[1] if convex else 0):
-            zero(out[q, b, at : at + REPLICATES])
+            zero(out[q, b, start : start + REPLICATES])
         zero(sums.reshape(sums.size))
         for r in range(REPLICATES):
-            seen[r], ends[0, r], ends[1, r] = 0, 0.0, centre[0, r] if convex else 0.0
+            seen[r] = 0
+            ends[0, r] = 0.0
+            ends[1, r] = centre[0, r] if convex else 0.0
         chain(place, head, following)
-        i = np.int64(0)  # not 0, for which numba would compile what it is passed to a second time
+        i = np.int64(0)  # with a plain 0, numba would compile the functions below a second time
         while i <= n:
             e = head[i]
             head[i] = -1
@@ -420,16 +481,18 @@ def cut_sums(
                 r = e % REPLICATES
                 t = seen[r]
                 if not convex:
-                    out[q, t, at + r] = sums[0, r]
-                    sums[0, r], seen[r] = 0.0, t + 1
+                    out[q, t, start + r] = sums[0, r]
+                    sums[0, r] = 0.0
+                    seen[r] = t + 1
                 elif t < count[r]:
                     share = sums[0, r]
                     if t > 0:
                         width = centre[t, r] - centre[t - 1, r]
                         share = sums[2, r] / width
-                        out[q, bins[t - 1, r], at + r] += sums[1, r] / width
-                    out[q, bins[t, r], at + r] += share
-                    ends[0, r], ends[1, r] = centre[t, r], centre[min(t + 1, count[r] - 1), r]
+                        out[q, bins[t - 1, r], start + r] += sums[1, r] / width
+                    out[q, bins[t, r], start + r] += share
+                    ends[0, r] = centre[t, r]
+                    ends[1, r] = centre[min(t + 1, count[r] - 1), r]
                     sums[0, r] = sums[1, r] = sums[2, r] = 0.0
                     seen[r] = t + 1
                 e = following[e]
@@ -437,12 +500,12 @@ def cut_sums(
             while k < n and head[k] < 0:
                 k += 1
             if i < n and convex:
-                add_shares(c, terms[q], rows.s, i, k, ends, sums)
+                add_shares(c, terms[q], rows.s, i, k, ends=ends, sums=sums)
             elif i < n:
                 add_rows(c, rows.order, terms[q], i, k, sums[0])
             i = k
         for r in range(REPLICATES if convex else 0):
-            out[q, bins[count[r] - 1, r], at + r] += sums[0, r]
+            out[q, bins[count[r] - 1, r], start + r] += sums[0, r]
 
 
 @jit
@@ -451,13 +514,24 @@ def equal_mass_sums(
 ) -> None:
     """Sum up drawn rows in bins of equal weight, each replicate in its own.
 
-    Sums are in `out` (Q, B, 32 G), and the drawn weight is in `total`.
-
-    `terms` (Q, n) are what each row adds to each sum when it is drawn once, and c (G, skip + n, 32)
-    how often it was. With `right`, bins are closed at the right; with `convex`, rows are shared by
-    the two centres around their score.
+    Parameters
+    ----------
+    rows : OrderedRows
+    terms : (Q, n) float64 array
+        The term of each row in each sum when it is drawn once.
+    right : bool
+        Bins are closed at the right.
+    convex : bool
+        Rows are shared by the two centres around their score.
+    c : (G, skip + n, 32) uint8 array
+        How often each replicate drew each row.
+    total : (32 G,) float64 array
+        Overwritten with the drawn weight.
+    out : (Q, B, 32 G) float64 array
+        Overwritten with the sums.
     """
-    n, n_bins = rows.s.size, out.shape[1]
+    n = rows.s.size
+    n_bins = out.shape[1]
     if n == 0:
         zero(total)
         zero(out.reshape(out.size))
@@ -467,23 +541,33 @@ def equal_mass_sums(
     edges = np.empty((n_bins + 1, REPLICATES))
     cuts = np.empty((n_bins + 1, REPLICATES), np.int32)
     cells = n_bins if convex else 0
-    centre, place = np.empty((cells, REPLICATES)), cuts[1:]
-    bins, count = np.empty((cells, REPLICATES), np.int32), np.empty(REPLICATES, np.int32)
-    head, following = np.empty(n + 1, np.int32), np.empty(n_bins * REPLICATES, np.int32)
+    centre = np.empty((cells, REPLICATES))
+    place = cuts[1:]
+    bins = np.empty((cells, REPLICATES), np.int32)
+    count = np.empty(REPLICATES, np.int32)
+    head = np.empty(n + 1, np.int32)
+    following = np.empty(n_bins * REPLICATES, np.int32)
     for i in range(n + 1):
         head[i] = -1
     padded = np.empty(power_of_two(n) if convex else 0)
-    for i in range(padded.size):  # no -0: its bits are those of no small integer
+    for i in range(padded.size):  # as an integer, -0 would be no small one
         padded[i] = rows.s[i] + 0.0 if i < n else np.inf
     for r in range(REPLICATES):
-        edges[0, r], edges[n_bins, r] = rows.low, rows.high
+        edges[0, r] = rows.low
+        edges[n_bins, r] = rows.high
     for g in range(c.shape[0]):
-        at = g * REPLICATES
+        start = g * REPLICATES
         drawn = c[g, rows.skip :]
         weights_below(drawn, rows, below)
         for r in range(REPLICATES):
-            total[at + r] = below[groups, r]
+            total[start + r] = below[groups, r]
         cuts_of(drawn, rows, below, right, edges, cuts)
         if convex:
-            centres_of(padded.view(np.int64), n, edges, centre, place, bins, count)
-        cut_sums(drawn, rows, terms, convex, place, centre, bins, count, head, following, at, out)
+            centres_of(
+                padded.view(np.int64), n, edges,
+                centre=centre, place=place, bins=bins, count=count,
+            )  # fmt: skip
+        cut_sums(
+            drawn, rows, terms, convex, place=place, centre=centre, bins=bins, count=count,
+            head=head, following=following, start=start, out=out,
+        )  # fmt: skip

@@ -18,7 +18,7 @@ from fastece.kernels.types import F64, I32, I64, U8, U16, U64
 
 # Random words of a row, 16 bits for each replicate.
 ROW_WORDS = REPLICATES // 4
-# Comparisons that turn 16 random bits into a count; what they leave open is 6e-4 of all.
+# Comparisons that turn 16 random bits into a count; they leave 6e-4 of all counts open.
 LEVELS = 6
 # A bit that no decided count has: ask again.
 OPEN = LEVELS + 2
@@ -27,7 +27,8 @@ OPEN_WORD = np.uint64(0x0808080808080808)
 MADE = 64
 # A count of 16 or more, and masks of the bits of a smaller and of any count.
 LARGE_WORD = np.uint64(0xF0F0F0F0F0F0F0F0)
-FOUR_BITS, EIGHT_BITS = np.uint64(15), np.uint64(255)
+FOUR_BITS = np.uint64(15)
+EIGHT_BITS = np.uint64(255)
 # So many bytes add up in 16 bits.
 FITS = 256
 LOW_HALF = np.uint64(0xFFFFFFFF)
@@ -36,8 +37,11 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 ELEVEN = np.uint64(11)
-B27, B30, B31, B32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
-# What words are used for: each use has counters of its own.
+B27 = np.uint64(27)
+B30 = np.uint64(30)
+B31 = np.uint64(31)
+B32 = np.uint64(32)
+# Uses of random words; each use has counters of its own.
 COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS, SETTLE_HIT = (np.uint64(use) for use in range(1, 8))
 
 
@@ -124,11 +128,14 @@ def poisson_counts(key: Any, block: int, ids: I64, law: U16, tail: F64, words: U
     """Draw independent Poisson counts c (n, 32) of rows in one block of replicates.
 
     They depend on key, block and the `ids` (n,) of the rows alone, which are 0, 1, ... if there are
-    none. `law` and `tail` are those of `fastece.resampling.draws.poisson_law`; `words` is work
+    none. `law` and `tail` are made by `fastece.resampling.draws.poisson_law`; `words` is work
     space, and has `ROW_WORDS` for each of the rows that are made at a time.
     """
-    start, again = counter_of(key, block, COUNT), counter_of(key, block, SETTLE)
-    flat, bits, rows = c.reshape(c.size), words.view(np.uint16), words.size // ROW_WORDS
+    start = counter_of(key, block, COUNT)
+    again = counter_of(key, block, SETTLE)
+    flat = c.reshape(c.size)
+    bits = words.view(np.uint16)
+    rows = words.size // ROW_WORDS
     levels = law[0], law[1], law[2], law[3], law[4], law[5]
     for first in range(0, c.shape[0], rows):
         count = min(rows, c.shape[0] - first)
@@ -168,7 +175,8 @@ def top_up(start: Any, size: int, total: I64, seen: Any, words: U64, c: U8) -> N
             random_words(counter, a, part)
             for word in part:
                 c[below(word, n), r] += np.uint8(1)
-        excess, q = -missing, np.int64(0)
+        excess = -missing
+        q = np.int64(0)
         while excess > 0:
             word = word_at(counter, q)
             q += 1
@@ -188,12 +196,16 @@ def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) 
     They are Poisson counts of a rate that makes their total fall short in 98 % of the replicates,
     topped up.
     """
-    total, in_order = np.empty(REPLICATES, np.int64), np.empty(0, np.int64)
-    words, sums = np.empty(MADE * ROW_WORDS, np.uint64), np.empty(8, np.uint64)
-    halves, half = sums.view(np.uint16), REPLICATES // 2
+    total = np.empty(REPLICATES, np.int64)
+    no_ids = np.empty(0, np.int64)
+    words = np.empty(MADE * ROW_WORDS, np.uint64)
+    sums = np.empty(8, np.uint64)
+    halves = sums.view(np.uint16)
+    half = REPLICATES // 2
     for g in range(c.shape[0]):
-        poisson_counts(key, first + g, in_order, law, tail, words, c[g])
-        counts, seen = c[g].reshape(c[g].size).view(np.uint64), np.uint64(0)
+        poisson_counts(key, first + g, no_ids, law, tail, words=words, c=c[g])
+        counts = c[g].reshape(c[g].size).view(np.uint64)
+        seen = np.uint64(0)
         for r in range(REPLICATES):
             total[r] = 0
         for a in range(0, counts.size, 4 * FITS):
@@ -235,18 +247,21 @@ def hits_of(key: Any, first: int, row: int, score: F64, c: U8) -> None:
     words = np.empty(MADE * ROW_WORDS, np.uint64)
     bits = words.view(np.uint16)
     for g in range(c.shape[0]):
-        start, again = counter_of(key, first + g, HIT), counter_of(key, first + g, SETTLE_HIT)
+        start = counter_of(key, first + g, HIT)
+        again = counter_of(key, first + g, SETTLE_HIT)
         for a in range(0, n, MADE):
             random_words(start, (row + a) * ROW_WORDS, words)
             for i in range(a, min(n, a + MADE)):
                 scaled = score[i] * 65536.0
                 level = np.uint16(min(scaled, 65535.0))
                 word = bits[(i - a) * REPLICATES : (i - a + 1) * REPLICATES]
-                hit, miss = c[g, i], c[g, n + i]
+                hit = c[g, i]
+                miss = c[g, n + i]
                 is_open = np.uint16(0)
                 for r in range(REPLICATES):
                     less = np.uint8(word[r] < level)
-                    hit[r], miss[r] = less, less ^ np.uint8(1)
+                    hit[r] = less
+                    miss[r] = less ^ np.uint8(1)
                     is_open |= np.uint16(word[r] == level)
                 if is_open:
                     for r in range(REPLICATES):
