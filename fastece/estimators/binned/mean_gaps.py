@@ -50,11 +50,14 @@ class MeanGaps(NamedTuple):
 
     def values(self, problems: Problems) -> F64:
         """Compute the value (K,) of each problem."""
-        problems, _ = scale_weights(problems)
         prob, label = problems.read()
-        weight = kernels.weights(problems.v)
-        total = float(label.size) if problems.v is None else float(problems.v.sum())
         n_problems = problems.n_problems
+        if problems.v is None:
+            weight = kernels.NO_WEIGHTS
+            total = float(label.size)
+        else:
+            weight = scale_weights(problems)[0].v
+            total = float(weight.sum())
         sums = np.empty((1, n_problems, self.n_bins))
         value = np.empty(n_problems)
         moments = kernels.moments
