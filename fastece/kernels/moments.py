@@ -130,24 +130,20 @@ def lane_total(sums: F64, b: int, lanes: int) -> float:
 
 
 @jit
-def scatter_rows(cell: I32, s: F64, y: U8, n_kinds: np.int64, sums: F64) -> None:
-    """Add the first 1 or 4 of `kernels.MOMENTS` of rows up in their cells.
+def scatter_four(cell: I32, gap: F64, s: F64, y: U8, sums: F64) -> None:
+    """Add the first four of `kernels.MOMENTS` of rows up in their cells, in `LANES` lanes.
 
-    Each sum has the bits of `scatter` with `LANES`. The sums of a lane lie side by side: four take
-    1.4 times the time of one.
+    The sums of a lane lie side by side: four take 1.4 times the time of one.
     """
     n_in_lanes = cell.size // LANES * LANES
-    lanes = np.uint64(LANES)
-    width = np.uint64(n_kinds)
     for begin, end, mask in ((0, n_in_lanes, LANES - 1), (n_in_lanes, cell.size, 0)):
         for i in range(begin, end):
-            place_of_sum = (np.uint64(cell[i]) * lanes + np.uint64(i & mask)) * width
-            hit = np.float64(y[i])
-            sums[place_of_sum] += hit - s[i]
-            if n_kinds > 1:
-                sums[place_of_sum + np.uint64(1)] += 1.0
-                sums[place_of_sum + np.uint64(2)] += s[i]
-                sums[place_of_sum + np.uint64(3)] += hit
+            lane = np.uint64(i & mask)
+            first = (np.uint64(cell[i]) * np.uint64(LANES) + lane) * np.uint64(4)
+            sums[first] += gap[i]
+            sums[first + np.uint64(1)] += 1.0
+            sums[first + np.uint64(2)] += s[i]
+            sums[first + np.uint64(3)] += np.float64(y[i])
 
 
 @jit
@@ -195,18 +191,23 @@ def hard_moments(score: F64, hit: U8, grid_fields: GridFields, out: F64) -> None
     n_kinds, _, n_cells = out.shape
     sums = np.zeros(n_cells * LANES * n_kinds)
     cell_block = np.empty(min(score.size, BLOCK), np.int32)
+    gap_block = np.empty(cell_block.size)
+    nothing = np.empty(0)
     for start in range(0, score.size, BLOCK):
         s = score[start : start + BLOCK]
         y = hit[start : start + BLOCK]
         cell = cell_block[: s.size]
+        gap = gap_block[: s.size]
         if grid.spacing == ANY:
             search_knots(s, grid.knots, grid.right, cell)
         else:
             uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, cell)
-        if n_kinds == 1:  # with a constant, but no type of its own: a tenth faster
-            scatter_rows(cell, s, y, np.int64(1), sums)
+        for i in range(s.size):  # a loop of its own, which vectorises
+            gap[i] = np.float64(y[i]) - s[i]
+        if n_kinds == 1:
+            scatter(cell, gap, LANES, sums, nothing)
         else:
-            scatter_rows(cell, s, y, np.int64(4), sums)
+            scatter_four(cell, gap, s, y, sums)
     for q in range(n_kinds):
         for b in range(n_cells):
             total = 0.0
