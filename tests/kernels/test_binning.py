@@ -63,7 +63,9 @@ def test_convex_shares_are_those_of_the_two_nearest_centres(edges, even):
     found = reference.centres(edges)
     centres = np.array([c for c, _ in found])
     s = awkward_scores([c for c, _ in found] + edges)
-    lower, left, share = np.empty(s.size, np.int32), np.empty(s.size), np.empty(s.size)
+    lower = np.empty(s.size, np.int32)
+    left = np.empty(s.size)
+    share = np.empty(s.size)
     spacing = binning.EVEN if even and centres.size > 1 else binning.ANY
     grid = binning.Grid(0.0, 1.0, 1, spacing, centres, False, True)
     for kernel in forms(binning.place):
@@ -85,7 +87,8 @@ def test_float_cells_rise_with_the_score_and_hold_theirs(limits):
     tiny = [5e-324, 2.0**-54, 2.0**-53, 1e-9]
     s = np.concatenate([cases.around(scores[::97]), tiny, 1 - np.array(tiny), [0, 0.5, 1, *limits]])
     s = np.sort(np.concatenate([s, cases.around([0.25, 0.5, 0.75])]))
-    work, cell = np.empty(s.size), np.empty(s.size, np.int32)
+    work = np.empty(s.size)
+    cell = np.empty(s.size, np.int32)
     for kernel in forms(binning.float_cells):
         kernel(s, low, high, work, cell)
         assert (np.diff(cell) >= 0).all()
@@ -108,7 +111,8 @@ def test_each_cell_that_can_have_a_score_has_that_of_the_table():
     above = above[exact[::-1] & (scores[above] >= 0.5)]
     used = np.concatenate([below[scores[below] < 0.5], above])
     s = scores[used]
-    work, cell = np.empty(s.size), np.empty(s.size, np.int32)
+    work = np.empty(s.size)
+    cell = np.empty(s.size, np.int32)
     for kernel in forms(binning.float_cells):
         kernel(s, 0.0, 1.0, work, cell)
         assert cell.tolist() == used.tolist()

@@ -10,7 +10,8 @@ from fastece.resampling.draws import poisson_law
 from helpers.kernel_forms import forms
 
 NO_WEIGHTS = np.empty(0)
-CELLS, COARSE = 90, 10
+CELLS = 90
+COARSE = 10
 LAW = poisson_law(1.0)
 
 
@@ -32,9 +33,12 @@ def rows(n, kind="random", seed=0):
 
 def expected_sums(s, y, w, n_cells, n_coarse):
     """All sums in whole numbers, row by row."""
-    fine, coarse, low = [[0, 0] for _ in range(n_cells + 2)], [[0] * 8 for _ in range(n_coarse)], 0
+    fine = [[0, 0] for _ in range(n_cells + 2)]
+    coarse = [[0] * 8 for _ in range(n_coarse)]
+    low = 0
     for i, score in enumerate(s.tolist()):
-        weight, hit = float(w[i]) if w.size else 1.0, int(y[i])
+        weight = float(w[i]) if w.size else 1.0
+        hit = int(y[i])
         j = next(j for j in range(n_cells) if score <= (j + 1) / n_cells)
         k = j * n_coarse // n_cells
         r = nearest((score - (k + 0.5) * (1.0 / n_coarse)) * (2.0**31 * n_coarse)) / 2.0**31
@@ -68,14 +72,17 @@ def test_rows_are_added_up_in_whole_numbers(kind, n):
 
 @pytest.mark.parametrize("kind", ["none", "random"])
 def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
-    n, blocks = cells.MADE + 9, 2
+    n = cells.MADE + 9
+    blocks = 2
     s, y, w = rows(n, kind)
     ids = np.arange(n) * 3 - 20
     for kernel in forms(cells.add_replicates):
         sums = np.zeros((blocks, 2 * COARSE, REPLICATES), np.int64)
         kernel(np.uint64(4), s, y, w, ids, *LAW, CELLS, sums)
         expected = np.zeros_like(sums)
-        cell, coarse, r = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)
+        cell = np.empty(n, np.int32)
+        coarse = np.empty(n, np.int32)
+        r = np.empty(n)
         cells.place_rows(s, y, CELLS, COARSE, cell, coarse, r, np.empty(n))
         for b in range(blocks):
             c = np.empty((n, REPLICATES), np.uint8)
@@ -91,13 +98,17 @@ def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
 @pytest.mark.parametrize("has_draws", [False, True])
 @pytest.mark.parametrize("n_classes", [None, 3])
 def test_a_batch_is_added_to_the_sums_of_all_problems(n_classes, has_draws):
-    n, kinds = 50, n_classes or 1
+    n = 50
+    kinds = n_classes or 1
     s, y, w = rows(n, "random" if has_draws else "none")
     prob = s if n_classes is None else np.stack([s, s[::-1], 1 - s], axis=1)
-    ids, more = np.arange(n) + 3, np.arange(len(cells.TOTALS))
+    ids = np.arange(n) + 3
+    more = np.arange(len(cells.TOTALS))
     for kernel in forms(cells.add_batch):
-        fine, coarse = np.ones((kinds, CELLS + 2, 2), np.int64), np.ones((kinds, COARSE, 8), int)
-        sums, totals = np.ones((kinds, 1, 2 * COARSE, REPLICATES), np.int64), 10 * more
+        fine = np.ones((kinds, CELLS + 2, 2), np.int64)
+        coarse = np.ones((kinds, COARSE, 8), int)
+        sums = np.ones((kinds, 1, 2 * COARSE, REPLICATES), np.int64)
+        totals = 10 * more
         draws = (np.uint64(4), ids, *LAW, sums) if has_draws else None
         label = y if n_classes is None else y.astype(np.int64)
         kernel(prob, label, w, s, fine, coarse, totals, more, draws)

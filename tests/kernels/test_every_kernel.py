@@ -14,7 +14,8 @@ def is_kernel(node):
 
 
 def test_every_kernel_is_tested_by_name():
-    kernels, called = {}, set()
+    kernels = {}
+    called = set()
     for path in FOLDER.glob("[a-z]*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and is_kernel(node):

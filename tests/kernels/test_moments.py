@@ -37,7 +37,8 @@ def test_scatter_keeps_what_is_rounded_off():
     w = np.array([1.0, *[1e-17] * 1000, 0.1] * 3)
     cell = np.zeros(w.size, np.int32)
     for kernel in forms(moments.scatter):
-        sums, lost = np.zeros(2), np.zeros(2)
+        sums = np.zeros(2)
+        lost = np.zeros(2)
         kernel(cell, w, 2, sums, lost)
         assert sums[0] + lost[0] == fsum(w)
         assert sums[1] == lost[1] == 0
@@ -84,7 +85,8 @@ def test_rows_in_cells_are_all_that_are_wanted(problems):
     label = rng.integers(0, max(2, problems), n)
     label = label.astype(np.uint8 if problems == 1 else np.int64)
     wanted = rng.random((problems, binning.FLOAT_CELLS)) < 0.1
-    cell, columns = np.empty(n, np.int32), prob.reshape(n, problems)
+    cell = np.empty(n, np.int32)
+    columns = prob.reshape(n, problems)
     found = set()
     for k in range(problems):
         s = columns[:, k].copy()
@@ -92,8 +94,10 @@ def test_rows_in_cells_are_all_that_are_wanted(problems):
         hit = label == k if problems > 1 else label
         found |= {(i, k, s[i], hit[i]) for i in np.flatnonzero(wanted[k, cell])}
     for kernel in forms(moments.rows_in_cells):
-        row, problem = np.empty(prob.size, np.int64), np.empty(prob.size, np.int32)
-        s, y = np.empty(prob.size), np.empty(prob.size, np.uint8)
+        row = np.empty(prob.size, np.int64)
+        problem = np.empty(prob.size, np.int32)
+        s = np.empty(prob.size)
+        y = np.empty(prob.size, np.uint8)
         flags = wanted.ravel().view(np.uint8)
         count = kernel(prob, label, 0.2, 0.9, flags, row, problem, s, y)
         got = list(zip(row[:count], problem[:count], s[:count], y[:count], strict=True))
@@ -109,10 +113,12 @@ def test_plain_rows_have_the_sums_of_the_definition_and_the_bits_of_all_rows(n, 
     y = rng.integers(0, 2, n).astype(np.uint8)
     closed = "right" if right else "left"
     if edges is None:
-        p, fields = rng.random(n).round(1), {"n_bins": 10, "score_range": (0.2, 1.0)}
+        p = rng.random(n).round(1)
+        fields = {"n_bins": 10, "score_range": (0.2, 1.0)}
         rule = BinRule(10, 0.2, 1.0, "uniform", right, False, -inf)
     else:
-        p, fields = rng.integers(0, 9, n) / 8, {"edges": list(edges)}
+        p = rng.integers(0, 9, n) / 8
+        fields = {"edges": list(edges)}
         rule = BinRule(len(edges) - 1, 0.1, 0.9, edges, right, False, -inf)
     grid = fixed_layout(rule).grid_fields
     _, cells = reference.cells((*as_lists(p, y), 0.0, 1.0), closed=closed, **fields)
@@ -143,7 +149,8 @@ def test_mean_gaps_have_the_bits_of_numpy(n_bins):
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
 def test_bins_of_equal_weight_are_those_of_the_definition(name, right, convex):
-    ordered, rng = SETS[name], np.random.default_rng(7)
+    ordered = SETS[name]
+    rng = np.random.default_rng(7)
     n = len(ordered)
     s = rng.permutation(ordered)
     y = rng.random(n) < s
@@ -155,7 +162,8 @@ def test_bins_of_equal_weight_are_those_of_the_definition(name, right, convex):
             rule = low, high, right, convex, threshold
             _, expected = expected_sums(sample, v.tolist(), fields)
             for kernel in forms(moments.equal_mass_moments):
-                edges, out = np.full((1, n_bins + 1), np.nan), np.full((2, 1, n_bins), np.nan)
+                edges = np.full((1, n_bins + 1), np.nan)
+                out = np.full((2, 1, n_bins), np.nan)
                 arrays = sample.s, sample.y, weights(sample.v)
                 kernel(*arrays, 0, rule, np.array(MOMENTS[:2]), edges, out)
                 assert out[:, 0] == pytest.approx(expected, abs=1e-12 * max(1.0, v.max()))
@@ -167,19 +175,23 @@ def test_bins_of_equal_weight_are_those_of_the_definition(name, right, convex):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_classes_in_bins_of_equal_weight_have_the_bits_of_single_problems(dtype, convex):
     rng = np.random.default_rng(5)
-    n, n_classes, n_bins = 1100, 4, 5
+    n = 1100
+    n_classes = 4
+    n_bins = 5
     prob = rng.dirichlet(np.ones(n_classes), n).astype(dtype)
     label = rng.integers(0, n_classes, n)
     weight = rng.random(n) + 0.1
     rule = 0.0, 1.0, True, convex, -inf
     kinds = np.array(MOMENTS[:2])
     for kernel in forms(moments.equal_mass_moments):
-        edges, out = np.empty((2, n_bins + 1)), np.empty((2, 2, n_bins))
+        edges = np.empty((2, n_bins + 1))
+        out = np.empty((2, 2, n_bins))
         kernel(prob, label, weight, 1, rule, kinds, edges, out)
         for k in (1, 2):
             score = prob[:, k].astype(np.float64)
             hit = (label == k).astype(np.uint8)
-            line, sums = np.empty((1, n_bins + 1)), np.empty((2, 1, n_bins))
+            line = np.empty((1, n_bins + 1))
+            sums = np.empty((2, 1, n_bins))
             kernel(score, hit, weight, 0, rule, kinds, line, sums)
             assert line[0].tolist() == edges[k - 1].tolist()
             assert sums[:, 0].tolist() == out[:, k - 1].tolist()
@@ -191,7 +203,8 @@ def test_drawn_rows_are_added_one_after_the_other(convex, cells):
     rng = np.random.default_rng(8)
     n = 30
     last = max(cells - 2, 0) if convex else cells - 1
-    cell, share = rng.integers(0, last + 1, n), rng.random(n) if convex else np.ones(n)
+    cell = rng.integers(0, last + 1, n)
+    share = rng.random(n) if convex else np.ones(n)
     terms = rng.normal(size=(2, n))
     parts = [*(terms * share), *(terms * (1 - share))] if convex else terms
     records = np.column_stack([cell, *parts])
@@ -213,7 +226,8 @@ def test_drawn_rows_are_added_one_after_the_other(convex, cells):
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
 def test_drawn_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
-    s, rng = SETS[name], np.random.default_rng(7)
+    s = SETS[name]
+    rng = np.random.default_rng(7)
     n = len(s)
     y = rng.random(n) < s
     for kind in WEIGHTS:
@@ -226,7 +240,8 @@ def test_drawn_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, con
                 fields = quantile_fields(n_bins, low, high, threshold, right, convex)
                 rule = low, high, right, convex, threshold
                 for kernel in forms(moments.drawn_equal_mass_sums)[: None if size == 13 else 1]:
-                    total, out = np.full(2, np.nan), np.full((2, n_bins, 2), np.nan)
+                    total = np.full(2, np.nan)
+                    out = np.full((2, n_bins, 2), np.nan)
                     kernel(*arrays, rule, np.array(MOMENTS[:2]), rows, total, out)
                     for r in range(2):
                         drawn = (np.bincount(rows[r], minlength=n) * v).tolist()

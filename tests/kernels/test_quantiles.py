@@ -14,10 +14,10 @@ from helpers.kernel_forms import PLAIN, forms
 def test_a_cut_may_lie_between_scores_within_rounding_of_its_share():
     for kernel in forms(quantiles.cut_weights):
         for j, n_bins, total in ((1, 2, 1.0), (3, 7, 0.3), (9, 10, 1e8)):
-            least, most = kernel(j, n_bins, total)
+            lowest, highest = kernel(j, n_bins, total)
             share = Fraction(total) * j / n_bins
-            assert least < share < most
-            assert most - least == pytest.approx(2e-12 * total, rel=1e-3)
+            assert lowest < share < highest
+            assert highest - lowest == pytest.approx(2e-12 * total, rel=1e-3)
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -29,7 +29,8 @@ def test_quantile_edges_and_knots_cut_where_the_definition_says(right):
     for u in map(np.sort, sets):
         for w in (NO_WEIGHTS, rng.integers(0, 3, u.size) + (np.arange(u.size) == 0) * 1.0):
             for n_bins in (1, 2, 3, 7, 10, 15):
-                edges, knots = np.empty(n_bins + 1), np.empty(n_bins - 1)
+                edges = np.empty(n_bins + 1)
+                knots = np.empty(n_bins - 1)
                 weights = w.tolist() or [1.0] * u.size
                 expected = reference.quantile_edges(
                     u.tolist(), weights, n_bins, 0.0, 1.0, "right" if right else "left"
@@ -45,7 +46,8 @@ def test_quantile_edges_and_knots_cut_where_the_definition_says(right):
 
 
 def test_no_scores_have_no_inner_edges():
-    edges, knots = np.empty(4), np.empty(2)
+    edges = np.empty(4)
+    knots = np.empty(2)
     for kernel in forms(quantiles.quantile_edges):
         kernel(np.empty(0), NO_WEIGHTS, 0.2, 0.9, True, edges, knots)
         assert edges.tolist() == [0.2, 0.2, 0.2, 0.9]
@@ -71,10 +73,13 @@ def score_sets(n):
 @pytest.mark.parametrize("n", [1, 2, 30, 150])
 def test_increasing_order_is_stable(n):
     for s in score_sets(n):
-        order, y = np.argsort(s, kind="stable"), (np.arange(n) % 3 == 0).astype(np.uint8)
+        order = np.argsort(s, kind="stable")
+        y = (np.arange(n) % 3 == 0).astype(np.uint8)
         for kernel in forms(quantiles.increasing_order):
             for hit, row in ((y, []), ([], np.arange(n)), (y, np.arange(n))):
-                score, hit, row = s.copy(), np.array(hit, np.uint8), np.array(row, np.int32)
+                score = s.copy()
+                hit = np.array(hit, np.uint8)
+                row = np.array(row, np.int32)
                 kernel(score, hit, row)
                 assert score.tolist() == np.sort(s).tolist()
                 assert not np.signbit(score).any()
@@ -101,7 +106,7 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
             weights = w.tolist() or None
             once = np.ones(n) if weights is None else w
             problem = (s.tolist(), y.tolist(), 0.0, 1.0)
-            most = int((once > 0).sum())
+            max_bins = int((once > 0).sum())
             expected = reference.sweep_bins(problem, weights)
             cells = reference.members(problem, weights, n_bins=expected, edges="quantile")[1]
             filled = [cell for cell in cells if cell]
@@ -114,22 +119,24 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
                         quantiles.occupied_bins,
                     )
                 )
-                end, sums = np.empty(n, np.int32), np.empty((2, n))
+                end = np.empty(n, np.int32)
+                sums = np.empty((2, n))
                 guide = np.empty(min(n, 9) + 1, np.int32)
                 count = run_sums(s, y, w, end, *sums, guide)
-                kept = once > 0
-                assert count == np.unique(s[kept]).size
-                (hits, misses), last = sums[:, :count].copy(), np.empty(count, np.int32)
+                counts = once > 0
+                assert count == np.unique(s[counts]).size
+                (hits, misses) = sums[:, :count].copy()
+                last = np.empty(count, np.int32)
                 assert hits[-1] == once @ y
                 assert misses[-1] == once @ (1 - y)
-                n_bins = monotone_bin_count(hits, misses, guide, most, 0.0)
+                n_bins = monotone_bin_count(hits, misses, guide, max_bins, 0.0)
                 assert n_bins == expected
-                found = occupied_bins(hits, misses, guide, n_bins, 0, count - 1, last)
-                assert found == len(filled)
-                assert [s[end[k] - 1] for k in last[:found]] == [cell[-1][0] for cell in filled]
-                ends, n_bins = forms(quantiles.sweep_bins)[k](s, y, w, most, 0.0)
+                n_filled = occupied_bins(hits, misses, guide, n_bins, 0, count - 1, last)
+                assert n_filled == len(filled)
+                assert [s[end[k] - 1] for k in last[:n_filled]] == [cell[-1][0] for cell in filled]
+                ends, n_bins = forms(quantiles.sweep_bins)[k](s, y, w, max_bins, 0.0)
                 assert n_bins == expected
-                assert ends.tolist() == end[last[:found]].tolist()
+                assert ends.tolist() == end[last[:n_filled]].tolist()
 
 
 def test_neither_a_heavy_last_score_nor_rounding_is_a_decrease():
@@ -145,7 +152,7 @@ def test_scores_between_two_are_found_in_their_order():
     s = np.array([0.5, 0.2, 0.9, 0.5, 0.4, 0.0, 1.0])
     for low, high in ((0.4, 0.5), (0.0, 1.0), (0.6, 0.7), (0.2, 0.2)):
         for kernel in forms(quantiles.scores_between):
-            inside = np.full(s.size, np.nan)
-            below, count = kernel(s, low, high, inside)
+            between = np.full(s.size, np.nan)
+            below, count = kernel(s, low, high, between)
             assert below == (s < low).sum()
-            assert inside[:count].tolist() == s[(s >= low) & (s <= high)].tolist()
+            assert between[:count].tolist() == s[(s >= low) & (s <= high)].tolist()

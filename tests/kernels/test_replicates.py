@@ -35,7 +35,8 @@ def rows_of(u, v, group):
 @pytest.mark.parametrize("moments", [1, 2, 3])
 def test_tiles_are_added_run_by_run(convex, step, moments):
     rng = np.random.default_rng(2)
-    n, cells = 50, np.array([0, 2, 1, 2, 0], np.int32)
+    n = 50
+    cells = np.array([0, 2, 1, 2, 0], np.int32)
     starts = np.array([0, 3, 10, 10, 31, 50], np.int32)
     order = rng.permutation(n).astype(np.int32)
     terms = rng.normal(size=(moments * (2 if convex else 1), n))
@@ -90,7 +91,8 @@ def test_what_is_rounded_off_is_kept():
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
 def test_bins_of_equal_weight_are_those_of_each_replicate(name, right, convex):
-    s, rng = SETS[name], np.random.default_rng(6)
+    s = SETS[name]
+    rng = np.random.default_rng(6)
     n = len(s)
     y = rng.random(n) < s
     for kind in WEIGHTS if n < 100 else WEIGHTS[:2]:
@@ -103,7 +105,8 @@ def test_bins_of_equal_weight_are_those_of_each_replicate(name, right, convex):
             w = v[rows.skip :]
             terms = np.array([w * (sample.y - sample.s)[rows.skip :], w])
             for kernel in forms(replicates.equal_mass_sums)[: None if n < 20 else 1]:
-                total, out = np.full(2 * R, np.nan), np.full((2, n_bins, 2 * R), np.nan)
+                total = np.full(2 * R, np.nan)
+                out = np.full((2, n_bins, 2 * R), np.nan)
                 kernel(rows, terms, right, convex, c, total, out)
                 for at in (0, 5, 6, 31, 40):  # 5 has no row, 6 the last one alone
                     drawn = (c[at // R, :, at % R] * v).tolist()

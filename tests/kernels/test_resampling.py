@@ -15,9 +15,13 @@ from helpers.kernel_forms import forms
 
 R = resampling.REPLICATES
 ROW_WORDS = resampling.ROW_WORDS
-COUNT, SETTLE, TOP_UP = resampling.COUNT, resampling.SETTLE, resampling.TOP_UP
+COUNT = resampling.COUNT
+SETTLE = resampling.SETTLE
+TOP_UP = resampling.TOP_UP
 SETTLE_HIT = resampling.SETTLE_HIT
-DRAW, HIT, CLASS = resampling.DRAW, resampling.HIT, resampling.CLASS
+DRAW = resampling.DRAW
+HIT = resampling.HIT
+CLASS = resampling.CLASS
 U64 = np.uint64
 # Published: https://prng.di.unimi.it/splitmix64.c, seed 1234567.
 SPLITMIX64 = [
@@ -64,8 +68,10 @@ def one_below(word, n):
 
 def counts_of(key, block, rows, law, tail):
     """Poisson counts (rows, 32)."""
-    start, again = start_of(key, block, COUNT), start_of(key, block, SETTLE)
-    law, tail = law.tolist(), tail.tolist()
+    start = start_of(key, block, COUNT)
+    again = start_of(key, block, SETTLE)
+    law = law.tolist()
+    tail = tail.tolist()
 
     def count(i):
         k = bisect_right(law, bits_of(start, i))
@@ -78,7 +84,8 @@ def topped_up(start, size, c, bound):
     """Counts (n, 32) with `size` in each column: added or taken back one by one."""
     c = [list(row) for row in c]
     for r in range(R):
-        counter, q = word_of(start, r), 0
+        counter = word_of(start, r)
+        q = 0
         total = sum(row[r] for row in c)
         for q in range(size - total):
             c[one_below(word_of(counter, q), len(c))][r] += 1
@@ -134,7 +141,8 @@ def test_each_number_below_n_has_as_many_words(n):
     excess = 2**32 % n
     for j in {0, 1 % n, n // 2, n - 1, *rng.integers(n, size=20).tolist()}:
         # The halves of a word that are j: those from the first to the last one that is accepted.
-        first, last = -((-j * 2**32 - excess) // n), -(-(j + 1) * 2**32 // n) - 1
+        first = -((-j * 2**32 - excess) // n)
+        last = -(-(j + 1) * 2**32 // n) - 1
         assert last - first + 1 == 2**32 // n
         for kernel in forms(resampling.below):
             assert kernel(U64(first << 32), n) == kernel(U64((last << 32) + 5), n) == j
@@ -179,7 +187,8 @@ def test_levels_are_passed_by_bits_that_equal_them():
 
 
 def test_counts_depend_on_the_id_of_a_row_alone():
-    ids, law = np.array([5, 0, 2**20, 71, 5, 7]), poisson_law(1.0)
+    ids = np.array([5, 0, 2**20, 71, 5, 7])
+    law = poisson_law(1.0)
     expected = [counts_of(9, 3, [i], *law)[0] for i in ids.tolist()]
     for kernel in forms(resampling.poisson_counts):
         for made in (1, 4, 64):
@@ -201,7 +210,8 @@ def top_up_with(kernel, start, size, c, words=512):
 def given_counts():
     """name -> counts (n, 32): few and many, small and large."""
     rng = np.random.default_rng(6)
-    small, large = rng.integers(7, 10, (5, R)), rng.integers(30, 33, (4, R))
+    small = rng.integers(7, 10, (5, R))
+    large = rng.integers(30, 33, (4, R))
     large[2, 7] = 255
     return {
         "nothing": np.zeros((3, R)),
@@ -298,7 +308,8 @@ SCORES = [0.0, 1.0, 0.5, 1e-9, 1 - 2.0**-53, 0.3, 2.0**-16, 1 - 2.0**-16, 2.0**-
 
 def hits(key, block, score):
     """Hits and misses (2 n, 32)."""
-    start, again = start_of(key, block, HIT), start_of(key, block, SETTLE_HIT)
+    start = start_of(key, block, HIT)
+    again = start_of(key, block, SETTLE_HIT)
 
     def hit(i, r):
         level = min(int(score[i] * 65536), 65535)
@@ -331,9 +342,11 @@ def test_equal_bits_are_settled_by_more_of_them(row):
     # Scores whose first 16 bits are those that one replicate draws.
     found = set()
     for key in keys(0):
-        start, again = start_of(key, 3, HIT), start_of(key, 3, SETTLE_HIT)
+        start = start_of(key, 3, HIT)
+        again = start_of(key, 3, SETTLE_HIT)
         for r, part in product((0, 2, 31), (0.0, 2.0**-30, 0.3, 0.6, 1 - 2.0**-37)):
-            i, scores = row * R + r, np.full(row + 1, 0.5)
+            i = row * R + r
+            scores = np.full(row + 1, 0.5)
             level = bits_of(start, i)
             scores[row] = (level + part) / 65536
             hit = unit_of(word_of(again, i)) < Fraction(scores[row]) * 65536 - level

@@ -52,11 +52,11 @@ class MeanGaps(NamedTuple):
         """Compute the value (K,) of each problem."""
         prob, label = problems.read()
         n_problems = problems.n_problems
-        if problems.v is None:
-            weight = kernels.NO_WEIGHTS
-            total = float(label.size)
-        else:
-            weight = scale_weights(problems)[0].v
+        weight: F64 = kernels.NO_WEIGHTS
+        total = float(label.size)
+        if problems.v is not None:
+            scaled, _ = scale_weights(problems)
+            weight = kernels.weights(scaled.v)
             total = float(weight.sum())
         sums = np.empty((1, n_problems, self.n_bins))
         value = np.empty(n_problems)

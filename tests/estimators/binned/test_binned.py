@@ -9,6 +9,7 @@ import reference
 
 import fastece
 from fastece import Binned
+from fastece.data.reading import read_problems
 from fastece.estimators.binned import replicates
 from fastece.estimators.binned.replicates import GROUP_SIZES
 from fastece.estimators.draws import Counts, Rows
@@ -47,16 +48,16 @@ def all_values(estimator, sample, c, columns=range(R)):
         "blocks, second": estimator.values(plan, Counts(twice))[R:][::-1],
         "subsets": estimator.values(plan, Rows(shuffled)),
     }
-    return alone, {name: np.asarray(found) for name, found in values.items()}
+    return alone, {name: np.asarray(results) for name, results in values.items()}
 
 
 def check_values(estimator, sample, c, columns):
     """Every method has the reference's value of these columns, and all have the same."""
     alone, values = all_values(estimator, sample, c, columns)
-    for name, found in values.items():
-        assert found.shape == (R,)
-        assert found[columns] == near(alone), (name, estimator)
-        assert found == near(values["block"]), (name, estimator)
+    for name, results in values.items():
+        assert results.shape == (R,)
+        assert results[columns] == near(alone), (name, estimator)
+        assert results == near(values["block"]), (name, estimator)
     for value, r in zip(alone, columns, strict=True):
         assert value == near(repeated(sample, c[:, r], estimator)), estimator
 
@@ -101,7 +102,8 @@ def test_negative_zero_is_zero():
     for share in (0.2, 0.5, 0.8):
         rng = np.random.default_rng(4)
         zeros = rng.random(40) < share
-        scores, true = np.where(zeros, 0.0, rng.random(40)), rng.random(40) < 0.4
+        scores = np.where(zeros, 0.0, rng.random(40))
+        true = rng.random(40) < 0.4
         c = draws(40, 40)[0]
         for name in ("ece", "ece_a", "ece_c", "ece_ac"):
             plain = sample_of(scores, true)
@@ -109,41 +111,83 @@ def test_negative_zero_is_zero():
             expected = all_values(VARIANTS[name], plain, c)[0]
             alone, values = all_values(VARIANTS[name], signed, c)
             assert alone == near(expected)
-            for found in values.values():
-                assert found == near(expected), name
+            for results in values.values():
+                assert results == near(expected), name
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_blocks_have_the_same_bits_in_any_company(name):
-    estimator, n = VARIANTS[name], 90
+    estimator = VARIANTS[name]
+    n = 90
     rng = np.random.default_rng(9)
     scores = rng.random(n)
     for weight in (None, rng.random(n)):
         sample = sample_of(scores, rng.random(n) < scores, weight)
         plan = estimator.prepare(sample, n)
         c = draws(n, n, 2 if PLAIN else 4)
-        whole = estimator.values(plan, Counts(c))
+        together = estimator.values(plan, Counts(c))
         alone = np.concatenate([estimator.values(plan, Counts(block[None])) for block in c])
-        assert np.array_equal(whole, alone, equal_nan=True)
+        assert np.array_equal(together, alone, equal_nan=True)
         rows = rng.integers(0, n, (7, 5))
         plan = estimator.prepare(sample, 5)
         alone = np.concatenate([estimator.values(plan, Rows(row[None])) for row in rows])
         assert np.array_equal(estimator.values(plan, Rows(rows)), alone, equal_nan=True)
 
 
+WHOLE = {
+    **VARIANTS,
+    "128 bins": Binned(n_bins=128),
+    "129 bins": Binned(n_bins=129, edges="quantile"),
+    "one bin, convex": Binned(n_bins=1, mapping="convex"),
+    "given edges": Binned(edges=[0, 0.2, 0.2, 1]),
+    "given edges, convex": Binned(edges=[0, 0.2, 0.2, 1], mapping="convex"),
+    "range of quantiles, left": Binned(edges="quantile", score_range=(0.2, 0.7), closed="left"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("n", [1, 8, 1100])
+def test_values_have_the_bits_of_the_norm_of_the_bins(name, n):
+    if PLAIN and n > 8:
+        pytest.skip("too slow as plain Python")
+    estimator = WHOLE[name]
+    rng = np.random.default_rng(n)
+    vectors = rng.dirichlet([0.3] * 3, n)
+    vectors[::2] = np.eye(3)[rng.integers(0, 3, vectors[::2].shape[0])]
+    classes = rng.integers(0, 3, n)
+    data = [
+        (classes == 1, vectors[:, 1].copy(), "binary"),
+        (classes, vectors, "confidence"),
+        (classes, vectors.astype(np.float32), "classwise"),
+    ]
+    for weight in (None, rng.random(n) + 0.1):
+        for label, prob, setting in data:
+            problems = read_problems(label, prob, setting=setting, sample_weight=weight)
+            values = estimator.point_values(problems)
+            bins = estimator.bins(problems)
+            assert values.tolist() == same_bits(estimator.errors(bins)), setting
+
+
+def same_bits(values):
+    """The values, where nan equals nan."""
+    return pytest.approx(values.tolist(), rel=0, abs=0, nan_ok=True)
+
+
 def test_more_sums_than_memory_are_made_in_parts(monkeypatch):
     n = 40
     rng = np.random.default_rng(2)
-    c, rows = draws(n, n, 5), rng.integers(0, n, (50, 9))
+    c = draws(n, n, 5)
+    rows = rng.integers(0, n, (50, 9))
     for weight in (None, rng.random(n)):
         for name in ("ece", "ece_ac"):
-            estimator, s = VARIANTS[name], rng.random(n)
+            estimator = VARIANTS[name]
+            s = rng.random(n)
             plan = estimator.prepare(sample_of(s, rng.random(n) < s, weight), n)
-            whole = estimator.values(plan, Counts(c)), estimator.values(plan, Rows(rows))
+            together = estimator.values(plan, Counts(c)), estimator.values(plan, Rows(rows))
             with monkeypatch.context() as patch:
                 patch.setattr(replicates, "MAX_SUMS", 2 * 15 * R)
                 parts = estimator.values(plan, Counts(c)), estimator.values(plan, Rows(rows))
-            assert [x.tolist() for x in parts] == [x.tolist() for x in whole]
+            assert [x.tolist() for x in parts] == [x.tolist() for x in together]
 
 
 def test_multiplicities_of_other_rows_are_refused():
@@ -197,8 +241,8 @@ def test_edges_of_equal_width_give_the_bits_of_uniform_bins(closed, dtype):
     y = labels_for(p)
     edges = np.arange(16) / 15
     assert fastece.ece(y, p, edges=edges, closed=closed) == fastece.ece(y, p, closed=closed)
-    few = Binned(edges=[0, 0.5, 1], closed=closed)
-    assert fastece.ece(y, p, estimator=few, edges=edges) == fastece.ece(y, p, closed=closed)
+    two_bins = Binned(edges=[0, 0.5, 1], closed=closed)
+    assert fastece.ece(y, p, estimator=two_bins, edges=edges) == fastece.ece(y, p, closed=closed)
     result = fastece.bootstrap(y, p, edges=edges, closed=closed, n_resamples=64, rng=0)
     uniform = fastece.bootstrap(y, p, closed=closed, n_resamples=64, rng=0)
     assert (result.bootstrap_distribution == uniform.bootstrap_distribution).all()
