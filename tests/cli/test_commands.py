@@ -40,7 +40,7 @@ def test_a_fault_of_the_package_shows_its_traceback(capsys, monkeypatch, write, 
     [(OSError("disk"), "disk"), (MemoryError("too large"), "too large"), (ImportError("no x"), "x"),
      (MemoryError(), "memory")],
 )  # fmt: skip
-def test_a_lack_of_the_machine_is_one_line(capsys, monkeypatch, error, message):
+def test_an_error_of_the_machine_is_one_line(capsys, monkeypatch, error, message):
     def lacks(_):
         raise error
 
@@ -120,7 +120,7 @@ def use_terminal(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
 
 
-def test_steps_and_parts_are_told_on_one_line(capsys, monkeypatch):
+def test_steps_and_their_tasks_are_shown_on_one_line(capsys, monkeypatch):
     use_terminal(monkeypatch)
     with show_progress(28) as progress:
         progress("bootstrap")
@@ -149,7 +149,7 @@ def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
     assert capsys.readouterr().err == CLEAR + "reading xxxxxxxxxxx"
 
 
-def test_every_step_of_a_report_is_told(capsys, monkeypatch):
+def test_every_step_of_a_report_is_shown(capsys, monkeypatch):
     plain = text(capsys, "demo", "--full", "--resamples", 64)
     use_terminal(monkeypatch)
     monkeypatch.setattr(engine, "MAX_INLINE_ROWS", 0)
@@ -166,7 +166,7 @@ def program(code, **options):
 
 
 @pytest.mark.parametrize("argument", ["--version", "--help"])
-def test_what_measures_is_not_imported_for_help(argument):
+def test_help_imports_neither_numba_nor_scipy(argument):
     code = (
         f"import sys\nfrom fastece.cli import main\n"
         f"try: main(['{argument}'])\n"

@@ -72,7 +72,7 @@ def test_rows_are_not_recalibrated_by_a_hard_link_of_themselves(capsys):
 
 @pytest.mark.parametrize("option", ["--html o.html", "--plot o.png", "--out o.csv", "--save o"])
 @pytest.mark.parametrize("is_old", [False, True])
-def test_a_full_disk_leaves_what_was_there(capsys, monkeypatch, folder, option, is_old):
+def test_a_full_disk_leaves_the_files_as_they_were(capsys, monkeypatch, folder, option, is_old):
     command = "report" if option.startswith("--html") else "recalibrate"
     path = folder / option.split()[1]
     if is_old:

@@ -106,7 +106,7 @@ def test_on_a_full_disk_all_is_as_before(output, old, out, run):
     [(OSError(errno.ENOSPC, "No space left on device"), 2), (KeyboardInterrupt(), 130)],
     ids=["full", "interrupt"],
 )
-def test_what_fails_at_the_end_leaves_all_as_before(output, function, error, code, out, run):
+def test_a_failure_at_the_end_leaves_all_as_before(output, function, error, code, out, run):
     (out / output.name).write_bytes(OLD)
     before = tree(out.parent)
     calls = []
@@ -350,7 +350,7 @@ def open_place(monkeypatch):
     [(closed_folder, True), (closed_folder_with_file, False), (closed_file, True),
      (hidden_folder, True), (folder_of_all, False)],
 )  # fmt: skip
-def test_what_a_user_may_not_write_stays_as_it_is(output, fault, is_certain, open_place, run):
+def test_files_that_a_user_may_not_write_stay(output, fault, is_certain, open_place, run):
     fault(open_place / output.name)
     before = tree(open_place.parent)
     code, err = run(output, fault=faults.rights_of_nobody())

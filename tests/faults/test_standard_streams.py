@@ -71,7 +71,7 @@ def test_a_page_for_which_there_is_no_room_is_an_error(command, form, capsys, mo
     ("command", "code"),
     [("report a.csv --resamples 0", 0), ("report none.csv", 2), ("report a.csv --n-bins 0", 2)],
 )
-def test_without_standard_error_the_code_tells(command, code, capsys, monkeypatch):
+def test_without_standard_error_the_exit_code_shows_the_result(command, code, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", None)
         assert main(command.split()) == code

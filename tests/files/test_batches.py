@@ -286,7 +286,7 @@ def test_folders_and_patterns_are_files(tmp_path):
         (["{}/x.md", "{}/hard link"], "hard link: is named twice"),
     ],
 )
-def test_what_means_no_files_is_refused(tmp_path, paths, message):
+def test_paths_that_name_no_file_or_one_twice_are_refused(tmp_path, paths, message):
     (tmp_path / "x.md").write_text("")
     (tmp_path / "hard link").hardlink_to(tmp_path / "x.md")
     with pytest.raises(ValueError, match=message):

@@ -173,7 +173,7 @@ def packed_by_zstandard(path, pyarrow):
         (lambda _: b"\xff\xfe{", "rivers-1_epoch_2.json: is no text in UTF-8$"),
     ],
 )  # fmt: skip
-def test_what_a_log_of_inspect_must_not_hold(log, change, message):
+def test_bad_logs_of_inspect_are_refused(log, change, message):
     with pytest.raises(ValueError, match=message) as caught:
         read_predictions(log(change, "rivers-1_epoch_2"))
     assert "\n" not in str(caught.value)
@@ -214,7 +214,7 @@ def test_a_file_of_an_archive_that_is_damaged_is_named(log):
         (lambda case: case["assertions"]["right"].update(value="yes"), "attempt 3: must have one"),
     ],
 )
-def test_what_a_report_of_pydantic_evals_must_not_hold(report, change, message):
+def test_bad_reports_of_pydantic_evals_are_refused(report, change, message):
     with pytest.raises(ValueError, match=message):
         read_predictions(report(change))
 

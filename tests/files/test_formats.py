@@ -123,7 +123,7 @@ def test_patterns_mean_columns(write, header, pattern, names):
     assert np.asarray(read.y_prob).tolist() == [[header.split(",").index(n) for n in names]]
 
 
-def test_patterns_leave_out_what_is_named_otherwise(write):
+def test_patterns_leave_out_columns_of_other_options(write):
     path = write("p_label,p_a,p_w,p_b,p_by\n1,0.5,2,0.25,x\n")
     options = {"y_true": "p_label", "y_prob": "p_*", "weights": "p_w", "columns": {"by": "p_by"}}
     read = read_predictions(path, **options)
@@ -250,12 +250,12 @@ HEAD = '{"y_true": 0, "y_prob": [0.5, 0.5]}\n'
          "line 2, column y_prob: must hold 1 numbers"),
     ],
 )  # fmt: skip
-def test_what_is_off_is_told_by_line_and_column(write, content, options, message):
+def test_a_fault_is_named_by_its_line_and_column(write, content, options, message):
     with pytest.raises(ValueError, match=message):
         read_predictions(write(content), **options)
 
 
 @pytest.mark.parametrize("header", ["y_true", "y_true;a,b", "a,b\ty_true"])
-def test_a_known_name_tells_the_delimiter(write, header):
+def test_a_known_name_decides_the_delimiter(write, header):
     with pytest.raises(ValueError, match="no column 'y_prob', it has"):
         read_predictions(write(f"{header}\n"))

@@ -124,7 +124,7 @@ def same_continuation(row, _):
         (set_in(2, "filter", "first"), "line 3, column filter: must be 'none', .*, got 'first'$"),
     ],
 )  # fmt: skip
-def test_what_a_log_must_not_hold(read, change, message):
+def test_bad_logs_are_refused(read, change, message):
     with pytest.raises(ValueError, match=message):
         read(change)
 
