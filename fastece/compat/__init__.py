@@ -5,7 +5,10 @@ multiclass_calibration_error`` to ``from fastece.compat.torchmetrics import
 multiclass_calibration_error``, and gets the number that it had, sooner. There is a module for each
 library, which is not imported itself: `torchmetrics`, `netcal`, `uncertainty_calibration`,
 `sklearn`, `relplot` and `robustness_metrics`; `hle` has errors of benchmarks of language models.
-`conventions` is the table of where they differ.
+
+Begin with `conventions`, the table of where they put the edges of their bins; `edges` has the rules
+and `names` their words for arguments. Add a convention as a row of the table, never as a copy of an
+algorithm.
 """
 
 from fastece.compat import conventions as conventions

@@ -1,9 +1,9 @@
 """Calibration errors of stated confidences, as benchmarks of language models compute them.
 
-`calib_err` is that of Humanity's Last Exam (Phan et al. 2025), ``hle_eval/run_judge_results.py``,
-which took it from Hendrycks et al. (2019, "Deep anomaly detection with outlier exposure"), and of
-many that followed. `calibration_error` is that of BrowseComp in inspect-evals. Nothing of these is
-imported.
+`calib_err` is the error of Humanity's Last Exam (Phan et al. 2025),
+``hle_eval/run_judge_results.py``, which took it from Hendrycks et al. (2019, "Deep anomaly
+detection with outlier exposure"), and of many benchmarks that followed. `calibration_error` is the
+error of BrowseComp in inspect-evals. None of their code is imported.
 
 Notes
 -----
@@ -22,7 +22,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
+from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.names import LIBRARIES
 from fastece.data.parameters import check_choice
 
 NAMES = LIBRARIES["hle"]
@@ -51,9 +52,10 @@ def calib_err(
 
     Notes
     -----
-    ``(sum_b n_b / n |gap_b|**p)**(1/p)`` over all runs but the last, whose rows are still counted
-    in n. To count that too, and to keep equal confidences together, use the row ``"hle"`` of
-    `fastece.compat.conventions.CONVENTIONS`: ``binned(100, confidence, norm=2)`` is an estimator.
+    ``(sum_b n_b / n |gap_b|**p)**(1/p)`` over all runs except the last, whose rows are still
+    counted in n. To count the last run too, and to keep equal confidences together, use the row
+    ``"hle"`` of `fastece.compat.conventions.CONVENTIONS`: ``binned(100, confidence, norm=2)`` is an
+    estimator.
 
     Examples
     --------
@@ -61,16 +63,20 @@ def calib_err(
     np.float64(0.2041)
     """
     check_choice("p", p, ["1", "2", "infty"])
-    prob, beta = NAMES.vector(NAMES.scores(confidence)), check_bins("beta", beta)
+    prob = NAMES.vector(NAMES.scores(confidence))
+    beta = check_bins("beta", beta)
     sample = NAMES.read(correct, prob).view()
     n = sample.s.size
     run = np.minimum(np.arange(n) // beta, max(n // beta - 1, 0))
-    gaps = (sample.y - sample.s)[np.argsort(sample.s)]  # in the order of ties that is theirs
-    count = np.bincount(run)
-    gap = np.abs(np.bincount(run, gaps) / count)[:-1]
+    # Ties are in the order of numpy's sort, as in the original.
+    gaps_of_rows = (sample.y - sample.s)[np.argsort(sample.s)]
+    size = np.bincount(run)
+    gaps = np.abs(np.bincount(run, gaps_of_rows) / size)
+    gaps_but_last = gaps[:-1]
     if p == "infty":
-        return np.float64(gap.max(initial=0.0))
-    return np.float64((count[:-1] / n @ gap ** int(p)) ** (1 / int(p)))
+        return np.float64(gaps_but_last.max(initial=0.0))
+    power = int(p)
+    return np.float64((size[:-1] / n @ gaps_but_last**power) ** (1 / power))
 
 
 def calibration_error(correct: Any, confidence: Any, num_bins: int = 10) -> np.float64:
@@ -88,5 +94,6 @@ def calibration_error(correct: Any, confidence: Any, num_bins: int = 10) -> np.f
     >>> calibration_error([0, 1, 0, 1], [0.5, 0.65, 0.8, 0.95]).round(4)
     np.float64(0.425)
     """
-    prob, num_bins = NAMES.vector(NAMES.scores(confidence)), check_bins("num_bins", num_bins)
+    prob = NAMES.vector(NAMES.scores(confidence))
+    num_bins = check_bins("num_bins", num_bins)
     return np.float64(CONVENTIONS["browse_comp"].errors(correct, prob, num_bins)[0])

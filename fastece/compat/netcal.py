@@ -1,7 +1,7 @@
 """Calibration errors with the names, arguments and numbers of netcal.
 
-Classes are those of ``netcal.metrics``, for classification: ``ECE(bins).measure(X, y)``. netcal is
-not imported.
+The classes of ``netcal.metrics`` for classification are here: ``ECE(bins).measure(X, y)``. netcal
+is not imported.
 
 Notes
 -----
@@ -9,8 +9,8 @@ Notes
   chance no more occur, make it the binary problem of the last column, of two columns too, and not
   the top label; of more columns netcal raises, and here the top label is measured.
 - Bins of float32 scores are counted by other edges than they are averaged by, so that rows between
-  the two, such as 0.9, are lost; here there is one edge. Of quantiles that are scores rows are lost
-  more often.
+  the two, such as 0.9, are lost; here there is one edge. Where quantiles are scores, rows are
+  lost more often.
 - Quantiles that are equal, as tied scores make them, raise an error there; here the bins between
   them are empty.
 - Object detection (`detection=True` with boxes), samples of Bayesian models (3-d `X`) and maps are
@@ -23,19 +23,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
+from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.names import LIBRARIES
 from fastece.data.containers import as_array, refuse_where
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_flag, check_integer
 from fastece.estimators.binned import formula_of
 
 NAMES = LIBRARIES["netcal"]
-MOST_ROWS = 2**31
-NOT_OFFERED = "uncertainty", "return_map", "return_num_samples", "return_uncertainty_map"
+# The largest sample_threshold.
+MAX_ROWS = 2**31
 
 
 class Measure:
-    """A measure of netcal: `Binned` with some `fields` in the bins of a convention."""
+    """A measure of netcal: `Binned` with other `fields`, in the bins of a convention.
+
+    Attributes
+    ----------
+    fields : dict
+        Parameters of `Binned`.
+    """
 
     fields: dict[str, Any]
 
@@ -43,10 +50,11 @@ class Measure:
         self, bins: int = 10, equal_intervals: bool = True, detection: bool = False,
         sample_threshold: int = 1,
     ) -> None:  # fmt: skip
-        (self.bins,) = bins if isinstance(bins, tuple | list) and len(bins) == 1 else (bins,)
+        is_single = isinstance(bins, tuple | list) and len(bins) == 1
+        self.bins = bins[0] if is_single else bins  # type: ignore[index]
         self.equal_intervals = check_flag("equal_intervals", equal_intervals)
         self.detection = check_flag("detection", detection)
-        self.sample_threshold = check_integer("sample_threshold", sample_threshold, 0, MOST_ROWS)
+        self.sample_threshold = check_integer("sample_threshold", sample_threshold, 0, MAX_ROWS)
         self.convention = CONVENTIONS["netcal" if equal_intervals else "netcal_quantile"]
         check_bins("bins", self.bins)
 
@@ -60,9 +68,9 @@ class Measure:
         Parameters
         ----------
         X : (n,), (n, 1) or (n, K) array_like of float
-            Probabilities of class 1, or of each class; a list of such with `batched`.
+            Probabilities of class 1, or of each class; a list of arrays with `batched`.
         y : (n,) or (n, K) array_like of int
-            Classes, or a 1 in the column of the class; a list of such with `batched`.
+            Classes, or a 1 in the column of the class; a list of arrays with `batched`.
         batched : bool
             Whether there are several sets of rows, whose errors are averaged.
         uncertainty, return_map, return_num_samples, return_uncertainty_map
@@ -71,47 +79,53 @@ class Measure:
         Raises
         ------
         ValueError, TypeError
-            As `fastece.ece`; for labels other than 0 and 1 of a binary problem; for what is not
-            offered.
+            As `fastece.ece`; for labels other than 0 and 1 of a binary problem; for options that
+            are not offered.
         """
-        options = uncertainty, return_map, return_num_samples, return_uncertainty_map
-        for name, option in zip(NOT_OFFERED, options, strict=True):
+        not_offered = {
+            "uncertainty": uncertainty,
+            "return_map": return_map,
+            "return_num_samples": return_num_samples,
+            "return_uncertainty_map": return_uncertainty_map,
+        }
+        for name, option in not_offered.items():
             if option is not None and option is not False:
                 raise InputError(name, "is not offered", value=option, hint="use netcal for it")
         if not batched:
-            return self.value(X, y)
+            return self.error(X, y)
         if not len(X):
             raise InputError("X", "has no sets of rows")
         if len(X) != len(y):
             raise InputError("X", f"has {len(X)} sets of rows, but y has {len(y)}")
-        return np.float64(np.mean([self.value(*rows) for rows in zip(X, y, strict=True)]))
+        return np.float64(np.mean([self.error(*rows) for rows in zip(X, y, strict=True)]))
 
-    def value(self, X: Any, y: Any) -> np.float64:  # noqa: N803
+    def error(self, X: Any, y: Any) -> np.float64:  # noqa: N803
         """Compute the error of one set of rows."""
         prob = NAMES.columns(X)
         if prob.ndim > 2:
             raise InputError("X", f"samples of models, shape {prob.shape}, are not offered")
         if self.detection and prob.ndim == 2:
             raise InputError("X", f"boxes {prob.shape} are not offered", hint="pass X[:, 0]")
-        label = classes(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
+        label = read_classes(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
         if prob.ndim == 2 and prob.shape[1] == 2 and np.unique(label).size < 3:
             prob = prob[:, 1]
         if type(self) is ECE and self.equal_intervals and self.sample_threshold < 2:
             return np.float64(self.convention.errors(label, prob, self.bins)[0])
-        sample, dtype = NAMES.read(label, prob).view(), prob.dtype
-        s = sample.s
+        sample = NAMES.read(label, prob).view()
+        scores = sample.s
         if self.convention.needs_scores:
-            tiny = float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
-            s = s.clip(tiny, 1 - tiny)
-        bins = self.convention.bins(self.bins, s, sample.y, dtype)
-        kept, formula = bins.weight >= self.sample_threshold, formula_of(**self.fields)
-        (value,) = formula.errors(bins._replace(gap=np.where(kept, bins.gap, 0.0)))
+            smallest = float(np.finfo(np.float32 if prob.dtype == np.float32 else np.float64).eps)
+            scores = scores.clip(smallest, 1 - smallest)
+        bins = self.convention.bins(self.bins, scores, sample.y, prob.dtype)
+        gap = np.where(bins.weight >= self.sample_threshold, bins.gap, 0.0)
+        formula = formula_of(**self.fields)
+        (value,) = formula.errors(bins._replace(gap=gap))
         if formula.bin_weights == "equal":  # netcal divides by the number of bins with rows
             value *= bins.gap.size / np.count_nonzero(bins.weight)
         return np.float64(value)
 
 
-def classes(label: NDArray[Any], n_classes: int) -> NDArray[Any]:
+def read_classes(label: NDArray[Any], n_classes: int) -> NDArray[Any]:
     """Return classes (n,), from columns too."""
     if label.ndim != 2 or label.shape[1] == 1:
         return label
@@ -137,9 +151,9 @@ class ECE(Measure):
 
     Notes
     -----
-    Unlike `fastece.ece`, bins are closed at the left, and the measure depends on the labels
-    that occur: with two of them, or one, it is the score of class 1, else the top label. So a small
-    batch may be measured as something else than a large one.
+    Unlike `fastece.ece`, bins are closed at the left, and the measure depends on the labels that
+    occur: with one or two of them it is the score of class 1, else the top label. A small batch may
+    therefore be measured as another quantity than a large one.
 
     Examples
     --------
@@ -160,7 +174,8 @@ class MCE(Measure):
 
     Notes
     -----
-    The value is mostly that of the emptiest bin, and grows with bins: give `sample_threshold`.
+    The value is mostly the gap of the emptiest bin, and grows with the number of bins: give
+    `sample_threshold`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Calibration errors with the names and arguments of relplot.
 
-Functions are those of ``relplot.metrics`` (Blasiok and Nakkiran 2023, "Smooth ECE: principled
-reliability diagrams via kernel smoothing"), which is not imported.
+The functions have the names of ``relplot.metrics`` (Blasiok and Nakkiran 2023, "Smooth ECE:
+principled reliability diagrams via kernel smoothing"), which is not imported.
 
 Notes
 -----
@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
+from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.names import LIBRARIES
 from fastece.data.parameters import check_flag, check_real
 from fastece.estimators.smooth import SmoothECE
 
 NAMES = LIBRARIES["relplot"]
-# A scale below the first needs a grid of more than 2**22 cells.
-SCALES = 5e-6, 1e6
+# A smaller scale needs a grid of more than 2**22 cells.
+MIN_SCALE = 5e-6
+MAX_SCALE = 1e6
 
 
 def binnedECE(f: Any, y: Any, nbins: int = 10) -> np.float64:  # noqa: N802
@@ -54,7 +56,8 @@ def binnedECE(f: Any, y: Any, nbins: int = 10) -> np.float64:  # noqa: N802
     >>> binnedECE([0.25, 0.25, 0.55, 0.75, 1.0], [0, 0, 1, 1, 0]).round(4)
     np.float64(0.44)
     """
-    prob, nbins = NAMES.vector(NAMES.scores(f)), check_bins("nbins", nbins)
+    prob = NAMES.vector(NAMES.scores(f))
+    nbins = check_bins("nbins", nbins)
     return np.float64(CONVENTIONS["relplot"].errors(y, prob, nbins)[0])
 
 
@@ -68,7 +71,7 @@ def smECE(  # noqa: N802
     f, y
         As in `binnedECE`, which has the errors too.
     eps : float, default 0.001
-        The least scale, up to 1e6; it is 5e-6 where this is less.
+        The smallest scale, from 5e-6 to 1e6; less counts as 5e-6.
     return_width : bool, default False
         Whether the scale is returned as well.
 
@@ -86,7 +89,7 @@ def smECE(  # noqa: N802
     >>> smECE([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).round(4)
     np.float64(0.1423)
     """
-    eps = max(check_real("eps", eps, 0.0, SCALES[1]), SCALES[0])
+    eps = max(check_real("eps", eps, 0.0, MAX_SCALE), MIN_SCALE)
     return_width = check_flag("return_width", return_width)
     value = smooth_error(f, y, "auto")
     width = max(float(value), eps)
@@ -115,7 +118,7 @@ def smECE_sigma(f: Any, y: Any, sigma: float = 0.05) -> np.float64:  # noqa: N80
     >>> smECE_sigma([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).round(4)
     np.float64(0.3357)
     """
-    return smooth_error(f, y, check_real("sigma", sigma, *SCALES))
+    return smooth_error(f, y, check_real("sigma", sigma, MIN_SCALE, MAX_SCALE))
 
 
 def smooth_error(f: Any, y: Any, scale: Any) -> np.float64:

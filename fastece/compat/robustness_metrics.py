@@ -1,8 +1,8 @@
 """General calibration errors with the names and numbers of uncertainty_metrics.
 
-Functions are those of ``uncertainty_metrics.numpy`` (and of robustness_metrics, which took them
-over), by the authors of Nixon et al. (2019, "Measuring calibration in deep learning"). Neither is
-imported.
+The functions have the names of ``uncertainty_metrics.numpy`` (and of robustness_metrics, which took
+them over), by the authors of Nixon et al. (2019, "Measuring calibration in deep learning"). Neither
+is imported.
 
 Notes
 -----
@@ -19,7 +19,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
+from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.names import LIBRARIES
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_flag, check_integer, check_real
 from fastece.data.samples import Sample
@@ -30,7 +31,7 @@ Norm = Literal["l1", "l2"]
 NAMES = LIBRARIES["uncertainty-metrics"]
 SCHEMES = {"even": "robustness_metrics", "adaptive": "robustness_metrics_adaptive"}
 POWERS = {"l1": 1, "l2": 2}
-MANY = 2**31
+MAX_ROWS = 2**31
 BINS = 30
 
 
@@ -79,46 +80,50 @@ def gce(
     """
     convention = CONVENTIONS[SCHEMES[check_choice("binning_scheme", binning_scheme, [*SCHEMES])]]
     power = POWERS[check_choice("norm", norm, [*POWERS])]
-    flags = check_flag("max_prob", max_prob), check_flag("class_conditional", class_conditional)
-    prob, is_even = NAMES.columns(probs), binning_scheme == "even"
+    max_prob = check_flag("max_prob", max_prob)
+    class_conditional = check_flag("class_conditional", class_conditional)
+    is_even = binning_scheme == "even"
+    prob = NAMES.columns(probs)
     if prob.ndim == 1:
         prob = NAMES.read(labels, prob).view().s.astype(prob.dtype, copy=False)
         prob = np.column_stack([1 - prob, prob])
-    # In their precision, as there.
+    # Scores are compared in their own precision, as in the package.
     threshold = float(prob.dtype.type(check_real("threshold", threshold, -np.inf)))
     if datapoints_per_bin is not None:
         if is_even:
             raise InputError("datapoints_per_bin", "goes with binning_scheme='adaptive' only")
-        each = check_integer("datapoints_per_bin", datapoints_per_bin, 1, MANY)
-        num_bins = max(1, len(prob) // each)
+        size = check_integer("datapoints_per_bin", datapoints_per_bin, 1, MAX_ROWS)
+        num_bins = max(1, len(prob) // size)
     num_bins = check_bins("num_bins", num_bins)
-    if is_even and flags == (True, False) and norm == "l1" and threshold <= 0:
+    is_top_label = max_prob and not class_conditional
+    is_classwise = class_conditional and not max_prob
+    if is_even and is_top_label and norm == "l1" and threshold <= 0:
         return np.float64(convention.errors(labels, prob, num_bins, "confidence")[0])
-    if is_even and flags == (False, True):  # the same bins for every class
+    if is_even and is_classwise:  # the same bins for every class
         binned = convention.binned(num_bins, threshold=threshold)
         bins = binned.bins(NAMES.read(labels, prob, "classwise"), kinds=(GAP, WEIGHT))
         values = (np.abs(bins.gap / np.maximum(bins.total, 1)[:, None]) ** power).sum(1)
         return np.float64(np.mean(values) ** (1 / power))
     values = np.zeros(prob.shape[1] if class_conditional else 1)
-    for k, sample in enumerate(samples_of(labels, prob, *flags)):
-        exists = sample.s > threshold
-        s, y = sample.s[exists], sample.y[exists]
-        if s.size:
-            gap = convention.bins(num_bins, s, y, prob.dtype).gap
-            values[k] = (np.abs(gap / s.size) ** power).sum()
+    for k, sample in enumerate(samples_of(labels, prob, max_prob, class_conditional)):
+        above = sample.where(sample.s > threshold)
+        if above.n:
+            gap = convention.bins(num_bins, above.s, above.y, prob.dtype).gap
+            values[k] = (np.abs(gap / above.n) ** power).sum()
     return np.float64(np.mean(values) ** (1 / power))
 
 
 def samples_of(labels: Any, prob: NDArray[Any], max_prob: bool, by_class: bool) -> list[Sample]:
-    """List the problem whose error is measured, or that of each class."""
+    """List the problem whose error is measured, or the problem of each class."""
     problems = NAMES.read(labels, prob, "confidence" if max_prob else "classwise")
     samples = list(map(problems.view, range(problems.n_problems)))
     if not by_class:
-        s, y = (np.concatenate(parts) for parts in zip(*((x.s, x.y) for x in samples), strict=True))
-        return [Sample(s, y, None, 0.0, 1.0, np.arange(s.size))]
+        scores = np.concatenate([sample.s for sample in samples])
+        hits = np.concatenate([sample.y for sample in samples])
+        return [Sample(scores, hits, None, 0.0, 1.0, np.arange(scores.size))]
     if max_prob:
-        top = prob.argmax(axis=1)
-        return [samples[0].where(top == k) for k in range(prob.shape[1])]
+        predicted_class = prob.argmax(axis=1)
+        return [samples[0].where(predicted_class == k) for k in range(prob.shape[1])]
     return samples
 
 
@@ -138,7 +143,15 @@ def ece(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     >>> ece([0, 1, 1], [0.2, 0.6, 0.9], num_bins=2).round(4)
     np.float64(0.2333)
     """
-    return gce(labels, probs, "even", True, False, "l1", num_bins)
+    return gce(
+        labels,
+        probs,
+        binning_scheme="even",
+        max_prob=True,
+        class_conditional=False,
+        norm="l1",
+        num_bins=num_bins,
+    )
 
 
 def rmsce(
@@ -157,7 +170,16 @@ def rmsce(
     >>> rmsce([0, 1, 1], [0.2, 0.6, 0.9]).round(4)
     np.float64(0.2333)
     """
-    return gce(labels, probs, "adaptive", True, False, "l2", num_bins, 0.0, datapoints_per_bin)
+    return gce(
+        labels,
+        probs,
+        binning_scheme="adaptive",
+        max_prob=True,
+        class_conditional=False,
+        norm="l2",
+        num_bins=num_bins,
+        datapoints_per_bin=datapoints_per_bin,
+    )
 
 
 def sce(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
@@ -174,7 +196,15 @@ def sce(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
     >>> sce([0, 1, 1], [0.2, 0.6, 0.9]).round(4)
     np.float64(0.2333)
     """
-    return gce(labels, probs, "even", False, True, "l1", num_bins)
+    return gce(
+        labels,
+        probs,
+        binning_scheme="even",
+        max_prob=False,
+        class_conditional=True,
+        norm="l1",
+        num_bins=num_bins,
+    )
 
 
 def ace(labels: Any, probs: Any, num_bins: int = BINS) -> np.float64:
@@ -206,4 +236,13 @@ def tace(labels: Any, probs: Any, num_bins: int = BINS, threshold: float = 0.01)
     >>> tace([0, 1, 1], [0.2, 0.6, 0.9]).round(4)
     np.float64(0.2333)
     """
-    return gce(labels, probs, "adaptive", False, True, "l1", num_bins, threshold)
+    return gce(
+        labels,
+        probs,
+        binning_scheme="adaptive",
+        max_prob=False,
+        class_conditional=True,
+        norm="l1",
+        num_bins=num_bins,
+        threshold=threshold,
+    )

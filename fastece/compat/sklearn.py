@@ -13,7 +13,8 @@ Notes
 
 from typing import Any, Literal
 
-from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
+from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.names import LIBRARIES
 from fastece.data.containers import as_array
 from fastece.data.parameters import check_choice
 from fastece.kernels.types import F64
@@ -69,8 +70,8 @@ def calibration_curve(
     prob = NAMES.vector(NAMES.columns(y_prob))
     if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
         pos_label = 1
-    x = NAMES.read(label, prob, pos_label=pos_label).view(0)
-    bins = convention.bins(check_bins("n_bins", n_bins), x.s, x.y, prob.dtype)
-    filled = bins.weight[0] > 0
-    weight, score, hits = bins.weight[0, filled], bins.score[0, filled], bins.hits[0, filled]
-    return hits / weight, score / weight
+    sample = NAMES.read(label, prob, pos_label=pos_label).view(0)
+    bins = convention.bins(check_bins("n_bins", n_bins), sample.s, sample.y, prob.dtype)
+    has_rows = bins.weight[0] > 0
+    weight = bins.weight[0, has_rows]
+    return bins.hits[0, has_rows] / weight, bins.score[0, has_rows] / weight

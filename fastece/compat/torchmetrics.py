@@ -1,6 +1,6 @@
 """Calibration errors with the names, arguments and numbers of torchmetrics.
 
-Functions are those of ``torchmetrics.functional.classification``, classes those of
+The functions have the names of ``torchmetrics.functional.classification``, classes the names of
 ``torchmetrics.classification``. Neither torch nor torchmetrics is imported; tensors are taken, and
 numpy arrays and lists as well. Values are `numpy.float64`, so ``.item()`` works.
 
@@ -22,7 +22,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS, LIBRARIES
+from fastece.compat.conventions import CONVENTIONS
+from fastece.compat.names import LIBRARIES
 from fastece.data.containers import as_array, as_real
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_integer
@@ -33,7 +34,9 @@ Norm = Literal["l1", "l2", "max"]
 Task = Literal["binary", "multiclass"]
 NORMS = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 NAMES = LIBRARIES["torchmetrics"]
-MOST_CLASSES, ANY = 2**31 - 1, 2**63
+MAX_CLASSES = 2**31 - 1
+# The largest size of an ignored index.
+MAX_INDEX = 2**63
 
 
 def binary_calibration_error(
@@ -161,8 +164,10 @@ class BinaryCalibrationError:
         validate_args: bool = True,
     ) -> None:  # fmt: skip
         if ignore_index is not None:
-            ignore_index = check_integer("ignore_index", ignore_index, -ANY, ANY)
-        self.n_bins, self.norm, self.ignore_index = n_bins, norm, ignore_index
+            ignore_index = check_integer("ignore_index", ignore_index, -MAX_INDEX, MAX_INDEX)
+        self.n_bins = n_bins
+        self.norm = norm
+        self.ignore_index = ignore_index
         self.validate_args = validate_args
         self.fields: dict[str, Any] = {"norm": NORMS[check_choice("norm", norm, tuple(NORMS))]}
         self.convention.binned(n_bins, **self.fields)
@@ -176,7 +181,7 @@ class BinaryCalibrationError:
     def update(self, preds: Any, target: Any) -> None:
         """Count a batch; one without rows changes nothing.
 
-        Arguments and errors are those of the function of that name. All batches must be of one
+        Arguments and errors are documented in the function of that name. All batches must be of one
         precision, which the edges of bins have too.
         """
         self.forward(preds, target)
@@ -196,7 +201,8 @@ class BinaryCalibrationError:
             names = ("total", "gap", "weight")
             sums = {name: getattr(self.bins, name) + getattr(bins, name) for name in names}
             bins = bins._replace(**sums)
-        self.binned, self.bins = binned, bins
+        self.binned = binned
+        self.bins = bins
         return value
 
     __call__ = forward
@@ -210,26 +216,29 @@ class BinaryCalibrationError:
 
     def error(self, preds: Any, target: Any) -> np.float64:
         """Compute the error of a batch that is not counted."""
-        rows = self.read_batch(preds, target)
-        errors = self.convention.errors(*rows, self.n_bins, guess_logits=True, **self.fields)
+        label, prob = self.read_batch(preds, target)
+        errors = self.convention.errors(label, prob, self.n_bins, guess_logits=True, **self.fields)
         return np.float64(errors[0])
 
     def read_batch(self, preds: Any, target: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Read targets (n,) and probabilities (n,) or (n, C) of a batch of any shape."""
-        prob, label = as_real(NAMES.prob, preds), as_array(NAMES.label, target)
+        prob = as_real(NAMES.prob, preds)
+        label = as_array(NAMES.label, target)
         if prob.dtype.kind != "f":
             raise InputError("preds", "must be floats", value=prob.dtype)
         classes = () if self.num_classes is None else (self.num_classes,)
-        wanted = (*label.shape[:1], *classes, *label.shape[1:])
-        if prob.shape != wanted:
-            rule = f"must have shape {wanted} for target {label.shape}"
+        shape = (*label.shape[:1], *classes, *label.shape[1:])
+        if prob.shape != shape:
+            rule = f"must have shape {shape} for target {label.shape}"
             raise InputError("preds", rule, value=prob.shape)
-        rows = (np.moveaxis(prob, 1, -1) if classes and wanted[2:] else prob).reshape(-1, *classes)
+        if classes and len(shape) > 2:
+            prob = np.moveaxis(prob, 1, -1)
+        prob = prob.reshape(-1, *classes)
         label = label.reshape(-1)
         if self.ignore_index is None:
-            return label, rows
-        kept = label != self.ignore_index
-        return label[kept], rows[kept]
+            return label, prob
+        is_counted = label != self.ignore_index
+        return label[is_counted], prob[is_counted]
 
 
 class MulticlassCalibrationError(BinaryCalibrationError):
@@ -259,7 +268,7 @@ class MulticlassCalibrationError(BinaryCalibrationError):
         ignore_index: int | None = None, validate_args: bool = True,
     ) -> None:  # fmt: skip
         super().__init__(n_bins, norm, ignore_index, validate_args)
-        self.num_classes = check_integer("num_classes", num_classes, 2, MOST_CLASSES)
+        self.num_classes = check_integer("num_classes", num_classes, 2, MAX_CLASSES)
 
 
 def CalibrationError(  # noqa: N802

@@ -1,7 +1,7 @@
 """Calibration errors with the names and numbers of uncertainty-calibration.
 
-Functions are those of its module ``calibration`` (Kumar, Liang and Ma 2019, "Verified uncertainty
-calibration"), which is not imported.
+The functions have the names of its module ``calibration`` (Kumar, Liang and Ma 2019, "Verified
+uncertainty calibration"), which is not imported.
 
 Notes
 -----
@@ -20,7 +20,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fastece.compat.conventions import CONVENTIONS, LIBRARIES, check_bins
+from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.names import LIBRARIES
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_flag, check_real
 
@@ -63,7 +64,15 @@ def get_ece(
     >>> get_ece([[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]], [0, 1, 1])
     np.float64(0.3)
     """
-    return error("", probs, labels, 1.0, debias, num_bins, mode)
+    return binned_error(
+        "uncertainty_calibration",
+        probs,
+        labels,
+        p=1.0,
+        debias=debias,
+        num_bins=num_bins,
+        mode=mode,
+    )
 
 
 def get_ece_em(
@@ -86,7 +95,15 @@ def get_ece_em(
     >>> get_ece_em([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1], num_bins=2)
     np.float64(0.11000000000000001)
     """
-    return error("_quantile", probs, labels, 1.0, debias, num_bins, mode)
+    return binned_error(
+        "uncertainty_calibration_quantile",
+        probs,
+        labels,
+        p=1.0,
+        debias=debias,
+        num_bins=num_bins,
+        mode=mode,
+    )
 
 
 def get_calibration_error(
@@ -111,8 +128,8 @@ def get_calibration_error(
     Notes
     -----
     Unlike `fastece.ece` it is a root mean square, debiased and over classes by default, so a value
-    is not to be compared with an ECE: it is larger by the spread of the gaps, and smaller by the
-    classes that nearly never come true. With few distinct scores the bins change from 15 to one for
+    cannot be compared with an ECE: it is larger by the spread of the gaps, and smaller by the
+    classes that hardly ever occur. With few distinct scores the bins change from 15 to one for
     each score.
 
     Examples
@@ -124,23 +141,40 @@ def get_calibration_error(
     prob = NAMES.scores(probs)
     columns = np.atleast_2d(prob.T)
     is_discrete = prob.ndim in (1, 2) and all(np.unique(x).size < x.size / 4 for x in columns)
-    rule = "_discrete" if is_discrete else "_quantile"
-    return error(rule, prob, labels, p, debias, BINS, mode)
+    rule = "discrete" if is_discrete else "quantile"
+    return binned_error(
+        f"uncertainty_calibration_{rule}",
+        prob,
+        labels,
+        p=p,
+        debias=debias,
+        num_bins=BINS,
+        mode=mode,
+    )
 
 
-def error(
-    rule: str, probs: Any, labels: Any, p: float, debias: bool, num_bins: int, mode: Mode
+def binned_error(
+    convention: str,
+    probs: Any,
+    labels: Any,
+    *,
+    p: float,
+    debias: bool,
+    num_bins: int,
+    mode: Mode,
 ) -> np.float64:
-    """Compute the error of norm p in the bins of one of the rules for edges."""
-    p, debias = check_real("p", p, 1.0), check_flag("debias", debias)
+    """Compute the error of norm p in the bins of one of the conventions, by its name."""
+    p = check_real("p", p, 1.0)
+    debias = check_flag("debias", debias)
     num_bins = check_bins("num_bins", num_bins)
     if debias and p not in (1.0, 2.0):
         words = f"draws normal variables for p = {p:g}, and has no formula"
         raise InputError("debias", words, hint="p must be 1 or 2, or debias=False")
-    prob, setting = NAMES.scores(probs), SETTINGS[check_choice("mode", mode, tuple(SETTINGS))]
-    setting = setting if prob.ndim == 2 else "auto"
-    convention = CONVENTIONS[f"uncertainty_calibration{rule}"]
-    errors = convention.errors(labels, prob, num_bins, setting, norm=p, debias=debias)
+    prob = NAMES.scores(probs)
+    setting = SETTINGS[check_choice("mode", mode, tuple(SETTINGS))]
+    if prob.ndim != 2:
+        setting = "auto"
+    errors = CONVENTIONS[convention].errors(labels, prob, num_bins, setting, norm=p, debias=debias)
     if errors.size == 1 or p == math.inf:
         return np.float64(errors.max())
     return np.float64(np.mean(errors**p) ** (1 / p))

@@ -11,7 +11,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from fastece.compat.conventions import AREAS, CONVENTIONS, Convention
+from fastece.compat.conventions import CONVENTIONS, Convention
 
 DOCS = Path(__file__).parents[2] / "docs"
 ALL = "all"
@@ -19,11 +19,6 @@ BLOCK = re.compile(r"(<!-- conventions ([\w-]+) -->\n).*?(<!-- end -->)", re.DOT
 HEAD = """\
 | function | edges of B bins | closed at the | scores of 0 and 1 | nan, outside [0, 1] |
 |---|---|---|---|---|
-"""
-HEAD_OF_AREAS = """\
-| number | its sum | equal scores |
-|---|---|---|
-| `"aurc"`, `"augrc"` | integrals of the risk, and of it times the coverage | count by their mean |
 """
 OURS = "| `fastece.ece` | `j / B` | right | 0 in the first bin, 1 in the last | an error |\n"
 
@@ -43,20 +38,8 @@ def notes_of(library: str) -> str:
     return doc.partition("Notes\n-----\n")[2].rstrip().replace("\n  ", " ")
 
 
-def areas() -> str:
-    """Write the table of areas below risk-coverage curves."""
-    ties = {True: "are one point of the curve", False: "count in the order of the sort"}
-    rows = (
-        f"| {row.library}: `{row.function}` | {row.formula} | {ties[row.together]} |\n"
-        for row in AREAS.values()
-    )
-    return f"\n{HEAD_OF_AREAS}{''.join(rows)}\n"
-
-
 def block(library: str) -> str:
     """Write the rows of a library, the definition first, and its notes; or all rows."""
-    if library == "areas":
-        return areas()
     rows = [row for row in CONVENTIONS.values() if library in (ALL, row.library)]
     table = HEAD + OURS + "".join(row_of(row, library == ALL) for row in rows)
     return f"\n{table}\n" if library == ALL else f"\n{table}\n{notes_of(library)}\n\n"

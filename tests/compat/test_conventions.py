@@ -8,7 +8,6 @@ import pytest
 import fastece
 from helpers.compat_cases import library
 from oracles import reference_compat as reference
-from oracles import reference_selective
 
 PACKAGES = {"scikit-learn": "sklearn", "uncertainty-metrics": "robustness_metrics"}
 BINS = [*range(1, 41), 49, 52, 64, 93, 99, 100, 117, 123, 150, 186, 198]
@@ -186,35 +185,3 @@ def test_a_convention_is_an_estimator(table):
         assert fastece.ece(y, s, estimator=estimator) == pytest.approx(value, abs=1e-12)
         result = fastece.bootstrap(y, s, estimator=estimator, n_resamples=19, rng=0)
         assert result.value == pytest.approx(value, abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_areas_are_those_of_plain_loops(seed):
-    from fastece.compat.conventions import AREAS
-
-    rng = np.random.default_rng(seed)
-    n = rng.integers(2, 60)
-    score = rng.random(n).round(rng.choice([1, 8]))
-    hit = rng.integers(0, 2, n)
-    want = reference_selective.library_areas(score.tolist(), hit.tolist())
-    assert {name: row.area(hit, score) for name, row in AREAS.items()} == pytest.approx(want)
-    if len(set(score)) == n or seed % 2:
-        return
-    ours = fastece.ece(hit, score, estimator="augrc")
-    assert AREAS["fd_shifts_augrc"].area(hit, score) == pytest.approx(1000 * ours)
-
-
-def test_areas_are_near_the_integral_and_those_of_publications():
-    from fastece.compat.conventions import AREAS
-
-    rng = np.random.default_rng(0)
-    score = rng.random(20_000)
-    hit = rng.random(20_000) < score
-    for name, row in AREAS.items():
-        ours = fastece.ece(hit, score, estimator="augrc" if "augrc" in name else "aurc")
-        scale = 1000 if name.startswith("fd_shifts") else 1
-        assert row.area(hit, score) / scale == pytest.approx(ours, abs=2e-3)
-    # The example of torch-uncertainty's AURC.
-    value = AREAS["torch_uncertainty"].area([1, 0, 1], [0.7, 0.6, 0.8])
-    assert value == pytest.approx(0.0833, abs=5e-5)
-    assert np.isnan(AREAS["torch_uncertainty"].area([1], [0.7]))

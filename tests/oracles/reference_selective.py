@@ -129,30 +129,3 @@ def effective_rows(scores, hits, weights, groups, lowest):
         if groups[i] == groups[j]
     )
     return max(1 - 2 / len(names), 0.0) * total**2 / squares
-
-
-def library_areas(scores, hits):
-    """AURC of rows one by one, of torch-uncertainty, and of fd-shifts; AUGRC of both."""
-    n = len(scores)
-    order = sorted(range(n), key=lambda i: -scores[i])
-    risks, wrong = [], 0
-    for k, i in enumerate(order):
-        wrong += 1 - hits[i]
-        risks.append(wrong / (k + 1))
-    coverage = [(k + 1) / n for k in range(n)]
-    last = [k for k in range(n) if k + 1 == n or scores[order[k + 1]] < scores[order[k]]]
-
-    def trapezoids(points, heights):
-        pairs = zip(points, points[1:], heights, heights[1:], strict=False)
-        return sum((b - a) * (y + z) / 2 for a, b, y, z in pairs)
-
-    scaled = [c * r for c, r in zip(coverage, risks, strict=True)]
-    width = 1 - 1 / n
-    points = [0.0, *(coverage[k] for k in last)]
-    return {
-        "geifman": sum(risks) / n,
-        "torch_uncertainty": trapezoids(coverage, risks) / width,
-        "torch_uncertainty_augrc": trapezoids(coverage, scaled) / width,
-        "fd_shifts": 1000 * trapezoids(points, [risks[last[0]], *(risks[k] for k in last)]),
-        "fd_shifts_augrc": 1000 * trapezoids(points, [0.0, *(scaled[k] for k in last)]),
-    }

@@ -1,0 +1,74 @@
+"""Names of the arguments of other libraries, by which errors speak of them."""
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from fastece.data.containers import as_real
+from fastece.data.errors import InputError, rename_arguments
+from fastece.data.reading import read_source
+from fastece.data.sources import Problems
+
+
+class Names(NamedTuple):
+    """A library's names of its arguments.
+
+    Attributes
+    ----------
+    label, prob, first : str
+        Names of the labels, of the probabilities and of the first argument.
+    has_pos_label : bool
+        Whether its functions take `pos_label`.
+    """
+
+    label: str
+    prob: str
+    first: str
+    has_pos_label: bool = False
+
+    @property
+    def arguments(self) -> dict[str, str | None]:
+        """Map fastece's arguments to the library's, or to None where it has none."""
+        names: dict[str, str | None] = {
+            "y_true": self.label,
+            "y_prob": self.prob,
+            "first": self.first,
+            "labels": None,
+            "from_logits": None,
+        }
+        if not self.has_pos_label:
+            names["pos_label"] = None
+        return names
+
+    def scores(self, value: Any) -> NDArray[Any]:
+        """Convert probabilities to an array in the dtype that they have."""
+        return as_real(self.prob, value)
+
+    def columns(self, value: Any) -> NDArray[Any]:
+        """Convert probabilities to an array as `scores`, one column (n, 1) to (n,)."""
+        prob = self.scores(value)
+        return prob[:, 0] if prob.ndim == 2 and prob.shape[1] == 1 else prob
+
+    def vector(self, prob: NDArray[Any]) -> NDArray[Any]:
+        """Return probabilities (n,), or refuse another shape."""
+        if prob.ndim != 1:
+            raise InputError(self.prob, f"must have shape (n,), got {prob.shape}")
+        return prob
+
+    def read(self, label: Any, prob: Any, setting: Any = "auto", **options: Any) -> Problems:
+        """Read labels and probabilities as problems; errors have the library's names."""
+        with rename_arguments(self.arguments):
+            source = read_source(label, prob, setting=setting, prob_name=self.prob, **options)
+        assert isinstance(source, Problems), "libraries have no streams"
+        return source
+
+
+LIBRARIES = {
+    "torchmetrics": Names("target", "preds", "preds"),
+    "netcal": Names("y", "X", "X"),
+    "uncertainty-calibration": Names("labels", "probs", "probs"),
+    "scikit-learn": Names("y_true", "y_prob", "y_true", has_pos_label=True),
+    "relplot": Names("y", "f", "f"),
+    "uncertainty-metrics": Names("labels", "probs", "labels"),
+    "hle": Names("correct", "confidence", "confidence"),
+}
