@@ -1,8 +1,9 @@
-"""Data to recalibrate, every method with its options, and what its answers have to be."""
+"""Data to recalibrate, every method with its options, and checks of answers."""
 
 import re
 import warnings
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -10,11 +11,13 @@ from scipy.special import expit, softmax
 from fastece import KDE
 from fastece.recalibration import METHODS
 
+# Methods of one score, and methods with a smallest loss.
 ONE_SCORE = ("platt", "beta", "isotonic", "histogram", "scaling_binning", "curve")
 OPTIMA = ("temperature", "vector", "matrix", "platt", "beta", "scaling_binning")
-# Where n enters as such: weights are not repetitions of rows (nor are they with "silverman").
+# Options with which integer weights are repetitions: other curves depend on n as such.
 REPEATABLE = {"curve": {"estimator": KDE(bandwidth=0.05)}}
-VARIANTS = {  # id -> (method, options): every row of the table, and every option of it
+# Every method, and every option of it: name -> (method, options).
+VARIANTS = {
     **{name: (name, {}) for name in METHODS},
     "matrix, penalties": ("matrix", {"off_diagonal": 0.3, "intercept": 0.2}),
     "platt, smooth": ("platt", {"smooth": True}),
@@ -27,17 +30,19 @@ VARIANTS = {  # id -> (method, options): every row of the table, and every optio
 
 
 def make(variant, **options):
-    name, own = VARIANTS[variant]
-    return METHODS[name](**own, **options)
+    """A map that is not fitted."""
+    name, options_of_variant = VARIANTS[variant]
+    return METHODS[name](**options_of_variant, **options)
 
 
 def repeatable(name):
+    """A map for which integer weights are repetitions of rows."""
     return METHODS[name](**REPEATABLE.get(name, {}))
 
 
 @dataclass(frozen=True)
 class Data:
-    """Probabilities or logits, labels, weights, and fresh rows of the same kind."""
+    """Logits with labels and weights, and logits of new rows of the same kind."""
 
     logits: np.ndarray
     y: np.ndarray
@@ -51,6 +56,10 @@ class Data:
     @property
     def new(self):
         return probabilities(self.new_logits)
+
+    def inputs(self, from_logits):
+        """Rows to fit to, and new rows: logits or probabilities."""
+        return (self.logits, self.new_logits) if from_logits else (self.X, self.new)
 
 
 def probabilities(logits):
@@ -68,11 +77,11 @@ def binary(n=300, seed=0):
 def two_columns(n=300, seed=0):
     """The binary data as two columns, whose logits are log probabilities."""
     data = binary(n, seed)
-    pair = [
+    logits, new_logits = (
         np.column_stack([-np.logaddexp(0, z), -np.logaddexp(0, -z)])
         for z in (data.logits, data.new_logits)
-    ]
-    return Data(pair[0], data.y, data.w, pair[1])
+    )
+    return Data(logits, data.y, data.w, new_logits)
 
 
 def classes(n=400, k=3, seed=0):
@@ -88,6 +97,33 @@ def classes(n=400, k=3, seed=0):
 PROBLEMS = {"one column": binary, "two columns": two_columns, "three classes": classes}
 
 
+def cases_of(names):
+    """Pairs of names and problems: each name with three classes, and with one form of two.
+
+    A law of its own holds the two forms of two classes against each other.
+    """
+    binary_forms = ["one column", "two columns"]
+    for i, name in enumerate(names):
+        yield name, "three classes"
+        yield name, binary_forms[i % 2]
+
+
+CASES = list(cases_of(VARIANTS))
+METHOD_CASES = list(cases_of(METHODS))
+
+
+@cache
+def data_of(problem):
+    return PROBLEMS[problem]()
+
+
+@cache
+def fitted(variant, problem, from_logits=False):
+    """A map that is fitted to the weighted rows of a problem; tests do not change it."""
+    data = data_of(problem)
+    return make(variant, from_logits=from_logits).fit(data.inputs(from_logits)[0], data.y, data.w)
+
+
 def assert_probabilities(q, like):
     """In [0, 1], of the shape of `like`, finite, and rows of class vectors sum to 1."""
     assert isinstance(q, np.ndarray)
@@ -100,18 +136,19 @@ def assert_probabilities(q, like):
 
 
 def outcome(call):
-    """(answer, warnings) of a call that may be refused: then (None, [the sentence]).
+    """(answer, messages) of a call that may be refused: then (None, [the message]).
 
-    Whatever is said is one line, and is said by a UserWarning or a ValueError.
+    Every message is one line, of a UserWarning or a ValueError.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             answer = call()
-            said = [str(warning.message) for warning in caught]
+            messages = [str(warning.message) for warning in caught]
         except ValueError as error:
-            answer, said = None, [str(error)]
-    assert all(issubclass(warning.category, UserWarning) for warning in caught), said
-    for sentence in said:
-        assert re.fullmatch(r"[^\n]{15,400}", sentence), sentence
-    return answer, said
+            answer = None
+            messages = [str(error)]
+    assert all(issubclass(warning.category, UserWarning) for warning in caught), messages
+    for message in messages:
+        assert re.fullmatch(r"[^\n]{15,400}", message), message
+    return answer, messages

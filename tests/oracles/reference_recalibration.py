@@ -240,7 +240,10 @@ def em_rates(p, old, w, steps=20000):
     for _ in range(steps):
         posterior = p * (new / old)
         posterior /= posterior.sum(axis=1, keepdims=True)
-        new = (w[:, None] * posterior).sum(axis=0) / w.sum()
+        before = new
+        new = w @ posterior / w.sum()
+        if np.abs(new - before).max() < 1e-14:
+            break
     return new
 
 
@@ -253,6 +256,9 @@ def profile(p, old, w, k, rate):
     for _ in range(3000):
         posterior = p * (new / old)
         posterior /= posterior.sum(axis=1, keepdims=True)
-        mean = (w[:, None] * posterior).sum(axis=0)[others]
+        mean = (w @ posterior)[others]
+        before = new.copy()
         new[others] = (1 - rate) * mean / mean.sum()
+        if np.abs(new - before).max() < 1e-14:
+            break
     return np.sum(w * np.log((p * (new / old)).sum(axis=1)))

@@ -5,10 +5,12 @@ import pytest
 
 from fastece.recalibration import load, recalibrate, save
 from helpers.bad_input import assert_refused, put
-from helpers.recalibration_cases import METHODS, binary, classes
+from helpers.recalibration_cases import METHODS, binary, classes, fitted
 
-ONE, MANY = binary(n=60), classes(n=60)
-FITS = {  # (X, y, sample_weight), and what the message has to say
+ONE = binary(n=60)
+MANY = classes(n=60)
+# (X, y, sample_weight), and patterns of the message.
+FITS = {
     "above 1": ((put(ONE.X, (3, 1.5), (5, 2.0)), ONE.y), [r"\bX\b", r"\b3\b", r"1\.5"]),
     "below 0": ((put(MANY.X, ((3, 1), -0.25)), MANY.y), [r"\bX\b", r"\b3\b", r"-0\.25"]),
     "three dimensions": ((MANY.X[None], MANY.y), [r"\bX\b", "dimension|shape"]),
@@ -44,12 +46,14 @@ def test_bad_logits(name):
             assert_refused(
                 lambda bad=bad, y=y: METHODS[name](from_logits=True).fit(bad, y), patterns
             )
-    whole = MANY.logits.copy()
-    whole[5] = -np.inf
-    assert_refused(lambda: METHODS[name](from_logits=True).fit(whole, MANY.y), [r"\bX\b", r"\b5\b"])
+    impossible_row = MANY.logits.copy()
+    impossible_row[5] = -np.inf
+    model = METHODS[name](from_logits=True)
+    assert_refused(lambda: model.fit(impossible_row, MANY.y), [r"\bX\b", r"\b5\b"])
 
 
-OPTIONS = {  # method, options, patterns
+# Method, options, patterns.
+OPTIONS = {
     "penalty below 0": ("matrix", {"off_diagonal": -1.0}, ["off_diagonal", "-1"]),
     "penalty inf": ("matrix", {"off_diagonal": np.inf}, ["off_diagonal", "inf"]),
     "intercept below 0": ("matrix", {"intercept": -0.5}, ["intercept", r"-0\.5"]),
@@ -88,17 +92,17 @@ def test_a_transform_asks_for_a_fit(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_transform_asks_for_the_classes_of_the_fit(name):
-    three = METHODS[name]().fit(MANY.X, MANY.y)
-    one = METHODS[name]().fit(ONE.X, ONE.y)
+    of_three = fitted(name, "three classes")
+    of_two = fitted(name, "one column")
     four = np.full((5, 4), 0.25)
-    assert_refused(lambda: three.transform(four), [r"\bX\b", r"\b3\b", r"\b4\b"])
-    assert_refused(lambda: three.transform(ONE.X), [r"\bX\b", r"\b3\b"])
-    assert_refused(lambda: one.transform(four), [r"\bX\b", r"\b4\b"])
+    assert_refused(lambda: of_three.transform(four), [r"\bX\b", r"\b3\b", r"\b4\b"])
+    assert_refused(lambda: of_three.transform(ONE.X), [r"\bX\b", r"\b3\b"])
+    assert_refused(lambda: of_two.transform(four), [r"\bX\b", r"\b4\b"])
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_bad_data_of_a_transform(name):
-    model = METHODS[name]().fit(MANY.X, MANY.y)
+    model = fitted(name, "three classes")
     cases = [
         (put(MANY.X, ((7, 2), np.nan)), [r"\bX\b", r"\b7\b", "nan"]),
         (put(MANY.X, ((7, 2), 1.5)), [r"\bX\b", r"\b7\b", r"1\.5"]),
