@@ -13,12 +13,12 @@ from fastece.study.design import Purpose
 from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
 from oracles import reference_kde
 
-# Sixteen distributions, each in some hundredths of a second.
+# Four distributions, each in some hundredths of a second.
 TINY = Design(
-    classes=(2, 3), features=(2,), mixtures=2, models=("naive_bayes", "logistic_regression"),
-    trainings=2, train_size=40, holdout=1000, smallest=10, largest=20, n_sizes=2, draws=4,
+    classes=(2, 3), features=(2,), mixtures=1, models=("naive_bayes", "logistic_regression"),
+    trainings=1, train_size=40, holdout=1000, smallest=10, largest=20, n_sizes=2, draws=3,
 )  # fmt: skip
-# One.
+# One distribution.
 SINGLE = Design(
     classes=(3,), features=(2,), mixtures=1, models=("naive_bayes",), trainings=1, train_size=60,
     holdout=1000, smallest=10, largest=40, n_sizes=3, draws=5,
@@ -29,7 +29,8 @@ BINNED = {
     "ece_c": {"mapping": "convex"},
     "ece_ac": {"edges": "quantile", "mapping": "convex"},
 }
-BINS, BANDWIDTHS = (10, 30, "sqrt"), ("silverman", 0.1, 0.033)
+BINS = (10, 30, "sqrt")
+BANDWIDTHS = ("silverman", 0.1, 0.033)
 FIFTEEN = [f"{name}_{bins}" for name in BINNED for bins in BINS]
 FIFTEEN += [f"ece_kde_{h}" for h in BANDWIDTHS]
 SIXTEEN = [*FIFTEEN, "ece_bayes"]  # of the corrected convention
@@ -39,7 +40,8 @@ class Replay:
     """One distribution of scores of a design, made again from the keys of the design."""
 
     def __init__(self, design, which):
-        self.design, self.which = design, which
+        self.design = design
+        self.which = which
         kind = (which.n_classes, which.n_features, which.mixture)
         self.mixture = GaussianMixture.draw(*kind[:2], design.rng(Purpose.MIXTURE, *kind))
         self.x, self.y = self.mixture.sample(design.holdout, design.rng(Purpose.HOLDOUT, *kind))
@@ -52,7 +54,8 @@ class Replay:
 
     def rows(self, size):
         """The rows (draws, size) of the hold-out that are drawn."""
-        which, design = self.which, self.design
+        which = self.which
+        design = self.design
         model = MODELS.index(which.model)
         numbers = (which.n_classes, which.n_features, which.mixture, model, which.training, size)
         key = new_key(design.rng(Purpose.DRAWS, *numbers))
@@ -76,11 +79,11 @@ def corrected(name, problems, points=40):
     kind, _, option = name.rpartition("_")
     if kind == "ece_kde":
         h = option if option == "silverman" else float(option)
-        found = [reference_kde.kde_error(p, bandwidth=h, points=points) for p in problems]
+        values = [reference_kde.kde_error(p, bandwidth=h, points=points) for p in problems]
     else:
         fields = {"n_bins": number(option), "score_range": "support", **BINNED[kind]}
-        found = [reference.error(problem, **fields) for problem in problems]
-    return fsum(found) / len(found)
+        values = [reference.error(problem, **fields) for problem in problems]
+    return fsum(values) / len(values)
 
 
 def number(option):
@@ -92,7 +95,7 @@ def published(name, problems, points=40):
     kind, _, option = name.rpartition("_")
     if kind == "ece_kde":  # 4. every class has the bandwidth of the first
         h = float(option) if option != "silverman" else first_bandwidth(problems)
-        found = [
+        values = [
             reference_kde.kde_error(p, bandwidth=h, kernel="triweight", points=points)
             for p in problems
         ]
@@ -101,8 +104,8 @@ def published(name, problems, points=40):
             "ece": unit_bins, "ece_a": counted_bins, "ece_c": swapped_uniform,
             "ece_ac": swapped_counted,
         }  # fmt: skip
-        found = [loops[kind](problem, number(option)) for problem in problems]
-    return fsum(found) / len(found)
+        values = [loops[kind](problem, number(option)) for problem in problems]
+    return fsum(values) / len(values)
 
 
 def first_bandwidth(problems):
@@ -180,21 +183,31 @@ def swapped_counted(problem, n_bins):
 
 
 def truth(s, q, n_bins=200):
-    """The mean over bins of equal mass of 2 |D| - E |N(D, d^2)|, equal scores in one bin."""
-    rows = sorted(zip(np.asarray(s).tolist(), np.asarray(q).tolist(), strict=True))
-    n, groups, b = len(rows), {}, 0
-    for i, (score, chance) in enumerate(rows):
-        if i == 0 or score != rows[i - 1][0]:
-            b = i * n_bins // n
-        groups.setdefault(b, []).append(chance - score)
-    total = 0.0
-    for gaps in groups.values():
-        m = len(gaps)
-        mean = abs(fsum(gaps) / m)
-        centre = fsum(gaps) / m
-        sd = math.sqrt(fsum((gap - centre) ** 2 for gap in gaps) / (m * max(m - 1, 1)))
-        total += m * (2 * mean - reference.folded(mean, sd))
-    return total / n
+    """The mean over bins of equal mass of 2 |D| - E |N(D, d^2)|, and the influence of each row.
+
+    Equal scores are in one bin.
+    """
+    n = len(s)
+    order = sorted(range(n), key=lambda i: s[i])
+    rows_of_bin = {}
+    bin_of_score = 0
+    for place, i in enumerate(order):
+        if place == 0 or s[i] != s[order[place - 1]]:
+            bin_of_score = place * n_bins // n
+        rows_of_bin.setdefault(bin_of_score, []).append(i)
+    value = 0.0
+    influence = [0.0] * n
+    for rows in rows_of_bin.values():
+        m = len(rows)
+        gaps = [q[i] - s[i] for i in rows]
+        mean = fsum(gaps) / m
+        sd = math.sqrt(fsum((gap - mean) ** 2 for gap in gaps) / (m * max(m - 1, 1)))
+        part = 2 * abs(mean) - reference.folded(abs(mean), sd)
+        value += m * part / n
+        for i, gap in zip(rows, gaps, strict=True):
+            sign = (mean > 0) - (mean < 0)
+            influence[i] = sign * (gap - mean) + part
+    return value, [x - value for x in influence]
 
 
 PICTURES = [f"{name}.{kind}" for name in ("figure2", "log_ratio", "bias")
@@ -214,7 +227,7 @@ def quick_curves(summary, measure="p95_relative_error"):
 
 
 def with_quick_figures(setattr_):
-    """Pictures that take no time, in place of those of the study."""
+    """Replace the study's pictures by ones that take no time."""
     setattr_(figures, "curves_figure", quick_curves)
     setattr_(figures, "DPI", 30)
 
@@ -225,8 +238,9 @@ def contents(folder, names):
 
 
 def assert_same_files(found, want, names):
-    found, want = contents(found, names), contents(want, names)
-    assert [name for name in names if found[name] != want[name]] == []
+    contents_found = contents(found, names)
+    contents_wanted = contents(want, names)
+    assert [name for name in names if contents_found[name] != contents_wanted[name]] == []
 
 
 OWN = '''

@@ -16,12 +16,12 @@ from helpers.study_cases import SINGLE, SIXTEEN
 
 @pytest.mark.usefixtures("module")
 @pytest.mark.parametrize("name", ["Gap", "an_object", "a_function", "Slow", "ready"])
-def test_an_estimator_of_ones_own_is_found(name):
-    found = import_estimator(f"own_estimators:{name}")
-    assert found.name == name
+def test_an_estimator_of_a_user_is_found(name):
+    candidate = import_estimator(f"own_estimators:{name}")
+    assert candidate.name == name
     sample = Sample(np.array([0.2, 0.8]), np.array([1, 0], np.uint8), None, 0.0, 1.0, np.arange(2))
-    plan = found.estimator.prepare(sample, 2)
-    assert 0 <= found.estimator.evaluate(plan, np.ones(2, np.uint8)) <= 0.8
+    plan = candidate.estimator.prepare(sample, 2)
+    assert 0 <= candidate.estimator.evaluate(plan, np.ones(2, np.uint8)) <= 0.8
 
 
 @pytest.mark.usefixtures("module")
@@ -43,7 +43,7 @@ def test_an_estimator_of_ones_own_is_found(name):
         ("own_estimators:out_of_reach", ValueError, "not made: .*no such file"),
     ],
 )
-def test_what_is_no_estimator_is_refused(tmp_path, path, error, message):
+def test_other_objects_are_refused(tmp_path, path, error, message):
     with pytest.raises(error, match=message) as caught:
         import_estimator(path)
     assert str(caught.value).startswith("estimator: ")
@@ -55,7 +55,7 @@ def test_what_is_no_estimator_is_refused(tmp_path, path, error, message):
 
 
 @pytest.mark.usefixtures("module")
-def test_ones_own_estimators_compete_on_the_same_draws():
+def test_estimators_of_a_user_compete_on_the_same_draws():
     names = ("Slow", "ready", "Gap", "Narrow")
     design = replace(SINGLE, estimators=tuple(f"own_estimators:{name}" for name in names))
     which = design.distributions[0]
@@ -92,8 +92,8 @@ def test_an_estimator_that_fails_is_named(tmp_path, n_jobs):
 
 
 @pytest.mark.slow
-def test_ones_own_estimators_are_found_by_processes(request, tmp_path, monkeypatch):
-    # Also by those of an earlier call, which joblib keeps, and which know an older path.
+def test_estimators_of_a_user_are_found_by_processes(request, tmp_path, monkeypatch):
+    # joblib keeps the processes of an earlier call, which know an older path.
     joblib = pytest.importorskip("joblib")
     joblib.Parallel(n_jobs=2)(joblib.delayed(abs)(-3) for _ in range(4))
     request.getfixturevalue("module")

@@ -1,4 +1,4 @@
-"""What a study measures: draws, estimates and truth, made again with plain loops."""
+"""Draws, estimates and truth of a study equal plain loops."""
 
 from dataclasses import replace
 
@@ -12,121 +12,102 @@ from fastece.study.simulated import Distribution
 from helpers import study_cases as cases
 from helpers.study_cases import FIFTEEN, SINGLE, SIXTEEN, Replay
 
+# Three classes, whose scores have ties where the model is a forest.
+SMALL = replace(
+    SINGLE, models=("naive_bayes", "random_forest"), draws=3, n_sizes=2, smallest=25, largest=45
+)
+FOREST = Distribution(3, 2, 0, "random_forest", 0)
+BAYES = Distribution(3, 2, 0, "naive_bayes", 0)
 
-def close(name):
+
+def tolerance(name):
     """Densities are within 1e-3 of the integral, and 1e-6 for each problem."""
     if "kde" in name:
         return {"rel": 1e-3, "abs": 1e-6}
     return {"rel": 0, "abs": 1e-12, "nan_ok": True}
 
 
-def corrected(name, problems):
-    return cases.corrected(name, problems, points=20)
-
-
-def quick_corrected(name, problems):
-    return cases.corrected(name, problems, points=12)
-
-
-def published(name, problems):
-    return cases.published(name, problems, points=20)
-
-
-def assert_values(outcome, again, size, draws, value):
-    """The paper's fifteen in all settings on some draws of one size."""
-    design = again.design
-    rows, i = again.rows(size), design.sizes.index(size)
+def assert_values(outcome, replay, size, draws, *, points=12):
+    """The paper's fifteen estimators in all settings, on selected draws of one size."""
+    design = replay.design
+    value = cases.published if design.convention == "published" else cases.corrected
+    rows = replay.rows(size)
+    i = design.sizes.index(size)
     for s, setting in enumerate(design.settings):
         for j in draws:
-            problems = again.problems(rows[j], setting)
+            problems = replay.problems(rows[j], setting)
             for e, name in enumerate(FIFTEEN):
-                want = pytest.approx(value(name, problems), **close(name))
-                assert outcome.estimates[s, e, i, j] == want, (setting, name, size, j)
+                expected = pytest.approx(value(name, problems, points), **tolerance(name))
+                assert outcome.estimates[s, e, i, j] == expected, (setting, name, size, j)
 
 
-DRAWS = 40  # of the paper's 200: each costs as much as the one before
-
-
-@pytest.fixture(scope="module")
-def paper():
-    which = Distribution(2, 2, 0, "naive_bayes", 0)
-    design = replace(preset("paper"), draws=DRAWS)
-    assert which in design.distributions
-    return run_distribution(design, which), Replay(design, which)
-
-
-def test_a_cell_has_its_shape(paper):
-    outcome, again = paper
-    names = [candidate.name for candidate in candidates_of(again.design)]
-    assert names == [*SIXTEEN, "zero"]
-    assert outcome.estimates.shape == (2, 17, 20, DRAWS)
+@pytest.mark.slow
+def test_a_distribution_of_the_paper_equals_plain_loops():
+    distribution = Distribution(2, 2, 0, "naive_bayes", 0)
+    n_draws = 40  # of the paper's 200: each costs as much as the one before
+    design = replace(preset("paper"), draws=n_draws)
+    assert distribution in design.distributions
+    outcome = run_distribution(design, distribution)
+    assert [candidate.name for candidate in candidates_of(design)] == [*SIXTEEN, "zero"]
+    assert outcome.estimates.shape == (2, 17, 20, n_draws)
     assert np.isfinite(outcome.estimates).all()
     assert (outcome.estimates[:, -1] == 0).all()
     assert (outcome.estimates[:, :-1] > 0).all()
-    assert {"hold-out", "fitting", "prediction", "estimation", "truth"} <= set(outcome.seconds)
+    kinds_of_work = {"hold-out", "fitting", "prediction", "estimation", "truth"}
+    assert kinds_of_work <= set(outcome.seconds)
+    replay = Replay(design, distribution)
+    for i, size in enumerate(design.sizes):
+        assert_values(outcome, replay, size, [i, 20 - i, n_draws - 1 - i])
 
 
-def test_some_draws_of_every_size_have_the_value_of_plain_loops(paper):
-    for i, size in enumerate(paper[1].design.sizes):
-        assert_values(*paper, size, [i, 20 - i, DRAWS - 1 - i], quick_corrected)
-
-
-SMALL = replace(SINGLE, models=("naive_bayes", "random_forest"), draws=8, smallest=25, largest=45)
-
-
-@pytest.fixture(scope="module", params=SMALL.models)
-def small(request):
-    which = Distribution(3, 2, 0, request.param, 0)
-    return SMALL, which
-
-
-def test_scores_with_ties_and_several_classes(small):
-    design, which = small
-    again = Replay(design, which)
-    outcome = run_distribution(design, which)
-    if which.model == "random_forest":
-        assert len(np.unique(again.prob[:, 0].round(9))) < 102
+@pytest.mark.parametrize("convention", ["corrected", "published"])
+def test_scores_with_ties_equal_plain_loops(convention):
+    design = replace(SMALL, convention=convention)
+    replay = Replay(design, FOREST)
+    outcome = run_distribution(design, FOREST)
+    assert len(np.unique(replay.prob[:, 0].round(9))) < 102
+    names = SIXTEEN if convention == "corrected" else FIFTEEN
+    assert [candidate.name for candidate in candidates_of(design)] == [*names, "zero"]
     for size in design.sizes:
-        assert_values(outcome, again, size, range(design.draws), corrected)
+        assert_values(outcome, replay, size, [0])
+    # 25 rows are fewer than 30 bins.
+    has_no_value = np.isnan(outcome.estimates[:, FIFTEEN.index("ece_a_30"), 0]).all()
+    assert has_no_value == (convention == "published")
 
 
-def test_a_cell_of_the_published_convention(small):
-    design, which = replace(small[0], convention="published"), small[1]
-    again = Replay(design, which)
-    outcome = run_distribution(design, which)
-    names = [candidate.name for candidate in candidates_of(design)]
-    assert names == [*FIFTEEN, "zero"]
-    assert 25 in design.sizes  # fewer rows than bins
-    assert np.isnan(outcome.estimates[:, FIFTEEN.index("ece_a_30"), 0]).all()
+@pytest.mark.slow
+@pytest.mark.parametrize("convention", ["corrected", "published"])
+@pytest.mark.parametrize("distribution", [FOREST, BAYES], ids=lambda d: d.model)
+def test_all_draws_equal_plain_loops(distribution, convention):
+    design = replace(SMALL, convention=convention, draws=5, n_sizes=3)
+    outcome = run_distribution(design, distribution)
+    replay = Replay(design, distribution)
     for size in design.sizes:
-        assert_values(outcome, again, size, range(design.draws), published)
+        assert_values(outcome, replay, size, range(design.draws), points=20)
 
 
-def test_both_conventions_see_the_same_draws(small):
-    design, which = small
-    design = replace(design, draws=2, n_sizes=1, estimators=("fastece:Binned",))
-    both = [
-        run_distribution(replace(design, convention=convention), which)
-        for convention in ("corrected", "published")
-    ]
-    own = len(FIFTEEN)  # the Bayesian curve is of the corrected convention alone
-    assert np.array_equal(both[0].estimates[:, own + 1], both[1].estimates[:, own])
-    assert not np.array_equal(both[0].estimates[:, :own], both[1].estimates[:, :own])
-    assert both[0].truths == both[1].truths
+def test_both_conventions_see_the_same_draws():
+    design = replace(SMALL, draws=2, n_sizes=1, estimators=("fastece:Binned",))
+    corrected = run_distribution(design, BAYES)
+    published = run_distribution(replace(design, convention="published"), BAYES)
+    n_paper = len(FIFTEEN)
+    # The corrected convention has the Bayesian curve before the user's estimator.
+    of_user = corrected.estimates[:, n_paper + 1]
+    assert np.array_equal(of_user, published.estimates[:, n_paper])
+    assert not np.array_equal(corrected.estimates[:, :n_paper], published.estimates[:, :n_paper])
+    assert corrected.truths == published.truths
 
 
-def test_a_part_of_a_design_has_the_values_of_the_whole():
-    # Nothing depends on what else is in the design: only sizes that are drawn are the same.
-    which = Distribution(3, 2, 0, "naive_bayes", 0)
-    whole = run_distribution(SINGLE, which)
-    part = replace(
+def test_values_do_not_depend_on_the_other_parts_of_a_design():
+    """With fewer draws they are the first ones; densities of other draws share their sums."""
+    design = replace(
         SINGLE, classes=(2, 3), models=("random_forest", "naive_bayes"), n_sizes=1,
         settings=("classwise",),
     )  # fmt: skip
-    found = run_distribution(part, which)
-    assert np.array_equal(found.estimates[0, :, 0], whole.estimates[1, :, 0])
-    assert found.truths[0] == whole.truths[1]
-    # With fewer draws they are the first of them; densities of other draws share their sums.
-    found = run_distribution(replace(part, draws=3), which)
-    assert np.array_equal(found.estimates[0, :12, 0], whole.estimates[1, :12, 0, :3])
-    assert found.estimates[0, :, 0] == pytest.approx(whole.estimates[1, :, 0, :3], rel=1e-11)
+    expected = run_distribution(SINGLE, BAYES)
+    outcome = run_distribution(design, BAYES)
+    assert np.array_equal(outcome.estimates[0, :, 0], expected.estimates[1, :, 0])
+    assert outcome.truths[0] == expected.truths[1]
+    first = run_distribution(replace(design, draws=3), BAYES).estimates[0, :, 0]
+    assert np.array_equal(first[:12], expected.estimates[1, :12, 0, :3])
+    assert first == pytest.approx(expected.estimates[1, :, 0, :3], rel=1e-11)

@@ -116,8 +116,9 @@ print(*(module.__file__ for module in modules if module is not room))
 """
 
 
+@pytest.mark.slow
 def test_every_module_that_numbers_come_from_is_in_the_hash(monkeypatch):
-    """But for the package's own file, whose version is noted, and files that are a text alone."""
+    """Except the package's own file, whose version is noted, and files that are a text alone."""
     done = subprocess.run([sys.executable, "-c", DISTRIBUTION], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     hashed = []

@@ -1,4 +1,4 @@
-"""Studies of files: what is drawn, what is true, what is said of them, and how they are resumed."""
+"""Studies of files: their draws, truths, texts, refusals, and how they are resumed."""
 
 import json
 import math
@@ -80,8 +80,8 @@ def whole(three, tmp_path_factory):
 
 
 def test_settings_and_sizes_are_those_that_fit_a_file(three):
-    found = {which.holds: which for which in three.distributions}
-    assert {holds: three.settings_of(which) for holds, which in found.items()} == {
+    settings = {which.holds: three.settings_of(which) for which in three.distributions}
+    assert settings == {
         "probabilities": ("binary",),
         "class vectors": ("confidence", "classwise"),
         "predictions": ("confidence",),
@@ -90,8 +90,8 @@ def test_settings_and_sizes_are_those_that_fit_a_file(three):
     sizes = [three.sizes_of(which) for which in three.distributions]
     assert sizes == [(50,), (50,), (50, 100, 200)]
     for rows, sizes in ((500, (50,)), (1999, (50, 100)), (50_000, 7), (10**7, 7), (499, ())):
-        found = three.sizes_of(PredictionFile(0, "a.csv", rows, "probabilities"))
-        assert sizes in (found, len(found)), rows
+        default = three.sizes_of(PredictionFile(0, "a.csv", rows, "probabilities"))
+        assert sizes in (default, len(default)), rows
 
 
 def test_no_row_needs_scores_twice_and_draws_have_numbers_of_their_own(three):
@@ -111,7 +111,7 @@ def test_no_row_needs_scores_twice_and_draws_have_numbers_of_their_own(three):
     assert not np.array_equal(seeded.rows(other, 50), three.rows(other, 50))
 
 
-def test_estimates_are_those_of_plain_loops_on_the_drawn_rows(three):
+def test_estimates_of_files_equal_plain_loops(three):
     assert [candidate.name for candidate in candidates_of(three)] == [*SIXTEEN, "zero"]
     labels, prob = drawn_classes(800)
     which = three.distributions[1]
@@ -127,36 +127,16 @@ def test_estimates_are_those_of_plain_loops_on_the_drawn_rows(three):
                 assert outcome.estimates[k, e, 0, j] == pytest.approx(want, rel=rel, abs=1e-6)
 
 
-def pulls_of_plain_loops(s, q, n_bins, value):
-    """How each row pulls at the truth, in the order of the rows."""
-    order = sorted(range(len(s)), key=lambda i: s[i])
-    bins, b = {}, 0
-    for place, i in enumerate(order):
-        if place == 0 or s[i] != s[order[place - 1]]:
-            b = place * n_bins // len(s)
-        bins.setdefault(b, []).append(i)
-    out = [0.0] * len(s)
-    for rows in bins.values():
-        gaps = [q[i] - s[i] for i in rows]
-        m, mean = len(rows), fsum(gaps) / len(rows)
-        sd = math.sqrt(fsum((gap - mean) ** 2 for gap in gaps) / (m * max(m - 1, 1)))
-        part = 2 * abs(mean) - reference.folded(abs(mean), sd)
-        for i, gap in zip(rows, gaps, strict=True):
-            out[i] = math.copysign(1.0, mean) * (gap - mean) + part - value
-    return out
-
-
 def truth_of_plain_loops(problems, n_bins):
-    """The mean of the problems, and its standard error."""
-    found, pulls = [], []
-    for s, y, _, _ in problems:
-        found.append(cases.truth(s, y, n_bins))
-        pulls.append(pulls_of_plain_loops(s, y, n_bins, found[-1]))
-    together = [fsum(row) / len(problems) for row in zip(*pulls, strict=True)]
-    return fsum(found) / len(found), math.sqrt(fsum(x * x for x in together)) / len(together)
+    """The mean over the problems, and its standard error."""
+    pairs = [cases.truth(s, y, n_bins) for s, y, _, _ in problems]
+    value = fsum(value for value, _ in pairs) / len(pairs)
+    rows = zip(*(influence for _, influence in pairs), strict=True)
+    influence = [fsum(row) / len(pairs) for row in rows]
+    return value, math.sqrt(fsum(x * x for x in influence)) / len(influence)
 
 
-def test_the_truth_of_files_is_that_of_plain_loops(three):
+def test_the_truth_of_files_equals_plain_loops(three):
     labels, prob = drawn_classes(800)
     s, y = drawn(ROWS)
     want = {("binary.csv", "binary"): [(s.tolist(), y.tolist(), 0.0, 1.0)]}
@@ -195,10 +175,10 @@ def test_the_summary_is_over_the_files_that_have_a_setting_and_a_size(whole):
     }
     for row in summary:
         key = row["setting"], row["estimator"], row["n"]
-        mine = [value for (_, *rest), value in values.items() if tuple(rest) == key]
-        assert len(mine) == (2 if key[0] == "confidence" and key[2] == 50 else 1)
+        of_files = [value for name, value in values.items() if name[1:] == key]
+        assert len(of_files) == (2 if key[0] == "confidence" and key[2] == 50 else 1)
         for name in ("p95_relative_error", "sd"):
-            assert row[name] == pytest.approx(np.median([one[name] for one in mine]))
+            assert row[name] == pytest.approx(np.median([value[name] for value in of_files]))
     assert result.ranking.column_names[4:7] == ["error_at_50", "error_at_100", "error_at_200"]
     missing = {
         row["setting"] for row in result.ranking.to_pylist() if math.isnan(row["error_at_200"])
@@ -299,7 +279,7 @@ def test_results_of_a_file_that_has_changed_are_refused(tmp_path):
         run_study(Predictions((path,), draws=2), tmp_path / "a", pictures=False)
 
 
-def run(capsys, *arguments):
+def run(capsys, arguments):
     code = main([str(a) for a in ("study", "--jobs", 1, *arguments)])
     out, err = capsys.readouterr()
     return code, out, err
@@ -309,18 +289,19 @@ def test_the_command_studies_files(files, capsys, tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
     monkeypatch.chdir(tmp_path)
     both = files["probabilities"], files["class vectors"]
-    code, out, err = run(capsys, "--draws", 2, "--predictions", *both)
+    code, out, err = run(capsys, ["--draws", 2, "--predictions", *both])
     assert (code, err) == (0, "")
     assert out.startswith("2 files of predictions, 1 sizes from 50 to 50, 2 draws")
     assert (tmp_path / "fastece-study-predictions-draws-2" / "figure2.svg").exists()
-    code, out, err = run(capsys, "--predictions", *both, "--sizes", "20,80", "--draws", 2, "--json")
+    options = ["--sizes", "20,80", "--draws", 2, "--json"]
+    code, out, err = run(capsys, ["--predictions", *both, *options])
     assert code == 0
     assert err.count("\n") == err.count("fastece: warning: ") == 1
     assert f"{both[0]}: evaluation sets of 80 rows are more than a tenth of its 600" in err
-    found = json.loads(out)
-    assert Predictions(**{**found["design"], "sizes": (20,)}).files == both
-    assert found["folder"] == "fastece-study-predictions-sizes-20-80-draws-2"
-    assert len(found["truths"]) == 3
+    answer = json.loads(out)
+    assert Predictions(**{**answer["design"], "sizes": (20,)}).files == both
+    assert answer["folder"] == "fastece-study-predictions-sizes-20-80-draws-2"
+    assert len(answer["truths"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -343,7 +324,7 @@ def test_bad_files_and_options_are_answered_in_one_line(
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
     (tmp_path / "empty.csv").write_text("y_true,y_prob\n")
     (tmp_path / "short.csv").write_text("y_true,y_prob\n1,0.5\n0,0.5\n1,0.25\n")
-    code, out, err = run(capsys, *arguments)
+    code, out, err = run(capsys, arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("fastece: error: ")
     assert message in err

@@ -1,4 +1,4 @@
-"""Tables of a study are those of plain loops."""
+"""Tables of a study equal plain loops."""
 
 import csv
 import math
@@ -26,7 +26,8 @@ def made_up():
     """Outcomes of five distributions, of made-up estimators, and the table of their values."""
     rng = np.random.default_rng(0)
     shape = (2, len(NAMES), len(THREE.sizes), 7)
-    outcomes, tables = [], []
+    outcomes = []
+    tables = []
     for which in THREE.distributions:
         estimates = rng.gamma(2, 0.05, shape)
         estimates[:, 1] *= 0.3
@@ -49,7 +50,7 @@ def quantile(values, q):
 
 
 def measures_of(estimates, truth):
-    """Of the draws of one estimator at one size."""
+    """The measures of one estimator at one size, over its draws."""
     ratios = [inf if e == 0 else abs(math.log(e / truth)) for e in estimates]
     return {
         "p95_relative_error": quantile([abs(e - truth) / truth for e in estimates], 0.95),
@@ -83,15 +84,16 @@ def test_values_of_each_distribution_are_those_of_plain_loops(made_up):
         "p95_relative_error", "median_abs_log_ratio", "p95_relative_error_labels",
         "median_abs_log_ratio_labels",
     ]  # fmt: skip
-    exact, labels = all_measures(outcomes, 0), all_measures(outcomes, 1)
+    exact = all_measures(outcomes, 0)
+    labels = all_measures(outcomes, 1)
     for row in values.to_pylist():
         d = THREE.distributions.index(Distribution(*(row[kind] for kind in kinds)))
         key = row["setting"], row["estimator"], row["n"]
         s = THREE.settings.index(row["setting"])
         assert [row["truth"], row["truth_labels"], row["truth_se"]] == list(outcomes[d].truths[s])
-        for suffix, found in (("", exact[key][d]), ("_labels", labels[key][d])):
+        for suffix, measures in (("", exact[key][d]), ("_labels", labels[key][d])):
             for name in ("p95_relative_error", "median_abs_log_ratio"):
-                assert row[name + suffix] == pytest.approx(found[name], rel=1e-12)
+                assert row[name + suffix] == pytest.approx(measures[name], rel=1e-12)
         assert row["sd"] == pytest.approx(exact[key][d]["sd"], rel=1e-12, abs=1e-15)
         assert row["mean"] - row["truth"] == pytest.approx(exact[key][d]["bias"], abs=1e-15)
 
@@ -122,9 +124,9 @@ def test_intervals_are_those_of_resampled_distributions(made_up):
         for measure in of_each[0]:
             medians = [statistics.median(of_each[d][measure] for d in draw) for draw in draws]
             ends = sorted(medians)[9], sorted(medians)[-10]
-            found = row[f"{measure}_low"], row[f"{measure}_high"]
-            assert found == pytest.approx(ends, rel=1e-11, abs=1e-15), measure
-            assert found[0] <= row[measure] <= found[1]
+            interval = row[f"{measure}_low"], row[f"{measure}_high"]
+            assert interval == pytest.approx(ends, rel=1e-11, abs=1e-15), measure
+            assert interval[0] <= row[measure] <= interval[1]
 
 
 def test_best_is_who_has_the_smallest_error(made_up):
@@ -154,14 +156,14 @@ def test_those_who_are_equally_good_share_the_first_place():
 def test_the_ranking_is_that_of_plain_loops(made_up, measure):
     summary = summarise(made_up[1], THREE)
     rows = {(row["setting"], row["estimator"], row["n"]): row for row in summary.to_pylist()}
-    found = ranking_of(summary, measure).to_pylist()
-    assert len(found) == 8
-    assert list(found[0]) == [
+    ranking = ranking_of(summary, measure).to_pylist()
+    assert len(ranking) == 8
+    assert list(ranking[0]) == [
         "setting", "rank", "estimator", "mean_rank", "error_at_10", "error_at_20", "error_at_40",
         "best", "relative_bias",
     ]  # fmt: skip
     for setting in THREE.settings:
-        mine = [row for row in found if row["setting"] == setting]
+        mine = [row for row in ranking if row["setting"] == setting]
         assert [row["rank"] for row in mine] == [1, 2, 3, 0]
         assert mine[-1]["estimator"] == "zero"
         assert math.isnan(mine[-1]["mean_rank"])
@@ -203,12 +205,12 @@ def test_a_negative_estimate_is_as_far_off_as_zero():
     table = distribution_table(
         SINGLE, which, ("a", "zero"), Outcome(estimates, [Truth(0.1, 0.1, 0.1)] * 2, {})
     )
-    found = iter(table.to_pylist())
+    rows = iter(table.to_pylist())
     for of_setting in estimates.tolist():
         for of_estimator in of_setting:
             for draws in of_estimator:
                 logs = [abs(math.log(e / 0.1)) if e > 0 else inf for e in draws]
-                row = next(found)
+                row = next(rows)
                 assert row["median_abs_log_ratio"] == pytest.approx(statistics.median(logs))
                 errors = [abs(e - 0.1) / 0.1 for e in draws]
                 assert row["p95_relative_error"] == pytest.approx(quantile(errors, 0.95))
