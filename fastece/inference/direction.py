@@ -168,7 +168,7 @@ class Direction(Result):
 
 
 class Parts(NamedTuple):
-    """Values and intervals of an error, its over part and its under part, in this order.
+    """Values and intervals of an error, its over part and its under part.
 
     Attributes
     ----------
@@ -318,7 +318,7 @@ def direction_of(call: Call, key: int) -> Direction:
 def reach_mean_gap(
     intervals: Sequence[ConfidenceInterval | None], gap: ConfidenceInterval
 ) -> list[ConfidenceInterval | None]:
-    """Extend the intervals of the error and its parts to the gaps that are not excluded.
+    """Extend intervals to the mean gaps that are not excluded.
 
     With dependent rows the interval of the mean gap may be wider, and neither the error nor the
     part on its side may be less than the mean gap.
@@ -333,7 +333,7 @@ def reach_mean_gap(
 def raise_to_parts(
     interval: ConfidenceInterval | None, *intervals_of_parts: ConfidenceInterval | None
 ) -> ConfidenceInterval | None:
-    """Raise the interval of the error to the lower ends of its parts, which it exceeds.
+    """Raise the interval of the error to the lower ends of its parts.
 
     With every norm, no part exceeds the error. An interval that begins at 0 stays, since three
     intervals have three chances to miss: 11 % of calibrated samples would exclude 0, not 5.

@@ -186,7 +186,10 @@ def spiegelhalter_test(rows: RiskRows, law: SamplingLaw) -> Quantity:
 
 
 def measure_brier(rows: RiskRows, law: SamplingLaw) -> dict[str, Quantity]:
-    """Compute the Brier score B and the scaled one, ``1 - B / (r (1 - r))`` of the rate r."""
+    """Compute the Brier score B and the scaled one.
+
+    The latter is ``1 - B / (r (1 - r))`` with the rate r of events.
+    """
     share = rows.w / rows.w.sum()
     rate = float(share @ rows.y)
     squares = (rows.y - rows.s) ** 2

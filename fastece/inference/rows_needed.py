@@ -116,7 +116,7 @@ class RowsNeeded(Result):
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """Scores of a pilot, with a curve of observed frequencies that labels are drawn from.
+    """Scores of a pilot, with a curve of frequencies that labels are drawn from.
 
     Attributes
     ----------
@@ -385,7 +385,7 @@ def sizes_of_round(target: Target, guess: float) -> tuple[float, F64]:
 
 
 def limit_step(log_rows: float, guess: float) -> float:
-    """Return the next guess: the answer of a fit, at most `MAX_STEP` from the present one."""
+    """Return the next guess: the answer of a fit, at most `MAX_STEP` away."""
     lowest = max(guess - MAX_STEP, math.log(MIN_ROWS))
     return min(max(log_rows, lowest), guess + MAX_STEP)
 

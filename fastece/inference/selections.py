@@ -109,7 +109,7 @@ def select_labels(problems: Problems, column: LabelledRows) -> Iterator[Selectio
 
 
 def columns_of(by: Any) -> dict[Any, Any]:
-    """Return the columns of a mapping or a data frame by name; a single column by None."""
+    """Return columns by name, of a mapping or a data frame; a single one by None."""
     names = by if isinstance(by, Mapping) else getattr(by, "columns", None)
     names = getattr(by, "column_names", names)  # of pyarrow
     if names is None:

@@ -296,10 +296,7 @@ def validation_of(call: Call, key: int, event: str) -> Validation:
 
 
 def count_outcomes(rows: RiskRows, unit: float, highest_score: float) -> F64:
-    """Add up the weights of rows without and with the event in the bars of a histogram.
-
-    The result is (2, N_BARS).
-    """
+    """Add up weights (2, N_BARS) without and with the event in bars of a histogram."""
     has_event = rows.y > 0
     weights = [
         np.histogram(
@@ -314,7 +311,7 @@ def count_outcomes(rows: RiskRows, unit: float, highest_score: float) -> F64:
 
 
 def write_notes(call: Call, rows: RiskRows, quantities: dict[str, Quantity]) -> list[str]:
-    """Write a sentence on each quantity that is not defined or infinite, and on groups."""
+    """Write a sentence on each quantity that is not finite, and on groups."""
     notes = []
     if not rows.is_mixed:
         notes.append(ONE_OUTCOME)

@@ -55,7 +55,10 @@ class Settings:
             object.__setattr__(self, "setting", row.column)
 
     def _check(self, name: str, low: int, high: int) -> None:
-        """Check an integer, and keep it as one of Python: equal settings then have one text."""
+        """Check an integer, and keep it as one of Python.
+
+        Equal settings then have one text.
+        """
         object.__setattr__(self, name, check_integer(name, getattr(self, name), low, high))
 
     @cached_property

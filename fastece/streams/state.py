@@ -335,7 +335,7 @@ class State:
         return weight, exact
 
     def _squares(self, coarse_weight: F64, more_square: F64) -> F64:
-        """Compute the sums of w**2 (N',) from those of w (2, N') and of w**2 - w (N',)."""
+        """Compute sums of w**2 (N',), given sums of w (2, N') and of w**2 - w (N',)."""
         weight = coarse_weight.sum(0)
         total = float(coarse_weight.sum())
         rounding = 0.0

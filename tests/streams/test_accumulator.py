@@ -206,8 +206,13 @@ def test_empty_and_weightless_batches_change_no_answer():
 
 def test_a_state_without_rows_has_no_value():
     for state in (Accumulator(), Accumulator(3), Accumulator(3, setting="classwise")):
-        for ask in (state.ece, state.mce, state.brier_score, state.reliability_diagram):
-            assert_refused(ask, ["(?i)no rows|empty|no weight"])
+        for function in (
+            fastece.ece,
+            fastece.mce,
+            fastece.brier_score,
+            fastece.reliability_diagram,
+        ):
+            assert_refused(lambda: function(state), ["(?i)no rows|empty|no weight"])  # noqa: B023
 
 
 LIMIT, SQUARES = 2.0**32, 2.0**38  # of the sum of weights, and of that of their squares

@@ -211,7 +211,7 @@ def test_the_result_is_that_of_the_bootstrap(setting):
 def test_replicates_need_a_seed_and_a_state_that_has_them():
     assert_refused(lambda: Accumulator(n_replicates=5), ["seed"])
     state = state_of(*binary_data("spread", 10))
-    assert_refused(state.bootstrap, ["n_replicates"])
+    assert_refused(lambda: fastece.bootstrap(state), ["n_replicates"])
     state = state_of(*binary_data("spread", 10), **KEY)
     assert_refused(lambda: fastece.bootstrap(state, method="bca"), ["bca"])
     assert_refused(lambda: fastece.bootstrap(state, method="nothing"), ["method", "nothing"])

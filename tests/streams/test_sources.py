@@ -109,12 +109,16 @@ def test_classes_of_a_stream_are_tested_one_by_one():
 def test_a_sweep_is_as_good_as_its_rows_on_a_grid_that_is_coarser_than_the_cells():
     y, p = binary_data("sharp", 2000)
     p = p.round(3)
-    near(state_of(y, p).ece("ece_sweep"), fastece.ece(y, p, estimator="ece_sweep"), 2e-3)
+    near(
+        fastece.ece(state_of(y, p), estimator="ece_sweep"),
+        fastece.ece(y, p, estimator="ece_sweep"),
+        2e-3,
+    )
 
 
 def test_the_setting_is_that_of_the_accumulator():
     y, p = class_data(500, 3)
-    assert fastece.ece(CLASSES, setting="classwise") == fastece.ece(CLASSES) == CLASSES.ece()
+    assert fastece.ece(CLASSES, setting="classwise") == fastece.ece(CLASSES)
     near(fastece.ece(CLASSES, average=None), fastece.sce(y, p, average=None), 1e-12)
     near(fastece.sce(CLASSES), fastece.sce(y, p), 1e-12)
     near(fastece.brier_score(VECTORS), fastece.brier_score(y, p), 1e-12)
