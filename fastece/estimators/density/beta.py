@@ -127,8 +127,9 @@ class BetaMesh:
         """Return the positions (n,) of scores in the range, and the nodes along them."""
         width = self.high - self.low
         u = self.positions((sample.s - self.low) / width, (self.high - sample.s) / width)
-        half, step = self.half_of_nodes, 1 / NODES_PER_UNIT
-        return u, kernels.density.CellGrid(-half / NODES_PER_UNIT, step, 2 * half, True)
+        first = -self.half_of_nodes / NODES_PER_UNIT
+        n_nodes = 2 * self.half_of_nodes
+        return u, kernels.density.CellGrid(first, 1 / NODES_PER_UNIT, n_nodes, cubic=True)
 
     def positions(self, x: F64, one_minus_x: F64) -> F64:
         """Compute the positions of scores x on the unit interval; infinite at its ends."""
@@ -206,7 +207,8 @@ class BetaMesh:
         logs = np.stack([log_x, log_x[::-1], np.ones(u.size)])
         end = math.pi / 4 / self.position_bandwidth - NEAR_END
         position = self.positions(self.x, self.one_minus_x).clip(-end, end)
-        leftmost, rightmost = position - REACH, position + REACH
+        leftmost = position - REACH
+        rightmost = position + REACH
         first = np.searchsorted(u, np.where(leftmost <= -end, -math.inf, leftmost))
         last = np.searchsorted(u, np.where(rightmost >= end, math.inf, rightmost))
         blocks = []

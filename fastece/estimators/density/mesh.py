@@ -126,9 +126,9 @@ class Mesh:
 
     def taps(self, h: F64) -> F64:
         """Compute kernels (L, M + 1, W) of bandwidths (L, W) from their middles on."""
-        kind, reach = self.shape.kind, self.shape.reach
+        shape = self.shape
         taps = np.empty((len(h), 1 + self.reach(h), h.shape[1]))
-        kernels.density.fill_taps(kind, reach, self.step, self.limited(h), taps)
+        kernels.density.fill_taps(shape.kind, shape.reach, self.step, self.limited(h), taps)
         return taps
 
     def transformed(self, cells: F64, h: F64) -> F64:
@@ -139,9 +139,9 @@ class Mesh:
         """
         from scipy.fft import dct, idct
 
-        kind, reach = self.shape.kind, self.shape.reach
+        shape = self.shape
         taps = np.empty((len(h), self.count + 1, h.shape[1]))
-        kernels.density.fill_folded_taps(kind, reach, self.step, self.limited(h), taps)
+        kernels.density.fill_folded_taps(shape.kind, shape.reach, self.step, self.limited(h), taps)
         factor = dct(taps, type=1, axis=1)[:, None, :-1]
         ghosts = kernels.density.GHOSTS
         inside = cells[:, :, ghosts:-ghosts]

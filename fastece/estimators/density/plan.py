@@ -101,7 +101,8 @@ class SharedRows:
     @cached_property
     def shares(self) -> tuple[I32, F64]:
         """First of four neighbouring cells (n,) of each row, and its shares (4, n)."""
-        cell, share = np.empty(self.sample.n, np.int32), np.empty((4, self.sample.n))
+        cell = np.empty(self.sample.n, np.int32)
+        share = np.empty((4, self.sample.n))
         kernels.density.place(self.coordinates, self.grid, cell, share)
         if self.sample.v is not None:
             share *= self.sample.v
