@@ -44,20 +44,23 @@ class Scorer:
     """
 
     # It makes a call of its own to predict_proba: scikit-learn keeps predictions for several
-    # scores by the name of the method, so those for the positive class of one would come to all.
+    # scores by the name of the method, and would hand the positive class of one score to all.
 
     estimator: Any
     setting: Any
     average: Macro | None
     greater_is_better: bool
-    _request: bool | str | None = None  # of sample weights
+    # Whether sample weights are requested.
+    _request: bool | str | None = None
 
     def __repr__(self) -> str:
-        shown = str(self.estimator)
-        for name, default in (("setting", "auto"), ("average", "macro")):
-            value = getattr(self, name)
-            shown += "" if value == default else f", {name}={value!r}"
-        return f"scorer({shown}, greater_is_better={self.greater_is_better})"
+        arguments = [str(self.estimator)]
+        if self.setting != "auto":
+            arguments.append(f"setting={self.setting!r}")
+        if self.average != "macro":
+            arguments.append(f"average={self.average!r}")
+        arguments.append(f"greater_is_better={self.greater_is_better}")
+        return f"scorer({', '.join(arguments)})"
 
     def __call__(
         self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None  # noqa: N803
@@ -234,7 +237,7 @@ def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray[Any], list[Any]
         hint = "sklearn.calibration.CalibratedClassifierCV makes probabilities of decisions"
         rule = f"must have predict_proba, {kind} has none"
         raise InputTypeError("estimator", rule, hint=hint) from error
-    found = predict(X)
+    predictions = predict(X)
     if not hasattr(estimator, "classes_"):
         raise InputTypeError("estimator", f"must have classes_, as classifiers do, {kind} has none")
     if any(map(np.ndim, estimator.classes_)):
@@ -244,7 +247,7 @@ def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray[Any], list[Any]
     if classes.size == 1:
         rule = f"{kind} was fitted to rows of one class alone, {classes.tolist()}"
         raise InputError("estimator", rule, hint="stratified folds have rows of every class")
-    prob = as_probabilities(found, "predict_proba(X)")
+    prob = as_probabilities(predictions, "predict_proba(X)")
     if prob.shape[1:] != classes.shape:
         rule = f"{kind}.predict_proba must give a column for each of {classes.size} classes"
         raise InputError("estimator", f"{rule}, got shape {prob.shape}")
@@ -324,7 +327,7 @@ class ReliabilityDisplay:
         ax : matplotlib Axes, optional
             Axes to draw on, beside other models; by default a new figure.
         name : str, optional
-            Another name of the model than that of the display.
+            Another name of the model; by default the name of the display.
         color, legend, band
             As in `fastece.ReliabilityDiagram.plot`.
 
@@ -399,11 +402,14 @@ class ReliabilityDisplay:
         """
         prob, labels = class_probabilities(estimator, X)
         if len(labels) == 2 and pos_label is not None and pos_label == labels[0]:
-            prob, labels = prob[:, ::-1], labels[::-1]
+            prob = prob[:, ::-1]
+            labels = labels[::-1]
         options["setting"] = own_setting(setting, labels)
-        name = type(estimator).__name__ if name is None else name
-        shown = {"name": name, "ax": ax, "pos_label": pos_label, "labels": labels}
-        return cls.from_predictions(y, prob, **shown, **options)
+        if name is None:
+            name = type(estimator).__name__
+        return cls.from_predictions(
+            y, prob, name=name, ax=ax, pos_label=pos_label, labels=labels, **options
+        )
 
     @classmethod
     def from_predictions(
