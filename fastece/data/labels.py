@@ -21,7 +21,7 @@ from fastece.kernels.types import F64, I64
 Array = NDArray[Any]
 
 # Rows that are made of a soft label at most, unless it has more classes: where votes hardly depend
-# on their row, intervals are as narrow as those of so many times the rows, and not narrower.
+# on their row, intervals are as narrow as with so many times the rows, and not narrower.
 MAX_VOTES = 10
 # Labels that a message lists.
 MAX_LABELS_SHOWN = 20
@@ -123,7 +123,7 @@ def read_soft_labels(value: Any, y_prob: Array, prob_name: str, names: Sequence[
 
 
 def check_counts(y: F64, count: F64, n_votes: F64 | None) -> None:
-    """Refuse soft labels whose shares or votes (n, K) are not those of a whole row."""
+    """Refuse soft labels whose shares or votes (n, K) do not add up to a row."""
     if n_votes is None:
         rule = "soft labels must lie in [0, 1]"
         if y.ndim > 1:
@@ -239,11 +239,11 @@ def string_order(
     elif is_sorted and len(labels) == y_prob.shape[1]:
         return labels
     else:
-        shown = ", ".join(map(repr_of, labels[:MAX_LABELS_SHOWN]))
+        listed = ", ".join(map(repr_of, labels[:MAX_LABELS_SHOWN]))
         if len(labels) > MAX_LABELS_SHOWN:
-            shown += ", ..."
+            listed += ", ..."
         rule = f"which of the {y_prob.shape[1]} columns of {prob_name} each label stands for"
-        rule += f" is unknown, found {shown}"
+        rule += f" is unknown, found {listed}"
         hint = f"pass {{labels}}, in the order of {prob_name}'s columns"
     raise InputError("y_true", rule, index=0, value=y[0], hint=hint)
 
@@ -308,8 +308,8 @@ def label_positions(y: Array, order: list[Any]) -> I64:
             raise InputTypeError("y_true", f"labels must be hashable: {error}") from error
     if positions.min() < 0:
         classes = set(order)
-        shown = ", ".join(map(repr_of, order[:MAX_LABELS_SHOWN]))
-        rule = f"must be among the labels {shown}"
+        names = ", ".join(map(repr_of, order[:MAX_LABELS_SHOWN]))
+        rule = f"must be among the labels {names}"
         refuse_labels("y_true", rule, y, lambda label: label not in classes)
     return positions
 

@@ -103,8 +103,8 @@ def read_problems(
 ) -> Problems:  # fmt: skip
     """Check the caller's data and read them as problems; rows of weight 0 are dropped.
 
-    The options are those of `read_source`. A row with a soft label becomes several rows, with a
-    label each.
+    The options have the meaning that they have in `read_source`. A row with a soft label becomes
+    several rows, with a label each.
     """
     from_logits = check_flag("from_logits", from_logits)
     is_soft = check_flag("soft", soft) or votes is not None

@@ -2,10 +2,10 @@
 
 A problem is scores in [0, 1], outcomes in {0, 1}, weights and the support of the score (`Sample`).
 A setting turns a caller's data into one or K of them, and an estimator turns each into a number.
-Whatever resamples the rows only changes how often each of them counts, so an estimator *prepares* a
-sample once and *evaluates* it under as many draws as needed::
+Resampling only changes how often each row counts, so an estimator *prepares* a sample once and
+*evaluates* it under as many draws as needed::
 
-    prepare(sample, size) -> plan      whatever does not depend on the draw of `size` rows
+    prepare(sample, size) -> plan      all that does not depend on the draw of `size` rows
     evaluate(plan, c)     -> float     the value when row i counts c[i] times
     values(plan, draws)   -> (R,)      the values of many replicates at once
     point_values(source)  -> (K,)      the value of each problem, every row counting once
@@ -35,7 +35,7 @@ from fastece.kernels.types import F64
 
 # Longer tuples are shown by their ends.
 MAX_NUMBERS_SHOWN = 6
-# What an object with `prepare` and `evaluate` may declare besides.
+# Attributes that an object with `prepare` and `evaluate` may declare.
 DECLARATIONS = (
     "needs_sorted",
     "needs_vectors",
@@ -57,8 +57,8 @@ class Statistic(ABC):
     needs_sorted : bool
         Whether `prepare` gets the sample sorted by score.
     needs_vectors : bool
-        Whether `Sample.vectors` are wanted: the value for class vectors (setting "auto") is not
-        that of the top label.
+        Whether `Sample.vectors` are wanted: the value for class vectors (setting "auto") differs
+        from the value for the top label.
     reads_pairs : bool
         Whether a replicate looks at all pairs of rows, so that threads get fewer at a time.
     native : tuple of types
@@ -83,13 +83,13 @@ class Estimator(Statistic):
     """A number computed from a sample: a row of the table, or a caller's own object.
 
     A subclass must define `prepare` and `evaluate`. It may override `values` and `point_values`,
-    with the same numbers, and declare the attributes below and those of `Statistic`.
+    with the same numbers, and declare attributes, here and in `Statistic`.
 
     Attributes
     ----------
     is_calibration_error : bool
-        Whether a calibrated model has the value 0, except for noise. Of anything else there is a
-        bootstrap and a comparison, but no `estimate` and no `calibration_test`.
+        Whether a calibrated model has the value 0, except for noise. If not, there is a bootstrap
+        and a comparison, but no `estimate` and no `calibration_test`.
     greater_is_better : bool or None
         Whether the best model has the greatest value; None where no model is better by it.
     needs : str
@@ -214,12 +214,12 @@ class Parameters(Estimator):
     @cached_property
     def _text(self: Any) -> str:
         """The class with its parameters that are not the default; written once."""
-        shown = [
+        parameters = [
             f"{field.name}={shorten(getattr(self, field.name))}"
             for i, field in enumerate(fields(self))
             if i == 0 or getattr(self, field.name) != field.default
         ]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{type(self).__name__}({', '.join(parameters)})"
 
     def range_of(self, problems: Any) -> tuple[float, float]:
         """Return the range of scores: [0, 1], the support, or the caller's range."""
@@ -251,7 +251,7 @@ def check_width(name: str, value: Any, word: str | None = None, least: float = 5
 class Plan:
     """Base class of dataclasses that an estimator prepares.
 
-    Only its fields are sent to another process, and not what it computes from them and caches.
+    Only its fields are sent to another process, without the numbers cached beside them.
     """
 
     def __getstate__(self: Any) -> dict[str, Any]:
