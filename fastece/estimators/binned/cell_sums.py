@@ -109,7 +109,7 @@ def sum_cells(
 
 
 def are_plain(problems: Problems, layout: Layout, threshold: float, kinds: tuple[int, ...]) -> bool:
-    """Decide whether unweighted rows in hard bins are those of `hard_moments`."""
+    """Decide whether `hard_moments` takes unweighted rows in hard bins."""
     return (
         problems.prob.ndim == 1
         and threshold == -math.inf

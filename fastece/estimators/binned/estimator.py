@@ -268,7 +268,7 @@ class Binned(Parameters):
         return bins if unit == 1.0 else bins._replace(unit=unit)
 
     def _kinds_to_sum(self, kinds: Sequence[int], has_weights: bool) -> tuple[int, ...]:
-        """Return these kinds of sums and those that `errors` needs, each once."""
+        """Return these kinds of sums and the kinds for `errors`, each once."""
         return merge_kinds(tuple(kinds), self._kinds_for_errors(has_weights), has_weights)
 
     def _kinds_for_errors(self, has_weights: bool) -> tuple[int, ...]:
@@ -361,7 +361,7 @@ class Binned(Parameters):
 
     @cached_property
     def _mean_gaps(self) -> MeanGaps | None:
-        """Mean gaps of whole problems; None if the value is another sum, or bins depend on n."""
+        """The mean gaps of whole problems; None if the value is another number."""
         rule = self._rule_of_all
         return mean_gaps_of(rule) if self._needs_gaps_alone and rule is not None else None
 

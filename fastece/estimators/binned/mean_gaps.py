@@ -77,7 +77,7 @@ class MeanGaps(NamedTuple):
 
 
 def mean_gaps_of(rule: BinRule) -> MeanGaps | None:
-    """Return the bins of a rule for kernels; None if they need more than gaps of cells."""
+    """Return the bins of a rule for kernels; None if these do not take them."""
     if rule.threshold > -math.inf or rule.n_bins > kernels.moments.MAX_BINS_AS_NUMPY:
         return None
     grid_fields = None
