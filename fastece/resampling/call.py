@@ -119,7 +119,7 @@ def make_problem(call: Call, sample: Sample) -> Problem:
     estimators add the weights up.
     """
     if call.clusters is not None and sample.v is None:
-        sample = replace(sample, v=np.ones(sample.n))
+        sample = replace(sample, v=sample.weights)
     return Problem(sample)
 
 
