@@ -138,7 +138,7 @@ def test_the_unit_of_logits_does_not_matter(name, unit):
 @pytest.mark.parametrize("name", ["temperature", "vector", "matrix"])
 @pytest.mark.filterwarnings("ignore:X. no temperature makes predictions better")
 def test_logits_of_1e4_of_few_rows_have_an_optimum_too(name):
-    """Far from the start, whose loss is in thousands: the same as that of the logits over 1e4."""
+    """The start is far away, with a loss of thousands; the end is the same as for small logits."""
     y = np.arange(40) % 3
     for seed in range(20):
         z = np.random.default_rng(seed).choice([-1.0, 1.0], (40, 3))

@@ -49,9 +49,12 @@ def test_shifts_can_be_undone_and_chained(k, seed):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rates_equal_the_em_algorithm(k, weighted):
     rng = np.random.default_rng(k)
-    old, new = rng.dirichlet(np.full(k, 3.0)), rng.dirichlet(np.full(k, 3.0))
+    old = rng.dirichlet(np.full(k, 3.0))
+    new = rng.dirichlet(np.full(k, 3.0))
     p, _ = mixture(rng, 300, new, old, 1.5)
-    w = rng.exponential(size=300) * (rng.random(300) < 0.8) if weighted else None
+    w = None
+    if weighted:
+        w = np.where(rng.random(300) < 0.2, 0.0, rng.exponential(size=300))
     model = PriorShift(old=old).fit(p, sample_weight=w)
     want = em_rates(p, old, np.ones(300) if w is None else w)
     got = [1 - model.new_, model.new_] if k == 2 else model.new_
@@ -191,9 +194,9 @@ def test_shifted_logits_keep_their_digits():
 
 @pytest.mark.slow
 def test_intervals_cover():
-    """Intervals of 95 % cover the rate of 93 to 97 % of 400 samples, or more where they end at 0.
+    """Intervals of 95 % cover the rate of 93 to 97 % of 1000 samples, more where they end at 0.
 
-    If they cover 95 %, each of the seven shares is below 0.92 with a probability of 0.005.
+    If they cover 95 %, each of the seven shares is out of these bounds with probability 0.004.
     """
     for new, distance, n, highest in (
         ([0.9, 0.1], 1.5, 200, 0.97),
@@ -202,12 +205,13 @@ def test_intervals_cover():
         ([0.98, 0.02], 1.5, 200, 1.0),
         ([0.5, 0.3, 0.2], 2.0, 300, 0.97),
     ):
-        held, old = [], np.full(len(new), 1 / len(new))
+        held = []
+        old = np.full(len(new), 1 / len(new))
         truth = new[1] if len(new) == 2 else np.array(new)
-        for seed in range(400):
+        for seed in range(1000):
             p, _ = mixture(np.random.default_rng([seed, n]), n, new, old, distance)
             low, high = PriorShift(old=old).fit(p).new_interval_
             held.append((low <= truth) & (truth <= high))
         coverage = np.mean(held, axis=0)
-        assert (coverage >= 0.92).all(), (new, distance, coverage)
+        assert (coverage >= 0.93).all(), (new, distance, coverage)
         assert (coverage <= highest).all(), (new, distance, coverage)
