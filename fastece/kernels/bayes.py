@@ -52,7 +52,9 @@ F, LOWER1, LOWER2, PIVOT, ALONG0, ALONG1, STEP = (np.uint64(LANES * j) for j in 
 SUM00, SUM01, SUM11, REST0, REST1, LINE = (np.uint64(LANES * j) for j in range(7, 13))
 # On the way up the sums are over, and their place has the changes of b_0 and b_1, and the largest
 # change of a logit.
-CHANGE0, CHANGE1, LARGEST = SUM00, SUM01, SUM11
+CHANGE0 = SUM00
+CHANGE1 = SUM01
+LARGEST = SUM11
 LINE2 = np.uint64(2) * LINE
 # Rows of the prior precision that differ: the first two, all in the middle, and the last two; and
 # their entries on the diagonal and to its left.
@@ -170,7 +172,9 @@ def cut_logits(
     cuts = INFINITE_LOGIT, near, far
     for c in range(x.size):
         x[c] = x[c - 1] if c > first else 0.0
-        weight, hits, s = cells.weight[c], cells.hits[c], cells.score[c]
+        weight = cells.weight[c]
+        hits = cells.hits[c]
+        s = cells.score[c]
         if weight > 0.0:
             first = min(first, c)
             odds = s / (1.0 - s) if s < 1.0 else np.inf
@@ -221,7 +225,8 @@ def factorise(p: F64, t: F64, cells: RankCells, bands: F64, state: F64) -> None:
             lane = np.uint64(g)
             k = first + lane
             band = row + lane
-            up, up2 = k - LINE, k - LINE2
+            up = k - LINE
+            up2 = k - LINE2
             q = p[c * LANES + g]
             w = weight * q * (1.0 - q)
             residual = hits - weight * q
@@ -273,7 +278,8 @@ def substitute(t: F64, b: F64, line: F64, schur: F64, state: F64) -> None:
         along = t[c]
         for g in range(LANES):
             k = first + np.uint64(g)
-            down, down2 = k + LINE, k + LINE2
+            down = k + LINE
+            down2 = k + LINE2
             d0 = state[down + CHANGE0]
             d1 = state[down + CHANGE1]
             right_side = state[k + STEP] - state[k + ALONG0] * d0 - state[k + ALONG1] * d1
@@ -372,9 +378,11 @@ def add_evidence(logit: F64, log_rest: F64, cells: RankCells, priors: Priors, fi
             quadratic[g] += state[k] * prior_pull(bands, state, middle + np.uint64(g), k)
         for g in range(LANES):
             k = first + np.uint64(g)
-            down, down2 = k + LINE, k + LINE2
+            down = k + LINE
+            down2 = k + LINE2
             pivot = state[k + PIVOT]
-            l1, l2 = state[down + LOWER1], state[down2 + LOWER2]
+            l1 = state[down + LOWER1]
+            l2 = state[down2 + LOWER2]
             a0 = state[k + ALONG0] * pivot - l1 * state[down + ALONG0] - l2 * state[down2 + ALONG0]
             a1 = state[k + ALONG1] * pivot - l1 * state[down + ALONG1] - l2 * state[down2 + ALONG1]
             state[k + ALONG0] = a0
@@ -452,13 +460,16 @@ def draw_logits(x: F64, t: F64, fits: Fits, log_prior: F64, normals: F64, logit:
         for c in range(n_cells - 1, -1, -1):
             k = np.uint64(c + 2) * LINE + np.uint64(lane)
             scale = math.sqrt(state[k + PIVOT])
-            l1, l2 = state[k + LINE + LOWER1], state[k + LINE2 + LOWER2]
+            l1 = state[k + LINE + LOWER1]
+            l2 = state[k + LINE2 + LOWER2]
             middle = x[c] + state[k] + b[0, lane] + b[1, lane] * t[c]
             by0 = 1.0 - state[k + ALONG0]
             by1 = t[c] - state[k + ALONG1]
-            bend, one, two = bends[c % 3], bends[(c + 1) % 3], bends[(c + 2) % 3]
+            bend = bends[c % 3]
+            bend_below = bends[(c + 1) % 3]
+            bend_two_below = bends[(c + 2) % 3]
             for q in range(begin, end):
-                bend[q] = scale * normals[c, q] - l1 * one[q] - l2 * two[q]
+                bend[q] = scale * normals[c, q] - l1 * bend_below[q] - l2 * bend_two_below[q]
                 logit[c, q] = bend[q] + (middle + by0 * d0[q] + by1 * d1[q])
         begin = end
 

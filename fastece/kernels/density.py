@@ -277,7 +277,10 @@ def place(s: F64, grid: CellGrid, cell: I32, share: F64) -> None:
     of the inner two cells, or Lagrange's cubic ones, which keep the first three moments. Loops
     without branches vectorise: 3 ns a row, not 12.
     """
-    first, second, third, fourth = share[0], share[1], share[2], share[3]
+    first = share[0]
+    second = share[1]
+    third = share[2]
+    fourth = share[3]
     for i in range(s.size):
         j, second[i] = centre_below(s[i], grid)
         cell[i] = np.int32(j) + np.int32(1)
@@ -343,7 +346,8 @@ def add_rows_to_cells(x: F64, y: U8, w: F64, grid: CellGrid, out: F64) -> None:
     for hit in range(2):
         total = out[hit]
         for j in range(grid.n_cells + 1):
-            even, odd = turns[0, hit, j], turns[1, hit, j]
+            even = turns[0, hit, j]
+            odd = turns[1, hit, j]
             amount = even[0] + odd[0]
             first = even[1] + odd[1]
             second = even[2] + odd[2]
@@ -414,7 +418,10 @@ def spread_drawn_rows(rows: I32, s: F64, y: U8, v: F64, grid: CellGrid, out: F64
     begin = np.empty(size, np.uint64)
     cell = np.empty(size, np.int32)
     share = np.empty((4, size))
-    first, second, third, fourth = share[0], share[1], share[2], share[3]
+    first = share[0]
+    second = share[1]
+    third = share[2]
+    fourth = share[3]
     sums = np.empty(2 * cells)
     for batch in range(rows.shape[0]):
         for r in range(rows.shape[1]):
@@ -445,8 +452,10 @@ def spread_drawn_rows(rows: I32, s: F64, y: U8, v: F64, grid: CellGrid, out: F64
 def gather_lanes(c: U8, lanes: I64, out: U8) -> None:
     """Copy the counts (G, n, 32) of some replicates, by number, to (L, n, W)."""
     for j in range(lanes.size):
-        g, r = lanes[j] // REPLICATES, lanes[j] % REPLICATES
-        batch, lane = j // out.shape[2], j % out.shape[2]
+        g = lanes[j] // REPLICATES
+        r = lanes[j] % REPLICATES
+        batch = j // out.shape[2]
+        lane = j % out.shape[2]
         for i in range(out.shape[1]):
             out[batch, i, lane] = c[g, i, r]
 
@@ -454,7 +463,8 @@ def gather_lanes(c: U8, lanes: I64, out: U8) -> None:
 @jit
 def add_images(cells: F64) -> None:
     """Add ghosts to the cells that they stand for, in cells (L, 2, C, W)."""
-    first, last = GHOSTS, cells.shape[2] - GHOSTS - 1
+    first = GHOSTS
+    last = cells.shape[2] - GHOSTS - 1
     for batch in range(cells.shape[0]):
         for signal in range(2):
             x = cells[batch, signal]
@@ -630,16 +640,20 @@ def smooth(cells: F64, taps: F64, out: F64) -> None:
                     continue  # sharp scores leave most cells empty
                 # Two cells of either side at a time, so that sums are seldom stored.
                 for m in range(1, reach, 2):
-                    left, right = j + reach - m, j + reach + m
-                    a, b = np.uint64(mirror[left]) * lanes, np.uint64(mirror[right]) * lanes
-                    c, d = np.uint64(mirror[left - 1]) * lanes, np.uint64(mirror[right + 1]) * lanes
+                    left = j + reach - m
+                    right = j + reach + m
+                    a = np.uint64(mirror[left]) * lanes
+                    b = np.uint64(mirror[right]) * lanes
+                    c = np.uint64(mirror[left - 1]) * lanes
+                    d = np.uint64(mirror[right + 1]) * lanes
                     near = np.uint64(m) * lanes
                     far = near + lanes
                     for r in range(np.uint64(0), lanes):
                         inner = weights[near + r] * (x[a + r] + x[b + r])
                         y[to + r] += inner + weights[far + r] * (x[c + r] + x[d + r])
                 if reach % 2 == 1:
-                    a, b = np.uint64(mirror[j]) * lanes, np.uint64(mirror[j + 2 * reach]) * lanes
+                    a = np.uint64(mirror[j]) * lanes
+                    b = np.uint64(mirror[j + 2 * reach]) * lanes
                     last = np.uint64(reach) * lanes
                     for r in range(np.uint64(0), lanes):
                         y[to + r] += weights[last + r] * (x[a + r] + x[b + r])
@@ -687,7 +701,8 @@ def normalise(smoothed: F64, step: float) -> None:
     total = np.empty(lanes)
     highest = np.empty(lanes)
     for batch in range(batches):
-        f, g = smoothed[batch, 0], smoothed[batch, 1]
+        f = smoothed[batch, 0]
+        g = smoothed[batch, 1]
         zero(total)
         zero(highest)
         for j in range(count):
@@ -717,7 +732,8 @@ def mean_size(gap: F64) -> float:
     size = np.abs(gap)
     excess = np.zeros(gap.size)
     for j in range(gap.size - 1):
-        a, b = size[j], size[j + 1]
+        a = size[j]
+        b = size[j + 1]
         excess[j] = a * b / (a + b) if gap[j] * gap[j + 1] < 0.0 else 0.0
     return float(lane_sum(size) - lane_sum(excess))
 
@@ -752,7 +768,8 @@ def crossing(a: float, b: float, f: float, p: float) -> tuple[float, float, floa
     total = a + b
     if p == 1.0:
         return (a * a + b * b) / (2.0 * total), total, total
-    near, far = a / f, b / f
+    near = a / f
+    far = b / f
     area = f * (near ** (p + 1.0) + far ** (p + 1.0)) * f / ((p + 1.0) * total)
     return area, p * total * near ** (p - 1.0), p * total * far ** (p - 1.0)
 
@@ -770,7 +787,8 @@ def between_points(
         Scores of both points, widths, and the densities of scores and hits.
     p : float
     """
-    u0, u1 = gap_at(x[0], f[0], g[0]), gap_at(x[1], f[1], g[1])
+    u0 = gap_at(x[0], f[0], g[0])
+    u1 = gap_at(x[1], f[1], g[1])
     # A sign may change where u is 0: at the very centre of a cell.
     if ((u0 < 0.0) != (u1 < 0.0)) & (f[0] > 0.0) & (f[1] > 0.0):
         area, rise_0, rise_1 = crossing(abs(u0), abs(u1), 0.5 * (f[0] + f[1]), p)
@@ -781,7 +799,8 @@ def between_points(
 @jit
 def up_to_end(end: float, x: float, f: float, g: float, p: float) -> float:
     """Integrate from the outermost point, of width 1 and score x, to the range's end."""
-    u0, u1 = gap_at(end, f, g), gap_at(x, f, g)
+    u0 = gap_at(end, f, g)
+    u1 = gap_at(x, f, g)
     if (u0 < 0.0) != (u1 < 0.0):
         area, _, rise = crossing(abs(u0), abs(u1), f, p)
         return 0.5 * area + rise / 6.0
@@ -803,11 +822,15 @@ def integrate(density: F64, points: Points, p: float, out: F64) -> None:
     zero(out.reshape(out.size))
     for batch in range(batches):
         total = out[batch]
-        f, g = density[batch, 0], density[batch, 1]
+        f = density[batch, 0]
+        g = density[batch, 1]
         for j in range(count - 1):
             x = score[j], score[j + 1]
             w = width[j], width[j + 1]
-            f0, f1, g0, g1 = f[j], f[j + 1], g[j], g[j + 1]
+            f0 = f[j]
+            f1 = f[j + 1]
+            g0 = g[j]
+            g1 = g[j + 1]
             for r in range(lanes):
                 total[r] += between_points(x, w, (f0[r], f1[r]), (g0[r], g1[r]), p)
         last = count - 1
@@ -832,7 +855,8 @@ def largest_gaps(density: F64, points: Points, out: F64) -> None:
     batches, _, count, lanes = density.shape
     for batch in range(batches):
         largest = out[batch]
-        f, g = density[batch, 0], density[batch, 1]
+        f = density[batch, 0]
+        g = density[batch, 1]
         for r in range(lanes):
             largest[r] = -1.0
         for j in range(count):

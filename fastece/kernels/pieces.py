@@ -104,7 +104,9 @@ def fill_likelihoods(
     for k in range(ZERO, n):
         sums[k] = 0.0
     for c in range(x.size):
-        weight, hits, middle = cells.weight[c], cells.hits[c], x[c]
+        weight = cells.weight[c]
+        hits = cells.hits[c]
+        middle = x[c]
         cell = np.uint64(c) * n
         first_move = np.uint64(c) * moves
         top = 0.0  # log likelihood of the observed frequency, which no state exceeds
@@ -163,7 +165,9 @@ def filter_chains(largest: float, states: States, chains: Chains) -> None:
     ever = np.uint64(states.prior.shape[1] - 1)  # calibrated from the first cell on
     calibrated = ever - ONE
     for i in range(chains.law.shape[0]):
-        jump, step, spike = chains.law[i, 0], chains.law[i, 1], chains.law[i, 2]
+        jump = chains.law[i, 0]
+        step = chains.law[i, 1]
+        spike = chains.law[i, 2]
         first_prior = np.uint64(chains.law[i, 3]) * np.uint64(n_cells)
         evidence = largest
         # Factors of a state that stays and of one after a jump, and the probabilities of the two
@@ -231,7 +235,9 @@ def draw_paths(states: States, chains: Chains, ends: I64, uniform: F64, paths: I
         path = paths[q]
         while ends[i] <= q:
             i += 1
-        jump, step, spike = chains.law[i, 0], chains.law[i, 1], chains.law[i, 2]
+        jump = chains.law[i, 0]
+        step = chains.law[i, 1]
+        spike = chains.law[i, 2]
         first_prior = int(chains.law[i, 3]) * n_cells
         move = states.drift if step > 0.0 else 0
         stay = (1.0 - jump) * (1.0 - step)
@@ -305,7 +311,8 @@ def place_pieces(
             variance = width * width / 12.0
             slope = 0.0
             if not is_single[state]:
-                a, b = c * n + state, stop * n + state
+                a = c * n + state
+                b = stop * n + state
                 here = log_sums[b] - log_sums[a]
                 down = middle - value[state - 1]
                 up = value[state + 1] - middle
