@@ -96,14 +96,16 @@ def assert_fitted_or_refused(variant, case):
 
 @pytest.mark.parametrize("case", HARD)
 def test_hard_data_are_fitted_or_refused(case):
-    for name in METHODS:
+    """By half of the methods in turn; the slow test has all of them with every option."""
+    first = list(HARD).index(case) % 2
+    for name in list(METHODS)[first::2]:
         assert_fitted_or_refused(name, case)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", HARD)
 def test_hard_data_are_fitted_or_refused_with_every_option(case):
-    for variant in VARIANTS.keys() - METHODS.keys():
+    for variant in VARIANTS:
         assert_fitted_or_refused(variant, case)
 
 
@@ -188,7 +190,7 @@ def test_a_fold_without_a_class_is_fitted_or_refused(name):
     data = PROBLEMS["three classes"](n=60)
     y = np.where(data.y == 2, 1, data.y)
     y[5] = 2
-    answer, messages = outcome(lambda: recalibrate(y, data.X, method=name, cv=3))
+    answer, messages = outcome(lambda: recalibrate(y, data.X, method=name, cv=2))
     assert messages
     if answer is not None:
         assert_probabilities(answer, data.X)

@@ -96,6 +96,7 @@ def test_the_estimator_of_a_curve_is_kept(estimator, tmp_path):
     assert load(tmp_path / "curve.json").estimator == estimator
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["temperature", "vector", "matrix", "platt", "beta", "isotonic"])
 def test_a_model_of_separable_data_is_plain_json_too(name, tmp_path):
     x = np.linspace(0.1, 0.9, 10)

@@ -124,7 +124,13 @@ def test_wrong_sizes_are_refused():
             GaussianMixture.draw(*sizes)
 
 
-@pytest.mark.parametrize("name", MODELS)
+SLOW_MODELS = ("support_vectors", "random_forest")
+MODELS_TO_FIT = [
+    pytest.param(name, marks=pytest.mark.slow) if name in SLOW_MODELS else name for name in MODELS
+]
+
+
+@pytest.mark.parametrize("name", MODELS_TO_FIT)
 def test_models_give_probabilities_to_all_classes(name):
     mixture = drawn_mixture(3, 2, seed=1)
     x, y = mixture.sample(90, np.random.default_rng(0))

@@ -207,6 +207,7 @@ def test_ticks_are_round_numbers_and_both_ends_of_the_sizes(want):
     assert [float(text) for text in errors] == pytest.approx(figure.axes[0].get_yticks().tolist())
 
 
+@pytest.mark.slow
 def test_every_estimator_is_told_apart_in_grey_too():
     figure = curves_figure(summary_of([*SIXTEEN, *OWN], settings=["a"], sizes=[100, 200]))
     looks = looks_of(figure)
@@ -227,6 +228,7 @@ def test_every_estimator_is_told_apart_in_grey_too():
         assert looks_of(alone) == {name: without[name]}
 
 
+@pytest.mark.slow
 def test_legend_has_every_name_once_below_the_title_of_its_family():
     names = [name for name in [*NAMES, LONG] if name not in FIFTEEN[3:5]]
     figure = curves_figure(summary_of(names, sizes=[100, 200]))
@@ -279,7 +281,12 @@ def small_figure(value):
 
 
 @pytest.mark.parametrize(
-    ("ending", "begins"), [(".PNG", b"\x89PNG\r\n"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+    ("ending", "begins"),
+    [
+        (".svg", b"<?xml"),
+        pytest.param(".PNG", b"\x89PNG\r\n", marks=pytest.mark.slow),
+        pytest.param(".pdf", b"%PDF", marks=pytest.mark.slow),
+    ],
 )
 def test_the_same_figure_is_the_same_file(tmp_path, monkeypatch, ending, begins):
     from matplotlib import pyplot as plt

@@ -285,6 +285,7 @@ def run(capsys, arguments):
     return code, out, err
 
 
+@pytest.mark.slow
 def test_the_command_studies_files(files, capsys, tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
     monkeypatch.chdir(tmp_path)

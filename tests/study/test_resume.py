@@ -105,6 +105,7 @@ def complete(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_half_written_files_are_never_read(complete, tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
     folder = shutil.copytree(complete, tmp_path / "study")

@@ -125,6 +125,7 @@ def assert_same_tables(found, want):
         np.testing.assert_array_equal(found[name].to_numpy(), want[name].to_numpy())
 
 
+@pytest.mark.slow
 def test_the_published_study_is_measured_against_labels_without_division(tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
     corrected = run_study(SINGLE, tmp_path / "corrected")
@@ -183,6 +184,7 @@ def test_the_command_as_json(capsys, tmp_path):
     assert result.to_dict()["seconds"] == answer["seconds"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick", "module")
 def test_options_of_the_command_change_the_design(capsys, tmp_path):
     code, out, _ = run(
@@ -203,6 +205,7 @@ def test_options_of_the_command_change_the_design(capsys, tmp_path):
     assert names == {*FIFTEEN, "Gap", "ready", "zero"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick", "module")
 def test_the_folder_is_named_after_what_is_given(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
