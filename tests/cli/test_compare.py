@@ -30,14 +30,15 @@ def test_two_models_of_the_digits(capsys, tmp_path, figures, setting):
     a = np.load(DIGITS)
     b = np.load(FOREST)
     picture = tmp_path / "a.svg"
-    options = ["--resamples", 32, "--seed", 3, "--setting", setting, "--plot", picture]
+    n_resamples = 32 if setting == "auto" else 9  # of ten classes each
+    options = ["--resamples", n_resamples, "--seed", 3, "--setting", setting, "--plot", picture]
     printed = as_json(capsys, "compare", DIGITS, FOREST, *options)
     assert [printed[x] for x in ("a", "b", "n", "n_resamples", "confidence_level", "plot")] == [
-        str(DIGITS), str(FOREST), 1797, 32, 0.95, str(picture)
+        str(DIGITS), str(FOREST), 1797, n_resamples, 0.95, str(picture)
     ]  # fmt: skip
     assert [line["name"] for line in printed["scores"]] == [*SCORES]
     models = (a["y_true"], a["y_prob"], b["y_prob"])
-    check_lines(printed, *models, n_resamples=32, rng=3, setting=setting)
+    check_lines(printed, *models, n_resamples=n_resamples, rng=3, setting=setting)
     assert printed["verdict"].startswith("Model a is better calibrated by ece_bayes")
     (figure,) = figures
     assert " ".join(figure.get_suptitle().split()).endswith(printed["verdict"])

@@ -345,34 +345,33 @@ def opinions(law, rng, c):
 @pytest.mark.parametrize(
     ("law", "votes", "low", "high"),
     [
-        (3.0, 5, 0.0, 1.0), (0.2, 5, 0.0, 1.0), ("none", 5, 0.0, 1.0), (3.0, 40, 0.0, 1.0),
-        (3.0, None, 0.0, 1.0), ("none", None, 0.0, 1.0), ("sure", None, 0.05, 0.95),
-        ("few", None, 0.03, 0.3),
+        (0.2, 5, 0.0, 1.0), (3.0, 40, 0.0, 1.0), ("none", None, 0.0, 1.0),
+        ("sure", None, 0.05, 0.95), ("few", None, 0.03, 0.3),
     ],
 )  # fmt: skip
 def test_calibrated_models_are_rejected_as_often_as_they_may(law, votes, low, high):
-    """In 200 samples, 5 %: more than 11 % by chance alone once in 5000 such tests."""
+    """In 60 samples, 5 %: more than 15 % by chance alone once in 1000 such tests."""
     rejected = []
-    for seed in range(200):
+    for seed in range(60):
         rng = np.random.default_rng([seed, 5])
         s = rng.uniform(low, high, 120)
         q = opinions(law, rng, s)
         data = {"soft": True} if votes is None else {"votes": np.full(120, votes)}
         y = q if votes is None else rng.binomial(votes, q)
-        found = fastece.calibration_test(y, s, n_resamples=199, rng=seed, **data)
+        found = fastece.calibration_test(y, s, n_resamples=99, rng=seed, **data)
         rejected.append(found.p_value <= 0.05)
-    assert np.mean(rejected) <= 0.11
+    assert np.mean(rejected) <= 0.15
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "votes"), [(0.05, 5), ("none", 5), (3.0, 5), (3.0, None)])
+@pytest.mark.parametrize(("law", "votes"), [(0.05, 5), ("none", 5), (3.0, None)])
 def test_intervals_of_soft_labels_cover(law, votes):
-    """Of 100 calibrated models and 100 that are off, 92 % or more.
+    """Intervals of 40 calibrated models and of 40 that are off: 72 or more cover the error.
 
-    If 96 % were, fewer would be once in 130 such tests.
+    If 96 % do, fewer come by chance once in 200 such tests.
     """
     held = {"ece_bayes": [], "ece": []}
-    for seed in range(200):
+    for seed in range(80):
         rng = np.random.default_rng([seed, 6])
         s = rng.beta(5, 1.5, 150)
         c = s - 0.3 * s * (1 - s) * (seed % 2)
@@ -380,9 +379,9 @@ def test_intervals_of_soft_labels_cover(law, votes):
         q = opinions(law, rng, c)
         data = {"soft": True} if votes is None else {"votes": np.full(150, votes)}
         y = q if votes is None else rng.binomial(votes, q)
-        found = fastece.estimate(y, s, estimator=[*held], n_resamples=499, **data)
+        found = fastece.estimate(y, s, estimator=[*held], n_resamples=199, **data)
         for name, result in found.items():
             low, high = result.confidence_interval
             held[name].append(low <= truth <= high)
     for name, covered in held.items():
-        assert np.mean(covered) >= 0.92, name
+        assert np.sum(covered) >= 72, name

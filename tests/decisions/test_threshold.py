@@ -268,11 +268,11 @@ LAWS = ("sharp", "saturated", "heaped", "reversing", "on edge", "on edge, groups
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*LAWS, "on edge, one answer a group", "sharp, weights"])
 def test_promises_are_broken_in_at_most_5_percent(name):
-    """In 200 simulations at most 5 % and three standard errors are broken: 1 in 1000 by chance."""
+    """If 5 % are broken, more than 13 of 100 are by chance once in 2000 such tests."""
     code = run_path(
         str(Path(__file__).parents[2] / "scripts" / "evidence" / "threshold_promises.py")
     )
     for n in (150, 1500):
-        simulations = [code["one_simulation"](name, n, number) for number in range(200)]
+        simulations = [code["one_simulation"](name, n, number) for number in range(100)]
         broken, _, _ = np.mean(simulations, axis=0)
-        assert broken <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+        assert broken <= 0.13

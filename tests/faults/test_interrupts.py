@@ -150,10 +150,10 @@ def test_a_signal_leaves_the_state_before_or_after(case, action):
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "action"), CHANGES)
 def test_many_signals_leave_the_state_before_or_after(case, action):
-    assert_interrupts_are_whole(case, action, 200)
+    assert_interrupts_are_whole(case, action, 75)
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [40, pytest.param(100, marks=pytest.mark.slow)])
 def test_a_metric_is_interrupted(count):
     y, p = class_data(N)
     metrics = [CalibrationMetric(5, n_bins=10, n_cells=90) for _ in range(3)]
@@ -183,7 +183,7 @@ def test_a_metric_is_interrupted(count):
 
 # An interrupt within a callback of the pool is reported and lost, so that the call goes on.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("count", [15, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [15, pytest.param(75, marks=pytest.mark.slow)])
 def test_a_bootstrap_is_interrupted(count):
     y, p = binary_data("sharp", 20_000)
 
@@ -218,7 +218,7 @@ def test_a_study_is_interrupted(tmp_path, monkeypatch):
     begun = time.perf_counter()
     run_study(FEW, tmp_path / "whole")
     seconds = time.perf_counter() - begun
-    for i, moment in enumerate(moments(seconds, 10)):
+    for i, moment in enumerate(moments(seconds, 5)):
         folder = tmp_path / f"study {i}"
         interrupt_after(moment, partial(run_study, FEW, folder))
         run_study(FEW, folder)

@@ -77,7 +77,9 @@ def classes(name):
 
 
 PLACES = [group_of_rows, classes]
-PLACES += [pytest.param(x, marks=pytest.mark.slow) for x in (column, group_of_a_stream)]
+OTHER_PLACES = [column, group_of_a_stream]
+# Each name with one form in each place, so that every form meets names of every kind.
+PAIRS = [(name, i) for i, name in enumerate(NAMES)]
 
 
 def check_output(form, code, out, err):
@@ -126,14 +128,25 @@ def test_names_in_every_form(name, place, form, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS[2:])
-@pytest.mark.parametrize("place", PLACES[:2])
-@pytest.mark.parametrize("name", NAMES)
-def test_names_on_pictures(name, place, form, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("name", "i"), PAIRS, ids=NAMES)
+def test_names_of_columns_and_of_groups_of_streams(name, i, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    content, line = place(NAMES[name])
-    Path("a.jsonl").write_text(content)
-    run(capsys, line, form)
+    faults.without_drawing(monkeypatch.setattr)
+    for k, place in enumerate(OTHER_PLACES):
+        content, line = place(NAMES[name])
+        Path("a.jsonl").write_text(content)
+        run(capsys, line, FORMS[(i + k) % 3])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "i"), PAIRS, ids=NAMES)
+def test_names_on_pictures(name, i, tmp_path, monkeypatch, capsys):
+    """Each is drawn as a group of rows and as a class: on a page, in a PNG or in an SVG."""
+    monkeypatch.chdir(tmp_path)
+    for k, place in enumerate(PLACES):
+        content, line = place(NAMES[name])
+        Path("a.jsonl").write_text(content)
+        run(capsys, line, FORMS[2 + (i + k) % 3])
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "long"])

@@ -14,7 +14,7 @@ from helpers.command_line import as_json, failure, values
 from helpers.odd_files import draw_file
 
 QUICK = range(100)
-ALL = range(100, 2000)
+ALL = range(100, 600)
 OPTIONS = {
     "setting": "auto", "labels": None, "pos_label": None, "from_logits": False, "estimators": [],
     "n_bins": 15, "by": None, "soft": False, "votes": None, "clip": None,

@@ -28,7 +28,7 @@ from fastece.kernels import compiling
 from fastece.recalibration import METHODS
 from helpers.samples import CALIBRATION_ERRORS
 
-CALLS = 1500
+CALLS = 700
 NAMES = list(fastece.ESTIMATORS)
 # Of these a replicate takes 0.3 ms a class, and more of many rows.
 SLOW = {"ece_bayes", "ece_sweep", "smooth_ece", "mmce", "canonical", "skce"}
@@ -238,6 +238,6 @@ if __name__ == "__main__":
     np.savez(sys.argv[1], y_true=rng.integers(0, 3, 99), y_prob=np.full((99, 3), 1 / 3))
     for setting in ("auto", "classwise", "2"):
         assert main(["report", sys.argv[1], "--setting", setting]) == 0
-    assert main(["demo", "--full"]) == 0
+    assert main(["demo", "--full", "--resamples", "9"]) == 0
     compiled = {k.__qualname__: list(k.stats.cache_misses) for k in compiling.KERNELS}
     print({name: signatures for name, signatures in compiled.items() if signatures})

@@ -224,17 +224,17 @@ def test_what_tells_no_gaps_has_no_direction():
 
 @pytest.mark.slow
 def test_parts_are_covered():
-    # Of each of 9 intervals 93 % are to be covered, to be on the safe side of 95; a binomial of 150
-    # with 93 % is below 85 % once in 3000.
+    # Of each of 9 intervals 93 % are to be covered, to be on the safe side of 95; a binomial of 50
+    # with 93 % is below 40 once in 1700.
     rng, n = np.random.default_rng(0), 300
     for curve in (lambda s: s, lambda s: s**1.4, lambda s: 0.2 + 0.6 * s):
         s = (np.arange(15 * 1000) + 0.5) / (15 * 1000)
         gap = (curve(s) - s).reshape(15, -1).mean(1) / 15
         truth = [np.abs(gap).sum(), -gap.clip(max=0).sum(), gap.clip(min=0).sum()]
         covered = np.zeros(3)
-        for i in range(150):
+        for i in range(50):
             p = rng.random(n)
             found = direction(rng.random(n) < curve(p), p, n_resamples=199, rng=i)
             low, high = ends(found)[:3].T
             covered += (low <= np.array(truth) + 1e-9) & (truth <= high + 1e-9)
-        assert (covered >= 0.85 * 150).all(), covered
+        assert (covered >= 40).all(), covered

@@ -48,7 +48,7 @@ def test_p_values_of_bins_equal_the_calibration_test(name, setting):
         assert (result.key, result.setting, result.n) == (test.key, test.setting, test.n)
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [300, pytest.param(1000, marks=pytest.mark.slow)])
 def test_laws_hold_for_bins_of_tiny_data_of_every_kind(count):
     rng = np.random.default_rng(count)
     for i in range(count):
@@ -183,18 +183,18 @@ def test_label_curves_agree_with_cell_curves():
 )  # fmt: skip
 def test_intervals_hold_the_true_error(name, curve):
     # The truth comes from 20 000 other scores in the same bins: too high or too low by 3 %
-    # at most. If 93 % are covered, fewer than 89 % of 400 are once in 1000 runs of the five.
+    # at most. If 93 % are covered, fewer than 82 of 100 are once in 3300 runs of the five.
     rng = np.random.default_rng(5)
     scores = rng.beta(4, 1.5, 20_000)
     covered = 0
-    for i in range(400):
+    for i in range(100):
         s = rng.beta(4, 1.5, 250)
         y = rng.random(250) < curve(s)
         low, high = estimate(y, s, estimator=name, n_resamples=199, rng=i).confidence_interval
         # every row is off in the same direction, so bins hide nothing
         truth = np.mean(np.abs(curve(scores) - scores))
         covered += low <= truth <= high
-    assert covered >= 0.89 * 400
+    assert covered >= 82
 
 
 @pytest.mark.parametrize("rows", [1, 2, 10])

@@ -139,18 +139,18 @@ def test_difference_from_a_calibrated_model_keeps_the_interval():
 
 @pytest.mark.slow
 def test_mover_covers_the_difference_from_a_calibrated_model():
-    # A binomial of 200 with 94 % is below 88 % once in 1500.
+    # A binomial of 60 with 94 % is below 50 once in 1200.
     rng = np.random.default_rng(1)
     covered = 0
     q = rng.beta(2, 0.8, 40_000)
     truth = -np.mean(np.abs(1 / (1 + ((1 - q) / q) ** 1.6) - q))
-    for i in range(200):
+    for i in range(60):
         q = rng.beta(2, 0.8, 200)
         y = rng.random(200) < q
         b = 1 / (1 + ((1 - q) / q) ** 1.6)
         result = compare(y, q, b, method="mover", n_resamples=199, rng=i)
         covered += result.confidence_interval.low <= truth <= result.confidence_interval.high
-    assert covered >= 0.88 * 200
+    assert covered >= 50
 
 
 def test_unknown_comparison_methods_list_the_known_methods():
