@@ -18,8 +18,8 @@ for package in ("matplotlib", "pyarrow"):
 if os.name != "posix":
     pytest.skip("has other files and signals", allow_module_level=True)
 every_output = pytest.mark.parametrize("output", OUTPUTS, ids=str)
-# One output of each function that writes is quick, and one of each other format is slow. Every output
-# of every command is refused, and meets a file system that is full.
+# One output of each function that writes is quick, and one of each other format is slow. Every
+# output of every command is refused, and meets a file system that is full.
 QUICK = ("r.html", "c.png", "x.csv.gz", "m.json")
 SLOW = ("s.svg", "k.pdf", "x.csv", "x.jsonl", "x.npz", "x.parquet")
 some_outputs_quickly = pytest.mark.parametrize(

@@ -250,8 +250,7 @@ def test_wrong_options_are_refused_before_any_work():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["plain", "replicates"])
-def test_a_worker_that_dies_changes_nothing(client, tmp_path, name):
+def test_a_worker_that_dies_changes_nothing(client, tmp_path):
     died = tmp_path / "died"
     n_blocks, size, last = 24, 500, 17
 
@@ -275,9 +274,9 @@ def test_a_worker_that_dies_changes_nothing(client, tmp_path, name):
     tasks = [dask.delayed(make)(i) for i in range(n_blocks)]
     both = [da.from_delayed(task, (2, size), float) for task in tasks]
     y, p = (da.concatenate([b[j] for b in both]) for j in range(2))
-    found = from_dask(y, p, **OPTIONS[name])
+    found = from_dask(y, p, **REPLICATES)
     assert int(died.read_text()) in workers  # a worker did end
-    once = Accumulator(**OPTIONS[name])
+    once = Accumulator(**REPLICATES)
     for i in range(n_blocks):
         once.update(*make(i))
     assert found == once
