@@ -51,7 +51,7 @@ def test_many_rows_are_those_of_fewer_with_a_larger_error(monkeypatch):
     known = rows_needed(None, p, detect=0.03).value
     monkeypatch.setattr(module, "MAX_TEST_ROWS", 500)
     assert rows_needed(None, p, detect=0.03).value == pytest.approx(known, rel=0.2)
-    monkeypatch.setattr(module, "MOST_ROWS", 300)
+    monkeypatch.setattr(module, "MAX_INTERVAL_ROWS", 300)
     assert rows_needed(None, p, width=0.05).value > 600
     assert rows_needed(None, p, width=0.97).value == 10
 
