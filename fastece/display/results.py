@@ -67,7 +67,10 @@ class Readable(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """Values that become a dictionary: the public fields, and properties named in `_derived`."""
+    """Values that become a dictionary.
+
+    These are the public fields, and the properties named in `_derived`.
+    """
 
     _derived: ClassVar[tuple[str, ...]] = ()
 
@@ -257,5 +260,5 @@ class Results(dict[str, R], Readable):
 
 
 def method_of(result: EstimatorResult) -> str:
-    """Return the method in the name of an interval, such as "basic" in "95 % CI (basic)"."""
+    """Return the method named with an interval, as "basic" in "95 % CI (basic)"."""
     return result._interval_name.partition(" (")[2].rstrip(")")
