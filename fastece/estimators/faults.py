@@ -167,7 +167,7 @@ def describe_difference(side: Callable[[], Any], expected: Any) -> str:
 
 
 class Trial:
-    """An estimator, a sample that it has prepared, and draws of the rows with their values."""
+    """An estimator, a sample that it has prepared, and draws with their values."""
 
     def __init__(self, estimator: Estimator, rows: TrialRows) -> None:
         problems = read_problems(

@@ -405,7 +405,7 @@ class Entropy(Mean):
     needs_vectors = True
 
     def numbers(self, sample: Sample) -> F64:
-        """Compute the entropy (n,) of the class vectors, or of the probabilities s and 1 - s."""
+        """Compute the entropy (n,) of class vectors, or of probabilities s and 1 - s."""
         if sample.vectors is None:
             return surprise(sample.s) + surprise(1 - sample.s)
         entropies = np.empty(sample.n)

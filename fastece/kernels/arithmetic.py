@@ -12,7 +12,11 @@ from fastece.kernels.compiling import jit
 from fastece.kernels.types import F64, I64, U64
 
 # Positions and shifts of unsigned words: with an int64 numba would make them floats, or signed.
-ONE, TWO, THREE, FOUR, EIGHT = (np.uint64(k) for k in (1, 2, 3, 4, 8))
+ONE = np.uint64(1)
+TWO = np.uint64(2)
+THREE = np.uint64(3)
+FOUR = np.uint64(4)
+EIGHT = np.uint64(8)
 EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
 # Adding and subtracting 1.5 * 2**52 rounds a float64 below 2**51 to the nearest integer, in two
 # instructions that vectorise (np.rint does not, in numba).

@@ -8,7 +8,7 @@ crashes, and it does not read a folder that it cannot write. Here a hash of all 
 everything that machine code depends on names the folder, and each file in it stands for itself and
 shows whether it is whole.
 
-Whoever writes such a file decides which code runs here. A folder is therefore used only if it
+The writer of such a file decides which code runs here. A folder is therefore used only if it
 belongs to this user or to root, and if nobody else can write it.
 
 All of this needs parts of numba that are not its public interface, so nothing is kept with a

@@ -131,7 +131,7 @@ def lane_total(sums: F64, b: int, lanes: int) -> float:
 
 @jit
 def scatter_four(cell: I32, gap: F64, s: F64, y: U8, sums: F64) -> None:
-    """Add the first four of `kernels.MOMENTS` of rows up in their cells, in `LANES` lanes.
+    """Add the first four moments of rows up in their cells, in `LANES` lanes.
 
     The sums of a lane lie side by side: four take 1.4 times the time of one.
     """
@@ -173,7 +173,7 @@ def mean_gaps(sums: F64, total: float, value: F64) -> None:
 
 @jit
 def hard_moments(score: F64, hit: U8, grid_fields: GridFields, out: F64) -> None:
-    """Sum up the first 1 or 4 moments of one problem in hard bins, where rows count 1 each.
+    """Sum up 1 or 4 moments of one problem in hard bins, where rows count 1 each.
 
     The sums have the bits of `cell_moments`, in half of the time; and this kernel takes a third of
     the time to compile.
@@ -471,7 +471,7 @@ def add_rows(
     s: F64, y: U8, w: F64, grid: Grid, threshold: float, kinds: I64, block: "Block", lanes: int,
     sums: F64,
 ) -> None:  # fmt: skip
-    """Add moments of rows up in the cells of a grid with knots anywhere: (Q, cells lanes) sums."""
+    """Add moments of rows up in cells with knots anywhere: (Q, cells lanes) sums."""
     lower = block.lower[: s.size]
     share = block.share[: s.size]
     term = block.term[: s.size]

@@ -112,7 +112,7 @@ def increasing_order(score: F64, hit: U8, row: I32) -> None:
 
 @jit
 def scores_between(s: F64, low: float, high: float, out: F64) -> tuple[int, int]:
-    """Copy the scores from `low` to `high`; count the scores below, and the copied ones.
+    """Copy the scores from `low` to `high`; count the lower and the copied scores.
 
     `out` has room for all scores.
     """

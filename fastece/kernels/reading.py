@@ -44,7 +44,9 @@ def are_hits(label: NDArray[Any]) -> bool:
 
 @jit
 def read_binary(score: F64, label: NDArray[Any], hit: U8) -> bool:
-    """Fill `hit` with labels; False if a label is not 0 or 1, or a score not in [0, 1].
+    """Fill `hit` with labels; False if a label or a score is not valid.
+
+    Labels have to be 0 or 1, and scores in [0, 1].
 
     Parameters
     ----------
@@ -213,7 +215,7 @@ def read_problem(
 
 @jit
 def term(kind: int, s: float, y: bool) -> float:
-    """Compute the squared distance of a score from its outcome, or the chance it gave to it."""
+    """Compute a squared distance of score and outcome, or the chance of the outcome."""
     if kind == DISTANCE:
         gap = s - np.float64(y)
         return gap * gap
@@ -247,7 +249,7 @@ def row_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], first: int, x:
 
 @jit
 def vector_terms(kind: int, prob: NDArray[Any], label: I64, x: F64) -> None:
-    """Compute squared distances of class vectors from classes, or chances of the classes.
+    """Compute squared distances of vectors from classes, or chances of the classes.
 
     Parameters
     ----------

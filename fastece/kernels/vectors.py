@@ -324,7 +324,7 @@ def decay_over(step: float) -> tuple[float, float]:
 
 @jit
 def pair_terms(s: F64, width: float, decay: F64, loss: F64) -> None:
-    """Fill in `decay_over` the step from each score to the next, all of which are in order."""
+    """Fill in `decay_over` the step from each score to the next, in order."""
     for i in range(s.size):
         step = (s[i] - s[i + 1]) / width if i + 1 < s.size else -np.inf
         decay[i], loss[i] = decay_over(step)
@@ -335,7 +335,7 @@ def pair_errors(
     prob: NDArray[Any], label: NDArray[Any], weight: F64, width: float, score: F64, hit: U8,
     out: F64,
 ) -> None:  # fmt: skip
-    """Compute the error of each problem over pairs of its rows, each of which counts once.
+    """Compute the error of each problem over pairs of rows that count once each.
 
     It has the bits of `pair_sums` with counts of 1, whose operations it does in the same order.
 
