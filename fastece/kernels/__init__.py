@@ -1,6 +1,7 @@
 """Compiled kernels: loops over rows and cells, without checks of arguments, files or output.
 
-A loop that is too slow in numpy goes here; its callers check the arguments. Begin with `reading`, which most values start with, then read `moments`.
+A loop that is too slow in numpy goes here; its callers check the arguments. Begin with `reading`,
+which most values start with, then read `moments`.
 
 Each module is imported at its first use (``kernels.moments.cell_moments``), so that numba is
 imported only when something is to be computed: 0.2 s that ``import fastece`` does not pay.
