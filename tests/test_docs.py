@@ -292,7 +292,7 @@ def test_benchmarks_named_on_their_page_exist():
 
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-# Four minutes; its small run is a slow test.
+# Minutes, so that it runs before a release alone; its small run is a slow test.
 LONG = ROOT / "notebooks" / "05_recalibration.ipynb"
 
 
@@ -322,7 +322,10 @@ def printed_in(cell):
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(x, id=x.stem, marks=[pytest.mark.long] * (x == LONG)) for x in NOTEBOOKS],
+    [
+        pytest.param(x, id=x.stem, marks=[pytest.mark.slow, pytest.mark.long] if x == LONG else [])
+        for x in NOTEBOOKS
+    ],
 )
 def test_notebooks_show_what_their_code_gives(path, capsys):
     for cell, printed, value in run_notebook(path, capsys)[0]:
