@@ -24,7 +24,6 @@ from fastece.cli.progress import Progress
 from fastece.display.documents import Document
 from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.table import ESTIMATORS
-from fastece.kernels import cache
 from fastece.recalibration import METHODS
 from fastece.report.inputs import TEST
 
@@ -87,6 +86,9 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     `progress` gets the number of signatures so far, whenever it grows. An OSError, as soon as it is
     clear, means that nothing is kept.
     """
+    # Not before the command runs, as the import warns of a folder that cannot be used.
+    from fastece.kernels import cache
+
     start = time.perf_counter()
     n_cached = len(kept_kernels())
     # The other process begins at the end: each reads the kernels that the other has kept.

@@ -125,7 +125,7 @@ def test_it_fails_as_soon_as_something_is_not_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(cache, "FAILURES", [])
     monkeypatch.setattr(cache, "CACHE_DIRECTORY", str(tmp_path))
     monkeypatch.setattr(warmup, "steps", lambda: iter([full_disk, calls.clear]))
-    monkeypatch.setattr(warmup, "run_beside", lambda _: nullcontext())
+    monkeypatch.setattr(warmup, "compile_beside", lambda _: nullcontext())
     with pytest.raises(OSError, match="no space"):
         warmup.run(None, print)
     assert calls == ["full"]
