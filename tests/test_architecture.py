@@ -180,6 +180,18 @@ def test_import_leaves_slow_packages_alone(statement, packages):
     assert run_python(code) == "[]"
 
 
+def test_numba_is_imported_only_when_something_is_computed():
+    """It takes 0.2 s, and its import may warn of a folder of compiled kernels."""
+    modules = [name for name in inner_modules() if room_of(name) != "kernels"]
+    code = f"""
+import importlib, sys
+for name in {modules}:
+    importlib.import_module("fastece." + name)
+    assert "numba" not in sys.modules, name
+"""
+    assert run_python(code) == ""
+
+
 def test_every_public_name_is_there_and_documented():
     assert set(fastece.__all__) <= set(dir(fastece))
     for name in fastece.__all__:

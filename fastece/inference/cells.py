@@ -183,7 +183,7 @@ class GapCells:
         high = high / np.linalg.norm(high)
         return np.asarray(ties - np.outer(low, (low + high) @ ties))
 
-    def binomial_laws(self, gaps: F64, v: F64) -> kernels.errors.RareRows:
+    def binomial_laws(self, gaps: F64, v: F64) -> "kernels.errors.RareRows":
         """Make the binomial laws of rare cells with gaps (M, K, B) of variances v.
 
         They count the outcomes 0 that are left where gaps are above 0, and otherwise the outcomes 1
