@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from helpers.representatives import mark_others_slow
+
 # What compiles says so on stderr, which tests look at.
 os.environ["FASTECE_QUIET"] = "1"
 # No deadline, since the first call compiles; the same examples anywhere.
@@ -34,6 +36,12 @@ def pytest_configure(config):
         # Compiling takes twice as long where coverage is measured, and covers nothing more.
         env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
         subprocess.run([sys.executable, "-m", "fastece", "warmup"], check=True, env=env)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Choose the quick cases of tests with many, before `-m` selects."""
+    mark_others_slow(items)
 
 
 def is_cache_empty():

@@ -35,6 +35,10 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for
 # Pages that name options of other programs.
 OTHER_PROGRAMS = {"CONTRIBUTING.md", "asv_benchmarks/README.md"}
 README = PAGES["README.md"]
+# Their examples take a second or more.
+SLOW_PAGES = {
+    f"docs/{name}.md" for name in ("how_sure", "report", "scikit_learn", "streams", "tour")
+}
 PYTHON = {page: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for page, text in PAGES.items()}
 
 
@@ -50,7 +54,14 @@ def section_of(page, heading):
     return re.split(r"\n#+ ", PAGES[page].partition(f"# {heading}\n")[2])[0]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if PYTHON[page]])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW_PAGES))
+        for page in PAGES
+        if PYTHON[page]
+    ],
+)
 def test_python_blocks_print_what_is_beside_them(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
     scope = {"__name__": page}
@@ -169,6 +180,7 @@ def test_output_on_the_page_of_the_command_line_is_what_is_printed(capsys):
     assert capsys.readouterr().out == shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["report", "compare", "curve", "recalibrate"])
 def test_page_of_the_command_line_names_the_keys_of_json(command, capsys):
     table = section_of("docs/command_line.md", "JSON")
@@ -201,6 +213,7 @@ def test_coverage_in_the_readme_is_that_of_the_table():
         assert cells == row[2:7]
 
 
+@pytest.mark.slow
 def test_sentence_for_a_paper_has_the_numbers_of_the_demo(capsys):
     quote = section_of("docs/which_number.md", "A sentence for a paper").replace("\n> ", " ")
     said = r"(\d+) test rows\) is (\S+) \(95 % interval (\S+) to (\S+), .* p = (\S+) for"
@@ -322,6 +335,7 @@ def printed_in(cell):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [
@@ -372,6 +386,7 @@ def printed_by(name, *options):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_table_of_coverage_is_what_the_script_prints():
     section = section_of(
         "docs/bootstrap.md", "The bootstrap: the distribution, and when not to read its interval"
@@ -431,6 +446,7 @@ def test_tables_of_groups_and_votes_have_the_cases_of_the_script(
     assert len(row) == len(rows_in(table)[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "heading", "streams"),
     [

@@ -17,7 +17,7 @@ from helpers import strategies as cases
 from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused, put
 from helpers.layouts import frozen, strided
 from helpers.probes import Code, HitCode
-from helpers.table import CASES, COUNT_ROWS, ERRORS, LOSSES, VECTORS, slack_of
+from helpers.table import CASES, COUNT_ROWS, LOSSES, VECTORS, every_error, every_estimator, slack_of
 
 # Labels that hypothesis draws may contradict their predictions.
 pytestmark = pytest.mark.filterwarnings(
@@ -27,8 +27,7 @@ SLACK = 1e-12
 # The value of class vectors as a whole is not that of their top label.
 CLASS_VECTORS = [name for name, estimator in ESTIMATORS.items() if estimator.needs_vectors]
 norms = st.sampled_from([1.0, 2.0, 3.5, inf])
-every_estimator = pytest.mark.parametrize("name", CASES)
-every_error = pytest.mark.parametrize("name", ERRORS)
+every_variant = pytest.mark.parametrize("name", CASES)
 few = settings(max_examples=8)
 
 
@@ -109,6 +108,7 @@ def test_scaling_all_weights_changes_nothing(name, data):
     assert value_of(name, y, p, weight * scale) == near(value, slack)
 
 
+@pytest.mark.representative
 @every_estimator
 @pytest.mark.parametrize("weight", [5e-324, 1e-310, 0.1, 1.7e308])
 def test_equal_weights_are_no_weights(name, weight):
@@ -118,7 +118,7 @@ def test_equal_weights_are_no_weights(name, weight):
         assert value == near(value_of(name, y, p), slack_of(name))
 
 
-@every_estimator
+@every_variant
 def test_class_by_class_values_are_those_of_each_class(name):
     y, p, weight = problems()
     each = value_of(name, y, p, weight, setting="classwise", average=None)
@@ -176,6 +176,7 @@ WAYS = {
 }
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_a_value_has_the_same_bits(name, way):
@@ -264,6 +265,7 @@ def replicates(name, y, p, n_resamples=70, rng=5, **options):
     return result.value, result.bootstrap_distribution
 
 
+@pytest.mark.representative
 @every_estimator
 @pytest.mark.parametrize("size", [None, 4])
 def test_replicates_are_values_of_the_drawn_rows(name, size):
@@ -339,6 +341,7 @@ def test_estimates_have_the_value_and_an_interval_that_grows_with_the_level(name
     assert 0 <= wide.low <= narrow.low <= narrow.high <= wide.high
 
 
+@pytest.mark.representative
 @every_estimator
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_stream_has_the_value_of_its_rows(name, weighted):

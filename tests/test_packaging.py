@@ -204,6 +204,7 @@ def test_the_skill_is_named_like_its_folder():
     assert head["license"] == PROJECT["license"]
 
 
+@pytest.mark.slow
 def test_commands_of_the_skill_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)

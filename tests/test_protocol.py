@@ -15,9 +15,8 @@ from fastece.estimators.protocol import Counts, Labels, Rows
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import BINNED, draws, sample_of
-from helpers.table import CASES, ERRORS, LOSSES, VECTORS, slack_of
+from helpers.table import CASES, ERRORS, LOSSES, VECTORS, every_error, every_estimator, slack_of
 
-every_estimator = pytest.mark.parametrize("name", CASES)
 SHAPES = ("bell", "80 % zeros", "edges", "constant 0.3", "n < B", "one row")
 
 
@@ -93,7 +92,7 @@ def test_values_of_rows_are_evaluations(name):
         assert values.shape == (5,)
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@every_error
 def test_values_of_labels_are_those_of_the_sample_with_them(name):
     for estimator, sample, _, plan in prepared(name, lambda n: {n}):
         classes = 2 if sample.vectors is None else sample.vectors.prob.shape[1]

@@ -102,6 +102,7 @@ def imported(path):
             yield str(node.module).partition(".")[0]
 
 
+@pytest.mark.slow
 def test_nothing_is_downloaded_and_only_own_bytes_are_unpickled():
     unpickle = set()
     for path in FOLDER.rglob("*.py"):

@@ -134,6 +134,7 @@ def test_top_labels_of_two_models_have_outcomes_of_their_own(capsys, tmp_path):
     assert code == CODES[printed["passed"]]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("files")
 def test_a_page_that_nobody_reads_to_the_end_has_the_code_of_the_verdict():
     code = (
@@ -156,6 +157,7 @@ def test_bad_input_of_the_baseline_has_its_place(capsys):
 # --- the page of the documentation ----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_workflow_of_the_page_runs(tmp_path, monkeypatch):
     """Its commands, with a pip that has nothing to do, as a runner runs them: `bash -e`."""
     yaml = pytest.importorskip("yaml")

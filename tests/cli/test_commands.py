@@ -236,6 +236,7 @@ def test_no_file_takes_the_number_of_a_closed_stream(write):
     assert done.returncode > 2
 
 
+@pytest.mark.representative(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize(
     ("moment", "code", "error"),
@@ -288,6 +289,7 @@ def test_the_installed_command_and_the_module_are_the_same():
     assert command.stdout == module.stdout
 
 
+@pytest.mark.slow
 def test_a_first_page_is_compiled_in_two_processes(capsys, monkeypatch, tmp_path):
     process = Mock()
     calls = []

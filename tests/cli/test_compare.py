@@ -70,6 +70,7 @@ def test_a_model_differs_from_itself_by_nothing(capsys, write):
     assert printed["verdict"].startswith("Neither a nor b is shown to be better calibrated by ece")
 
 
+@pytest.mark.slow
 def test_each_of_several_models_is_compared_with_the_first(capsys, write, tmp_path, figures):
     rows = "".join(
         f"{i % 3 > 0:d},{(i % 7 + 1) / 10},{(i % 5 + 2) / 10},0.{i % 9}\n" for i in range(60)

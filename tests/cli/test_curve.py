@@ -72,6 +72,7 @@ def test_there_are_no_values_where_no_scores_are(capsys, write, options):
     assert line.split()[1:3] == ["-", "-"]
 
 
+@pytest.mark.slow
 def test_picture_of_curves(capsys, write, tmp_path, figures):
     path = write(VECTORS)
     picture = tmp_path / "a.pdf"

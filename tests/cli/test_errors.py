@@ -216,6 +216,7 @@ study --predictions a.csv --holdout 5          | --holdout: .* --predictions
 ERRORS = [line.split(" | ") for line in ERRORS.strip().splitlines()]
 
 
+@pytest.mark.representative(40)
 @pytest.mark.parametrize(("line", "message"), [(x.strip(), y) for x, y in ERRORS])
 def test_bad_input_is_one_line_and_nothing_is_written(capsys, tmp_path, monkeypatch, line, message):
     monkeypatch.chdir(tmp_path)

@@ -70,6 +70,7 @@ def test_rows_are_not_recalibrated_by_a_hard_link_of_themselves(capsys):
     )
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("option", ["--html o.html", "--plot o.png", "--out o.csv", "--save o"])
 @pytest.mark.parametrize("is_old", [False, True])
 def test_a_full_disk_leaves_the_files_as_they_were(capsys, monkeypatch, folder, option, is_old):
@@ -98,6 +99,7 @@ def test_a_pipe_gets_the_predictions(capsys, folder):
     assert (folder / "pipe.csv").is_fifo()
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("form", ["", "--json", "--markdown", "--html o.html", "--plot o.svg"])
 def test_halves_of_surrogate_pairs_are_escapes(capsys, folder, form):
     rows = [{"y_true": i % 2, "y_prob": i / 40, "g": "\ud800" if i % 3 else "b"} for i in range(40)]

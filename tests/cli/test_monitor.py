@@ -74,6 +74,7 @@ def test_a_state_goes_on_where_it_was(capsys, days, tmp_path):
     assert "n_classes" not in error
 
 
+@pytest.mark.slow
 def test_pictures_are_written(capsys, days, tmp_path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "a.png"

@@ -3,12 +3,14 @@
 import json
 
 import numpy as np
+import pytest
 
 import fastece
 from fastece.cli import main
 from fastece.resampling import engine
 
 
+@pytest.mark.slow
 def test_a_plan_is_that_of_python(capsys, write, monkeypatch):
     counts = []
     monkeypatch.setattr(engine, "progress_callbacks", [lambda *pair: counts.append(pair)])

@@ -75,6 +75,7 @@ def test_folds_of_the_digits(command):
         assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval, rel=1e-12)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     ("content", "options", "fields", "data", "arguments"),
     [
@@ -233,6 +234,7 @@ def test_a_file_in_a_folder_that_cannot_be_written(capsys, write, monkeypatch):
     assert "--out: " in failure(capsys, "recalibrate", write(BINARY), "--out", old)
 
 
+@pytest.mark.slow
 def test_picture_of_before_and_after(capsys, write, tmp_path, figures):
     picture = tmp_path / "a.svg"
     printed = as_json(capsys, "recalibrate", write(BINARY), "--plot", picture, *QUICK)

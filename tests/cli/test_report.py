@@ -72,6 +72,7 @@ def check_equal(printed, report, *, but=("title", "by")):
         assert printed_values[path] == close, path
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize(
     ("columns", "data", "options", "arguments"),
     [
@@ -124,6 +125,7 @@ def test_demo_is_the_report_of_the_digits(capsys, digits):
         assert (DATA / name).stat().st_size < 300_000
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
@@ -159,6 +161,7 @@ def test_the_first_page_is_one_screen(capsys, rows, options, parts):
     assert re.search(rf"\n  ece +{number} ", page)
 
 
+@pytest.mark.slow
 def test_the_first_page_knows_the_floor_and_computes_no_more_than_it_shows(capsys, monkeypatch):
     expected = fastece.calibration_test(
         Y, P, estimator="ece", n_resamples=99
@@ -238,6 +241,7 @@ def test_empty_bins_are_null_in_json(capsys, write):
     assert diagram["count"][13] == 1
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("command", ["report", "compare", "curve", "recalibrate"])
 def test_every_command_reads_standard_input(capsys, write, monkeypatch, command):
     path = write(SMALL)
@@ -282,6 +286,7 @@ def test_a_path_that_is_not_utf_8_is_printed(tmp_path, capsysbinary):
         assert err == b""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("figures")
 def test_a_report_writes_a_picture_and_a_page(capsys, write, tmp_path):
     path = write(SMALL)
@@ -300,6 +305,7 @@ def test_a_report_writes_a_picture_and_a_page(capsys, write, tmp_path):
     assert out.count("\n") <= 30
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("count", [0, 32])
 def test_picture_of_a_report_has_the_diagram_and_the_curve(capsys, write, tmp_path, figures, count):
     options = ["--resamples", count, "--confidence-level", "0.9", "--plot", tmp_path / "a.svg"]
@@ -314,6 +320,7 @@ def test_picture_of_a_report_has_the_diagram_and_the_curve(capsys, write, tmp_pa
     assert [name for name in legends[1] if "%" in name] == ["90 % CI (posterior)"]
 
 
+@pytest.mark.slow
 def test_heaped_scores_are_drawn_in_equal_bins_over_log_odds(capsys, tmp_path, figures, digits):
     options = ["--resamples", 32, "--plot", tmp_path / "a.svg"]
     assert run(capsys, "demo", *options)[0] == 0
@@ -325,6 +332,7 @@ def test_heaped_scores_are_drawn_in_equal_bins_over_log_odds(capsys, tmp_path, f
     assert [bar.get_y() for bar in bars] == band.low[np.isfinite(band.low)].tolist()
 
 
+@pytest.mark.slow
 def test_picture_of_classes_has_their_diagrams(capsys, tmp_path, figures):
     options = ["--setting", "classwise", "--plot", tmp_path / "a.svg"]
     assert run(capsys, "demo", *options)[0] == 0

@@ -90,6 +90,7 @@ def test_a_stream_is_the_report_of_its_accumulator(capsys, write, vectors):
     assert printed == expected
 
 
+@pytest.mark.representative(1)
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("setting", ["classwise", 1])
 def test_classes_one_by_one(capsys, write, vectors, setting):
@@ -145,6 +146,7 @@ def test_slices_and_labels_of_a_stream(capsys, write, binary):
     assert "--by: " in failure(capsys, "report", many_slices, "--by", "g", "--stream")
 
 
+@pytest.mark.slow
 def test_slices_of_a_stream_by_several_columns(capsys, write, binary):
     y, p = binary
     path = write(csv(y, p, g=np.where(np.arange(N) % 3, "b", "a"), h=np.arange(N) % 2))
@@ -191,6 +193,7 @@ def test_several_files_patterns_and_folders_are_one_stream(capsys, write, tmp_pa
     assert "and 2 more files" in report["title"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("figures")
 def test_a_picture(capsys, write, tmp_path):
     picture = tmp_path / "a.svg"
@@ -206,6 +209,7 @@ def rows_of(n, **bad):
     return "\n".join(["y_true,y_prob", *rows, ""])
 
 
+@pytest.mark.representative(1)
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize(
     ("row", "place"),

@@ -39,6 +39,7 @@ def test_value_is_the_library(peer, seeds):
         near(compat.binnedECE(f, y, n_bins), want, tolerance(kind, len(f)), seed)
 
 
+@pytest.mark.slow
 @FEW
 def test_smooth_errors_are_those_of_smooth_ece(seeds):
     for seed in seeds:

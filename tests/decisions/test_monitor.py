@@ -123,6 +123,7 @@ def test_no_labels_of_a_calibrated_model_gain_on_average(scores, cut, pause):
     assert mean >= 0.9  # what means of cells cost
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[st.integers(1, 9)] * 3), min_size=1, max_size=4))
 def test_no_classes_of_a_calibrated_model_gain_on_average(counts):
     p = np.array(counts) / np.sum(counts, axis=1, keepdims=True)
@@ -133,6 +134,7 @@ def test_no_classes_of_a_calibrated_model_gain_on_average(counts):
     assert 0.9 <= mean <= 1 + 1e-12
 
 
+@pytest.mark.slow
 def test_calibrated_streams_hardly_ever_alarm():
     # Of 20 000 streams of 5000 rows, 0.5 % do: scripts/evidence/monitor_days.py.
     alarms = [follow(stream(seed, days=25, rows=200)).alarm for seed in range(100)]

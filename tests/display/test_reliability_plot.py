@@ -57,6 +57,7 @@ def test_numbers_equal_those_of_other_functions(ax):
     assert (below.get_xlabel(), ax.get_ylabel()) == ("Predicted probability", "Observed frequency")
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(("data", "options"), [((LABEL, Q), {}), ((Y, P), {"zoom": 0.5})])
 @pytest.mark.parametrize("width", [3.3, 5.5])
 @pytest.mark.parametrize("kind", ["png", "pdf"])
@@ -115,6 +116,7 @@ def test_the_isotonic_curve_equals_scipy(ax):
     assert np.interp(score, *line.get_data()) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_the_consistency_band_holds_fits_of_calibrated_models():
     # 200 samples: 95 % is known to 1.5 points, so that 90 is off by 3.2 of these.
     held = np.zeros(3)
@@ -141,6 +143,7 @@ def test_a_band_depends_on_its_seed_alone_and_weights_count():
     assert np.mean(of_few_rows.high - of_few_rows.low) > 1.2 * np.mean(one.high - one.low)
 
 
+@pytest.mark.slow
 def test_streams_groups_and_weights_can_be_drawn(ax):
     reliability_plot(fastece.Accumulator().update(Y, P), ax=ax)
     for options in ({"groups": np.arange(600) // 3}, {"sample_weight": P + 0.1}):

@@ -295,6 +295,7 @@ def occupied_parts(ax):
     return [ax.patch, ax.title, *(label for label in labels if label.get_text())]
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     ("shape", "models", "dpi"), [((1, 1), 1, 72), ((1, 2), 2, 300), ((2, 2), 1, 100)], ids=str
 )
@@ -331,6 +332,7 @@ def test_figures_can_be_pickled_and_parts_of_figures_drawn_on(diagram):
     pickle.loads(pickle.dumps(figure)).draw_without_rendering()
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize(
     ("y", "p", "options"),
     [
@@ -350,6 +352,7 @@ def test_few_rows_and_figures_of_any_shape_are_drawn(y, p, options, size):
         figure.draw_without_rendering()
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize(("share", "count"), [(0.45, 1), (0.55, 2)])
 @pytest.mark.parametrize("kind", ["diagram", "curve"])
 def test_crowded_scores_get_axes_of_log_odds_beside(share, count, kind):
@@ -387,6 +390,7 @@ def test_rates_of_0_and_1_lie_at_the_ends_of_log_odds(axes):
 # --- small multiples ------------------------------------------------------------------------
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("n", [1, 4, 5, 12, 100])
 @pytest.mark.parametrize("kind", ["diagrams", "curves"])
 def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
@@ -415,6 +419,7 @@ def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
     assert have_ylabel == [k % columns == 0 for k in range(len(panels))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3, 6])
 def test_nothing_of_the_small_multiples_is_cut_off(n):
     names = [f"class {k} ('{'very ' * k}long name')" for k in range(n)]
@@ -488,6 +493,7 @@ DRAWN = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "unused"),
     [("fastece.display.plot_classes;", {"matplotlib", "numba"}), (DRAWN, {"matplotlib.pyplot"})],

@@ -39,6 +39,7 @@ MESHES = [
 ]
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("kernel", SHAPES)
 @pytest.mark.parametrize(("count", "width"), MESHES)
 def test_cosine_transforms_are_the_direct_sums(count, width, kernel):

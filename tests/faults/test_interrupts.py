@@ -111,6 +111,7 @@ CHANGES += [(case, action) for case in ("binary", "replicates") for action in li
 QUICK = [("binary", action) for action in ACTIONS] + [("class-wise replicates", "update")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "action"),
     [*QUICK, *(pytest.param(*x, marks=pytest.mark.slow) for x in CHANGES if x not in QUICK)],
@@ -142,6 +143,7 @@ def assert_interrupts_are_whole(case, action, count):
         assert_whole(state, case, action, before, after)
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize(("case", "action"), CHANGES)
 def test_a_signal_leaves_the_state_before_or_after(case, action):
     assert_interrupts_are_whole(case, action, 25)

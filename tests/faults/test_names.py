@@ -116,6 +116,7 @@ def run(capsys, line, form):
     return code
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("form", FORMS[:3])
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", NAMES)
@@ -149,6 +150,7 @@ def test_names_on_pictures(name, i, tmp_path, monkeypatch, capsys):
         run(capsys, line, FORMS[2 + (i + k) % 3])
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "long"])
 def test_names_of_files(name, tmp_path, monkeypatch, capsys):
     """As the system gives them: bytes that are no UTF-8 are lone surrogates."""

@@ -87,6 +87,7 @@ def assert_only_one_file_changes(output, name, out, run):
     assert after == before
 
 
+@pytest.mark.representative(2)
 @some_outputs_quickly
 @pytest.mark.parametrize("old", [None, OLD], ids=["new", "old"])
 def test_without_a_fault_the_whole_file_is_there_and_nothing_else(output, old, out, run):
@@ -95,6 +96,7 @@ def test_without_a_fault_the_whole_file_is_there_and_nothing_else(output, old, o
     assert_only_one_file_changes(output, f"out/{output.name}", out, run)
 
 
+@pytest.mark.representative(2)
 @some_outputs_quickly
 @pytest.mark.parametrize("old", [None, OLD], ids=["new", "old"])
 def test_on_a_full_disk_all_is_as_before(output, old, out, run):
@@ -108,6 +110,7 @@ def test_on_a_full_disk_all_is_as_before(output, old, out, run):
     assert tree(out.parent) == before
 
 
+@pytest.mark.representative(2)
 @some_outputs_quickly
 @pytest.mark.parametrize("function", ["fsync", "replace"])
 @pytest.mark.parametrize(
@@ -150,6 +153,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.representative(2)
 @every_output
 @pytest.mark.parametrize("fault", REFUSED)
 def test_a_place_that_cannot_be_written_is_refused(output, fault, out, run):
@@ -182,6 +186,7 @@ INPUTS = [
 ]
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("how", SAME)
 @pytest.mark.parametrize("output", READERS, ids=str)
 def test_an_input_is_not_written_over(output, how, out, run):
@@ -197,6 +202,7 @@ def test_an_input_is_not_written_over(output, how, out, run):
     assert tree(out.parent) == before
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("how", SAME)
 @pytest.mark.parametrize(("command", "option", "name"), INPUTS)
 def test_other_inputs_are_not_written_over(command, option, name, how, out, capsys):
@@ -218,6 +224,7 @@ def test_other_inputs_are_not_written_over(command, option, name, how, out, caps
     assert tree(out.parent) == before
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("how", SAME)
 @pytest.mark.parametrize(
     ("command", "first", "second"),
@@ -242,6 +249,7 @@ def test_two_outputs_are_two_files(command, first, second, how, out, capsys):
     assert tree(out.parent) == before
 
 
+@pytest.mark.representative(2)
 @some_outputs_quickly
 @pytest.mark.parametrize("kind", [faults.Pipe, faults.Terminal])
 def test_devices_and_pipes_are_written_through(output, kind, out, run):
@@ -258,6 +266,7 @@ def test_devices_and_pipes_are_written_through(output, kind, out, run):
     assert tree(out.parent) == before
 
 
+@pytest.mark.representative(2)
 @some_outputs_quickly
 def test_the_mode_is_kept(output, out, run):
     path = out / output.name
@@ -268,6 +277,7 @@ def test_the_mode_is_kept(output, out, run):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+@pytest.mark.representative(2)
 @some_outputs_quickly
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
 def test_a_new_file_has_the_mode_of_new_files(output, mask, mode, out, run):
@@ -279,6 +289,7 @@ def test_a_new_file_has_the_mode_of_new_files(output, mask, mode, out, run):
     assert stat.S_IMODE((out / output.name).stat().st_mode) == mode
 
 
+@pytest.mark.representative(2)
 @some_outputs_quickly
 @pytest.mark.parametrize("old", [None, OLD], ids=["new", "old"])
 def test_links_stay(output, old, out, run):
@@ -292,6 +303,7 @@ def test_links_stay(output, old, out, run):
     assert_only_one_file_changes(output, f"far/{output.name}", out, run)
 
 
+@pytest.mark.representative(2)
 @some_outputs_quickly
 def test_files_with_names_like_those_aside_are_not_touched(output, out, run):
     (out / output.name).write_bytes(OLD)
@@ -352,6 +364,7 @@ def open_place(monkeypatch):
         out.chmod(0o777)
 
 
+@pytest.mark.representative(2)
 @pytest.mark.skipif(not ROOT, reason="cannot become another user")
 @some_outputs_quickly
 @pytest.mark.parametrize(
@@ -411,6 +424,7 @@ def test_a_study_on_a_full_disk_goes_on_when_there_is_room(size, out, capsys):
     assert not [name for name in tree(out) if name.endswith(".part")]
 
 
+@pytest.mark.representative(2)
 @pytest.mark.usefixtures("small_study")
 @pytest.mark.parametrize("make", [Path.touch, loop, os.mkfifo, folder])
 def test_a_study_needs_a_folder_of_its_own(make, out, capsys):

@@ -107,6 +107,7 @@ FIRST = {
 }
 
 
+@pytest.mark.representative(6)
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("name", FIRST)
 def test_a_bad_row_at_the_start_is_skipped_alone(name, write):
@@ -128,6 +129,7 @@ def test_of_two_kinds_that_alternate_the_first_good_one_counts(write):
     assert sums == add_up(write(as_lines(LISTS), "good.jsonl"))[0]
 
 
+@pytest.mark.representative(4)
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("bad", ['"0,0.5', '0,"0.5', '0,"0.5"x', '"""'])
 @pytest.mark.parametrize("place", [0, 7, 20])
@@ -194,6 +196,7 @@ PIPED = {
 }
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("name", PIPED)
 def test_pipes_are_read_like_standard_input(name, piped, write, capsys, monkeypatch):
     monkeypatch.setattr(
@@ -234,6 +237,7 @@ TWICE = {
 }
 
 
+@pytest.mark.representative(5)
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("name", TWICE)
 @pytest.mark.parametrize("place", [0, 1, 59])
@@ -282,6 +286,7 @@ def test_columns_that_nobody_reads_may_have_one_name(options, write, capsys, tmp
 # --- encodings ------------------------------------------------------------------------------------
 
 
+@pytest.mark.representative(4)
 @pytest.mark.parametrize("options", [[], ["--stream"]])
 @pytest.mark.parametrize("content", [SMALL, as_lines(GOOD).decode()], ids=["text", "lines"])
 @pytest.mark.parametrize("name", ["16", "16-le", "16-be", "32", "32-le", "32-be"])

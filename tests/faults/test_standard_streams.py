@@ -38,6 +38,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.representative(1)
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("command", COMMANDS)
@@ -50,6 +51,7 @@ def test_a_page_without_standard_output_is_an_error(command, form, capsys, monke
     assert one_line(err, "standard output"), err
 
 
+@pytest.mark.representative(1)
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("command", COMMANDS)
@@ -66,6 +68,7 @@ def test_a_page_for_which_there_is_no_room_is_an_error(command, form, capsys, mo
     assert one_line(err, "standard output", "too large"), err
 
 
+@pytest.mark.representative(1)
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(
     ("command", "code"),
@@ -78,6 +81,7 @@ def test_without_standard_error_the_exit_code_shows_the_result(command, code, ca
     assert (capsys.readouterr().out == "") == (code != 0)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("command", ["report -", "report - --stream", "compare a.csv -",
                                      "recalibrate a.csv --fit -", "curve -"])  # fmt: skip

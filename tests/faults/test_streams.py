@@ -154,6 +154,7 @@ def check_seed(seed, tmp_path, monkeypatch):
     check(file, tmp_path, (int(rng.choice([1, 2, 3])), int(rng.choice([1, 20, 60]))), monkeypatch)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.filterwarnings("ignore:.*sum")  # rows of rounded probabilities
 @pytest.mark.parametrize("part", range(6))
 def test_odd_files_are_the_same_whole_and_as_streams(part, tmp_path, monkeypatch):
@@ -190,6 +191,7 @@ def by_lines(tmp_path, monkeypatch):
 ROWS = [(i % 2, (i % 7 + 1) / 9) for i in range(40)]
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     "names", [("1", "x"), ("1", "2"), ("1", "1.0"), ("True", "2"), ("1.5", "2")]
 )
@@ -207,6 +209,7 @@ def test_a_slice_is_one_whatever_the_batches(names, by_lines, capsys, tmp_path):
         assert [(x["label"], x["n"]) for x in both] == [(x["label"], 2 * x["n"]) for x in all_rows]
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     ("labels", "options"),
     [
@@ -234,6 +237,7 @@ def test_the_negative_label_is_one_in_all_batches(by_lines, capsys):
         assert "column y_true: must be" in line
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     "line", ["null", '{"y_true": 0, "y_prob": ' + "[" * 10**5 + "]" * 10**5 + "}"]
 )

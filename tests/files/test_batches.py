@@ -55,6 +55,7 @@ def check_same(path, **options):
     return predictions
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_has_the_same_rows_in_batches(write, size, name):
     predictions = check_same(write(FORMATS[name], name), weights="w", columns={"by": "group"})
@@ -116,6 +117,7 @@ def test_empty_row_groups_are_no_batches(tmp_path):
 QUOTED = 'name,y_true,y_prob\n"a\nb\n\nc",1,0.5\nplain,0,"0.25"\n\n"x ""y""\r\nz",1,1\nlast,0,0\n'
 
 
+@pytest.mark.representative(8)
 @pytest.mark.parametrize("characters", range(1, 40))
 def test_cells_with_line_breaks_are_never_cut(write, monkeypatch, characters):
     monkeypatch.setattr("fastece.files.lines.MAX_CHARACTERS", characters)

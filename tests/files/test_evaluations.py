@@ -263,6 +263,7 @@ def many(tmp_path):
     return str(tmp_path / "log.eval")
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize(
     "command",
     [

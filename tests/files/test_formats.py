@@ -197,6 +197,7 @@ def test_columns_that_are_named_keep_their_names(write, as_text):
 HEAD = '{"y_true": 0, "y_prob": [0.5, 0.5]}\n'
 
 
+@pytest.mark.representative(12)
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [

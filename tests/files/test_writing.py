@@ -43,6 +43,7 @@ def rewrite(tmp_path):
     return rewrite_file
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("out", [*OUTPUTS, "new.parquet"])
 @pytest.mark.parametrize("name", ["commas.csv", "lists.ndjson", "fields.npy", "packed.npz.gz"])
 def test_every_format_becomes_every_other(rewrite, name, out):

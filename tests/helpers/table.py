@@ -2,6 +2,8 @@
 
 from math import inf
 
+import pytest
+
 from fastece import (
     ESTIMATORS,
     KDE,
@@ -48,6 +50,17 @@ COUNT_ROWS = {
     *("ece_kde", "triweight", "ece_bayes", "curve, norm 2", "largest gap of the curve"),
     *(VECTORS - {"skce, gaussian"}),
 }
+
+
+def variants_are_slow(names):
+    """Cases of a parameter: quick ones for the rows of the table, slow ones for variants."""
+    return [
+        name if name in ESTIMATORS else pytest.param(name, marks=pytest.mark.slow) for name in names
+    ]
+
+
+every_estimator = pytest.mark.parametrize("name", variants_are_slow(CASES))
+every_error = pytest.mark.parametrize("name", variants_are_slow(ERRORS))
 
 
 def slack_of(name):

@@ -16,6 +16,7 @@ from helpers.resample_cases import (
 BASIC = {"estimator": "ece", "method": "basic"}
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("setting", ["auto", "classwise", 1])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_model_does_not_differ_from_itself_on_draws(name, setting):

@@ -106,6 +106,7 @@ def test_classes_have_parts_each_and_their_mean(estimator):
     assert [len(every.verdict), str(every).count("\n")] == [3, 4]
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("estimator", [*WAYS, Binned(threshold=0.5), Binned(norm=2)])
 def test_the_interval_of_the_error_is_that_of_estimate_and_not_below_its_parts(estimator):
     raised = 0

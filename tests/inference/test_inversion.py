@@ -28,6 +28,7 @@ def test_laws_hold_for_cells_of_any_kind(count):
             assert curve.interval(level + 1e-9 * (1 - level)).low == 0
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("count", [100, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("side", [1, -1])
 def test_laws_hold_for_gaps_of_one_side(side, count):

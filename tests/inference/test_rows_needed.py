@@ -22,6 +22,7 @@ def test_the_width_of_one_bin_is_that_of_a_binomial():
     assert "a mean width of 0.08" in str(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [None, CALIBRATED])
 def test_the_power_for_one_score_is_that_of_a_binomial(labels):
     # The test has 5 %, and labels come true in 0.3 + 0.08: the shift is towards one half.
@@ -32,6 +33,7 @@ def test_the_power_for_one_score_is_that_of_a_binomial(labels):
     assert found.to_frame()["goal"][0] == "power 0.9 for an error of 0.08 at level 95 %"
 
 
+@pytest.mark.slow
 def test_the_shape_is_the_pilots_curve_and_weights_go_along():
     rng = np.random.default_rng(0)
     p = rng.random(500)
@@ -56,6 +58,7 @@ def test_many_rows_are_those_of_fewer_with_a_larger_error(monkeypatch):
     assert rows_needed(None, p, width=0.97).value == 10
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize(
     ("options", "argument"),
     [

@@ -37,6 +37,7 @@ def numbers(table):
     return {row.label: [getattr(row, name) for name in FIELDS] for row in table}
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("estimator", [*WAYS, OneBin(), Stand()])
 def test_each_row_is_the_estimate_of_its_rows_alone(estimator):
     y, p, by = data()
@@ -95,6 +96,7 @@ def containers(labels):
     yield from (pd.Series(labels), pd.Series(labels).astype("category"), pl.Series(labels))
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("kind", ["integers", "strings", "bools", "whole floats"])
 def test_labels_of_any_kind_and_in_any_container(kind):
     y, p = binary(80)
@@ -176,6 +178,7 @@ def test_without_labels_classes_are_the_groups(estimator):
     assert {row.n: row.note for row in few} == {5: "", 55: ""}
 
 
+@pytest.mark.slow
 def test_replicates_are_as_many_as_groups_need():
     y, p, by = data(4000, 40)
     options = {"estimator": "ece", "n_resamples": 99, "confidence_level": 0.9, "rng": 0}
@@ -200,6 +203,7 @@ def test_where_draws_would_take_too_long_bayes_factors_are_the_evidence(monkeypa
     assert slices(y, p, by=by, estimator="ece").test == "test of this error"
 
 
+@pytest.mark.slow
 def test_few_rows_are_kept_and_said_to_be_few():
     y, p = binary(60)
     by = np.where(np.arange(60) < MIN_ROWS - 1, "few", "many")

@@ -166,6 +166,7 @@ def test_the_picture_has_the_curve_the_statistics_and_every_row():
     assert below.get_xlabel() == "predicted probability of readmission"
 
 
+@pytest.mark.slow
 def test_reports_of_one_event_have_the_validation():
     y, p, _ = data()
     found = fastece.calibration_report(y, p, n_resamples=19, estimator=["ece"])

@@ -52,6 +52,7 @@ def test_exponential_is_right_to_two_units_in_the_last_place():
         assert (e[-4:] == 0).all()
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_classes", [1, 2, 10, 200, arithmetic.BLOCK + 3])
 def test_softmax_is_right_to_rounding(dtype, n_classes):

@@ -180,6 +180,7 @@ def test_code_for_any_processor_is_shared_by_all(tmp_path, monkeypatch):
     assert kernel_cache.cache_key(tmp_path) == key
 
 
+@pytest.mark.slow
 def test_without_compilation_there_is_no_folder(tmp_path, package):
     blocked = tmp_path / "file"
     blocked.touch()
@@ -189,6 +190,7 @@ def test_without_compilation_there_is_no_folder(tmp_path, package):
     assert kept(tmp_path) == {blocked: b""}
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("variable", PLACES)
 def test_place_is_the_first_that_is_named(tmp_path, monkeypatch, variable):
     for name in PLACES:
@@ -217,6 +219,7 @@ def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
     assert twice(4) == 8
 
 
+@pytest.mark.slow
 def test_a_kernel_that_does_not_parse_is_no_error_of_the_others(tmp_path):
     broken = copy_package(tmp_path / "package")
     (broken / "fastece/kernels/unfinished.py").write_text("def f(:\n", encoding="utf-8")
@@ -263,6 +266,7 @@ def test_what_is_made_is_for_this_user_alone(tmp_path, monkeypatch):
     assert [path.stat().st_mode & 0o777 for path in (directory, directory.parent)] == [0o700] * 2
 
 
+@pytest.mark.representative(1)
 @posix
 @pytest.mark.parametrize("which", ["keyed", "outer"])
 @pytest.mark.parametrize("mode", [0o770, 0o702, None], ids=["group", "others", "owner"])
@@ -298,6 +302,7 @@ def modes_bind():
         ctypes.CDLL(None).prctl(drop_capability, override_modes, 0, 0, 0)
 
 
+@pytest.mark.slow
 @posix
 def test_a_cache_that_cannot_be_written_is_read(cache, package):
     """As another user has made it; what it does not have is compiled, with one warning."""
@@ -321,6 +326,7 @@ def test_a_cache_that_cannot_be_written_is_read(cache, package):
         path.chmod(0o755)
 
 
+@pytest.mark.slow
 @posix
 def test_a_full_disk_is_one_warning_and_leaves_nothing_half_written(tmp_path, package):
     full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
@@ -446,6 +452,7 @@ def test_kernels_have_a_cache_if_there_is_a_folder_for_their_sources(
     assert len(compiling.KERNELS) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [(0, 60), (99, 0)])
 def test_a_version_of_numba_that_is_not_tested_works_without_a_cache(tmp_path, package, version):
     code = (

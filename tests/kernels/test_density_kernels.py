@@ -185,6 +185,7 @@ def test_drawn_scores_are_placed_and_count_once(lanes, weighted, cubic):
                 assert out == near(expected)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("cubic", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_of_a_sample_are_added_up_as_their_shares(weighted, cubic):

@@ -12,6 +12,7 @@ from helpers.kernel_forms import forms
 NORMS = [1.0, 2.0, 3.5, inf]
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize(("count", "chance"), [(1, 0.0), (1, 0.7), (3, 1e-6), (20, 0.9), (60, 0.3)])
 @pytest.mark.parametrize("step", [0.01, -0.02])
 def test_numbers_of_rows_follow_a_binomial_law(count, chance, step):
@@ -32,6 +33,7 @@ def test_many_rows_are_about_normal():
         assert out.std() == pytest.approx(0.001 * (1e5 * 0.3 * 0.7) ** 0.5, rel=0.01)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("side", [0, 1, -1])
 @pytest.mark.parametrize("count", [1, 3, errors.LANES, errors.LANES + 9])
@@ -62,6 +64,7 @@ def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count, side):
         assert out == pytest.approx(np.array(expected), rel=1e-12)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("is_equal", [False, True])
 @pytest.mark.parametrize("norm", [1.0, 2.0])
 def test_debiased_errors_are_those_of_the_definition(norm, is_equal):

@@ -44,6 +44,7 @@ def test_scatter_keeps_what_is_rounded_off():
         assert sums[1] == lost[1] == 0
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("even", [True, False])
@@ -105,6 +106,7 @@ def test_rows_in_cells_are_all_that_are_wanted(problems):
         assert set(got) == found
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("edges", [None, CUTS])
 @pytest.mark.parametrize("right", [True, False])
 @pytest.mark.parametrize("n", [1, 7, 2100])
@@ -146,6 +148,7 @@ def test_mean_gaps_have_the_bits_of_numpy(n_bins):
         assert value.tolist() == (np.abs(sums[0]).sum(axis=1) / 7.0).tolist()
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
 def test_bins_of_equal_weight_are_those_of_the_definition(name, right, convex):
@@ -171,6 +174,7 @@ def test_bins_of_equal_weight_are_those_of_the_definition(name, right, convex):
                 assert (edges[0, 0], edges[0, -1]) == (low, high)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_classes_in_bins_of_equal_weight_have_the_bits_of_single_problems(dtype, convex):
@@ -197,6 +201,7 @@ def test_classes_in_bins_of_equal_weight_have_the_bits_of_single_problems(dtype,
             assert sums[:, 0].tolist() == out[:, k - 1].tolist()
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("cells", [1, 4])
 def test_drawn_rows_are_added_one_after_the_other(convex, cells):
@@ -223,6 +228,7 @@ def test_drawn_rows_are_added_one_after_the_other(convex, cells):
         assert out == pytest.approx(expected, abs=1e-13)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
 def test_drawn_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):

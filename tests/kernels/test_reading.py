@@ -48,6 +48,7 @@ def test_the_top_label_of_logits_is_that_of_the_largest(n_classes, dtype):
         assert hit.tolist() == (z.argmax(axis=1) == label).tolist()
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("where", [0, 3, 129])
 @pytest.mark.parametrize("n_classes", [3, 200])
 def test_bad_rows_are_seen_wherever_they_are(where, n_classes):

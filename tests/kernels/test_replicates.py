@@ -30,6 +30,7 @@ def rows_of(u, v, group):
     return replicates.OrderedRows(u, u, v, order, *runs_of(u), 0, 0.0, 1.0, group)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("step", [0, 1])
 @pytest.mark.parametrize("moments", [1, 2, 3])
@@ -57,6 +58,7 @@ def test_tiles_are_added_run_by_run(convex, step, moments):
         assert out.tolist() == expected.tolist()
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("tile", [1, 7, 64, 1000])
 @pytest.mark.parametrize("n", [1, 7, 63, 64, 150])
 def test_rows_are_brought_into_tiles_and_runs(n, tile):
@@ -88,6 +90,7 @@ def test_what_is_rounded_off_is_kept():
             assert below[: len(expected), 7].tolist() == expected
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
 def test_bins_of_equal_weight_are_those_of_each_replicate(name, right, convex):

@@ -248,6 +248,7 @@ def made(kernel, key, first, blocks, n, size, rate):
     return c
 
 
+@pytest.mark.representative(5)
 @pytest.mark.parametrize(
     ("n", "size", "rate"),
     [
@@ -337,6 +338,7 @@ def test_hits_are_those_of_plain_integers():
     assert OutcomeDraws(0, score).n == 2 * score.size
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("row", [0, 63, 64])
 def test_equal_bits_are_settled_by_more_of_them(row):
     # Scores whose first 16 bits are those that one replicate draws.

@@ -55,6 +55,7 @@ def value_by_norm(setting, data, weight, norms, **fields):
     return dict(zip(norms, values, strict=True))
 
 
+@pytest.mark.representative(3)
 @binnings
 @pytest.mark.parametrize("setting", PROBLEM)
 def test_every_combination_equals_the_reference(setting, binning):
@@ -77,6 +78,7 @@ def test_every_combination_equals_the_reference(setting, binning):
     assert not bad, f"{len(bad)} of {len(checks)}: {bad[:5]}"
 
 
+@pytest.mark.representative(6)
 @binnings
 @pytest.mark.parametrize("n_bins", N_BINS)
 def test_every_number_of_bins_equals_the_reference(n_bins, binning):
@@ -95,6 +97,7 @@ def test_every_number_of_bins_equals_the_reference(n_bins, binning):
     assert not bad, f"{len(bad)} of {len(checks)}: {bad[:5]}"
 
 
+@pytest.mark.representative(1)
 @binnings
 def test_options_of_the_value_equal_the_reference(binning):
     checks = []
@@ -125,6 +128,7 @@ def test_options_of_the_value_equal_the_reference(binning):
     assert not bad, f"{len(bad)} of {len(checks)}: {bad[:5]}"
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("closed", ["right", "left"])
 @pytest.mark.parametrize("score_range", ["unit", (1 / 3, 1.0), (0.1, 0.7), (0.03, 0.3)], ids=str)
 @pytest.mark.parametrize("n_bins", [5, 49, 256, 1000])
@@ -441,6 +445,7 @@ def test_float32_counts_do_not_saturate():
     assert result.count.tolist() == [2**24 + 1]
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_c", "ece_ac"])
 def test_a_million_rows_lose_no_digits(estimator):
     # Adding 0.1 a million times loses eleven digits of a 1e-12 that also decides equal masses.

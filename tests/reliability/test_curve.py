@@ -66,6 +66,7 @@ FIELDS = [
 ]
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("fields", FIELDS, ids=repr)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_curve_is_a_density_and_a_posterior(kernel, fields):
@@ -106,6 +107,7 @@ def test_a_name_and_an_object_give_the_same_curve():
         reliability_curve(y, s, estimator="kde")
 
 
+@pytest.mark.representative(5)
 @pytest.mark.parametrize("case", ["no hits", "only hits", "one row", "all equal", "ends"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_degenerate_data_have_a_curve(case, kernel):
@@ -203,6 +205,7 @@ def test_without_resamples_there_is_no_band():
         curve.interval(0.5)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("fields", [{}, {"bandwidth": 0.05}, {"grid_step": 0.005}], ids=repr)
 def test_the_median_lies_in_the_band(kernel, fields):

@@ -121,6 +121,7 @@ def test_slices_of_several_columns(classes):
         calibration_report(y, p, by={}, n_resamples=0)
 
 
+@pytest.mark.slow
 def test_rows_of_each_predicted_class_are_measured(classes):
     y, p, _ = classes
     names = np.array(["cat", "dog", "owl"])
@@ -146,6 +147,7 @@ def test_classes_against_the_rest_are_shown_only_if_some_are_miscalibrated(repor
     assert calibration_report(y == 1, p[:, 1], n_resamples=0).predicted_classes is None
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("setting", ["auto", "classwise", 1])
 @pytest.mark.parametrize("kind", ["plain", "weights", "groups"])
 def test_intervals_of_scores_are_near_those_of_a_bootstrap(classes, setting, kind):
@@ -175,6 +177,7 @@ def test_the_same_seed_gives_the_same_report(classes, report):
     assert str(again) == str(report)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("seed", [np.int64(7), np.uint8(7)])
 def test_seeds_of_numpy_are_seeds(classes, seed):
     y, p, _ = classes
@@ -294,6 +297,7 @@ def test_a_stream_of_two_classes_has_both(classes):
 # --- few and odd rows -----------------------------------------------------------------------
 
 
+@pytest.mark.representative(2)
 @pytest.mark.filterwarnings("ignore:.*is it the probability of 1")
 @pytest.mark.parametrize(
     ("y", "p"),

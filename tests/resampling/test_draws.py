@@ -67,6 +67,7 @@ def test_blocks_do_not_depend_on_other_blocks():
     assert MultinomialDraws(5, 30, 30).of_problem(blocks_together, 3) is blocks_together
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize(
     ("n", "size"),
     [*((n, n) for n in range(1, 7)), (2, 1), (4, 1), (4, 3), (5, 2), (6, 1), (6, 3), (6, 5)],

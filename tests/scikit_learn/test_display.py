@@ -106,6 +106,7 @@ def test_a_display_needs_scores_again_by_another_name():
     assert display.name == "GaussianNB"
 
 
+@pytest.mark.slow
 def test_each_class_has_axes():
     data, model = fitted(3)
     display = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting="classwise")

@@ -136,6 +136,7 @@ def test_a_grid_without_routing_gives_weights_as_to_scores_of_scikit_learn():
         np.testing.assert_allclose(mean, means[0], **NEAR)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("name", sorted(fastece.ESTIMATORS))
 def test_every_row_of_the_table_is_a_score(name, data):
     model = GaussianNB().fit(data.X, data.y)
@@ -214,6 +215,7 @@ def test_copies_of_a_score_are_the_same(again):
     assert repr(copied) == repr(score)
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize(
     "model",
     [

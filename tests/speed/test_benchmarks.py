@@ -67,6 +67,7 @@ ENDS = [(found, last) for found, last in ENDS if not (last and found in LONG)]
 MARKED = [pytest.param(*end, marks=[pytest.mark.slow] * (end[0] in LONG)) for end in ENDS]
 
 
+@pytest.mark.representative(6)
 @pytest.mark.usefixtures("short_rounds")
 @pytest.mark.parametrize(("found", "last"), MARKED)
 def test_benchmark_runs(found, last):
@@ -81,6 +82,7 @@ def test_benchmark_runs(found, last):
         assert benchmark.call() == pytest.approx(benchmark.other(), rel=1e-6)
 
 
+@pytest.mark.representative(3)
 @pytest.mark.usefixtures("short_rounds")
 @pytest.mark.parametrize("found", QUICK, ids=lambda found: found.__name__)
 def test_a_version_without_the_function_is_not_measured(found, monkeypatch):
@@ -109,6 +111,7 @@ def test_the_idiom_beside_a_call_gives_the_same_number(found):
 REPLICATES = 320
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("found", REPLICATED, ids=lambda found: found.__name__)
 def test_the_loop_beside_a_call_has_the_same_distribution(found, last, monkeypatch):
@@ -171,6 +174,7 @@ def test_start_up_runs_the_call_it_names(case, monkeypatch):
         assert not any("fastece" in code for code in codes)
 
 
+@pytest.mark.slow
 def test_start_up_in_a_real_process():
     run_fresh = MODULES["common"].run_fresh
     code = f"{MODULES['startup'].FIRST_CALL}; print(fastece.__file__)"
@@ -250,6 +254,7 @@ RIGHT = [
 ]
 
 
+@pytest.mark.representative(4)
 @pytest.mark.parametrize(("estimator", "shape"), RIGHT)
 def test_idioms_are_right_where_there_are_no_ties(estimator, shape):
     y, p = baselines.binary(shape, 15_000)
@@ -320,6 +325,7 @@ def test_rounds_of_short_calls_are_a_millisecond(clock):
     assert clock.calls.count("slow") == 1 + 7 + 5 * 4
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_rounds")
 def test_tables_have_a_line_for_every_estimator_and_setting(monkeypatch, capsys):
     monkeypatch.setattr(speed_tables, "SIZES", (20, 50))

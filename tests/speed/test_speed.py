@@ -10,6 +10,7 @@ from benchmarks import baselines
 from helpers.samples import CALIBRATION_ERRORS
 
 
+@pytest.mark.representative(4)
 @pytest.mark.parametrize("n", [10_000, 1_000_000])
 @pytest.mark.parametrize("setting", ["binary", "confidence", "classwise"])
 @pytest.mark.parametrize("estimator", CALIBRATION_ERRORS)
@@ -20,6 +21,7 @@ def test_speed(benchmark, estimator, setting, n):
     assert math.isfinite(value)
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("n", [100, 50_000])
 @pytest.mark.parametrize("estimator", [*CALIBRATION_ERRORS, "all"])
 def test_speed_of_bootstrap(benchmark, estimator, n):

@@ -102,6 +102,7 @@ def test_its_steps_are_calls_that_work_or_are_refused():
     assert len(done) > len(steps[::31]) / 2
 
 
+@pytest.mark.slow
 def test_it_fails_at_once_where_nothing_can_be_kept(tmp_path):
     blocked = tmp_path / "file"
     blocked.touch()

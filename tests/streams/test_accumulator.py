@@ -63,6 +63,7 @@ def assert_exact(state, y, p, setting, weight, n_bins, **fields):
         assert seen == near(expected, slack), (n_bins, fields)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_uniform_bins_and_brier_scores_are_those_of_memory(setting, weights):
@@ -81,6 +82,7 @@ def test_uniform_bins_and_brier_scores_are_those_of_memory(setting, weights):
         assert fastece.mce(state, **fields) == near(fastece.mce(y, p, **options, **fields))
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_bins", EXACT_BINS)
 def test_scores_on_edges_and_beside_them_go_where_they_go_in_memory(n_bins, dtype):
@@ -126,6 +128,7 @@ def test_auto_is_binary_or_confidence():
     assert fastece.brier_score(auto) == near(fastece.brier_score(y, p))
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_diagrams_are_those_of_memory(setting, weights):

@@ -23,6 +23,7 @@ def number(n_bins, n):
     return max(1, int(np.sqrt(n))) if n_bins == "sqrt" else n_bins
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("weights", ["none", "random"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_bins", OTHER_BINS)
@@ -79,6 +80,7 @@ def quantile_cases():
     yield (y == 3) * 1, p[:, 3], None
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("estimator", ["ece_a", "ece_ac"])
 @pytest.mark.parametrize("n_bins", [4, 15, 60])
 def test_edges_of_equal_weight_have_nearly_their_rank(estimator, n_bins):
@@ -94,6 +96,7 @@ def test_edges_of_equal_weight_have_nearly_their_rank(estimator, n_bins):
             assert error <= 1e-4 + shares[cell_of(edge)] + 1e-12, edge
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize("kernel", ["gaussian", "triweight"])
 @pytest.mark.parametrize("bandwidth", ["silverman", 0.05])
 @pytest.mark.parametrize("kind", KINDS)

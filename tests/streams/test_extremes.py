@@ -48,6 +48,7 @@ def test_small_weights_are_weights(weight):
         Accumulator(n_replicates=1, seed=0).update([1], [0.3], [1e-7])
 
 
+@pytest.mark.slow
 def test_replicates_that_drew_no_group_are_left_out():
     rng = np.random.default_rng(0)
     p = rng.random(2000)

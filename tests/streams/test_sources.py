@@ -69,6 +69,7 @@ ANSWERS = {
 }  # fmt: skip
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("kind", ["spread", "sharp", "bimodal, weights"])
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_accumulator_is_as_good_as_its_rows(name, kind):
@@ -79,6 +80,7 @@ def test_an_accumulator_is_as_good_as_its_rows(name, kind):
     near(seen, wanted, slack)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["spread", "sharp", "bimodal"])
 def test_the_test_of_a_stream_is_that_of_its_rows(kind, weighted):

@@ -149,6 +149,7 @@ def test_the_axis_of_the_bias_is_not_stretched_for_the_baseline():
         assert labels_of(ax) == [("not measuring", (1, -1.0))]
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("measure", [RELATIVE, BIAS])
 def test_intervals_are_shaded_in_the_colour_of_their_curve(measure):
     table = summary_of([*FIFTEEN[::6], "x", "zero"], measure)  # no two of a colour
@@ -191,6 +192,7 @@ def test_where_nothing_can_be_drawn_axes_are_empty():
 
 
 # 200 and 2000 would touch the ends of the second.
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("want", ["130 200 500 1000 2000 5000 7000", "180 500 1000 2100", "64 65"])
 def test_ticks_are_round_numbers_and_both_ends_of_the_sizes(want):
     want = want.split()
@@ -280,6 +282,7 @@ def small_figure(value):
     return figure
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     ("ending", "begins"),
     [

@@ -126,6 +126,7 @@ def test_half_written_files_are_never_read(complete, tmp_path, monkeypatch):
     assert_complete(folder, complete)
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_what_is_finished(complete, tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
     original = os.fsync

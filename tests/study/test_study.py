@@ -29,6 +29,7 @@ def whole(tmp_path_factory):
         return folder, run_study(TINY, folder, n_jobs=1)
 
 
+@pytest.mark.slow
 def test_the_files_of_a_study(whole):
     folder, result = whole
     names = {path.name for path in folder.iterdir()}
@@ -223,6 +224,7 @@ def test_the_folder_is_named_after_what_is_given(capsys, tmp_path, monkeypatch):
     ]
 
 
+@pytest.mark.representative(1)
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -259,6 +261,7 @@ def test_without_a_package_of_the_extra_the_command_says_what_to_install(
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_the_command_finds_modules_of_the_working_folder(module, monkeypatch, capsys, tmp_path):
     before = [path for path in sys.path if path not in (str(module), "", str(Path.cwd()))]

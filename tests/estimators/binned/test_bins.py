@@ -70,6 +70,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_cells_and_a_sort_agree_on_every_edge_and_sum(by_cells, name, weighted):
