@@ -1,4 +1,4 @@
-"""What holds for every test: one hypothesis profile, and no figure that stays open."""
+"""What holds for every test: profiles of hypothesis, and no figure that stays open."""
 
 import os
 import subprocess
@@ -12,15 +12,17 @@ from helpers.representatives import mark_others_slow
 
 # What compiles says so on stderr, which tests look at.
 os.environ["FASTECE_QUIET"] = "1"
-# No deadline, since the first call compiles; the same examples anywhere.
-settings.register_profile(
-    "fastece",
-    deadline=None,
-    derandomize=True,
-    database=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# No deadline, since the first call compiles; the same examples anywhere. Before a change is proposed,
+# `--hypothesis-profile=thorough` looks at more of them.
+for profile, examples in (("fastece", 25), ("thorough", 60)):
+    settings.register_profile(
+        profile,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("fastece")
 
 
