@@ -12,8 +12,8 @@ from helpers.representatives import mark_others_slow
 
 # What compiles says so on stderr, which tests look at.
 os.environ["FASTECE_QUIET"] = "1"
-# No deadline, since the first call compiles; the same examples anywhere. Before a change is proposed,
-# `--hypothesis-profile=thorough` looks at more of them.
+# No deadline, since the first call compiles; the same examples anywhere, and more of them with
+# `--hypothesis-profile=thorough`, before a change is proposed.
 for profile, examples in (("fastece", 25), ("thorough", 60)):
     settings.register_profile(
         profile,
