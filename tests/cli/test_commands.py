@@ -149,6 +149,7 @@ def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
     assert capsys.readouterr().err == CLEAR + "reading xxxxxxxxxxx"
 
 
+@pytest.mark.slow
 def test_every_step_of_a_report_is_shown(capsys, monkeypatch):
     plain = text(capsys, "demo", "--full", "--resamples", 64)
     use_terminal(monkeypatch)
@@ -176,6 +177,7 @@ def test_help_imports_neither_numba_nor_scipy(argument):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a pipe is closed differently")
 def test_a_reader_that_has_seen_enough_is_no_error():
     code = (
@@ -223,6 +225,7 @@ def test_a_closed_stream_is_one_line(capsys, monkeypatch, write, closed, code, m
     assert bool(out) == (closed == "stderr")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="numbers of files differ")
 def test_no_file_takes_the_number_of_a_closed_stream(write):
     code = (

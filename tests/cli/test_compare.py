@@ -25,6 +25,7 @@ def check_lines(found, *models, **options):
             ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["auto", pytest.param("classwise", marks=pytest.mark.slow)])
 def test_two_models_of_the_digits(capsys, tmp_path, figures, setting):
     a = np.load(DIGITS)

@@ -76,6 +76,7 @@ def test_the_nearest_name_is_suggested(capsys, line, hint):
     assert capsys.readouterr().err.endswith(f"({hint})\n")
 
 
+@pytest.mark.slow
 def test_the_command_line_completes_words():
     pytest.importorskip("argcomplete")
     words = {

@@ -126,6 +126,7 @@ def test_pairs_are_a_stream_too(capsys, write):
     assert (report["pairs"], report["n_classes"]) == (True, None)
 
 
+@pytest.mark.slow
 def test_slices_and_labels_of_a_stream(capsys, write, binary):
     y, p = binary
     by = np.where(np.arange(N) % 3, "b", '"a,c"')

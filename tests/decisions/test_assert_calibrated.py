@@ -65,6 +65,7 @@ def test_bad_input_is_refused_and_is_no_failed_assertion():
     assert_refused(lambda: assert_calibrated(y, p, max_error=7), ["max_error"])
 
 
+@pytest.mark.slow
 def test_assertions_need_no_pytest():
     code = "import sys, fastece.decisions.testing; print('pytest' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -35,6 +35,7 @@ def draw(diagram, label="net"):
 # --- files and pages ------------------------------------------------------------------------
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])
 def test_the_name_of_a_file_chooses_its_format(diagram, tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
@@ -72,6 +73,7 @@ def test_panels_of_one_setting_are_side_by_side(diagram):
     figure.draw_without_rendering()
 
 
+@pytest.mark.slow
 def test_the_title_of_many_classes_counts_those_that_are_shown(diagram):
     panels = [Panel({None: replace(diagram, setting=f"class {k}").drawing()}) for k in range(13)]
     figure = draw_page(panels, "$note")

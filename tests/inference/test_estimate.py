@@ -92,6 +92,7 @@ def test_probability_of_calibration_follows_from_the_bayes_factor():
     assert 0 <= estimate(np.arange(2000) % 2, sure).probability_calibrated < 1e-300
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_estimates_have_equal_bits_for_any_workers(way):
     for data in (binary(300), classes(120)):
@@ -197,6 +198,7 @@ def test_intervals_hold_the_true_error(name, curve):
     assert covered >= 82
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("rows", [1, 2, 10])
 def test_density_of_equal_scores_finds_nothing(rows):
     y = np.arange(rows) % 2

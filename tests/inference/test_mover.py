@@ -32,6 +32,7 @@ def check_laws(result):
     assert np.all(np.diff(intervals, axis=0) * [-1, 1] >= 0)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_p_value_and_interval_agree_at_every_level(estimator):
     for seed in range(5):
@@ -46,6 +47,7 @@ def test_p_value_and_interval_agree_at_every_level(estimator):
             assert low > 0 or high < 0
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("setting", ["auto", "classwise"])
 def test_a_model_does_not_differ_from_itself_by_mover(estimator, setting):

@@ -13,6 +13,7 @@ SCORE = np.full(400, 0.3)
 HALF, CALIBRATED = np.arange(400) % 2, np.arange(400) % 10 < 3
 
 
+@pytest.mark.slow
 def test_the_width_of_one_bin_is_that_of_a_binomial():
     # Of one score, whose labels come true in one half: 2 z sqrt(p q / n).
     found = rows_needed(HALF, SCORE, width=0.08, estimator="ece", n_bins=1)

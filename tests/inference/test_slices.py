@@ -287,6 +287,7 @@ def rows_in(column, label):
     return (column >= low if label[0] == "[" else column > low) & (column <= high)
 
 
+@pytest.mark.slow
 def test_numbers_are_cut_at_their_quartiles():
     y, p, columns = people()
     age = columns["age"]

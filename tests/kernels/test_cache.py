@@ -139,6 +139,7 @@ def test_key_changes_with_every_kernel_source(tmp_path, monkeypatch):
     assert kernel_cache.cache_key(tmp_path) == last
 
 
+@pytest.mark.slow
 def test_key_is_of_the_code_and_not_of_its_representation(tmp_path):
     """The same from a source and from a ``__pycache__``, nested functions included."""
     text = "def f(x):\n    def g():\n        return 1.5, x in {'a', 'b', 'c', 'd'}\n    return g\n"
@@ -342,6 +343,7 @@ def flipped(content):
     return content[:at] + bytes([content[at] ^ 0x15]) + content[at + 1 :]
 
 
+@pytest.mark.slow
 def test_code_of_other_types_is_never_called(cache, package):
     """Each file at the place of the other, as processes that write one list of files may do."""
     for stem in ("caller", "callee"):
@@ -474,6 +476,7 @@ def test_the_package_allows_the_versions_of_numba_that_are_tested():
     assert f'"numba>={low_major}.{low},<{major}.{high + 1}"' in text
 
 
+@pytest.mark.slow
 def test_progress_gets_what_this_process_compiles(tmp_path, package):
     watch = (
         "from fastece.kernels import progress as module; module.PATIENCE = -1;"

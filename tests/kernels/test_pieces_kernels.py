@@ -67,6 +67,7 @@ def test_evidence_is_that_of_the_matrices(monkeypatch):
             assert chains.log_evidence[i] == pytest.approx(evidence, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
     """Frequencies of calibrated cells, and mean logits, of 2000 draws of each chain: of 30 numbers
     none is off by 4.5 standard errors but in one of 5000 runs, were they drawn at random."""

@@ -261,6 +261,7 @@ def test_a_bad_argument_is_refused_by_name(name):
         reliability_curve(y, s, **{"n_resamples": 10, name: bad[name]})
 
 
+@pytest.mark.slow
 def test_each_replicate_has_its_own_bandwidth():
     # Three quarters of the scores are 1: the IQR of some resamples is 0, and their bandwidth is
     # a hundred times as large as others.

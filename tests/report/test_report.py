@@ -133,6 +133,7 @@ def test_rows_of_each_predicted_class_are_measured(classes):
     assert [row.to_dict() for row in report.predicted_classes] == [x.to_dict() for x in slices]
 
 
+@pytest.mark.slow
 def test_classes_against_the_rest_are_shown_only_if_some_are_miscalibrated(report, classes):
     y, p, _ = classes
     assert "Predicted classes, most evidence first" in str(report)

@@ -66,6 +66,7 @@ def test_order_of_rows_and_scale_of_weights_change_no_statistic():
     assert values[2] == near(values[0])
 
 
+@pytest.mark.slow
 def test_cells_of_many_rows_change_statistics_little():
     y, p = rows(4000)
     components = calibration_test(y, p, n_resamples=9).components

@@ -289,6 +289,7 @@ threading.Thread(target=work).start()
 """
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_threads_continue_after_the_main_thread(n_jobs):
     done = subprocess.run(
@@ -313,6 +314,7 @@ threading.Thread(target=work).start()
 """
 
 
+@pytest.mark.slow
 def test_threads_may_begin_after_the_main_thread():
     done = subprocess.run(
         [sys.executable, "-c", FIRST_USE], capture_output=True, text=True, check=False

@@ -67,7 +67,7 @@ ENDS = [(found, last) for found, last in ENDS if not (last and found in LONG)]
 MARKED = [pytest.param(*end, marks=[pytest.mark.slow] * (end[0] in LONG)) for end in ENDS]
 
 
-@pytest.mark.representative(6)
+@pytest.mark.representative(5)
 @pytest.mark.usefixtures("short_rounds")
 @pytest.mark.parametrize(("found", "last"), MARKED)
 def test_benchmark_runs(found, last):

@@ -58,6 +58,7 @@ def test_a_pool_of_threads_gives_the_same_bits_and_leaves_threads_as_they_were(w
     assert after == before
 
 
+@pytest.mark.slow
 def test_a_finished_study_is_only_put_together_again(whole, monkeypatch):
     folder, result = whole
     before = contents(folder, FILES)
