@@ -76,8 +76,8 @@ def assert_every_kernel_is_kept(folder):
 
 def assert_answer_counts_kernels(answer, folder):
     """It has the seconds and the place, and a second warm-up finds everything there."""
-    assert answer["kernels"] <= 126
-    assert answer["signatures"] <= 157
+    # Most kernels are compiled for one kind of numbers alone, which keeps the warm-up short.
+    assert answer["signatures"] <= 1.3 * answer["kernels"]
     (keyed,) = folder.iterdir()
     assert answer.pop("seconds") > 0
     stems = {name.partition("-")[0] for name in kept(folder)}
