@@ -520,16 +520,12 @@ def test_sources_show_an_edit_and_are_not_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["archive", "without sources"])
-def test_a_package_that_is_no_folder_of_sources(tmp_path, form):
+def test_a_package_without_sources_keeps_its_kernels(tmp_path):
     package = copy_package(tmp_path / "package")
-    if form == "archive":
-        package = Path(shutil.make_archive(str(tmp_path / "fastece"), "zip", package))
-    else:
-        compile_all = [sys.executable, "-m", "compileall", "-q", "-b", str(package)]
-        subprocess.run(compile_all, check=True)
-        for path in package.rglob("*.py"):
-            path.unlink()
+    compile_all = [sys.executable, "-m", "compileall", "-q", "-b", str(package)]
+    subprocess.run(compile_all, check=True)
+    for path in package.rglob("*.py"):
+        path.unlink()
     options = {"package": package, "FASTECE_CACHE_DIR": tmp_path / "cache"}
     assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "4\n"
     assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
