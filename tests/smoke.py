@@ -182,7 +182,7 @@ def check_functions() -> None:
     stream = fastece.Accumulator().update(Y[:200], P[:200]).merge(
         fastece.Accumulator().update(Y[200:], P[200:])
     )  # fmt: skip
-    assert abs(stream.ece() - fastece.ece(Y, P)) < 1e-12
+    assert abs(fastece.ece(stream) - fastece.ece(Y, P)) < 1e-12
 
 
 def check_messages() -> None:
