@@ -1,4 +1,4 @@
-"""Write tests/fixtures/accumulator_1.npz: states as this release saves them, and their answers.
+"""Write tests/fixtures/accumulator_1.npz: states as this release saves them, with their values.
 
 Every later release must read it. It is written once for each version of the format.
 """
@@ -13,7 +13,8 @@ from fastece import Accumulator
 
 VERSION = 1
 TARGET = Path(__file__).parents[2] / "tests" / "fixtures" / f"accumulator_{VERSION}.npz"
-ROWS, CLASSES = 96, 3
+ROWS = 96
+CLASSES = 3
 CASES: dict[str, dict[str, Any]] = {
     "binary": {},
     "confidence": {"n_classes": CLASSES},
@@ -25,7 +26,8 @@ ESTIMATORS = ("ece", "ece_c", "ece_a", "ece_ac", "ece_kde")
 
 
 def data(case: str) -> tuple[Any, Any, Any, Any]:
-    """Labels, probabilities that are multiples of 1/64, weights of 1/4, and groups of five rows."""
+    """Return labels, probabilities in steps of 1/64, weights in steps of 1/4, and groups of five
+    rows."""
     i = np.arange(ROWS)
     first = i * 7 % 65
     second = (65 - first) * (i * 13 % 16) // 16
@@ -39,13 +41,13 @@ def data(case: str) -> tuple[Any, Any, Any, Any]:
 
 
 def state_of(case: str) -> Accumulator:
-    """The state of all rows of a case."""
+    """Return the state of all rows of a case."""
     y, p, weight, groups = data(case)
     return Accumulator(**CASES[case]).update(y, p, sample_weight=weight, groups=groups)
 
 
 def answers(case: str, state: Accumulator) -> Any:
-    """Values of the estimators, then the Brier score and, where there are any, replicates."""
+    """Return the values of all estimators, the Brier score and, in cases with replicates, those."""
     values = [fastece.ece(state, estimator=name) for name in ESTIMATORS]
     values.append(fastece.brier_score(state))
     if "n_replicates" in CASES[case]:
@@ -54,21 +56,24 @@ def answers(case: str, state: Accumulator) -> Any:
 
 
 def packed(array: Any) -> dict[str, Any]:
-    """The positions and the values of what is not 0, and the shape: most cells are empty."""
+    """Return positions and values of an array's nonzero elements, and its shape.
+
+    Most cells of a state are empty.
+    """
     rows = np.flatnonzero(array)
     return {"rows": rows, "values": array.ravel()[rows], "shape": np.array(array.shape)}
 
 
 def content() -> dict[str, Any]:
-    """Arrays "case/state/name/part" and "case/answers"."""
-    found = {}
+    """Return arrays named "case/state/name/part" and "case/answers"."""
+    arrays = {}
     for case in CASES:
         state = state_of(case)
         for name, array in state.state_dict().items():
             for part, values in packed(array).items():
-                found[f"{case}/state/{name}/{part}"] = values
-        found[f"{case}/answers"] = answers(case, state)
-    return found
+                arrays[f"{case}/state/{name}/{part}"] = values
+        arrays[f"{case}/answers"] = answers(case, state)
+    return arrays
 
 
 if __name__ == "__main__":

@@ -22,14 +22,17 @@ from fastece.resampling.draws import (
 )
 
 TARGET = Path(__file__).parents[2] / "tests" / "fixtures" / "bootstrap.json"
-ROWS, CLASSES, REPLICATES, SEED = 66, 3, 8, 20240229
+ROWS = 66
+CLASSES = 3
+REPLICATES = 8
+SEED = 20240229
 ESTIMATORS = ("ece", "ece_a", "ece_c", "ece_ac")
 SETTINGS = ("auto", "classwise", 1)
 SIZES = (None, 40, 3)
 
 
 def data() -> tuple[Any, Any, Any, Any]:
-    """Labels, the probabilities of two models, and weights, all of them multiples of 1/64."""
+    """Return labels, probabilities of two models, and weights: all are multiples of 1/64."""
     i = np.arange(ROWS)
     models = []
     for step in (7, 11):
@@ -41,61 +44,65 @@ def data() -> tuple[Any, Any, Any, Any]:
 
 
 def exact(values: Any) -> Any:
-    """Floats as hexadecimal text, in lists."""
+    """Return floats as hexadecimal text, in nested lists."""
     if isinstance(values, np.ndarray | list):
         return [exact(value) for value in values]
     return float(values).hex()
 
 
 def digest(counts: Any) -> str:
-    """Hash of counts, whatever their type."""
+    """Return the hash of counts as 64-bit integers."""
     return hashlib.sha256(np.ascontiguousarray(counts, "<i8").tobytes()).hexdigest()
 
 
 def draws() -> dict[str, Any]:
-    """Hashes of draws, and the first of their counts."""
+    """Return the hash and the first eight counts of some draws of each kind."""
     key = new_key(SEED)
     prob = data()[1]
-    made = {
-        "all of 66 rows": MultinomialDraws(key, ROWS, ROWS).make(0, 3),
-        "40 of 66 rows": MultinomialDraws(key, ROWS, 40).make(1, 2),
-        "1000 rows": MultinomialDraws(key, 1000, 1000).make(2, 2),
-        "rows in lists": RowDraws(key, ROWS, 3).make(5, 40),
-        "left out": LeaveOutDraws(ROWS, 20, 3, 19).make(0, 1),
-        "hits": OutcomeDraws(key, prob[:, 0].copy()).make(0, 2),
-        "classes": ClassDraws(key, prob).make(0, 2),
+    # How to draw, the number of the first draw, and the number of draws.
+    cases = {
+        "all of 66 rows": (MultinomialDraws(key, ROWS, ROWS), 0, 3),
+        "40 of 66 rows": (MultinomialDraws(key, ROWS, 40), 1, 2),
+        "1000 rows": (MultinomialDraws(key, 1000, 1000), 2, 2),
+        "rows in lists": (RowDraws(key, ROWS, 3), 5, 40),
+        "left out": (LeaveOutDraws(ROWS, 20, 3, 19), 0, 1),
+        "hits": (OutcomeDraws(key, prob[:, 0].copy()), 0, 2),
+        "classes": (ClassDraws(key, prob), 0, 2),
     }
-    return {
-        "key": str(key),
-        **{name: [digest(c), c.ravel()[:8].tolist()] for name, c in made.items()},
-    }
+    golden: dict[str, Any] = {"key": str(key)}
+    for name, (kind, first, n_draws) in cases.items():
+        counts = kind.make(first, n_draws)
+        golden[name] = [digest(counts), counts.ravel()[:8].tolist()]
+    return golden
 
 
 def replicates() -> dict[str, Any]:
-    """Distributions of every public function that resamples, for one class vector and for one
-    column."""
+    """Return distributions of all public functions that resample.
+
+    The input has class vectors or, in the setting "binary", the scores of one class.
+    """
     y, a, b, v = data()
-    found = {}
+    golden = {}
     inputs = [((y, a, b), setting) for setting in SETTINGS]
     inputs.append(((y == 0, a[:, 0], b[:, 0]), "binary"))
-    for ((true, one, two), setting), name, weight in product(inputs, ESTIMATORS, (None, v)):
+    for ((y_true, prob_a, prob_b), setting), name, weight in product(inputs, ESTIMATORS, (None, v)):
         options: dict[str, Any] = {
             "estimator": name, "setting": setting, "average": None, "sample_weight": weight,
             "n_resamples": REPLICATES, "rng": SEED,
         }  # fmt: skip
         title = f"{setting}, {name}{', weights' if weight is not None else ''}"
         for size in SIZES:
-            result = fastece.bootstrap(true, one, size=size, **options)
-            found[f"bootstrap, {title}, size {size}"] = exact(result.bootstrap_distribution)
-        result = fastece.compare(true, one, two, method="basic", **options)
-        found[f"compare, {title}"] = exact(result.bootstrap_distribution)
-        result = fastece.calibration_test(true, one, **options)
-        found[f"test, {title}"] = exact(result.null_distribution)
-    return found
+            result = fastece.bootstrap(y_true, prob_a, size=size, **options)
+            golden[f"bootstrap, {title}, size {size}"] = exact(result.bootstrap_distribution)
+        result = fastece.compare(y_true, prob_a, prob_b, method="basic", **options)
+        golden[f"compare, {title}"] = exact(result.bootstrap_distribution)
+        result = fastece.calibration_test(y_true, prob_a, **options)
+        golden[f"test, {title}"] = exact(result.null_distribution)
+    return golden
 
 
 def make() -> dict[str, Any]:
-    """All that is kept."""
+    """Return the content of the file."""
     return {"draws": draws(), "replicates": replicates()}
 
 

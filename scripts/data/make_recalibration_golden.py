@@ -14,32 +14,37 @@ from fastece.recalibration import METHODS, save
 from fastece.recalibration.saved import FORMAT
 
 TARGET = Path(__file__).parents[2] / "tests" / "fixtures" / f"recalibration_{FORMAT.version}.json"
-SEED, ROWS, NEW = 20261122, 200, 4
+SEED = 20261122
+ROWS = 200
+# Rows whose recalibrated probabilities are saved.
+SAVED_ROWS = 4
 
 
 def data(n_classes: int) -> tuple[Any, Any]:
-    """Labels, and probabilities that are too sure: of two classes, of the second alone."""
+    """Return labels and over-confident probabilities: of two classes, those for the second."""
     rng = np.random.default_rng(SEED)
     z = rng.normal(size=(ROWS, n_classes))
     y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     p = np.exp(2 * z)
     p /= p.sum(axis=1, keepdims=True)
-    return y, p[:, 1] if n_classes == 2 else p
+    if n_classes == 2:
+        return y, p[:, 1]
+    return y, p
 
 
 def content(name: str, n_classes: int, folder: Path) -> dict[str, Any]:
-    """A saved map, some probabilities and what it makes of them."""
+    """Return a saved map, some probabilities, and the recalibrated ones."""
     y, p = data(n_classes)
     model = METHODS[name]().fit(p, y)
     save(model, folder / "model.json")
-    new = p[:NEW]
+    x = p[:SAVED_ROWS]
     text = (folder / "model.json").read_text(encoding="utf-8")
-    return {"model": json.loads(text), "x": new.tolist(), "p": model.transform(new).tolist()}
+    return {"model": json.loads(text), "x": x.tolist(), "p": model.transform(x).tolist()}
 
 
 if __name__ == "__main__":
     with TemporaryDirectory() as folder:
-        # The points of a curve take 30 kB a class.
+        # The points of a curve take 30 kB a class, so curves have two classes only.
         cases = [(name, k) for name in METHODS for k in (2, 3) if (name, k) != ("curve", 3)]
-        found = [content(name, n_classes, Path(folder)) for name, n_classes in cases]
-    TARGET.write_text(json.dumps(found) + "\n", encoding="utf-8")
+        golden = [content(name, n_classes, Path(folder)) for name, n_classes in cases]
+    TARGET.write_text(json.dumps(golden) + "\n", encoding="utf-8")

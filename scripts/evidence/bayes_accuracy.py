@@ -1,8 +1,8 @@
-"""How close the Bayesian curve's error comes to the truth, and how often its interval holds it.
+"""How close the Bayesian curve's error comes to the truth, and how often its interval covers it.
 
-Three arenas: the study's distributions of scores (or those of another seed), curves of shapes that
-the study does not have, calibrated ones among them, and, instead of both, a user's own files of
-predictions. Prints the tables of docs/bayes.md.
+There are three arenas: the study's distributions of scores (with any seed), curves of shapes that
+the study does not have, calibrated ones among them, and, instead of both, files of predictions.
+Prints the tables of docs/bayes.md.
 
     python scripts/evidence/bayes_accuracy.py --draws 40
     python scripts/evidence/bayes_accuracy.py --draws 100 --predictions resnet34.csv vgg16.npz
@@ -27,8 +27,8 @@ from fastece.study.truth import debiased_error
 F64 = NDArray[np.float64]
 
 SIZES = (30, 60, 100, 200, 500, 2000)
-# Draws have at most this part of the rows: the truth is that of the rest, too.
-LARGEST_PART = 0.1
+# Draws have at most this share of the rows, since all rows together define the true error.
+MAX_SHARE_DRAWN = 0.1
 LEVEL = 0.95
 # The estimators of the paper.
 FIFTEEN = [candidate for candidate in corrected() if candidate.name != BAYES]
@@ -36,15 +36,26 @@ ROWS = 100_000
 
 
 class Arena(NamedTuple):
-    """Problems of the same rows, and the mean of their true errors."""
+    """Problems on the same rows, and the mean of their true errors."""
 
     samples: list[Sample]
     truth: float
     name: str = ""
 
 
+class Performance(NamedTuple):
+    """How well the Bayesian curve and the study's fifteen estimators did on one arena."""
+
+    errors: list[float]  # of the Bayesian curve, as `errors_of` returns them
+    errors_of_others: F64  # (15, 2)
+    bias: float
+    coverage: float
+    width: float  # mean width of the interval, relative to the true error
+    above_zero: float  # share of intervals whose low end is above 0
+
+
 def arenas_of(study: Design | Predictions) -> Iterator[tuple[str, Arena]]:
-    """Each distribution of scores of a study in each of its settings, with that."""
+    """Yield the settings of a study with an arena for each of its distributions of scores."""
     for which in study.distributions:
         for setting, samples, chances, n_bins in study.populations(which, {}):
             pairs = zip(samples, chances, strict=True)
@@ -53,52 +64,53 @@ def arenas_of(study: Design | Predictions) -> Iterator[tuple[str, Arena]]:
 
 
 def drawn(samples: list[Sample], rows: NDArray[np.int64]) -> list[Sample]:
-    """The rows of a draw, in one order for all problems."""
-    parts = [sample.where(rows) for sample in samples]
-    return [Sample(p.s, p.y, p.v, p.low, p.high, np.arange(p.n)) for p in parts]
+    """Return the rows of a draw, in the same order for all problems."""
+    selected = [sample.where(rows) for sample in samples]
+    return [Sample(x.s, x.y, x.v, x.low, x.high, np.arange(x.n)) for x in selected]
 
 
-def measures(arena: Arena, n: int, draws: int, seed: int) -> tuple[F64, F64]:
-    """Of the Bayesian curve: 95th percentile of the relative error, median abs log ratio, bias,
-    coverage, mean relative width, share of intervals that leave out 0; and the first two (15, 2) of
-    the study's fifteen."""
+def measure(arena: Arena, n: int, draws: int, seed: int) -> Performance:
+    """Draw rows of an arena many times, and return how well all estimators did."""
     rng = np.random.default_rng([seed, n])
     rows = rng.integers(arena.samples[0].n, size=(draws, n))
-    values, low, high = [], [], []
-    for line in rows:
-        posterior = BayesCurve().posterior(drawn(arena.samples, line))
-        values.append(posterior.value)
-        ends = posterior.interval(LEVEL)
-        low.append(ends[0])
-        high.append(ends[1])
-    ratio = np.array(values) / arena.truth
-    held = (np.array(low) <= arena.truth) & (arena.truth <= np.array(high))
-    width = (np.array(high) - np.array(low)) / arena.truth
-    own = [ratio.mean() - 1, held.mean(), width.mean(), np.mean(np.array(low) > 0)]
-    found = [drawn_rows(Problem(sample), rows.astype(np.int32)) for sample in arena.samples]
-    others = np.array([candidate.values(found) for candidate in FIFTEEN]) / arena.truth
-    return np.array([*errors_of(ratio), *own]), np.array([errors_of(r) for r in others])
+    posteriors = [
+        BayesCurve().posterior(drawn(arena.samples, rows_of_draw)) for rows_of_draw in rows
+    ]
+    ratio = np.array([posterior.value for posterior in posteriors]) / arena.truth
+    low, high = np.array([posterior.interval(LEVEL) for posterior in posteriors]).T
+    covers = (low <= arena.truth) & (arena.truth <= high)
+    width = (high - low) / arena.truth
+    problems = [drawn_rows(Problem(sample), rows.astype(np.int32)) for sample in arena.samples]
+    ratio_of_others = np.array([other.values(problems) for other in FIFTEEN]) / arena.truth
+    return Performance(
+        errors=errors_of(ratio),
+        errors_of_others=np.array([errors_of(x) for x in ratio_of_others]),
+        bias=float(ratio.mean() - 1),
+        coverage=float(covers.mean()),
+        width=float(width.mean()),
+        above_zero=float((low > 0).mean()),
+    )
 
 
 def errors_of(ratio: F64) -> list[float]:
-    """95th percentile of the relative error, and median abs log ratio."""
+    """Return the 95th percentile of the relative error, and the median absolute log ratio."""
     logs = np.abs(np.log(np.maximum(ratio, 1e-9)))
     return [float(np.quantile(np.abs(ratio - 1), 0.95)), float(np.median(logs))]
 
 
 def logit(s: F64) -> F64:
-    """Of scores, which are kept a little inside."""
-    inside = s.clip(1e-9, 1 - 1e-9)
-    return np.asarray(np.log(inside / (1 - inside)))
+    """Return log odds of scores, which are clipped to 1e-9 and 1 - 1e-9."""
+    clipped = s.clip(1e-9, 1 - 1e-9)
+    return np.asarray(np.log(clipped / (1 - clipped)))
 
 
 def sigmoid(z: F64) -> F64:
-    """The inverse."""
+    """Return the scores with given log odds."""
     return np.asarray(1 / (1 + np.exp(-z)))
 
 
 def wave(periods: int) -> Callable[[F64], F64]:
-    """Over the ranks, with an amplitude of 0.7 in the logit."""
+    """Return a curve that is a wave over the ranks, with an amplitude of 0.7 in the logit."""
 
     def curve(s: F64) -> F64:
         rank = (s.argsort().argsort() + 0.5) / s.size
@@ -107,8 +119,8 @@ def wave(periods: int) -> Callable[[F64], F64]:
     return curve
 
 
-def heaped(s: F64, rng: np.random.Generator) -> F64:
-    """Two in five scores become 1."""
+def saturated(s: F64, rng: np.random.Generator) -> F64:
+    """Return scores of which two in five, chosen at random, become 1."""
     return np.where(rng.random(s.size) < 0.4, 1.0, s)
 
 
@@ -131,47 +143,58 @@ SCORES: dict[str, Callable[[np.random.Generator], F64]] = {
 
 
 def shape_arena(shape: str, scores: str, seed: int) -> Arena:
-    """Scores of a distribution whose curve has a shape."""
+    """Return an arena with a named distribution of scores and a named shape of the curve."""
     rng = np.random.default_rng([seed, list(CURVES).index(shape), list(SCORES).index(scores)])
     s = SCORES[scores](rng)
-    s = heaped(s, rng) if shape == "heap at 1" else s
-    s = s.round(2) if shape == "multiples of 0.01" else s
+    if shape == "heap at 1":
+        s = saturated(s, rng)
+    elif shape == "multiples of 0.01":
+        s = s.round(2)
     chance = CURVES[shape](s)
     y = (rng.random(ROWS) < chance).astype(np.uint8)
-    return Arena([Sample(s, y, None, 0.0, 1.0, np.arange(ROWS))], float(np.abs(chance - s).mean()))
+    truth = float(np.abs(chance - s).mean())
+    return Arena([Sample(s, y, None, 0.0, 1.0, np.arange(ROWS))], truth)
 
 
 def print_errors(title: str, arenas: Sequence[Arena], seed: int, draws: int) -> None:
-    """One line for each size: medians over arenas, errors over those of the best of the fifteen, in
-    hindsight; coverage is the mean over arenas. Then the coverage of each, over all sizes."""
-    each: dict[str, list[float]] = {arena.name: [] for arena in arenas}
+    """Print one line for each size, then the coverage of each arena.
+
+    Errors, bias and width are medians over arenas; errors are divided by the smallest errors of any
+    of the fifteen, chosen in hindsight. Coverage is a mean over arenas.
+    """
+    coverage: dict[str, list[float]] = {arena.name: [] for arena in arenas}
     print(f"\n{title}, seed {seed}\n| n | arenas | p95 | log | bias | covers | lowest | width | "
           "above 0 |")  # fmt: skip
     for n in SIZES:
-        large = [arena for arena in arenas if n <= LARGEST_PART * arena.samples[0].n]
-        found = [measures(arena, n, draws, seed) for arena in large]
-        if not found:
+        large = [arena for arena in arenas if n <= MAX_SHARE_DRAWN * arena.samples[0].n]
+        if not large:
             continue
-        own, others = (np.array(part) for part in zip(*found, strict=True))
-        for arena, held in zip(large, own[:, 3], strict=True):
-            each[arena.name].append(held)
-        ratio = np.median(own[:, :2], axis=0) / np.median(others, axis=0).min(axis=0)
-        bias, _, width, _ = np.median(own[:, 2:], axis=0)
-        covers, above = own[:, 3].mean(), own[:, 5].mean()
-        print(f"| {n} | {len(own)} | {ratio[0]:.2f} | {ratio[1]:.2f} | {bias:+.2f} | "
-              f"{covers:.1%} | {own[:, 3].min():.0%} | {width:.2f} | {above:.0%} |",
+        measured = [measure(arena, n, draws, seed) for arena in large]
+        for arena, performance in zip(large, measured, strict=True):
+            coverage[arena.name].append(performance.coverage)
+        errors = np.median([x.errors for x in measured], axis=0)
+        errors_of_others = np.median([x.errors_of_others for x in measured], axis=0)
+        ratio = errors / errors_of_others.min(axis=0)
+        bias = np.median([x.bias for x in measured])
+        width = np.median([x.width for x in measured])
+        covers = np.array([x.coverage for x in measured])
+        above = np.mean([x.above_zero for x in measured])
+        print(f"| {n} | {len(measured)} | {ratio[0]:.2f} | {ratio[1]:.2f} | {bias:+.2f} | "
+              f"{covers.mean():.1%} | {covers.min():.0%} | {width:.2f} | {above:.0%} |",
               flush=True)  # fmt: skip
     print("\n| distribution | all sizes | each |")
-    for name, held in sorted(each.items(), key=lambda item: np.mean(item[1])):
-        print(f"| {name} | {np.mean(held):.1%} | {' '.join(f'{x:.0%}' for x in held)} |")
+    for name, covers_by_size in sorted(coverage.items(), key=lambda item: np.mean(item[1])):
+        each = " ".join(f"{x:.0%}" for x in covers_by_size)
+        print(f"| {name} | {np.mean(covers_by_size):.1%} | {each} |")
 
 
 def print_shapes(seed: int, draws: int) -> None:
-    """One line for each shape and size: coverage over the distributions of scores."""
+    """Print one line for each shape and size: coverage over the distributions of scores."""
     print(f"\nshapes, seed {seed}\n| shape | n | covers | {' | '.join(SCORES)} | above 0 |")
     for shape in CURVES:
         for n in (200, 500, 2000):
-            covers, above = [], []
+            covers = []
+            above = []
             for scores in SCORES:
                 arena = shape_arena(shape, scores, seed)
                 rng = np.random.default_rng([seed, n])
@@ -193,13 +216,16 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=40, help="of each size")
     parser.add_argument("--predictions", nargs="+", metavar="FILE", help="instead of the study")
     options = parser.parse_args()
-    seed, draws = options.seed, options.draws
+    seed = options.seed
+    draws = options.draws
     study: Design | Predictions = Design(mixtures=1, trainings=1, holdout=60_000, seed=seed)
     if options.predictions:
         study = Predictions(tuple(options.predictions))
-    found = list(arenas_of(study))
-    for setting in dict.fromkeys(name for name, _ in found):
-        print_errors(setting, [arena for name, arena in found if name == setting], seed, draws)
+    arenas: dict[str, list[Arena]] = {}
+    for setting, arena in arenas_of(study):
+        arenas.setdefault(setting, []).append(arena)
+    for setting, arenas_of_setting in arenas.items():
+        print_errors(setting, arenas_of_setting, seed, draws)
     if not options.predictions:
         print_shapes(seed, draws)
 

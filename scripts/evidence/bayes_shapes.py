@@ -1,7 +1,8 @@
-"""How often the interval of the Bayesian curve holds the true error, shape by shape.
+"""How often the interval of the Bayesian curve covers the true error, shape by shape.
 
-Sixteen curves, each for five distributions of scores: heaps, saturated ends, jumps, stairs, waves,
-ties, smooth ones, calibrated ones. Prints the table of docs/bayes.md, its lowest lines first.
+There are sixteen curves, each for five distributions of scores: point masses, saturated ends,
+jumps, stairs, waves, ties, smooth curves, calibrated ones. Prints the table of docs/bayes.md, with
+the lowest coverage first.
 
     python scripts/evidence/bayes_shapes.py --draws 100
 """
@@ -17,18 +18,19 @@ from fastece import BayesCurve
 from fastece.estimators.protocol import Sample
 
 SIZES = (60, 200, 1000, 2000, 5000)
-LEVEL, MANY = 0.95, 400_000
-Rows = tuple[Any, Any]
+LEVEL = 0.95
+# Rows of the population whose error is the true one.
+POPULATION = 400_000
 
 
 def logit(s: Any) -> Any:
-    """Log odds, of scores that are kept a little inside."""
+    """Return log odds of scores, which are clipped to 1e-9 and 1 - 1e-9."""
     s = np.clip(s, 1e-9, 1 - 1e-9)
     return np.log(s) - np.log1p(-s)
 
 
 def sigmoid(z: Any) -> Any:
-    """The inverse."""
+    """Return the scores with given log odds."""
     return 1 / (1 + np.exp(-z))
 
 
@@ -42,34 +44,34 @@ SCORES: dict[str, Callable[[np.random.Generator, int], Any]] = {
 
 
 class Shape(NamedTuple):
-    """Scores changed from those of a distribution, and their chances."""
+    """How scores drawn from a distribution are changed, and the chances of an outcome of 1."""
 
     scores: Callable[[Any, np.random.Generator], Any]
-    chance: Callable[[Any, Any], Any]  # of the changed scores and those before
+    chance: Callable[[Any, Any], Any]  # takes the changed scores and the scores as drawn
 
 
 def as_drawn(s: Any, rng: np.random.Generator) -> Any:  # noqa: ARG001
-    """Scores as they are."""
+    """Return the scores unchanged."""
     return s
 
 
-def heap(share: float, score: float) -> Callable[[Any, np.random.Generator], Any]:
-    """A share of the scores at one score."""
+def point_mass(share: float, score: float) -> Callable[[Any, np.random.Generator], Any]:
+    """Return a change that moves a random share of the scores to one score."""
     return lambda s, rng: np.where(rng.random(s.size) < share, score, s)
 
 
 def rounded(digits: int) -> Callable[[Any, np.random.Generator], Any]:
-    """Scores with few digits."""
+    """Return a change that rounds scores."""
     return lambda s, rng: s.round(digits)  # noqa: ARG005
 
 
 def curve(chance: Callable[[Any], Any]) -> Shape:
-    """A curve of the scores as they are."""
+    """Return the shape of a curve over unchanged scores."""
     return Shape(as_drawn, lambda s, _: chance(s))
 
 
 def stairs(count: int, height: float) -> Callable[[Any], Any]:
-    """Steps up and down from the scores."""
+    """Return a curve that steps up and down from the diagonal."""
     return lambda s: np.clip(s + height * (-1.0) ** np.floor(count * s), 0, 1)
 
 
@@ -83,42 +85,47 @@ SHAPES = {
     "three waves": curve(lambda s: np.clip(s + 0.08 * np.sin(6 * np.pi * s), 0, 1)),
     "six waves": curve(lambda s: np.clip(s + 0.08 * np.sin(12 * np.pi * s), 0, 1)),
     "six waves, a heap at 1": Shape(
-        heap(0.3, 1.0),
+        point_mass(0.3, 1.0),
         lambda s, _: np.where(s == 1, 0.96, np.clip(s + 0.08 * np.sin(12 * np.pi * s), 0, 1)),
     ),
     "five stairs": curve(lambda s: (np.floor(5 * s).clip(0, 4) + 0.5) / 5),
     "ten steps of .05": curve(stairs(10, 0.05)),
-    "a jump of -.12 above .8": curve(lambda s: s - 0.12 * (s > 0.8)),
-    "a jump of +.1 below .4": curve(lambda s: s + 0.1 * (s < 0.4)),
-    "a heap at 1, .95 come true": Shape(heap(0.4, 1.0), lambda s, _: np.where(s == 1, 0.95, s)),
-    "a heap at .7, .6 come true": Shape(heap(0.3, 0.7), lambda s, _: np.where(s == 0.7, 0.6, s)),
+    "a jump of -.12 above .8": curve(lambda s: np.where(s > 0.8, s - 0.12, s)),
+    "a jump of +.1 below .4": curve(lambda s: np.where(s < 0.4, s + 0.1, s)),
+    "a heap at 1, .95 come true": Shape(
+        point_mass(0.4, 1.0), lambda s, _: np.where(s == 1, 0.95, s)
+    ),
+    "a heap at .7, .6 come true": Shape(
+        point_mass(0.3, 0.7), lambda s, _: np.where(s == 0.7, 0.6, s)
+    ),
     "calibrated, above .85 moved up": Shape(
         lambda s, _: np.where(s > 0.85, np.minimum(s + 0.12, 1), s), lambda _, before: before
     ),
 }
 
 
-def rows(shape: Shape, scores: str, rng: np.random.Generator, n: int) -> Rows:
-    """Scores, and their chances."""
-    before = SCORES[scores](rng, n)
-    s = shape.scores(before, rng)
-    return s, shape.chance(s, before)
+def draw_rows(shape: Shape, scores: str, rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    """Return n scores and their chances."""
+    as_drawn_scores = SCORES[scores](rng, n)
+    s = shape.scores(as_drawn_scores, rng)
+    return s, shape.chance(s, as_drawn_scores)
 
 
 def coverage(shape: Shape, scores: str, n: int, draws: int, seed: int) -> Any:
-    """Share of intervals that hold the true error, its mean width, mean error of the value."""
-    s, chance = rows(shape, scores, np.random.default_rng(seed), MANY)
-    truth, found = float(np.abs(chance - s).mean()), []
+    """Return the coverage, the mean width, and the mean absolute error of the value."""
+    s, chance = draw_rows(shape, scores, np.random.default_rng(seed), POPULATION)
+    truth = float(np.abs(chance - s).mean())
+    measured = []
     if truth < 1e-12:
         truth = 0.0
     for k in range(draws):
         rng = np.random.default_rng([seed, n, k])
-        s, chance = rows(shape, scores, rng, n)
+        s, chance = draw_rows(shape, scores, rng, n)
         y = (rng.random(n) < chance).astype(np.uint8)
         posterior = BayesCurve().posterior([Sample(s, y, None, 0.0, 1.0, np.arange(n))])
         low, high = posterior.interval(LEVEL)
-        found.append((low <= truth <= high, high - low, abs(posterior.value - truth)))
-    return np.mean(found, axis=0)
+        measured.append((low <= truth <= high, high - low, abs(posterior.value - truth)))
+    return np.mean(measured, axis=0)
 
 
 def main() -> None:
@@ -129,12 +136,13 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--save", metavar="FILE", help="all figures, as NPY")
     options = parser.parse_args()
-    start, names = time.perf_counter(), [(shape, scores) for shape in SHAPES for scores in SCORES]
-    found = np.array([
+    start = time.perf_counter()
+    names = [(shape, scores) for shape in SHAPES for scores in SCORES]
+    figures = np.array([
         [coverage(SHAPES[shape], scores, n, options.draws, options.seed) for n in options.sizes]
         for shape, scores in names
     ])  # fmt: skip
-    covers = 100 * found[..., 0]
+    covers = 100 * figures[..., 0]
     print(f"| shape | scores | {' | '.join(map(str, options.sizes))} |")
     for i in np.lexsort((covers.mean(1), covers.min(1))):
         print(f"| {' | '.join(names[i])} | {' | '.join(f'{x:.0f}' for x in covers[i])} |")
@@ -142,7 +150,7 @@ def main() -> None:
     print(f"| below 90 | | {' | '.join(map(str, (covers < 90).sum(0)))} |")
     print(f"{time.perf_counter() - start:.0f} s")
     if options.save:
-        np.save(options.save, found)
+        np.save(options.save, figures)
 
 
 if __name__ == "__main__":

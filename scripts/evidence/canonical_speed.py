@@ -1,14 +1,14 @@
-"""How long errors of all classes at once take, beside numpy and torch.
+"""How long errors of whole class vectors take, beside numpy and torch.
 
-Class vectors have ten classes. Tables, in Markdown:
+Class vectors have ten classes. Prints tables in Markdown:
 
 - single: one call on one thread, beside numpy with all pairs in one matrix (`asv_benchmarks`), and,
   where torch is installed, beside the formulas of Popordanoska, Sayer and Blaschko (2022) in its
-  float32. All take turns, and the table has medians; in brackets, how many times as long as ours.
+  float32. All take turns, and the table has medians and, in brackets, their ratios to our time.
 - large: one call on two threads in a process of its own, and its peak of memory beyond the input.
 - replicates: many draws of the labels or the rows, on one thread and two.
 
-Five minutes or so of two cores that do nothing else.
+Takes about five minutes on two idle cores.
 """
 
 import argparse
@@ -28,13 +28,13 @@ from benchmarks import baselines, pairs
 from benchmarks.common import run_fresh
 
 BANDWIDTHS = (0.001, 0.01, 0.1)
-# Sums of densities are at least this, as published: where a bandwidth leaves few rows near, shares
-# come out too small.
-LEAST_DENSITY = 1e-10
+# The published code raises sums of densities to this: shares come out too small where few rows lie
+# within a bandwidth.
+MIN_DENSITY = 1e-10
 
 
 class Call(NamedTuple):
-    """A function of the package, and its options."""
+    """A public function and its options."""
 
     function: str
     options: dict[str, Any]
@@ -57,7 +57,7 @@ REPLICATES = [
     Call("estimate", {"estimator": "canonical"}),
     Call("estimate", {"estimator": "skce"}),
 ]
-# The second call has the kernels; Linux has the peak of a process itself.
+# The first call loads the kernels, and the second is measured. Linux records the peak of memory.
 FRESH = """
 import time
 import fastece
@@ -76,23 +76,25 @@ print(time.perf_counter() - begin, (peak() - before) / 1e6)
 
 
 def canonical_in_torch(y: Any, p: Any, bandwidth: float) -> float:
-    """The canonical error of tensors, in the steps of the published code: each makes a matrix of
-    its own, and no density is over the largest of its row."""
+    """Return the canonical error of tensors, in the steps of the published code.
+
+    Each step makes a new matrix, and densities are not divided by the largest of their row.
+    """
     import torch
 
     with torch.no_grad():
         alpha = p / bandwidth + 1
         log_factor = torch.lgamma(alpha.sum(dim=1)) - torch.lgamma(alpha).sum(dim=1)
         log_density = torch.log(p.clamp(min=pairs.FLOOR)) @ (alpha - 1).T + log_factor
-        own = torch.diag(torch.finfo(p.dtype).min * torch.ones(len(p)))
-        density = torch.exp(log_density + own)
+        without_itself = torch.diag(torch.finfo(p.dtype).min * torch.ones(len(p)))
+        density = torch.exp(log_density + without_itself)
         hits = density @ torch.nn.functional.one_hot(y, p.shape[1]).to(p.dtype)
-        share = hits / density.sum(dim=1, keepdim=True).clamp(min=LEAST_DENSITY)
+        share = hits / density.sum(dim=1, keepdim=True).clamp(min=MIN_DENSITY)
         return float((share - p).abs().sum(dim=1).mean())
 
 
 def calls_of(n: int) -> Iterator[tuple[str, dict[str, Callable[[], float]]]]:
-    """What is called, and the calls: ours, and those of others."""
+    """Yield the text of each call of ours with the implementations that take turns."""
     y, p = baselines.class_vectors(n, pairs.CLASSES)
     tensors = None
     if find_spec("torch"):
@@ -108,44 +110,55 @@ def calls_of(n: int) -> Iterator[tuple[str, dict[str, Callable[[], float]]]]:
         if tensors:
             calls["torch"] = partial(canonical_in_torch, *tensors, h)
         yield f"`canonical_error(y, p, bandwidth={h})`", calls
-    ours, theirs = partial(fastece.canonical_error, y, p), partial(pairs.canonical, y, p)
-    yield "`canonical_error(y, p)`", {"fastece": ours, "numpy": partial(theirs, "likelihood")}
-    ours = partial(fastece.kernel_calibration_error, y, p)
-    yield "`kernel_calibration_error(y, p)`", {"fastece": ours, "numpy": partial(pairs.skce, y, p)}
+    yield (
+        "`canonical_error(y, p)`",
+        {
+            "fastece": partial(fastece.canonical_error, y, p),
+            "numpy": partial(pairs.canonical, y, p, "likelihood"),
+        },
+    )
+    yield (
+        "`kernel_calibration_error(y, p)`",
+        {
+            "fastece": partial(fastece.kernel_calibration_error, y, p),
+            "numpy": partial(pairs.skce, y, p),
+        },
+    )
 
 
 def seconds_of(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Medians over rounds in which all take turns."""
-    found: dict[str, list[float]] = {name: [] for name in calls}
+    """Return the median time of each call, over rounds in which all take turns."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
             begin = time.perf_counter()
             call()
-            found[name].append(time.perf_counter() - begin)
-    return {name: median(times) for name, times in found.items()}
+            times[name].append(time.perf_counter() - begin)
+    return {name: median(times_of_call) for name, times_of_call in times.items()}
 
 
 def single(options: argparse.Namespace) -> Iterator[list[str]]:
-    """One call on one thread, beside others, and how far their values are from ours."""
+    """Yield the lines for one thread: times, and how far other values are from ours."""
     others = ("numpy", "torch")
     yield [f"{options.rows} rows, one thread", "fastece", *others, *(f"{x} is off" for x in others)]
     for name, calls in calls_of(options.rows):
         values = {who: call() for who, call in calls.items()}
         seconds = seconds_of(calls, options.rounds)
         ours = seconds["fastece"]
-        yield [
-            name,
-            f"{ours:.3g} s",
-            *(
-                f"{seconds[x]:.3g} s ({seconds[x] / ours:.1f})" if x in calls else ""
-                for x in others
-            ),
-            *(f"{values[x] - values['fastece']:.0e}" if x in calls else "" for x in others),
-        ]
+        times = [f"{ours:.3g} s"]
+        differences = []
+        for other in others:
+            if other in calls:
+                times.append(f"{seconds[other]:.3g} s ({seconds[other] / ours:.1f})")
+                differences.append(f"{values[other] - values['fastece']:.0e}")
+            else:
+                times.append("")
+                differences.append("")
+        yield [name, *times, *differences]
 
 
 def large(options: argparse.Namespace) -> Iterator[list[str]]:
-    """One call on two threads, and its memory."""
+    """Yield the lines for one large call on two threads: seconds and peak of memory."""
     yield [f"{options.large} rows, two threads", "seconds", "MB"]
     for call in LARGE:
         code = FRESH.format(rows=options.large, classes=pairs.CLASSES, call=call)
@@ -154,11 +167,11 @@ def large(options: argparse.Namespace) -> Iterator[list[str]]:
 
 
 def replicates(options: argparse.Namespace) -> Iterator[list[str]]:
-    """Many draws in one call."""
+    """Yield the lines for calls that resample, on one thread and two."""
     yield [f"{options.few} rows", "one thread, s", "two threads, s"]
     for call in REPLICATES:
         function = partial(getattr(fastece, call.function), rng=0, **call.options)
-        function(*baselines.class_vectors(100, pairs.CLASSES))  # has the kernels
+        function(*baselines.class_vectors(100, pairs.CLASSES))  # loads the kernels
         data = baselines.class_vectors(options.few, pairs.CLASSES)
         calls = {str(k): partial(function, *data, n_jobs=k) for k in (1, 2)}
         seconds = seconds_of(calls, min(3, options.rounds))

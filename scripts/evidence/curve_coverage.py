@@ -1,8 +1,8 @@
 """How often the band of a reliability curve covers the truth, on simulated data.
 
-Scores come from beta densities, hits have the probability ``P(y = 1 | s) = s**1.3``. Coverage is by
-score mass: at how many of 2000 scores drawn like the data the band holds P(y = 1 | s), on average
-over the simulations. Prints a table in Markdown, the one in ``docs/curves.md``.
+Scores come from beta densities, and outcomes are 1 with probability ``P(y = 1 | s) = s**1.3``.
+Coverage is by score mass: the share of 2000 scores from the same density at which the band covers
+P(y = 1 | s), averaged over simulations. Prints the Markdown table in ``docs/curves.md``.
 """
 
 import argparse
@@ -26,11 +26,12 @@ BANDWIDTHS = ("silverman", 0.05)
 def coverage_of(
     a: float, b: float, rows: int, bandwidth: str | float, simulations: int, resamples: int
 ) -> tuple[float, float, float]:
-    """Share of scores covered, share supported, and mean bandwidth."""
-    found = []
+    """Return the share of scores covered, the share supported, and the mean bandwidth."""
+    figures = []
     for seed in range(simulations):
         rng = np.random.default_rng(seed)
-        s, fresh = rng.beta(a, b, rows), rng.beta(a, b, 2000)
+        s = rng.beta(a, b, rows)
+        fresh = rng.beta(a, b, 2000)
         curve = reliability_curve(
             rng.random(rows) < s**POWER, s, estimator="ece_kde", bandwidth=bandwidth,
             n_resamples=resamples, rng=seed,
@@ -39,8 +40,8 @@ def coverage_of(
         truth = fresh**POWER
         supported = np.isfinite(curve(fresh))
         covered = (low <= truth) & (truth <= high)
-        found.append((covered.mean(), supported.mean(), curve.bandwidth))
-    return tuple(np.mean(found, axis=0).tolist())
+        figures.append((covered.mean(), supported.mean(), curve.bandwidth))
+    return tuple(np.mean(figures, axis=0).tolist())
 
 
 def main() -> None:

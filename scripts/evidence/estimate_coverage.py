@@ -1,12 +1,12 @@
 """Coverage of the intervals of `estimate`, `compare` (method="mover"), `direction`, `slices`, and
 how often `compare` tells equal models apart.
 
-Scores of several shapes, each with a curve ``c(s) = P(y = 1 | s)`` that is known, so the error that
-an interval is to hold is known too: of bins the error of the population *with the bins of the
-sample*, of a density the smoothed gap with its bandwidth, of a curve the mean gap of neighbours,
-all from 20 000 other scores and their exact chances. Prints the tables of ``docs/intervals.md`` and
-``docs/direction.md``, and draws a picture. Every simulation has a seed of its own, so the numbers
-do not depend on the threads.
+Scores have several shapes, each with a known curve ``c(s) = P(y = 1 | s)``, so the error that an
+interval should cover is known too. For bins it is the error of the population *with the bins of the
+sample*, for a density the smoothed gap with its bandwidth, for a curve the mean gap of neighbours,
+always from 20 000 other scores and their exact chances. Prints the tables of ``docs/intervals.md``
+and ``docs/direction.md``, and draws a picture. Every simulation has its own seed, so the numbers do
+not depend on the threads.
 """
 
 import argparse
@@ -24,13 +24,18 @@ from fastece.data.sources import one_problem
 from fastece.estimators.protocol import Sample
 from fastece.files import read_predictions
 
-SEED, REFERENCE, LEVEL = 20240601, 20_000, 0.95
-ESTIMATORS, COMPARED = ("ece", "ece_ac", "ece_kde"), ("ece", "ece_bayes")
+SEED = 20240601
+# Rows of the population that defines the true error.
+REFERENCE = 20_000
+LEVEL = 0.95
+# The table `estimate` has the basic interval of the first estimator, too.
+ESTIMATORS = ("ece", "ece_ac", "ece_kde")
+COMPARED = ("ece", "ece_bayes")
 Scores = Callable[[np.random.Generator, int], Any]
 
 
 class Shape(NamedTuple):
-    """Scores, and how often they come true."""
+    """A distribution of scores, and the chance of an outcome of 1 at each score."""
 
     name: str
     scores: Scores
@@ -41,45 +46,45 @@ class Shape(NamedTuple):
 
 
 def logit(s: Any) -> Any:
-    """Log odds."""
+    """Return log odds of scores, which are clipped to 1e-9 and 1 - 1e-9."""
     s = np.clip(s, 1e-9, 1 - 1e-9)
     return np.log(s) - np.log1p(-s)
 
 
 def tempered(s: Any, slope: float, shift: float = 0.0) -> Any:
-    """A curve that is a line in log odds: as of a network that is too sure for slopes below 1."""
+    """Return a curve that is a line in log odds: over-confident scores for slopes below 1."""
     return 1 / (1 + np.exp(-slope * logit(s) - shift))
 
 
 def beta(a: float, b: float) -> Scores:
-    """Scores of a Beta law."""
+    """Return a function that draws scores from a beta distribution."""
     return lambda rng, n: rng.beta(a, b, n)
 
 
-def heaped(rng: np.random.Generator, n: int) -> Any:
-    """Half of the scores within 1e-6 of 1."""
+def near_one(rng: np.random.Generator, n: int) -> Any:
+    """Draw scores of which half are within 1e-6 of 1."""
     return np.where(rng.random(n) < 0.5, 1 - 1e-6 * rng.random(n), rng.beta(4, 1.5, n))
 
 
 def hundredths(rng: np.random.Generator, n: int) -> Any:
-    """Multiples of 0.01."""
+    """Draw scores that are multiples of 0.01."""
     return rng.beta(4, 1.5, n).round(2)
 
 
 @lru_cache(maxsize=1)
 def digits() -> Any:
-    """The scores of a network's top labels on handwritten digits."""
+    """Read a network's scores of its top labels on handwritten digits."""
     with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
         return np.asarray(read_predictions(shipped).y_prob, np.float64).max(1)
 
 
 def real(rng: np.random.Generator, n: int) -> Any:
-    """Scores of a real network."""
+    """Draw scores of a real network."""
     return rng.choice(digits(), n)
 
 
 def shapes() -> list[Shape]:
-    """The table's rows: calibrated, a little off, far off, of every kind."""
+    """Return the shapes of the table: calibrated, slightly and grossly miscalibrated."""
     return [
         Shape("Beta(5, 1.5), calibrated", beta(5, 1.5), lambda s: s),
         Shape("Beta(5, 1.5), too sure", beta(5, 1.5), lambda s: s - 0.1 * 4 * s * (1 - s)),
@@ -87,7 +92,7 @@ def shapes() -> list[Shape]:
         Shape("uniform, a wave", beta(1, 1), lambda s: s + 0.4 * s * (1 - s) * np.sin(19 * s)),
         Shape("sharp Beta(.5, .2), too sure", beta(0.5, 0.2), partial(tempered, slope=0.7)),
         Shape("rare events, too low", beta(0.4, 6), partial(tempered, slope=1.0, shift=0.4)),
-        Shape("half at 1, 3 % of them wrong", heaped, lambda s: np.minimum(s, 0.97)),
+        Shape("half at 1, 3 % of them wrong", near_one, lambda s: np.minimum(s, 0.97)),
         Shape("multiples of 0.01, steps", hundredths, lambda s: np.floor(5 * s + 0.5) / 5),
         Shape("digits, calibrated", real, lambda s: s),
         Shape("digits, too sure", real, partial(tempered, slope=0.6)),
@@ -98,13 +103,16 @@ def shapes() -> list[Shape]:
 
 
 def sample_of(s: Any, y: Any) -> Sample:
-    """A binary problem."""
+    """Return a binary problem without weights."""
     rows = np.arange(s.size)
     return Sample(s, np.asarray(y, np.uint8), None, 0.0, 1.0, rows)
 
 
 def binned_gaps(estimator: Any, s: Any, scores: Any, hit: Any) -> Any:
-    """The gaps of a population, its `scores` and how often they `hit`, in the bins of s."""
+    """Return the gaps of a population in the bins of a sample's scores s.
+
+    The population has `scores`, and each is a hit with probability `hit`.
+    """
     data = sample_of(s, np.zeros(s.size))
     layout = estimator.layout(one_problem(data), estimator.n_bins)
     _, lower, a = layout.place(scores)
@@ -114,28 +122,31 @@ def binned_gaps(estimator: Any, s: Any, scores: Any, hit: Any) -> Any:
 
 
 def density_truth(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
-    """The smoothed gap of a population, with the bandwidth for s."""
+    """Return the smoothed gap of a population, with the bandwidth for a sample's scores s."""
     data = sample_of(s, np.zeros(s.size)).sorted()
     h = estimator.prepare(data, s.size).bandwidth
-    twice, once = np.tile(scores, 2), np.repeat([1, 0], scores.size)
-    plan = fastece.KDE(bandwidth=float(h)).prepare(sample_of(twice, once).sorted(), scores.size)
-    order = np.argsort(twice, kind="stable")
-    hits = [np.concatenate([chance, 1 - chance])[order] for chance in (hit, scores)]
-    seen, expected = (plan.density(c).values[0, 1, :, 0] for c in hits)
+    # Every score stands for a hit and a miss, which are counted as often as their chances.
+    doubled_scores = np.tile(scores, 2)
+    outcomes = np.repeat([1, 0], scores.size)
+    doubled = sample_of(doubled_scores, outcomes).sorted()
+    plan = fastece.KDE(bandwidth=float(h)).prepare(doubled, scores.size)
+    order = np.argsort(doubled_scores, kind="stable")
+    counts = [np.concatenate([chance, 1 - chance])[order] for chance in (hit, scores)]
+    seen, expected = (plan.density(c).values[0, 1, :, 0] for c in counts)
     return float((np.abs(seen - expected) * plan.mesh.width).sum())
 
 
 def curve_truth(scores: Any, hit: Any) -> float:
-    """The error of a population's curve: gaps of 400 neighbours, or of all rows of one score."""
+    """Return the error of a population's curve: gaps of 400 neighbours, with ties together."""
     order = np.argsort(scores, kind="stable")
     s = scores[order]
-    return float(
-        np.abs(np.bincount(np.searchsorted(s, s) // 400, (hit - scores)[order])).sum() / s.size
-    )
+    neighbourhood = np.searchsorted(s, s) // 400
+    gaps = np.bincount(neighbourhood, (hit - scores)[order])
+    return float(np.abs(gaps).sum() / s.size)
 
 
 def truth_of(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
-    """The error that an interval is to hold."""
+    """Return the error that an interval of an estimator should cover."""
     if isinstance(estimator, fastece.Binned):
         return float(np.abs(binned_gaps(estimator, s, scores, hit)).sum())
     if isinstance(estimator, fastece.BayesCurve):
@@ -147,24 +158,28 @@ def truth_of(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
 
 
 def one_estimate(shape: Shape, n: int, number: int, replicates: int, population: Any) -> list[Any]:
-    """Of each estimator whether the interval covers and its width, and of the basic interval."""
+    """Return whether each estimator's interval covers, and its width.
+
+    The first estimator has three more figures: coverage and width of the basic interval, and the
+    true error.
+    """
     rng = np.random.default_rng([SEED, n, number, *shape.name.encode()])
     s = shape.scores(rng, n)
     y = rng.random(n) < shape.curve(s)
-    out = []
+    figures = []
     for name in ESTIMATORS:
         result = fastece.estimate(y, s, estimator=name, n_resamples=replicates, rng=rng)
         low, high = result.confidence_interval
         truth = truth_of(fastece.ESTIMATORS[name], s, *population)
-        out += [low - 1e-9 <= truth <= high + 1e-9, high - low]
+        figures += [low - 1e-9 <= truth <= high + 1e-9, high - low]
         if name == ESTIMATORS[0]:
             basic = fastece.bootstrap(y, s, n_resamples=replicates, rng=rng).confidence_interval
-            out += [basic.low <= truth <= basic.high, basic.high - basic.low, truth]
-    return out
+            figures += [basic.low <= truth <= basic.high, basic.high - basic.low, truth]
+    return figures
 
 
 def estimate_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
-    """The lines of the first table."""
+    """Yield the lines of the table `estimate`."""
     yield ["scores", "rows", "true ECE", "basic", *(f"`{name}`" for name in ESTIMATORS), "width",
            "basic: width"]  # fmt: skip
     for shape in shapes():
@@ -175,17 +190,20 @@ def estimate_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
         for n in options.sizes:
             one = partial(one_estimate, shape, n, replicates=options.replicates,
                           population=population)  # fmt: skip
-            found = list(pool.map(one, range(options.simulations)))
-            x = np.mean(np.array(found, np.float64), axis=0)
-            covered = [f"{100 * c:.1f}" for c in (x[2], x[0], x[5], x[7])]
-            yield [shape.name, f"{n}", f"{x[4]:.4f}", *covered, f"{x[1]:.4f}", f"{x[3]:.4f}"]
+            figures = list(pool.map(one, range(options.simulations)))
+            means = np.mean(np.array(figures, np.float64), axis=0)
+            covers, width, covers_basic, width_basic, truth, covers_2, _, covers_3, _ = means
+            covered = [f"{100 * x:.1f}" for x in (covers_basic, covers, covers_2, covers_3)]
+            yield [
+                shape.name, f"{n}", f"{truth:.4f}", *covered, f"{width:.4f}", f"{width_basic:.4f}",
+            ]  # fmt: skip
 
 
 # --- compare --------------------------------------------------------------------------------
 
 
 class Pair(NamedTuple):
-    """Chances of hits, and what two models make of them."""
+    """A distribution of chances of hits, and the scores that two models give to them."""
 
     name: str
     chances: Scores
@@ -194,37 +212,37 @@ class Pair(NamedTuple):
 
 
 def slope(t: float, shift: float = 0.0) -> Callable[..., Any]:
-    """A model that is off by a line in log odds."""
+    """Return a model whose log odds are a line of the true ones."""
     return lambda q, rng: tempered(q, t, shift)  # noqa: ARG005
 
 
 def noisy(sd: float) -> Callable[..., Any]:
-    """A model that knows the log odds up to noise."""
+    """Return a model whose log odds are the true ones with normal noise."""
     return lambda q, rng: 1 / (1 + np.exp(-logit(q) - sd * rng.normal(size=q.size)))
 
 
 def waved(q: Any, rng: Any) -> Any:  # noqa: ARG001
-    """A model that is off by a wave."""
+    """Return scores that wave around the chances."""
     return np.clip(q + 0.08 * np.sin(12 * q), 1e-4, 1 - 1e-4)
 
 
 def saturated(q: Any, rng: Any) -> Any:  # noqa: ARG001
-    """A model whose scores above .85 are too high, many of them 1."""
+    """Return scores that are too high where the chance is above .85: many of them are 1."""
     return np.where(q > 0.85, np.minimum(q + 0.12, 1), q)
 
 
-def heap(q: Any, rng: Any) -> Any:
-    """A model that gives .7 to a third of the rows."""
+def point_mass(q: Any, rng: Any) -> Any:
+    """Return scores of which three in ten, chosen at random, are .7."""
     return np.where(rng.random(q.size) < 0.3, 0.7, q)
 
 
 def jump(q: Any, rng: Any) -> Any:  # noqa: ARG001
-    """A model that is too sure above .68 alone."""
+    """Return scores that are too high only where the chance is above .68."""
     return np.where(q > 0.68, np.minimum(q + 0.12, 1), q)
 
 
 def pairs() -> list[Pair]:
-    """Twenty pairs of models."""
+    """Return the twenty pairs of models of the table `compare`."""
     good = slope(1)
     return [
         Pair("calibrated, slope 1.6", beta(2, 0.8), good, slope(1.6)),
@@ -237,7 +255,7 @@ def pairs() -> list[Pair]:
         Pair("noise .7 each", beta(2, 0.8), noisy(0.7), noisy(0.7)),
         Pair("calibrated, noise 1", beta(2, 0.8), good, noisy(1)),
         Pair("noise .1 each", beta(2, 0.8), noisy(0.1), noisy(0.1)),
-        Pair("uniform: heap, wave", beta(1, 1), heap, waved),
+        Pair("uniform: heap, wave", beta(1, 1), point_mass, waved),
         Pair("calibrated, slope 2", beta(5, 1.5), good, slope(2)),
         Pair("slopes 1.5 and .5", beta(5, 1.5), slope(1.5), slope(0.5)),
         Pair("shifts .5 and 1", beta(5, 1.5), slope(1, 0.5), slope(1, 1)),
@@ -251,33 +269,34 @@ def pairs() -> list[Pair]:
 
 
 def pair_data(pair: Pair, rng: np.random.Generator, n: int) -> tuple[Any, Any, Any]:
-    """Chances and the scores of both models."""
+    """Return n chances and the scores of both models."""
     q = np.clip(pair.chances(rng, n), 1e-5, 1 - 1e-5)
     return q, pair.a(q, rng), pair.b(q, rng)
 
 
 def one_comparison(pair: Pair, n: int, number: int, replicates: int, population: Any) -> list[Any]:
-    """Whether intervals cover, basic and "mover", and their widths, of both estimators; then the
-    difference."""
+    """Return coverage and width of the basic and the "mover" interval for each estimator, then the
+    true difference."""
     rng = np.random.default_rng([SEED, n, number, *pair.name.encode()])
     q, a, b = pair_data(pair, rng, n)
     y = rng.random(n) < q
     options = {"n_resamples": replicates, "rng": int(rng.integers(2**32))}
-    q, *models = population
-    out: list[Any] = []
+    chances, all_a, all_b = population
+    figures: list[Any] = []
     for name in COMPARED:
         estimator = fastece.ESTIMATORS[name]
-        parts = zip((a, b), models, strict=True)
-        d = np.subtract(*(truth_of(estimator, s, m, q) for s, m in parts))
+        truth_a = truth_of(estimator, a, all_a, chances)
+        truth_b = truth_of(estimator, b, all_b, chances)
+        difference = truth_a - truth_b
         for method in ("basic", "mover"):
             result = fastece.compare(y, a, b, **options, estimator=name, method=method)
             low, high = result.confidence_interval
-            out += [low <= d <= high, high - low]
-    return [*out, d]
+            figures += [low <= difference <= high, high - low]
+    return [*figures, difference]
 
 
 def compare_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
-    """The lines of the second table."""
+    """Yield the lines of the table `compare`."""
     kinds = "basic", *(kind for name in COMPARED for kind in (f"`{name}`", "width"))
     yield ["models", "difference", *(f"{n}: {kind}" for n in options.sizes for kind in kinds)]
     for pair in pairs():
@@ -286,14 +305,14 @@ def compare_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
         for n in options.sizes:
             one = partial(one_comparison, pair, n,
                           replicates=options.replicates, population=population)  # fmt: skip
-            x = np.mean(np.array(list(pool.map(one, range(options.simulations))), float), axis=0)
-            line[1] = f"{x[8]:.4f}"
-            line += [f"{100 * x[0]:.0f}"]
-            line += [
-                part
-                for i in (0, 4)
-                for part in (f"{100 * x[i + 2]:.0f}", f"{x[i + 3] / x[i + 1]:.2f}")
-            ]
+            figures = list(pool.map(one, range(options.simulations)))
+            *means, difference = np.mean(np.array(figures, float), axis=0)
+            by_estimator = np.reshape(means, (len(COMPARED), 4))
+            line[1] = f"{difference:.4f}"
+            # The basic interval of the first estimator, then "mover" of each.
+            line.append(f"{100 * by_estimator[0, 0]:.0f}")
+            for _, width_basic, covers, width in by_estimator:
+                line += [f"{100 * covers:.0f}", f"{width / width_basic:.2f}"]
         yield line
 
 
@@ -301,12 +320,15 @@ def compare_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
 
 
 def fifths(q: Any, rng: Any) -> Any:  # noqa: ARG001
-    """A calibrated model that tells apart five kinds of rows whose chances are uniform."""
+    """Return scores of a calibrated model that rounds uniform chances to five values."""
     return (np.floor(5 * q).clip(0, 4) + 0.5) / 5
 
 
 def equal_pairs() -> list[Pair]:
-    """Pairs of other scores and the same error: both calibrated, alike, or mirror images."""
+    """Return pairs with different scores and equal errors.
+
+    Both are calibrated, or have the same distribution, or are mirror images.
+    """
     return [
         Pair("both calibrated", beta(1, 1), slope(1), fifths),
         Pair("noise .1 each", beta(2, 0.8), noisy(0.1), noisy(0.1)),
@@ -318,7 +340,7 @@ def equal_pairs() -> list[Pair]:
 
 
 def one_alarm(pair: Pair, n: int, number: int, replicates: int) -> list[bool]:
-    """Whether equal models differ at 5 %: "ece" by both methods, "ece_bayes" by "mover"."""
+    """Return whether equal models differ at 5 %: "ece" by both methods, "ece_bayes" by "mover"."""
     rng = np.random.default_rng([SEED, n, number, *pair.name.encode()])
     q, a, b = pair_data(pair, rng, n)
     y = rng.random(n) < q
@@ -332,15 +354,15 @@ def one_alarm(pair: Pair, n: int, number: int, replicates: int) -> list[bool]:
 
 
 def alarm_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
-    """The lines of the third table."""
+    """Yield the lines of the table `alarms`."""
     kinds = ("basic", "`ece`", "`ece_bayes`")
     yield ["models", *(f"{n} rows: {kind}" for n in options.sizes for kind in kinds)]
     for pair in equal_pairs():
         line = [pair.name]
         for n in options.sizes:
             one = partial(one_alarm, pair, n, replicates=options.replicates)
-            x = np.mean(list(pool.map(one, range(options.simulations))), axis=0)
-            line += [f"{100 * rate:.1f}" for rate in x]
+            rates = np.mean(list(pool.map(one, range(options.simulations))), axis=0)
+            line += [f"{100 * rate:.1f}" for rate in rates]
         yield line
 
 
@@ -348,20 +370,20 @@ def alarm_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
 
 
 def one_direction(shape: Shape, n: int, number: int, replicates: int, population: Any) -> list[Any]:
-    """The true parts and the mean gap, and whether their intervals cover."""
+    """Return true over- and under-confidence and mean gap, then whether their intervals cover."""
     rng = np.random.default_rng([SEED, n, number, *shape.name.encode()])
     s = shape.scores(rng, n)
     y = rng.random(n) < shape.curve(s)
     gap = binned_gaps(fastece.Binned(), s, *population)
     truth = [-gap.clip(max=0).sum(), gap.clip(min=0).sum(), gap.sum()]
-    found = fastece.direction(y, s, n_resamples=replicates, rng=rng)
-    ends: Any = found.over_interval, found.under_interval, found.mean_gap_interval
-    covered = [x.low - 1e-9 <= t <= x.high + 1e-9 for x, t in zip(ends, truth, strict=True)]
+    result = fastece.direction(y, s, n_resamples=replicates, rng=rng)
+    intervals: Any = result.over_interval, result.under_interval, result.mean_gap_interval
+    covered = [x.low - 1e-9 <= t <= x.high + 1e-9 for x, t in zip(intervals, truth, strict=True)]
     return [*truth, *covered]
 
 
 def direction_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
-    """The lines of the fourth table."""
+    """Yield the lines of the table `direction`."""
     yield ["scores", "rows", "true over", "true under", "over", "under", "mean gap"]
     for shape in shapes():
         scores = shape.scores(np.random.default_rng(SEED), REFERENCE)
@@ -369,10 +391,10 @@ def direction_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
         for n in options.sizes:
             one = partial(one_direction, shape, n, replicates=options.replicates,
                           population=population)  # fmt: skip
-            found = list(pool.map(one, range(options.simulations)))
-            x = np.mean(np.array(found, np.float64), axis=0)
-            covered = [f"{100 * c:.1f}" for c in x[3:]]
-            yield [shape.name, f"{n}", f"{x[0]:.4f}", f"{x[1]:.4f}", *covered]
+            figures = list(pool.map(one, range(options.simulations)))
+            over, under, _, *covers = np.mean(np.array(figures, np.float64), axis=0)
+            covered = [f"{100 * x:.1f}" for x in covers]
+            yield [shape.name, f"{n}", f"{over:.4f}", f"{under:.4f}", *covered]
 
 
 # --- slices ---------------------------------------------------------------------------------
@@ -381,45 +403,49 @@ GROUPS = 20
 
 
 def one_table(n: int, name: str, number: int, replicates: int) -> list[bool]:
-    """Of 20 groups whether some calibrated one is flagged, whether the one that is too sure is
-    found, and whether all intervals hold where all groups are."""
+    """Return three facts about 20 groups.
+
+    They are: whether any group is flagged where all are calibrated, whether the only over-confident
+    group is detected, and whether all intervals cover where all groups are over-confident.
+    """
     rng = np.random.default_rng([SEED, n, number])
     by = np.arange(n * GROUPS) % GROUPS
-    found = []
-    for off in ([], [0], by):
+    tables = []
+    for over_confident in ([], [0], by):
         s = rng.beta(5, 1.5, by.size)
-        y = rng.random(s.size) < np.where(np.isin(by, off), tempered(s, 0.6), s)
+        chance = np.where(np.isin(by, over_confident), tempered(s, 0.6), s)
+        y = rng.random(s.size) < chance
         options = {"estimator": name, "n_resamples": replicates, "rng": rng}
-        found.append(fastece.slices(y, s, by=by, **options))
-    none, one, every = found
+        tables.append(fastece.slices(y, s, by=by, **options))
+    all_calibrated, one_off, all_off = tables
     scores = np.random.default_rng(SEED).beta(5, 1.5, REFERENCE)
     gap = tempered(scores, 0.6) - scores
     truth = np.abs(gap).mean()
     if name != "ece_bayes":
         truth = np.abs(binned_gaps(fastece.ESTIMATORS[name], scores, scores, gap + scores)).sum()
     return [
-        any(row.p_value <= 0.05 for row in none),
-        any(row.p_value <= 0.05 for row in one if row.label == 0),
-        all(row.low <= truth <= row.high for row in every),
+        any(row.p_value <= 0.05 for row in all_calibrated),
+        any(row.p_value <= 0.05 for row in one_off if row.label == 0),
+        all(row.low <= truth <= row.high for row in all_off),
     ]
 
 
 def slices_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
-    """The lines of the fifth table."""
+    """Yield the lines of the table `slices`."""
     yield ["estimator", "rows of a group", "some flagged", "the one found", "all held"]
     for name in ("ece_bayes", "ece"):
         for n in options.sizes:
             one = partial(one_table, n, name, replicates=options.replicates)
-            x = np.mean(list(pool.map(one, range(options.simulations))), axis=0)
-            yield [f"`{name}`", f"{n}", *(f"{100 * part:.1f}" for part in x)]
+            shares = np.mean(list(pool.map(one, range(options.simulations))), axis=0)
+            yield [f"`{name}`", f"{n}", *(f"{100 * share:.1f}" for share in shares)]
 
 
 # --- picture --------------------------------------------------------------------------------
 
 
 def draw(path: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Coverage by the number of rows from the lines of the first table: a panel for each kind of
-    interval, a line for each shape."""
+    """Draw the table `estimate`: coverage by the number of rows, a panel for each kind of interval,
+    a line for each shape."""
     from matplotlib.figure import Figure
 
     kinds = {head[j].strip("`"): j for j in range(3, 4 + len(ESTIMATORS))}
@@ -429,9 +455,11 @@ def draw(path: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for ax, (kind, j) in zip(panels, kinds.items(), strict=True):
         ax.axhline(100 * LEVEL, color="0.7", linewidth=0.8)
         for i, name in enumerate(names):
-            mine = [(int(row[1]), float(row[j])) for row in rows if row[0] == name]
-            ax.plot(*zip(*mine, strict=True), marker=".", color=f"C{i}", linewidth=1, label=name)
-        ax.set(xscale="log", ylim=(40, 101), title=f"{kind}{' bootstrap' * (kind == 'basic')}")
+            points = [(int(row[1]), float(row[j])) for row in rows if row[0] == name]
+            n, coverage = zip(*points, strict=True)
+            ax.plot(n, coverage, marker=".", color=f"C{i}", linewidth=1, label=name)
+        title = "basic bootstrap" if kind == "basic" else kind
+        ax.set(xscale="log", ylim=(40, 101), title=title)
         ax.set_xlabel("rows")
     panels[0].set_ylabel("intervals that hold the truth, %")
     handles, labels = panels[0].get_legend_handles_labels()
@@ -458,10 +486,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--replicates", type=int, default=999)
     parser.add_argument("--sizes", type=int, nargs="+", default=(100, 1000, 10_000))
     parser.add_argument(
-        "--shapes", nargs="+", default=[""], help="first words of some, of estimate"
+        "--shapes", nargs="+", default=[""], help="estimate: only names that begin with these"
     )
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--picture", metavar="FILE", help="of the table estimate, with matplotlib")
+    parser.add_argument("--picture", metavar="FILE", help="estimate: draw it with matplotlib")
     options = parser.parse_args(arguments)
     if options.picture and options.table != "estimate":
         parser.error("--picture goes with the table estimate")

@@ -1,8 +1,8 @@
-"""The table of first calls in docs/speed.md: what compiles, and how long.
+"""Measure first calls, which compile kernels, and print the table in docs/speed.md.
 
-Each call has a process of its own, whose folder of compiled kernels is empty. With several
-checkouts they take turns, and the last column is the ratio of the last one to the first, of seconds
-of a processor: on a machine that does other work too, only that is to be trusted.
+Each call runs in a new process, whose folder of compiled kernels is empty. Several checkouts take
+turns, and the last column is the ratio of processor seconds of the last checkout to the first: only
+this ratio can be trusted on a machine that does other work too.
 
     python scripts/evidence/first_calls.py [--rounds 3] [--kernels] [CHECKOUT ...]
 """
@@ -15,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 HERE = Path(__file__).parents[2]
 DATA = HERE / "fastece" / "data" / "digits_neural_network.npz"
@@ -32,23 +33,25 @@ CALLS = {
     "`fastece demo --full`": COMMAND.format(["demo", "--full"]),
     "`fastece warmup`": COMMAND.format(["warmup"]),
 }
-# Runs a call and prints, as its last line, the own seconds of each kernel that it compiles itself.
+# Runs a call and prints, as its last line, how long the compiler worked on each kernel, without the
+# kernels that it calls.
 CHILD = """
 import json, sys, time
 from collections import Counter
 from numba.core import event
 stack, seconds = [], Counter()
 class Clock(event.Listener):
-    def on_start(self, found):
+    def on_start(self, event):
         stack.append([time.perf_counter(), 0.0])
-    def on_end(self, found):
-        begin, inner = stack.pop()
-        whole = time.perf_counter() - begin
+    def on_end(self, event):
+        begin, seconds_of_callees = stack.pop()
+        total = time.perf_counter() - begin
         if stack:
-            stack[-1][1] += whole
-        function = found.data["dispatcher"].py_func
-        ours = function.__module__.startswith("fastece")
-        seconds[function.__name__ if ours else "numba's own"] += whole - inner
+            stack[-1][1] += total
+        function = event.data["dispatcher"].py_func
+        is_ours = function.__module__.startswith("fastece")
+        name = function.__name__ if is_ours else "numba's own"
+        seconds[name] += total - seconds_of_callees
 event.register("numba:compile", Clock())
 exec(sys.argv[1])
 print()
@@ -56,8 +59,17 @@ print(json.dumps(seconds))
 """
 
 
-def measure(call: str, checkout: Path) -> tuple[float, float, int, dict[str, float]]:
-    """Run a call in a new process; return its seconds, those of processors, and its kernels."""
+class FirstCall(NamedTuple):
+    """How long a first call took, and the kernels that it compiled."""
+
+    seconds: float
+    processor_seconds: float
+    n_kernels: int
+    seconds_of_kernel: dict[str, float]
+
+
+def measure(call: str, checkout: Path) -> FirstCall:
+    """Run a call in a new process, and return its times and its kernels."""
     with tempfile.TemporaryDirectory() as folder:
         quiet = {"FASTECE_QUIET": "1", "FASTECE_CACHE_DIR": folder, "PYTHONPATH": str(checkout)}
         start = os.times()
@@ -68,8 +80,12 @@ def measure(call: str, checkout: Path) -> tuple[float, float, int, dict[str, flo
         seconds = json.loads(done.stdout.splitlines()[-1])
         count = len([*Path(folder).rglob("*.nbc")])
         end = os.times()
-        busy = sum(end[2:4]) - sum(start[2:4])
-        return end.elapsed - start.elapsed, busy, count, seconds
+        return FirstCall(
+            seconds=end.elapsed - start.elapsed,
+            processor_seconds=sum(end[2:4]) - sum(start[2:4]),  # user and system, of children
+            n_kernels=count,
+            seconds_of_kernel=seconds,
+        )
 
 
 def main() -> None:
@@ -77,8 +93,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkouts", nargs="*", type=Path, default=[HERE])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--call", action="append", help="only these, by a part of the name")
-    parser.add_argument("--kernels", action="store_true", help="the dearest kernels of each, too")
+    parser.add_argument("--call", action="append", help="only calls whose name contains this")
+    parser.add_argument("--kernels", action="store_true", help="also print the slowest kernels")
     options = parser.parse_args()
     print("| first call | seconds | of a processor | kernels compiled | of the first checkout |")
     print("| --- | ---: | ---: | ---: | ---: |")
@@ -86,14 +102,16 @@ def main() -> None:
         if options.call and not any(part in name for part in options.call):
             continue
         rounds = [[measure(call, x) for x in options.checkouts] for _ in range(options.rounds)]
-        seconds = median(turns[-1][0] for turns in rounds)
-        busy = median(turns[-1][1] for turns in rounds)
-        ratio = median(turns[-1][1] / turns[0][1] for turns in rounds)
-        *_, count, kernels = rounds[-1][-1]
-        print(f"| {name} | {seconds:.1f} | {busy:.1f} | {count} | {ratio:.2f}x |", flush=True)
+        seconds = median(turns[-1].seconds for turns in rounds)
+        busy = median(turns[-1].processor_seconds for turns in rounds)
+        ratio = median(turns[-1].processor_seconds / turns[0].processor_seconds for turns in rounds)
+        last = rounds[-1][-1]
+        print(
+            f"| {name} | {seconds:.1f} | {busy:.1f} | {last.n_kernels} | {ratio:.2f}x |", flush=True
+        )
         if options.kernels:
-            dearest = sorted(kernels.items(), key=lambda pair: -pair[1])[:12]
-            print("  ", ", ".join(f"{kernel} {x:.2f}" for kernel, x in dearest), flush=True)
+            slowest = sorted(last.seconds_of_kernel.items(), key=lambda pair: -pair[1])[:12]
+            print("  ", ", ".join(f"{kernel} {x:.2f}" for kernel, x in slowest), flush=True)
 
 
 if __name__ == "__main__":

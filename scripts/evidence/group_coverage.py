@@ -1,14 +1,14 @@
 """Coverage of the 95 % intervals of ``estimate(groups=)``, and how often its test rejects a
 calibrated model.
 
-The scores and the hit rate are those of ``interval_coverage.py``: Beta(5, 1.5), and either a model
-that is too sure everywhere, with a true error of 0.06, or a calibrated one. A row is a hit where a
-uniform number is less than its hit rate; each row takes, with the probability 0 ("none"), 1/2
-("half") or 1 ("full"), the number of its group, else one of its own. In every second simulation all
-groups have as many rows, in the others their sizes follow a Pareto law with the exponent 1.2, up to
-200 rows.
+Scores and hit rates come from ``interval_coverage.py``: Beta(5, 1.5), and either a model that is
+over-confident everywhere, with a true error of 0.06, or a calibrated one. A row is a hit where a
+uniform number is less than its hit rate. The number is shared by the group with probability 0
+("none"), 1/2 ("half") or 1 ("full"), and else drawn for the row alone. In every second simulation
+all groups have the same number of rows; in the others their sizes follow a Pareto distribution with
+exponent 1.2, up to 200 rows.
 
-Prints the table of ``docs/intervals.md``. Every simulation has a seed of its own.
+Prints the table of ``docs/intervals.md``. Every simulation has its own seed.
 """
 
 import argparse
@@ -21,9 +21,13 @@ from interval_coverage import A, B, delta_of, line, outcome_probability
 
 from fastece import estimate
 
-GROUPS, ROWS = (40, 100, 400), (2, 5, 20)
+# Numbers of groups, and mean numbers of rows of a group.
+GROUPS = (40, 100, 400)
+ROWS = (2, 5, 20)
 SHARES = {"none": 0.0, "half": 0.5, "full": 1.0}
-ERROR, LEVEL, SEED = 0.06, 0.95, 20250301
+ERROR = 0.06
+LEVEL = 0.95
+SEED = 20250301
 NAMES = ("ece_bayes", "ece")
 HEAD = (
     "groups", "rows of each", *(f"`{name}`: {share}" for name in NAMES for share in SHARES),
@@ -32,7 +36,7 @@ HEAD = (
 
 
 def sizes(rng: np.random.Generator, count: int, rows: int, equal: bool) -> Any:
-    """How many rows each group has, some `rows` on average."""
+    """Return how many rows each group has: about `rows` on average."""
     if equal:
         return np.full(count, rows)
     law = np.minimum(rng.pareto(1.2, count) + 1, 200)
@@ -40,7 +44,7 @@ def sizes(rng: np.random.Generator, count: int, rows: int, equal: bool) -> Any:
 
 
 def simulate(rng: np.random.Generator, size: Any, share: float, error: float) -> tuple[Any, ...]:
-    """Labels, scores and groups of the rows."""
+    """Return labels, scores and groups of the rows."""
     group = np.repeat(np.arange(size.size), size)
     s = rng.beta(A, B, group.size)
     is_shared = rng.random(group.size) < share
@@ -49,23 +53,26 @@ def simulate(rng: np.random.Generator, size: Any, share: float, error: float) ->
 
 
 def one_simulation(count: int, rows: int, replicates: int, number: int) -> list[float]:
-    """Shares of the models whose error each interval holds, and whether tests reject."""
+    """Return the share of models whose error each interval covers, and whether tests reject."""
     rng = np.random.default_rng([SEED, count, rows, number])
     size = sizes(rng, count, rows, number % 2 == 0)
-    covered, rejected = [], []
+    covered = []
+    rejected = []
     options: dict[str, Any] = {"n_resamples": replicates, "rng": number, "estimator": [*NAMES]}
     for share in SHARES.values():
-        held = []
+        covers = []
         for error in (0.0, ERROR):
             y, s, group = simulate(rng, size, share, error)
-            found = estimate(y, s, groups=group, **options)
-            results = [*(found[name] for name in NAMES), estimate(y, s)]
-            held.append([x.confidence_interval for x in results])
-            held[-1] = [low <= error <= high for low, high in held[-1]]
+            estimates = estimate(y, s, groups=group, **options)
+            results = [*(estimates[name] for name in NAMES), estimate(y, s)]
+            intervals = [result.confidence_interval for result in results]
+            covers.append([low <= error <= high for low, high in intervals])
             if error == 0:
-                rejected.append(found["ece"].p_value <= 1 - LEVEL)
-        covered.append(np.mean(held, axis=0))
-    return [*np.transpose(covered)[:2].ravel(), covered[-1][2], *rejected]
+                rejected.append(estimates["ece"].p_value <= 1 - LEVEL)
+        covered.append(np.mean(covers, axis=0))
+    covered_with_groups = np.transpose(covered)[: len(NAMES)]
+    covered_without_groups = covered[-1][len(NAMES)]
+    return [*covered_with_groups.ravel(), covered_without_groups, *rejected]
 
 
 def main() -> None:

@@ -1,12 +1,13 @@
 """Coverage of the 95 % intervals of the plain ECE, on simulated problems whose true ECE is known.
 
-Scores are Beta(5, 1.5), as those of a classifier that is sure of most rows, and
-``P(y = 1 | s) = s - delta 4 s (1 - s)``: over-confident everywhere, so that bins hide nothing and
-the error of 15 bins tends to the true one, ``E |P(y = 1 | s) - s| = delta 4 E s (1 - s)``. Covered
-or not is this true ECE. On the calibrated problems, ``calibration_test`` at 5 % is measured too.
+Scores are Beta(5, 1.5), like a classifier that is sure of most rows, and
+``P(y = 1 | s) = s - delta 4 s (1 - s)``: over-confident everywhere, so that no gaps cancel within
+bins and the error of 15 bins tends to the true one, ``E |P(y = 1 | s) - s| = delta 4 E s (1 - s)``.
+Coverage refers to this true ECE. On calibrated problems ``calibration_test`` at 5 % is measured
+too.
 
-Prints the table of ``docs/bootstrap.md``. Every simulation has a seed of its own, so the numbers do
-not depend on the threads.
+Prints the table of ``docs/bootstrap.md``. Every simulation has its own seed, so the numbers do not
+depend on the threads.
 """
 
 import argparse
@@ -18,10 +19,14 @@ import numpy as np
 
 from fastece import bootstrap, calibration_test
 
-A, B = 5.0, 1.5
-SIZES, ERRORS = (200, 1000, 10_000), (0.0, 0.02, 0.06)
+# Parameters of the beta distribution of scores.
+A = 5.0
+B = 1.5
+SIZES = (200, 1000, 10_000)
+ERRORS = (0.0, 0.02, 0.06)
 METHODS = ("basic", "percentile", "bca")
-LEVEL, SEED = 0.95, 20240501
+LEVEL = 0.95
+SEED = 20240501
 HEAD = (
     "rows", "true ECE", "mean estimate", *(f"{m}: coverage" for m in METHODS),
     *(f"{m}: width" for m in METHODS), "bca: nan", "test rejects",
@@ -29,7 +34,7 @@ HEAD = (
 
 
 def delta_of(error: float) -> float:
-    """The delta whose problem has this true ECE: at most 0.25, where no probability is negative."""
+    """Return the delta with a given true ECE: up to 0.25, no probability is negative."""
     delta = error * (A + B) * (A + B + 1) / (4 * A * B)
     if not 0 <= delta <= 0.25:
         raise ValueError(f"error: the design has true errors from 0 to 0.15, got {error!r}")
@@ -37,18 +42,18 @@ def delta_of(error: float) -> float:
 
 
 def outcome_probability(s: Any, delta: float) -> Any:
-    """P(y = 1 | s)."""
+    """Return P(y = 1 | s)."""
     return s - delta * 4 * s * (1 - s)
 
 
 def simulate(rng: np.random.Generator, n: int, error: float) -> tuple[Any, Any]:
-    """Labels and scores of n rows."""
+    """Return labels and scores of n rows."""
     s = rng.beta(A, B, n)
     return rng.random(n) < outcome_probability(s, delta_of(error)), s
 
 
 def one_simulation(n: int, error: float, number: int, replicates: int) -> list[float]:
-    """Estimate, low and high end by each method, and the p-value of the test or nan."""
+    """Return the estimate, both ends by each method, and the p-value of the test or nan."""
     rng = np.random.default_rng([SEED, n, round(1e6 * error), number])
     y, s = simulate(rng, n, error)
     result = bootstrap(y, s, n_resamples=replicates, rng=rng, method="bca")
@@ -60,12 +65,16 @@ def one_simulation(n: int, error: float, number: int, replicates: int) -> list[f
 
 
 def row_of(n: int, error: float, values: np.ndarray) -> list[str]:
-    """One row of the table, from the numbers of each simulation. An interval that is nan covers
-    nothing and has no width."""
-    low, high = values[:, 1:-1:2], values[:, 2:-1:2]
+    """Return a row of the table from the numbers of each simulation.
+
+    An interval that is nan covers nothing and has no width.
+    """
+    low = values[:, 1:-1:2]
+    high = values[:, 2:-1:2]
     covered = ((low <= error) & (error <= high)).mean(0)
-    width, known = np.nansum(high - low, 0), np.isfinite(low).sum(0)
-    widths = [f"{w / k:.4f}" if k else "-" for w, k in zip(width, known, strict=True)]
+    total_width = np.nansum(high - low, 0)
+    n_finite = np.isfinite(low).sum(0)
+    widths = [f"{w / n:.4f}" if n else "-" for w, n in zip(total_width, n_finite, strict=True)]
     missing = np.isnan(low[:, METHODS.index("bca")]).mean()
     rejects = f"{(values[:, -1] <= 1 - LEVEL).mean():.1%}" if error == 0 else "-"
     return [
@@ -75,7 +84,7 @@ def row_of(n: int, error: float, values: np.ndarray) -> list[str]:
 
 
 def line(cells: Sequence[str]) -> str:
-    """A line of a table in Markdown."""
+    """Return a line of a table in Markdown."""
     return f"| {' | '.join(cells)} |"
 
 

@@ -1,12 +1,12 @@
-"""Coverage of the 95 % intervals that other libraries print, beside those of fastece.
+"""Coverage of the 95 % intervals that other libraries print, beside the intervals of fastece.
 
-Five laws of scores and, at each, true errors of 0, 0.02 and 0.05: events come true with the
-probability ``sigmoid(a logit(p))``, over-confident, where ``a`` is solved for. Covered or not is
-the true error and, for each other library, also the value that its own estimate tends to, by
-400,000 rows.
+There are five distributions of scores and, for each, true errors of 0, 0.02 and 0.05: outcomes are
+1 with probability ``sigmoid(a logit(p))``, so that scores are over-confident, where ``a`` is solved
+for. Coverage refers to the true error and, for each other library, also to the value that its own
+estimate tends to, found with 400,000 rows.
 
 Prints the table of ``docs/library_intervals.md``. Needs relplot and uncertainty-calibration. Every
-sample has a seed of its own; both libraries resample with numpy's global generator.
+sample has its own seed; both libraries resample with numpy's global generator.
 """
 
 import argparse
@@ -23,8 +23,12 @@ from scipy.stats import beta, bootstrap
 
 import fastece
 
-SIZES, ERRORS = (200, 1000, 5000), (0.0, 0.02, 0.05)
-SEED, NUMBER, MANY = 20261126, 60, 400_000
+SIZES = (200, 1000, 5000)
+ERRORS = (0.0, 0.02, 0.05)
+SEED = 20261126
+SAMPLES = 60
+# Rows from which the limits of the other libraries' estimates are computed.
+LIMIT_ROWS = 400_000
 LAWS = {
     "uniform": beta(1, 1),
     "U-shaped": beta(0.5, 0.5),
@@ -36,13 +40,13 @@ HEAD = ("uncertainty-calibration", "relplot", "fastece, basic bootstrap", "faste
 
 
 def quantiles(law: str, n: int) -> Any:
-    """Scores at even quantiles."""
+    """Return n scores at evenly spaced quantiles."""
     return LAWS[law].ppf((np.arange(n) + 0.5) / n).clip(1e-9, 1 - 1e-9)
 
 
 @cache
 def slope(law: str, error: float) -> float:
-    """The factor of log odds at which the mean distance of event and score is the error."""
+    """Return the factor of log odds at which the true error has a given size."""
     if error == 0:
         return 1.0
     p = quantiles(law, 20_000)
@@ -56,7 +60,7 @@ def draw(law: str, error: float, p: Any, rng: np.random.Generator) -> Any:
 
 
 def smooth_interval(y: Any, p: Any) -> tuple[float, float]:
-    """Ends of the interval that relplot prints in its diagram: value and half a width."""
+    """Return the ends of the interval that relplot prints: value plus and minus half a width."""
     from relplot.metrics import smECE_fast
 
     ends = bootstrap((p, y), smECE_fast, paired=True, n_resamples=100, method="basic")
@@ -67,25 +71,25 @@ def smooth_interval(y: Any, p: Any) -> tuple[float, float]:
 
 @cache
 def limits(law: str, error: float) -> tuple[float, float]:
-    """What the estimates of uncertainty-calibration and relplot tend to."""
+    """Return the limits of the estimates of uncertainty-calibration and relplot for many rows."""
     from calibration import get_calibration_error
     from relplot.metrics import smECE_fast
 
     rng = np.random.default_rng([SEED, *law.encode(), round(1000 * error)])
-    p = rng.permutation(quantiles(law, MANY))
+    p = rng.permutation(quantiles(law, LIMIT_ROWS))
     y = draw(law, error, p, rng)
-    # Its own bins, of equal mass, whose error of a calibrated model tends to 0 from above.
-    binned = 0.0 if error == 0 else get_calibration_error(p, y, p=1, debias=False)
-    return binned, 0.0 if error == 0 else smECE_fast(p, y)
+    if error == 0:
+        return 0.0, 0.0
+    return get_calibration_error(p, y, p=1, debias=False), smECE_fast(p, y)
 
 
 def one_sample(law: str, error: float, n: int, number: int) -> list[tuple[float, float]]:
-    """The ends of each library's interval."""
+    """Return the ends of each library's interval for one sample."""
     from calibration import get_calibration_error_uncertainties
 
     key = [SEED, *law.encode(), round(1000 * error), n, number]
     rng = np.random.default_rng(key)
-    np.random.seed(rng.integers(2**32))  # noqa: NPY002 - the only one that they use
+    np.random.seed(rng.integers(2**32))  # noqa: NPY002 - both libraries use it
     p = LAWS[law].rvs(n, random_state=rng).clip(1e-9, 1 - 1e-9)
     y = draw(law, error, p, rng)
     low, _, high = get_calibration_error_uncertainties(p, y, p=1, alpha=5)  # in per cent
@@ -95,22 +99,25 @@ def one_sample(law: str, error: float, n: int, number: int) -> list[tuple[float,
 
 
 def coverage(law: str, error: float, n: int, samples: int, pool: Any) -> Iterator[str]:
-    """Shares of intervals that hold the true error, of others also those that hold their limit."""
+    """Yield the share of intervals that cover the true error.
+
+    For other libraries the share that covers the limit of their own estimate follows in brackets.
+    """
     ends = np.array([*pool.map(partial(one_sample, law, error, n), range(samples), chunksize=2)])
     low, high = np.moveaxis(ends, -1, 0)
-    binned, smooth = limits(law, error)
-    for k, own in enumerate((binned, smooth, None, None)):
-        true = 100 * np.mean((low[:, k] <= error) & (error <= high[:, k]))
-        if own is None or error == 0:
-            yield f"{true:.0f}"
+    for k, limit in enumerate((*limits(law, error), None, None)):
+        covers_error = 100 * np.mean((low[:, k] <= error) & (error <= high[:, k]))
+        if limit is None or error == 0:
+            yield f"{covers_error:.0f}"
         else:
-            yield f"{true:.0f} ({100 * np.mean((low[:, k] <= own) & (own <= high[:, k])):.0f})"
+            covers_limit = 100 * np.mean((low[:, k] <= limit) & (limit <= high[:, k]))
+            yield f"{covers_error:.0f} ({covers_limit:.0f})"
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=NUMBER, help="of 5000 rows half as many")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="with 5000 rows, half of it")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     print(f"| true error | scores | rows | {' | '.join(HEAD)} |")

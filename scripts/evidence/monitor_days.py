@@ -1,13 +1,17 @@
-"""How often a monitor alarms where nothing is wrong, and after how many days where something is.
+"""How often a monitor alarms where nothing changes, and after how many days where something does.
 
-The log odds of scores follow a law of `LAWS`. Outcomes are those of a calibrated model, or from
-some day on of one whose true log odds are another function of those of the score, of `CHANGES`.
-Class vectors are the softmax of ten normal numbers with standard deviation 2.
+The log odds of scores follow a distribution in `LAWS`. Outcomes come from a calibrated model; from
+a certain day on, the true log odds may become the linear function of the score's log odds that is
+in `CHANGES`. Class vectors are the softmax of ten normal numbers with standard deviation 2.
 
-Prints the tables of ``docs/monitor.md``: ``alarms``, of calibrated streams of 5000 rows, or
-``days``, at 200 rows a day: medians, in brackets 90 % quantiles, and the median distance of the
-estimated change from a change after 25 days. Or ``speed``, in rows a second. The streams of a line
-have a seed each, and are seen by a `fastece.Monitor`.
+Prints a table of ``docs/monitor.md``:
+
+- ``alarms``: how many calibrated streams of 5000 rows alarm.
+- ``days``: days until the alarm, at 200 rows a day: medians, in brackets 90 % quantiles, and the
+  median distance of the estimated change from a change after 25 days.
+- ``speed``: rows a second.
+
+Every stream has its own seed, and is read by a `fastece.Monitor`.
 """
 
 import argparse
@@ -24,13 +28,18 @@ import numpy as np
 from fastece import Monitor
 from fastece.kernels.types import F64
 
-SEED, ROWS, DAY, CLASSES = 20250601, 5000, 200, 10
+SEED = 20250601
+# Rows of a stream without a change.
+ROWS = 5000
+# Rows of a day.
+DAY = 200
+CLASSES = 10
 LAWS: dict[str, Callable[[np.random.Generator, int], F64]] = {
     "spread": lambda rng, n: rng.normal(0, 1.5, n),
     "rare events": lambda rng, n: rng.normal(-3.1, 1.2, n),
     "sure": lambda rng, n: np.abs(rng.normal(3, 3, n)),
 }
-# Scores, rows of a batch, and parts in 20 of the calibrated streams.
+# Scores, rows of a batch, and the share of all calibrated streams, in units of 1/20.
 STREAMS = (
     ("spread", 200, 8), ("rare events", 200, 4), ("sure", 200, 4), ("spread", 1000, 2),
     ("spread", 20, 1), ("ten classes", 200, 1),
@@ -39,7 +48,10 @@ CHANGES: dict[str, tuple[float, float]] = {  # shift and slope of the log odds
     "shift 0.1": (0.1, 1), "shift 0.2": (0.2, 1), "shift 0.3": (0.3, 1), "shift 0.5": (0.5, 1),
     "shift 1": (1.0, 1), "slope 0.7": (0.0, 0.7),
 }  # fmt: skip
-BEFORE, MOST_DAYS = (0, 25, 250), 200
+# Days before the change; the estimated change is compared with the middle one.
+BEFORE = (0, 25, 250)
+# Days after the change until a stream without an alarm ends.
+MAX_DAYS = 200
 HEADS = {
     "alarms": ("scores", "rows of a batch", "streams", "alarms", "share"),
     "days": (
@@ -55,7 +67,7 @@ def sigmoid(z: F64) -> F64:
 
 
 def has_alarm(law: str, batch: int, number: int) -> bool:
-    """Whether the monitor of a calibrated stream ever alarms."""
+    """Return whether the monitor of a calibrated stream ever alarms."""
     rng = np.random.default_rng([SEED, batch, number])
     monitor = Monitor(n_classes=CLASSES if law not in LAWS else None)
     for _ in range(ROWS // batch):
@@ -65,21 +77,23 @@ def has_alarm(law: str, batch: int, number: int) -> bool:
         else:
             p = np.exp(rng.normal(0, 2, (batch, CLASSES)))
             p /= p.sum(axis=1, keepdims=True)
-            drawn = (p.cumsum(axis=1) < rng.random((batch, 1))).sum(axis=1)
-            monitor.update(drawn.clip(0, CLASSES - 1), p)
+            y = (p.cumsum(axis=1) < rng.random((batch, 1))).sum(axis=1)
+            monitor.update(y.clip(0, CLASSES - 1), p)
     return monitor.alarm
 
 
 def days_until_alarm(law: str, change: str, before: int, number: int) -> tuple[float, float]:
-    """Days from the change to the alarm, and how far `since` is from it in days.
+    """Return the days from the change to the alarm, and from the change to `since`.
 
-    Of a stream with a false alarm, both are nan.
+    Both are nan for a stream with a false alarm.
     """
-    rng, monitor, (shift, slope) = np.random.default_rng([SEED, number]), Monitor(), CHANGES[change]
-    for day in range(before + MOST_DAYS):
+    rng = np.random.default_rng([SEED, number])
+    monitor = Monitor()
+    shift, slope = CHANGES[change]
+    for day in range(before + MAX_DAYS):
         z = LAWS[law](rng, DAY)
-        true = z if day < before else shift + slope * z
-        monitor.update(rng.random(DAY) < sigmoid(true), sigmoid(z))
+        true_z = z if day < before else shift + slope * z
+        monitor.update(rng.random(DAY) < sigmoid(true_z), sigmoid(z))
         if monitor.since is not None:
             if day < before:
                 return np.nan, np.nan
@@ -88,7 +102,7 @@ def days_until_alarm(law: str, change: str, before: int, number: int) -> tuple[f
 
 
 def line(cells: Any) -> str:
-    """One line of a table."""
+    """Return a line of a table."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -97,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table", choices=HEADS)
     parser.add_argument(
-        "--streams", type=int, help="20000 of alarms, 200 of days, and calls, 20 of speed"
+        "--streams", type=int, help="default: 20000 (alarms), 200 (days), or 20 calls (speed)"
     )
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
@@ -117,8 +131,8 @@ def main() -> None:
 def print_alarms(run: Any, streams: int) -> None:
     """Print how many calibrated streams alarm."""
     total = 0
-    for law, batch, parts in STREAMS:
-        n = streams * parts // 20
+    for law, batch, twentieths in STREAMS:
+        n = streams * twentieths // 20
         alarms = sum(run(partial(has_alarm, law, batch), range(n)))
         total += alarms
         print(line([law, f"{batch}", f"{n}", f"{alarms}", f"{100 * alarms / n:.1f} %"]), flush=True)
@@ -129,22 +143,26 @@ def print_days(run: Any, streams: int) -> None:
     """Print median days until the alarm with the 90 % quantile, and the median error of `since`."""
     for law in [*LAWS][:2]:
         for change in CHANGES:
-            cells, off = [], np.nan
+            cells = []
+            off = np.nan
             for before in BEFORE:
                 one = partial(days_until_alarm, law, change, before)
                 days, off_by = np.transpose([*run(one, range(streams))])
                 days = days[~np.isnan(days)]
-                ends = np.quantile(days, [0.5, 0.9], method="inverted_cdf")
-                cells.append(
-                    " (".join(f"{x:.0f}" if x < np.inf else f">{MOST_DAYS}" for x in ends) + ")"
-                )
+                middle, upper = np.quantile(days, [0.5, 0.9], method="inverted_cdf")
+                cells.append(f"{days_as_text(middle)} ({days_as_text(upper)})")
                 if before == BEFORE[1]:
                     off = float(np.nanmedian(off_by))
             print(line([law, change, *cells, f"{off:.0f}"]), flush=True)
 
 
+def days_as_text(days: float) -> str:
+    """Return a number of days as text, also where the stream ended without an alarm."""
+    return f"{days:.0f}" if days < np.inf else f">{MAX_DAYS}"
+
+
 def print_speed(calls: int) -> None:
-    """Print how many rows `update` takes in a second of a processor, in the fastest call."""
+    """Print how many rows `update` adds per processor second, in the fastest call."""
     rng = np.random.default_rng(SEED)
     for classes, batch in product((None, CLASSES), (200, 1000, 10_000, 1_000_000 // CLASSES)):
         p = rng.random(batch) if classes is None else rng.dirichlet(np.ones(CLASSES), batch)

@@ -1,11 +1,12 @@
-"""Level and power of the adaptive test of calibration, beside those of each of its statistics.
+"""Level and power of the adaptive test of calibration and of each of its statistics.
 
 ``python scripts/evidence/power.py [SAMPLES] [LEVELS]`` prints the percentage of samples that reject
-at 5 %: first of calibrated models, then of models that are off in 24 ways. docs/tests.md
-has the figures of 400 and 4000 samples, which take about ten minutes.
+at 5 %: first for calibrated models (LEVELS samples), then for models that are miscalibrated in 24
+ways (SAMPLES samples). docs/tests.md has the figures for 400 and 4000, which take about ten
+minutes.
 """
 
-import sys
+import argparse
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 from fastece import calibration_test
 
 RNG = np.random.Generator
-DRAWS, LEVEL = 499, 0.05
+DRAWS = 499
+LEVEL = 0.05
 NAMES = "adaptive", "slope", "smooth", "ece"
 
 
@@ -30,18 +32,20 @@ def expit(x: Any) -> Any:
 
 
 def normal(mean: float, deviation: float) -> Callable[[RNG, int], Any]:
-    """Return a law of scores whose log odds are normal."""
+    """Return a function that draws scores whose log odds are normal."""
     return lambda rng, n: expit(rng.normal(mean, deviation, n))
 
 
 def beta(a: float, b: float) -> Callable[[RNG, int], Any]:
-    """Return a beta law of scores."""
+    """Return a function that draws scores from a beta distribution."""
     return lambda rng, n: rng.beta(a, b, n)
 
 
-def heap(law: Callable[[RNG, int], Any], at: float, share: float) -> Callable[[RNG, int], Any]:
-    """Return a law of scores of which a share is at one place."""
-    return lambda rng, n: np.where(rng.random(n) < share, at, law(rng, n))
+def point_mass(
+    law: Callable[[RNG, int], Any], score: float, share: float
+) -> Callable[[RNG, int], Any]:
+    """Return a function that draws scores of which a share is equal to one score."""
+    return lambda rng, n: np.where(rng.random(n) < share, score, law(rng, n))
 
 
 def rounded(rng: RNG, n: int) -> Any:
@@ -56,23 +60,23 @@ def top_label(rng: RNG, n: int) -> Any:
 
 
 def line(intercept: float, slope: float) -> Callable[[Any], Any]:
-    """Return frequencies whose log odds are linear in those of the score."""
+    """Return a curve whose log odds are linear in the score's log odds."""
     return lambda s: expit(intercept + slope * logit(s))
 
 
 def wave(count: int, size: float) -> Callable[[Any], Any]:
-    """Return frequencies that wave around the score."""
+    """Return a curve that waves around the score."""
     return lambda s: np.clip(s + size * np.sin(2 * np.pi * count * s) * 4 * s * (1 - s), 0, 1)
 
 
 def moved(low: float, high: float, gap: float) -> Callable[[Any], Any]:
-    """Return frequencies that are off by a gap where the score is in a range."""
+    """Return a curve that differs from the score by a gap where the score is in a range."""
     return lambda s: np.clip(np.where((s >= low) & (s <= high), s + gap, s), 0, 1)
 
 
 def tails(s: Any) -> Any:
-    """Return frequencies that are less sure than scores near 0 and 1."""
-    return np.where(s > 0.98, s - 0.02, np.where(s < 0.02, s + 0.02, s))
+    """Return frequencies that are less extreme than scores near 0 and 1."""
+    return np.select([s > 0.98, s < 0.02], [s - 0.02, s + 0.02], s)
 
 
 CALIBRATED: dict[str, tuple[Any, int]] = {
@@ -82,7 +86,7 @@ CALIBRATED: dict[str, tuple[Any, int]] = {
     "logits N(-3.1, 1.2)": (normal(-3.1, 1.2), 1000),
     "rare, logits N(-5, 1)": (normal(-5, 1), 1000),
     "sharp, logits N(0, 5)": (normal(0, 5), 1000),
-    "40 % are 1": (heap(beta(4, 1.5), 1.0, 0.4), 1000),
+    "40 % are 1": (point_mass(beta(4, 1.5), 1.0, 0.4), 1000),
     "one digit": (rounded, 600),
     "top label of five": (top_label, 1000),
     "weights, 200 rows": (beta(2, 1), 200),
@@ -104,8 +108,8 @@ OFF: dict[str, tuple[Any, Any, int]] = {
     ".5 to .6 by -.17": (beta(0.8, 0.8), moved(0.5, 0.6, -0.17), 1000),
     ".8 to .87 by -.13": (normal(1, 1.5), moved(0.8, 0.87, -0.13), 1000),
     "step above .7 by -.07": (beta(1, 1), moved(0.7, 1, -0.07), 1000),
-    "heap of 40 % at 1, .993": (heap(beta(4, 1.5), 1.0, 0.4), moved(1, 1, -0.007), 1000),
-    "heap of 30 % at .7, .615": (heap(beta(1, 1), 0.7, 0.3), moved(0.7, 0.7, -0.085), 1000),
+    "heap of 40 % at 1, .993": (point_mass(beta(4, 1.5), 1.0, 0.4), moved(1, 1, -0.007), 1000),
+    "heap of 30 % at .7, .615": (point_mass(beta(1, 1), 0.7, 0.3), moved(0.7, 0.7, -0.085), 1000),
     "tails by .02": (normal(0, 3), tails, 1000),
     "rare, shift .45": (normal(-5, 1), line(0.45, 1), 2000),
     "rare, -2 + .6 l": (normal(-5, 1), line(-2, 0.6), 2000),
@@ -122,12 +126,12 @@ OFF: dict[str, tuple[Any, Any, int]] = {
 
 def p_values(y: Any, p: Any, seed: int, **options: Any) -> list[float]:
     """Compute the p-values of the test and of its statistics."""
-    found = calibration_test(y, p, n_resamples=DRAWS, rng=seed, n_jobs=1, **options)
-    return [found.p_value, *(x.p_value for x in found.components)]
+    result = calibration_test(y, p, n_resamples=DRAWS, rng=seed, n_jobs=1, **options)
+    return [result.p_value, *(x.p_value for x in result.components)]
 
 
 def sample(name: str, rng: RNG, seed: int) -> list[float]:
-    """Draw a sample of one case, and test it."""
+    """Draw a sample of one case, and return its p-values."""
     if name in OFF:
         law, frequency, n = OFF[name]
         s = law(rng, n)
@@ -138,19 +142,23 @@ def sample(name: str, rng: RNG, seed: int) -> list[float]:
         y = (p.cumsum(1) < rng.random((n, 1))).sum(1)
         return p_values(np.minimum(y, 3), p, seed, setting="classwise")
     s = law(rng, n)
-    weight = {"sample_weight": rng.gamma(2, 1, n)} if "weights" in name else {}
-    return p_values(rng.random(n) < s, s, seed, **weight)
+    options = {"sample_weight": rng.gamma(2, 1, n)} if "weights" in name else {}
+    return p_values(rng.random(n) < s, s, seed, **options)
 
 
 def main() -> None:
     """Print a line for each case."""
-    off, calibrated = (int(x) for x in (*sys.argv[1:], *("400", "4000")[len(sys.argv) - 1 :]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("samples", type=int, nargs="?", default=400)
+    parser.add_argument("levels", type=int, nargs="?", default=4000)
+    options = parser.parse_args()
     print("| % reject at 5 % | " + " | ".join(NAMES) + " |\n|---|" + "---:|" * len(NAMES))
     for i, name in enumerate([*CALIBRATED, *OFF]):
-        rng, count = np.random.default_rng(i), off if name in OFF else calibrated
-        found = np.array([sample(name, rng, seed) for seed in range(count)])
-        shares = 100 * np.mean(found <= LEVEL, axis=0)
-        print(f"| {name} | " + " | ".join(f"{x:.1f}" for x in shares) + " |", flush=True)
+        rng = np.random.default_rng(i)
+        count = options.samples if name in OFF else options.levels
+        p = np.array([sample(name, rng, seed) for seed in range(count)])
+        percent = 100 * np.mean(p <= LEVEL, axis=0)
+        print(f"| {name} | " + " | ".join(f"{x:.1f}" for x in percent) + " |", flush=True)
 
 
 if __name__ == "__main__":

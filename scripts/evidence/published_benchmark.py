@@ -1,12 +1,12 @@
 """Errors of estimators on a benchmark that others have published.
 
-The synthetic binary one of "A variational estimator of L_p calibration errors" (2026): scores are
-Beta(0.5, 0.5), and an event comes true with the probability that a map of the score gives. The true
-error is the mean distance of map and score.
+The benchmark is the synthetic binary one of "A variational estimator of L_p calibration errors"
+(2026): scores are Beta(0.5, 0.5), and a map of the score gives the probability of an outcome of 1.
+The true error is the mean distance of map and score.
 
 Prints the table of ``docs/published_benchmark.md``: mean absolute errors, times 1000, of each
 estimator, and of the value of ``estimate`` times the probability that the model is not calibrated.
-Every sample has a seed of its own.
+Every sample has its own seed.
 """
 
 import argparse
@@ -18,24 +18,26 @@ import numpy as np
 
 from fastece import ece, estimate
 
-SIZES, SEED, NUMBER = (200, 800, 3000, 10000), 20261125, 1000
+SIZES = (200, 800, 3000, 10000)
+SEED = 20261125
+SAMPLES = 1000
 NAMES = ("ece", "ece_debiased", "ece_sweep", "smooth_ece", "ece_kde", "ece_bayes")
 TIMES = "`ece_bayes` times P(not calibrated)"
 HEAD = ("rows", "map", "true error", *(f"`{name}`" for name in NAMES), TIMES)
 
 
 def sigmoid(z: Any) -> Any:
-    """Probabilities of log odds."""
+    """Return the probabilities with given log odds."""
     return 1 / (1 + np.exp(-z))
 
 
 def logit(p: Any) -> Any:
-    """Log odds."""
+    """Return log odds."""
     return np.log(p) - np.log1p(-p)
 
 
 def wavy(p: Any) -> Any:
-    """Waves of two lengths around the diagonal."""
+    """Return a map with waves of two lengths around the diagonal."""
     first = np.sin(10 * np.pi * p) * 2 / (10 * np.pi)
     return p + first + np.sin(20 * (np.pi - np.pi / 3) * p) / (10 * np.pi)
 
@@ -50,25 +52,25 @@ MAPS = {
 
 
 def true_error(name: str) -> float:
-    """Mean distance of map and score over even quantiles of Beta(0.5, 0.5)."""
+    """Return the mean distance of map and score, over even quantiles of Beta(0.5, 0.5)."""
     p = np.sin(np.pi / 2 * (np.arange(10**6) + 0.5) / 10**6) ** 2
     return float(np.abs(MAPS[name](p) - p).mean())
 
 
 def one_sample(name: str, n: int, number: int) -> list[float]:
-    """Values of all estimators for one sample."""
+    """Return the values of all estimators for one sample."""
     rng = np.random.default_rng([SEED, [*MAPS].index(name), n, number])
     p = rng.beta(0.5, 0.5, n).clip(1e-12, 1 - 1e-12)
     y = rng.random(n) < MAPS[name](p)
-    found = estimate(y, p)
+    result = estimate(y, p)
     values = [float(ece(y, p, estimator=x)) for x in NAMES]
-    return [*values, found.value * (1 - found.probability_calibrated)]
+    return [*values, result.value * (1 - result.probability_calibrated)]
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=NUMBER)
+    parser.add_argument("--samples", type=int, default=SAMPLES)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     print(f"| {' | '.join(HEAD)} |")

@@ -1,9 +1,9 @@
-"""Make the figures of CIFAR-10 that notebook 05_recalibration shows where predictions are missing.
+"""Make the CIFAR-10 figures that notebook 05_recalibration shows where predictions are missing.
 
 Runs the functions of the notebook, whose cells have the tag "functions", on a file with
-`probs (n, 10)` and `labels (n,)`; writes ``notebooks/data/recalibration_cifar10.csv``, in a minute.
-The file of the notebook is that of https://github.com/p-lambda/verified_calibration: VGG-16 on the
-10 000 images of the test set.
+`probs (n, 10)` and `labels (n,)`, and writes ``notebooks/data/recalibration_cifar10.csv`` in about
+a minute. The notebook uses the file from https://github.com/p-lambda/verified_calibration: VGG-16
+on the 10 000 images of the test set.
 """
 
 import argparse
@@ -20,7 +20,7 @@ HEADER = ("what", "name", "of", "value", "low", "high")
 
 
 def notebook_functions() -> dict[str, Any]:
-    """What the cells with functions define."""
+    """Run the notebook's cells with functions, and return their names."""
     text = (NOTEBOOKS / "05_recalibration.ipynb").read_text(encoding="utf-8")
     scope: dict[str, Any] = {"__name__": "notebook"}
     for cell in json.loads(text)["cells"]:
@@ -30,7 +30,7 @@ def notebook_functions() -> dict[str, Any]:
 
 
 def write(path: Path, figures: Mapping[tuple[str, str, str], tuple[float, float, float]]) -> None:
-    """Write figures (value, low, high) by what they are."""
+    """Write figures (value, low, high), each behind its key of three words, as CSV."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADER)

@@ -1,13 +1,13 @@
 """How near recalibration maps come to P(hit | score), by the number of rows they are fitted to.
 
-On simulated models, as in `fastece study`: the exact probability of a hit of each row is known.
-Scores have two settings, binary (models of two classes) and confidence (of 2, 5 and 7 classes),
-with 36 distributions each. Every map is fitted to 10 samples of each size, and its error is the
-mean of ``|map(s) - P(hit | s)|`` over new scores s.
+Models are simulated, as in `fastece study`, so that the exact probability of a hit is known for
+each row. There are two settings, binary (models of two classes) and confidence (of 2, 5 and 7
+classes), with 36 distributions of scores each. Every map is fitted to 10 samples of each size, and
+its error is the mean of ``|map(s) - P(hit | s)|`` over new scores s.
 
-Writes recalibration_maps.csv, which is notebooks/data/recalibration_maps.csv, prints the table of
-docs/recalibration.md, and what fits have warned of; with --picture it draws the picture there. Some
-three minutes of one core, with the same bits any time.
+Writes recalibration_maps.csv (in the repository as notebooks/data/recalibration_maps.csv), and
+prints the table of docs/recalibration.md and the warnings of fits; with --picture it draws the
+picture of that page. Takes about three minutes on one core; results are reproducible to the bit.
 """
 
 import argparse
@@ -44,10 +44,13 @@ from fastece.study.truth import mean_of_folded
 
 SIZES = (30, 60, 100, 200, 500, 1000, 2000, 5000)
 DRAWS = 10
-NEW_SCORES = 1000  # evenly among the ranks of the hold-out
-BINS = 200  # of equal mass, as many as the study has for its truth
-BENT = 0.01  # from monotone, of a truth that is far from it
-# Settings, and the distributions of each: of two classes three mixtures of each kind.
+# Number of new scores, evenly among the ranks of the hold-out.
+NEW_SCORES = 1000
+# Number of bins of equal mass for the true curve; the study uses the same.
+BINS = 200
+# A true curve counts as bent if its distance from the nearest monotone one is larger.
+MIN_BEND = 0.01
+# Settings and their distributions: for two classes, three mixtures of each kind.
 DESIGNS = {
     "binary": Design(
         classes=(2,), mixtures=3, trainings=1, largest=SIZES[-1], draws=DRAWS,
@@ -57,11 +60,13 @@ DESIGNS = {
         mixtures=1, trainings=1, largest=SIZES[-1], draws=DRAWS, settings=("confidence",)
     ),
 }  # fmt: skip
-BAYES, KDE, DASHES = "#882255", "#009E73", (0, (4, 1.5))
+BAYES = "#882255"
+KDE = "#009E73"
+DASHES = (0, (4, 1.5))
 
 
 class Map(NamedTuple):
-    """What is compared: in words, what makes one to be fitted, and its line in the picture."""
+    """A recalibration map: its label, the function that makes one to fit, its line's style."""
 
     label: str
     make: Callable[[], Any] | None
@@ -107,101 +112,129 @@ class Truth(NamedTuple):
     noise: F64
 
     def error(self, value: F64) -> float:
-        """Mean of ``|value - P(hit | s)|``, without what the noise of the truth adds to it, as the
-        study has it."""
+        """Return the mean of ``|value - P(hit | s)|``, corrected for the noise of the truth.
+
+        The correction is the study's.
+        """
         gap = np.abs(value - self.chance)
         return float(np.mean(2 * gap - mean_of_folded(gap, self.noise)))
 
     def log_loss(self, value: F64) -> float:
-        """Expected log loss of predictions (G,)."""
+        """Return the expected log loss of predictions (G,)."""
         return -float(np.mean(xlogy(self.chance, value) + xlogy(1 - self.chance, 1 - value)))
 
     @property
     def bend(self) -> float:
-        """The error of the nearest function that does not decrease."""
+        """Distance from the nearest non-decreasing function."""
         return max(self.error(isotonic_regression(self.chance).x), 0.0)
 
 
 def truth_of(s: F64, q: F64) -> Truth:
-    """From scores (n,) and the exact probability of a hit of each row (n,): means of both in bins
-    of equal mass, equal scores together, and lines between them."""
+    """Return the true curve from scores (n,) and each row's exact probability of a hit (n,).
+
+    The curve has the means of both in bins of equal mass, ties together, and lines between them.
+    """
     order = np.argsort(s, kind="stable")
-    s, q = s[order], q[order]
+    s = s[order]
+    q = q[order]
     _, bins, count = np.unique(
         np.searchsorted(s, s) * BINS // s.size, return_inverse=True, return_counts=True
     )
-    at, mean = np.bincount(bins, s) / count, np.bincount(bins, q) / count
-    variance = np.bincount(bins, (q - mean[bins]) ** 2) / (count * np.maximum(count - 1, 1))
+    mean_score = np.bincount(bins, s) / count
+    mean_chance = np.bincount(bins, q) / count
+    variance = np.bincount(bins, (q - mean_chance[bins]) ** 2) / (count * np.maximum(count - 1, 1))
     score = s[((np.arange(NEW_SCORES) + 0.5) * s.size / NEW_SCORES).astype(int)]
-    # Between two bins each counts by how near it is.
-    right = np.clip(np.searchsorted(at, score), 1, at.size - 1)
-    share = np.clip((score - at[right - 1]) / (at[right] - at[right - 1]), 0, 1)
-    chance = (1 - share) * mean[right - 1] + share * mean[right]
-    noise = np.sqrt((1 - share) ** 2 * variance[right - 1] + share**2 * variance[right])
+    # Linear interpolation between the two nearest bins.
+    right = np.clip(np.searchsorted(mean_score, score), 1, mean_score.size - 1)
+    left = right - 1
+    distance = mean_score[right] - mean_score[left]
+    share = np.clip((score - mean_score[left]) / distance, 0, 1)
+    chance = (1 - share) * mean_chance[left] + share * mean_chance[right]
+    noise = np.sqrt((1 - share) ** 2 * variance[left] + share**2 * variance[right])
     return Truth(score, chance, noise)
 
 
 def problems(setting: str) -> Iterator[tuple[Any, Sample, Truth]]:
-    """The distributions of a setting: the hold-out that samples are drawn from, and its truth."""
+    """Yield a setting's distributions, each with its hold-out, from which samples are drawn, and
+    its true curve."""
     design = DESIGNS[setting]
     for which in design.distributions:
         (population,) = design.populations(which, {})
-        sample, chance = population.samples[-1], population.chances[-1]
-        yield which, sample, truth_of(sample.s, chance)
+        sample = population.samples[-1]
+        yield which, sample, truth_of(sample.s, population.chances[-1])
 
 
-def mapped(name: str, s: F64, y: Any, score: F64, said: Counter[str]) -> F64:
-    """New scores after a map that was fitted to some rows. Hits or misses alone are nothing to fit
-    to, so that scores stay as they are. What a fit warns of is counted."""
+def recalibrate(name: str, s: F64, y: Any, score: F64, messages: Counter[str]) -> F64:
+    """Fit a map to rows, and return new scores after it. Warnings are counted in `messages`.
+
+    Scores stay as they are where all labels are the same, since no map can be fitted.
+    """
     make = MAPS[name].make
     if make is None:
         return score
     if y.min() == y.max():
-        said[f"{name}: not fitted, for all labels are the same"] += 1
+        messages[f"{name}: not fitted, for all labels are the same"] += 1
         return score
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         value: F64 = make().fit(s, y).transform(score)
-    said.update(f"{name}: {str(one.message).partition(',')[0]}" for one in caught)
+    messages.update(f"{name}: {str(warning.message).partition(',')[0]}" for warning in caught)
     return value
 
 
-def measure(setting: str, said: Counter[str]) -> tuple[F64, F64]:
-    """Errors, and log losses divided by that of P(hit | s): (2, distributions, sizes, maps, draws);
-    how far each truth (distributions,) is from monotone."""
-    found, bends = [], []
+class Measured(NamedTuple):
+    """Figures of all maps in a setting: axes are distributions, sizes, maps and draws."""
+
+    error: F64
+    log_loss_ratio: F64  # log loss divided by the log loss of P(hit | s)
+    bend: F64  # (distributions,), distance of each true curve from monotone
+
+
+def measure(setting: str, messages: Counter[str]) -> Measured:
+    """Fit all maps to all samples of a setting, and return their figures."""
+    errors = []
+    ratios = []
+    bends = []
     for which, sample, truth in problems(setting):
-        least = truth.log_loss(truth.chance)
-        one = np.empty((2, len(SIZES), len(MAPS), DRAWS))
+        smallest_log_loss = truth.log_loss(truth.chance)
+        error = np.empty((len(SIZES), len(MAPS), DRAWS))
+        ratio = np.empty_like(error)
         for i, n in enumerate(SIZES):
             for k, rows in enumerate(DESIGNS[setting].rows(which, n)):
                 for j, name in enumerate(MAPS):
-                    value = mapped(name, sample.s[rows], sample.y[rows], truth.score, said)
-                    one[:, i, j, k] = truth.error(value), truth.log_loss(value) / least
-        found.append(one)
+                    value = recalibrate(name, sample.s[rows], sample.y[rows], truth.score, messages)
+                    error[i, j, k] = truth.error(value)
+                    ratio[i, j, k] = truth.log_loss(value) / smallest_log_loss
+        errors.append(error)
+        ratios.append(ratio)
         bends.append(truth.bend)
         print(f"{setting}: {which}: {bends[-1]:.3f} from monotone", flush=True)
-    return np.stack(found, axis=1), np.array(bends)
+    return Measured(np.array(errors), np.array(ratios), np.array(bends))
 
 
-def rows_of(setting: str, found: F64, bends: F64) -> Iterator[dict[str, object]]:
-    """The lines of the table. The standard error is that of other samples from the same
-    distributions; `nearest` are the distributions where the map has the smallest error, and
-    `error_bent` and `error_monotone` the means over those whose truth is and is not `BENT`."""
-    error, ratio = found
-    each, bent = error.mean(axis=-1), bends > BENT
+def rows_of(setting: str, measured: Measured) -> Iterator[dict[str, object]]:
+    """Yield the rows of the CSV file.
+
+    `standard_error` refers to other samples from the same distributions. `nearest` counts the
+    distributions where the map has the smallest error. `error_bent` and `error_monotone` are means
+    over distributions whose true curve is bent by more than `MIN_BEND`, and over the others.
+    """
+    error = measured.error
+    ratio = measured.log_loss_ratio
+    mean_error = error.mean(axis=-1)
+    is_bent = measured.bend > MIN_BEND
     noise = np.sqrt((error.var(axis=-1, ddof=1) / DRAWS).sum(axis=0)) / len(error)
-    best = each.argmin(axis=2)
+    best = mean_error.argmin(axis=2)
     for i, n in enumerate(SIZES):
         for j, name in enumerate(MAPS):
             yield {
                 "setting": setting,
                 "n": n,
                 "map": name,
-                "error": f"{each[:, i, j].mean():.5f}",
+                "error": f"{mean_error[:, i, j].mean():.5f}",
                 "standard_error": f"{noise[i, j]:.5f}",
-                "error_bent": f"{each[bent, i, j].mean():.5f}",
-                "error_monotone": f"{each[~bent, i, j].mean():.5f}",
+                "error_bent": f"{mean_error[is_bent, i, j].mean():.5f}",
+                "error_monotone": f"{mean_error[~is_bent, i, j].mean():.5f}",
                 "nearest": int((best[:, i] == j).sum()),
                 "log_loss_ratio": f"{np.median(ratio[:, i, j]):.4f}",
                 "infinite_log_loss": f"{np.isinf(ratio[:, i, j]).mean():.4f}",
@@ -209,36 +242,39 @@ def rows_of(setting: str, found: F64, bends: F64) -> Iterator[dict[str, object]]
 
 
 def lines_of(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The errors as a table of Markdown, the smallest of each size in bold."""
+    """Yield the errors as a Markdown table, with the smallest of each size in bold."""
     yield f"| setting | map | {' | '.join(map(str, SIZES))} |"
     yield "|---|---|" + "---:|" * len(SIZES)
     for setting in DESIGNS:
-        found = {(row["n"], row["map"]): row["error"] for row in rows if row["setting"] == setting}
-        for name, (label, *_) in MAPS.items():
+        error = {(row["n"], row["map"]): row["error"] for row in rows if row["setting"] == setting}
+        for name, recalibration_map in MAPS.items():
             cells = []
             for n in SIZES:
-                least = min(found[n, other] for other in MAPS)
-                mark = "**" if found[n, name] == least else ""
-                cells.append(f"{mark}{float(found[n, name]):.3f}{mark}")
-            yield f"| {setting} | {label} | {' | '.join(cells)} |"
+                smallest = min(error[n, other] for other in MAPS)
+                mark = "**" if error[n, name] == smallest else ""
+                cells.append(f"{mark}{float(error[n, name]):.3f}{mark}")
+            yield f"| {setting} | {recalibration_map.label} | {' | '.join(cells)} |"
 
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Errors of all maps by the number of rows, a panel for each setting; shaded, two standard
-    errors to either side."""
+    """Draw the errors of all maps by the number of rows, a panel for each setting.
+
+    Shaded areas reach two standard errors to either side.
+    """
     figure = new_figure((9.4, 5.4))
     panels: list[dict[str, MeasureCurve]] = []
     axes = figure.subplots(1, len(DESIGNS), sharey=True)
     for ax, (setting, design) in zip(axes, DESIGNS.items(), strict=True):
         curves: dict[str, MeasureCurve] = {}
-        for place, (name, (label, _, line)) in enumerate(MAPS.items()):
-            mine = [row for row in rows if (row["setting"], row["map"]) == (setting, name)]
+        for place, (name, recalibration_map) in enumerate(MAPS.items()):
+            rows_of_map = [row for row in rows if (row["setting"], row["map"]) == (setting, name)]
             n, error, noise = (
-                np.array([float(row[key]) for row in mine])
+                np.array([float(row[key]) for row in rows_of_map])
                 for key in ("n", "error", "standard_error")
             )
             curves[name] = MeasureCurve(n, error, error - 2 * noise, error + 2 * noise)
-            draw_curve(curves[name], ax, place, line | {"label": label})
+            style = recalibration_map.line | {"label": recalibration_map.label}
+            draw_curve(curves[name], ax, place, style)
         panels.append(curves)
         classes = ", ".join(map(str, design.classes))
         ax.set_title(f"{setting}: {len(design.distributions)} models of {classes} classes")
@@ -258,10 +294,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("recalibration_maps.csv"))
     parser.add_argument("--picture", type=Path, metavar="FILE", help="with matplotlib")
     options = parser.parse_args()
-    said: Counter[str] = Counter()
+    messages: Counter[str] = Counter()
     rows: list[dict[str, object]] = []
     for setting in DESIGNS:
-        rows += rows_of(setting, *measure(setting, said))
+        rows += rows_of(setting, measure(setting, messages))
     with options.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -270,8 +306,8 @@ def main() -> None:
         draw(rows, options.picture)
     for line in lines_of(rows):
         print(line)
-    for words, count in sorted(said.items()):
-        print(f"{count} times {words}")
+    for message, count in sorted(messages.items()):
+        print(f"{count} times {message}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Coverage of the 95 % intervals of ``estimate(votes=)``, and how often its test rejects a
 calibrated model.
 
-The scores and the hit rate are those of ``interval_coverage.py``: Beta(5, 1.5), and either a model
-that is too sure everywhere, with a true error of 0.06, or a calibrated one. A vote is for the event
-where a uniform number is less than the hit rate; each takes, with the probability 0 ("none"), 1/2
-("half") or 1 ("full"), the number of its row, else one of its own. Widths are those of `ece` of the
-calibrated model. "votes as rows" has every vote as a row of its own.
+Scores and hit rates come from ``interval_coverage.py``: Beta(5, 1.5), and either a model that is
+over-confident everywhere, with a true error of 0.06, or a calibrated one. A vote is for the event
+where a uniform number is less than the hit rate. The number is shared by the row with probability 0
+("none"), 1/2 ("half") or 1 ("full"), and else drawn for the vote alone. Widths are the width of the
+interval of `ece` for the calibrated model. "votes as rows" takes every vote as a separate row.
 
-Prints the table of ``docs/soft_labels.md``. Every simulation has a seed of its own.
+Prints the table of ``docs/soft_labels.md``. Every simulation has its own seed.
 """
 
 import argparse
@@ -20,10 +20,16 @@ from interval_coverage import A, B, delta_of, line, outcome_probability
 
 from fastece import calibration_test, estimate
 
-ROWS, VOTES = (100, 400), (3, 10)
+ROWS = (100, 400)
+VOTES = (3, 10)
 SHARES = {"none": 0.0, "half": 0.5, "full": 1.0}
-ERROR, LEVEL, SEED = 0.06, 0.95, 20251125
+ERROR = 0.06
+LEVEL = 0.95
+SEED = 20251125
 NAMES = ("ece_bayes", "ece")
+# Columns of widths among the figures of a simulation, behind six coverages and the one of "votes as
+# rows"; all other figures are percentages.
+WIDTHS = range(7, 10)
 HEAD = (
     "rows", "votes", *(f"`{name}`: {share}" for name in NAMES for share in SHARES),
     "votes as rows: half", *(f"{name}: {share}" for name in ("width", "test") for share in SHARES),
@@ -31,35 +37,42 @@ HEAD = (
 
 
 def simulate(rng: np.random.Generator, rows: int, votes: int, share: float, error: float) -> Any:
-    """Votes (rows, votes) and scores."""
+    """Return votes (rows, votes) and scores."""
     s = rng.beta(A, B, rows)
-    own, shared = rng.random((rows, votes)), rng.random((rows, 1))
-    u = np.where(rng.random((rows, votes)) < share, shared, own)
+    u_of_vote = rng.random((rows, votes))
+    u_of_row = rng.random((rows, 1))
+    u = np.where(rng.random((rows, votes)) < share, u_of_row, u_of_vote)
     return u < outcome_probability(s, delta_of(error))[:, None], s
 
 
 def one_simulation(rows: int, votes: int, replicates: int, number: int) -> list[float]:
-    """Shares of the models whose error each interval holds, widths, and whether tests reject."""
+    """Return the share of models whose error each interval covers, widths, and whether tests
+    reject."""
     rng = np.random.default_rng([SEED, rows, votes, number])
-    covered, naive, widths, rejected = [], 0.0, [], []
+    covered = []
+    covered_by_votes_as_rows = 0.0
+    widths = []
+    rejected = []
     options: dict[str, Any] = {"n_resamples": replicates, "rng": number}
     for name, share in SHARES.items():
-        held = []
+        covers = []
         for error in (0.0, ERROR):
             y, s = simulate(rng, rows, votes, share, error)
             data: Any = {"y_true": y.sum(1), "y_prob": s, "votes": np.full(rows, votes)}
-            found = estimate(**data, estimator=[*NAMES], **options)
-            ends = [found[x].confidence_interval for x in NAMES]
-            held.append([low <= error <= high for low, high in ends])
+            estimates = estimate(**data, estimator=[*NAMES], **options)
+            intervals = [estimates[x].confidence_interval for x in NAMES]
+            covers.append([low <= error <= high for low, high in intervals])
             if error == 0:
                 test = calibration_test(**data, **options)
                 rejected.append(test.p_value <= round(1 - LEVEL, 12))
-                widths.append(ends[1].high)
+                # The width above the true error, which is 0.
+                widths.append(intervals[1].high)
             if name == "half":
                 low, high = estimate(y.ravel(), np.repeat(s, votes)).confidence_interval
-                naive += (low <= error <= high) / 2
-        covered.append(np.mean(held, axis=0))
-    return [*np.transpose(covered).ravel(), naive, *widths, *rejected]
+                if low <= error <= high:
+                    covered_by_votes_as_rows += 1 / 2  # one of two models
+        covered.append(np.mean(covers, axis=0))
+    return [*np.transpose(covered).ravel(), covered_by_votes_as_rows, *widths, *rejected]
 
 
 def main() -> None:
@@ -77,7 +90,7 @@ def main() -> None:
                 one = partial(one_simulation, rows, votes, options.resamples)
                 means = np.mean(list(pool.map(one, range(options.simulations))), axis=0)
                 texts = [
-                    f"{x:.3f}" if 7 <= i < 10 else f"{100 * x:.0f}" for i, x in enumerate(means)
+                    f"{x:.3f}" if i in WIDTHS else f"{100 * x:.0f}" for i, x in enumerate(means)
                 ]
                 print(line([f"{rows}", f"{votes}", *texts]), flush=True)
 

@@ -1,8 +1,8 @@
-"""Memory and time of the report's sums of a Parquet file that is read as a stream.
+"""Memory and time of adding up a Parquet file that is read as a stream.
 
-Makes a file of float32 scores and int8 labels in a temporary folder, row groups of a million rows,
-and reads it in processes of their own, in turn: only with pyarrow (`pre_buffer=False`), and into a
-`fastece.Accumulator`. Prints the median time of each, their ratio and the largest peak of memory.
+Writes a file of float32 scores and int8 labels to a temporary folder, in row groups of a million
+rows, and reads it in new processes, in turn: with pyarrow alone (`pre_buffer=False`), and into a
+`fastece.Accumulator`. Prints the median time of each, their ratio, and the largest peak of memory.
 
     python scripts/evidence/stream_parquet.py [ROWS] [ROUNDS]
 """
@@ -31,8 +31,8 @@ def add_up(path):
     rows = fastece.Accumulator()
     reader = Reader(path)
     for batch in reader.batches():
-        found = reader.read_batch(batch)
-        rows.update(found.y_true, found.y_prob)
+        predictions = reader.read_batch(batch)
+        rows.update(predictions.y_true, predictions.y_prob)
     return rows.n, fastece.ece(rows)
 
 fastece.ece(fastece.Accumulator().update([0, 1], [0.5, 0.5]))  # loads the kernels
@@ -45,7 +45,7 @@ print(json.dumps({"rows": rows, "ece": value, "seconds": seconds, "peak": peak})
 
 
 def make_file(path: Path, n_rows: int) -> None:
-    """Write rows of uniform scores and labels that come a little less often than these say."""
+    """Write rows of uniform scores, and outcomes that are 1 slightly less often."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -58,29 +58,29 @@ def make_file(path: Path, n_rows: int) -> None:
             writer.write_table(pa.table({"y_true": label, "y_prob": score}, schema))
 
 
-def measure(what: str, path: Path) -> dict[str, float]:
-    """Seconds and peak (MB) of one way to read, in a new process."""
-    done = subprocess.run(
-        [sys.executable, "-c", READ, what, str(path)], capture_output=True, text=True, check=True
-    )
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+def measure(function: str, path: Path) -> dict[str, float]:
+    """Run one of the two functions in a new process, and return its seconds and peak (MB)."""
+    command = [sys.executable, "-c", READ, function, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    run: dict[str, float] = json.loads(done.stdout)
+    return run
 
 
 def main(n_rows: int = 10**8, rounds: int = 3) -> None:
-    """Make the file, measure, and print what was found."""
+    """Make the file, measure, and print times and memory."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "predictions.parquet"
         make_file(path, n_rows)
         print(f"{n_rows} rows, {path.stat().st_size / 1e6:.0f} MB")
         runs: dict[str, list[dict[str, float]]] = {"only_read": [], "add_up": []}
-        for _ in range(rounds):  # in turn, so that both have the same neighbours
-            for what, found in runs.items():
-                found.append(measure(what, path))
-    seconds = {what: median(run["seconds"] for run in found) for what, found in runs.items()}
-    for what, found in runs.items():
-        peak = max(run["peak"] for run in found)
-        print(f"{what:<10} {seconds[what]:7.2f} s  {peak:5.0f} MB")
+        for _ in range(rounds):  # in turn, so that other load of the machine meets both
+            for function in runs:
+                runs[function].append(measure(function, path))
+    seconds = {}
+    for function, runs_of_function in runs.items():
+        seconds[function] = median(run["seconds"] for run in runs_of_function)
+        peak = max(run["peak"] for run in runs_of_function)
+        print(f"{function:<10} {seconds[function]:7.2f} s  {peak:5.0f} MB")
     print(f"ratio      {seconds['add_up'] / seconds['only_read']:7.2f}")
 
 

@@ -2,9 +2,9 @@
 other mixtures, and real networks.
 
 Takes files of predictions, as `fastece study --predictions` does. Writes the medians over the
-distributions as arenas.csv, which is notebooks/data/arenas.csv, and prints the best choices in
-Markdown, those of README.md. Some twelve minutes of one core; the same command goes on where it
-was.
+distributions as arenas.csv (in the repository as notebooks/data/arenas.csv), and prints the best
+choices in Markdown, as in README.md. Takes about twelve minutes on one core; after an interruption
+the same command continues.
 """
 
 import argparse
@@ -22,14 +22,16 @@ from fastece.study.distributions import GaussianMixture
 from fastece.study.summary import is_noise, summarise
 
 SIZES = (100, 200, 500, 2000, 5000)
+# Estimators that are printed beside the best ones.
+COMPARED = ("ece_bayes", "ece_ac_10", "ece")
 DRAWS = 80
-SCALES = 8  # Gaussians that stand for one mode with heavy tails
-RAREST = 0.1  # frequency of the rarest class, divided by that of the most frequent
-NOISE = 0.2  # labels that are replaced by one that has nothing to do with the features
+SCALES = 8  # Gaussians that make up one mode with heavy tails
+RAREST = 0.1  # ratio of the frequencies of the rarest and the most frequent class
+NOISE = 0.2  # share of labels that are replaced by a random one
 
 
 class Imbalanced(GaussianMixture):
-    """Classes whose frequencies go down geometrically to a tenth."""
+    """Classes whose frequencies decrease geometrically to a tenth."""
 
     @property
     def prior(self):
@@ -38,15 +40,16 @@ class Imbalanced(GaussianMixture):
         return prior / prior.sum()
 
     def sample(self, n, rng):
-        """Of rows with equally frequent classes, those that are kept."""
-        many = math.ceil(1.2 * n * len(self.means) * self.prior.max()) + 100
-        x, y = super().sample(many, rng)
-        kept = np.flatnonzero(rng.random(many) < self.prior[y] / self.prior.max())[:n]
-        assert kept.size == n
-        return x[kept], y[kept]
+        """Draw rows with equally frequent classes, and select n with the right frequencies."""
+        n_candidates = math.ceil(1.2 * n * len(self.means) * self.prior.max()) + 100
+        x, y = super().sample(n_candidates, rng)
+        is_accepted = rng.random(n_candidates) < self.prior[y] / self.prior.max()
+        rows = np.flatnonzero(is_accepted)[:n]
+        assert rows.size == n
+        return x[rows], y[rows]
 
     def posterior(self, X):  # noqa: N803
-        """Weighted by the frequencies."""
+        """Return the posterior, weighted by the frequencies of the classes."""
         logs = self.class_log_density(X) + np.log(self.prior)[:, None]
         with np.errstate(under="ignore"):
             return np.ascontiguousarray(softmax(logs, axis=0).T)
@@ -56,19 +59,19 @@ class LabelNoise(GaussianMixture):
     """One label in five is drawn from all classes, in training sets and in hold-outs."""
 
     def sample(self, n, rng):
-        """Points and noisy classes."""
+        """Draw points and noisy classes."""
         x, y = super().sample(n, rng)
         other = rng.integers(len(self.means), size=n)
         return x, np.where(rng.random(n) < NOISE, other, y)
 
     def posterior(self, X):  # noqa: N803
-        """Of noisy classes."""
+        """Return the posterior of the noisy classes."""
         return (1 - NOISE) * super().posterior(X) + NOISE / len(self.means)
 
 
 def heavy_tails(mixture):
-    """Every mode as eight Gaussians, whose scales are quantiles of those behind Student's t with
-    two degrees of freedom."""
+    """Replace every mode by eight Gaussians, which approximate Student's t with two degrees of
+    freedom by quantiles of its random scale."""
     scale = 1 / np.sqrt(-np.log1p(-(np.arange(SCALES) + 0.5) / SCALES))
     factors = mixture.factors[:, :, None] * scale[:, None, None]
     shape = (len(mixture.means), -1, mixture.means.shape[-1])
@@ -87,30 +90,30 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Mixtures(Design):
-    """A design of mixtures of some kind, with the sizes of the table."""
+    """A design with mixtures of one kind and the sizes of the table."""
 
     kind: str = "paper"
 
     @property
     def sizes(self):
-        """Those of the table."""
+        """Numbers of rows in the table."""
         return SIZES
 
     def mixture(self, n_classes, n_features, number):
-        """One of the kind."""
+        """Return a mixture of the kind."""
         return KINDS[self.kind](super().mixture(n_classes, n_features, number))
 
 
 PAPER = Mixtures(
     mixtures=1, trainings=1, holdout=50_000, smallest=SIZES[0], largest=SIZES[-1], draws=DRAWS
 )
-FEW = replace(PAPER, classes=(2, 5), features=(5,))
-OTHERS = [replace(FEW, kind=kind, seed=k) for k, kind in enumerate(KINDS) if kind != "paper"]
-OTHERS.append(replace(FEW, train_size=10 * PAPER.train_size, seed=len(KINDS)))
+SMALL = replace(PAPER, classes=(2, 5), features=(5,))
+OTHERS = [replace(SMALL, kind=kind, seed=k) for k, kind in enumerate(KINDS) if kind != "paper"]
+OTHERS.append(replace(SMALL, train_size=10 * PAPER.train_size, seed=len(KINDS)))
 
 
 def rows_of(arena: str, results: list[StudyResult]) -> list[dict[str, object]]:
-    """The summary over the distributions of some studies."""
+    """Return the rows of the table for one arena: a summary over all its distributions."""
     values = pa.concat_tables([result.values for result in results])
     summary = summarise(values.filter(~is_noise(values)), results[0].design)
     names = ("setting", "n", "estimator", "p95_relative_error", "median_abs_log_ratio", "bias")
@@ -122,16 +125,17 @@ def rows_of(arena: str, results: list[StudyResult]) -> list[dict[str, object]]:
 
 
 def best_of(rows: list[dict[str, object]]) -> str:
-    """The best choice in each arena and setting, and the Bayesian curve, as a table."""
+    """Return a table of the three best estimators in each arena, setting and size, with three
+    others for comparison."""
     cells: dict[tuple[object, ...], list[dict[str, object]]] = {}
     for row in rows:
         cells.setdefault((row["setting"], row["n"], row["arena"]), []).append(row)
     lines = []
-    for key, found in cells.items():
-        best = sorted(found, key=lambda row: row["p95_relative_error"])[:3]
-        mine = [row for row in found if row["estimator"] in ("ece_bayes", "ece_ac_10", "ece")]
-        shown = [f"{row['estimator']} {row['p95_relative_error']:.0%}" for row in best + mine]
-        lines.append("| " + " | ".join([*map(str, key), *shown]) + " |")
+    for key, rows_of_cell in cells.items():
+        best = sorted(rows_of_cell, key=lambda row: row["p95_relative_error"])[:3]
+        compared = [row for row in rows_of_cell if row["estimator"] in COMPARED]
+        texts = [f"{row['estimator']} {row['p95_relative_error']:.0%}" for row in best + compared]
+        lines.append("| " + " | ".join([*map(str, key), *texts]) + " |")
     return "\n".join(lines)
 
 

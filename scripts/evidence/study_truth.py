@@ -1,6 +1,6 @@
-"""How exact the truths of the study are, from a hold-out of the usual size and from a larger one.
+"""How exact the true errors of the study are, from the usual hold-out and from a larger one.
 
-Prints the table of docs/study.md, in some ten minutes and 2 GB.
+Prints the table of docs/study.md; takes about ten minutes and 2 GB.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ USUAL = [
     for number in (2, 5, 7)
     for model in ("logistic_regression", "naive_bayes", "support_vectors", "random_forest")
 ]
-# Those with the smallest truths of the study.
+# Distributions with the smallest true errors of the study.
 SMALLEST = [
     Distribution(2, 5, 1, "support_vectors", 1),
     Distribution(2, 5, 4, "naive_bayes", 2),
@@ -28,17 +28,18 @@ SMALLEST = [
 
 
 def truths(which: Distribution) -> Iterator[tuple[str, list[float]]]:
-    """Of each setting, from the posterior and from labels, for each size of the hold-out."""
+    """Yield the settings with their true errors, from the posterior and from labels for each size
+    of the hold-out."""
     design = replace(Design(), holdout=SIZES[-1])
     for setting, samples, chances, n_bins in design.populations(which, {}):
-        found: list[float] = []
+        errors: list[float] = []
         for size in SIZES:
             rows = np.arange(size)
-            parts = [sample.where(rows) for sample in samples]
-            population = Population(setting, parts, [q[:size] for q in chances], n_bins)
+            first_rows = [sample.where(rows) for sample in samples]
+            population = Population(setting, first_rows, [q[:size] for q in chances], n_bins)
             truth = truth_of(population)
-            found += [truth.debiased, truth.from_labels]
-        yield setting, found
+            errors += [truth.debiased, truth.from_labels]
+        yield setting, errors
 
 
 def main() -> None:
@@ -47,8 +48,8 @@ def main() -> None:
     print(f"| classes, features | model | setting | {' | '.join(heads)} |")
     print("| --- | --- | --- |" + " ---: |" * len(heads))
     for which in [*USUAL, *SMALLEST]:
-        for setting, found in truths(which):
-            cells = " | ".join(f"{value:.4f}" for value in found)
+        for setting, errors in truths(which):
+            cells = " | ".join(f"{error:.4f}" for error in errors)
             kind = f"{which.n_classes}, {which.n_features}"
             print(f"| {kind} | {which.model} | {setting} | {cells} |", flush=True)
 

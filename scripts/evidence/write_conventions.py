@@ -1,10 +1,10 @@
-"""Write what pages of the documentation say of other libraries from the table of conventions.
+"""Write the table of other libraries' conventions into pages of the documentation.
 
 python scripts/evidence/write_conventions.py
 
 Between two comments, ``<!-- conventions NAME -->`` and ``<!-- end -->``, a page has the rows of one
-library, or of all, and the notes of its module of `fastece.compat`; whatever stands between them is
-written anew.
+library and the notes of its module in `fastece.compat`, or the rows of all libraries. This script
+replaces the text between them.
 """
 
 import re
@@ -24,7 +24,7 @@ OURS = "| `fastece.ece` | `j / B` | right | 0 in the first bin, 1 in the last | 
 
 
 def row_of(row: Convention, with_library: bool) -> str:
-    """Write a line of the table."""
+    """Return a line of the table."""
     functions = ", ".join(f"`{name}`" for name in row.functions)
     library = f"{row.library}: " if with_library else ""
     cells = (f"{library}{functions}", row.formula, row.closed, row.ends, row.bad)
@@ -32,22 +32,24 @@ def row_of(row: Convention, with_library: bool) -> str:
 
 
 def notes_of(library: str) -> str:
-    """Copy the notes of the module with the functions of a library, one line each."""
+    """Return the notes in the docstring of a library's module, one line each."""
     name = next(name for name, row in CONVENTIONS.items() if row.library == library)
     doc = import_module(f"fastece.compat.{name}").__doc__ or ""
     return doc.partition("Notes\n-----\n")[2].rstrip().replace("\n  ", " ")
 
 
 def block(library: str) -> str:
-    """Write the rows of a library, the definition first, and its notes; or all rows."""
+    """Return the rows of a library, below the one of fastece, and its notes; or all rows."""
     rows = [row for row in CONVENTIONS.values() if library in (ALL, row.library)]
     table = HEAD + OURS + "".join(row_of(row, library == ALL) for row in rows)
-    return f"\n{table}\n" if library == ALL else f"\n{table}\n{notes_of(library)}\n\n"
+    if library == ALL:
+        return f"\n{table}\n"
+    return f"\n{table}\n{notes_of(library)}\n\n"
 
 
 def filled(text: str) -> str:
-    """Write the blocks of a page anew."""
-    return BLOCK.sub(lambda found: found[1] + block(found[2]) + found[3], text)
+    """Return the text of a page with all blocks replaced."""
+    return BLOCK.sub(lambda match: match[1] + block(match[2]) + match[3], text)
 
 
 if __name__ == "__main__":

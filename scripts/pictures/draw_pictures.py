@@ -1,7 +1,7 @@
-"""Pictures of the README and of pages of docs, into docs/pictures: some five seconds.
+"""Draw the pictures of the README and of pages of docs, into docs/pictures, in five seconds.
 
-Those of models are of simulated ones whose true hit rates are known, and come out the same every
-time. Those of the history are of the files in asv_benchmarks/results.
+Pictures of models show simulated ones whose true hit rates are known, and are the same every time.
+Pictures of the history show the files in asv_benchmarks/results.
 """
 
 import argparse
@@ -24,36 +24,38 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "pictures"
 RESULTS = ROOT / "asv_benchmarks" / "results" / "amd-epyc-2-cores"
-# Commits that are versions.
+# Names of the versions, by their commits.
 VERSIONS = {"41507bb": "0.2.0"}
-BLUE, ORANGE = "#0072B2", "#D55E00"
+BLUE = "#0072B2"
+ORANGE = "#D55E00"
 COLOURS = [BLUE, ORANGE, "#009E73", BLACK, "#F0E442"]
 BINS = 5
-# Inches: at this width letters can still be read on a phone.
-WIDTH, HEIGHT = 5.4, 5.2
+# Inches. At this width letters can still be read on a phone.
+WIDTH = 5.4
+HEIGHT = 5.2
 
 
 def readme_model() -> tuple[Any, Any]:
-    """Labels and probabilities of the README's example."""
+    """Return labels and probabilities of the README's example."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet([0.5, 0.5, 0.5], size=2000)
     return np.array([rng.choice(3, p=0.7 * row + 0.1) for row in p]), p
 
 
 def small_model() -> tuple[Any, Any]:
-    """Hits and scores of 200 rows, of a model that is too sure."""
+    """Return hits and scores of 200 rows of an over-confident model."""
     rng = np.random.default_rng(4)
     p = rng.beta(1.4, 0.9, size=200)
     return rng.random(200) < truth_of(p), p
 
 
 def truth_of(score: Any) -> Any:
-    """The true hit rate of the small model."""
+    """Return the true hit rate of the small model at a score."""
     return 0.18 + 0.6 * score
 
 
 def front_picture() -> "Figure":
-    """A diagram and a curve of the same model, as `plot` draws them."""
+    """Draw a diagram and a curve of the same model, as `plot` draws them."""
     y, p = readme_model()
     figure = new_figure((6.2, 3.6))
     left, right = figure.subplots(1, 2)
@@ -64,8 +66,8 @@ def front_picture() -> "Figure":
     return figure
 
 
-def draw_frame(ax: "Axes", name: str, what: str) -> None:
-    """The diagonal, the true curve, the rows, and the value of an estimator as the title."""
+def draw_frame(ax: "Axes", name: str, subtitle: str) -> None:
+    """Draw the diagonal, the true curve and the rows, with an estimator as the title."""
     y, p = small_model()
     s = np.array([0.0, 1.0])
     ax.plot(s, s, color=GREY, linewidth=0.8)
@@ -73,30 +75,32 @@ def draw_frame(ax: "Axes", name: str, what: str) -> None:
     for hit, place in ((True, 1.03), (False, -0.03)):
         ax.plot(p[y == hit], np.full((y == hit).sum(), place), "|", color=GREY, markersize=4)
     ax.set(xlim=(0, 1), ylim=(-0.06, 1.06))
-    ax.set_title(f'"{name}": {what}', fontsize=9)
+    ax.set_title(f'"{name}": {subtitle}', fontsize=9)
     ax.tick_params(labelsize=8)
 
 
-def draw_bins(ax: "Axes", name: str, what: str, n_bins: int = BINS) -> None:
-    """The bins of an estimator: shares of rows below, hit rates and their gaps above."""
+def draw_bins(ax: "Axes", name: str, subtitle: str, n_bins: int = BINS) -> None:
+    """Draw the bins of an estimator: shares of rows below, hit rates and their gaps above."""
     y, p = small_model()
-    draw_frame(ax, name, what)
+    draw_frame(ax, name, subtitle)
     bins = "ece_a" if name == "ece_sweep" else name
     diagram = fastece.reliability_diagram(y, p, estimator=bins, n_bins=n_bins)
     score = np.linspace(0, 1, 1001)
     centres = (diagram.edges[1:] + diagram.edges[:-1]) / 2
-    for b, one in enumerate(np.eye(n_bins)):
+    for b, is_bin in enumerate(np.eye(n_bins)):
         if name in ("ece_c", "ece_ac"):
-            share = np.interp(score, centres, one)
+            share = np.interp(score, centres, is_bin)
         else:
             share = (score > diagram.edges[b]) & (score <= diagram.edges[b + 1])
-        ax.fill_between(score, 0.18 * share, color=GREY, alpha=0.25 + 0.25 * (b % 2), linewidth=0)
+        # Neighbours have different greys.
+        alpha = 0.25 if b % 2 == 0 else 0.5
+        ax.fill_between(score, 0.18 * share, color=GREY, alpha=alpha, linewidth=0)
     ax.vlines(diagram.score, diagram.score, diagram.frequency, color=ORANGE, linewidth=2)
     ax.plot(diagram.score, diagram.frequency, "o", color=BLUE, markersize=5)
 
 
 def paper_picture() -> "Figure":
-    """A diagram of two models and one by isotonic regression, as a paper has them."""
+    """Draw a diagram of two models, and one by isotonic regression, as papers have them."""
     rng = np.random.default_rng(0)
     p = rng.beta(2, 1.2, 1200)
     y = rng.random(1200) < p**1.5
@@ -108,19 +112,20 @@ def paper_picture() -> "Figure":
 
 
 def monitor_picture() -> "Figure":
-    """The e-value of the example on the page, whose log odds are shifted from day 20 on."""
-    rng, monitor = np.random.default_rng(0), fastece.Monitor()
+    """Draw the e-value of the example in docs/monitor.md: log odds are shifted from day 20 on."""
+    rng = np.random.default_rng(0)
+    monitor = fastece.Monitor()
     for day in range(30):
         z = rng.normal(-1, 1.5, 200)
-        true = z + 0.5 if day >= 20 else z
-        monitor.update(rng.random(200) < 1 / (1 + np.exp(-true)), 1 / (1 + np.exp(-z)))
+        true_z = z + 0.5 if day >= 20 else z
+        monitor.update(rng.random(200) < 1 / (1 + np.exp(-true_z)), 1 / (1 + np.exp(-z)))
     figure = new_figure((6.2, 3.4))
     monitor.plot(figure.subplots())
     return figure
 
 
 def bins_picture() -> "Figure":
-    """Hard and convex bins of equal width and of equal mass."""
+    """Draw hard and convex bins, of equal width and of equal mass."""
     figure = new_figure((WIDTH, HEIGHT))
     axes = figure.subplots(2, 2, sharex=True, sharey=True)
     draw_bins(axes[0, 0], "ece", "equal width")
@@ -132,21 +137,20 @@ def bins_picture() -> "Figure":
 
 
 def curves_picture() -> "Figure":
-    """Curves, smoothed gaps, and bins whose number is found."""
+    """Draw curves, smoothed gaps, and bins whose number is chosen from the data."""
     y, p = small_model()
     figure = new_figure((WIDTH, HEIGHT))
     axes = figure.subplots(2, 2, sharex=True, sharey=True)
-    for ax, name, what in (
+    for ax, name, subtitle in (
         (axes[0, 0], "ece_kde", "density of hits / of all"),
         (axes[0, 1], "ece_bayes", "a smooth curve"),
     ):
-        draw_frame(ax, name, what)
+        draw_frame(ax, name, subtitle)
         curve = fastece.reliability_curve(y, p, estimator=name)
-        on = curve.supported
-        ax.plot(curve.score[on], curve.probability[on], color=BLUE, linewidth=1.6)
-        ax.fill_between(
-            curve.score[on], curve.score[on], curve.probability[on], color=ORANGE, alpha=0.35, lw=0
-        )
+        s = curve.score[curve.supported]
+        probability = curve.probability[curve.supported]
+        ax.plot(s, probability, color=BLUE, linewidth=1.6)
+        ax.fill_between(s, s, probability, color=ORANGE, alpha=0.35, lw=0)
         if name == "ece_bayes":
             ax.fill_between(curve.score, curve.low, curve.high, color=BLUE, alpha=0.15, linewidth=0)
     draw_frame(axes[1, 0], "smooth_ece", "averaged gaps")
@@ -155,14 +159,14 @@ def curves_picture() -> "Figure":
     axes[1, 0].fill_between(score, score, score + gap, color=ORANGE, alpha=0.35, linewidth=0)
     sweep = fastece.ece(y, p, estimator="ece_sweep")
     values = [fastece.ece(y, p, estimator="ece_a", n_bins=n) for n in range(1, 30)]
-    found = 1 + int(np.argmin(np.abs(np.subtract(values, sweep))))
-    draw_bins(axes[1, 1], "ece_sweep", "bins that still rise", found)
+    n_bins = 1 + int(np.argmin(np.abs(np.subtract(values, sweep))))
+    draw_bins(axes[1, 1], "ece_sweep", "bins that still rise", n_bins)
     label(figure, "hit rate")
     return figure
 
 
 def smoothed_gap(y: Any, p: Any) -> tuple[Any, Any]:
-    """What the smooth ECE integrates, as a function of the score."""
+    """Return scores, and the smoothed gap whose integral is the smooth ECE."""
     h = fastece.ece(y, p, estimator="smooth_ece")
     score = np.linspace(0, 1, 1001)
     images = np.concatenate([p, p - 2, p + 2, -p, 2 - p])  # at 0 and 1 the kernel is reflected
@@ -173,12 +177,12 @@ def smoothed_gap(y: Any, p: Any) -> tuple[Any, Any]:
 
 
 def twisted(p: Any) -> Any:
-    """What comes true in docs/canonical.md: every class by itself as often as it says."""
+    """Return the true probabilities in docs/canonical.md: each class alone is calibrated."""
     return p * (1 + np.roll(p, -1, axis=1) - np.roll(p, -2, axis=1))
 
 
 def validation_picture() -> "Figure":
-    """The risk model of docs/validation.md."""
+    """Draw the validation of the risk model in docs/validation.md."""
     rng = np.random.default_rng(0)
     logit = rng.normal(-3.1, 1.2, 1000)
     p = 1 / (1 + np.exp(-logit))
@@ -189,25 +193,32 @@ def validation_picture() -> "Figure":
 
 
 def canonical_picture() -> "Figure":
-    """A model that is off for all classes at once alone: from what it says to what comes true; and
-    two tests of it, with what they would be of a calibrated model."""
+    """Draw a model whose classes are calibrated one by one, but not all at once.
+
+    Arrows lead from predicted to true probabilities. Two tests have the distribution of their
+    statistic for a calibrated model.
+    """
     corners = np.array([[0, 0], [1, 0], [0.5, np.sqrt(0.75)]])
     i, j = np.mgrid[1:12, 1:12].reshape(2, -1)
-    inside = i + j < 12
-    p = np.stack([i, j, 12 - i - j], axis=1)[inside] / 12
+    is_in_triangle = i + j < 12
+    p = np.stack([i, j, 12 - i - j], axis=1)[is_in_triangle] / 12
     figure = new_figure((6.2, 3.2))
     grid = figure.add_gridspec(2, 2, width_ratios=[1.15, 1])
     left = figure.add_subplot(grid[:, 0])
     left.fill(*corners.T, facecolor="none", edgecolor=GREY, linewidth=0.8)
-    said, true = p @ corners, twisted(p) @ corners
+    predicted = p @ corners
+    true = twisted(p) @ corners
+    x, y = predicted.T
+    to_x, to_y = true.T
     left.quiver(
-        *said.T, *(true - said).T, angles="xy", scale_units="xy", scale=1, color=ORANGE, width=0.007
+        x, y, to_x - x, to_y - y, angles="xy", scale_units="xy", scale=1, color=ORANGE, width=0.007
     )
-    left.plot(*said.T, "o", color=BLUE, markersize=2.5)
-    for k, (x, y) in enumerate(corners):
+    left.plot(x, y, "o", color=BLUE, markersize=2.5)
+    for k, corner in enumerate(corners):
+        is_top = k == 2
         left.annotate(
-            f"class {k}", (x, y), (0, 6 if k == 2 else -6), textcoords="offset points",
-            ha="center", va="bottom" if k == 2 else "top", fontsize=8,
+            f"class {k}", corner, (0, 6 if is_top else -6), textcoords="offset points",
+            ha="center", va="bottom" if is_top else "top", fontsize=8,
         )  # fmt: skip
     left.set(xlim=(-0.12, 1.12), ylim=(-0.12, 1.0), aspect="equal")
     left.axis("off")
@@ -228,7 +239,7 @@ def canonical_picture() -> "Figure":
 
 
 class History:
-    """The numbers of each commit that asv has measured, the oldest first."""
+    """The numbers of each commit that asv has measured, with the oldest first."""
 
     def __init__(self) -> None:
         texts = [path.read_text(encoding="utf-8") for path in RESULTS.glob("*-*.json")]
@@ -237,7 +248,7 @@ class History:
         self.labels = [VERSIONS.get(name, name) for name in names]
 
     def numbers(self, run: Any, benchmark: str) -> dict[tuple[str, ...], float]:
-        """Those of one commit by the parameters."""
+        """Return the numbers of one commit by the parameters of a benchmark."""
         values, params, *_ = run["results"].get(benchmark, ([], []))
         keys = (tuple(text.strip("'") for text in row) for row in product(*params))
         return {key: np.nan if x is None else x for key, x in zip(keys, values or [], strict=False)}
@@ -245,17 +256,17 @@ class History:
     def draw(
         self, ax: "Axes", benchmark: str, *params: str, scale: float = 1, **style: Any
     ) -> None:
-        """A line over the commits: the largest of the numbers whose parameters these are."""
-        chosen = [
-            [scale * x for key, x in self.numbers(run, benchmark).items() if set(params) <= {*key}]
-            for run in self.runs
-        ]
-        heights = [max(numbers, default=np.nan) for numbers in chosen]
+        """Draw a line over the commits: the largest number with some parameters."""
+        heights = []
+        for run in self.runs:
+            numbers = self.numbers(run, benchmark)
+            selected = [scale * x for key, x in numbers.items() if set(params) <= {*key}]
+            heights.append(max(selected, default=np.nan))
         places = [i for i, height in enumerate(heights) if np.isfinite(height)]
         ax.plot(places, [heights[i] for i in places], marker="o", markersize=3, **style)
 
     def frame(self, ax: "Axes", title: str) -> None:
-        """Name the commits and the panel."""
+        """Write the names of the commits and of the panel."""
         ax.set_title(title, fontsize=8)
         ax.set_xticks(range(len(self.labels)), self.labels, rotation=30, fontsize=6)
         ax.set_xlim(-0.4, len(self.labels) - 0.6)
@@ -263,7 +274,7 @@ class History:
 
 
 def calls_picture() -> "Figure":
-    """Each single call over numpy's, of three sizes, over the commits."""
+    """Draw the time of each call divided by numpy's, for three sizes, over the commits."""
     history = History()
     calls = dict.fromkeys(key[0] for key in history.numbers(history.runs[-1], CALL))
     figure = new_figure((WIDTH * 1.2, HEIGHT * 1.2))
@@ -285,9 +296,10 @@ def calls_picture() -> "Figure":
     return figure
 
 
-CALL, BETWEEN = "single.Sizes.track_ratio_to_numpy", "single.Between.track_ratio_to_numpy"
+CALL = "single.Sizes.track_ratio_to_numpy"
+BETWEEN = "single.Between.track_ratio_to_numpy"
 SIZES = {"100": "100 rows", "10000": "10 000", "1000000": "1 000 000"}
-# Panels: title, benchmark, what makes its unit another one, and lines.
+# Panels: title, benchmark, factor from the benchmark's unit to the title's, and lines.
 PANELS: list[tuple[str, str, float, list[str]]] = [
     (
         "first call: processor seconds", "startup.FirstCalls.track_processor_seconds", 1,
@@ -307,7 +319,7 @@ PANELS: list[tuple[str, str, float, list[str]]] = [
 
 
 def costs_picture() -> "Figure":
-    """First calls, memory and streams over the commits."""
+    """Draw first calls, memory and streams over the commits."""
     history = History()
     figure = new_figure((WIDTH * 1.3, HEIGHT))
     for ax, (title, benchmark, scale, lines) in zip(
@@ -322,25 +334,25 @@ def costs_picture() -> "Figure":
     return figure
 
 
-def label(figure: "Figure", what: str) -> None:
-    """The names of both axes, once for all panels."""
+def label(figure: "Figure", name: str) -> None:
+    """Write the names of both axes, once for all panels."""
     figure.supxlabel("score", fontsize=9)
-    figure.supylabel(what, fontsize=9)
+    figure.supylabel(name, fontsize=9)
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Write a figure as PNG with 96 colours, a quarter as large as with all."""
+    """Write a figure as PNG with 96 colours, which is a quarter of the full size."""
     from PIL import Image  # which matplotlib needs
 
     figure.draw_without_rendering()  # the layout takes two turns to settle with square axes
-    whole = BytesIO()
-    figure.savefig(whole, format="png", dpi=150)
-    picture = Image.open(whole).convert("RGB")
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=150)
+    picture = Image.open(buffer).convert("RGB")
     picture.quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def main() -> None:
-    """Draw all of them."""
+    """Draw all pictures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
     folder = parser.parse_args().out

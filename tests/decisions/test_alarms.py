@@ -29,7 +29,7 @@ def table():
 
 
 def test_the_table_is_one_that_the_script_prints(script, monkeypatch):
-    monkeypatch.setattr(script, "MANY", 2000)
+    monkeypatch.setattr(script, "POPULATION", 2000)
     kinds = [*script.cells()]
     assert f"of {len(kinds)} |" in table()[-1]
     assert f"{len(kinds)}\nkinds of models" in PAGE
@@ -52,7 +52,7 @@ def test_either_mistake_at_the_bound_is_rare(script, name, scores, n):
     verdicts = []
     for k in range(200):
         rng = np.random.default_rng([11, n, k])
-        s, chance = script.rows(script.SHAPES[name], scores, rng, n)
+        s, chance = script.draw_rows(script.SHAPES[name], scores, rng, n)
         verdicts.append(check(rng.random(n) < chance, s, max_error=truth).passed)
     # If 5 % are wrong, more than 21 of 200 samples are in one of 1000 cases.
     assert verdicts.count(True) <= 21
