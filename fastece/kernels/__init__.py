@@ -30,6 +30,10 @@ GAP, WEIGHT, SCORE, HITS, SQUARE, COUNTS = MOMENTS = tuple(range(6))
 # probability that the score gave to the outcome.
 DISTANCE = 0
 CHANCE = 1
+# Shapes of the kernel of a density, as `density.kernel_height` takes them.
+GAUSSIAN = 0
+TRIWEIGHT = 1
+EPANECHNIKOV = 2
 # A bin with less than this share of the weight is empty to a norm that divides by its weight.
 EMPTY = 1e-9
 # A hit in `COUNTS`: sums are exact, and rows and hits can be told apart, of fewer rows than this.

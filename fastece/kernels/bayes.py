@@ -60,7 +60,6 @@ LINE2 = np.uint64(2) * LINE
 # their entries on the diagonal and to its left.
 MIDDLE = 2
 BAND1, BAND2, BANDS = (np.uint64(LANES * j) for j in range(1, 4))
-ONE_LANES, TWO_LANES = (np.uint64(LANES * j) for j in (1, 2))
 
 
 class RankCells(NamedTuple):
@@ -303,19 +302,19 @@ def move(x: F64, t: F64, b: F64, logit: F64, state: F64) -> float:
     computed on the way.
     """
     largest = 0.0
-    line_and_damping = np.empty(
-        3 * LANES
-    )  # b_0, b_1 and the share of the step: one array vectorises
+    lanes = np.empty((3, LANES))  # rows of one array, since loops over three do not vectorise
+    intercept = lanes[0]
+    slope = lanes[1]
+    damping = lanes[2]
     for g in range(LANES):
         k = LINE2 + np.uint64(g)
         m = state[k + LARGEST]
         largest = max(largest, m)
-        damping = math.log1p(m) / m if m > SMALL_STEP else 1.0
-        b[0, g] += damping * state[k + CHANGE0]
-        b[1, g] += damping * state[k + CHANGE1]
-        line_and_damping[g] = b[0, g]
-        line_and_damping[LANES + g] = b[1, g]
-        line_and_damping[2 * LANES + g] = damping
+        damping[g] = math.log1p(m) / m if m > SMALL_STEP else 1.0
+        b[0, g] += damping[g] * state[k + CHANGE0]
+        b[1, g] += damping[g] * state[k + CHANGE1]
+        intercept[g] = b[0, g]
+        slope[g] = b[1, g]
     for c in range(t.size):
         first = np.uint64(c + 2) * LINE
         middle = x[c]
@@ -323,10 +322,9 @@ def move(x: F64, t: F64, b: F64, logit: F64, state: F64) -> float:
         for g in range(LANES):
             lane = np.uint64(g)
             k = first + lane
-            f = state[k] + line_and_damping[lane + TWO_LANES] * state[k + STEP]
+            f = state[k] + damping[lane] * state[k + STEP]
             state[k] = f
-            slope = line_and_damping[lane + ONE_LANES]
-            logit[c * LANES + g] = middle + line_and_damping[lane] + slope * along + f
+            logit[c * LANES + g] = middle + intercept[lane] + slope[lane] * along + f
     after_last = np.uint64(t.size + 2) * LINE
     for g in range(LANES):
         k = LINE2 + np.uint64(g)

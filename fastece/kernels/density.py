@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.kernels import REPLICATES
+from fastece.kernels import EPANECHNIKOV, GAUSSIAN, REPLICATES, TRIWEIGHT
 from fastece.kernels.arithmetic import BLOCK, ONE, ROUND, THREE, TWO, lane_sum, zero
 from fastece.kernels.compiling import jit
 from fastece.kernels.quantiles import increasing_order, quantile_edges, total_weight
@@ -33,10 +33,6 @@ from fastece.kernels.reading import read_problem
 from fastece.kernels.replicates import OrderedRows, add_twice, cuts_of, power_of_two, weights_below
 from fastece.kernels.types import F64, I32, I64, U8
 
-# Shapes of kernels, as `kernel_height` knows them.
-GAUSSIAN = 0
-TRIWEIGHT = 1
-EPANECHNIKOV = 2
 # Bandwidth where all scores are equal, and the smallest that Silverman's rule gives.
 MIN_BANDWIDTH = 3e-4
 # Distance between the quartiles of a normal distribution, in standard deviations.
@@ -516,13 +512,18 @@ def spread_gaps(c: NDArray[Any], s: F64, gap: F64, sums: F64) -> None:
 
 @jit
 def kernel_height(kind: int, u: float) -> float:
-    """Return the height of a kernel, 1 in the middle, at u standard deviations."""
+    """Return the height of a kernel, 1 in the middle, at u standard deviations.
+
+    The height of a kind that does not exist is nan.
+    """
     if kind == GAUSSIAN:
         return math.exp(-0.5 * u * u)
     if kind == TRIWEIGHT:
         x = 1.0 - u * u / 9.0
         return x * x * x
-    return 1.0 - u * u / 5.0
+    if kind == EPANECHNIKOV:
+        return 1.0 - u * u / 5.0
+    return math.nan
 
 
 @jit

@@ -418,6 +418,21 @@ EqualMassFields = tuple[float, float, bool, bool, float]
 
 
 @jit
+def open_ends(cuts: F64, low: float, high: float, right: bool) -> None:
+    """Move cuts at the ends of a range to infinity, in place.
+
+    A score outside the range counts as the nearest end of it. So where a cut is at an end, the
+    scores beyond that end have to be on the same side of the cut as the end itself: the upper end
+    is below its cut where bins are closed at the right, else the lower end is above its cut.
+    """
+    for j in range(cuts.size):
+        if right:
+            cuts[j] = np.inf if cuts[j] >= high else cuts[j]
+        else:
+            cuts[j] = -np.inf if cuts[j] <= low else cuts[j]
+
+
+@jit
 def distinct_centres(edges: F64, centres: F64, bins: I32) -> int:
     """Fill in distinct bin centres and the first bin of each; return their number."""
     count = 0
@@ -457,12 +472,7 @@ def equal_mass_grid(
         return Grid(rule.low, rule.high, n_cells, ANY, centres, right=False, convex=True)
     for b in range(n_bins):
         bin_of_cell[b] = b
-    # Scores beyond an end of the range are on the same side of each cut as the end itself.
-    for j in range(cuts.size):
-        if rule.right:
-            cuts[j] = np.inf if cuts[j] >= rule.high else cuts[j]
-        else:
-            cuts[j] = -np.inf if cuts[j] <= rule.low else cuts[j]
+    open_ends(cuts, rule.low, rule.high, rule.right)
     return Grid(rule.low, rule.high, n_bins, ANY, cuts, right=rule.right, convex=False)
 
 

@@ -266,6 +266,32 @@ def place_sums(band: F64, place: U32, out: F64) -> None:
 
 
 @jit
+def add_row_to_pairs(
+    level: float, gap: float, decay: float, loss: float, pairs: float
+) -> tuple[float, float]:
+    """Add the next row in the order of the scores to a sum over pairs.
+
+    Parameters
+    ----------
+    level : float
+        Sum of the kernels of the rows before, at this row: ``e_i T_{i-1}`` of `pair_sums`.
+    gap : float
+        Gap of the row, times how often it counts.
+    decay, loss : float
+        As `decay_over` returns them for the step to the row after.
+    pairs : float
+        Sum over the pairs of the rows before.
+
+    Returns
+    -------
+    level, pairs : float
+        The sum of kernels at the row after, and the sum over pairs with this row.
+    """
+    kernels_so_far = level + gap
+    return kernels_so_far * decay, pairs + kernels_so_far * kernels_so_far * loss
+
+
+@jit
 def pair_sums(
     c: NDArray[Any], gap: F64, weight: F64, decay: F64, loss: F64, out: F64, total: F64
 ) -> None:
@@ -290,9 +316,9 @@ def pair_sums(
         for i in range(gap.size):
             count = c[g, i]
             for r in range(lanes):
-                t = level[r] + gap[i] * count[r]
-                sums[r] += t * t * loss[i]
-                level[r] = t * decay[i]
+                level[r], sums[r] = add_row_to_pairs(
+                    level[r], gap[i] * count[r], decay[i], loss[i], sums[r]
+                )
             if weight.size > 0:
                 for r in range(lanes):
                     total[g, r] += weight[i] * count[r]
@@ -371,9 +397,7 @@ def pair_errors(
                 total += weight[row[i]]
             step = (score[i] - score[i + 1]) / width if i + 1 < score.size else -np.inf
             decay, loss = decay_over(step)
-            kernels_so_far = level + gap
-            pairs += kernels_so_far * kernels_so_far * loss
-            level = kernels_so_far * decay
+            level, pairs = add_row_to_pairs(level, gap, decay, loss, pairs)
         out[k] = np.sqrt(pairs) / (total if row.size > 0 else np.float64(score.size))
 
 

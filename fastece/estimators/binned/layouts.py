@@ -178,17 +178,12 @@ def hard_layout(edges: F64, cuts: F64, closed_right: bool, is_even: bool = False
     """Make the layout of hard bins with edges (B + 1,) and inner cuts (B - 1,).
 
     A cut decides on which side of an edge a score is. `is_even` says that the edges are evenly
-    spaced.
-
-    A score outside the range counts as the nearest end of it. So where a cut is at an end, the
-    scores beyond that end have to be on the same side of the cut as the end itself.
+    spaced. Scores beyond an end of the range are on the same side of each cut as that end.
     """
     low = float(edges[0])
     high = float(edges[-1])
-    if closed_right:
-        cuts = np.where(cuts >= high, np.inf, cuts)
-    else:
-        cuts = np.where(cuts <= low, -np.inf, cuts)
+    cuts = cuts.copy()
+    kernels.moments.open_ends(cuts, low, high, closed_right)
     grid = kernels.binning.Grid(
         low=low, high=high, n_bins=edges.size - 1, spacing=spacing_of(is_even), knots=cuts,
         right=closed_right, convex=False,

@@ -25,7 +25,7 @@ MAX_CELLS = 2**22
 class Shape(NamedTuple):
     """A kernel of standard deviation 1."""
 
-    kind: int  # as `kernels.density.kernel_height` knows it
+    kind: int  # as `kernels.density.kernel_height` takes it
     reach: float  # where it ends, or is less than 1e-6 of its height
     cells: float  # cells per bandwidth with which an error of norm 1 is right to 1e-3
     # How many times as many cells other norms need: they look at ratios of densities, which change
@@ -33,11 +33,17 @@ class Shape(NamedTuple):
     refinement: float
 
 
-# Kinds are `kernels.density.GAUSSIAN` and so on, without an import of numba.
+# Whether `cells` and `refinement` are enough, scripts/evidence/kde_accuracy.py measures: in 300
+# random cases of each shape, with norms from 1 to 2, the largest deviation from brute force is 0.27
+# (Gaussian), 0.17 (triweight) and 0.15 (Epanechnikov) of the tolerance, 1e-3 of the value plus
+# 1e-6. A new shape gets numbers with which it stays below 1. The Epanechnikov kernel has the most
+# cells, since it ends with a slope.
 SHAPES = {
-    "gaussian": Shape(kind=0, reach=5.5, cells=4.5, refinement=1.0),
-    "triweight": Shape(kind=1, reach=3.0, cells=6.0, refinement=1.0),
-    "epanechnikov": Shape(kind=2, reach=math.sqrt(5.0), cells=24.0, refinement=4.0),
+    "gaussian": Shape(kind=kernels.GAUSSIAN, reach=5.5, cells=4.5, refinement=1.0),
+    "triweight": Shape(kind=kernels.TRIWEIGHT, reach=3.0, cells=6.0, refinement=1.0),
+    "epanechnikov": Shape(
+        kind=kernels.EPANECHNIKOV, reach=math.sqrt(5.0), cells=24.0, refinement=4.0
+    ),
 }
 
 

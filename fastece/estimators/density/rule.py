@@ -17,7 +17,7 @@ AnyMesh = Mesh | BetaMesh
 
 def kernel_shape(kernel: str) -> Shape:
     """Return the shape of a kernel; beta kernels have the even grids of a Gaussian."""
-    return SHAPES.get(kernel, SHAPES["gaussian"])
+    return SHAPES["gaussian" if kernel == "beta" else kernel]
 
 
 @dataclass(frozen=True)
