@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None) -> int:
         warnings.simplefilter("always")
         try:
             page = run_command(options)
-            text = options.form(page)
+            text = options.form.write(page)
         except (OSError, MemoryError, ImportError) as error:
             return refuse(str(error) or "not enough memory")
         except BadArgumentError as error:

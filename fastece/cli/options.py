@@ -230,10 +230,20 @@ SHARED = (*ROWS, *ERRORS, GROUPS, BY, FULL)
 
 
 class PageForm(NamedTuple):
-    """An option of every command that writes its page in another form than as text."""
+    """An option of every command that writes its page in another form than as text.
+
+    Attributes
+    ----------
+    help : str
+    write : callable
+        Writes a page.
+    wants_all : bool
+        Whether the page is for programs, for which all numbers are computed.
+    """
 
     help: str
     write: Callable[[Any], str]
+    wants_all: bool = False
 
 
 def to_json(page: Any) -> str:
@@ -246,7 +256,8 @@ def to_markdown(page: Any) -> str:
     return str(page.to_markdown()).rstrip("\n")
 
 
+TEXT = PageForm("text", str)
 FORMS = {
-    "--json": PageForm("machine-readable output", to_json),
+    "--json": PageForm("machine-readable output", to_json, wants_all=True),
     "--markdown": PageForm("Markdown", to_markdown),
 }

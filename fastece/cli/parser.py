@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NoReturn
 
 from fastece import __version__
-from fastece.cli.options import FORMS, HEADS, OUTPUT, SHARED, Command
+from fastece.cli.options import FORMS, HEADS, OUTPUT, SHARED, TEXT, Command
 from fastece.cli.registry import SUMMARIES, load_command, options_by_command
 
 # A command or an option that is not known, in a message of argparse.
@@ -69,7 +69,7 @@ def add_command(parser: argparse.ArgumentParser, command: Command) -> None:
         groups[option.head].add_argument(option.name, **option.keywords)
     for name, form in FORMS.items():
         groups[OUTPUT].add_argument(
-            name, action="store_const", const=form.write, default=str, dest="form", help=form.help
+            name, action="store_const", const=form, default=TEXT, dest="form", help=form.help
         )
     attributes = {option.attribute for option in command.options}
     lacking = {option.attribute for option in SHARED} - attributes

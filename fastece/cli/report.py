@@ -34,7 +34,6 @@ from fastece.cli.options import (
     FileArgument,
     choice,
     flag,
-    to_json,
 )
 from fastece.cli.output import Page, save_picture
 from fastece.cli.progress import Progress
@@ -118,11 +117,11 @@ def run(options: Namespace, progress: Progress) -> Page:
 
 def choose_extent(options: Namespace) -> Extent:
     """Choose how much of a report is computed and shown, by the output that is wanted."""
-    is_json = options.form is to_json
+    wants_all = options.form.wants_all
     return Extent(
         shows_all=options.full,
-        is_full=bool(options.full or options.html or options.plot or is_json),
-        has_vectors=options.full or is_json,
+        is_full=bool(options.full or options.html or options.plot or wants_all),
+        has_vectors=options.full or wants_all,
     )
 
 

@@ -71,8 +71,12 @@ class Sample(CopyReadOnlyOnUnpickle):
     low, high : float
         Support of the score: [0, 1], or [1/K, 1] for the top label of K classes.
     rows : (n,) int64 array
-        Position of each row in the caller's data, so that classes, estimators and models can
-        share one draw of the caller's rows.
+        Position of each row among the rows that its maker numbers, so that classes, estimators and
+        models can share one draw. `Problems.sample` numbers the caller's rows, also those of weight
+        0; with soft labels it numbers the labels, of which a row of the caller has several.
+        `Problems.view` has no positions, an empty array; with `vectors`, its positions are those in
+        them, from 0 in each part. Use `Problems.callers` for the caller's row of each row of a
+        problem.
     vectors : Vectors or None
         The class vectors that the problem was made of, where the setting is "auto" and the
         estimator asks for them: ``vectors.prob[rows]`` belong to the rows.

@@ -155,7 +155,7 @@ class UserEstimator(Estimator):
     """Wrapper of a caller's object with `prepare` and `evaluate`.
 
     The attributes that it declares are used too. A method ``block(plan, c)``, if it has one, gives
-    the values (32,) of a block (n, 32) of counts.
+    the values (32,) of a block (n, 32) of counts. A method ``posterior(samples)`` gives intervals.
     """
 
     def __init__(self, user: Any) -> None:
@@ -163,6 +163,7 @@ class UserEstimator(Estimator):
         for name in DECLARATIONS:
             setattr(self, name, getattr(user, name, getattr(Estimator, name)))
         self.native = (Counts,) if hasattr(user, "block") else ()
+        self.posterior = getattr(user, "posterior", None)
 
     def __str__(self) -> str:
         return str(self.user)

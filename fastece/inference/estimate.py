@@ -159,7 +159,7 @@ def _(estimator: BayesCurve) -> PosteriorMaker:
 
 @posterior_maker.register
 def _(estimator: UserEstimator) -> PosteriorMaker | None:
-    return posterior_maker(estimator.user)
+    return posterior_maker(estimator.user) or estimator.posterior
 
 
 @singledispatch
@@ -354,8 +354,8 @@ def estimate(
     smoothed gap ``int |E k_h(x, s) (c(s) - s)| dx`` with the observed frequency c(s), which is 0
     for a calibrated model. Bins hide gaps of different signs, so with the norm 1 the low end is a
     bound for the error without bins too. For other estimators, labels are drawn from hypotheses, at
-    the cost of some bootstraps. An estimator with a method ``posterior`` answers by it. See
-    ``docs/intervals.md``.
+    the cost of some bootstraps. A caller's object with a method ``posterior(samples)`` answers by
+    it. See ``docs/intervals.md``.
 
     `floor` is the mean and the quantile `confidence_level` of the errors of the replicates that are
     calibrated; for a posterior, of 99 draws of outcomes in its cells, from binomial laws.

@@ -9,6 +9,7 @@ from fastece.data.parameters import check_choice, check_integer
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import one_problem
 from fastece.estimators.binned import MAX_BINS, Binned
+from fastece.estimators.binned.layouts import EDGE_RULES
 from fastece.kernels.types import F64
 from fastece.recalibration.calibrator import Probability
 from fastece.recalibration.clip import LogitMap
@@ -16,6 +17,7 @@ from fastece.recalibration.logistic import PLATT_PARAMETERS, fit_platt
 from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
 from fastece.recalibration.outputs import BinaryProblem, Score, sigmoid
 
+# `EDGE_RULES`, as a type.
 Edges = Literal["uniform", "quantile"]
 STEP_PARAMETERS = (
     Probability("cut", "b", increasing=True),
@@ -164,7 +166,7 @@ class ScalingBinning(LogitMap, OneVsRest):
 def make_bins(n_bins: int, edges: Edges) -> Binned:
     """Check the number of bins and the kind of their edges, and build them."""
     n_bins = check_integer("n_bins", n_bins, 1, MAX_BINS)
-    check_choice("edges", edges, ("uniform", "quantile"))
+    check_choice("edges", edges, EDGE_RULES)
     return Binned(n_bins, edges=edges)
 
 

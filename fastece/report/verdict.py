@@ -1,6 +1,9 @@
 """The verdict of a report and its headline, from the evidence for and against calibration.
 
-`judge` is the only place that decides: too few rows, miscalibrated, unclear or no sign.
+`judge` decides between too few rows, miscalibrated, unclear and no sign. `judge_classes` decides
+for the classes of a stream, whose mean error has no interval: miscalibrated or no sign. `Report`
+chooses between the two by whether there is an interval. `report.add_class_vectors` reads the
+verdict of a report without class vectors, to measure these only where they may change it.
 """
 
 from collections.abc import Mapping, Sequence

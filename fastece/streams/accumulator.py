@@ -77,8 +77,9 @@ class Accumulator(Source):
       one score, which is up to 1 / n_cells from their scores: "ece_bayes" is within 1 % unless most
       rows share a few cells, and "ece_sweep" may find another number of bins.
     - Results that need single rows are refused: log losses, whose logarithms differ within a cell,
-      bins that are closed at the left, tests and comparisons; and for class vectors any result that
-      is not a sum over one score, except the Brier score.
+      bins that are closed at the left, and comparisons; and for class vectors any result that is
+      not a sum over one score, except the Brier score. `fastece.calibration_test` draws labels by
+      cell, and tests classes one by one.
 
     Weights are multiples of 2^-62 and at least 2^-40, with replicates 2^-20. Their sum is at most
     2^32, and the sum of their squares at most 2^38: more is refused before it is added.
@@ -267,7 +268,13 @@ class Accumulator(Source):
         return cells.by_square if needs == SQUARES else cells.by_rank
 
     def _row_of_mean_distance(self, weight: float) -> Sample:
-        """Make a sample of one row, whose class vector has the mean distance of all rows."""
+        """Make a sample of one row, whose class vector has the mean distance of all rows.
+
+        The Brier score is the mean of squared distances of class vectors from the true class, and
+        nothing else of the vectors counts. The vector ``(1 - d, d)`` of a row of the first class
+        has the squared distance ``2 d**2``, so this row, which counts as all rows do, has their
+        Brier score.
+        """
         distance = math.sqrt(self._state.squared_distance / weight / 2)
         vectors = Vectors(np.array([[1 - distance, distance]]), np.zeros(1, np.int64))
         return Sample(

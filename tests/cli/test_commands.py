@@ -108,9 +108,9 @@ def test_shared_options_that_a_command_lacks_are_none():
 
 def test_numbers_that_json_has_not():
     page = Page(Document("title"), {"a": float("nan"), "b": [float("inf"), -float("inf")]})
-    assert json.loads(parse("demo", "--json").form(page)) == {"a": None, "b": ["inf", "-inf"]}
-    assert parse("demo", "--markdown").form(page) == "# title"
-    assert parse("demo").form(page) == "title"
+    assert json.loads(parse("demo", "--json").form.write(page)) == {"a": None, "b": ["inf", "-inf"]}
+    assert parse("demo", "--markdown").form.write(page) == "# title"
+    assert parse("demo").form.write(page) == "title"
 
 
 CLEAR = "\r\x1b[K"

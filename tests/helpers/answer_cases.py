@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastece.inference.cells import GapCells
-from fastece.inference.estimate import cell_maker, posterior_maker
+from fastece.inference.estimate import cell_maker
 from fastece.resampling.arguments import read_call
 from helpers.strategies import labels_for
 
@@ -119,6 +119,3 @@ class Stand:
         spread = float(np.mean([g.std() for g in gaps]) / np.sqrt(samples[0].n)) + 1e-9
         influence = np.mean([np.sign(g.mean()) * g for g in gaps], axis=0)
         return Posterior(value, spread, influence)
-
-
-posterior_maker.register(Stand, lambda estimator: estimator.posterior)

@@ -16,7 +16,15 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import RANKS, ROWS, SQUARES, Problems, Source, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
-from fastece.estimators.binned.layouts import BinRule, Layout, Placement, check_edges, layout_of
+from fastece.estimators.binned.layouts import (
+    EDGE_RULES,
+    EQUAL_MASS,
+    BinRule,
+    Layout,
+    Placement,
+    check_edges,
+    layout_of,
+)
 from fastece.estimators.binned.mean_gaps import MAX_SCORES, MeanGaps, mean_gaps_of
 from fastece.estimators.binned.replicates import BinnedPlan, plan_replicates
 from fastece.estimators.binned.sums import NOT_SUMMED, Bins, join_bins, sum_bins, sum_sample
@@ -129,7 +137,7 @@ class Binned(Parameters):
 
     checks: ClassVar = {
         "n_bins": check_bin_count,
-        "edges": partial(check_edges, names=("uniform", "quantile")),
+        "edges": partial(check_edges, names=EDGE_RULES),
         "mapping": partial(parameters.check_choice, choices=("hard", "convex")),
         "norm": partial(parameters.check_real, low=1.0),
         "closed": partial(parameters.check_choice, choices=("right", "left")),
@@ -165,7 +173,8 @@ class Binned(Parameters):
         """Refuse another value than the default of a parameter beside given edges."""
         value = getattr(self, name)
         if value != getattr(type(self), name):
-            rule = "goes with edges='uniform' and 'quantile', and edges are given"
+            names = " and ".join(map(repr, EDGE_RULES))
+            rule = f"goes with edges={names}, and edges are given"
             raise InputError(name, rule, value=value, hint="leave it out")
 
     @cached_property
@@ -173,6 +182,11 @@ class Binned(Parameters):
         """The class with its parameters; beside given edges without their number."""
         text = super()._text
         return text if isinstance(self.edges, str) else text.replace(f"n_bins={self.n_bins}, ", "")
+
+    @property
+    def _is_equal_mass(self) -> bool:
+        """Whether the bins have equal weight: `BinRule.is_equal_mass` of their rule."""
+        return self.edges == EQUAL_MASS
 
     @property
     def needs(self) -> str:
@@ -183,12 +197,12 @@ class Binned(Parameters):
         """
         if self.closed == "left":
             return ROWS
-        return SQUARES if self.mapping == "convex" and self.edges != "quantile" else RANKS
+        return SQUARES if self.mapping == "convex" and not self._is_equal_mass else RANKS
 
     @property
     def needs_sorted(self) -> bool:
         """Whether `prepare` gets a sorted sample, in which equal-mass bins are faster."""
-        return self.edges == "quantile"
+        return self._is_equal_mass
 
     # --- bins -------------------------------------------------------------------------------
 
@@ -370,8 +384,8 @@ class Binned(Parameters):
     def prepare(self, sample: Sample, size: int) -> BinnedPlan:
         """Prepare a sample for draws of `size` rows."""
         sample, unit = scale_weights(sample)
-        is_equal_mass = self.edges == "quantile" and not self.debias
-        if is_equal_mass and sample.v is not None and (sample.v == 1.0).all():
+        needs_no_weights = self._is_equal_mass and not self.debias
+        if needs_no_weights and sample.v is not None and (sample.v == 1.0).all():
             # Weights of 1 mean that draws may have any size, as draws of groups have. Equal-mass
             # bins find the weight of a draw anyway, and take 0.7 times the time without weights.
             sample = replace(sample, v=None)

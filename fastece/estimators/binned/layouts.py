@@ -5,8 +5,9 @@ edges, and a grid of cells for the kernels. With hard mapping the cells are the 
 mapping the cells are the distinct bin centres, and each score is shared by the two centres around
 it. `Layout.place` gives the cells and shares of single rows.
 
-A new rule for edges is a name in `Binned.checks` and a case in `make_fixed_layout`. If its edges
-depend on the scores, it is a case in `layout_of`, and replicates need a class in `replicates`.
+A new rule whose edges do not depend on the scores is a name in `EDGE_RULES` and a case in
+`make_fixed_layout`. Bins of equal mass are the only ones whose edges depend on the scores: another
+such rule needs a case of its own wherever `BinRule.is_equal_mass` is read.
 """
 
 import math
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from fastece.kernels.binning import Grid, GridFields
     from fastece.kernels.moments import EqualMassFields
 
+# Rules for edges, by the names that `Binned` has for them: bins of equal width, or of equal mass.
+UNIFORM = "uniform"
+EQUAL_MASS = "quantile"
+EDGE_RULES = (UNIFORM, EQUAL_MASS)
 # Arithmetic finds the nearest edge while bins are much wider than the spacing of floats: the error
 # of a position, in bins, is about 4e-16 * bins / width. Narrower bins have their edges searched.
 MAX_BINS_PER_UNIT = 2.0**40
@@ -65,9 +70,9 @@ class BinRule(NamedTuple):
     threshold: float
 
     @property
-    def is_fixed(self) -> bool:
-        """Whether the edges are the same for all scores."""
-        return self.edges != "quantile"
+    def is_equal_mass(self) -> bool:
+        """Whether bins have equal weight; other edges are the same for all scores."""
+        return self.edges == EQUAL_MASS
 
     @property
     def equal_mass_fields(self) -> "EqualMassFields":
@@ -215,7 +220,7 @@ def spacing_of(is_even: bool) -> int:
 
 def layout_of(rule: BinRule, problem: Problems) -> Layout:
     """Make the layout of the bins of one problem; equal-mass bins need a sort."""
-    if rule.is_fixed:
+    if not rule.is_equal_mass:
         return fixed_layout(rule)
     sample = problem.view()
     if rule.threshold > -math.inf:
@@ -235,7 +240,7 @@ def make_fixed_layout(rule: BinRule) -> Layout:
 
     Uniform edges are ``low + (high - low) * (j / n_bins)``, and the last one is exactly `high`.
     """
-    if rule.edges == "uniform":
+    if rule.edges == UNIFORM:
         edges = rule.low + (rule.high - rule.low) * (np.arange(rule.n_bins + 1) / rule.n_bins)
         edges[-1] = rule.high
         is_even = rule.n_bins / (rule.high - rule.low) < MAX_BINS_PER_UNIT

@@ -81,7 +81,7 @@ def mean_gaps_of(rule: BinRule) -> MeanGaps | None:
     if rule.threshold > -math.inf or rule.n_bins > kernels.moments.MAX_BINS_AS_NUMPY:
         return None
     grid_fields = None
-    if rule.is_fixed:
+    if not rule.is_equal_mass:
         layout = fixed_layout(rule)
         if not layout.cells_are_bins:
             return None

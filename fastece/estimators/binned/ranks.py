@@ -15,7 +15,7 @@ from fastece.data.samples import Sample
 from fastece.data.sources import one_problem
 from fastece.estimators.binned.cell_sums import CHUNK_SCORES, bin_sums
 from fastece.estimators.binned.float_grid import float_layout, rows_in_cells
-from fastece.estimators.binned.layouts import BinRule, quantile_edges
+from fastece.estimators.binned.layouts import EQUAL_MASS, BinRule, quantile_edges
 from fastece.kernels import WEIGHT
 from fastece.kernels.types import F64
 
@@ -61,7 +61,7 @@ def quartiles(sample: Any, w: F64 | None, low: float, high: float) -> tuple[floa
     """
     if w is not None:
         rule = BinRule(
-            n_bins=4, low=low, high=high, edges="quantile", closed_right=True, is_convex=False,
+            n_bins=4, low=low, high=high, edges=EQUAL_MASS, closed_right=True, is_convex=False,
             threshold=-math.inf,
         )  # fmt: skip
         edges, _ = quantile_edges(rule, sample.s, w)

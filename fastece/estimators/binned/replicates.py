@@ -51,7 +51,7 @@ def plan_replicates(
     """Prepare a sample, with weights in a unit, for sums of draws of `size` rows."""
     if sample.v is not None:
         # Fixed bins have to add up the weight of a draw; equal-mass bins know it anyway.
-        if rule.is_fixed and WEIGHT not in kinds:
+        if not rule.is_equal_mass and WEIGHT not in kinds:
             kinds = (*kinds, WEIGHT)
     elif size < PACK and not rule.is_convex:
         kinds = pack_counts(kinds)
@@ -82,9 +82,9 @@ class BinnedPlan(Plan):
     @cached_property
     def rows(self) -> "FixedBinRows | EqualMassRows":
         """The rows, arranged for bins of this rule."""
-        if self.rule.is_fixed:
-            return FixedBinRows(self.rule, self.sample, self.kinds)
-        return EqualMassRows(self.rule, self.sample, self.kinds)
+        if self.rule.is_equal_mass:
+            return EqualMassRows(self.rule, self.sample, self.kinds)
+        return FixedBinRows(self.rule, self.sample, self.kinds)
 
     def bins(self, draws: Counts | Rows) -> Bins:
         """Add up the rows of each replicate in its bins, without their edges."""

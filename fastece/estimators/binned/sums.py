@@ -91,7 +91,7 @@ def sum_bins(rule: BinRule, problems: Problems, kinds: Sequence[int], run: Map =
     run : callable
         `map`, or the `map` of a pool of threads.
     """
-    if rule.is_fixed:
+    if not rule.is_equal_mass:
         return bins_of_layout(fixed_layout(rule), problems, kinds, rule.threshold, run)
     if fits_float_grid(problems, rule.n_bins, rule.is_convex):
         if not rule.is_convex:
