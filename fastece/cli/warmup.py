@@ -143,6 +143,7 @@ def steps() -> Iterator[Step]:
     for shape, kinds in product(SETTINGS, KINDS[::2]):
         yield from steps_of_logits(DataKind(shape, kinds, is_weighted=False))
     yield from steps_of_many_rows()
+    yield from steps_of_fine_grids()
     for shape, is_weighted in product(SETTINGS, (False, True)):
         yield from steps_of_resampling(DataKind(shape, KINDS[0], is_weighted))
 
@@ -180,6 +181,14 @@ def steps_of_many_rows() -> Iterator[Step]:
         data = make_data(DataKind((MIN_ROWS, *shape[1:]), kinds, is_weighted=False))
         setting = "binary" if len(shape) == 1 else "classwise"
         yield partial(fastece.ece, **data, setting=setting, estimator=name)
+
+
+def steps_of_fine_grids() -> Iterator[Step]:
+    """Yield calls for densities on a fine grid, which are smoothed by transforms."""
+    data = make_data(DataKind((N_ROWS,), KINDS[0], is_weighted=False))
+    fine = fastece.KDE(grid_step=0.0003)
+    yield partial(fastece.ece, **data, estimator=fine)
+    yield partial(fastece.bootstrap, **data, estimator=fine, n_resamples=1, rng=0)
 
 
 def steps_of_resampling(kind: DataKind) -> Iterator[Step]:
