@@ -571,3 +571,8 @@ def test_gaps_are_shared_by_the_cells_around_their_score():
             kernel(c.astype(np.float64), s, gap, out)
             assert out == pytest.approx((c * gap[:, None]).T @ share, abs=1e-14)
             assert out.sum(1) == pytest.approx(gap @ c)
+
+
+@pytest.mark.parametrize("kernel", forms(density.kernel_height))
+def test_a_kind_of_density_that_does_not_exist_has_no_height(kernel):
+    assert np.isnan(kernel(99, 0.0))
