@@ -111,13 +111,13 @@ class StreamSums:
     def find_slices(self, predictions: FilePredictions, argument: str) -> dict[Any, Any]:
         """Find which rows of a batch are in each slice by a column."""
         values = predictions.others[argument]
-        numbers, labels = as_groups(values, len(values), argument)
-        n_slices = len({*labels, *self.slices[argument]})
+        column = as_groups(values, len(values), argument)
+        n_slices = len({*column.labels, *self.slices[argument]})
         if n_slices > MAX_SLICES:
             rule = f"must have at most {MAX_SLICES} different values in a stream"
-            column = self.columns_of_slices[argument]
-            raise InputError("by", rule, value=column, hint="take a column with fewer")
-        return {label: numbers == k for k, label in enumerate(labels)}
+            name = self.columns_of_slices[argument]
+            raise InputError("by", rule, value=name, hint="take a column with fewer")
+        return {label: column.position == k for k, label in enumerate(column.labels)}
 
     def check_estimators(self, rows: Accumulator) -> None:
         """Refuse estimators that the sums of a stream do not allow, by its first rows."""

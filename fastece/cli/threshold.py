@@ -71,8 +71,8 @@ def run(options: Namespace, progress: Progress) -> Page:
     options.resamples = 0
     call = read_data(predictions, options, {"": Accuracy()})
     by = predictions.others.get("by")
-    groups = None if by is None else as_groups(by, len(by))
-    threshold = threshold_of(call, promise, groups, predictions.from_logits)
+    column = None if by is None else as_groups(by, len(by))
+    threshold = threshold_of(call, promise, column, predictions.from_logits)
 
     def save(path: Path) -> None:
         write_file(path, f"{threshold.to_json()}\n".encode())

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import chain
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,8 +248,15 @@ def string_order(
     raise InputError("y_true", rule, index=0, value=y[0], hint=hint)
 
 
-def as_groups(value: Any, n: int, name: str = "by") -> tuple[I64, list[Any]]:
-    """Find the group (n,) of each row among the labels that occur, and these labels.
+class LabelledRows(NamedTuple):
+    """A column: the position of each row's label (n,) among the labels."""
+
+    position: I64
+    labels: Sequence[Any]
+
+
+def as_groups(value: Any, n: int, name: str = "by") -> LabelledRows:
+    """Find the label of each of n rows among the labels that occur.
 
     Dates are compared as text.
     """
@@ -264,7 +271,7 @@ def as_groups(value: Any, n: int, name: str = "by") -> tuple[I64, list[Any]]:
         text[np.isnat(array)] = None
         array = text
     labels = distinct_labels(array, name)
-    return label_positions(array, labels), labels
+    return LabelledRows(label_positions(array, labels), labels)
 
 
 def distinct_labels(y: Array, name: str = "y_true") -> list[Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.labels import as_groups
+from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS, class_count
 from fastece.decisions.promises import Choice, Promise, check_promise, choose, rank_rows
@@ -27,7 +27,6 @@ from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, one_of, sample_text
 from fastece.files.saved import SavedFormat
-from fastece.kernels.types import I64
 from fastece.resampling.arguments import add_groups, read_call, require_one_problem
 from fastece.resampling.call import Call
 from fastece.resampling.intervals import as_float
@@ -152,9 +151,9 @@ class Threshold(Result):
     def _values_of(self, by: Any, n: int) -> NDArray[np.float64]:
         """Find the threshold (n,) of each row by its label; nan for labels without one."""
         value_of_label = dict(zip(self.labels or (), self.value, strict=True))
-        place, labels = as_groups(by, n)
-        values = [value_of_label.get(to_json_label(label), math.nan) for label in labels]
-        return np.array(values)[place]
+        column = as_groups(by, n)
+        values = [value_of_label.get(to_json_label(label), math.nan) for label in column.labels]
+        return np.array(values)[column.position]
 
     @property
     def sentence(self) -> str:
@@ -241,26 +240,24 @@ def to_json_label(label: Any) -> Any:
 
 
 def threshold_of(
-    call: Call, promise: Promise, by: tuple[I64, list[Any]] | None = None,
-    from_logits: bool = False,
+    call: Call, promise: Promise, by: LabelledRows | None = None, from_logits: bool = False,
 ) -> Threshold:  # fmt: skip
     """Choose the threshold of the only model of a call, or one for each label.
 
-    `by` has the label of each of the caller's rows, as its place among labels, and these.
+    `by` has the label of each row of the caller.
     """
     data = require_one_problem(call, "{by} takes predicted classes")
     labels = None
-    place = np.zeros(data.n, np.int64)
+    choice_of_row = np.zeros(data.n, np.int64)
     if by is not None:
-        place_of_row, all_labels = by
-        present, place = np.unique(place_of_row[data.positions], return_inverse=True)
-        labels = [to_json_label(all_labels[k]) for k in present]
+        present, choice_of_row = np.unique(by.position[data.positions], return_inverse=True)
+        labels = [to_json_label(by.labels[k]) for k in present]
     n_choices = 1 if labels is None else len(labels)
     alpha = (1 - promise.confidence) / n_choices
     sample = data.view()
     choices = []
     for k in range(n_choices):
-        rows = np.flatnonzero(place == k)
+        rows = np.flatnonzero(choice_of_row == k)
         groups = None if call.clusters is None else call.clusters.where(rows)
         choices.append(choose(rank_rows(sample.where(rows), groups), promise, alpha))
     if labels is None:
@@ -365,5 +362,5 @@ def choose_threshold(
     options |= {"estimator": "accuracy", "n_resamples": 0}
     call = read_call("choose_threshold", y_true, {"y_prob": y_prob}, 0, **options)
     call = add_groups(call, groups, y_prob)
-    label_of_row = None if by is None else as_groups(by, len(as_probabilities(y_prob)))
-    return threshold_of(call, promise, label_of_row, bool(options.get("from_logits", False)))
+    column = None if by is None else as_groups(by, len(as_probabilities(y_prob)))
+    return threshold_of(call, promise, column, bool(options.get("from_logits", False)))

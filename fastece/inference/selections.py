@@ -4,7 +4,7 @@
 `select_by_prediction` the rows of each predicted class, and `select_streams` one stream for each.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 
 from fastece.data.containers import as_array, as_probabilities, as_real, dtypes_of, refuse_where
 from fastece.data.errors import InputError
-from fastece.data.labels import as_groups, as_objects
+from fastece.data.labels import LabelledRows, as_groups, as_objects
 from fastece.data.parameters import check_flag, check_integer
 from fastece.data.samples import effective_rows
 from fastece.data.sources import Problems, Source
@@ -54,13 +54,6 @@ class Selection(NamedTuple):
     make_source: Callable[[], Source]
     note: str = ""
     rows: I64 | None = None
-
-
-class LabelledRows(NamedTuple):
-    """A column: the position of each row's label (n,) among the labels."""
-
-    position: I64
-    labels: Sequence[Any]
 
 
 # --- columns --------------------------------------------------------------------------------
@@ -137,11 +130,11 @@ def read_column(column: Any, n: int, name: Any, problems: Problems, bins: Any) -
     """
     argument = "by" if name is None else f"by[{name!r}]"
     cut = cut_numbers(column, n, argument, problems, bins)
-    position, labels = as_groups(column, n, argument) if cut is None else cut
-    labels = [as_label(label) for label in labels]
+    labelled = as_groups(column, n, argument) if cut is None else cut
+    labels = [as_label(label) for label in labelled.labels]
     if name is not None:
         labels = [f"{name} {label}" for label in labels]
-    return LabelledRows(position[problems.callers], labels)
+    return LabelledRows(labelled.position[problems.callers], labels)
 
 
 def as_label(label: Any) -> Any:

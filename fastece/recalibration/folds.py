@@ -27,7 +27,7 @@ def draw_folds(label: I64, n_folds: int, groups: Any, rng: Any) -> I64:
     shuffled_rows = generator.permutation(label.size)
     if groups is None:
         return deal_rows(label, n_folds, shuffled_rows)
-    group = as_groups(groups, label.size, "groups")[0]
+    group = as_groups(groups, label.size, "groups").position
     rows_of_group = np.bincount(group)
     n_groups = rows_of_group.size
     if n_groups < n_folds:

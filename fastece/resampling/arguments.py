@@ -87,8 +87,8 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     if groups is None:
         return call
     need_rows(call.sources[0], call.function, "groups")
-    label, _ = as_groups(groups, len(as_probabilities(y_prob, name)), "groups")
-    of_rows = Groups.of(label[call.models[0].callers])
+    column = as_groups(groups, len(as_probabilities(y_prob, name)), "groups")
+    of_rows = Groups.of(column.position[call.models[0].callers])
     if of_rows.count < 2:
         rule = "must be at least 2 that have rows of positive weight, as groups are drawn"
         raise InputError("groups", rule, value=1)

@@ -114,9 +114,9 @@ def group_ids(groups: Any, n: int) -> I64:
 
     3 and 3.0 are one group, "3" is another.
     """
-    position, labels = as_groups(groups, n, "groups")
-    ids = np.array([hash_label(label) for label in labels], np.int64)
-    return ids[position]
+    column = as_groups(groups, n, "groups")
+    ids = np.array([hash_label(label) for label in column.labels], np.int64)
+    return ids[column.position]
 
 
 def hash_label(label: Any) -> int:
