@@ -24,7 +24,11 @@ FEW_GROUPS = (
     "and p-values of fewer than 20 may be too sure."
 )
 # Names of numbers in print, where they differ from their names in Python.
-LABELS = {"floor": "chance alone", "p_value": "p-value"}
+LABELS = {
+    "floor": "chance alone",
+    "p_value": "p-value",
+    "chi_squared_p_value": "chi-squared p-value",
+}
 
 
 # --- base classes ---------------------------------------------------------------------------

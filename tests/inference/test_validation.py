@@ -183,13 +183,3 @@ def test_reports_of_one_event_have_the_validation():
         assert fastece.calibration_report(y, vectors, **options).validation is None
     pytest.importorskip("matplotlib")
     assert ": validation</title>" in found.to_html()
-
-
-def test_hosmer_and_lemeshow_is_a_test_of_ten_bins():
-    y, p, _ = data()
-    options = {"n_resamples": 99, "rng": 1}
-    named = fastece.calibration_test(y, p, estimator="hosmer_lemeshow", **options)
-    bins = fastece.calibration_test(y, p, estimator="ece_a", n_bins=10, norm=2, **options)
-    assert named.to_dict() == bins.to_dict()
-    with pytest.raises(ValueError, match=r"^estimator: must be a known name"):
-        fastece.ece(y, p, estimator="hosmer_lemeshow")
