@@ -4,8 +4,11 @@ Data are lists: p of n rows with K probabilities each, y of classes, v of weight
 multiplicities, which may be 0; row i counts ``w_i = c_i v_i``. Rows i != j are rows of the data,
 not copies of one. Nothing of fastece is imported, nor is numpy.
 
-Logarithms of densities are sums of terms as large as 1e6, of which 1e-11 is needed: they are
-added up as decimal numbers.
+Sources: Popordanoska, Sayer and Blaschko (2022) for the error by kernel densities; Widmann,
+Lindsten and Zachariah (2019) for the squared kernel calibration error (SKCE).
+
+Logarithms of densities are sums of terms as large as 1e6 and have to be right within 1e-11. So they
+are added up as decimal numbers.
 """
 
 from decimal import Decimal, getcontext
@@ -14,9 +17,9 @@ from math import dist, exp, fsum, lgamma, nan
 from statistics import median
 
 getcontext().prec = 34
-FLOOR = 1e-5  # a smaller entry counts as this in logarithms
+MIN_ENTRY = 1e-5  # a smaller entry counts as this in logarithms
 BANDWIDTHS = [10 ** (-5 + 4 * m / 9) for m in range(10)]
-FIRST_ROWS = 1000  # of which the median distance is taken
+MAX_ROWS_OF_MEDIAN = 1000  # the median distance is taken over so many rows
 
 
 def weights_of(n, v=None, c=None):
@@ -28,7 +31,12 @@ def weights_of(n, v=None, c=None):
 
 def gaps_of(p, y):
     """e_{y_i} - p_i of every row."""
-    return [[(k == label) - x for k, x in enumerate(row)] for row, label in zip(p, y, strict=True)]
+    return gaps_from(p, [unit_vector(label, len(row)) for row, label in zip(p, y, strict=True)])
+
+
+def unit_vector(label, n_classes):
+    """e_label: 1 for this class, 0 for the others."""
+    return [1 if k == label else 0 for k in range(n_classes)]
 
 
 def gaps_from(p, q):
@@ -48,8 +56,8 @@ def log_gamma(alpha):
 
 @lru_cache(maxsize=100_000)
 def log_entry(x):
-    """log max(x, FLOOR)."""
-    return Decimal(max(x, FLOOR)).ln()
+    """log max(x, MIN_ENTRY)."""
+    return Decimal(max(x, MIN_ENTRY)).ln()
 
 
 def log_densities(p, bandwidth):
@@ -70,8 +78,8 @@ def log_densities(p, bandwidth):
 
 
 def shares_of(logs, w, j):
-    """w_i K(p_j; p_i) / sum_{i != j} w_i K(p_j; p_i) of every row i, 0 for j, and the logarithm of
-    the sum, apart from the largest term; None without another row."""
+    """w_i K(p_j; p_i) / sum_{i != j} w_i K(p_j; p_i) for every row i, 0 for i = j, and the log of
+    the sum. The largest K is taken out of the sum. None without another row."""
     others = [i for i in range(len(w)) if i != j and w[i] > 0]
     if not others:
         return None, None
@@ -85,42 +93,44 @@ def shares_of(logs, w, j):
 
 def log_likelihood(p, bandwidth, v=None):
     """sum_j w_j log sum_{i != j} w_i K(p_j; p_i)."""
-    w, logs = weights_of(len(p), v), log_densities(p, bandwidth)
+    w = weights_of(len(p), v)
+    logs = log_densities(p, bandwidth)
     return float(sum(Decimal(w[j]) * shares_of(logs, w, j)[1] for j in range(len(p)) if w[j] > 0))
 
 
 def likely_bandwidth(p, v=None):
-    """Of BANDWIDTHS that of the largest log likelihood, and by how much it leads the next."""
-    found = sorted(((log_likelihood(p, h, v), -i) for i, h in enumerate(BANDWIDTHS)), reverse=True)
-    return BANDWIDTHS[-found[0][1]], found[0][0] - found[1][0]
+    """The first of BANDWIDTHS with the largest log likelihood, and its lead over the next."""
+    likelihoods = [log_likelihood(p, h, v) for h in BANDWIDTHS]
+    largest, second, *_ = sorted(likelihoods, reverse=True)
+    return BANDWIDTHS[likelihoods.index(largest)], largest - second
 
 
 def smoothed_error(p, gap, bandwidth, norm, w):
     """(1/W) sum_j w_j sum_k |sum_{i != j} w_i K(p_j; p_i) gap_jik / sum_{i != j} w_i K|^norm."""
     logs = log_densities(p, bandwidth)
-    parts = []
+    terms = []
     for j in range(len(p)):
         if w[j] > 0:
             shares, _ = shares_of(logs, w, j)
             if shares is None:
                 return nan
             for k in range(len(p[j])):
-                at = fsum(share * gap(j, i, k) for i, share in enumerate(shares) if share > 0)
-                parts.append(w[j] * abs(at) ** norm)
-    return fsum(parts) / fsum(w)
+                mean = fsum(share * gap(j, i, k) for i, share in enumerate(shares) if share > 0)
+                terms.append(w[j] * abs(mean) ** norm)
+    return fsum(terms) / fsum(w)
 
 
 def canonical_error(p, y, bandwidth="likelihood", norm=1.0, v=None, c=None):
     """(1/W) sum_j w_j sum_k |r_jk - p_jk|^norm with
     r_j = sum_{i != j} w_i K(p_j; p_i) e_{y_i} / sum_{i != j} w_i K(p_j; p_i)."""
     h = likely_bandwidth(p, v)[0] if bandwidth == "likelihood" else bandwidth
-
     w = weights_of(len(p), v, c)
-    return smoothed_error(p, lambda j, i, k: (y[i] == k) - p[j][k], h, norm, w)
+    e = [unit_vector(label, len(row)) for row, label in zip(p, y, strict=True)]
+    return smoothed_error(p, lambda j, i, k: e[i][k] - p[j][k], h, norm, w)
 
 
 def canonical_truth(p, q, bandwidth="likelihood", norm=1.0, v=None):
-    """Where the classes of row i come true with the probabilities q_i:
+    """The canonical error where labels of row i have the true probabilities q_i:
     (1/V) sum_j v_j sum_k |sum_{i != j} v_i K(p_j; p_i) (q_ik - p_ik) / sum_{i != j} v_i K|^norm."""
     h = likely_bandwidth(p, v)[0] if bandwidth == "likelihood" else bandwidth
     w = weights_of(len(p), v)
@@ -128,19 +138,21 @@ def canonical_truth(p, q, bandwidth="likelihood", norm=1.0, v=None):
 
 
 def median_width(p, v=None):
-    """Median of |p_i - p_j| over i < j of the first rows of positive weight; 0 of a single one."""
-    rows = [row for row, w in zip(p, weights_of(len(p), v), strict=True) if w > 0][:FIRST_ROWS]
+    """Median of |p_i - p_j| over i < j of the first rows of positive weight; 0 for a single row."""
+    rows = [row for row, w in zip(p, weights_of(len(p), v), strict=True) if w > 0]
+    rows = rows[:MAX_ROWS_OF_MEDIAN]
     distances = [dist(a, b) for i, b in enumerate(rows) for a in rows[:i]]
     return median(distances) if distances else 0.0
 
 
 def similarity(a, b, kernel, width):
-    """exp(-|a - b| / width) or exp(-|a - b|^2 / (2 width^2)); of width 0: are they equal?"""
-    distance = dist(a, b)
+    """exp(-|a - b| / width) or exp(-|a - b|^2 / (2 width^2)); for width 0: are they equal?"""
     if width == 0:
         return float(a == b)
-    power = distance / width if kernel == "exponential" else (distance / width) ** 2 / 2
-    return exp(-power)
+    distance = dist(a, b) / width
+    if kernel == "exponential":
+        return exp(-distance)
+    return exp(-(distance**2) / 2)
 
 
 def pair_terms(p, gaps, kernel, width):
@@ -157,7 +169,7 @@ def pair_terms(p, gaps, kernel, width):
 
 
 def mean_of_pairs(terms, w, rows):
-    """sum_{i != j} w_i w_j t_ij / sum_{i != j} w_i w_j over some of the rows; None of no pair."""
+    """sum_{i != j} w_i w_j t_ij / sum_{i != j} w_i w_j over these rows; None without a pair."""
     pairs = [(i, j) for i in rows for j in rows if i != j and w[i] * w[j] > 0]
     if not pairs:
         return None
@@ -170,11 +182,11 @@ def skce(p, y, form="biased", kernel="exponential", width="median", v=None, c=No
     unbiased: sum_{i != j} w_i w_j h_ij / sum_{i != j} w_i w_j."""
     width = median_width(p, v) if width == "median" else width
     w = weights_of(len(p), v, c)
-    terms, rows = pair_terms(p, gaps_of(p, y), kernel, width), range(len(p))
-    if form == "unbiased":
-        value = mean_of_pairs(terms, w, rows)
-        return nan if value is None else value
-    return mean_of_all(terms, w)
+    terms = pair_terms(p, gaps_of(p, y), kernel, width)
+    if form == "biased":
+        return mean_of_all(terms, w)
+    value = mean_of_pairs(terms, w, range(len(p)))
+    return nan if value is None else value
 
 
 def mean_of_all(terms, w):
@@ -184,7 +196,7 @@ def mean_of_all(terms, w):
 
 
 def skce_truth(p, q, kernel="exponential", width="median", v=None):
-    """Where the classes of row i come true with the probabilities q_i:
+    """The squared kernel error where labels of row i have the true probabilities q_i:
     sum_ij v_i v_j k(p_i, p_j) (q_i - p_i) . (q_j - p_j) / V^2."""
     width = median_width(p, v) if width == "median" else width
     terms = pair_terms(p, gaps_from(p, q), kernel, width)

@@ -1,19 +1,19 @@
-"""What calibration errors of six libraries compute, in plain loops.
+"""Calibration errors as other libraries define them, in plain loops.
 
-Written from their definitions and from nothing of fastece or of them. Scores are lists of numbers;
-`kind` is `numpy.float32` or `numpy.float64`, the type in which a library rounds its edges. Sums are
-`math.fsum`.
+Written from the definitions, without code of fastece or of these libraries. Scores are lists of
+numbers; `kind` is `numpy.float32` or `numpy.float64`, the type in which a library rounds its edges.
+Sums are `math.fsum`.
 """
 
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from itertools import pairwise
-from math import exp, floor, fsum, sqrt
+from math import floor, fsum, sqrt
 
 import numpy as np
-from reference import folded
+from reference import folded, sigmoid, softmax
 
-# -- what several of them share --------------------------------------------------------------------
+# -- shared by several libraries -------------------------------------------------------------------
 
 
 def cells(scores, hits, index):
@@ -35,7 +35,7 @@ def top_label(rows, labels):
 
 
 def even_edges(n_bins):
-    """`j * (1 / B)` and 1, as `numpy.linspace(0, 1, B + 1)` in float64."""
+    """`j * (1 / B)` and 1, equal to `numpy.linspace(0, 1, B + 1)` in float64."""
     step = 1.0 / n_bins
     return [j * step for j in range(n_bins)] + [1.0]
 
@@ -53,9 +53,9 @@ def quantile_edges(scores, shares, kind):
         if place >= len(order) - 1:
             edges.append(float(order[-1]))
             continue
-        low, high, t = order[k], order[k + 1], place - k
-        step = float(kind(high) - kind(low))
-        edges.append(high - step * (1 - t) if t >= 0.5 else low + step * t)
+        t = place - k
+        step = float(kind(order[k + 1]) - kind(order[k]))
+        edges.append(order[k] + step * t if t < 0.5 else order[k + 1] - step * (1 - t))
     return edges
 
 
@@ -65,18 +65,18 @@ def quantile_edges(scores, shares, kind):
 def torch_edges(n_bins, kind):
     """`torch.linspace(0, 1, B + 1)`: `j * step` below the middle, `1 - (B - j) * step` above it.
 
-    The latter is rounded once, as by processors that multiply and add in one step.
+    The latter is rounded once, because processors multiply and add in one step.
     """
     step = kind(1) / kind(n_bins)
+    exact_step = Fraction(float(step))
     half = (n_bins + 1) // 2
-    low = [kind(j) * step for j in range(half)]
-    exact = Fraction(float(step))
-    high = [kind(float(1 - (n_bins - j) * exact)) for j in range(half, n_bins + 1)]
-    return [float(edge) for edge in low + high]
+    below_middle = [kind(j) * step for j in range(half)]
+    above_middle = [kind(float(1 - (n_bins - j) * exact_step)) for j in range(half, n_bins + 1)]
+    return [float(edge) for edge in below_middle + above_middle]
 
 
 def torch_error(scores, hits, n_bins, norm, kind):
-    """Bins [e_j, e_j+1), and a bin of its own for 1.
+    """The error with bins [e_j, e_j+1), and a bin of its own for 1.
 
     l1: sum_b n_b/n |a_b - c_b|. l2: the root of sum_b n_b/n (a_b - c_b)^2. max: the largest.
     """
@@ -93,11 +93,12 @@ def torch_scores(preds, kind):
     """Probabilities as they are; if any is outside [0, 1] all are logits of a sigmoid."""
     if all(0 <= p <= 1 for p in preds):
         return [float(p) for p in preds]
-    return [float(kind(1 / (1 + exp(-z)) if z >= 0 else exp(z) / (1 + exp(z)))) for z in preds]
+    return [float(kind(sigmoid(z))) for z in preds]
 
 
 def torch_binary(preds, target, n_bins, norm, ignore_index, kind):
-    """Rows with the label `ignore_index` do not exist, not even for the look at the range."""
+    """The error of column 1. Rows with the label `ignore_index` are dropped before the range of the
+    scores decides whether they are logits."""
     rows = [(p, y) for p, y in zip(preds, target, strict=True) if y != ignore_index]
     scores = torch_scores([p for p, _ in rows], kind)
     return torch_error(scores, [y for _, y in rows], n_bins, norm, kind)
@@ -108,14 +109,13 @@ def torch_top(preds, target, ignore_index):
     rows = [(row, y) for row, y in zip(preds, target, strict=True) if y != ignore_index]
     matrix = [list(row) for row, _ in rows]
     if not all(0 <= p <= 1 for row in matrix for p in row):
-        powers = [[exp(z - max(row)) for z in row] for row in matrix]
-        matrix = [[p / fsum(row) for p in row] for row in powers]
+        matrix = [softmax(row) for row in matrix]
     scores, hits = top_label(matrix, [y for _, y in rows])
     return [float(np.float32(s)) for s in scores], hits
 
 
 def torch_multiclass(preds, target, n_bins, norm, ignore_index):
-    """The top label, in bins of float32 whatever the type of the scores."""
+    """The error of the top label, with edges in float32 whatever the type of the scores."""
     scores, hits = torch_top(preds, target, ignore_index)
     return torch_error(scores, hits, n_bins, norm, np.float32)
 
@@ -124,9 +124,9 @@ def torch_multiclass(preds, target, n_bins, norm, ignore_index):
 
 
 def netcal_problem(x, y, tiny=0.0):
-    """Labels of at most two values are hits of the one column, or of column 1 of two.
+    """Scores and hits: of the one column, of column 1 of two, else of the top label.
 
-    Scores are moved into [tiny, 1 - tiny] first.
+    Two columns need labels of at most two values. Scores are limited to [tiny, 1 - tiny] first.
     """
     if hasattr(y[0], "__len__"):
         y = [row[-1] if len(row) <= 2 else list(row).index(max(row)) for row in y]
@@ -138,11 +138,11 @@ def netcal_problem(x, y, tiny=0.0):
 
 
 def netcal_error(metric, x, y, bins, equal_intervals, sample_threshold, kind):
-    """Bins [e_j, e_j+1), the last with 1; the gap of a bin of fewer rows than the threshold is 0.
+    """The error with bins [e_j, e_j+1), the last with 1; bins with too few rows have a gap of 0.
 
     ECE: sum_b n_b/n gap_b. ACE: the mean gap of the bins that have rows. MCE: the largest gap.
-    For equal masses scores within eps of 0 or 1 are one score each (netcal moves them to eps and
-    1 - eps for equal intervals, too, where nothing depends on it but the last digits).
+    For equal masses scores are limited to [eps, 1 - eps], which merges scores nearer to 0 or 1.
+    netcal does so for equal intervals, too, where only the last digits depend on it.
     """
     edges = even_edges(bins)
     if equal_intervals:
@@ -164,7 +164,7 @@ def netcal_error(metric, x, y, bins, equal_intervals, sample_threshold, kind):
 
 
 def midpoints(neighbours, kind):
-    """Middles in the type of the scores, and 1; equal ones once."""
+    """Distinct middles of pairs of scores, in the type of the scores, and 1."""
     return sorted({float((kind(a) + kind(b)) / kind(2)) for a, b in neighbours} | {1.0})
 
 
@@ -183,25 +183,25 @@ def discrete_edges(scores, kind):
 
 
 def one_problem_error(scores, hits, upper, p, debias):
-    """Bins (u_j-1, u_j], 0 in the first.
+    """The error of one problem, with bins (u_j-1, u_j], 0 in the first.
 
     Plain: (sum_b n_b/n |a_b - c_b|^p)^(1/p). Debias, p = 2: the root of
-    sum_b n_b/n ((a_b - c_b)^2 - a_b (1 - a_b) / (n_b - 1)), 0 if that is below 0, bins of one row
-    left out. Debias, p = 1: sum_b n_b/n (2 |a_b - c_b| - E|N(a_b - c_b, a_b (1 - a_b) / n_b)|).
+    sum_b n_b/n ((a_b - c_b)^2 - a_b (1 - a_b) / (n_b - 1)), 0 if that is below 0, without bins of
+    one row. Debias, p = 1: sum_b n_b/n (2 |a_b - c_b| - E|N(a_b - c_b, a_b (1 - a_b) / n_b)|).
     """
     bins = cells(scores, hits, [min(bisect_left(upper, s), len(upper) - 1) for s in scores])
     n = len(scores)
     if not debias:
         return (fsum(m * abs(a - c) ** p for m, c, a in bins) / n) ** (1 / p)
     if p == 2:
-        parts = [m * ((a - c) ** 2 - a * (1 - a) / (m - 1)) for m, c, a in bins if m > 1]
-        return sqrt(max(0.0, fsum(parts) / n))
-    parts = [m * (2 * abs(a - c) - folded(a - c, sqrt(a * (1 - a) / m))) for m, c, a in bins]
-    return fsum(parts) / n
+        terms = [m * ((a - c) ** 2 - a * (1 - a) / (m - 1)) for m, c, a in bins if m > 1]
+        return sqrt(max(0.0, fsum(terms) / n))
+    terms = [m * (2 * abs(a - c) - folded(a - c, sqrt(a * (1 - a) / m))) for m, c, a in bins]
+    return fsum(terms) / n
 
 
 def marginal_or_top(probs, labels, edges, p, debias, mode):
-    """One column: that problem. Marginal: (mean_k CE_k^p)^(1/p). Top label: of the top scores."""
+    """The error of one column, of the top label, or marginal: (mean_k CE_k^p)^(1/p)."""
     if not hasattr(probs[0], "__len__"):
         return one_problem_error(probs, labels, edges(probs), p, debias)
     if mode == "top-label":
@@ -216,14 +216,17 @@ def marginal_or_top(probs, labels, edges, p, debias, mode):
 
 
 def get_ece(probs, labels, debias, num_bins, mode):
-    """Upper edges j / B."""
+    """The error with upper edges j / B."""
     upper = [j / num_bins for j in range(1, num_bins + 1)]
     return marginal_or_top(probs, labels, lambda _: upper, 1, debias, mode)
 
 
 def get_ece_em(probs, labels, debias, num_bins, mode, kind):
-    """Edges of equal mass."""
-    edges = lambda scores: mass_edges(scores, num_bins, kind)  # noqa: E731
+    """The error with bins of equal mass."""
+
+    def edges(scores):
+        return mass_edges(scores, num_bins, kind)
+
     return marginal_or_top(probs, labels, edges, 1, debias, mode)
 
 
@@ -234,11 +237,11 @@ def is_discrete(probs):
 
 
 def get_calibration_error(probs, labels, p, debias, mode, kind):
-    """A bin for each distinct score if scores are discrete, else 15 of equal mass."""
-    if is_discrete(probs):
-        edges = lambda scores: discrete_edges(scores, kind)  # noqa: E731
-    else:
-        edges = lambda scores: mass_edges(scores, 15, kind)  # noqa: E731
+    """The error with a bin for each distinct score if these are few, else 15 of equal mass."""
+
+    def edges(scores):
+        return discrete_edges(scores, kind) if is_discrete(probs) else mass_edges(scores, 15, kind)
+
     return marginal_or_top(probs, labels, edges, p, debias, mode)
 
 
@@ -247,12 +250,14 @@ def get_calibration_error(probs, labels, p, debias, mode, kind):
 
 def calibration_curve(y_true, y_prob, pos_label, n_bins, strategy, kind):
     """Share of positives and mean score of the bins (e_j, e_j+1] that have rows."""
-    if strategy == "uniform":
-        inner = even_edges(n_bins)[1:-1]
-    else:  # shares make the way to per cent and back
-        inner = quantile_edges(y_prob, [q * 100 / 100 for q in even_edges(n_bins)[1:-1]], kind)
-    hits = [int(y == (1 if pos_label is None else pos_label)) for y in y_true]
-    bins = cells(y_prob, hits, [bisect_left(inner, s) for s in y_prob])
+    inner_edges = even_edges(n_bins)[1:-1]
+    if strategy == "quantile":
+        # scikit-learn asks for percentiles, and numpy turns them into shares again.
+        shares = [edge * 100 / 100 for edge in inner_edges]
+        inner_edges = quantile_edges(y_prob, shares, kind)
+    positive = 1 if pos_label is None else pos_label
+    hits = [int(y == positive) for y in y_true]
+    bins = cells(y_prob, hits, [bisect_left(inner_edges, s) for s in y_prob])
     return [a for _, _, a in bins], [c for _, c, _ in bins]
 
 
@@ -260,7 +265,7 @@ def calibration_curve(y_true, y_prob, pos_label, n_bins, strategy, kind):
 
 
 def binned_ece(f, y, nbins, kind):
-    """sum_b |D_b| / n; the bin of f is the whole part of f / (1 / B), in the type of the scores."""
+    """sum_b |D_b| / n; the bin is the integer part of f / (1 / B), in the type of the scores."""
     width = kind(1.0 / nbins)
     sums = {}
     for s, hit in zip(f, y, strict=True):
@@ -291,9 +296,10 @@ def inner_sum(scores, hits, scheme, norm, n_bins):
 def gce(
     labels, probs, scheme, max_prob, class_conditional, norm, num_bins, threshold, per_bin, kind
 ):
-    """Scores above the threshold, all classes together or the mean of their sums; l2: its root.
+    """The error of scores above the threshold, all classes together or the mean of their sums.
 
-    `per_bin` rows in each of n // per_bin adaptive bins (none: one bin), whatever `num_bins`.
+    l2: the root of this. With `per_bin` there are n // per_bin adaptive bins, or one, whatever
+    `num_bins` is.
     """
     rows = [list(p) if hasattr(p, "__len__") else [p] for p in probs]
     if len(rows[0]) == 1:
@@ -307,25 +313,32 @@ def gce(
                 group = groups.setdefault(k if class_conditional else 0, ([], []))
                 group[0].append(row[k])
                 group[1].append(int(label == k))
-    parts = [inner_sum(s, h, scheme, norm, n_bins) for s, h in groups.values()]
-    value = fsum(parts) / (len(rows[0]) if class_conditional else 1)
+    sums = [inner_sum(s, h, scheme, norm, n_bins) for s, h in groups.values()]
+    value = fsum(sums) / (len(rows[0]) if class_conditional else 1)
     return sqrt(value) if norm == "l2" else value
 
 
+# -- Humanity's Last Exam and BrowseComp -----------------------------------------------------------
+
+
 def calib_err(scores, hits, p, beta):
-    """Runs of `beta` rows in order, of which the last has the rest and is left out."""
+    """The error with runs of `beta` rows in the order of scores.
+
+    The last run, which has all remaining rows, is left out, as in the published code. p = "infty":
+    the largest gap, else (sum_b beta/n gap_b^p)^(1/p).
+    """
     order = sorted(range(len(scores)), key=lambda i: scores[i])
-    total, largest = 0.0, 0.0
+    gaps = []
     for b in range(len(scores) // beta - 1):
         run = order[b * beta : (b + 1) * beta]
-        gap = abs(sum(scores[i] for i in run) - sum(hits[i] for i in run)) / beta
-        largest = max(largest, gap)
-        total += beta / len(scores) * gap ** (p if p != "infty" else 1)
-    return largest if p == "infty" else total ** (1 / p)
+        gaps.append(abs(sum(scores[i] for i in run) - sum(hits[i] for i in run)) / beta)
+    if p == "infty":
+        return max(gaps, default=0.0)
+    return sum(beta / len(scores) * gap**p for gap in gaps) ** (1 / p)
 
 
 def browse_comp(scores, hits, n_bins):
-    """Bins of equal width, closed at the right, and mean absolute gaps."""
+    """The mean absolute gap with bins of equal width, closed at the right."""
     edges = even_edges(n_bins)
     index = [max(1, sum(edge < s for edge in edges)) - 1 for s in scores]
     total = 0.0

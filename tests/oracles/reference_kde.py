@@ -6,10 +6,10 @@ standard deviation h:
     f(s) = 1/W sum_i w_i k_h(s, s_i)        g(s) = 1/W sum_i w_i y_i k_h(s, s_i)
     ECE_p = (int |g/f - s|^p f ds)^(1/p)    norm=inf: the largest |g/f - s| where f is not too small
 
-Every score is looked at from every grid point within its reach. numpy and scipy only make that
-affordable; nothing of fastece is imported. Integrals are those of parabolas through the two ends
-and the middle of each cell (Simpson's rule), and where g - s f changes its sign within a cell, of
-the power of the absolute value of the parabola. Cells are a twentieth of h and less.
+Every grid point adds up all scores within its reach. numpy and scipy only make that affordable;
+nothing of fastece is imported. Each cell of the grid, at most h / 20 wide, is integrated by
+Simpson's rule, which puts a parabola through the two ends and the middle. Where g - s f changes its
+sign within a cell, the power of the absolute value of the parabola is integrated.
 """
 
 from math import ceil, fsum, inf, nan, pi, sqrt
@@ -18,12 +18,17 @@ import numpy as np
 import reference
 from scipy.special import gammaln
 
-SMALLEST = 0.0003
+MIN_BANDWIDTH = 0.0003
 KERNELS = ["gaussian", "triweight", "epanechnikov", "beta"]
-REACH = {"gaussian": 9.0, "triweight": 3.0, "epanechnikov": sqrt(5), "beta": 5.5}  # times h
-BLOCK, CHUNK = 256, 1024  # grid points and scores of one matrix of kernel values
-EXACT = 2000  # up to so many distinct scores, cells end where a kernel does
-PARTS = 60  # of a cell in which g - s f changes its sign
+# Distance, in bandwidths, beyond which a kernel counts as 0.
+REACH = {"gaussian": 9.0, "triweight": 3.0, "epanechnikov": sqrt(5), "beta": 5.5}
+# Grid points and scores of one matrix of kernel values.
+POINTS_OF_MATRIX = 256
+SCORES_OF_MATRIX = 1024
+# Up to so many distinct scores, cells end where a kernel ends.
+MAX_EXACT_SCORES = 2000
+# Pieces of a cell in which g - s f changes its sign.
+PIECES = 60
 
 
 def silverman(scores, weights, n, low=0.0, high=1.0):
@@ -31,86 +36,83 @@ def silverman(scores, weights, n, low=0.0, high=1.0):
 
     sd^2 = sum w (s - m)^2 / W * n / (n - 1); IQR = e_3 - e_1 of four equal-mass bins, left out when
     it is 0; all scores equal or n = 1: 0.0003. n is the number of rows, whatever their weights.
+    Silverman (1986, section 3.4.2), with the factor (4 / 3)^(1/5) of a normal density.
     """
     weights = [1.0] * len(scores) if weights is None else [float(w) for w in weights]
     rows = [(min(max(float(s), low), high), w) for s, w in zip(scores, weights, strict=True)]
     rows = [(s, w) for s, w in rows if w > 0]
     if n == 1 or len({s for s, _ in rows}) == 1:
-        return SMALLEST
-    top = max(w for _, w in rows)
-    rows = [(s, w / top) for s, w in rows]
-    total = fsum(w for _, w in rows)
-    mean = fsum(w * s for s, w in rows) / total
-    spread = sqrt(fsum(w * (s - mean) ** 2 for s, w in rows) / total * n / (n - 1))
-    columns = [s for s, _ in rows], [w for _, w in rows]
-    edges = reference.quantile_edges(*columns, 4, low, high, closed=None)
+        return MIN_BANDWIDTH
+    # Weights up to 1 can neither overflow nor vanish all together.
+    largest = max(w for _, w in rows)
+    s = [score for score, _ in rows]
+    w = [weight / largest for _, weight in rows]
+    total = fsum(w)
+    mean = fsum(wi * si for si, wi in zip(s, w, strict=True)) / total
+    squares = fsum(wi * (si - mean) ** 2 for si, wi in zip(s, w, strict=True))
+    spread = sqrt(squares / total * n / (n - 1))
+    edges = reference.quantile_edges(s, w, 4, low, high, closed=None)
     iqr = edges[3] - edges[1]
     if iqr > 0:
         spread = min(spread, iqr / 1.349)
-    return max(SMALLEST, spread * (3 * n / 4) ** (-1 / 5))
+    return max(MIN_BANDWIDTH, spread * (3 * n / 4) ** (-1 / 5))
 
 
 def kernel(kind, u, h):
     """The symmetric kernels, densities of u with mean 0 and standard deviation h.
 
-    The triweight is (1 - (u / 3h)^2)^3, the Epanechnikov kernel 1 - (u / (sqrt(5) h))^2, each times
-    what makes its integral 1, and 0 where that is negative.
+    The triweight is proportional to (1 - (u / 3h)^2)^3, the Epanechnikov kernel to
+    1 - (u / (sqrt(5) h))^2; both are 0 where this is negative.
     """
     u = np.asarray(u, dtype=float)
     if kind == "gaussian":
-        z = u / h
-        z *= z
-        z *= -0.5
-        np.exp(z, out=z)
-        z *= 1 / (h * sqrt(2 * pi))
-        return z
+        return np.exp(-((u / h) ** 2) / 2) / (h * sqrt(2 * pi))
     radius = REACH[kind] * h
-    inside = np.maximum(1 - (u / radius) ** 2, 0)
+    parabola = np.maximum(1 - (u / radius) ** 2, 0)
     if kind == "triweight":
-        return 35 / (32 * radius) * inside**3
-    return 3 / (4 * radius) * inside
+        return 35 / (32 * radius) * parabola**3
+    return 3 / (4 * radius) * parabola
 
 
 def rho(x, b):
-    """2 b^2 + 2.5 - sqrt(4 b^4 + 6 b^2 + 2.25 - x^2 - x / b), of Chen's second beta kernel."""
-    return 2 * b**2 + 2.5 - np.sqrt(4 * b**4 + 6 * b**2 + 2.25 - x**2 - x / b)
+    """2 b^2 + 2.5 - sqrt(4 b^4 + 6 b^2 + 2.25 - x^2 - x / b) of Chen (1999)."""
+    root = np.sqrt(4 * b**4 + 6 * b**2 + 2.25 - x**2 - x / b)
+    return 2 * b**2 + 2.5 - root
 
 
-def beta_shapes(x, rest, b):
-    """(a, c) at the point x = 1 - rest: a = x / b, but rho(x) where x < 2 b; c likewise of rest."""
-
-    def shape(x):
-        return np.where(x < 2 * b, rho(np.minimum(x, 2 * b), b), x / b)
-
-    return shape(x), shape(rest)
+def beta_shape(x, b):
+    """x / b, but rho(x) where x < 2 b: the shape parameter at a point at the distance x from 0."""
+    return np.where(x < 2 * b, rho(np.minimum(x, 2 * b), b), x / b)
 
 
 def merged(scores, hits, weights, low, high):
-    """Distinct scores in the range, and their weights (m, 2), of all rows and of hits: shares."""
+    """Distinct scores in the range, and shares (m, 2) of the weight: of all rows, of hits."""
     s = np.clip(np.asarray(scores, dtype=float), low, high)
     y = np.asarray(hits, dtype=float)
     w = np.ones(len(s)) if weights is None else np.asarray(weights, dtype=float)
-    s, y, w = s[w > 0], y[w > 0], w[w > 0]
-    w = w / w.max()
-    distinct, which = np.unique(s, return_inverse=True)
-    both = [np.bincount(which, x, len(distinct)) for x in (w, w * y)]
-    return distinct, np.stack(both, axis=1) / fsum(w)
+    has_weight = w > 0
+    s = s[has_weight]
+    y = y[has_weight]
+    w = w[has_weight] / w.max()
+    distinct, index = np.unique(s, return_inverse=True)
+    of_rows = np.bincount(index, w, len(distinct))
+    of_hits = np.bincount(index, w * y, len(distinct))
+    return distinct, np.stack([of_rows, of_hits], axis=1) / fsum(w)
 
 
 def images(s, shares, low, high, reach):
-    """Scores with all their reflections at both ends that can be felt in the range, sorted.
+    """Scores with all their reflections at both ends that reach into the range, sorted.
 
     They are 2 m (high - low) + s and 2 m (high - low) + 2 low - s for all integers m.
     """
     width = high - low
-    most = ceil(reach / (2 * width)) + 1
-    shifts = 2 * width * np.arange(-most, most + 1)[:, None]
+    max_m = ceil(reach / (2 * width)) + 1
+    shifts = 2 * width * np.arange(-max_m, max_m + 1)[:, None]
     places = np.concatenate([(shifts + s).ravel(), (shifts + (2 * low - s)).ravel()])
-    which = np.tile(np.arange(len(s)), 2 * len(shifts))
-    felt = (places >= low - reach) & (places <= high + reach)
-    places, which = places[felt], which[felt]
+    index = np.tile(np.arange(len(s)), 2 * len(shifts))
     order = np.argsort(places, kind="stable")
-    return places[order], shares[which[order]]
+    order = order[(places[order] >= low - reach) & (places[order] <= high + reach)]
+    return places[order], shares[index[order]]
 
 
 def sums(x, s, shares, reach, values):
@@ -119,17 +121,13 @@ def sums(x, s, shares, reach, values):
     `values(i, j)` is the matrix of k at the points `x[i]` and the scores `s[j]`, two slices.
     """
     result = np.zeros((len(x), shares.shape[1]))
-    if len(x) == 0:
-        return result
-    starts = np.arange(0, len(x), BLOCK)
-    ends = np.minimum(starts + BLOCK, len(x))
-    first = np.searchsorted(s, x[starts] - reach, "left")
-    last = np.searchsorted(s, x[ends - 1] + reach, "right")
-    for k in np.flatnonzero(last > first):
-        points = slice(starts[k], ends[k])
-        for j in range(first[k], last[k], CHUNK):
-            some = slice(j, min(j + CHUNK, last[k]))
-            result[points] += values(points, some) @ shares[some]
+    for start in range(0, len(x), POINTS_OF_MATRIX):
+        points = slice(start, min(start + POINTS_OF_MATRIX, len(x)))
+        first = np.searchsorted(s, x[points][0] - reach, "left")
+        last = np.searchsorted(s, x[points][-1] + reach, "right")
+        for j in range(first, last, SCORES_OF_MATRIX):
+            scores = slice(j, min(j + SCORES_OF_MATRIX, last))
+            result[points] += values(points, scores) @ shares[scores]
     return result
 
 
@@ -145,24 +143,30 @@ def beta_densities(angle, s, shares, h, low, high):
 
     At x in [0, 1] the kernel is the density of Beta(a, c) at the scaled score. An angle keeps both
     x and 1 - x exact, and kernels are nowhere wider than h in it: further away than REACH, they
-    are below 1e-16 of their peak. Scores at 0 and 1 give 0 at every x but the end itself.
+    are below 1e-16 of their peak. Scores at 0 and 1 give 0 at every x except the end itself.
     """
-    width, b = high - low, h**2
-    left, right = (s - low) / width, (high - s) / width
-    inside = (left > 0) & (right > 0)
-    left, right, shares = left[inside], right[inside], shares[inside]
-    where = np.arctan2(np.sqrt(left), np.sqrt(right))
-    logs = np.array([log_of(left, right), log_of(right, left), np.ones(len(left))])
-    a, c = beta_shapes(np.sin(angle) ** 2, np.cos(angle) ** 2, b)
-    powers = np.array([a - 1, c - 1, gammaln(a + c) - gammaln(a) - gammaln(c)]).T
-    return sums(
-        angle, where, shares, REACH["beta"] * h, lambda i, j: np.exp(powers[i] @ logs[:, j])
-    ) / width  # fmt: skip
+    width = high - low
+    is_interior = (s > low) & (s < high)
+    from_low = (s[is_interior] - low) / width
+    from_high = (high - s[is_interior]) / width
+    angle_of_score = np.arctan2(np.sqrt(from_low), np.sqrt(from_high))
+    log_score = precise_log(from_low, from_high)
+    log_rest = precise_log(from_high, from_low)
+    a = beta_shape(np.sin(angle) ** 2, h**2)
+    c = beta_shape(np.cos(angle) ** 2, h**2)
+    log_constant = gammaln(a + c) - gammaln(a) - gammaln(c)
+
+    def densities_of_beta(i, j):
+        powers = np.outer(a[i] - 1, log_score[j]) + np.outer(c[i] - 1, log_rest[j])
+        return np.exp(powers + log_constant[i, None])
+
+    reach = REACH["beta"] * h
+    return sums(angle, angle_of_score, shares[is_interior], reach, densities_of_beta) / width
 
 
-def log_of(x, rest):
-    """log(x) for x = 1 - rest."""
-    return np.where(x < 0.5, np.log(x), np.log1p(-np.minimum(rest, 0.5)))
+def precise_log(x, complement):
+    """log(x) for x = 1 - complement, from the smaller of both."""
+    return np.where(x < 0.5, np.log(x), np.log1p(-np.minimum(complement, 0.5)))
 
 
 def densities(x, scores, hits, weights, h, kind, low, high):
@@ -172,11 +176,11 @@ def densities(x, scores, hits, weights, h, kind, low, high):
     order = np.argsort(x)
     if kind == "beta":
         angle = np.arctan2(np.sqrt(x - low), np.sqrt(high - x))
-        both = beta_densities(angle[order], s, shares, h, low, high)
+        at_sorted = beta_densities(angle[order], s, shares, h, low, high)
     else:
-        both = symmetric_densities(x[order], s, shares, h, kind, low, high)
-    result = np.empty_like(both)
-    result[order] = both
+        at_sorted = symmetric_densities(x[order], s, shares, h, kind, low=low, high=high)
+    result = np.empty_like(at_sorted)
+    result[order] = at_sorted
     return result[:, 0], result[:, 1]
 
 
@@ -189,14 +193,17 @@ def with_middles(edges):
 
 
 def cells_of_range(s, h, kind, low, high, per_h):
-    """Ends of cells of the range, at most h / per_h wide; where a kernel ends, so does a cell, or
-    cells are narrower for the kernel that has a kink there."""
-    if kind == "epanechnikov" and len(s) > EXACT:
+    """Ends of cells of the range, at most h / per_h wide.
+
+    A cell ends where a kernel ends. With too many scores for this, cells are narrower for the
+    kernel that has a kink at its end.
+    """
+    if kind == "epanechnikov" and len(s) > MAX_EXACT_SCORES:
         per_h = 4 * per_h
     n = max(64, ceil((high - low) / h * per_h))
     edges = low + (high - low) * np.arange(n + 1) / n
     edges[-1] = high
-    if kind == "gaussian" or len(s) > EXACT:
+    if kind == "gaussian" or len(s) > MAX_EXACT_SCORES:
         return edges
     radius = REACH[kind] * h
     centres, _ = images(s, np.zeros((len(s), 1)), low, high, radius)
@@ -228,16 +235,16 @@ def power(f, d, norm):
 def integral(points, f, d, norm):
     """int |d / f|^p f over cells, given f and d at the ends and the middle of each cell."""
     width = points[2::2] - points[:-2:2]
-    nodes = [(values[:-2:2], values[1::2], values[2::2]) for values in (f, d)]
-    a, b, c = (power(f, d, norm) for f, d in zip(*nodes, strict=True))
-    total = width / 6 * (a + 4 * b + c)
-    low, high = (extreme.reduce(nodes[1]) for extreme in (np.minimum, np.maximum))
-    mixed = np.flatnonzero((low < 0) & (high > 0))
-    t = (np.arange(PARTS) + 0.5) / PARTS
-    shapes = np.array([(1 - t) * (1 - 2 * t), 4 * t * (1 - t), t * (2 * t - 1)])
-    for some in np.array_split(mixed, 1 + len(mixed) // 20_000):
-        parts = [np.stack([x[some] for x in three], axis=1) @ shapes for three in nodes]
-        total[some] = width[some] * power(*parts, norm).mean(axis=1)
+    value = power(f, d, norm)
+    total = width / 6 * (value[:-2:2] + 4 * value[1::2] + value[2::2])
+    # Lagrange's parabolas through the ends and the middle, at the middles of the pieces.
+    t = (np.arange(PIECES) + 0.5) / PIECES
+    parabolas = np.array([(1 - t) * (1 - 2 * t), 4 * t * (1 - t), t * (2 * t - 1)])
+    f_of_cell = np.stack([f[:-2:2], f[1::2], f[2::2]], axis=1)
+    d_of_cell = np.stack([d[:-2:2], d[1::2], d[2::2]], axis=1)
+    for cell in np.flatnonzero((d_of_cell.min(axis=1) < 0) & (d_of_cell.max(axis=1) > 0)):
+        of_pieces = power(f_of_cell[cell] @ parabolas, d_of_cell[cell] @ parabolas, norm)
+        total[cell] = width[cell] * of_pieces.mean()
     return fsum(total)
 
 
@@ -260,8 +267,9 @@ def kde_error(
     points=40,
     floor=0.01,
 ):
-    """The calibration error of one binary problem `(scores, hits, low, high)`; fields as of KDE.
+    """The calibration error of one binary problem `(scores, hits, low, high)`.
 
+    The parameters have the meaning that they have for the estimator KDE.
     norm=inf: the largest |g / f - s| where f >= floor / (high - low), nan if that is nowhere.
     `points`: how many points of the grid lie in one h, at least.
     """
@@ -270,16 +278,18 @@ def kde_error(
     h = bandwidth_of(problem, weights, bandwidth, low, high)
     s, shares = merged(scores, hits, weights, low, high)
     if kernel == "beta":
-        x = with_middles(cells_of_angles(h, points / 2))
-        f, g = beta_densities(x, s, shares, h, low, high).T
-        place = low + (high - low) * np.sin(x) ** 2
-        scale = (high - low) * np.sin(2 * x).clip(0)  # d place / d x
+        angle = with_middles(cells_of_angles(h, points / 2))
+        f, g = beta_densities(angle, s, shares, h, low, high).T
+        variable = angle
+        x = low + (high - low) * np.sin(angle) ** 2
+        derivative = (high - low) * np.sin(2 * angle).clip(0)  # dx / d angle
     else:
         x = with_middles(cells_of_range(s, h, kernel, low, high, points / 2))
-        f, g = symmetric_densities(x, s, shares, h, kernel, low, high).T
-        place, scale = x, 1.0
-    d = g - place * f
+        f, g = symmetric_densities(x, s, shares, h, kernel, low=low, high=high).T
+        variable = x
+        derivative = 1.0
+    d = g - x * f
     if norm == inf:
-        solid = f >= floor / (high - low)
-        return float(np.max(np.abs(d[solid] / f[solid]), initial=-inf)) if solid.any() else nan
-    return integral(x, f * scale, d * scale, norm) ** (1 / norm)
+        is_dense = f >= floor / (high - low)
+        return float(np.max(np.abs(d[is_dense] / f[is_dense]))) if is_dense.any() else nan
+    return integral(variable, f * derivative, d * derivative, norm) ** (1 / norm)

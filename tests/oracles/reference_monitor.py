@@ -16,20 +16,26 @@ def cell_of(s):
 
 
 def alternatives():
-    """(share of the money, shift, slope, lowest, highest log odds) of each alternative."""
-    signs = (1, -1)
-    sizes = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-    found = [(0.4 / 12, sign * a, 1, -inf, inf) for a in sizes for sign in signs]
-    slopes, shifts = (0.65, 0.85, 1.15, 1.35), (0, 0.4, -0.4, 1.2, -1.2)
-    found += [(0.35 / 20, a, b, -inf, inf) for b in slopes for a in shifts]
-    cuts = [-inf, *range(-5, 6), inf]
-    for u, v in pairwise(cuts):
-        found += [(0.25 / 48, sign * a, 1, u, v) for a in (0.3, 0.9) for sign in signs]
-    return found
+    """(share of the money, shift, slope, lowest, highest log odds) of each alternative.
+
+    The logit z of a score becomes shift + slope z between the lowest and the highest log odds.
+    """
+    shifts_of_all = [a for size in (0.05, 0.1, 0.2, 0.4, 0.8, 1.6) for a in (size, -size)]
+    lines = [(a, b) for b in (0.65, 0.85, 1.15, 1.35) for a in (0, 0.4, -0.4, 1.2, -1.2)]
+    ranges = pairwise([-inf, *range(-5, 6), inf])
+    shifts_of_ranges = [(a, u, v) for u, v in ranges for a in (0.3, -0.3, 0.9, -0.9)]
+    return [
+        *((0.4 / 12, a, 1, -inf, inf) for a in shifts_of_all),
+        *((0.35 / 20, a, b, -inf, inf) for a, b in lines),
+        *((0.25 / 48, a, 1, u, v) for a, u, v in shifts_of_ranges),
+    ]
 
 
 def log_ratio(rows, shift, slope, low, high):
-    """The log likelihood ratio of rows (score, outcome), those of a cell with their mean score."""
+    """The log likelihood ratio of rows (score, outcome); a cell's rows count with their mean score.
+
+    A row adds y d - log(1 + s (exp(d) - 1)), with d the change of the log odds in its cell.
+    """
     cells = defaultdict(list)
     for s, y in rows:
         cells[cell_of(s)].append((s, y))
@@ -44,7 +50,7 @@ def log_ratio(rows, shift, slope, low, high):
 
 
 def idle(n):
-    """The money that is not bet after n rows."""
+    """The share of the money that has not been bet yet after n rows."""
     return 0.5 / sqrt(1 + n / 10_000)
 
 
@@ -52,24 +58,31 @@ def monitor(batches, weights=(1.0,)):
     """The e-value after each batch, and the number of rows before the change, as estimated.
 
     A batch has, for each problem, a list of rows (score, outcome); `weights` are shares of the
-    money of each problem.
+    money of each problem. The change is estimated at the largest e-value, as the begin of the bet
+    with the largest gain there.
     """
     bets = [(w * share, k, rule) for k, w in enumerate(weights) for share, *rule in alternatives()]
-    rows = [len(batch[0]) for batch in batches]
-    before = [sum(rows[:i]) for i in range(len(batches) + 1)]
     ratios = [[log_ratio(batch[k], *rule) for batch in batches] for _, k, rule in bets]
-    values, most, since = [], 1.0, 0
+    sizes = [len(batch[0]) for batch in batches]
+    rows_before = [sum(sizes[:i]) for i in range(len(batches) + 1)]
+    values = []
+    largest_value = 1.0
+    change = 0
     for t in range(1, len(batches) + 1):
-        money = [idle(before[t])]
-        best = -inf
+        money = [idle(rows_before[t])]
+        largest_gain = -inf
         for (share, _, _), ratio in zip(bets, ratios, strict=True):
             for begin in range(t + 1):  # the last one begins now
-                first = 0.5 if begin == 0 else idle(before[begin - 1]) - idle(before[begin])
+                stake = 0.5
+                if begin > 0:
+                    stake = idle(rows_before[begin - 1]) - idle(rows_before[begin])
                 gain = fsum(ratio[begin:t])
-                money.append(first * share * exp(gain))
-                if begin < t and gain >= best:
-                    best, start = gain, before[begin]
+                money.append(stake * share * exp(gain))
+                if begin < t and gain >= largest_gain:
+                    largest_gain = gain
+                    begin_of_largest = rows_before[begin]
         values.append(fsum(money))
-        if values[-1] > most:
-            most, since = values[-1], start
-    return values, since
+        if values[-1] > largest_value:
+            largest_value = values[-1]
+            change = begin_of_largest
+    return values, change

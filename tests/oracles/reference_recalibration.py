@@ -13,14 +13,16 @@ from reference import quantile_edges, uniform_edges, which_bin
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 
-TINY = 2.0**-52  # what 0 counts as in a logarithm
+SMALLEST_PROBABILITY = 2.0**-52  # 0 counts as this in a logarithm
 
 
 def clip(p):
-    return np.clip(np.asarray(p, dtype=float), TINY, 1 - TINY)
+    """p limited to [2^-52, 1 - 2^-52]."""
+    return np.clip(np.asarray(p, dtype=float), SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
 
 
 def log_odds(p):
+    """log(p / (1 - p))."""
     p = clip(p)
     return np.log(p) - np.log1p(-p)
 
@@ -32,6 +34,7 @@ def columns(p):
 
 
 def mean(values, w):
+    """Weighted mean."""
     return np.sum(values * w) / np.sum(w)
 
 
@@ -46,19 +49,21 @@ def cross_entropy(x, target, w):
 
 
 def minimum(loss, start, gradient="3-point"):
-    """Where a smooth convex loss is least, by an optimiser that begins again from where it has
+    """Where a smooth convex loss is smallest, by an optimiser that begins again from where it has
     stopped until nothing is gained."""
-    best, x = np.inf, np.asarray(start, dtype=float)
+    x = np.asarray(start, dtype=float)
+    smallest = np.inf
     for _ in range(20):
-        found = minimize(loss, x, jac=gradient, method="BFGS", options={"gtol": 1e-11})
-        if not found.fun < best - 1e-16:
+        optimum = minimize(loss, x, jac=gradient, method="BFGS", options={"gtol": 1e-11})
+        if not optimum.fun < smallest - 1e-16:
             break
-        best, x = found.fun, found.x
+        smallest = optimum.fun
+        x = optimum.x
     return x
 
 
 def temperature(z, y, w):
-    """T > 0 with the least log loss of softmax(z / T)."""
+    """T > 0 with the smallest log loss of softmax(z / T), Guo et al. (2017)."""
 
     def loss(log_t):
         return log_loss(z * np.exp(-log_t), y, w)
@@ -69,11 +74,12 @@ def temperature(z, y, w):
 
 
 def matrix_loss(weight, intercept, z, y, w, off_diagonal=0.0, penalty=0.0):
-    """Mean loss + off_diagonal / (K (K - 1)) sum w_ij^2 (i != j) + penalty / K sum b_j^2."""
+    """Mean loss + off_diagonal / (K (K - 1)) sum_{i != j} w_ij^2 + penalty / K sum_j b_j^2, Kull et
+    al. (2019)."""
     k = len(intercept)
-    outside = sum(weight[i, j] ** 2 for i, j in product(range(k), repeat=2) if i != j)
+    squares = sum(weight[i, j] ** 2 for i, j in product(range(k), repeat=2) if i != j)
     loss = log_loss(z @ weight.T + intercept, y, w)
-    return loss + off_diagonal / (k * (k - 1)) * outside + penalty / k * np.sum(intercept**2)
+    return loss + off_diagonal / (k * (k - 1)) * squares + penalty / k * np.sum(intercept**2)
 
 
 def matrix_gradient(weight, intercept, z, y, w, off_diagonal=0.0, penalty=0.0):
@@ -101,13 +107,16 @@ def vector(z, y, w):
 def matrix(z, y, w, off_diagonal=0.0, penalty=0.0):
     """(weight (K, K), intercept (K,)) of softmax(z @ weight.T + intercept), penalties included."""
     k = z.shape[1]
-    rest = (z, y, w, off_diagonal, penalty)
 
     def loss(x):
-        return matrix_loss(x[k:].reshape(k, k), x[:k], *rest)
+        weight = x[k:].reshape(k, k)
+        return matrix_loss(weight, x[:k], z, y, w, off_diagonal=off_diagonal, penalty=penalty)
 
     def gradient(x):
-        by_weight, by_intercept = matrix_gradient(x[k:].reshape(k, k), x[:k], *rest)
+        weight = x[k:].reshape(k, k)
+        by_weight, by_intercept = matrix_gradient(
+            weight, x[:k], z, y, w, off_diagonal=off_diagonal, penalty=penalty
+        )
         return np.concatenate([by_intercept, by_weight.ravel()])
 
     x = minimum(loss, np.concatenate([np.zeros(k), np.eye(k).ravel()]), gradient)
@@ -115,34 +124,40 @@ def matrix(z, y, w, off_diagonal=0.0, penalty=0.0):
 
 
 def platt(x, y, w, smooth=False):
-    """(slope, intercept) of sigmoid(slope x + intercept); Platt's targets are (N+ + 1) / (N+ + 2)
-    and 1 / (N- + 2), with the weights of the two classes N+ and N-."""
+    """(slope, intercept) of sigmoid(slope x + intercept); Platt's (1999) smooth targets are
+    (N+ + 1) / (N+ + 2) and 1 / (N- + 2), with the weights of the two classes N+ and N-."""
     target = np.asarray(y, dtype=float)
     if smooth:
-        hits, misses = np.sum(w * (y == 1)), np.sum(w * (y == 0))
+        hits = np.sum(w[y == 1])
+        misses = np.sum(w[y == 0])
         target = np.where(y == 1, (hits + 1) / (hits + 2), 1 / (misses + 2))
     return minimum(lambda v: cross_entropy(v[0] * x + v[1], target, w), [1.0, 0.0])
 
 
 def beta(p, y, w):
-    """(a, b, c) of logit q = a ln p - b ln(1 - p) + c with a, b >= 0: the best of the optima with
-    both free, one of them 0, or both 0, that are allowed."""
-    left, right = np.log(clip(p)), -np.log(1 - clip(p))
+    """(a, b, c) of logit q = a ln p - b ln(1 - p) + c with a, b >= 0, Kull et al. (2017).
+
+    It is the best of the optima with both free, either of them 0, or both 0, that are allowed.
+    """
+    log_p = np.log(clip(p))
+    log_rest = np.log(1 - clip(p))
     target = np.asarray(y, dtype=float)
 
     def loss(v):
-        return cross_entropy(v[0] * left + v[1] * right + v[2], target, w)
+        a, b, c = v
+        return cross_entropy(a * log_p - b * log_rest + c, target, w)
 
-    best = None
-    for use in product((1.0, 0.0), repeat=2):
-        mask = np.array([*use, 1.0])
+    candidates = []
+    for is_free in product((1.0, 0.0), repeat=2):
+        mask = np.array([*is_free, 1.0])
         v = minimum(lambda v, mask=mask: loss(v * mask), mask) * mask
-        if min(v[:2]) >= 0 and (best is None or loss(v) < loss(best)):
-            best = v
-    return best
+        if min(v[:2]) >= 0:
+            candidates.append(v)
+    return min(candidates, key=loss)
 
 
 def beta_map(p, a, b, c):
+    """sigmoid(a ln p - b ln(1 - p) + c)."""
     return expit(a * np.log(clip(p)) - b * np.log(1 - clip(p)) + c)
 
 
@@ -152,17 +167,18 @@ def isotonic_map(new, p, y, w):
     return regression(out_of_bounds="clip").fit(p, y, w).predict(new)
 
 
-def bin_means(values, into, w, n_bins):
-    """Mean of the values of each bin; nan where there are none."""
-    out = []
+def bin_means(values, bin_of_row, w, n_bins):
+    """Weighted mean of the values of each bin; nan where there are none."""
+    means = []
     for b in range(n_bins):
-        rows = [i for i in range(len(into)) if into[i] == b and w[i] > 0]
+        rows = [i for i in range(len(bin_of_row)) if bin_of_row[i] == b and w[i] > 0]
         total = sum(w[i] for i in rows)
-        out.append(sum(w[i] * values[i] for i in rows) / total if rows else np.nan)
-    return np.array(out)
+        means.append(sum(w[i] * values[i] for i in rows) / total if rows else np.nan)
+    return np.array(means)
 
 
 def edges_of(p, w, n_bins, edges):
+    """Edges of equal width or of equal mass."""
     if edges == "uniform":
         return uniform_edges(n_bins)
     return quantile_edges([float(s) for s in p], [float(v) for v in w], n_bins)
@@ -178,16 +194,15 @@ def histogram_map(new, p, y, w, n_bins=15, edges="uniform"):
 def scaling_binning_map(new, p, y, w, n_bins=15):
     """Kumar, Liang and Ma (2019): Platt scaling, equal-mass bins of its outputs, and the mean
     output in the bin; all rows are used for each of these."""
-    slope, intercept = platt(log_odds(p), y, w)
-    out, fresh = (expit(slope * log_odds(x) + intercept) for x in (p, new))
-    cuts = edges_of(out, w, n_bins, "quantile")
-    values = bin_means(out, [which_bin(s, cuts) for s in out], w, n_bins)
-    return np.array([values[which_bin(s, cuts)] for s in fresh])
+    scaled = platt_map(p, p, y, w)
+    cuts = edges_of(scaled, w, n_bins, "quantile")
+    values = bin_means(scaled, [which_bin(s, cuts) for s in scaled], w, n_bins)
+    return np.array([values[which_bin(s, cuts)] for s in platt_map(new, p, y, w)])
 
 
 def one_vs_rest(mapping, new, prob, y, w):
     """`mapping(new, p, hits, w)` for every class, rows divided by their sum, or 1/K each where all
-    are 0. Two columns are the binary problem of column 1, and so is a single one."""
+    are 0. Two columns, or a single one, are the binary problem of class 1."""
     if np.ndim(prob) == 1:
         return mapping(new, prob, y, w)
     k = prob.shape[1]
@@ -199,31 +214,43 @@ def one_vs_rest(mapping, new, prob, y, w):
 
 
 def platt_map(new, p, y, w, smooth=False):
+    """Platt scaling of the log odds, fitted to p and y."""
     slope, intercept = platt(log_odds(p), y, w, smooth)
     return expit(slope * log_odds(new) + intercept)
 
 
 def fitted_beta_map(new, p, y, w):
+    """Beta calibration, fitted to p and y."""
     return beta_map(new, *beta(p, y, w))
 
 
+def log_columns(p):
+    """Logarithms of the class probabilities, which serve as logits."""
+    return np.log(clip(columns(p)))
+
+
+def probabilities(z, new):
+    """softmax(z) in the shape of `new`: all classes, or class 1 alone."""
+    q = softmax(z, axis=1)
+    return q if np.ndim(new) == 2 else q[:, 1]
+
+
 def temperature_map(new, prob, y, w):
-    t = temperature(np.log(clip(columns(prob))), y, w)
-    out = softmax(np.log(clip(columns(new))) / t, axis=1)
-    return out if np.ndim(new) == 2 else out[:, 1]
+    """Temperature scaling, fitted to prob and y."""
+    t = temperature(log_columns(prob), y, w)
+    return probabilities(log_columns(new) / t, new)
 
 
 def vector_map(new, prob, y, w):
-    weight, intercept = vector(np.log(clip(columns(prob))), y, w)
-    out = softmax(np.log(clip(columns(new))) * weight + intercept, axis=1)
-    return out if np.ndim(new) == 2 else out[:, 1]
+    """Vector scaling, fitted to prob and y."""
+    weight, intercept = vector(log_columns(prob), y, w)
+    return probabilities(log_columns(new) * weight + intercept, new)
 
 
 def matrix_map(new, prob, y, w, off_diagonal=0.0, intercept=0.0):
-    z = np.log(clip(columns(prob)))
-    weight, shift = matrix(z, y, w, off_diagonal, intercept)
-    out = softmax(np.log(clip(columns(new))) @ weight.T + shift, axis=1)
-    return out if np.ndim(new) == 2 else out[:, 1]
+    """Matrix scaling, fitted to prob and y."""
+    weight, shift = matrix(log_columns(prob), y, w, off_diagonal, intercept)
+    return probabilities(log_columns(new) @ weight.T + shift, new)
 
 
 # --- another base rate ---------------------------------------------------------------------------

@@ -1,6 +1,7 @@
-"""What a state by cells of the score may lose, in plain loops; nothing of fastece is imported.
+"""Bounds of the error that counting scores in cells can make, in plain loops.
 
-Cell j of N has the scores in ((j - 1) / N, j / N], the first one 0 too.
+Nothing of fastece is imported. Cell j of N has the scores in ((j - 1) / N, j / N], the first one
+0 too.
 """
 
 from collections import defaultdict
@@ -18,7 +19,7 @@ def cell_of(s, n_cells=N_CELLS):
 
 
 def shares_of_cells(scores, weights=None, n_cells=N_CELLS):
-    """j -> share of the whole weight in cell j; cells without weight count 0."""
+    """j -> share of the total weight in cell j; cells without weight count 0."""
     weights = [1.0] * len(scores) if weights is None else weights
     mass = defaultdict(list)
     for s, w in zip(scores, weights, strict=True):
@@ -30,12 +31,13 @@ def shares_of_cells(scores, weights=None, n_cells=N_CELLS):
 def rank_errors(scores, edges, weights=None):
     """|weight of the scores <= e_j - j W / B| / W of each inner edge."""
     weights = [1.0] * len(scores) if weights is None else weights
-    total, n_bins = fsum(weights), len(edges) - 1
-    found = []
+    total = fsum(weights)
+    n_bins = len(edges) - 1
+    errors = []
     for j in range(1, n_bins):
         below = fsum(w for s, w in zip(scores, weights, strict=True) if s <= edges[j])
-        found.append(abs(below / total - j / n_bins))
-    return found
+        errors.append(abs(below / total - j / n_bins))
+    return errors
 
 
 def moved_by_uniform_edges(scores, n_bins, weights=None, n_cells=N_CELLS):
