@@ -63,8 +63,8 @@ FILE_LINES = 4
 def describe() -> Command:
     """Describe ``fastece report FILE [FILE ...]``."""
     return Command(
-        f"Report on a file, or with - on standard input: CSV with the columns {LAYOUTS}; JSON "
-        "Lines, NPY, NPZ or Parquet (with pyarrow), all also packed by gzip; or a log of "
+        f"Report on a file, or with - on standard input: CSV with the columns {LAYOUTS}; JSON, "
+        "JSON Lines, NPY, NPZ, Parquet or Arrow (with pyarrow), all also packed by gzip; or a log of "
         "lm-evaluation-harness, inspect or pydantic-evals. Several files, patterns in quotes and "
         "folders are one stream of rows, which need not fit in memory. With --resamples 0 only "
         "posteriors have intervals.",

@@ -21,8 +21,10 @@ def read_arrays(name: str, file: Any, choose: Choose) -> Iterator[Batch]:
             names = list(columns)
         else:
             with content as archive:
-                columns = dict(archive)
-                names = archive.files  # A name may come twice here.
+                # Files that are no arrays come as bytes.
+                columns = {k: x for k, x in archive.items() if isinstance(x, np.ndarray)}
+                # A name may come twice here.
+                names = [name for name in archive.files if name in columns]
     column_names = choose(Header(name, names)).names()
     first = columns[column_names[0]]
     n_rows = len(np.atleast_1d(first))

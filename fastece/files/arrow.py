@@ -40,6 +40,15 @@ def read_lines(
     return columns
 
 
+def read_arrow_batch(rows: Any, names: Sequence[str]) -> dict[str, RawColumn]:
+    """Read columns of a record batch as arrays, or as lists of cells."""
+    columns: dict[str, RawColumn] = {}
+    for name in names:
+        column = read_arrow_column(rows.column(name))
+        columns[name] = rows.column(name).to_pylist() if column is None else column
+    return columns
+
+
 def has_nan(column: NDArray[Any] | Texts) -> bool:
     """Decide whether a column of numbers has a nan."""
     return isinstance(column, np.ndarray) and bool((column != column).any())

@@ -10,11 +10,14 @@ from fastece.data.errors import BadArgumentError, InputError
 def input_errors(place: str, *kinds: type[Exception]) -> Generator[None]:
     """Turn errors of these kinds in the block into input errors about a place.
 
-    Errors of the disk, which have a number, stay as they are.
+    Errors of the disk, which have a number, and a lack of memory stay as they are.
     """
     try:
         yield
+    except (BadArgumentError, MemoryError, ImportError):
+        raise
     except kinds as error:
-        if isinstance(error, BadArgumentError) or getattr(error, "errno", None) is not None:
+        if getattr(error, "errno", None) is not None:
             raise
-        raise InputError("path", f"cannot be read: {error}", place=place) from error
+        reason = str(error) or type(error).__name__
+        raise InputError("path", f"cannot be read: {reason}", place=place) from error

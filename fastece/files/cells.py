@@ -8,6 +8,8 @@ find the cell that is to blame.
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,8 +116,8 @@ def read_number_column(column: RawColumn) -> NumberColumn | None:
     if cells and isinstance(cells[0], dict):
         names = list(cells[0])
         rows = [[cell[name] for name in names] for cell in cells]
-        return NamedColumns(as_floats(make_array(rows)), names)
-    return as_floats(make_array(cells))
+        return NamedColumns(make_floats(rows), names)
+    return make_floats(cells)
 
 
 def read_plain_numbers(cells: list[Any]) -> NDArray[Any] | None:
@@ -146,9 +148,12 @@ def make_array(cells: list[Any]) -> NDArray[Any]:
     return array
 
 
-def as_floats(array: NDArray[Any]) -> NDArray[Any]:
-    """Convert an array of strings that are numbers; leave other arrays as they are."""
-    return array.astype(np.float64) if array.dtype.kind == "U" else array
+def make_floats(cells: list[Any]) -> NDArray[Any]:
+    """Make an array of cells that are numbers, some of which may be written as strings."""
+    array = make_array(cells)
+    if array.dtype.kind == "U":
+        return np.array(cells, object).astype(np.float64)
+    return array
 
 
 def decode_labels(columns: Sequence[LabelColumn]) -> list[NDArray[Any]]:
@@ -238,9 +243,10 @@ def number_fault(cell: Any, entry: str = "") -> Fault | None:
         return None
     if not isinstance(cell, str) or is_missing(cell):
         fault = label_fault(cell, cell)
-        if fault is None or fault.is_of_row:
-            return fault
-        return fault._replace(entry=entry)
+        if fault is None:
+            is_number = isinstance(cell, Real | Decimal)
+            return None if is_number else Fault("must be a number", cell, entry)
+        return fault if fault.is_of_row else fault._replace(entry=entry)
     text = cell.strip()
     if NUMBER.fullmatch(text):
         return None

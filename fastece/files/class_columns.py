@@ -89,6 +89,8 @@ def column_kind(column: RawColumn) -> str:
         is_bool = isinstance(label_column, Texts) and set(label_column.words) <= BOOL_WORDS
         return "true or false" if is_bool else "text"
     numbers = np.asarray(number_column)
+    if numbers.dtype.kind not in "biuf":
+        return "neither text nor numbers"
     if numbers.ndim > 1:
         return f"{numbers.shape[1]} numbers each"
     if numbers.dtype.kind == "b":

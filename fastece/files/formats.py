@@ -12,20 +12,23 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import ZipFile
 
 from fastece.data.errors import InputError
-from fastece.files.archives import read_archive
+from fastece.files.archives import find_table, read_archive
 from fastece.files.arrays import read_arrays
+from fastece.files.arrow_files import FILE_START, STREAM_START, read_arrow_file
 from fastece.files.batches import Batch, Choose
 from fastece.files.broken import input_errors
-from fastece.files.lines import BROKEN
+from fastece.files.foreign import N_TEXT_BYTES, refuse_binary, refuse_foreign
 from fastece.files.parquet import read_parquet
 from fastece.files.paths import STANDARD_INPUT, is_piped
 from fastece.files.text import read_text
 
 GZIP_START = b"\x1f\x8b"
-# Bytes of a file that tell its format.
-N_START = 6
+ZIP_START = b"PK\x03\x04"
+# An archive without files, which has an end alone.
+EMPTY_ZIP = b"PK\x05\x06"
 
 
 class BinaryFormat(NamedTuple):
@@ -42,8 +45,10 @@ class BinaryFormat(NamedTuple):
 
 BINARY_FORMATS = (
     BinaryFormat(b"\x93NUMPY", ".npy", read_arrays),
-    BinaryFormat(b"PK\x03\x04", ".npz", read_archive),
+    BinaryFormat(ZIP_START, ".npz", read_archive),
     BinaryFormat(b"PAR1", ".parquet", read_parquet),
+    BinaryFormat(FILE_START, ".feather", read_arrow_file),
+    BinaryFormat(STREAM_START, ".arrow", read_arrow_file),
 )
 
 
@@ -60,23 +65,24 @@ def read_batches(path: str, choose: Choose, header_names: Collection[str]) -> It
         Names by one of which the header of delimited text is known.
     """
     name = "standard input" if path == STANDARD_INPUT else path
-    with input_errors(name, *BROKEN), ExitStack() as stack:
+    # Whatever the bytes of a file do to a library that parses them, it is the file's fault.
+    with input_errors(name, Exception), ExitStack() as stack:
         file_on_disk = open_bytes(path, stack)
         size = 0 if is_piped(path) else os.path.getsize(path)
-        is_packed = file_on_disk.peek(2).startswith(GZIP_START)
-        file: Any = stack.enter_context(gzip.open(file_on_disk)) if is_packed else file_on_disk
-        start = file.peek(N_START)[:N_START]
-        binary_format = find_binary_format(name, path, start)
+        inner_name, file = open_packed(name, file_on_disk, stack)
+        start = file.peek(N_TEXT_BYTES)
+        binary_format = find_binary_format(inner_name, start)
         if binary_format is not None:
             # Libraries map a file that is on the disk as it is.
-            is_as_it_is = not is_packed and not is_piped(path)
+            is_as_it_is = file is file_on_disk and not is_piped(path)
             content = path if is_as_it_is else io.BytesIO(file.read())
-            batches = binary_format.read(name, content, choose)
+            batches = binary_format.read(inner_name, content, choose)
         else:
-            check_encoding(name, start)
+            check_encoding(inner_name, start)
+            refuse_binary(inner_name, start)
             text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
             lines = stack.enter_context(text)
-            batches = read_text(name, lines, choose, header_names)
+            batches = read_text(inner_name, lines, choose, header_names)
         n_rows = 0
         for batch in batches:
             n_rows += len(batch.places)
@@ -98,14 +104,38 @@ def open_bytes(path: str, stack: ExitStack) -> Any:
     return stack.enter_context(open(path, "rb"))
 
 
-def find_binary_format(name: str, path: str, start: bytes) -> BinaryFormat | None:
+def open_packed(name: str, file: Any, stack: ExitStack) -> tuple[str, Any]:
+    """Open the content of a file that gzip has packed, or of an archive of one table.
+
+    The name is the one for messages. Other files come back as they are.
+    """
+    start = file.peek(len(ZIP_START))
+    if start.startswith(GZIP_START):
+        return name, stack.enter_context(gzip.open(file))
+    if not start.startswith((ZIP_START, EMPTY_ZIP)):
+        return name, file
+    table = find_table(name, file)
+    file.seek(0)
+    if table is None:
+        return name, file
+    inner_name = f"{name}: {table}"
+    archive = stack.enter_context(ZipFile(file))
+    opened: Any = stack.enter_context(archive.open(table))
+    member = io.BufferedReader(opened)
+    if not member.peek(len(GZIP_START)).startswith(GZIP_START):
+        return inner_name, member
+    return inner_name, stack.enter_context(gzip.open(member))
+
+
+def find_binary_format(name: str, start: bytes) -> BinaryFormat | None:
     """Find the binary format that begins so, or None for text."""
     for binary_format in BINARY_FORMATS:
         if start.startswith(binary_format.start):
             return binary_format
-    ending = Path(path).suffix.lower()
+    refuse_foreign(name, start)
+    ending = Path(name).suffix.lower()
     if ending in {binary_format.ending for binary_format in BINARY_FORMATS}:
-        rule = f"is no {ending[1:]} file: it starts with {start!r}"
+        rule = f"is no {ending[1:]} file: it starts with {start[:6]!r}"
         raise InputError("path", rule, place=name)
     return None
 

@@ -139,7 +139,9 @@ def log_likelihood(response: Any) -> float:
 def read_requests(row: Mapping[str, Any]) -> list[Request]:
     """Read the context and the continuation of each request, if the log has them."""
     arguments = row.get("arguments")
-    requests = list(arguments.values()) if isinstance(arguments, dict) else arguments or []
+    requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
+    if not isinstance(requests, list):
+        return []
     pairs = [list(x.values()) if isinstance(x, dict) else x for x in requests]
     if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         return []

@@ -38,12 +38,8 @@ def find_head(file: str, chunks: LineChunks, choose: Choose) -> JsonHead | None:
             row = read_object(line)
             if isinstance(row, Fault):
                 continue
-            # Names may come twice here: a key "a.b" beside a key "b" in "a".
-            paths = list(paths_of(row))
-            names = [name for name, _ in paths]
-            header = Header(file, names, unit="line", first_object=row)
             try:
-                return JsonHead(header, choose(header).names(), dict(paths))
+                return head_of_object(file, row, "line", choose)
             except InputError as error:
                 first_error = first_error or error
         n_tried = len(chunks.head)
@@ -52,6 +48,23 @@ def find_head(file: str, chunks: LineChunks, choose: Choose) -> JsonHead | None:
     if first_error is not None:
         raise first_error
     return None
+
+
+def head_of_object(file: str, row: dict[str, Any], unit: str, choose: Choose) -> JsonHead:
+    """Make the header of rows that are objects, and choose columns, by one of them."""
+    # Names may come twice here: a key "a.b" beside a key "b" in "a".
+    paths = list(paths_of(row))
+    names = [name for name, _ in paths]
+    header = Header(file, names, unit=unit, first_object=row)
+    return JsonHead(header, choose(header).names(), dict(paths))
+
+
+def cells_of_objects(objects: Sequence[Any], head: JsonHead) -> dict[str, RawColumn]:
+    """Return the chosen columns of rows that are objects, or their faults."""
+    return {
+        name: [x if isinstance(x, Fault) else follow(x, head.paths[name]) for x in objects]
+        for name in head.column_names
+    }
 
 
 def read_json_lines(head: JsonHead, chunks: LineChunks) -> Iterator[Batch]:
@@ -70,10 +83,7 @@ def read_json_lines(head: JsonHead, chunks: LineChunks) -> Iterator[Batch]:
         objects: list[Any] = []
         if columns is None:
             objects = [read_object(line) for line in lines if line.strip()]
-            columns = {
-                name: [x if isinstance(x, Fault) else follow(x, head.paths[name]) for x in objects]
-                for name in head.column_names
-            }
+            columns = cells_of_objects(objects, head)
         places = places_of_lines(lines, n_before)
         yield Batch(head.header, columns, places, objects if has_log else ())
         n_before += len(lines)

@@ -2,6 +2,8 @@
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from fastece.files.batches import Places
 # Characters of a chunk: a megabyte, and ten times as much while its cells are strings.
 MAX_CHARACTERS = 2**20
 # Errors of packed files that are cut off or have other bytes in them.
-BROKEN = (EOFError, OSError, zlib.error)
+BROKEN = (EOFError, OSError, zlib.error, BadZipFile)
 
 
 class LineChunks:
@@ -18,8 +20,16 @@ class LineChunks:
 
     def __init__(self, lines: Iterator[str]) -> None:
         self.lines = lines
-        self._chunks = cut_lines(lines)
+        self._chunks: Iterator[list[str]] = cut_lines(lines)
         self.head = next(self._chunks)
+
+    def has_more(self) -> bool:
+        """Decide whether chunks follow the first one."""
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            return False
+        self._chunks = chain([chunk], self._chunks)
+        return True
 
     def extend_head(self) -> None:
         """Add the next chunk, if there is one, to the first."""

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from fastece.data.errors import InputError
-from fastece.files.arrow import INSTALL_PYARROW, read_arrow_column
+from fastece.files.arrow import INSTALL_PYARROW, read_arrow_batch
 from fastece.files.batches import Batch, Choose, Header, rows_per_batch
 from fastece.files.broken import input_errors
-from fastece.files.cells import RawColumn
 
 # Bytes of a column of a row group that are read at once.
 BUFFER_SIZE = 2**20
@@ -33,11 +32,8 @@ def read_parquet(name: str, file: Any, choose: Choose) -> Iterator[Batch]:
         has_threads = len(column_names) > 2
         n_before = 0
         for rows in opened.iter_batches(size, columns=column_names, use_threads=has_threads):
-            columns: dict[str, RawColumn] = {}
-            for key in column_names:
-                column = read_arrow_column(rows.column(key))
-                columns[key] = rows.column(key).to_pylist() if column is None else column
-            yield Batch(header, columns, range(n_before + 1, n_before + rows.num_rows + 1))
+            places = range(n_before + 1, n_before + rows.num_rows + 1)
+            yield Batch(header, read_arrow_batch(rows, column_names), places)
             n_before += rows.num_rows
 
 

@@ -13,6 +13,7 @@ GZIP_ENDING = ".gz"
 # Endings of the files that are read where a folder is given, also before the one of gzip.
 FILE_ENDINGS = (
     ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".eval", ".npy", ".npz", ".parquet",
+    ".feather", ".arrow",
 )  # fmt: skip
 
 

@@ -1,0 +1,154 @@
+"""Files as people have them: read to the right number, or refused in one line with the remedy."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import pickle
+import re
+import zipfile
+
+import numpy as np
+import pytest
+
+from fastece.cli import main
+from helpers.command_line import SMALL, failure
+from helpers.field_samples import as_csv, as_json_lines, as_rows, draw_risks, plain_ece
+from helpers.strange_files import COMMANDS, OPTIONS, draw_strange_file
+
+Y, P = draw_risks()
+COLUMNS = {"y_true": Y, "y_prob": P}
+RIGHT = plain_ece(Y, P)
+LISTS = {name: column.tolist() for name, column in COLUMNS.items()}
+# A frame of pandas, as its `to_json` writes it.
+FRAME = {name: {str(k): x for k, x in enumerate(column)} for name, column in LISTS.items()}
+
+
+def as_zip(members):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def as_arrow(is_stream):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table(LISTS)
+    file = io.BytesIO()
+    new = pa.ipc.new_stream if is_stream else pa.ipc.new_file
+    with new(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=70)
+    return file.getvalue()
+
+
+READ = {
+    "array.json": lambda: json.dumps(as_rows(COLUMNS)),
+    "array_of_lines.json": lambda: json.dumps(as_rows(COLUMNS), indent=1),
+    "lists.json": lambda: json.dumps(LISTS),
+    "lists_of_lines.json": lambda: json.dumps(LISTS, indent=2),
+    "frame.json": lambda: json.dumps(FRAME),
+    "packed.json.gz": lambda: gzip.compress(json.dumps(LISTS).encode()),
+    "table.zip": lambda: as_zip({"predictions.csv": as_csv(COLUMNS)}),
+    "mac.zip": lambda: as_zip({"a/b.csv": as_csv(COLUMNS), "__MACOSX/b.csv": "x"}),
+    "lines.zip": lambda: as_zip({"a.jsonl": as_json_lines(as_rows(COLUMNS))}),
+    "packed.zip": lambda: as_zip({"a.csv.gz": gzip.compress(as_csv(COLUMNS).encode())}),
+    "table.feather": lambda: as_arrow(is_stream=False),
+    "table.arrow": lambda: as_arrow(is_stream=True),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_format_is_read_to_the_right_number(write, error_of, name):
+    path = write(READ[name](), name)
+    assert error_of(path) == pytest.approx(RIGHT, abs=1e-12)
+    assert error_of(path, "--stream") == pytest.approx(RIGHT, abs=1e-12)
+
+
+def test_lists_within_objects_are_columns_with_dotted_names(write, error_of):
+    path = write(json.dumps({"model": "a", "results": {"truth": LISTS["y_true"], "p": P.tolist()}}))
+    options = ["--y-true", "results.truth", "--y-prob", "results.p"]
+    assert error_of(path, *options) == pytest.approx(RIGHT, abs=1e-12)
+
+
+WORKBOOK = {"[Content_Types].xml": "<Types/>", "xl/worksheets/sheet1.xml": "<worksheet/>"}
+REFUSED = {
+    "a workbook": (lambda: as_zip(WORKBOOK), "is a workbook, .*; save a sheet as CSV"),
+    "LibreOffice": (lambda: as_zip({"content.xml": "x"}), "is a document.*; save a sheet as CSV"),
+    "torch": (lambda: as_zip({"a/data.pkl": "x"}), "is a file of torch.*numpy.savez"),
+    "two tables": (lambda: as_zip({"a.csv": "x", "b.csv": "y"}), "one table.*has a.csv, b.csv"),
+    "an empty archive": (lambda: as_zip({}), "one table.* it has nothing; unpack it"),
+    "a cut archive": (lambda: as_zip({"a.csv": "x" * 99})[:60], "cannot be read: "),
+    "a pickle": (lambda: pickle.dumps(LISTS), "is a pickle, which could run any code; save"),
+    "HDF5": (lambda: b"\x89HDF\r\n\x1a\n", "is HDF5; save the arrays by numpy.savez"),
+    "an old workbook": (lambda: b"\xd0\xcf\x11\xe0\xa1", "is an old workbook of Excel; save a"),
+    "bzip2": (lambda: bz2.compress(b"x"), "is packed by bzip2; unpack it, or pack it by gzip"),
+    "xz": (lambda: lzma.compress(b"x"), "is packed by xz; unpack it"),
+    "gzip twice": (lambda: gzip.compress(gzip.compress(b"x")), "is packed by gzip twice"),
+    "gzip of nothing": (lambda: gzip.compress(b""), "is empty"),
+    "nothing": (lambda: b"", "is empty"),
+    "zeros": (lambda: bytes(99), "is a file of SAS, or of zeros"),
+    "noise": (lambda: b"abc\0\x07", "is no text, and of no format that is read: .*b'abc"),
+    "numbers in an array": (lambda: "[1, 2]", "is a JSON array without objects"),
+    "half an array": (lambda: '[{"y_true": 1,\n', "is a JSON array that is cut off or broken"),
+    "lists of two lengths": (lambda: '{"y_true": [1, 0], "y_prob": [0.5]}',
+                             "column y_prob: has 1 entries, y_true has 2"),
+    "one column": (lambda: "x\n0.5\n", "no column 'y_true', it has x"),
+    "Weka": (lambda: "@relation a\n@data\n", "is ARFF of Weka; save the table as CSV"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_file_that_is_not_read_is_named_with_the_remedy(capsys, write, kind):
+    content, message = REFUSED[kind]
+    assert re.search(message, failure(capsys, "report", write(content(), "strange")))
+
+
+def test_a_workbook_is_refused_whatever_columns_are_named(capsys, write):
+    path = write(as_zip(WORKBOOK), "predictions.xlsx")
+    message = failure(capsys, "report", path, "--y-true", "y", "--y-prob", "p")
+    assert "is a workbook, such as of Excel; save a sheet as CSV" in message
+
+
+def check_strange_file(capsys, seed):
+    """Run a command on a strange file: a verdict, or exit code 2 and one line."""
+    rng = np.random.default_rng(seed)
+    name, content = draw_strange_file(rng)
+    with open(name, "wb") as file:
+        file.write(content)
+    command = COMMANDS[rng.integers(len(COMMANDS))].format(name, other="other.csv")
+    line = [*command.split(), *OPTIONS[rng.integers(len(OPTIONS))].split()]
+    try:
+        code = main(line)
+    except SystemExit as stop:
+        # The command has no such option.
+        code = stop.code
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err, (seed, line)
+    if code == 2:
+        assert out == "", (seed, line)
+        assert err.startswith("fastece: error: "), (seed, line)
+        assert err.count("\n") == 1, (seed, line)
+    else:
+        assert code == 0 or (line[0], code) in (("check", 1), ("check", 3), ("monitor", 1))
+
+
+@pytest.fixture
+def _other_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.csv").write_text(SMALL)
+
+
+@pytest.mark.usefixtures("_other_file")
+def test_any_file_whatever_is_a_verdict_or_one_line(capsys):
+    for seed in range(60):
+        check_strange_file(capsys, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_other_file")
+@pytest.mark.parametrize("first", range(1000, 3000, 250))
+def test_more_files_are_a_verdict_or_one_line(capsys, first):
+    for seed in range(first, first + 250):
+        check_strange_file(capsys, seed)
