@@ -1,8 +1,8 @@
-"""An environment of asv: the Python that runs asv, as it is, with what is installed there.
+"""An environment of asv that uses the Python that runs asv, with its packages.
 
-Nothing is built or installed. A commit is checked out and stands first on the path of Python, with
-a folder of compiled kernels that users' calls do not see. Results are filed under the versions that
-speed depends on, wherever the interpreter lies.
+Nothing is built or installed. A commit is checked out, and comes first on the path of Python.
+Compiled kernels are kept in a folder of the environment, and calls of the user do not find them.
+Results are filed under the versions on which speed depends, wherever the interpreter lies.
 """
 
 import os
@@ -14,29 +14,33 @@ from typing import Any
 from asv.environment import Environment
 from asv.util import check_output
 
+# Packages whose versions change the speed of fastece.
+PACKAGES = ("numba", "numpy")
+
 
 class Interpreter(Environment):
-    """Named by versions."""
+    """The running interpreter, under a name made of versions."""
 
     tool_name = "interpreter"
 
     def __init__(self, conf: Any, python: str, requirements: Any, variables: Any) -> None:  # noqa: ARG002
-        self._python, self._requirements = platform.python_version(), {}
-        super().__init__(conf, self._python, {}, variables)
+        self._python = platform.python_version()
+        self._requirements: dict[str, str] = {}
+        super().__init__(conf, self._python, self._requirements, variables)
 
     @classmethod
     def matches(cls, python: str) -> bool:  # noqa: ARG003
-        """Serve any name of an interpreter."""
+        """Accept any name of an interpreter."""
         return True
 
     @property
     def name(self) -> str:
-        """Part of the name of each file of results."""
-        packages = (f"{name}{version(name)}" for name in ("numba", "numpy"))
-        return "-".join([f"python{platform.python_version()}", *packages])
+        """The part of the names of result files that tells environments apart."""
+        versions = [f"{package}{version(package)}" for package in PACKAGES]
+        return "-".join([f"python{platform.python_version()}", *versions])
 
     def create(self) -> None:
-        """Install nothing."""
+        """Make the folder of the environment, without installing anything."""
         os.makedirs(self._path, exist_ok=True)
 
     def install_project(self, conf: Any, repo: Any, commit_hash: str) -> None:  # noqa: ARG002
@@ -44,8 +48,12 @@ class Interpreter(Environment):
         self.checkout_project(repo, commit_hash)
 
     def run(self, args: list[str], **options: Any) -> Any:
-        """Start Python with the checkout, which the benchmarks insist on, if there is one."""
+        """Run Python with the checkout, if there is one, and return its output.
+
+        The benchmarks refuse any other fastece than the one in FASTECE_MEASURED.
+        """
         environment = {**os.environ, **(options.pop("env", None) or {})}
         environment["FASTECE_CACHE_DIR"] = os.path.join(self._path, "kernels")
-        environment["ASV_PYTHONPATH"] = environment["FASTECE_MEASURED"] = self._build_root
+        environment["ASV_PYTHONPATH"] = self._build_root
+        environment["FASTECE_MEASURED"] = self._build_root
         return check_output([sys.executable, *args], env=environment, **options)

@@ -1,9 +1,10 @@
-"""Other libraries side by side with `fastece.compat`: one process, one thread, the same arrays.
+"""Measure other libraries beside `fastece.compat`, on one thread.
 
-python asv_benchmarks/peers.py [--rows 100 100000 1000000] [--json]
+    python asv_benchmarks/peers.py [--rows 100 100000 1000000] [--json]
 
-Each function is called in its own words, in turn with ours, and the table gives the median time of
-both and the difference of the values. Libraries that are not installed are named and left out.
+Both get the same arrays in one process. Each function is called under the names of its library, in
+turn with the one of fastece. The table has the median time of both and the difference of their
+values. Libraries that are not installed are named and left out.
 """
 
 import argparse
@@ -29,12 +30,26 @@ from fastece.compat import (
     uncertainty_calibration,
 )
 
-CLASSES, BINS = 10, 15
-SECONDS = 2.0  # of each pair of functions, at least three rounds
+N_CLASSES = 10
+N_BINS = 15
+# Concentration of the Dirichlet distribution of class vectors. Below 1, few entries are large.
+CONCENTRATION = 0.3
+# Seconds for the rounds of each pair of functions.
+SECONDS_PER_PAIR = 2.0
+# Slow pairs get this number of rounds, however long they take.
+MIN_ROUNDS = 3
+# Fast pairs end after this number of rounds.
+MAX_ROUNDS = 500
+# Slow functions are not called with more rows than this.
+MAX_ROWS_OF_SLOW_FUNCTIONS = 10**5
 
 
-class Rows(NamedTuple):
-    """Class vectors and labels, and the scores and hits of class 0."""
+class Data(NamedTuple):
+    """The arguments of functions: class vectors, labels, and class 0 alone.
+
+    Fields are named as short as in the calls below: class vectors (n, K), labels (n,), scores (n,)
+    of class 0, and hits (n,), which are 1 where the label is 0.
+    """
 
     p: Any
     y: Any
@@ -42,153 +57,203 @@ class Rows(NamedTuple):
     h: Any
 
 
-# Of a library's module, or of ours, on some rows.
-Call = Callable[[Any, Rows], Any]
+# A call of a function in a module, of another library or of `fastece.compat`, with some data.
+Call = Callable[[Any, Data], Any]
 
 
 class Peer(NamedTuple):
-    """A call of a library's module or of ours: a drop-in takes the same. Slow ones are not called
-    with more rows than `most`."""
+    """A function that a library and `fastece.compat` both have, and a call of it."""
 
     name: str
     call: Call
-    most: int = 10**7
+    max_rows: int = 10**7
 
 
-# Module of a library -> ours, and what is called.
-PEERS: dict[str, tuple[Any, list[Peer]]] = {
-    "torchmetrics.functional.classification": (torchmetrics, [
+class Library(NamedTuple):
+    """The module of fastece that stands in for a library, and the functions to call."""
+
+    stand_in: Any
+    peers: list[Peer]
+
+
+# Functions by the module of the library that has them.
+LIBRARIES: dict[str, Library] = {
+    "torchmetrics.functional.classification": Library(torchmetrics, [
         Peer(
             "multiclass_calibration_error",
-            lambda lib, r: lib.multiclass_calibration_error(r.p, r.y, CLASSES, BINS),
+            lambda lib, d: lib.multiclass_calibration_error(d.p, d.y, N_CLASSES, N_BINS),
         ),
         Peer(
             "binary_calibration_error",
-            lambda lib, r: lib.binary_calibration_error(r.s, r.h, BINS),
+            lambda lib, d: lib.binary_calibration_error(d.s, d.h, N_BINS),
         ),
     ]),
-    "netcal.metrics": (netcal, [
-        Peer("ECE, classes", lambda lib, r: lib.ECE(BINS).measure(r.p, r.y)),
-        Peer("ECE, binary", lambda lib, r: lib.ECE(BINS).measure(r.s, r.h)),
+    "netcal.metrics": Library(netcal, [
+        Peer("ECE, classes", lambda lib, d: lib.ECE(N_BINS).measure(d.p, d.y)),
+        Peer("ECE, binary", lambda lib, d: lib.ECE(N_BINS).measure(d.s, d.h)),
     ]),
-    "calibration": (uncertainty_calibration, [
-        Peer("get_ece", lambda lib, r: lib.get_ece(r.p, r.y)),
-        Peer("get_ece_em", lambda lib, r: lib.get_ece_em(r.p, r.y)),
+    "calibration": Library(uncertainty_calibration, [
+        Peer("get_ece", lambda lib, d: lib.get_ece(d.p, d.y)),
+        Peer("get_ece_em", lambda lib, d: lib.get_ece_em(d.p, d.y)),
         Peer(
-            "get_calibration_error", lambda lib, r: lib.get_calibration_error(r.p, r.y), 10**5
+            "get_calibration_error",
+            lambda lib, d: lib.get_calibration_error(d.p, d.y),
+            MAX_ROWS_OF_SLOW_FUNCTIONS,
         ),
     ]),
-    "sklearn.calibration": (sklearn, [
+    "sklearn.calibration": Library(sklearn, [
         Peer(
-            "calibration_curve", lambda lib, r: lib.calibration_curve(r.h, r.s, n_bins=BINS)
+            "calibration_curve",
+            lambda lib, d: lib.calibration_curve(d.h, d.s, n_bins=N_BINS),
         ),
         Peer(
             "calibration_curve, quantile",
-            lambda lib, r: lib.calibration_curve(r.h, r.s, n_bins=BINS, strategy="quantile"),
+            lambda lib, d: lib.calibration_curve(d.h, d.s, n_bins=N_BINS, strategy="quantile"),
         ),
     ]),
-    "relplot.metrics": (relplot, [
-        Peer("binnedECE", lambda lib, r: lib.binnedECE(r.s, r.h)),
+    "relplot.metrics": Library(relplot, [
+        Peer("binnedECE", lambda lib, d: lib.binnedECE(d.s, d.h)),
     ]),
-    "uncertainty_metrics": (robustness_metrics, [
-        Peer("ece", lambda lib, r: lib.ece(r.y, r.p)),
-        Peer("sce", lambda lib, r: lib.sce(r.y, r.p)),
-        Peer("ace", lambda lib, r: lib.ace(r.y, r.p), 10**5),
+    "uncertainty_metrics": Library(robustness_metrics, [
+        Peer("ece", lambda lib, d: lib.ece(d.y, d.p)),
+        Peer("sce", lambda lib, d: lib.sce(d.y, d.p)),
+        Peer("ace", lambda lib, d: lib.ace(d.y, d.p), MAX_ROWS_OF_SLOW_FUNCTIONS),
     ]),
 }  # fmt: skip
 
 
-def load(library: str) -> Any:
-    """The module, None if it is not installed. Of uncertainty_metrics one file: the package itself
-    needs TensorFlow."""
-    if find_spec(library.partition(".")[0]) is None:
+class Comparison(NamedTuple):
+    """One line of the table; the JSON has the same fields."""
+
+    library: str
+    function: str
+    rows: int
+    dtype: str
+    # Median seconds of the library and of fastece.
+    theirs: float
+    ours: float
+    # Seconds of the library, divided by the seconds of fastece.
+    ratio: float
+    # The largest absolute difference of the values.
+    difference: float
+
+
+class MissingLibrary(NamedTuple):
+    """A library that is not installed; the JSON has the same fields."""
+
+    library: str
+    missing: bool = True
+
+
+def load_library(name: str) -> Any:
+    """Import the module of a library, and return it, or None if it is not installed.
+
+    From uncertainty_metrics only one file is loaded, as the package itself needs TensorFlow.
+    """
+    if find_spec(name.partition(".")[0]) is None:
         return None
-    if library != "uncertainty_metrics":
-        return import_module(library)
-    (folder,) = find_spec(library).submodule_search_locations
-    file = Path(folder) / "numpy" / "general_calibration_error.py"
-    spec = spec_from_file_location("general_calibration_error", file)
+    if name != "uncertainty_metrics":
+        return import_module(name)
+    (folder,) = find_spec(name).submodule_search_locations
+    path = Path(folder) / "numpy" / "general_calibration_error.py"
+    spec = spec_from_file_location("general_calibration_error", path)
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def make_rows(n: int, dtype: str, seed: int = 0) -> Rows:
-    """Class vectors of a model that is calibrated, with labels drawn from them."""
+def draw_data(n: int, dtype: str, seed: int = 0) -> Data:
+    """Draw n class vectors of a calibrated model, and labels from them."""
     rng = np.random.default_rng(seed)
-    p = rng.dirichlet(np.full(CLASSES, 0.3), n)
+    p = rng.dirichlet(np.full(N_CLASSES, CONCENTRATION), n)
     y = (p.cumsum(1) > rng.random(n)[:, None]).argmax(1)
     p = p.astype(dtype)
-    return Rows(p, y, p[:, 0].copy(), (y == 0).astype(np.int64))
+    return Data(p, y, p[:, 0].copy(), (y == 0).astype(np.int64))
 
 
-def as_tensors(rows: Rows) -> Rows:
-    """The same rows as torchmetrics takes them."""
+def convert_to_tensors(data: Data) -> Data:
+    """Convert arrays to tensors, which torchmetrics takes."""
     torch = import_module("torch")
     torch.set_num_threads(1)
-    return Rows(*map(torch.from_numpy, rows))
+    return Data(*map(torch.from_numpy, data))
 
 
-def seconds_of(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Time of a call, and what it returns."""
+def measure_call(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Make a call, and return its seconds and its value."""
     start = time.perf_counter()
     value = call()
     return time.perf_counter() - start, value
 
 
-def compare(
-    call: Callable[[Any, Rows], Any], module: Any, own: Any, rows: Rows
-) -> dict[str, float]:
-    """Median times of both in turn, after one call of each, and the difference of their values."""
-    calls = (partial(call, module, rows), partial(call, own, rows))
-    _, theirs = seconds_of(calls[0])
-    _, ours = seconds_of(calls[1])
+def compare_calls(theirs: Callable[[], Any], ours: Callable[[], Any]) -> dict[str, float]:
+    """Measure two calls that take turns, and return fields of a `Comparison`.
+
+    The first call of each is not timed, and its value is compared.
+    """
+    _, their_value = measure_call(theirs)
+    _, our_value = measure_call(ours)
     times: list[tuple[float, float]] = []
-    begin = time.perf_counter()
-    while len(times) < 3 or (time.perf_counter() - begin < SECONDS and len(times) < 500):
-        times.append((seconds_of(calls[0])[0], seconds_of(calls[1])[0]))
-    a, b = np.median(times, axis=0)
-    difference = float(np.abs(np.subtract(theirs, ours)).max())
-    return {"theirs": float(a), "ours": float(b), "ratio": float(a / b), "difference": difference}
+    start = time.perf_counter()
+    while len(times) < MIN_ROUNDS or (
+        time.perf_counter() - start < SECONDS_PER_PAIR and len(times) < MAX_ROUNDS
+    ):
+        their_seconds, _ = measure_call(theirs)
+        our_seconds, _ = measure_call(ours)
+        times.append((their_seconds, our_seconds))
+    their_median, our_median = map(float, np.median(times, axis=0))
+    return {
+        "theirs": their_median,
+        "ours": our_median,
+        "ratio": their_median / our_median,
+        "difference": float(np.abs(np.subtract(their_value, our_value)).max()),
+    }
 
 
-def measure(sizes: list[int]) -> Iterator[dict[str, Any]]:
-    """One line for each function, size and dtype; of a library that is not there, its name."""
-    for library, (own, peers) in PEERS.items():
-        module = load(library)
+def measure_libraries(sizes: list[int]) -> Iterator[Comparison | MissingLibrary]:
+    """Measure each function for each size and type, and yield the lines."""
+    for name, library in LIBRARIES.items():
+        module = load_library(name)
         if module is None:
-            yield {"library": library, "missing": True}
+            yield MissingLibrary(name)
             continue
         for n in sizes:
             for dtype in ("float32", "float64"):
-                rows = make_rows(n, dtype)
-                rows = as_tensors(rows) if library.startswith("torchmetrics") else rows
-                for peer in peers:
-                    if n <= peer.most:
-                        found = compare(peer.call, module, own, rows)
-                        about = {"library": library, "function": peer.name, "rows": n}
-                        yield {**about, "dtype": dtype, **found}
+                data = draw_data(n, dtype)
+                if name.startswith("torchmetrics"):
+                    data = convert_to_tensors(data)
+                for peer in library.peers:
+                    if n <= peer.max_rows:
+                        theirs = partial(peer.call, module, data)
+                        ours = partial(peer.call, library.stand_in, data)
+                        yield Comparison(name, peer.name, n, dtype, **compare_calls(theirs, ours))
 
 
-def shown(seconds: float) -> str:
-    """A time with three digits."""
-    unit, scale = ("us", 1e6) if seconds < 1e-3 else ("ms", 1e3)
-    return f"{seconds * scale:.3g} {unit}"
+def write_seconds(seconds: float) -> str:
+    """Write a time with three digits."""
+    if seconds < 1e-3:
+        return f"{1e6 * seconds:.3g} us"
+    return f"{1e3 * seconds:.3g} ms"
 
 
-def print_table(lines: Iterator[dict[str, Any]]) -> None:
-    """A line of a Markdown table for each, as they come; then the libraries that are missing."""
+def print_table(lines: Iterator[Comparison | MissingLibrary]) -> None:
+    """Print lines of a Markdown table as they come, and then missing libraries."""
     missing = []
     print("| function | rows | dtype | theirs | fastece | ratio | difference |")
     print("|---|---:|---|---:|---:|---:|---:|")
     for line in lines:
-        if "missing" in line:
-            missing.append(line["library"])
+        if isinstance(line, MissingLibrary):
+            missing.append(line.library)
             continue
-        name = f"{line['library'].partition('.')[0]}: {line['function']}"
-        times = f"{shown(line['theirs'])} | {shown(line['ours'])} | {line['ratio']:.1f}"
-        cells = f"`{name}` | {line['rows']} | {line['dtype']} | {times}"
-        print(f"| {cells} | {line['difference']:.1g} |", flush=True)
+        cells = [
+            f"`{line.library.partition('.')[0]}: {line.function}`",
+            str(line.rows),
+            line.dtype,
+            write_seconds(line.theirs),
+            write_seconds(line.ours),
+            f"{line.ratio:.1f}",
+            f"{line.difference:.1g}",
+        ]
+        print(f"| {' | '.join(cells)} |", flush=True)
     if missing:
         print(f"\nNot installed, and left out: {', '.join(missing)}")
 
@@ -201,10 +266,11 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
+        lines = measure_libraries(options.rows)
         if options.json:
-            print(json.dumps(list(measure(options.rows)), indent=1))
+            print(json.dumps([line._asdict() for line in lines], indent=1))
         else:
-            print_table(measure(options.rows))
+            print_table(lines)
 
 
 if __name__ == "__main__":

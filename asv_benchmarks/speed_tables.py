@@ -2,30 +2,40 @@
 
     python asv_benchmarks/speed_tables.py
 
-Takes some minutes, on one thread. Each cell is a time and how many times as long the numpy
-code takes that is written for the estimator, or for the one in brackets.
+This takes some minutes, on one thread. Each cell has the time of fastece, and the time of the numpy
+code divided by it. Numpy code is written for the estimator, or for the one in brackets.
 """
 
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import fastece
 from benchmarks import baselines
 from benchmarks.common import ESTIMATORS
 
+# Rows of single calls.
 SIZES = (100, 10_000, 1_000_000)
+# Rows of each replicate.
 BOOTSTRAP_SIZES = (100, 10_000, 50_000)
 SETTINGS = ("binary", "confidence", "classwise")
+# Seconds in a unit of time, and its name.
 UNITS = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")]
-# Names of a line, the size of its column and the text.
-Cell = tuple[tuple[str, ...], int, str]
 
 
-def processor() -> str:
+class Cell(NamedTuple):
+    """A text of a table, with the names of its line and the rows of its column."""
+
+    line: tuple[str, ...]
+    n: int
+    text: str
+
+
+def name_processor() -> str:
     """Name the model of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -35,66 +45,85 @@ def processor() -> str:
     return models[0] if models else platform.processor() or platform.machine()
 
 
-def machine() -> str:
+def describe_machine() -> str:
     """Describe the machine and the versions in one line."""
     versions = [f"Python {platform.python_version()}"]
     versions += [f"{name} {version(name)}" for name in ("numpy", "numba")]
-    where = f"{processor()}, {os.cpu_count()} cores, 1 thread used"
-    return f"fastece {fastece.__version__}, {', '.join(versions)}; {where}."
+    hardware = f"{name_processor()}, {os.cpu_count()} cores, 1 thread used"
+    return f"fastece {fastece.__version__}, {', '.join(versions)}; {hardware}."
 
 
-def with_unit(seconds: float) -> str:
-    """Write a time with three digits, in the largest unit that is not larger."""
-    size, unit = next((u for u in UNITS if seconds >= u[0]), UNITS[-1])
-    scaled = seconds / size
-    return f"{scaled:.{0 if scaled >= 99.5 else 1 if scaled >= 9.95 else 2}f} {unit}"
+def write_seconds(seconds: float) -> str:
+    """Write a time with three digits, in the largest unit that does not exceed it."""
+    size, unit = next((pair for pair in UNITS if seconds >= pair[0]), UNITS[-1])
+    number = seconds / size
+    # Limits at which rounding adds a digit before the point.
+    if number >= 99.5:
+        return f"{number:.0f} {unit}"
+    if number >= 9.95:
+        return f"{number:.1f} {unit}"
+    return f"{number:.2f} {unit}"
 
 
-def times(ratio: float) -> str:
-    """Write a ratio with two digits, or all before the point."""
+def write_nanoseconds(nanoseconds: float) -> str:
+    """Write nanoseconds with a decimal below 10."""
+    return f"{nanoseconds:.0f} ns" if nanoseconds >= 10 else f"{nanoseconds:.1f} ns"
+
+
+def write_ratio(ratio: float) -> str:
+    """Write a ratio with two digits, or with all digits before the point."""
     return f"{ratio:.2g}x" if ratio < 99.5 else f"{ratio:.0f}x"
 
 
-def label(estimator: str) -> str:
-    """Name an estimator, and its baseline in brackets where it is another's."""
+def write_estimator(estimator: str) -> str:
+    """Write the name of an estimator, and of the estimator that numpy computes.
+
+    The latter is in brackets, and left out if both are the same.
+    """
     baseline, _ = baselines.find_baseline(estimator)
-    return f"`{estimator}`" + ("" if baseline == estimator else f" ({baseline})")
+    return f"`{estimator}`" if baseline == estimator else f"`{estimator}` ({baseline})"
 
 
-def call_cells(sizes: Sequence[int]) -> Iterator[Cell]:
-    """Time a call of every estimator, setting and size."""
+def measure_calls(sizes: Sequence[int]) -> Iterator[Cell]:
+    """Measure a call of every estimator, setting and size."""
     for n, setting, estimator in product(sizes, SETTINGS, ESTIMATORS):
         race = baselines.race_call(n, setting, estimator)
-        yield (setting, label(estimator)), n, f"{with_unit(race.seconds)}, {times(race.ratio)}"
+        text = f"{write_seconds(race.seconds)}, {write_ratio(race.ratio)}"
+        yield Cell((setting, write_estimator(estimator)), n, text)
 
 
-def replicate_cells(sizes: Sequence[int]) -> Iterator[Cell]:
-    """Time a replicate of the bootstrap of every estimator and size."""
+def measure_replicates(sizes: Sequence[int]) -> Iterator[Cell]:
+    """Measure a replicate of the bootstrap of every estimator and size."""
     for n, estimator in product(sizes, ESTIMATORS):
         race = baselines.race_bootstrap(n, estimator)
-        ns = 1e9 * race.seconds / n
-        per_row = f"{ns:.{0 if ns >= 10 else 1}f} ns a row"
-        text = f"{with_unit(race.seconds)}, {per_row}, {times(race.ratio)}"
-        yield (label(estimator),), n, text
+        per_row = f"{write_nanoseconds(1e9 * race.seconds / n)} a row"
+        text = f"{write_seconds(race.seconds)}, {per_row}, {write_ratio(race.ratio)}"
+        yield Cell((write_estimator(estimator),), n, text)
 
 
-def table(keys: Sequence[str], unit: str, cells: Sequence[Cell]) -> str:
-    """Render cells as a Markdown table with one column for each size."""
-    sizes = sorted({n for _, n, _ in cells})
-    lines: dict[tuple[str, ...], dict[int, str]] = {}
-    for key, n, text in cells:
-        lines.setdefault(key, {})[n] = text
-    rows = [[*keys, *(f"{n:,} {unit}".replace(",", " ") for n in sizes)]]
-    rows.append([*("---" for _ in keys), *("---:" for _ in sizes)])
-    rows += [[*key, *(line[n] for n in sizes)] for key, line in lines.items()]
+def write_table(line_heads: Sequence[str], unit: str, cells: Iterable[Cell]) -> str:
+    """Write cells as a Markdown table with one column for each size."""
+    texts_of_lines: dict[tuple[str, ...], dict[int, str]] = {}
+    sizes = set()
+    for cell in cells:
+        texts_of_lines.setdefault(cell.line, {})[cell.n] = cell.text
+        sizes.add(cell.n)
+    columns = sorted(sizes)
+    rows = [
+        [*line_heads, *(f"{n:,} {unit}".replace(",", " ") for n in columns)],
+        ["---"] * len(line_heads) + ["---:"] * len(columns),
+    ]
+    for line, texts in texts_of_lines.items():
+        rows.append([*line, *(texts[n] for n in columns)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def main() -> None:
     """Measure and print both tables."""
-    print(table(("setting", "estimator"), "scores", list(call_cells(SIZES))), end="\n\n")
-    print(table(("replicate of",), "rows", list(replicate_cells(BOOTSTRAP_SIZES))), end="\n\n")
-    print(machine())
+    print(write_table(("setting", "estimator"), "scores", measure_calls(SIZES)), end="\n\n")
+    replicates = measure_replicates(BOOTSTRAP_SIZES)
+    print(write_table(("replicate of",), "rows", replicates), end="\n\n")
+    print(describe_machine())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Baselines of the benchmarks: data, the numpy code that a user would write, and a clock.
+"""Data, the numpy code that a user would write, and a clock.
 
-Only public functions of the package are called, so that older versions of it meet the same.
+Only public functions of fastece are called, so that the same file measures older versions, too. It
+imports nothing else of the benchmarks, so that a copy of it can measure each commit of a bisection.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,162 +17,233 @@ import fastece
 
 Labels = NDArray[Any]
 Scores = NDArray[np.floating]
-Rows = NDArray[np.int64]
+Integers = NDArray[np.int64]
 Call = Callable[[], Any]
+# An estimate of the calibration error from labels and scores, in plain numpy.
 Baseline = Callable[[Labels, Scores], float]
-# The value of the rows that were drawn.
-OnRows = Callable[[Any], float]
-EVERY = slice(None)
+# The same estimate from the rows whose indices are given: from one draw of a bootstrap.
+ValueOfDraw = Callable[[Any], float]
 
-N_BINS, N_CLASSES = 15, 10
-# Shorter than this, the clock itself and one interruption are a visible part of a round.
-SHORTEST_ROUND = 1e-3
-# Resampled rows of one call, within these numbers of replicates: with fewer, what a call does once
-# would be seen; with more, nobody would wait.
-CALL_ROWS, LEAST_REPLICATES, MOST_REPLICATES = 150_000_000, 1000, 10_000
-# The same of a numpy loop: its replicates all cost the same, but a round of a few milliseconds
-# beside one of a hundred would be spared the interruptions that the other meets.
-LOOP_ROWS, LEAST_LOOPS, MOST_LOOPS = 1_500_000, 2, 300
+# Indices of all rows, for a value that is otherwise computed from drawn rows.
+ALL_ROWS = slice(None)
+# The default of fastece.
+N_BINS = 15
+# Classes of the data for settings with several classes.
+N_CLASSES = 10
+
+# Seconds. In a shorter round, the clock itself and one interruption would be a visible part.
+MIN_SECONDS_PER_ROUND = 1e-3
+
+# Resampled rows of one call of fastece; the number of its replicates follows from it.
+ROWS_PER_CALL = 150_000_000
+# With fewer replicates, the work that a call does once would be a visible part of its time.
+MIN_REPLICATES = 1000
+# Without this limit, a call would make millions of replicates of a small sample.
+MAX_REPLICATES = 10_000
+
+# Resampled rows of one numpy loop. All of its replicates cost the same, so that few are enough, but
+# a round of a few milliseconds would be spared the interruptions that the call of fastece meets,
+# whose rounds take a hundred milliseconds.
+ROWS_PER_LOOP = 1_500_000
+# The fewest replicates of a loop, for large samples.
+MIN_LOOP_REPLICATES = 2
+# The most replicates of a loop, for small samples.
+MAX_LOOP_REPLICATES = 300
+
+# Points of the grid for densities: steps of 0.0003 give an error with three digits.
+N_GRID_POINTS = 3333
+# The smallest bandwidth that the grid resolves, in units of the score: one step of it.
+MIN_BANDWIDTH = 0.0003
+# Bandwidths at which the Gaussian is cut off; its density there is 4e-6 of the largest.
+MAX_DISTANCE_IN_BANDWIDTHS = 5
+# Interquartile range of a normal distribution, in standard deviations.
+NORMAL_IQR = 1.349
 
 
 # --- data -----------------------------------------------------------------------------------
+
+
+def draw_mostly_zeros(rng: np.random.Generator, n: int) -> Scores:
+    """Draw n scores of which four in five are 0."""
+    p = rng.random(n)
+    p[rng.random(n) >= 0.2] = 0.0
+    return p
+
 
 SHAPES: dict[str, Callable[[np.random.Generator, int], Scores]] = {
     "uniform": lambda rng, n: rng.random(n),
     "sharp": lambda rng, n: rng.beta(0.3, 0.05, n),
     "sorted": lambda rng, n: np.sort(rng.random(n)),
     "tied": lambda rng, n: np.round(rng.random(n), 2),
-    "zeros": lambda rng, n: rng.random(n) * (rng.random(n) < 0.2),
+    "zeros": draw_mostly_zeros,
 }
 
 
-def binary(shape: str, n: int) -> tuple[Rows, Scores]:
-    """Labels and probabilities of the positive class."""
+def draw_binary(shape: str, n: int) -> tuple[Integers, Scores]:
+    """Draw n labels, 0 or 1, and probabilities of 1 that are calibrated."""
     rng = np.random.default_rng(0)
     p = SHAPES[shape](rng, n)
     return (rng.random(n) < p).astype(np.int64), p
 
 
-def class_vectors(
+def draw_class_vectors(
     n: int, n_classes: int, dtype: str = "float64", logits: bool = False
-) -> tuple[Rows, Scores]:
-    """Labels and class vectors; the largest entry is right about four times in five."""
+) -> tuple[Integers, Scores]:
+    """Draw labels (n,) and class vectors (n, n_classes), probabilities or logits.
+
+    The class with the largest entry is right about four times in five.
+    """
     rng = np.random.default_rng(0)
     z = (2 * rng.standard_normal((n, n_classes), np.float32)).astype(dtype)
     y = np.where(rng.random(n) < 0.8, z.argmax(1), rng.integers(0, n_classes, n))
     return y, z if logits else softmax(z)
 
 
-# --- what a user writes without fastece -----------------------------------------------------
-
-
-def value_of(sums: NDArray[Any], total: float) -> float:
-    """The value, from the sums of the gaps of the bins, and from that of the weights."""
-    return float(np.abs(sums).sum() / total)
-
-
-def uniform_bins(p: Scores, n_bins: int = N_BINS) -> Rows:
-    """Bins of equal width: unchecked, and wrong on some edges."""
-    bins: Rows = np.minimum((p * n_bins).astype(int), n_bins - 1)
-    return bins
-
-
-def quantile_bins(p: Scores) -> Rows:
-    """Bins of equal mass."""
-    edges = np.quantile(p, np.linspace(0, 1, N_BINS + 1))
-    return np.searchsorted(edges[1:-1], p)
-
-
-def uniform_hard(y: Labels, p: Scores, n_bins: int = N_BINS, weight: Scores | None = None) -> float:
-    """The gaps of bins of equal width."""
-    gap, total = (y - p, y.size) if weight is None else (weight * (y - p), weight.sum())
-    return value_of(np.bincount(uniform_bins(p, n_bins), weights=gap), total)
-
-
-def quantile_hard(y: Labels, p: Scores) -> float:
-    """The gaps of bins of equal mass."""
-    return value_of(np.bincount(quantile_bins(p), weights=y - p), y.size)
-
-
-def split(lower: Rows, below: Scores, above: Scores, n: int) -> NDArray[Any]:
-    """Sums over n points of what each row brings to the lower one beside it, and to the next."""
-    sums = np.bincount(lower, weights=below, minlength=n)
-    sums += np.bincount(lower + 1, weights=above, minlength=n)
-    return sums
-
-
-def convex_rows(y: Labels, p: Scores, place: Scores) -> OnRows:
-    """Every row shared by the two centres, counted from 0, around its place."""
-    lower, gap = np.minimum(place.astype(int), N_BINS - 2), y - p
-    above = gap * (place - lower)
-    below = gap - above
-
-    def value(i: Any) -> float:
-        at = lower[i]
-        return value_of(split(at, below[i], above[i], N_BINS), at.size)
-
-    return value
-
-
-def uniform_convex(y: Labels, p: Scores) -> float:
-    """Linear binning between the centres of bins of equal width."""
-    return uniform_convex_rows(y, p)(EVERY)
-
-
-def quantile_convex(y: Labels, p: Scores) -> float:
-    """Linear binning between the centres of bins of equal mass."""
-    edges = np.quantile(p, np.linspace(0, 1, N_BINS + 1))
-    centres = (edges[:-1] + edges[1:]) / 2
-    return convex_rows(y, p, np.interp(p, centres, np.arange(N_BINS)))(EVERY)
-
-
-def density_error(y: Labels, p: Scores, h: float | None = None) -> float:
-    """Gaussian densities of scores and hits, Silverman's bandwidth, a grid of 0.0003. Scores
-    are shared linearly by two points, counts reflected at 0 and 1 and smoothed by scipy's
-    `fftconvolve`. Three digits, but for bandwidths of a few steps; scipy's `gaussian_kde` would
-    look at every score from every point."""
-    from scipy.signal import fftconvolve
-
-    if h is None:
-        sd, quartiles = p.std(ddof=1), np.quantile(p, [0.25, 0.75])
-        iqr = quartiles[1] - quartiles[0]
-        h = max(0.0003, (min(sd, iqr / 1.349) if iqr > 0 else sd) * (0.75 * p.size) ** -0.2)
-    n_points = 3333
-    place = np.clip(p * n_points - 0.5, 0, n_points - 1)
-    lower = np.minimum(place.astype(int), n_points - 2)
-    above = place - lower
-    reach = min(int(5 * h * n_points) + 1, n_points)
-    taps = np.exp(-0.5 * (np.arange(-reach, reach + 1) / (h * n_points)) ** 2)
-    taps /= taps.sum()
-
-    def smooth(weight: Scores) -> Scores:
-        counts = split(lower, weight * (1 - above), weight * above, n_points)
-        out: Scores = fftconvolve(np.pad(counts, reach, "symmetric"), taps, "valid")
-        return out
-
-    points = (np.arange(n_points) + 0.5) / n_points
-    return value_of(smooth(y) - points * smooth(np.ones(p.size)), y.size)
-
-
-BASELINES: dict[str, Baseline] = {
-    "ece": uniform_hard,
-    "ece_a": quantile_hard,
-    "ece_c": uniform_convex,
-    "ece_ac": quantile_convex,
-    "ece_kde": density_error,
-}
+def draw_data(setting: str, n: int) -> tuple[Labels, Scores]:
+    """Draw labels with n uniform scores, or with class vectors of n entries in total."""
+    if setting == "binary":
+        return draw_binary("uniform", n)
+    return draw_class_vectors(n // N_CLASSES, N_CLASSES)
 
 
 def softmax(z: Scores) -> Scores:
-    """Probabilities of logits."""
+    """Convert logits (n, n_classes) to probabilities."""
     p: Scores = np.exp(z - z.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
     return p
 
 
+# --- numpy code for one value ---------------------------------------------------------------
+
+
+def average_gaps(gap_sums: NDArray[Any], total_weight: float) -> float:
+    """Average the absolute gaps of bins, from their sums and the total weight."""
+    return float(np.abs(gap_sums).sum() / total_weight)
+
+
+def find_equal_width_bins(p: Scores, n_bins: int = N_BINS) -> Integers:
+    """Find the bin of equal width of each score; it is wrong on some edges."""
+    bins: Integers = np.minimum((p * n_bins).astype(int), n_bins - 1)
+    return bins
+
+
+def find_equal_mass_bins(p: Scores) -> Integers:
+    """Find the bin of equal mass of each score."""
+    edges = np.quantile(p, np.linspace(0, 1, N_BINS + 1))
+    return np.searchsorted(edges[1:-1], p)
+
+
+def equal_width_error(
+    y: Labels, p: Scores, n_bins: int = N_BINS, weight: Scores | None = None
+) -> float:
+    """Compute the calibration error with bins of equal width."""
+    gaps = y - p
+    total_weight = y.size
+    if weight is not None:
+        gaps = weight * gaps
+        total_weight = weight.sum()
+    return average_gaps(np.bincount(find_equal_width_bins(p, n_bins), weights=gaps), total_weight)
+
+
+def equal_mass_error(y: Labels, p: Scores) -> float:
+    """Compute the calibration error with bins of equal mass."""
+    return average_gaps(np.bincount(find_equal_mass_bins(p), weights=y - p), y.size)
+
+
+def sum_shares(
+    lower: Integers, share_of_lower: Scores, share_of_upper: Scores, n_points: int
+) -> NDArray[Any]:
+    """Sum the shares of rows between the points `lower` and `lower + 1`, by point."""
+    sums = np.bincount(lower, weights=share_of_lower, minlength=n_points)
+    sums += np.bincount(lower + 1, weights=share_of_upper, minlength=n_points)
+    return sums
+
+
+def prepare_convex(y: Labels, p: Scores, positions: Scores) -> ValueOfDraw:
+    """Share each row between two centres of bins, and return a function of drawn rows.
+
+    Centres are counted from 0, and a row at position 2.3 lies between the centres 2 and 3. The
+    function sums up the shares of the drawn rows.
+    """
+    lower = np.minimum(positions.astype(int), N_BINS - 2)
+    gaps = y - p
+    share_of_upper = gaps * (positions - lower)
+    share_of_lower = gaps - share_of_upper
+
+    def value(rows: Any) -> float:
+        lower_of_rows = lower[rows]
+        sums = sum_shares(lower_of_rows, share_of_lower[rows], share_of_upper[rows], N_BINS)
+        return average_gaps(sums, lower_of_rows.size)
+
+    return value
+
+
+def equal_width_convex_error(y: Labels, p: Scores) -> float:
+    """Compute the error with rows shared between centres of bins of equal width."""
+    return prepare_equal_width_convex(y, p)(ALL_ROWS)
+
+
+def equal_mass_convex_error(y: Labels, p: Scores) -> float:
+    """Compute the error with rows shared between centres of bins of equal mass."""
+    edges = np.quantile(p, np.linspace(0, 1, N_BINS + 1))
+    centres = (edges[:-1] + edges[1:]) / 2
+    return prepare_convex(y, p, np.interp(p, centres, np.arange(N_BINS)))(ALL_ROWS)
+
+
+def silverman_bandwidth(p: Scores) -> float:
+    """Compute Silverman's bandwidth from scores (n,), in units of the score."""
+    spread = float(p.std(ddof=1))
+    first_quartile, third_quartile = np.quantile(p, [0.25, 0.75])
+    iqr = float(third_quartile - first_quartile)
+    if iqr > 0:
+        spread = min(spread, iqr / NORMAL_IQR)
+    return max(MIN_BANDWIDTH, spread * (0.75 * p.size) ** -0.2)
+
+
+def density_error(y: Labels, p: Scores, h: float | None = None) -> float:
+    """Compute the error from Gaussian densities of scores and hits on a grid.
+
+    Each row is shared linearly between two points of the grid. The counts are reflected at 0 and 1
+    and smoothed by scipy's `fftconvolve`; `gaussian_kde` would evaluate every row at every point.
+    The error has three digits, except for bandwidths of a few steps. The default for the bandwidth
+    `h` is Silverman's.
+    """
+    from scipy.signal import fftconvolve
+
+    if h is None:
+        h = silverman_bandwidth(p)
+    n_points = N_GRID_POINTS
+    positions = np.clip(p * n_points - 0.5, 0, n_points - 1)
+    lower = np.minimum(positions.astype(int), n_points - 2)
+    upper_part = positions - lower
+    bandwidth_in_steps = h * n_points
+    reach = min(int(MAX_DISTANCE_IN_BANDWIDTHS * bandwidth_in_steps) + 1, n_points)
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / bandwidth_in_steps) ** 2)
+    kernel /= kernel.sum()
+
+    def smooth(weight: Scores) -> Scores:
+        counts = sum_shares(lower, weight * (1 - upper_part), weight * upper_part, n_points)
+        density: Scores = fftconvolve(np.pad(counts, reach, "symmetric"), kernel, "valid")
+        return density
+
+    points = (np.arange(n_points) + 0.5) / n_points
+    return average_gaps(smooth(y) - points * smooth(np.ones(p.size)), y.size)
+
+
+BASELINES: dict[str, Baseline] = {
+    "ece": equal_width_error,
+    "ece_a": equal_mass_error,
+    "ece_c": equal_width_convex_error,
+    "ece_ac": equal_mass_convex_error,
+    "ece_kde": density_error,
+}
+
+
 def find_baseline(estimator: str, setting: str = "binary") -> tuple[str, Baseline]:
-    """The baseline an estimator is compared with, and the name of the estimator it is written for:
-    "ece" for an estimator that has none of its own."""
+    """Find the baseline for an estimator, and the estimator that it computes.
+
+    Estimators without a baseline are compared with the one of "ece".
+    """
     name = estimator if estimator in BASELINES else "ece"
     baseline = BASELINES[name]
     settings: dict[str, Baseline] = {
@@ -182,150 +254,174 @@ def find_baseline(estimator: str, setting: str = "binary") -> tuple[str, Baselin
     return name, settings[setting]
 
 
-# --- the loops a user writes without fastece ------------------------------------------------
+# --- numpy loops for replicates -------------------------------------------------------------
 
 
-def uniform_hard_rows(y: Labels, p: Scores) -> OnRows:
-    """Bins of equal width are found once, before the loop."""
-    bins, gap = uniform_bins(p), y - p
-    return lambda i: value_of(np.bincount(bins[i], weights=gap[i], minlength=N_BINS), i.size)
+def prepare_equal_width(y: Labels, p: Scores) -> ValueOfDraw:
+    """Find bins of equal width once, and return the error as a function of rows."""
+    bins = find_equal_width_bins(p)
+    gaps = y - p
+
+    def value(rows: Any) -> float:
+        sums = np.bincount(bins[rows], weights=gaps[rows], minlength=N_BINS)
+        return average_gaps(sums, rows.size)
+
+    return value
 
 
-def uniform_convex_rows(y: Labels, p: Scores) -> OnRows:
-    """So are the centres around each score, and what it brings to each of them."""
-    return convex_rows(y, p, np.clip(p * N_BINS - 0.5, 0, N_BINS - 1))
+def prepare_equal_width_convex(y: Labels, p: Scores) -> ValueOfDraw:
+    """Find the centres around scores once, and return the error as a function of rows."""
+    return prepare_convex(y, p, np.clip(p * N_BINS - 0.5, 0, N_BINS - 1))
 
 
-def on_rows(baseline: Callable[..., float], **options: Any) -> Callable[[Labels, Scores], OnRows]:
-    """What depends on the draw, such as the edges of bins of equal mass, is found in each."""
-    return lambda y, p: lambda i: baseline(y[i], p[i], **options)
+def repeat_on_draws(
+    baseline: Callable[..., float], **options: Any
+) -> Callable[[Labels, Scores], ValueOfDraw]:
+    """Make a function of rows that calls the baseline anew with every draw."""
+    return lambda y, p: lambda rows: baseline(y[rows], p[rows], **options)
 
 
-LOOPS: dict[str, Callable[[Labels, Scores], OnRows]] = {
-    "ece": uniform_hard_rows,
-    "ece_a": on_rows(quantile_hard),
-    "ece_c": uniform_convex_rows,
-    "ece_ac": on_rows(quantile_convex),
-    "ece_kde": on_rows(density_error),
+LOOPS: dict[str, Callable[[Labels, Scores], ValueOfDraw]] = {
+    "ece": prepare_equal_width,
+    "ece_a": repeat_on_draws(equal_mass_error),
+    "ece_c": prepare_equal_width_convex,
+    "ece_ac": repeat_on_draws(equal_mass_convex_error),
+    "ece_kde": repeat_on_draws(density_error),
 }
 
 
-def value_on_rows(estimator: str, y: Labels, p: Scores) -> OnRows:
-    """The value of an estimator on drawn rows: of scores, or the mean over the classes."""
-    make = LOOPS[estimator if estimator in LOOPS else "ece"]
+def prepare_estimator(estimator: str, y: Labels, p: Scores) -> ValueOfDraw:
+    """Return an estimate as a function of rows; for class vectors, the class mean."""
+    prepare = LOOPS[estimator if estimator in LOOPS else "ece"]
     if p.ndim == 1:
-        return make(y, p)
-    each = [make(y == k, np.ascontiguousarray(p[:, k])) for k in range(p.shape[1])]
-    return lambda i: float(np.mean([value(i) for value in each]))
+        return prepare(y, p)
+    values = [prepare(y == k, np.ascontiguousarray(p[:, k])) for k in range(p.shape[1])]
+    return lambda rows: float(np.mean([value(rows) for value in values]))
 
 
-def resample(values: Sequence[OnRows], n: int, size: int, replicates: int) -> Scores:
-    """The values (len(values), replicates) of the same draws of `size` of n rows."""
+def resample(values: Sequence[ValueOfDraw], n: int, size: int, replicates: int) -> Scores:
+    """Compute values (len(values), replicates) of the same draws of `size` of n rows."""
     rng = np.random.default_rng(0)
     draws = (rng.integers(0, n, size) for _ in range(replicates))
-    return np.array([[value(i) for value in values] for i in draws]).T
+    return np.array([[value(rows) for value in values] for rows in draws]).T
 
 
 def redraw_labels(estimator: str, p: Scores, replicates: int) -> Scores:
-    """The values for labels drawn with the probabilities: scores, and so bins, stay as they are."""
+    """Compute the values (replicates,) for labels drawn with the probabilities.
+
+    Scores stay as they are, and so do their bins.
+    """
     rng = np.random.default_rng(0)
-    bins = (quantile_bins if estimator == "ece_a" else uniform_bins)(p)
-    gaps = ((rng.random(p.size) < p) - p for _ in range(replicates))
-    return np.array([value_of(np.bincount(bins, weights=gap), p.size) for gap in gaps])
+    bins = find_equal_mass_bins(p) if estimator == "ece_a" else find_equal_width_bins(p)
+    values = []
+    for _ in range(replicates):
+        labels = rng.random(p.size) < p
+        values.append(average_gaps(np.bincount(bins, weights=labels - p), p.size))
+    return np.array(values)
 
 
 # --- clock ----------------------------------------------------------------------------------
 
 
 class Race(NamedTuple):
-    """Seconds of one call of `fast`, and how many times as long one of `slow` takes."""
+    """Seconds of one call of `fast`, and the time of `slow` divided by it."""
 
     seconds: float
     ratio: float
 
 
-def seconds_of(call: Call, repeats: int) -> float:
-    """Mean seconds of one of several calls in a row."""
+def measure_seconds(call: Call, repeats: int) -> float:
+    """Measure the mean seconds of a call that is repeated without a break."""
     start = perf_counter()
     for _ in range(repeats):
         call()
     return (perf_counter() - start) / repeats
 
 
-def repeats_of(call: Call) -> int:
-    """How many calls make a round, after a first one that compiles and warms up."""
+def count_repeats(call: Call) -> int:
+    """Count the calls that make up a round, after a first one that warms up."""
     call()
     repeats = 1
-    while repeats * seconds_of(call, repeats) < SHORTEST_ROUND:
+    while repeats * measure_seconds(call, repeats) < MIN_SECONDS_PER_ROUND:
         repeats *= 2
     return repeats
 
 
-def race(fast: Call, slow: Call, rounds: int = 7) -> Race:
-    """Medians over rounds in which the two take turns, so that both meet the same noise."""
-    fast_repeats, slow_repeats = repeats_of(fast), repeats_of(slow)
-    times = [
-        (seconds_of(fast, fast_repeats), seconds_of(slow, slow_repeats)) for _ in range(rounds)
+def race_rounds(fast: Call, slow: Call, rounds: int) -> list[tuple[float, float]]:
+    """Measure the seconds of both calls in rounds, in which the two take turns."""
+    fast_repeats = count_repeats(fast)
+    slow_repeats = count_repeats(slow)
+    return [
+        (measure_seconds(fast, fast_repeats), measure_seconds(slow, slow_repeats))
+        for _ in range(rounds)
     ]
-    return Race(median(f for f, _ in times), median(s / f for f, s in times))
 
 
-def least_ratio(fast: Call, slow: Call, rounds: int = 15) -> float:
-    """The least time of `fast` over that of `slow`, which take turns: on a busy machine most rounds
-    are interrupted, and hardly ever all."""
-    repeats = [(call, repeats_of(call)) for call in (fast, slow)]
-    times = [[seconds_of(call, count) for call, count in repeats] for _ in range(rounds)]
-    ours, theirs = map(min, zip(*times, strict=True))
-    return ours / theirs
+def race(fast: Call, slow: Call, rounds: int = 7) -> Race:
+    """Measure medians over rounds in which two calls take turns."""
+    times = race_rounds(fast, slow, rounds)
+    seconds = median(fast_seconds for fast_seconds, _ in times)
+    ratio = median(slow_seconds / fast_seconds for fast_seconds, slow_seconds in times)
+    return Race(seconds, ratio)
 
 
-def race_between(fast: Call, slow: Call, other: Call, rounds: int = 200) -> Race:
-    """Medians of single calls, each after `other` work, which takes instructions, branches and data
-    out of the caches: how a program meets a call that it makes now and then."""
+def race_fastest_rounds(fast: Call, slow: Call, rounds: int = 15) -> float:
+    """Divide the shortest time of `fast` by the shortest time of `slow`.
+
+    The two take turns. On a busy machine most rounds are interrupted, and hardly ever all of them.
+    """
+    fast_times, slow_times = zip(*race_rounds(fast, slow, rounds), strict=True)
+    return min(fast_times) / min(slow_times)
+
+
+def race_between(fast: Call, slow: Call, other_work: Call, rounds: int = 200) -> Race:
+    """Measure medians of single calls, each of them after other work.
+
+    The other work takes instructions, branches and data out of the caches, as in a program that
+    makes a call now and then.
+    """
     seconds: dict[Call, list[float]] = {fast: [], slow: []}
     for _ in range(rounds):
         for call in seconds:
-            other()
-            seconds[call].append(seconds_of(call, 1))
+            other_work()
+            seconds[call].append(measure_seconds(call, 1))
     return Race(median(seconds[fast]), median(seconds[slow]) / median(seconds[fast]))
 
 
-def race_replicates(fast: Call, replicates: int, slow: Call, loops: int, rounds: int = 3) -> Race:
-    """`race` of calls that make so many replicates: seconds, and the ratio, of one replicate."""
+def race_replicates(
+    fast: Call, replicates: int, slow: Call, loop_replicates: int, rounds: int = 3
+) -> Race:
+    """Measure one replicate, from calls that make several of them."""
     times = race(fast, slow, rounds)
-    return Race(times.seconds / replicates, times.ratio * replicates / loops)
+    return Race(times.seconds / replicates, times.ratio * replicates / loop_replicates)
 
 
-# --- what is measured most ------------------------------------------------------------------
+# --- measurements that several tools share --------------------------------------------------
 
 
-def replicates_of(rows: int) -> int:
-    """How many replicates one call draws, of so many rows in each."""
-    return max(LEAST_REPLICATES, min(MOST_REPLICATES, CALL_ROWS // rows))
+def count_replicates(rows: int) -> int:
+    """Count the replicates of one call of fastece, for the number of rows in each."""
+    return max(MIN_REPLICATES, min(MAX_REPLICATES, ROWS_PER_CALL // rows))
 
 
-def loops_of(rows: int) -> int:
-    """How often a numpy loop is run through."""
-    return max(LEAST_LOOPS, min(MOST_LOOPS, LOOP_ROWS // rows))
-
-
-def data_of(setting: str, n: int) -> tuple[Labels, Scores]:
-    """Labels and n uniform scores, or class vectors of as many entries."""
-    if setting == "binary":
-        return binary("uniform", n)
-    return class_vectors(n // N_CLASSES, N_CLASSES)
+def count_loop_replicates(rows: int) -> int:
+    """Count the replicates of one numpy loop, for the number of rows in each."""
+    return max(MIN_LOOP_REPLICATES, min(MAX_LOOP_REPLICATES, ROWS_PER_LOOP // rows))
 
 
 def race_call(n: int, setting: str, estimator: str, rounds: int = 7) -> Race:
-    """A call of `fastece.ece`, and its baseline."""
-    y, p = data_of(setting, n)
+    """Measure a call of `fastece.ece` beside its baseline."""
+    y, p = draw_data(setting, n)
+    _, baseline = find_baseline(estimator, setting)
     call = partial(fastece.ece, y, p, estimator=estimator, setting=setting)
-    return race(call, partial(find_baseline(estimator, setting)[1], y, p), rounds)
+    return race(call, partial(baseline, y, p), rounds)
 
 
 def race_bootstrap(n: int, estimator: str) -> Race:
-    """One replicate of `fastece.bootstrap` on uniform scores, and of its loop."""
-    y, p = binary("uniform", n)
-    values, count, loops = [value_on_rows(estimator, y, p)], replicates_of(n), loops_of(n)
-    call = partial(fastece.bootstrap, y, p, estimator=estimator, n_resamples=count, rng=0)
-    return race_replicates(call, count, partial(resample, values, n, n, loops), loops)
+    """Measure one replicate of `fastece.bootstrap`, beside its numpy loop."""
+    y, p = draw_binary("uniform", n)
+    replicates = count_replicates(n)
+    loop_replicates = count_loop_replicates(n)
+    call = partial(fastece.bootstrap, y, p, estimator=estimator, n_resamples=replicates, rng=0)
+    loop = partial(resample, [prepare_estimator(estimator, y, p)], n, n, loop_replicates)
+    return race_replicates(call, replicates, loop, loop_replicates)

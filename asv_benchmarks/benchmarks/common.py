@@ -1,4 +1,4 @@
-"""The classes that the benchmarks share."""
+"""Classes from which benchmarks are derived, and calls that several measure."""
 
 import os
 import subprocess
@@ -15,136 +15,151 @@ from benchmarks import baselines
 
 FOLDER = Path(__file__).parents[1]
 
-
-# The rows of the table, also of packages whose rows say less of themselves. Those that look at all
-# pairs of rows have benchmarks of their own.
-ROWS = {
+# Whether each estimator and score of the package measures an error of calibration. Older versions
+# lack the attributes. Estimators that read all pairs of rows have benchmarks of their own, in
+# `pairs.py`.
+IS_CALIBRATION_ERROR = {
     name: getattr(estimator, "is_calibration_error", True)
     for name, estimator in fastece.ESTIMATORS.items()
     if not getattr(estimator, "reads_pairs", False)
 }
-ESTIMATORS = [name for name, is_calibration_error in ROWS.items() if is_calibration_error]
-# Single calls: these errors, the scores of the table, and a diagram.
-CALLS = [*ROWS, "reliability_diagram"]
+ESTIMATORS = [name for name, is_error in IS_CALIBRATION_ERROR.items() if is_error]
+# Names of single calls: calibration errors, scores, and a diagram.
+CALLS = [*IS_CALIBRATION_ERROR, "reliability_diagram"]
 
 
-def call_of(name: str) -> Callable[..., Any]:
-    """The call of an error, or the public function of this name."""
-    return partial(fastece.ece, estimator=name) if name in ESTIMATORS else function_of(name)
+def find_call(name: str) -> Callable[..., Any]:
+    """Find the call for a calibration error, or the public function of a name."""
+    return partial(fastece.ece, estimator=name) if name in ESTIMATORS else find_function(name)
 
 
-def function_of(name: str) -> Any:
-    """A public function, if the measured version has it."""
-    if not hasattr(fastece, name):
-        raise NotImplementedError
+def find_function(name: str) -> Any:
+    """Find a public function; asv skips versions of fastece that lack it."""
+    require(name)
     return getattr(fastece, name)
 
 
-class Single(ABC):
-    """A benchmark of one call; abstract, so that asv does not run it."""
+def require(*names: str) -> None:
+    """Make asv skip the benchmark unless fastece has these public names."""
+    if not all(hasattr(fastece, name) for name in names):
+        raise NotImplementedError
 
+
+class Benchmark:
+    """Attributes that asv reads from every benchmark."""
+
+    # Seconds after which asv ends a benchmark.
     timeout = 180.0
+    # Numbers of different versions are not compared. Raise it in the class whose measurement
+    # changes. Without it, asv would hash the source, and a new comment would start a new history.
+    version = "1"
+
+
+class Single(Benchmark, ABC):
+    """A benchmark of one call beside numpy; abstract, so that asv does not run it."""
+
     call: Callable[[], Any]
     baseline: Callable[[], Any]
 
     @abstractmethod
     def setup(self, *params: Any) -> None:
-        """Make the data; set `call` and `baseline`, and call the first once, to compile."""
+        """Draw the data, set `call` and `baseline`, and call the former once to compile."""
 
     def time_ece(self, *params: Any) -> None:  # noqa: ARG002
-        """Time of one call."""
+        """Run the call, whose seconds asv measures."""
         self.call()
 
     def track_ratio_to_numpy(self, *params: Any) -> float:  # noqa: ARG002
-        """Time of one call over that of the numpy baseline: less is better, as asv takes it."""
-        return round(baselines.least_ratio(self.call, self.baseline), 4)
+        """Divide the time of the call by the time of the numpy code; less is better."""
+        return round(baselines.race_fastest_rounds(self.call, self.baseline), 4)
 
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
 
 
-class Beside(ABC):
+class Beside(Benchmark, ABC):
     """A benchmark of one call beside another; abstract, so that asv does not run it."""
 
-    timeout = 180.0
     rounds = 7
     call: Callable[[], Any]
     other: Callable[[], Any]
 
     @abstractmethod
     def setup(self, *params: Any) -> None:
-        """Make the data; set `call` and `other`."""
+        """Draw the data, and set `call` and `other`."""
 
     def time_call(self, *params: Any) -> None:  # noqa: ARG002
-        """Time of one call."""
+        """Run the call, whose seconds asv measures."""
         self.call()
 
     def track_ratio_to_other(self, *params: Any) -> float:  # noqa: ARG002
-        """Time of one call over that of the other: less is better, as asv takes it."""
+        """Divide the time of the call by the time of the other one; less is better."""
         self.call()
         return round(1 / baselines.race(self.call, self.other, self.rounds).ratio, 4)
 
     track_ratio_to_other.unit = "of the other's"  # type: ignore[attr-defined]
 
 
-def other_work() -> Callable[[], Any]:
-    """What a program does between two calls: ranks of scipy, a norm of numpy, sorted text."""
-    from scipy.stats import rankdata
+class Replicated(Benchmark, ABC):
+    """A benchmark of many replicates; abstract, so that asv does not run it.
 
-    x = baselines.binary("uniform", 2000)[1]
-    words = [f"{value:.3f}" for value in x]
-    return lambda: (rankdata(x), float((x @ x) ** 0.5), sorted(words))
-
-
-class Replicated(ABC):
-    """A benchmark of a call that makes many replicates; abstract, so that asv does not run it.
-
-    Everything is of one replicate, what a call does once being divided among them. Rates would be
-    better where they are more: a microsecond stands for a million evaluations in a second, a
-    nanosecond for a billion resampled rows.
+    All numbers are per replicate: the work that a call does once is divided among its replicates.
+    Less is better. A replicate in a microsecond is a million evaluations in a second,
+    and a row in a nanosecond is a billion resampled rows in a second.
     """
 
-    timeout = 180.0
     rounds = 3
     call: Callable[[], Any]
+    # Replicates that the call makes.
     replicates: int
     loop: Callable[[], Any]
-    loops: int
-    # Rows of a draw, those of each estimator, class and model counted once.
+    # Replicates that the numpy loop makes.
+    loop_replicates: int
+    # Rows of a draw; they count once, however many estimators, classes and models share the draw.
     size: int
 
     @abstractmethod
     def setup(self, *params: Any) -> None:
-        """Make the data; set `call` and `loop`, the numbers of their replicates and `size`."""
+        """Draw the data, and set the attributes by `prepare`."""
 
-    def make(
-        self, call: Callable[..., Any], loop: Callable[..., Any], size: int, work: int | None = None
+    def prepare(
+        self,
+        call: Callable[..., Any],
+        loop: Callable[..., Any],
+        size: int,
+        summands: int | None = None,
     ) -> None:
-        """Set all, from a call of the package and a loop of numpy that lack their replicates; the
-        work of one is in numbers added up, if these are not its rows."""
-        self.replicates = baselines.replicates_of(work or size)
-        self.loops = baselines.loops_of(size)
+        """Set all attributes, from a call and a numpy loop without replicates.
+
+        A replicate adds up `summands` numbers, by default one for each of its `size` rows.
+        """
+        self.replicates = baselines.count_replicates(size if summands is None else summands)
+        self.loop_replicates = baselines.count_loop_replicates(size)
         self.call = partial(call, n_resamples=self.replicates, rng=0)
-        self.loop = partial(loop, replicates=self.loops)
+        self.loop = partial(loop, replicates=self.loop_replicates)
         self.size = size
 
-    def seconds(self) -> float:
-        """Of one replicate, after a call that compiles."""
+    def measure_seconds(self) -> float:
+        """Measure the seconds of one replicate, after a call that compiles."""
         self.call()
-        times = [baselines.seconds_of(self.call, 1) for _ in range(self.rounds)]
-        return float(median(times)) / self.replicates
+        times = [baselines.measure_seconds(self.call, 1) for _ in range(self.rounds)]
+        return median(times) / self.replicates
 
     def track_us_per_replicate(self, *params: Any) -> float:  # noqa: ARG002
-        """Time of one replicate."""
-        return 1e6 * self.seconds()
+        """Measure one replicate in microseconds."""
+        return 1e6 * self.measure_seconds()
 
     def track_ns_per_sample(self, *params: Any) -> float:  # noqa: ARG002
-        """The same over the rows that are drawn for it."""
-        return 1e9 * self.seconds() / self.size
+        """Measure one drawn row of a replicate in nanoseconds."""
+        return 1e9 * self.measure_seconds() / self.size
 
     def track_ratio_to_numpy(self, *params: Any) -> float:  # noqa: ARG002
-        """Time of one replicate over that of the numpy loop: less is better, as asv takes it."""
+        """Divide the time of a replicate by the time of one in numpy; less is better."""
         race = baselines.race_replicates(
-            self.call, self.replicates, self.loop, self.loops, self.rounds
+            fast=self.call,
+            replicates=self.replicates,
+            slow=self.loop,
+            loop_replicates=self.loop_replicates,
+            rounds=self.rounds,
         )
         return round(1 / race.ratio, 5)
 
@@ -156,20 +171,34 @@ class Replicated(ABC):
 class Draws(Replicated):
     """A benchmark of the bootstrap; abstract, so that asv does not run it."""
 
-    def bootstrap(self, data: Any, estimator: Any, size: int | None = None, **options: Any) -> None:
-        """Set the call and the loop, of an estimator or of several that share each draw."""
-        if not hasattr(fastece, "bootstrap"):
-            raise NotImplementedError
+    def prepare_bootstrap(
+        self,
+        data: tuple[Any, Any],
+        estimator: str | list[str],
+        size: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Set the call and the loop for one estimator, or several on the same draws."""
+        require("bootstrap")
         y, p = data
+        size = len(p) if size is None else size
         names = [estimator] if isinstance(estimator, str) else estimator
-        values = [baselines.value_on_rows(name, y, p) for name in names]
-        size = size or len(p)
+        values = [baselines.prepare_estimator(name, y, p) for name in names]
         call = partial(fastece.bootstrap, y, p, estimator=estimator, size=size, **options)
-        self.make(call, partial(baselines.resample, values, len(p), size), size)
+        self.prepare(call, partial(baselines.resample, values, len(p), size), size)
+
+
+def prepare_other_work() -> Callable[[], Any]:
+    """Return work as a program does between two calls: ranks, a norm, sorted text."""
+    from scipy.stats import rankdata
+
+    _, x = baselines.draw_binary("uniform", 2000)
+    words = [f"{value:.3f}" for value in x]
+    return lambda: (rankdata(x), float((x @ x) ** 0.5), sorted(words))
 
 
 def run_fresh(code: str, **environment: str) -> str:
-    """Standard output of a new process, which imports the same package, and these benchmarks."""
+    """Run code in a new process that imports the same fastece, and return its output."""
     paths = [Path(fastece.__file__).parents[1], FOLDER]
     done = subprocess.run(
         [sys.executable, "-c", code], check=False, capture_output=True, text=True,

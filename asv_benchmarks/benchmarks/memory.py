@@ -1,25 +1,29 @@
-"""Peak memory of one call beyond its input, in processes of their own."""
+"""Peak memory of one call beyond its input, in a process for each number."""
 
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import fastece
-from benchmarks.common import CALLS, ESTIMATORS, run_fresh
+from benchmarks.common import CALLS, ESTIMATORS, Benchmark, require, run_fresh
 
-# Made by another process and read without a temporary array: the data come last and are larger
-# than what imports and compiling left free, so the peak before the call is what is held then.
-MAKE = """
+# Writes the data to files. Another process reads them without a temporary array, after importing
+# and compiling. The data are larger than the memory that these left free, so the peak before the
+# measured call is the memory in use at that moment.
+WRITE_DATA = """
 import numpy as np
 from benchmarks import baselines
-y, p = baselines.binary("uniform", {n})
-np.save("{folder}/y.npy", y.astype("{label}")), np.save("{folder}/p.npy", p.astype("{prob}"))
+y, p = baselines.draw_binary("uniform", {n})
+np.save("{folder}/y.npy", y.astype("{label_type}"))
+np.save("{folder}/p.npy", p.astype("{score_type}"))
 """
 
-DRAWS = "fastece.bootstrap(y, p, estimator={names}, n_resamples=256, n_jobs={n_jobs})"
+# Makes as many replicates as keep two threads busy; the peak does not grow with more.
+BOOTSTRAP = "fastece.bootstrap(y, p, estimator={names}, n_resamples=256, n_jobs={n_jobs})"
 
-# Linux has the peak of the process itself; its getrusage starts from the parent's.
+# Prints the peak of the second call beyond its input, in units of 1e6 bytes. The first call, on few
+# rows, compiles. Linux records the peak of the process itself in a file; its getrusage starts from
+# the peak of the parent.
 MEASURE = """
 import sys
 import fastece, numpy as np
@@ -34,8 +38,8 @@ def peak():
         unit = 1 if sys.platform == "darwin" else 1024
         return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-y, p = baselines.binary("uniform", 1000)
-y, p = y.astype("{label}"), p.astype("{prob}")
+y, p = baselines.draw_binary("uniform", 1000)
+y, p = y.astype("{label_type}"), p.astype("{score_type}")
 {call}
 y, p = np.load("{folder}/y.npy"), np.load("{folder}/p.npy")
 before = peak()
@@ -44,8 +48,11 @@ print((peak() - before) / 1e6)
 """
 
 
-class Memory:
-    """Single calls on uniform scores, for kinds of labels and scores: 50 to 160 MB of input."""
+class Memory(Benchmark):
+    """Measure single calls on uniform scores, for several types of labels and scores.
+
+    The input takes 50 to 160 MB.
+    """
 
     params: tuple[list[Any], ...] = (
         CALLS,
@@ -53,47 +60,49 @@ class Memory:
         [10_000_000],
     )
     param_names: tuple[str, ...] = ("call", "kinds", "n")
-    timeout = 180.0
 
     def setup(self, *params: Any) -> None:
-        """Keep the data, as many rows as the last parameter says, as files."""
+        """Write the data to files, with the number of rows in the last parameter."""
         if sys.platform == "win32":
-            raise NotImplementedError("no peak of memory to ask for")
+            raise NotImplementedError("Windows does not report the peak of memory")
+        label_type, score_type = params[1].split(", ")
         self.folder = TemporaryDirectory()
-        self.places = {"n": params[-1], "folder": Path(self.folder.name).as_posix()}
-        self.places["label"], self.places["prob"] = params[1].split(", ")
-        run_fresh(MAKE.format(**self.places))
+        self.data = {
+            "n": params[-1],
+            "folder": Path(self.folder.name).as_posix(),
+            "label_type": label_type,
+            "score_type": score_type,
+        }
+        run_fresh(WRITE_DATA.format(**self.data))
 
     def teardown(self, *params: Any) -> None:  # noqa: ARG002
         """Remove the files."""
         self.folder.cleanup()
 
     def code(self, *params: Any) -> str:
-        """What is measured."""
-        return f"common.call_of({params[0]!r})(y, p)"
+        """Return the source of the measured call."""
+        return f"common.find_call({params[0]!r})(y, p)"
 
     def track_extra_megabytes(self, *params: Any) -> float:
-        """Peak beyond the input, in units of 1e6 bytes."""
-        return float(run_fresh(MEASURE.format(call=self.code(*params), **self.places)))
+        """Measure the peak of memory beyond the input, in units of 1e6 bytes."""
+        return float(run_fresh(MEASURE.format(call=self.code(*params), **self.data)))
 
     track_extra_megabytes.unit = "MB"  # type: ignore[attr-defined]
 
 
 class BootstrapMemory(Memory):
-    """Replicates of every estimator, and of all in one call: as many as keep two threads busy; the
-    peak does not grow with more."""
+    """Measure replicates of every estimator, and of all estimators in one call."""
 
     params = ([*ESTIMATORS, "all"], ["int64, float64"], [1, 2], [1_000_000])
     param_names = ("estimator", "kinds", "n_jobs", "n")
 
     def setup(self, *params: Any) -> None:
-        """Keep the data as files, if there is something to measure."""
-        if not hasattr(fastece, "bootstrap"):
-            raise NotImplementedError
+        """Write the data to files, if the measured version has the bootstrap."""
+        require("bootstrap")
         super().setup(*params)
 
     def code(self, *params: Any) -> str:
-        """What is measured."""
+        """Return the source of the measured call."""
         estimator, _, n_jobs, _ = params
         names = ESTIMATORS if estimator == "all" else [estimator]
-        return DRAWS.format(names=names, n_jobs=n_jobs)
+        return BOOTSTRAP.format(names=names, n_jobs=n_jobs)

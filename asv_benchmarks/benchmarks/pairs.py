@@ -1,5 +1,8 @@
-"""Errors of all classes at once, which look at every pair of rows, on one thread, beside numpy that
-has all pairs in one matrix: matrix products on one thread, and the rest in place."""
+"""Errors that read every pair of rows, beside numpy, on one thread.
+
+The numpy code has all pairs in one matrix. It multiplies matrices on one thread, and changes them
+in place where it can.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,166 +14,208 @@ from threadpoolctl import ThreadpoolController
 
 import fastece
 from benchmarks import baselines
-from benchmarks.common import Beside, Replicated
+from benchmarks.baselines import N_CLASSES
+from benchmarks.common import Beside, Replicated, require
 
-CLASSES, BATCH = 10, 32
-# What the package chooses from by default, and the smallest probability in logarithms.
-BANDWIDTHS, FLOOR = np.logspace(-5, -1, 10), 1e-5
-# Of the bootstrap and the test.
-BANDWIDTH, WIDTH = 0.02, 0.5
+# Replicates that the numpy loops draw at a time, to multiply one matrix by another.
+REPLICATES_PER_BATCH = 32
+# Bandwidths from which `canonical_error` chooses by default.
+BANDWIDTHS = np.logspace(-5, -1, 10)
+# Smaller probabilities are raised to this before their logarithm, as in `canonical_error`.
+MIN_PROBABILITY = 1e-5
+# Bandwidth of the canonical error under resampling, in units of the probability.
+BANDWIDTH = 0.02
+# Width of the kernel of the kernel calibration error under resampling, as a distance of vectors.
+WIDTH = 0.5
+# Rows whose distances give the width of the kernel, as in `kernel_calibration_error`.
+ROWS_FOR_WIDTH = 1000
 
 on_one_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
 
 
-# --- what a user writes without fastece -----------------------------------------------------
+# --- numpy code for one value ---------------------------------------------------------------
 
 
-def log_factor(p: Any, h: float) -> Any:
-    """Logarithm of the factor of the density of Dirichlet(p / h + 1)."""
+def compute_log_factors(p: Any, h: float) -> Any:
+    """Compute the logarithms (n,) of the factors of Dirichlet(p / h + 1) densities."""
     from scipy.special import gammaln
 
     alpha = p / h + 1
     return gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
 
 
-def add_factor(exponents: Any, p: Any, h: float) -> Any:
-    """The exponents (n, n) with their factors, less the largest of the line, and that (n, 1)."""
-    exponents += log_factor(p, h)
+def scale_exponents(exponents: Any, p: Any, h: float) -> Any:
+    """Add factors to exponents (n, n), subtract the largest (n, 1) and return it.
+
+    The array changes in place. The largest exponent of a row is taken over all other rows, as the
+    kernel of a row does not count at the row itself.
+    """
+    exponents += compute_log_factors(p, h)
     np.fill_diagonal(exponents, -np.inf)
-    top = exponents.max(axis=1, keepdims=True)
-    exponents -= top
-    return top
+    largest = exponents.max(axis=1, keepdims=True)
+    exponents -= largest
+    return largest
 
 
-def likeliest(p: Any) -> float:
-    """The bandwidth with the largest leave-one-out likelihood."""
-    products = np.log(np.maximum(p, FLOOR)) @ p.T
-    e, likelihood = np.empty_like(products), []
+def choose_bandwidth(p: Any) -> float:
+    """Choose the bandwidth with the largest leave-one-out likelihood."""
+    products = np.log(np.maximum(p, MIN_PROBABILITY)) @ p.T
+    densities = np.empty_like(products)
+    log_likelihoods = []
     for h in BANDWIDTHS:
-        np.multiply(products, 1 / h, out=e)
-        top = add_factor(e, p, h)
-        np.exp(e, out=e)
-        likelihood.append((top[:, 0] + np.log(e.sum(axis=1))).sum())
-    return float(BANDWIDTHS[np.argmax(likelihood)])
+        np.multiply(products, 1 / h, out=densities)
+        largest = scale_exponents(densities, p, h)
+        np.exp(densities, out=densities)
+        log_likelihoods.append((largest[:, 0] + np.log(densities.sum(axis=1))).sum())
+    return float(BANDWIDTHS[np.argmax(log_likelihoods)])
 
 
-def dirichlet(p: Any, h: float) -> Any:
-    """Densities (n, n) of the kernels of all other rows at each row, over the largest of them."""
-    e = np.log(np.maximum(p, FLOOR)) @ (p.T / h)
-    add_factor(e, p, h)
-    return np.exp(e, out=e)
+def compute_densities(p: Any, h: float) -> Any:
+    """Compute densities (n, n) of kernels at each row, over the largest of the row.
+
+    Kernels stand at all other rows, so that the diagonal is 0.
+    """
+    exponents = np.log(np.maximum(p, MIN_PROBABILITY)) @ (p.T / h)
+    scale_exponents(exponents, p, h)
+    return np.exp(exponents, out=exponents)
 
 
 @on_one_thread
 def canonical(y: Any, p: Any, bandwidth: Any) -> float:
-    """`fastece.canonical_error`."""
-    h = likeliest(p) if bandwidth == "likelihood" else bandwidth
-    share = dirichlet(p, h) @ np.eye(p.shape[1])[y]
-    share /= share.sum(axis=1, keepdims=True)
-    share -= p
-    return float(np.abs(share).sum() / y.size)
+    """Compute the value of `fastece.canonical_error`."""
+    h = choose_bandwidth(p) if bandwidth == "likelihood" else bandwidth
+    frequencies = compute_densities(p, h) @ np.eye(p.shape[1])[y]
+    frequencies /= frequencies.sum(axis=1, keepdims=True)
+    frequencies -= p
+    return float(np.abs(frequencies).sum() / y.size)
 
 
-def distances(p: Any) -> Any:
-    """Distances (n, n), from a matrix product: it loses half of the digits of small ones."""
-    d = p @ p.T
-    squares = d.diagonal().copy()
-    d *= -2
-    d += squares
-    d += squares[:, None]
-    np.maximum(d, 0, out=d)
-    return np.sqrt(d, out=d)
+def compute_distances(p: Any) -> Any:
+    """Compute the distances (n, n) of all pairs of rows from a matrix product.
+
+    The product loses half of the digits of small distances.
+    """
+    distances = p @ p.T
+    squares = distances.diagonal().copy()
+    distances *= -2
+    distances += squares
+    distances += squares[:, None]
+    np.maximum(distances, 0, out=distances)
+    return np.sqrt(distances, out=distances)
 
 
-def near(p: Any, width: float) -> Any:
-    """Values (n, n) of the exponential kernel of all pairs of two rows."""
-    k = distances(p)
-    k *= -1 / width
-    np.exp(k, out=k)
-    np.fill_diagonal(k, 0.0)
-    return k
+def compute_kernel(p: Any, width: float) -> Any:
+    """Compute the exponential kernel (n, n) of all pairs of two different rows."""
+    kernel = compute_distances(p)
+    kernel *= -1 / width
+    np.exp(kernel, out=kernel)
+    np.fill_diagonal(kernel, 0.0)
+    return kernel
 
 
 @on_one_thread
 def skce(y: Any, p: Any) -> float:
-    """`fastece.kernel_calibration_error`, with the median of the distances of 1000 rows."""
-    few = distances(p[:1000])
-    k = near(p, float(np.median(few[np.tril_indices(len(few), -1)])))
-    gap = np.eye(p.shape[1])[y] - p
-    k *= gap @ gap.T
-    return float(k.sum() / (y.size * (y.size - 1)))
+    """Compute the value of `fastece.kernel_calibration_error`.
+
+    The width of the kernel is the median distance of the first rows.
+    """
+    distances = compute_distances(p[:ROWS_FOR_WIDTH])
+    width = float(np.median(distances[np.tril_indices(len(distances), -1)]))
+    products = compute_kernel(p, width)
+    gaps = np.eye(p.shape[1])[y] - p
+    products *= gaps @ gaps.T
+    return float(products.sum() / (y.size * (y.size - 1)))
 
 
-# --- the loops a user writes without fastece ------------------------------------------------
+# --- numpy loops for replicates -------------------------------------------------------------
 
 
 @on_one_thread
-def in_batches(draw: Callable[..., Any], values: Callable[[Any], Any], replicates: int) -> Any:
-    """The values (replicates,) of what is drawn, for which one matrix is multiplied by another."""
+def resample_in_batches(
+    draw: Callable[..., Any], values: Callable[[Any], Any], replicates: int
+) -> Any:
+    """Draw batches with `draw(rng, size)`, and compute values (replicates,)."""
     rng = np.random.default_rng(0)
-    sizes = [min(BATCH, replicates - first) for first in range(0, replicates, BATCH)]
-    return np.concatenate([values(draw(rng, size)) for size in sizes])
+    batches = []
+    for first in range(0, replicates, REPLICATES_PER_BATCH):
+        size = min(REPLICATES_PER_BATCH, replicates - first)
+        batches.append(values(draw(rng, size)))
+    return np.concatenate(batches)
 
 
-def draw_rows(n: int, rng: Any, size: int) -> Any:
-    """How often each of n rows is drawn (n, size)."""
+def draw_counts(n: int, rng: Any, size: int) -> Any:
+    """Draw rows, and return how often each of n rows counts, as (n, size)."""
     draws = rng.integers(0, n, (size, n))
-    return np.stack([np.bincount(draw, minlength=n) for draw in draws], axis=1).astype(np.float64)
+    counts = np.stack([np.bincount(rows, minlength=n) for rows in draws], axis=1)
+    return counts.astype(np.float64)
 
 
 def draw_labels(p: Any, rng: Any, size: int) -> Any:
-    """Unit vectors (n, K, size) of labels with the probabilities (n, K)."""
-    below = p.cumsum(axis=1)[:, None, :-1]
-    label = (rng.random((len(p), size, 1)) >= below).sum(axis=2)
-    return (label[:, None] == np.arange(p.shape[1])[:, None]).astype(np.float64)
+    """Draw labels with probabilities (n, K), as unit vectors (n, K, size)."""
+    upper_ends = p.cumsum(axis=1)[:, None, :-1]
+    labels = (rng.random((len(p), size, 1)) >= upper_ends).sum(axis=2)
+    return (labels[:, None] == np.arange(p.shape[1])[:, None]).astype(np.float64)
 
 
-def canonical_of_rows(y: Any, p: Any) -> Callable[[Any], Any]:
-    """The canonical errors of drawn rows (n, size)."""
+def prepare_canonical_of_counts(y: Any, p: Any) -> Callable[[Any], Any]:
+    """Return the canonical errors (size,) as a function of counts (n, size)."""
     order = np.argsort(y, kind="stable")
     p = p[order]
-    e, ends = dirichlet(p, BANDWIDTH), np.searchsorted(y[order], np.arange(p.shape[1] + 1))
+    densities = compute_densities(p, BANDWIDTH)
+    ends_of_classes = np.searchsorted(y[order], np.arange(p.shape[1] + 1))
 
-    def values(c: Any) -> Any:
-        c = c[order]
-        share = np.stack([e[:, a:b] @ c[a:b] for a, b in pairwise(ends)])
-        share /= share.sum(axis=0)
-        share -= p.T[:, :, None]
-        return (c * np.abs(share, out=share).sum(axis=0)).sum(axis=0) / y.size
-
-    return values
-
-
-def skce_of_rows(y: Any, p: Any) -> Callable[[Any], Any]:
-    """The unbiased kernel calibration errors of drawn rows (n, size)."""
-    gap = np.eye(p.shape[1])[y] - p
-    k = near(p, WIDTH)
-    k *= gap @ gap.T
-    return lambda c: (c * (k @ c)).sum(axis=0) / (y.size**2 - (c * c).sum(axis=0))
-
-
-def canonical_of_labels(p: Any) -> Callable[[Any], Any]:
-    """The canonical errors of drawn labels (n, K, size)."""
-    e = dirichlet(p, BANDWIDTH)
-    e /= e.sum(axis=1, keepdims=True)
-
-    def values(unit: Any) -> Any:
-        share = (e @ unit.reshape(len(p), -1)).reshape(unit.shape)
-        share -= p[:, :, None]
-        return np.abs(share, out=share).sum(axis=(0, 1)) / len(p)
+    def values(counts: Any) -> Any:
+        counts = counts[order]
+        frequencies = np.stack(
+            [
+                densities[:, first:end] @ counts[first:end]
+                for first, end in pairwise(ends_of_classes)
+            ]
+        )
+        frequencies /= frequencies.sum(axis=0)
+        frequencies -= p.T[:, :, None]
+        errors = np.abs(frequencies, out=frequencies).sum(axis=0)
+        return (counts * errors).sum(axis=0) / y.size
 
     return values
 
 
-def skce_of_labels(p: Any) -> Callable[[Any], Any]:
-    """The unbiased kernel calibration errors of drawn labels (n, K, size)."""
-    k = near(p, WIDTH)
+def prepare_skce_of_counts(y: Any, p: Any) -> Callable[[Any], Any]:
+    """Return the unbiased kernel errors (size,) as a function of counts (n, size)."""
+    gaps = np.eye(p.shape[1])[y] - p
+    products = compute_kernel(p, WIDTH)
+    products *= gaps @ gaps.T
 
-    def values(unit: Any) -> Any:
-        unit -= p[:, :, None]
-        product = (k @ unit.reshape(len(p), -1)).reshape(unit.shape)
-        product *= unit
-        return product.sum(axis=(0, 1)) / (len(p) * (len(p) - 1))
+    def values(counts: Any) -> Any:
+        n_pairs = y.size**2 - (counts * counts).sum(axis=0)
+        return (counts * (products @ counts)).sum(axis=0) / n_pairs
+
+    return values
+
+
+def prepare_canonical_of_labels(p: Any) -> Callable[[Any], Any]:
+    """Return the canonical errors (size,) as a function of labels (n, K, size)."""
+    weights = compute_densities(p, BANDWIDTH)
+    weights /= weights.sum(axis=1, keepdims=True)
+
+    def values(labels: Any) -> Any:
+        frequencies = (weights @ labels.reshape(len(p), -1)).reshape(labels.shape)
+        frequencies -= p[:, :, None]
+        return np.abs(frequencies, out=frequencies).sum(axis=(0, 1)) / len(p)
+
+    return values
+
+
+def prepare_skce_of_labels(p: Any) -> Callable[[Any], Any]:
+    """Return the unbiased kernel errors (size,) as a function of labels (n, K, size)."""
+    kernel = compute_kernel(p, WIDTH)
+
+    def values(labels: Any) -> Any:
+        gaps = labels
+        gaps -= p[:, :, None]
+        products = (kernel @ gaps.reshape(len(p), -1)).reshape(gaps.shape)
+        products *= gaps
+        return products.sum(axis=(0, 1)) / (len(p) * (len(p) - 1))
 
     return values
 
@@ -178,66 +223,68 @@ def skce_of_labels(p: Any) -> Callable[[Any], Any]:
 # --- benchmarks -----------------------------------------------------------------------------
 
 
-def rows_and_estimator(function: str, error: str, n: int) -> tuple[Any, Any, Any]:
-    """Labels, class vectors and an estimator, if the measured version has it and the function."""
-    if not (hasattr(fastece, "canonical_error") and hasattr(fastece, function)):
-        raise NotImplementedError
-    estimators = {
-        "canonical": fastece.DirichletKDE(BANDWIDTH),
-        "skce": fastece.SKCE("unbiased", width=WIDTH),
-    }
-    return *baselines.class_vectors(n, CLASSES), estimators[error]
+def make_estimator(error: str) -> Any:
+    """Make the estimator of an error, with the parameter of its numpy loop."""
+    if error == "canonical":
+        return fastece.DirichletKDE(BANDWIDTH)
+    return fastece.SKCE("unbiased", width=WIDTH)
 
 
 class CanonicalError(Beside):
-    """`canonical_error`, with a bandwidth and with the likeliest of ten."""
+    """Measure `canonical_error`, with a bandwidth and with the likeliest of ten."""
 
     params = ([0.01, "likelihood"], [500, 5000])
     param_names = ("bandwidth", "n")
 
     def setup(self, bandwidth: Any, n: int) -> None:
-        """Make the data."""
-        y, p, _ = rows_and_estimator("canonical_error", "canonical", n)
+        """Draw the data."""
+        require("canonical_error")
+        y, p = baselines.draw_class_vectors(n, N_CLASSES)
         self.call = partial(fastece.canonical_error, y, p, bandwidth=bandwidth)
         self.other = partial(canonical, y, p, bandwidth)
 
 
 class KernelError(Beside):
-    """`kernel_calibration_error`, unbiased."""
+    """Measure `kernel_calibration_error`, which is unbiased."""
 
     params = ([500, 5000],)
     param_names = ("n",)
 
     def setup(self, n: int) -> None:
-        """Make the data."""
-        y, p, _ = rows_and_estimator("kernel_calibration_error", "skce", n)
+        """Draw the data."""
+        require("kernel_calibration_error")
+        y, p = baselines.draw_class_vectors(n, N_CLASSES)
         self.call = partial(fastece.kernel_calibration_error, y, p)
         self.other = partial(skce, y, p)
 
 
 class PairsBootstrap(Replicated):
-    """Both under resampling; numpy's loop draws 32 replicates at a time."""
+    """Measure both errors under resampling of rows."""
 
     params = (["canonical", "skce"], [2000])
     param_names = ("error", "n")
 
     def setup(self, error: str, n: int) -> None:
-        """Make the data."""
-        y, p, estimator = rows_and_estimator("bootstrap", error, n)
-        values = {"canonical": canonical_of_rows, "skce": skce_of_rows}[error](y, p)
-        call = partial(fastece.bootstrap, y, p, estimator=estimator)
-        self.make(call, partial(in_batches, partial(draw_rows, n), values), n, n * n)
+        """Draw the data."""
+        require("canonical_error", "bootstrap")
+        y, p = baselines.draw_class_vectors(n, N_CLASSES)
+        prepare_values = {"canonical": prepare_canonical_of_counts, "skce": prepare_skce_of_counts}
+        call = partial(fastece.bootstrap, y, p, estimator=make_estimator(error))
+        loop = partial(resample_in_batches, partial(draw_counts, n), prepare_values[error](y, p))
+        self.prepare(call, loop, size=n, summands=n * n)
 
 
 class PairsTest(Replicated):
-    """Both with labels drawn as the vectors say; numpy's loop draws 32 replicates at a time."""
+    """Measure both errors of labels that are drawn with the predicted probabilities."""
 
     params = (["canonical", "skce"], [500])
     param_names = ("error", "n")
 
     def setup(self, error: str, n: int) -> None:
-        """Make the data."""
-        y, p, estimator = rows_and_estimator("calibration_test", error, n)
-        values = {"canonical": canonical_of_labels, "skce": skce_of_labels}[error](p)
-        call = partial(fastece.calibration_test, y, p, estimator=estimator)
-        self.make(call, partial(in_batches, partial(draw_labels, p), values), n, n * n)
+        """Draw the data."""
+        require("canonical_error", "calibration_test")
+        y, p = baselines.draw_class_vectors(n, N_CLASSES)
+        prepare_values = {"canonical": prepare_canonical_of_labels, "skce": prepare_skce_of_labels}
+        call = partial(fastece.calibration_test, y, p, estimator=make_estimator(error))
+        loop = partial(resample_in_batches, partial(draw_labels, p), prepare_values[error](p))
+        self.prepare(call, loop, size=n, summands=n * n)

@@ -1,4 +1,4 @@
-"""Fits of recalibration maps on one thread, beside what else fits them."""
+"""Fits of recalibration maps on one thread, beside the fits of other libraries."""
 
 from functools import partial
 from typing import Any
@@ -8,9 +8,14 @@ import numpy as np
 from benchmarks import baselines
 from benchmarks.common import Beside
 
+# Added to probabilities before their logarithm, which 0 does not have.
+LOG_OFFSET = 1e-300
+# At this tolerance, scikit-learn stops about as near to the optimum as the maps of fastece.
+TOLERANCE = 1e-6
 
-def map_of(name: str, **options: Any) -> Any:
-    """A map to fit, if the measured version has it."""
+
+def make_map(name: str, **options: Any) -> Any:
+    """Make a map to fit; asv skips versions of fastece that lack it."""
     try:
         from fastece.recalibration import METHODS
     except ImportError as error:
@@ -19,7 +24,7 @@ def map_of(name: str, **options: Any) -> Any:
 
 
 def fit_with_torch(z: Any, y: Any) -> float:
-    """The usual recipe for a temperature: 50 steps of LBFGS."""
+    """Fit a temperature to logits by the usual recipe, 50 steps of LBFGS."""
     import torch
 
     temperature = torch.nn.Parameter(torch.ones(1))
@@ -35,55 +40,64 @@ def fit_with_torch(z: Any, y: Any) -> float:
     return float(temperature.detach())
 
 
+def make_scikit_learn_fit(method: str, y: Any, p: Any) -> Any:
+    """Make a call that fits a map of scores (n,) in scikit-learn."""
+    from sklearn.isotonic import IsotonicRegression
+    from sklearn.linear_model import LogisticRegression
+
+    if method == "isotonic":
+        return partial(IsotonicRegression(out_of_bounds="clip").fit, p, y)
+    log_score = np.log(p + LOG_OFFSET)
+    log_complement = np.log1p(-p)
+    features = [log_score, -log_complement]
+    if method == "platt":
+        features = [log_score - log_complement]
+    regression = LogisticRegression(C=np.inf, tol=TOLERANCE, solver="newton-cholesky")
+    return partial(regression.fit, np.column_stack(features), y)
+
+
 class Temperature(Beside):
-    """A temperature for float32 logits, beside torch on one thread."""
+    """Measure a temperature for float32 logits, beside torch on one thread."""
 
     params = ([10, 1000], [50_000])
     param_names = ("classes", "n")
 
     def setup(self, classes: int, n: int) -> None:
-        """Make the data."""
+        """Draw the data."""
         try:
             import torch
         except ImportError as error:
             raise NotImplementedError from error
         torch.set_num_threads(1)
-        y, z = baselines.class_vectors(n, classes, "float32", logits=True)
-        self.call = partial(map_of("temperature", from_logits=True).fit, z, y)
+        y, z = baselines.draw_class_vectors(n, classes, "float32", logits=True)
+        self.call = partial(make_map("temperature", from_logits=True).fit, z, y)
         self.other = partial(fit_with_torch, torch.from_numpy(z), torch.from_numpy(y))
 
 
 class Matrix(Beside):
-    """Matrix scaling, beside the multinomial regression of scikit-learn, stopped as near."""
+    """Measure matrix scaling, beside the multinomial regression of scikit-learn."""
 
     params = ([1000, 50_000],)
     param_names = ("n",)
 
     def setup(self, n: int) -> None:
-        """Make the data."""
+        """Draw the data."""
         from sklearn.linear_model import LogisticRegression
 
-        y, z = baselines.class_vectors(n, 10, logits=True)
-        self.call = partial(map_of("matrix", from_logits=True).fit, z, y)
-        self.other = partial(LogisticRegression(C=np.inf, tol=1e-6, max_iter=1000).fit, z, y)
+        y, z = baselines.draw_class_vectors(n, baselines.N_CLASSES, logits=True)
+        regression = LogisticRegression(C=np.inf, tol=TOLERANCE, max_iter=1000)
+        self.call = partial(make_map("matrix", from_logits=True).fit, z, y)
+        self.other = partial(regression.fit, z, y)
 
 
 class OfScores(Beside):
-    """Maps of the score of the positive class, beside scikit-learn."""
+    """Measure maps of the score of the positive class, beside scikit-learn."""
 
     params = (["platt", "beta", "isotonic"], [1000, 1_000_000])
     param_names = ("method", "n")
 
     def setup(self, method: str, n: int) -> None:
-        """Make the data."""
-        from sklearn.isotonic import IsotonicRegression
-        from sklearn.linear_model import LogisticRegression
-
-        y, p = baselines.binary("uniform", n)
-        log, log_rest = np.log(p + 1e-300), np.log1p(-p)
-        features = [log - log_rest] if method == "platt" else [log, -log_rest]
-        regression = LogisticRegression(C=np.inf, tol=1e-6, solver="newton-cholesky")
-        self.call = partial(map_of(method).fit, p, y)
-        self.other = partial(regression.fit, np.column_stack(features), y)
-        if method == "isotonic":
-            self.other = partial(IsotonicRegression(out_of_bounds="clip").fit, p, y)
+        """Draw the data."""
+        y, p = baselines.draw_binary("uniform", n)
+        self.call = partial(make_map(method).fit, p, y)
+        self.other = make_scikit_learn_fit(method, y, p)

@@ -6,103 +6,124 @@ from math import nan
 from pathlib import Path
 from statistics import median
 from subprocess import CalledProcessError
-from typing import Any
+from typing import NamedTuple
 
 import fastece
 from benchmarks import baselines
-from benchmarks.common import FOLDER, run_fresh
+from benchmarks.common import FOLDER, Benchmark, run_fresh
 
 sys.path.append(str(FOLDER.parent / "scripts" / "evidence"))
 import first_calls
 
-MEASURED = Path(fastece.__file__).parents[1]
+CHECKOUT = Path(fastece.__file__).parents[1]
 KERNELS = {
     name
-    for path in MEASURED.glob("fastece/kernels/*.py")
+    for path in CHECKOUT.glob("fastece/kernels/*.py")
     for name in re.findall(r"^@jit\ndef (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
 }
 IMPORT = "import fastece"
 FIRST_CALL = "import fastece; fastece.ece([0, 1, 1], [0.2, 0.6, 0.9])"
 
 
-class StartUp:
-    """A new process that imports, or imports and calls, with kept kernels."""
+class StartUp(Benchmark):
+    """Measure new processes that import, or also call, with compiled kernels."""
 
-    # What is run, what it is held against, and how many rounds noise and patience allow.
+    class Case(NamedTuple):
+        """The code of a process, the code to compare it with, and the number of rounds.
+
+        A process that takes longer gets fewer rounds.
+        """
+
+        code: str
+        baseline: str
+        rounds: int
+
     CASES = {  # noqa: RUF012
-        "import": (IMPORT, "import numpy", 9),
-        "first call": (FIRST_CALL, "import numpy, numba", 5),
+        "import": Case(IMPORT, "import numpy", rounds=9),
+        "first call": Case(FIRST_CALL, "import numpy, numba", rounds=5),
     }
     params = (list(CASES),)
     param_names = ("case",)
+    # The processes run one after another, and the first of them may compile.
     timeout = 300.0
 
-    def setup(self, case: str) -> None:
-        """Fill the caches of files."""
-        self.code, self.base, self.rounds = self.CASES[case]
+    def setup(self, name: str) -> None:
+        """Run the process once, which compiles and brings files into memory."""
+        self.case = self.CASES[name]
         self.start()
 
     def start(self) -> None:
-        """One process."""
-        run_fresh(self.code)
+        """Run one process."""
+        run_fresh(self.case.code)
 
-    def track_seconds(self, case: str) -> float:  # noqa: ARG002
-        """Time of one process."""
-        return median(baselines.seconds_of(self.start, 1) for _ in range(self.rounds))
+    def track_seconds(self, name: str) -> float:  # noqa: ARG002
+        """Measure the seconds of one process."""
+        times = [baselines.measure_seconds(self.start, 1) for _ in range(self.case.rounds)]
+        return median(times)
 
-    def track_ratio_to_numpy(self, case: str) -> float:  # noqa: ARG002
-        """The same over a process that imports numpy, or numpy and numba, and nothing else."""
-        race = baselines.race(self.start, lambda: run_fresh(self.base), self.rounds)
-        return round(1 / race.ratio, 4)
+    def track_ratio_to_numpy(self, name: str) -> float:  # noqa: ARG002
+        """Divide by the time of a process that imports numpy, or numpy and numba, alone."""
+
+        def start_baseline() -> None:
+            run_fresh(self.case.baseline)
+
+        return round(1 / baselines.race(self.start, start_baseline, self.case.rounds).ratio, 4)
 
     track_seconds.unit = "s"  # type: ignore[attr-defined]
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
 
 
-class FirstCalls:
-    """A new process with an empty folder of kernels, for each row of the table of first calls."""
+class FirstCalls(Benchmark):
+    """Measure first calls in new processes, whose folder of compiled kernels is empty."""
 
     params = (list(first_calls.CALLS),)
     param_names = ("call",)
 
-    def setup_cache(self) -> dict[str, Any]:
-        """Make each call once: what it takes, or nan if the measured version refuses it."""
-        found: dict[str, Any] = {}
+    def setup_cache(self) -> dict[str, first_calls.FirstCall]:
+        """Make each call once; all times are nan where the measured version refuses it."""
+        results: dict[str, first_calls.FirstCall] = {}
         for name, call in first_calls.CALLS.items():
             try:
-                found[name] = first_calls.measure(call, MEASURED)
+                results[name] = first_calls.measure(call, CHECKOUT)
             except (CalledProcessError, ValueError):
-                found[name] = (nan, nan, nan, {})
-        return found
+                results[name] = first_calls.FirstCall(nan, nan, nan, {})
+        return results
 
     setup_cache.timeout = 1800  # type: ignore[attr-defined]
 
-    def track_seconds(self, found: dict[str, Any], name: str) -> float:
-        """From the start of the process to its end."""
-        return float(found[name][0])
+    def track_seconds(self, results: dict[str, first_calls.FirstCall], name: str) -> float:
+        """Return the seconds from the start of the process to its end."""
+        return results[name].seconds
 
-    def track_processor_seconds(self, found: dict[str, Any], name: str) -> float:
-        """The same of all processors, whatever else they do."""
-        return float(found[name][1])
+    def track_processor_seconds(
+        self, results: dict[str, first_calls.FirstCall], name: str
+    ) -> float:
+        """Return the seconds of all processors, which depend less on other processes."""
+        return results[name].processor_seconds
 
-    def track_kernels(self, found: dict[str, Any], name: str) -> float:
-        """Signatures that the process compiles."""
-        return float(found[name][2])
+    def track_kernels(self, results: dict[str, first_calls.FirstCall], name: str) -> float:
+        """Return the number of signatures that the process compiles."""
+        return float(results[name].n_kernels)
 
     track_seconds.unit = track_processor_seconds.unit = "s"  # type: ignore[attr-defined]
     track_kernels.unit = "kernels"  # type: ignore[attr-defined]
 
 
-class Compile:
-    """Each kernel alone, as it is compiled for the whole page of the demonstration."""
+class Compile(Benchmark):
+    """Measure each kernel alone, as compiled for the whole page of the demonstration."""
 
     params = (sorted(KERNELS),)
     param_names = ("kernel",)
     setup_cache = FirstCalls.setup_cache
 
-    def track_seconds(self, found: dict[str, Any], name: str) -> float:
-        """Seconds of all its signatures, without those of kernels that it calls."""
-        demo = found["`fastece demo --full`"][3] or found["`fastece demo`"][3]
-        return float(demo.get(name, nan))
+    def track_seconds(self, results: dict[str, first_calls.FirstCall], name: str) -> float:
+        """Return the seconds of all signatures, without the kernels that the kernel calls.
+
+        Versions that refuse `--full` are measured with the demonstration without options.
+        """
+        seconds_of_kernel = results["`fastece demo --full`"].seconds_of_kernel
+        if not seconds_of_kernel:
+            seconds_of_kernel = results["`fastece demo`"].seconds_of_kernel
+        return float(seconds_of_kernel.get(name, nan))
 
     track_seconds.unit = "s"  # type: ignore[attr-defined]

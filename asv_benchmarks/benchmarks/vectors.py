@@ -1,4 +1,4 @@
-"""Single calls on class vectors, on one thread, validation included."""
+"""Single calls on class vectors with their checks, on one thread."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from benchmarks.common import Single
 
 
 class ClassVectors(Single):
-    """Uniform hard bins on as many entries, whatever the number of classes."""
+    """Measure bins of equal width on class vectors with `n` entries in total."""
 
     params = (
         ["confidence", "classwise"],
@@ -20,12 +20,12 @@ class ClassVectors(Single):
     param_names = ("setting", "dtype", "kind", "classes", "n")
 
     def setup(self, setting: str, dtype: str, kind: str, classes: int, n: int) -> None:
-        """Make the data and compile."""
-        logits = kind == "logits"
-        y, p = baselines.class_vectors(max(1, n // classes), classes, dtype, logits)
-        baseline = baselines.find_baseline("ece", setting)[1]
-        self.call = partial(fastece.ece, y, p, setting=setting, from_logits=logits)
-        self.baseline = (
-            (lambda: baseline(y, baselines.softmax(p))) if logits else partial(baseline, y, p)
-        )
+        """Draw the data and compile."""
+        has_logits = kind == "logits"
+        y, p = baselines.draw_class_vectors(max(1, n // classes), classes, dtype, has_logits)
+        _, baseline = baselines.find_baseline("ece", setting)
+        self.call = partial(fastece.ece, y, p, setting=setting, from_logits=has_logits)
+        self.baseline = partial(baseline, y, p)
+        if has_logits:
+            self.baseline = lambda: baseline(y, baselines.softmax(p))
         self.call()

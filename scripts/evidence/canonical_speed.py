@@ -68,7 +68,7 @@ def peak():
         return 1024 * next(int(line.split()[1]) for line in status if line[:6] == "VmHWM:")
 
 for n in (100, {rows}):
-    y, p = baselines.class_vectors(n, {classes})
+    y, p = baselines.draw_class_vectors(n, {classes})
     before, begin = peak(), time.perf_counter()
     fastece.{call}
 print(time.perf_counter() - begin, (peak() - before) / 1e6)
@@ -85,7 +85,7 @@ def canonical_in_torch(y: Any, p: Any, bandwidth: float) -> float:
     with torch.no_grad():
         alpha = p / bandwidth + 1
         log_factor = torch.lgamma(alpha.sum(dim=1)) - torch.lgamma(alpha).sum(dim=1)
-        log_density = torch.log(p.clamp(min=pairs.FLOOR)) @ (alpha - 1).T + log_factor
+        log_density = torch.log(p.clamp(min=pairs.MIN_PROBABILITY)) @ (alpha - 1).T + log_factor
         without_itself = torch.diag(torch.finfo(p.dtype).min * torch.ones(len(p)))
         density = torch.exp(log_density + without_itself)
         hits = density @ torch.nn.functional.one_hot(y, p.shape[1]).to(p.dtype)
@@ -95,7 +95,7 @@ def canonical_in_torch(y: Any, p: Any, bandwidth: float) -> float:
 
 def calls_of(n: int) -> Iterator[tuple[str, dict[str, Callable[[], float]]]]:
     """Yield the text of each call of ours with the implementations that take turns."""
-    y, p = baselines.class_vectors(n, pairs.CLASSES)
+    y, p = baselines.draw_class_vectors(n, baselines.N_CLASSES)
     tensors = None
     if find_spec("torch"):
         import torch
@@ -161,7 +161,7 @@ def large(options: argparse.Namespace) -> Iterator[list[str]]:
     """Yield the lines for one large call on two threads: seconds and peak of memory."""
     yield [f"{options.large} rows, two threads", "seconds", "MB"]
     for call in LARGE:
-        code = FRESH.format(rows=options.large, classes=pairs.CLASSES, call=call)
+        code = FRESH.format(rows=options.large, classes=baselines.N_CLASSES, call=call)
         seconds, megabytes = map(float, run_fresh(code).split())
         yield [f"`{call}`", f"{seconds:.3g}", f"{megabytes:.0f}"]
 
@@ -171,8 +171,8 @@ def replicates(options: argparse.Namespace) -> Iterator[list[str]]:
     yield [f"{options.few} rows", "one thread, s", "two threads, s"]
     for call in REPLICATES:
         function = partial(getattr(fastece, call.function), rng=0, **call.options)
-        function(*baselines.class_vectors(100, pairs.CLASSES))  # loads the kernels
-        data = baselines.class_vectors(options.few, pairs.CLASSES)
+        function(*baselines.draw_class_vectors(100, baselines.N_CLASSES))  # loads the kernels
+        data = baselines.draw_class_vectors(options.few, baselines.N_CLASSES)
         calls = {str(k): partial(function, *data, n_jobs=k) for k in (1, 2)}
         seconds = seconds_of(calls, min(3, options.rounds))
         yield [f"`{call}`", f"{seconds['1']:.3g}", f"{seconds['2']:.3g}"]

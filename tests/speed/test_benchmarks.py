@@ -1,4 +1,4 @@
-"""Every benchmark runs, at its smallest size, and measures the function it names."""
+"""Every benchmark runs at its smallest size and measures the right function."""
 
 import importlib
 import inspect
@@ -16,171 +16,222 @@ from benchmarks import baselines
 from helpers.samples import CALIBRATION_ERRORS
 
 FOLDER = Path(__file__).parents[2] / "asv_benchmarks"
+RESULTS = sorted((FOLDER / "results").glob("*/*-*.json"))
 
-
-PATHS = sorted((FOLDER / "benchmarks").glob("[a-z]*.py"))
-MODULES = {path.stem: importlib.import_module(f"benchmarks.{path.stem}") for path in PATHS}
-CLASSES = [
-    found
+MODULES = {
+    path.stem: importlib.import_module(f"benchmarks.{path.stem}")
+    for path in sorted((FOLDER / "benchmarks").glob("[a-z]*.py"))
+}
+COMMON = MODULES["common"]
+BENCHMARKS = [
+    benchmark_class
     for module in MODULES.values()
-    for _, found in inspect.getmembers(module, inspect.isclass)
-    if found.__module__ == module.__name__
-    and not inspect.isabstract(found)
-    and hasattr(found, "params")
+    for _, benchmark_class in inspect.getmembers(module, inspect.isclass)
+    if benchmark_class.__module__ == module.__name__
+    and not inspect.isabstract(benchmark_class)
+    and hasattr(benchmark_class, "params")
 ]
 # These start processes, or need torch.
 SLOW = {"Memory", "BootstrapMemory", "StartUp", "FirstCalls", "Compile", "Temperature"}
-QUICK = [found for found in CLASSES if found.__name__ not in SLOW]
-SINGLE = [found for found in CLASSES if issubclass(found, MODULES["common"].Single)]
-REPLICATED = [found for found in CLASSES if issubclass(found, MODULES["common"].Replicated)]
-# Benchmarks whose call and other call give the same number.
-SAME = {"Scores", "ScoresOfVectors", "CanonicalError", "KernelError"}
-# Benchmarks of functions that have been there from the beginning.
-OLD = {"Between", "Literature", "Conventions"}
+QUICK = [x for x in BENCHMARKS if x.__name__ not in SLOW]
+SINGLE = [x for x in BENCHMARKS if issubclass(x, COMMON.Single)]
+REPLICATED = [x for x in BENCHMARKS if issubclass(x, COMMON.Replicated)]
+# In these benchmarks, the call and the other call compute the same number.
+WITH_EQUAL_NUMBERS = {"Scores", "ScoresOfVectors", "CanonicalError", "KernelError"}
+# These measure functions that every version of fastece has.
+OF_ALL_VERSIONS = {"Between", "Literature", "Conventions"}
 BINARY_SCORES = [name for name, row in fastece.ESTIMATORS.items() if not row.is_calibration_error]
-# Estimators that are held against the baseline of "ece".
-OTHERS = {str(row) for name, row in fastece.ESTIMATORS.items() if name not in baselines.BASELINES}
+# Estimators that are compared with the baseline of "ece".
+WITHOUT_BASELINE = {
+    str(row) for name, row in fastece.ESTIMATORS.items() if name not in baselines.BASELINES
+}
+# The smallest report takes more than two seconds. A report of a thousand classes takes 20 s, and
+# runs the same code as one of ten.
+REPORT = MODULES["report"].Report
+# Positions of the first and the last value of a parameter.
+FIRST = 0
+LAST = -1
 
 
-def methods(found):
-    return [name for name in dir(found) if name.startswith(("time_", "track_", "peakmem_"))]
+def name_of(benchmark_class):
+    return benchmark_class.__name__
 
 
-def smallest(found, n, last=False):
-    """First, or last, of each list of parameters, and `n` rows."""
-    pairs = zip(found.param_names, found.params, strict=True)
-    return [n if name == "n" else values[-1 if last else 0] for name, values in pairs]
+def methods_of(benchmark):
+    """The names of the methods that asv runs."""
+    return [name for name in dir(benchmark) if name.startswith(("time_", "track_", "peakmem_"))]
+
+
+def parameters_at(position, benchmark_class, n):
+    """The value of each parameter at a position of its list, and `n` rows."""
+    lists = zip(benchmark_class.param_names, benchmark_class.params, strict=True)
+    return [n if name == "n" else values[position] for name, values in lists]
 
 
 @pytest.fixture
 def short_rounds(monkeypatch):
-    limits = {"SHORTEST_ROUND": 0, "CALL_ROWS": 0, "LEAST_REPLICATES": 5, "MOST_LOOPS": 5}
-    for name, value in limits.items():
-        monkeypatch.setattr(baselines, name, value)
+    monkeypatch.setattr(baselines, "MIN_SECONDS_PER_ROUND", 0)
+    monkeypatch.setattr(baselines, "ROWS_PER_CALL", 0)
+    monkeypatch.setattr(baselines, "MIN_REPLICATES", 5)
+    monkeypatch.setattr(baselines, "MAX_LOOP_REPLICATES", 5)
 
 
-ENDS = [(found, last) for found in QUICK for last in (False, True)]
-ENDS = [(x, last) for x, last in ENDS if not last or smallest(x, 300) != smallest(x, 300, last)]
-# A report of a thousand classes takes 20 s, and runs the same code.
-LONG = [MODULES["report"].Report]
-ENDS = [(found, last) for found, last in ENDS if not (last and found in LONG)]
-MARKED = [pytest.param(*end, marks=[pytest.mark.slow] * (end[0] in LONG)) for end in ENDS]
+def cases_of_quick_benchmarks():
+    """Each quick benchmark with its first parameters, and its last if they differ."""
+    for benchmark_class in QUICK:
+        name = name_of(benchmark_class)
+        if benchmark_class is REPORT:
+            yield pytest.param(benchmark_class, FIRST, id=f"{name}-first", marks=pytest.mark.slow)
+            continue
+        yield pytest.param(benchmark_class, FIRST, id=f"{name}-first")
+        first_parameters = parameters_at(FIRST, benchmark_class, 300)
+        if parameters_at(LAST, benchmark_class, 300) != first_parameters:
+            yield pytest.param(benchmark_class, LAST, id=f"{name}-last")
 
 
 @pytest.mark.representative(5)
 @pytest.mark.usefixtures("short_rounds")
-@pytest.mark.parametrize(("found", "last"), MARKED)
-def test_benchmark_runs(found, last):
-    params, benchmark = smallest(found, 300, last), found()
+@pytest.mark.parametrize(("benchmark_class", "position"), [*cases_of_quick_benchmarks()])
+def test_benchmark_runs(benchmark_class, position):
+    params = parameters_at(position, benchmark_class, 300)
+    benchmark = benchmark_class()
     benchmark.rounds = 1
     benchmark.setup(*params)
-    assert methods(found)
-    for name in methods(found):
+    assert methods_of(benchmark)
+    for name in methods_of(benchmark):
         result = getattr(benchmark, name)(*params)
-        assert result is None if name.startswith("time_") else result > 0
-    if found.__name__ in SAME:
+        if name.startswith("time_"):
+            assert result is None
+        else:
+            assert result > 0
+    if name_of(benchmark_class) in WITH_EQUAL_NUMBERS:
         assert benchmark.call() == pytest.approx(benchmark.other(), rel=1e-6)
 
 
 @pytest.mark.representative(3)
 @pytest.mark.usefixtures("short_rounds")
-@pytest.mark.parametrize("found", QUICK, ids=lambda found: found.__name__)
-def test_a_version_without_the_function_is_not_measured(found, monkeypatch):
-    if issubclass(found, MODULES["common"].Single) or found.__name__ in OLD:
+@pytest.mark.parametrize("benchmark_class", QUICK, ids=name_of)
+def test_a_version_without_the_function_is_skipped(benchmark_class, monkeypatch):
+    if benchmark_class in SINGLE or name_of(benchmark_class) in OF_ALL_VERSIONS:
         return
     for name in set(fastece.__all__) - {"ece", "ESTIMATORS"}:
         monkeypatch.delattr(fastece, name, raising=False)
     monkeypatch.setattr(fastece, "__all__", ["ece", "ESTIMATORS"])
     monkeypatch.setitem(sys.modules, "fastece.recalibration", None)
+    monkeypatch.setitem(sys.modules, "fastece.streams.metric", None)
     with pytest.raises(NotImplementedError):
-        found().setup(*smallest(found, 60))
+        benchmark_class().setup(*parameters_at(FIRST, benchmark_class, 60))
 
 
-@pytest.mark.parametrize("found", SINGLE, ids=lambda found: found.__name__)
-def test_the_idiom_beside_a_call_gives_the_same_number(found):
-    params = smallest(found, 3000)
+@pytest.mark.parametrize("benchmark_class", SINGLE, ids=name_of)
+def test_baseline_of_a_single_call_gives_the_same_number(benchmark_class):
+    params = parameters_at(FIRST, benchmark_class, 3000)
     params = ["logits" if value == "probabilities" else value for value in params]
-    benchmark = found()
+    benchmark = benchmark_class()
     benchmark.setup(*params)
-    # Densities are on other grids; those of the package are right to a thousandth.
-    slack = 1e-4 if "ece_kde" in params else 1e-6
-    assert benchmark.call() == pytest.approx(benchmark.baseline(), abs=slack)
+    # Baselines compute densities on another grid, and fastece has them right to a thousandth.
+    tolerance = 1e-4 if "ece_kde" in params else 1e-6
+    assert benchmark.call() == pytest.approx(benchmark.baseline(), abs=tolerance)
 
 
-# Many enough that a wrong loop shows: within five standard errors of the difference of two means.
-REPLICATES = 320
+# Replicates of the call and of the loop: enough to see a wrong loop, as the means have to agree
+# within five standard errors of their difference.
+N_REPLICATES = 320
 
 
 @pytest.mark.representative(2)
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("found", REPLICATED, ids=lambda found: found.__name__)
-def test_the_loop_beside_a_call_has_the_same_distribution(found, last, monkeypatch):
-    for name, value in {"CALL_ROWS": 0, "LEAST_REPLICATES": REPLICATES, "LOOP_ROWS": 0}.items():
-        monkeypatch.setattr(baselines, name, value)
-    monkeypatch.setattr(baselines, "LEAST_LOOPS", REPLICATES)
-    monkeypatch.setattr(baselines, "MOST_LOOPS", REPLICATES)
-    benchmark = found()
-    benchmark.setup(*smallest(found, 60, last))
-    results, values = benchmark.call(), benchmark.loop()
-    if found.__name__ == "Compare":
-        values = values[:1] - values[1:]
+@pytest.mark.parametrize("position", [FIRST, LAST], ids=["first", "last"])
+@pytest.mark.parametrize("benchmark_class", REPLICATED, ids=name_of)
+def test_loop_beside_a_call_has_the_same_distribution(benchmark_class, position, monkeypatch):
+    monkeypatch.setattr(baselines, "ROWS_PER_CALL", 0)
+    monkeypatch.setattr(baselines, "MIN_REPLICATES", N_REPLICATES)
+    monkeypatch.setattr(baselines, "ROWS_PER_LOOP", 0)
+    monkeypatch.setattr(baselines, "MIN_LOOP_REPLICATES", N_REPLICATES)
+    monkeypatch.setattr(baselines, "MAX_LOOP_REPLICATES", N_REPLICATES)
+    benchmark = benchmark_class()
+    benchmark.setup(*parameters_at(position, benchmark_class, 60))
+    results = benchmark.call()
     results = list(results.values()) if isinstance(results, dict) else [results]
-    assert len(results) == len(np.atleast_2d(values))
-    for result, theirs in zip(results, np.atleast_2d(values), strict=True):
-        if result.estimator in OTHERS:  # beside the loop of "ece"
+    values = np.atleast_2d(benchmark.loop())
+    if name_of(benchmark_class) == "Compare":
+        values = values[:1] - values[1:]
+    assert len(results) == len(values)
+    for result, theirs in zip(results, values, strict=True):
+        if result.estimator in WITHOUT_BASELINE:  # The loop computes "ece".
             continue
-        name = "null_distribution" if "Test" in found.__name__ else "bootstrap_distribution"
-        ours = getattr(result, name)
-        assert ours.shape == theirs.shape == (REPLICATES,)
-        error = np.sqrt((ours.var() + theirs.var()) / REPLICATES)
-        assert ours.mean() == pytest.approx(theirs.mean(), abs=5 * error)
+        if "Test" in name_of(benchmark_class):
+            ours = result.null_distribution
+        else:
+            ours = result.bootstrap_distribution
+        assert ours.shape == theirs.shape == (N_REPLICATES,)
+        standard_error = np.sqrt((ours.var() + theirs.var()) / N_REPLICATES)
+        assert ours.mean() == pytest.approx(theirs.mean(), abs=5 * standard_error)
         assert 0.75 < ours.std() / theirs.std() < 1.33
 
 
-def test_the_ratio_is_less_where_the_call_is_faster(monkeypatch):
+def test_ratio_is_less_where_the_call_is_faster(monkeypatch):
     benchmark = MODULES["single"].Sizes()
-    benchmark.call, benchmark.baseline = "fast", "slow"
-    monkeypatch.setattr(baselines, "seconds_of", lambda call, _: {"fast": 1.0, "slow": 4.0}[call])
-    monkeypatch.setattr(baselines, "repeats_of", lambda _: 1)
+    benchmark.call = "fast"
+    benchmark.baseline = "slow"
+    seconds = {"fast": 1.0, "slow": 4.0}
+    monkeypatch.setattr(baselines, "measure_seconds", lambda call, _: seconds[call])
+    monkeypatch.setattr(baselines, "count_repeats", lambda _: 1)
     assert benchmark.track_ratio_to_numpy() == 0.25
 
 
 def test_every_estimator_and_shape_is_measured():
-    single, memory = MODULES["single"], MODULES["memory"]
-    assert single.Shapes.params[0] == CALIBRATION_ERRORS
+    single = MODULES["single"]
+    memory = MODULES["memory"]
     calls = [*CALIBRATION_ERRORS, *BINARY_SCORES, "reliability_diagram"]
-    for found in (single.Sizes, single.Between, memory.Memory):
-        assert found.params[0] == calls
+    for benchmark_class in (single.Sizes, single.Between, memory.Memory):
+        assert benchmark_class.params[0] == calls
+    assert single.Shapes.params[0] == CALIBRATION_ERRORS
     assert {"uniform", *single.Shapes.params[1]} == set(baselines.SHAPES)
-    draws = MODULES["bootstrap"]
     for name in ("BootstrapSizes", "BootstrapShapes", "BootstrapClasses", "BootstrapSubsets"):
-        assert getattr(draws, name).params[0] == CALIBRATION_ERRORS
+        assert getattr(MODULES["bootstrap"], name).params[0] == CALIBRATION_ERRORS
     assert memory.BootstrapMemory.params[0] == [*CALIBRATION_ERRORS, "all"]
+
+
+@pytest.mark.skipif(not RESULTS, reason="the sdist has no results")
+def test_recorded_results_have_the_versions_and_names_of_benchmarks():
+    versions = {}
+    for benchmark_class in BENCHMARKS:
+        module_name = benchmark_class.__module__.removeprefix("benchmarks.")
+        for method in methods_of(benchmark_class):
+            name = f"{module_name}.{name_of(benchmark_class)}.{method}"
+            versions[name] = benchmark_class.version
+    for path in RESULTS:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        column = document["result_columns"].index("version")
+        for name, row in document["results"].items():
+            assert row[column] == versions[name], (path.name, name)
 
 
 @pytest.mark.usefixtures("short_rounds")
 @pytest.mark.parametrize("case", MODULES["startup"].StartUp.CASES)
 def test_start_up_runs_the_call_it_names(case, monkeypatch):
-    ran = []
-    monkeypatch.setattr(MODULES["startup"], "run_fresh", lambda *a, **k: ran.append((*a, k)))
-    benchmark = MODULES["startup"].StartUp()
+    startup = MODULES["startup"]
+    codes = []
+    monkeypatch.setattr(startup, "run_fresh", codes.append)
+    benchmark = startup.StartUp()
     benchmark.setup(case)
-    for name in methods(benchmark):
-        ran.clear()
+    (code,) = codes
+    assert ("fastece.ece(" if "call" in case else "import fastece") in code
+    for name in methods_of(benchmark):
+        codes.clear()
         assert getattr(benchmark, name)(case) > 0
-        codes = dict(ran)
-        assert ("fastece.ece(" if "call" in case else "import fastece") in benchmark.code
-        codes.pop(benchmark.code)
-        assert not any("fastece" in code for code in codes)
+        assert code in codes
+        assert not any("fastece" in other for other in codes if other != code)
 
 
 @pytest.mark.slow
 def test_start_up_in_a_real_process():
-    run_fresh = MODULES["common"].run_fresh
-    code = f"{MODULES['startup'].FIRST_CALL}; print(fastece.__file__)"
-    assert run_fresh(code).strip() == fastece.__file__
-    imported = "print('numba' in sys.modules, 'numpy' in sys.modules)"
-    assert run_fresh(f"import sys; {MODULES['startup'].IMPORT}; {imported}") == "False False\n"
+    startup = MODULES["startup"]
+    code = f"{startup.FIRST_CALL}; print(fastece.__file__)"
+    assert COMMON.run_fresh(code).strip() == fastece.__file__
+    are_imported = "print('numba' in sys.modules, 'numpy' in sys.modules)"
+    code = f"import sys; {startup.IMPORT}; {are_imported}"
+    assert COMMON.run_fresh(code) == "False False\n"
 
 
 @pytest.mark.slow
@@ -189,86 +240,94 @@ def test_first_calls_compile_and_a_call_that_is_refused_is_no_number(monkeypatch
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
     calls = {"`fastece demo --full`": startup.first_calls.CALLS["`ece`"], "none": "fastece.none()"}
     monkeypatch.setattr(startup.first_calls, "CALLS", calls)
-    first, compiled = startup.FirstCalls(), startup.Compile()
-    found = first.setup_cache()
-    for name in methods(first):
-        assert getattr(first, name)(found, "`fastece demo --full`") > 0
-        assert np.isnan(getattr(first, name)(found, "none"))
-    seconds = [compiled.track_seconds(found, name) for name in compiled.params[0]]
-    assert 0 < np.nansum(seconds) < first.track_seconds(found, "`fastece demo --full`")
+    first_calls = startup.FirstCalls()
+    results = first_calls.setup_cache()
+    for name in methods_of(first_calls):
+        assert getattr(first_calls, name)(results, "`fastece demo --full`") > 0
+        assert np.isnan(getattr(first_calls, name)(results, "none"))
+    kernels = startup.Compile()
+    seconds = [kernels.track_seconds(results, name) for name in kernels.params[0]]
+    assert 0 < np.nansum(seconds) < first_calls.track_seconds(results, "`fastece demo --full`")
 
 
-KINDS = "bool, float32"
-PEAKS = [("Memory", ("ece", KINDS, 1000))]
-PEAKS += [("BootstrapMemory", (name, KINDS, 2, 1000)) for name in ("ece", "all")]
+TYPES = "bool, float32"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="no peak of memory to ask for")
-@pytest.mark.parametrize(("name", "params"), PEAKS)
-def test_memory_is_that_of_the_call(name, params, monkeypatch):
-    memory = MODULES["memory"]
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
-    benchmark = getattr(memory, name)()
-    benchmark.setup(*params)
-    try:
-        assert benchmark.track_extra_megabytes(*params) < 64
-    finally:
-        benchmark.teardown(*params)
-    if name == "BootstrapMemory":
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not report the peak of memory")
+class TestMemory:
+    @pytest.fixture(autouse=True)
+    def compiled_kernels(self, monkeypatch):
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+
+    @staticmethod
+    def megabytes(benchmark, *params):
+        benchmark.setup(*params)
+        try:
+            return benchmark.track_extra_megabytes(*params)
+        finally:
+            benchmark.teardown(*params)
+
+    def test_small_call_needs_little(self):
+        assert self.megabytes(MODULES["memory"].Memory(), "ece", TYPES, 1000) < 64
+
+    @pytest.mark.parametrize("estimator", ["ece", "all"])
+    def test_bootstrap_measures_the_estimators_it_names(self, estimator):
+        benchmark = MODULES["memory"].BootstrapMemory()
+        params = (estimator, TYPES, 2, 1000)
+        assert self.megabytes(benchmark, *params) < 64
         code = benchmark.code(*params)
         assert code.startswith("fastece.bootstrap(y, p, ")
         assert "n_jobs=2" in code
-        for one in CALIBRATION_ERRORS:
-            assert (repr(one) in code) == (params[0] in (one, "all"))
-        return
-    code = "assert (y.dtype, p.dtype) == (bool, np.float32); x = np.zeros(2_000_000) + p.sum()"
-    monkeypatch.setattr(benchmark, "code", lambda *_: code)
-    benchmark.setup("ece", KINDS, 1_000_000)
-    try:
-        assert 15 < benchmark.track_extra_megabytes("ece", KINDS, 1_000_000) < 64
-    finally:
-        benchmark.teardown("ece", KINDS, 1_000_000)
+        for name in CALIBRATION_ERRORS:
+            assert (repr(name) in code) == (estimator in (name, "all"))
+
+    def test_array_of_16_megabytes_is_seen(self, monkeypatch):
+        benchmark = MODULES["memory"].Memory()
+        check_types = "assert (y.dtype, p.dtype) == (bool, np.float32)"
+        allocate = "x = np.zeros(2_000_000) + p.sum()"
+        monkeypatch.setattr(benchmark, "code", lambda *_: f"{check_types}; {allocate}")
+        assert 15 < self.megabytes(benchmark, "ece", TYPES, 1_000_000) < 64
 
 
-def test_another_package_than_the_one_to_be_measured_is_refused(tmp_path):
-    run_fresh = MODULES["common"].run_fresh
+def test_another_fastece_than_the_one_to_be_measured_is_refused(tmp_path):
     root = str(Path(fastece.__file__).parents[1])
-    assert run_fresh("import benchmarks", FASTECE_MEASURED=root) == ""
+    assert COMMON.run_fresh("import benchmarks", FASTECE_MEASURED=root) == ""
     with pytest.raises(RuntimeError, match="to be measured is"):
-        run_fresh("import benchmarks", FASTECE_MEASURED=str(tmp_path))
+        COMMON.run_fresh("import benchmarks", FASTECE_MEASURED=str(tmp_path))
 
 
-def test_every_estimator_has_an_idiom():
-    # Others are not what one writes in a few lines of numpy.
-    assert set(baselines.BASELINES) == set(baselines.LOOPS) == {*list(fastece.ESTIMATORS)[:5]}
+def test_first_five_estimators_have_baselines():
+    # The others take more than a few lines of numpy.
+    first_estimators = set(list(fastece.ESTIMATORS)[:5])
+    assert set(baselines.BASELINES) == set(baselines.LOOPS) == first_estimators
     assert baselines.find_baseline("something else") == ("ece", baselines.BASELINES["ece"])
 
 
-# Of tied scores, baselines count some on the wrong side of an edge, or find other edges.
-RIGHT = [
-    (name, shape)
-    for name in baselines.BASELINES
+# With tied scores, baselines count some of them on the wrong side of an edge, or have other edges.
+ESTIMATORS_AND_SHAPES = [
+    (estimator, shape)
+    for estimator in baselines.BASELINES
     for shape in baselines.SHAPES
-    if shape != "tied" and (shape != "zeros" or name in ("ece", "ece_c"))
+    if shape != "tied" and (shape != "zeros" or estimator in ("ece", "ece_c"))
 ]
 
 
 @pytest.mark.representative(4)
-@pytest.mark.parametrize(("estimator", "shape"), RIGHT)
-def test_idioms_are_right_where_there_are_no_ties(estimator, shape):
-    y, p = baselines.binary(shape, 15_000)
+@pytest.mark.parametrize(("estimator", "shape"), ESTIMATORS_AND_SHAPES)
+def test_baselines_are_right_where_there_are_no_ties(estimator, shape):
+    y, p = baselines.draw_binary(shape, 15_000)
     values = {name: fastece.ece(y, p, estimator=name) for name in baselines.BASELINES}
-    found = baselines.BASELINES[estimator](y, p)
-    # Centres lie between edges that numpy interpolates otherwise, by less than two scores.
+    baseline_value = baselines.BASELINES[estimator](y, p)
+    # Centres lie between edges, which numpy interpolates otherwise, by less than two scores.
     tolerance = {"ece_ac": 1e-4, "ece_kde": 1e-5}.get(estimator, 1e-12)
-    assert found == pytest.approx(values[estimator], abs=tolerance)
-    assert min(values, key=lambda name: abs(values[name] - found)) == estimator
+    assert baseline_value == pytest.approx(values[estimator], abs=tolerance)
+    assert min(values, key=lambda name: abs(values[name] - baseline_value)) == estimator
 
 
 @pytest.mark.parametrize("estimator", baselines.BASELINES)
-def test_idioms_of_class_vectors_are_right(estimator):
-    y, p = baselines.class_vectors(1500, 10)
+def test_baselines_of_class_vectors_are_right(estimator):
+    y, p = baselines.draw_class_vectors(1500, 10)
     for setting in ("confidence", "classwise"):
         name, baseline = baselines.find_baseline(estimator, setting)
         assert name == estimator
@@ -284,15 +343,15 @@ class Clock:
         self.now = 0.0
         self.calls = []
 
-    def call(self, name, *seconds):
-        """A call that takes these seconds in turn, and then the last ones."""
-        remaining = list(seconds)
+    def make_call(self, name, *seconds):
+        """A call that takes these seconds in turn, and from then on the last of them."""
+        seconds = list(seconds)
 
-        def run():
+        def call():
             self.calls.append(name)
-            self.now += remaining.pop(0) if len(remaining) > 1 else remaining[0]
+            self.now += seconds.pop(0) if len(seconds) > 1 else seconds[0]
 
-        return run
+        return call
 
 
 @pytest.fixture
@@ -303,24 +362,26 @@ def clock(monkeypatch):
 
 
 def test_ratio_is_the_median_of_interleaved_rounds_after_a_warm_up(clock):
-    fast = clock.call("fast", 100.0, 1.0, 1.0, 2.0, 1.0)
-    slow = clock.call("slow", 100.0, 3.0, 3.0, 8.0, 50.0)
+    fast = clock.make_call("fast", 100.0, 1.0, 1.0, 2.0, 1.0)
+    slow = clock.make_call("slow", 100.0, 3.0, 3.0, 8.0, 50.0)
     assert baselines.race(fast, slow, rounds=3).ratio == 4.0
     assert clock.calls == ["fast"] * 2 + ["slow"] * 2 + ["fast", "slow"] * 3
 
 
-def test_the_least_ratio_is_that_of_rounds_without_interruptions(clock):
-    fast = clock.call("fast", 1.0, 1.0, 9.0, 1.0, 7.0)
-    slow = clock.call("slow", 2.0, 2.0, 8.0, 9.0, 2.0)
-    assert baselines.least_ratio(fast, slow, rounds=3) == 0.5
+def test_ratio_of_the_fastest_rounds_ignores_interruptions(clock):
+    fast = clock.make_call("fast", 1.0, 1.0, 9.0, 1.0, 7.0)
+    slow = clock.make_call("slow", 2.0, 2.0, 8.0, 9.0, 2.0)
+    assert baselines.race_fastest_rounds(fast, slow, rounds=3) == 0.5
 
 
-def test_rounds_of_short_calls_are_a_millisecond(clock):
-    fast, slow = clock.call("fast", 1e-4), clock.call("slow", 4e-4)
+def test_rounds_of_short_calls_take_a_millisecond(clock):
+    fast = clock.make_call("fast", 1e-4)
+    slow = clock.make_call("slow", 4e-4)
     times = baselines.race(fast, slow, rounds=5)
     assert times.ratio == pytest.approx(4.0)
     assert times.seconds == pytest.approx(1e-4)
-    # 1, 2, 4 and 8 calls are too few, or 1, 2: the rounds have 16, and 4.
+    # After a first call that warms up, rounds of 1, 2, 4 and 8 fast calls are too short, and rounds
+    # of 1 and 2 slow ones: they get 16 and 4.
     assert clock.calls.count("fast") == 1 + 31 + 5 * 16
     assert clock.calls.count("slow") == 1 + 7 + 5 * 4
 
@@ -353,23 +414,23 @@ def test_results_are_filed_under_versions_and_not_under_paths(monkeypatch):
     (environment,) = get_environments(config, [f"interpreter:{sys.executable}"])
     assert f"numpy{np.__version__}" in environment.name
     assert Path(sys.executable).parent.name not in f"{environment.name} {environment.python}"
-    assert (
-        environment.run(["-c", "import numpy; print(numpy.__version__)"]) == f"{np.__version__}\n"
-    )
+    numpy_version = environment.run(["-c", "import numpy; print(numpy.__version__)"])
+    assert numpy_version == f"{np.__version__}\n"
 
 
-def test_the_least_number_of_all_rounds_is_kept_with_what_belongs_to_it(tmp_path):
+def test_smallest_number_of_all_rounds_is_kept_with_its_statistics(tmp_path):
     pytest.importorskip("asv")
     measure = importlib.import_module("measure")
     columns = ["result", "params", "version", "started_at", "duration", "stats_ci_99_a"]
 
-    def document(times, ratios):
+    def document_of(times, ratios):
         results = {"time": [times, [], "", 0, 1.0, [10 * x for x in times]], "track": [ratios, []]}
         return {"result_columns": columns, "results": results}
 
     path = tmp_path / "0.json"
-    path.write_text(json.dumps(document([2.0, 3.0], [None, 5.0, 1.0])), encoding="utf-8")
-    measure.keep_least(path, document([1.0, 4.0], [7.0, None, np.nan]))
-    found = json.loads(path.read_text(encoding="utf-8"))["results"]
-    assert (found["time"][0], found["time"][5]) == ([1.0, 3.0], [10.0, 30.0])
-    assert found["track"][0] == [7.0, 5.0, 1.0]
+    path.write_text(json.dumps(document_of([2.0, 3.0], [None, 5.0, 1.0])), encoding="utf-8")
+    measure.keep_smallest(path, document_of([1.0, 4.0], [7.0, None, np.nan]))
+    results = json.loads(path.read_text(encoding="utf-8"))["results"]
+    assert results["time"][0] == [1.0, 3.0]
+    assert results["time"][5] == [10.0, 30.0]
+    assert results["track"][0] == [7.0, 5.0, 1.0]
