@@ -83,7 +83,18 @@ def compare_functions(s, y, n_bins, kind):
     from fastece.compat import netcal, relplot, robustness_metrics, sklearn, torchmetrics
     from fastece.compat import uncertainty_calibration as kumar
 
-    scores, hits = s.tolist(), y.tolist()
+    scores = s.tolist()
+    hits = y.tolist()
+    equal_intervals = {"bins": n_bins, "equal_intervals": True, "sample_threshold": 1}
+    sce = {
+        "binning_scheme": "even",
+        "max_prob": False,
+        "class_conditional": True,
+        "norm": "l1",
+        "num_bins": n_bins,
+        "threshold": 0.0,
+        "datapoints_per_bin": None,
+    }
     pairs = [
         (
             torchmetrics.binary_calibration_error(s, y, n_bins),
@@ -91,7 +102,7 @@ def compare_functions(s, y, n_bins, kind):
         ),
         (
             netcal.ECE(n_bins).measure(s, y),
-            reference.netcal_error("ECE", scores, hits, n_bins, True, 1, kind),
+            reference.netcal_error("ECE", scores, hits, **equal_intervals, kind=kind),
         ),
         (
             kumar.get_ece(s, y, num_bins=n_bins),
@@ -100,7 +111,7 @@ def compare_functions(s, y, n_bins, kind):
         (relplot.binnedECE(s, y, n_bins), reference.binned_ece(scores, hits, n_bins, kind)),
         (
             robustness_metrics.sce(y, s, n_bins),
-            reference.gce(hits, scores, "even", False, True, "l1", n_bins, 0.0, None, kind),
+            reference.gce(hits, scores, **sce, kind=kind),
         ),
     ]
     for got, want in pairs:
@@ -137,27 +148,29 @@ def test_top_scores_of_torch_are_rounded_to_float32(kind):
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_quantiles_at_scores(kind):
-    """Where n - 1 is a multiple of B, quantiles are scores, but for the last digit of a share."""
+    """Where n - 1 is a multiple of B, quantiles are scores, up to the last digit of a share."""
     from fastece.compat import netcal, sklearn
 
     rng = np.random.default_rng(14)
     for n_bins in BINS:
+        equal_masses = {"bins": n_bins, "equal_intervals": False, "sample_threshold": 1}
         for times in (1, 2, 3):
             s = rng.random(times * n_bins + 1).astype(kind)
             y = rng.integers(0, 2, len(s))
-            scores, hits = s.tolist(), y.tolist()
+            scores = s.tolist()
+            hits = y.tolist()
             got = netcal.MCE(n_bins, equal_intervals=False).measure(s, y)
-            want = reference.netcal_error("MCE", scores, hits, n_bins, False, 1, kind)
+            want = reference.netcal_error("MCE", scores, hits, **equal_masses, kind=kind)
             assert got == pytest.approx(want, abs=1e-12), n_bins
             curve = sklearn.calibration_curve(y, s, n_bins=n_bins, strategy="quantile")
             want = reference.calibration_curve(hits, scores, None, n_bins, "quantile", kind)
-            for one, other in zip(curve, want, strict=True):
-                assert one == pytest.approx(other, abs=1e-12), n_bins
+            for array, expected in zip(curve, want, strict=True):
+                assert array == pytest.approx(expected, abs=1e-12), n_bins
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_quantiles_at_scores_are_those_of_scikit_learn(kind):
-    """The reference itself, whose last digits decide."""
+def test_quantiles_of_the_reference_equal_scikit_learn(kind):
+    """The last digits of quantiles decide where scores on them go."""
     peer = library("sklearn.calibration").calibration_curve
     rng = np.random.default_rng(14)
     for n_bins in BINS:
@@ -165,12 +178,12 @@ def test_quantiles_at_scores_are_those_of_scikit_learn(kind):
         y = rng.integers(0, 2, len(s))
         want = peer(y, s, n_bins=n_bins, strategy="quantile")
         got = reference.calibration_curve(y.tolist(), s.tolist(), None, n_bins, "quantile", kind)
-        for one, other in zip(got, want, strict=True):
-            assert one == pytest.approx(other, abs=1e-12), n_bins
+        for array, expected in zip(got, want, strict=True):
+            assert array == pytest.approx(expected, abs=1e-12), n_bins
 
 
-def test_a_convention_is_an_estimator(table):
-    """Whatever takes an estimator takes a row of the table."""
+def test_conventions_are_estimators(table):
+    """Functions that take an estimator take a row of the table."""
     from fastece.compat import netcal, relplot, torchmetrics
 
     rng = np.random.default_rng(11)

@@ -50,12 +50,12 @@ def test_the_row_of_the_table_has_the_last_run_too():
     s, y = answers(6, 730)
     binned = CONVENTIONS["hle"].binned(100, s, norm=2)
     assert len(binned.edges) == 8
-    gaps = [fastece.reliability_diagram(y, s, estimator=binned).count.tolist()]
-    assert gaps == [[100] * 6 + [130]]
+    diagram = fastece.reliability_diagram(y, s, estimator=binned)
+    assert diagram.count.tolist() == [100] * 6 + [130]
     last = np.argsort(s)[600:]
-    rest = 130 / 730 * (s[last].mean() - y[last].mean()) ** 2
+    square_of_last = 130 / 730 * (s[last].mean() - y[last].mean()) ** 2
     value = fastece.ece(y, s, estimator=binned)
-    assert value**2 == pytest.approx(calib_err(s, y) ** 2 + rest, abs=1e-12)
+    assert value**2 == pytest.approx(calib_err(s, y) ** 2 + square_of_last, abs=1e-12)
     assert len(CONVENTIONS["hle"].binned(100, s[:150]).edges) == 2
 
 

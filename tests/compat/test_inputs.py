@@ -11,8 +11,10 @@ from fastece.compat.conventions import CONVENTIONS
 from helpers.compat_cases import library
 
 RNG = np.random.default_rng(20)
-SCORES, HITS = RNG.integers(0, 33, 40) / 32, RNG.integers(0, 2, 40)
-ROWS, LABELS = RNG.multinomial(32, [0.4, 0.3, 0.2, 0.1], 40) / 32, RNG.integers(0, 4, 40)
+SCORES = RNG.integers(0, 33, 40) / 32
+HITS = RNG.integers(0, 2, 40)
+ROWS = RNG.multinomial(32, [0.4, 0.3, 0.2, 0.1], 40) / 32
+LABELS = RNG.integers(0, 4, 40)
 
 # Module, function of scores and labels, and whether it takes class vectors.
 CALLS = {
@@ -54,14 +56,16 @@ CALLS = {
 
 def forms(p, y):
     """The same numbers, exact in every type, as other containers."""
-    frozen, labels = p.copy(), y.copy()
-    frozen.flags.writeable = labels.flags.writeable = False
-    wide = np.repeat(p, 2, axis=0)[::2]
+    read_only_p = p.copy()
+    read_only_y = y.copy()
+    read_only_p.flags.writeable = False
+    read_only_y.flags.writeable = False
+    tuples = tuple(map(tuple, p)) if p.ndim == 2 else tuple(p)
     return {
         "lists": (p.tolist(), y.tolist()),
-        "tuples": (tuple(map(tuple, p)) if p.ndim == 2 else tuple(p), tuple(y)),
-        "frozen": (frozen, labels),
-        "strided": (wide, np.repeat(y, 3)[::3]),
+        "tuples": (tuples, tuple(y)),
+        "read-only": (read_only_p, read_only_y),
+        "strided": (np.repeat(p, 2, axis=0)[::2], np.repeat(y, 3)[::3]),
         "columns": (np.asfortranarray(p), y.astype(np.int8)),
         "big endian": (p.astype(">f8"), y.astype(">i4")),
         "float32": (p.astype(np.float32), y.astype(np.uint8)),
@@ -71,7 +75,7 @@ def forms(p, y):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_form_does_not_matter(name):
+def test_values_do_not_depend_on_the_container(name):
     """Scores are multiples of 1/32, which no type rounds; edges of bins may be rounded."""
     package, call, is_matrix = CALLS[name]
     module = importlib.import_module(f"fastece.compat.{package}")
@@ -86,19 +90,20 @@ def test_form_does_not_matter(name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_tensors(name):
+def test_values_of_tensors_equal_arrays(name):
     torch = library("torch")
     package, call, is_matrix = CALLS[name]
     module = importlib.import_module(f"fastece.compat.{package}")
     p, y = (ROWS, LABELS) if is_matrix else (SCORES, HITS)
     want = call(module, p, y)
-    scores, labels = torch.from_numpy(p.copy()), torch.from_numpy(y.copy())
+    scores = torch.from_numpy(p.copy())
+    labels = torch.from_numpy(y.copy())
     for tensor in (scores, scores.float(), scores.bfloat16(), scores.clone().requires_grad_()):
         got = call(module, tensor, labels)
         np.testing.assert_allclose(got, want, rtol=0, atol=2e-6, err_msg=str(tensor.dtype))
 
 
-# What each library calls the probabilities and the labels.
+# The names of the probabilities and of the labels in each library.
 WORDS = {
     "torchmetrics": ("preds", "target"),
     "netcal": ("X", "y"),
@@ -129,7 +134,7 @@ BAD = {
     "empty": lambda p, y: (p[:0], y[:0]),
     "words": lambda p, y: (np.full(p.shape, "a"), y),
     "complex": lambda p, y: (p + 1j, y),
-    "four dimensions": lambda p, y: (p.reshape(*p.shape, *[1] * (4 - p.ndim)), y),
+    "four dimensions": lambda p, y: (np.expand_dims(p, tuple(range(p.ndim, 4))), y),
     "nothing": lambda p, y: (None, y),  # noqa: ARG005
     "no labels": lambda p, y: (p, None),  # noqa: ARG005
     "number": lambda p, y: (0.5, 1),  # noqa: ARG005
@@ -156,8 +161,8 @@ def test_messages_have_the_words_of_the_library(name, bad):
 
 
 @pytest.mark.parametrize("name", [n for n, call in CALLS.items() if call[0] != "torchmetrics"])
-def test_scores_outside(name):
-    """Beyond 1e-6 an error; nearer, the end."""
+def test_scores_outside_the_range_are_refused(name):
+    """Beyond 1e-6 scores outside [0, 1] are refused; nearer ones are moved to its ends."""
     package, call, is_matrix = CALLS[name]
     module = importlib.import_module(f"fastece.compat.{package}")
     p, y = (ROWS.copy(), LABELS) if is_matrix else (SCORES.copy(), HITS)
@@ -173,8 +178,8 @@ def test_scores_outside(name):
 
 # Module, function, its arguments, and the one that is named.
 OPTIONS = [
-    *(("torchmetrics", "binary_calibration_error", ([0.2, 0.4], [1, 0], *more), name)
-      for more, name in [((0,), "n_bins"), ((2.5,), "n_bins"), ((5, "l3"), "norm"),
+    *(("torchmetrics", "binary_calibration_error", ([0.2, 0.4], [1, 0], *options), name)
+      for options, name in [((0,), "n_bins"), ((2.5,), "n_bins"), ((5, "l3"), "norm"),
                          ((5, "l1", 1.5), "ignore_index")]),
     ("torchmetrics", "multiclass_calibration_error", ([[0.2, 0.8]], [1], 3), "preds"),
     ("torchmetrics", "multiclass_calibration_error", ([[0.2, 0.8]], [1], 1), "num_classes"),
@@ -191,8 +196,8 @@ OPTIONS = [
     *(("relplot", "smECE", (SCORES, HITS, eps), "eps") for eps in (-1.0, np.nan)),
     ("relplot", "smECE", (SCORES, HITS, 0.1, "no"), "return_width"),
     ("robustness_metrics", "ece", (LABELS, ROWS, 2.5), "num_bins"),
-    *(("robustness_metrics", "gce", (LABELS, ROWS, *more), name)
-      for more, name in [(("odd", True, False, "l1"), "binning_scheme"),
+    *(("robustness_metrics", "gce", (LABELS, ROWS, *options), name)
+      for options, name in [(("odd", True, False, "l1"), "binning_scheme"),
                          (("even", True, False, "l3"), "norm"),
                          (("even", True, False, "l1", 5, 0.0, 2), "datapoints_per_bin")]),
     *(("robustness_metrics", "rmsce", (LABELS, ROWS, 5, rows), "datapoints_per_bin")
@@ -217,7 +222,7 @@ def test_options_of_a_curve_are_named(options):
     "options", [{"uncertainty": "mean"}, {"return_map": True}, {"return_num_samples": True},
                 {"return_uncertainty_map": True}],
 )  # fmt: skip
-def test_what_netcal_offers_alone_is_refused(options):
+def test_options_that_only_netcal_has_are_refused(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         netcal.ECE(10).measure(SCORES, HITS, **options)
     with pytest.raises(ValueError, match=r"\bX\b"):

@@ -1,4 +1,4 @@
-"""What the pages say of other libraries is what the table of conventions says."""
+"""Pages about other libraries agree with the table of conventions."""
 
 import runpy
 from pathlib import Path

@@ -5,7 +5,7 @@ import pytest
 
 import fastece
 from fastece.compat import relplot as compat
-from helpers.compat_cases import FEW, SEEDS, binary_case, library, near, quietly, tolerance
+from helpers.compat_cases import ONLY_QUICK, SEEDS, binary_case, library, near, quietly, tolerance
 from oracles import reference_compat as reference
 
 
@@ -21,8 +21,8 @@ def arguments(seed):
     return f, y, n_bins, kind
 
 
-@FEW
-def test_value_is_the_reference(seeds):
+@ONLY_QUICK
+def test_values_equal_the_reference(seeds):
     for seed in seeds:
         f, y, n_bins, kind = arguments(seed)
         got = compat.binnedECE(f, y, n_bins)
@@ -32,7 +32,7 @@ def test_value_is_the_reference(seeds):
 
 
 @SEEDS
-def test_value_is_the_library(peer, seeds):
+def test_values_equal_the_library(peer, seeds):
     for seed in seeds:
         f, y, n_bins, kind = arguments(seed)
         want = quietly(peer.binnedECE, f, y, n_bins)
@@ -40,23 +40,23 @@ def test_value_is_the_library(peer, seeds):
 
 
 @pytest.mark.slow
-@FEW
-def test_smooth_errors_are_those_of_smooth_ece(seeds):
+@ONLY_QUICK
+def test_smooth_errors_equal_smooth_ece(seeds):
     for seed in seeds:
         f, y, *_ = arguments(seed)
-        own = fastece.ece(y, f, estimator="smooth_ece")
+        error = fastece.ece(y, f, estimator="smooth_ece")
         value, width = compat.smECE(f, y, 0.0, return_width=True)
-        assert own < 5e-6 or value == width == own
+        assert error < 5e-6 or value == width == error
         assert isinstance(value, np.float64)
-        at_least = fastece.ece(y, f, estimator="smooth_ece", scale=0.05)
-        pair = (own, own) if own >= 0.05 else (at_least, 0.05)
+        with_min_width = fastece.ece(y, f, estimator="smooth_ece", scale=0.05)
+        pair = (error, error) if error >= 0.05 else (with_min_width, 0.05)
         assert compat.smECE(f, y, 0.05, return_width=True) == pair
         assert compat.smECE(f, y, 0.05) == pair[0]
-        assert compat.smECE_sigma(f, y, 0.05) == compat.smECE_sigma(f, y) == at_least
+        assert compat.smECE_sigma(f, y, 0.05) == compat.smECE_sigma(f, y) == with_min_width
 
 
 @pytest.mark.parametrize(("name", "apart"), [("uniform", 0.0012), ("sharp", 0.0045)])
-def test_smooth_errors_are_as_near_as_the_page_says(peer, name, apart):
+def test_smooth_errors_are_as_near_to_the_library_as_documented(peer, name, apart):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         f = rng.random(1000) if name == "uniform" else rng.beta(0.3, 0.3, 1000)
@@ -67,8 +67,8 @@ def test_smooth_errors_are_as_near_as_the_page_says(peer, name, apart):
             assert compat.smECE_sigma(f, y, sigma) == pytest.approx(want, abs=apart)
 
 
-def test_one_beside_the_last_bin(peer):
-    """The quirk that stays: 1 is in a bin of its own, but for bins whose width says otherwise."""
+def test_scores_of_one_have_a_bin_of_their_own(peer):
+    """A quirk that stays; only rounding of the width can put 1 into the last bin."""
     y = np.array([1, 0])
     for kind, n_bins, share in (
         (np.float64, 10, 0.525),
@@ -82,9 +82,10 @@ def test_one_beside_the_last_bin(peer):
         assert share is None or got == pytest.approx(share, abs=1e-6)
 
 
-def test_place_beyond_the_array(peer):
-    """For some numbers of bins 1 in float32 has a place that does not exist there."""
-    f, y = np.array([1.0, 0.5], dtype=np.float32), np.array([0, 0])
+def test_scores_beyond_the_last_bin_have_a_value(peer):
+    """For some numbers of bins the library has no place for 1 in float32."""
+    f = np.array([1.0, 0.5], dtype=np.float32)
+    y = np.array([0, 0])
     for n_bins in (93, 99, 123, 186, 198):
         with pytest.raises(IndexError):
             peer.binnedECE(f, y, n_bins)

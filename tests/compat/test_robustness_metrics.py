@@ -5,7 +5,7 @@ import pytest
 
 from fastece.compat import robustness_metrics as compat
 from helpers.compat_cases import (
-    FEW,
+    ONLY_QUICK,
     SEEDS,
     binary_case,
     class_case,
@@ -44,47 +44,49 @@ NAMES = ("ece", "sce", "ace", "tace", "rmsce")
 SHAPES = pytest.mark.parametrize("case", [binary_case, class_case])
 
 
-@FEW
+@ONLY_QUICK
 @SHAPES
-def test_value_is_the_reference(case, seeds):
+def test_values_equal_the_reference(case, seeds):
     for seed in seeds:
         labels, probs, options, kind = gce_arguments(case, seed)
         got = compat.gce(labels, probs, **options)
         assert isinstance(got, np.float64)
-        want = reference.gce(labels.tolist(), probs.tolist(), *options.values(), kind)
-        exact = options["norm"] == "l1" or want > 1e-6
-        near(got, want, 1e-12 if exact else 1e-8, seed)
+        want = reference.gce(labels.tolist(), probs.tolist(), **options, kind=kind)
+        is_exact = options["norm"] == "l1" or want > 1e-6
+        near(got, want, 1e-12 if is_exact else 1e-8, seed)
 
 
 @SEEDS
 @SHAPES
-def test_value_is_the_library(peer, case, seeds):
+def test_values_equal_the_library(peer, case, seeds):
     for seed in seeds:
         labels, probs, options, _kind = gce_arguments(case, seed)
         want = quietly(peer.gce, labels, probs, **options)
-        near(compat.gce(labels, probs, *options.values()), want, 1e-12, seed)
+        near(compat.gce(labels, probs, **options), want, 1e-12, seed)
 
 
 @SEEDS
 @pytest.mark.parametrize("name", NAMES)
-def test_named_errors_are_those_of_the_library(peer, name, seeds):
+def test_named_errors_equal_the_library(peer, name, seeds):
     for seed in seeds:
-        _, probs, labels, n_bins, _kind = (binary_case if seed % 4 == 0 else class_case)(seed)
-        for bins in ((), (n_bins,)):
-            want = quietly(getattr(peer, name), labels, probs, *bins)
-            near(getattr(compat, name)(labels, probs, *bins), want, 1e-12, seed)
+        make = binary_case if seed % 4 == 0 else class_case
+        _, probs, labels, n_bins, _kind = make(seed)
+        for options in ({}, {"num_bins": n_bins}):
+            want = quietly(getattr(peer, name), labels, probs, **options)
+            near(getattr(compat, name)(labels, probs, **options), want, 1e-12, seed)
 
 
-def test_names_and_options():
+def test_named_errors_equal_gce_with_their_options():
     rng = np.random.default_rng(4)
-    p, y = rng.dirichlet(np.ones(3), 250), rng.integers(0, 3, 250)
+    p = rng.dirichlet(np.ones(3), 250)
+    y = rng.integers(0, 3, 250)
     switches = "adaptive", False, True, "l1"
     assert compat.general_calibration_error(y, p, *switches) == compat.gce(y, p, *switches)
     assert compat.ace(y, p) == compat.gce(y, p, *switches)
     assert compat.ece(y, p) == compat.gce(y, p, "even", True, False, "l1")
     assert compat.sce(y, p) == compat.gce(y, p, "even", False, True, "l1")
     assert compat.tace(y, p) == compat.gce(y, p, *switches, threshold=0.01)
-    assert compat.tace(y, p, 12, 0.2) == compat.gce(y, p, *switches, 12, 0.2)
+    assert compat.tace(y, p, 12, 0.2) == compat.gce(y, p, *switches, num_bins=12, threshold=0.2)
     assert compat.tace(y, p, 12, 0.0) == compat.ace(y, p, 12)
     rmsce = compat.gce(y, p, "adaptive", True, False, "l2", datapoints_per_bin=100)
     assert compat.rmsce(y, p) == rmsce

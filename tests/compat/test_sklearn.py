@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fastece.compat import sklearn as compat
-from helpers.compat_cases import FEW, SEEDS, binary_case, library, near, quietly
+from helpers.compat_cases import ONLY_QUICK, SEEDS, binary_case, library, near, quietly
 from oracles import reference_compat as reference
 
 # Names of the two labels, and the one that is positive.
@@ -28,26 +28,25 @@ def arguments(seed):
 
 
 def compare(got, want, seed):
-    """Both arrays; the message says the seed."""
-    for one, other in zip(got, want, strict=True):
-        near(one, other, 1e-12, seed)
+    """Both arrays agree; the message has the seed."""
+    for array, expected in zip(got, want, strict=True):
+        near(array, expected, 1e-12, seed)
 
 
-@FEW
-def test_value_is_the_reference(seeds):
+@ONLY_QUICK
+def test_curves_equal_the_reference(seeds):
     for seed in seeds:
         y_true, y_prob, options, kind = arguments(seed)
         got = compat.calibration_curve(y_true, y_prob, **options)
         assert isinstance(got, tuple)
         assert all(a.dtype == np.float64 for a in got)
-        want = reference.calibration_curve(
-            y_true.tolist(), y_prob.tolist(), *options.values(), kind
-        )
+        lists = {"y_true": y_true.tolist(), "y_prob": y_prob.tolist()}
+        want = reference.calibration_curve(**lists, **options, kind=kind)
         compare(got, want, seed)
 
 
 @SEEDS
-def test_value_is_the_library(peer, seeds):
+def test_curves_equal_the_library(peer, seeds):
     for seed in seeds:
         y_true, y_prob, options, _kind = arguments(seed)
         got = compat.calibration_curve(y_true, y_prob, **options)
@@ -55,7 +54,8 @@ def test_value_is_the_library(peer, seeds):
 
 
 def test_defaults_and_lists():
-    y, p = [0, 0, 0, 0, 1, 1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.65, 0.7, 0.8, 0.9, 1.0]
+    y = [0, 0, 0, 0, 1, 1, 1, 1, 1]
+    p = [0.1, 0.2, 0.3, 0.4, 0.65, 0.7, 0.8, 0.9, 1.0]
     true, pred = compat.calibration_curve(y, p, n_bins=3)
     np.testing.assert_allclose(true, [0, 0.5, 1], atol=1e-12)
     np.testing.assert_allclose(pred, [0.2, 0.525, 0.85], atol=1e-12)
@@ -65,7 +65,7 @@ def test_defaults_and_lists():
     compare(column, five, 0)
 
 
-def test_labels(peer):
+def test_labels_are_taken_and_refused_like_by_the_library(peer):
     p = [0.2, 0.6, 0.9]
     for y in ([1, 1, 1], [0, 0, 0], [-1, -1, -1], [True, False, True], [0.0, 1.0, 1.0]):
         compare(compat.calibration_curve(y, p), peer(y, p), 0)

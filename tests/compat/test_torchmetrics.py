@@ -1,14 +1,15 @@
-"""`fastece.compat.torchmetrics` computes what torchmetrics does."""
+"""`fastece.compat.torchmetrics` gives the values of torchmetrics."""
 
 import copy
 import pickle
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from fastece.compat import torchmetrics as compat
 from helpers.compat_cases import (
-    FEW,
+    ONLY_QUICK,
     SEEDS,
     binary_case,
     class_case,
@@ -21,7 +22,7 @@ from helpers.compat_cases import (
 from oracles import reference_compat as reference
 
 NORMS = ("l1", "l2", "max")
-SHAPES = pytest.mark.parametrize("case", [binary_case, class_case])
+SHAPES = pytest.mark.parametrize("make", [binary_case, class_case])
 
 
 @pytest.fixture
@@ -37,161 +38,198 @@ def away_from_edges(scores, n_bins, kind):
     return not (np.any(np.abs(s - edges) < 2e-6) or np.any((s < 1) & (s > 1 - 2e-6)))
 
 
-def same_bins(torch, scores, n_bins, kind):
-    """Do torch's edges, here, put every score where those of the formula do?
+def has_edges_of_formula(torch, scores, n_bins, kind):
+    """Do torch's edges on this machine put every score into the same bin as the formula's edges?
 
-    On processors that round a product before it is added to, some are the floats beside those.
+    On processors that round a product before they add to it, some edges are neighbouring floats.
     """
     dtype = {np.float32: torch.float32, np.float64: torch.float64}[kind]
     edges = torch.linspace(0, 1, n_bins + 1, dtype=dtype).double().numpy()
     formula = reference.torch_edges(n_bins, kind)
-    there, here = (np.searchsorted(e, scores, "right") for e in (edges, formula))
-    return bool((there == here).all())
+    bins = np.searchsorted(edges, scores, "right")
+    return bool((bins == np.searchsorted(formula, scores, "right")).all())
 
 
-def arguments(case, seed):
-    """`(preds, target, n_bins, norm, ignore_index, kind, logits)`: one in six are logits."""
-    rng, preds, target, n_bins, kind = case(seed)
-    norm, ignore_index = str(rng.choice(NORMS)), [None, None, -1, 1][rng.integers(0, 4)]
-    if ignore_index is not None:  # some labels, but not all
+class Case(NamedTuple):
+    """Arguments of a calibration error, and the type of its probabilities."""
+
+    preds: Any
+    target: Any
+    n_bins: int
+    norm: str
+    ignore_index: int | None
+    kind: type
+    is_logits: bool
+
+    @property
+    def options(self):
+        """The arguments after the number of classes, by name."""
+        return {"n_bins": self.n_bins, "norm": self.norm, "ignore_index": self.ignore_index}
+
+    @property
+    def kind_of_edges(self):
+        """The type in which torchmetrics rounds edges, and top scores."""
+        return self.kind if self.preds.ndim == 1 else np.float32
+
+    @property
+    def scores(self):
+        """The scores (n,) of the binary problem, by the reference."""
+        if self.preds.ndim == 2:
+            return reference.torch_top(self.preds.tolist(), self.target, self.ignore_index)[0]
+        rows = zip(self.preds.tolist(), self.target, strict=True)
+        return reference.torch_scores([p for p, y in rows if y != self.ignore_index], self.kind)
+
+    def has_rows(self):
+        """Is there a row whose label counts?"""
+        return not (self.target == self.ignore_index).all()
+
+    def is_defined(self):
+        """Does the value not depend on the last digit of exp()?"""
+        if not self.is_logits:
+            return True
+        return away_from_edges(self.scores, self.n_bins, self.kind_of_edges)
+
+    def is_comparable(self, torch):
+        """Does it depend neither on exp() nor on how torch was compiled?"""
+        return self.is_defined() and has_edges_of_formula(
+            torch, self.scores, self.n_bins, self.kind_of_edges
+        )
+
+    def batches(self, seed):
+        """The case in up to four batches."""
+        n = len(self.target)
+        cuts = np.unique(np.random.default_rng(seed).integers(0, n + 1, 3))
+        batches = [rows for rows in np.split(np.arange(n), cuts) if len(rows)]
+        return [self._replace(preds=self.preds[b], target=self.target[b]) for b in batches]
+
+    def tensors(self, torch):
+        """The case with tensors in place of arrays."""
+        preds = torch.from_numpy(self.preds.copy())
+        return self._replace(preds=preds, target=torch.from_numpy(self.target.copy()))
+
+
+def draw_case(make, seed):
+    """A case of binary scores or class vectors; one in six has logits."""
+    rng, preds, target, n_bins, kind = make(seed)
+    norm = str(rng.choice(NORMS))
+    ignore_index = [None, None, -1, 1][rng.integers(0, 4)]
+    if ignore_index is not None:
         target = np.where(rng.random(len(target)) < 0.3, ignore_index, target)
         if (target == ignore_index).all():
             target[0] = 0
-    logits = seed % 6 == 5
-    if logits:
+    is_logits = seed % 6 == 5
+    if is_logits:
         preds = (4 * rng.standard_normal(preds.shape)).astype(kind)
-    return preds, target, n_bins, norm, ignore_index, kind, logits
+    return Case(preds, target, n_bins, norm, ignore_index, kind=kind, is_logits=is_logits)
 
 
-def scores_and_bins(preds, target, n_bins, ignore_index, kind):
-    """The scores of a case as the reference has them, the number of bins, the type of its edges."""
-    if preds.ndim == 1:
-        kept = [p for p, y in zip(preds.tolist(), target, strict=True) if y != ignore_index]
-        return reference.torch_scores(kept, kind), n_bins, kind
-    return reference.torch_top(preds.tolist(), target, ignore_index)[0], n_bins, np.float32
-
-
-def defined(preds, target, n_bins, ignore_index, kind, logits):
-    """Does the value of a case not depend on the last digit of exp()?"""
-    case = preds, target, n_bins, ignore_index, kind
-    return not logits or away_from_edges(*scores_and_bins(*case))
-
-
-def comparable(torch, preds, target, n_bins, ignore_index, kind, logits):
-    """Nor on how torch was compiled?"""
-    case = preds, target, n_bins, ignore_index, kind
-    return defined(*case, logits) and same_bins(torch, *scores_and_bins(*case))
-
-
-def call(module, preds, target, *options):
+def value_of(module, case):
     """The value of a module's function for the shape of the probabilities."""
-    if preds.ndim == 1:
-        return module.binary_calibration_error(preds, target, *options)
-    return module.multiclass_calibration_error(preds, target, preds.shape[1], *options)
+    if case.preds.ndim == 1:
+        return module.binary_calibration_error(case.preds, case.target, **case.options)
+    n_classes = case.preds.shape[1]
+    return module.multiclass_calibration_error(case.preds, case.target, n_classes, **case.options)
 
 
-@FEW
+def metric_of(module, case):
+    """The metric of a module for the shape of the probabilities."""
+    if case.preds.ndim == 1:
+        return module.BinaryCalibrationError(**case.options)
+    return module.MulticlassCalibrationError(case.preds.shape[1], **case.options)
+
+
+@ONLY_QUICK
 @SHAPES
 @pytest.mark.filterwarnings("ignore:.*taken for logits")
-def test_value_is_the_reference(case, seeds):
+def test_values_equal_the_reference(make, seeds):
     for seed in seeds:
-        preds, target, n_bins, norm, ignore_index, kind, logits = arguments(case, seed)
-        if not defined(preds, target, n_bins, ignore_index, kind, logits):
-            continue  # exp() may differ in its last digit
-        got = call(compat, preds, target, n_bins, norm, ignore_index)
+        case = draw_case(make, seed)
+        if not case.is_defined():
+            continue
+        got = value_of(compat, case)
         assert isinstance(got, np.float64)
-        lists = preds.tolist(), target.tolist(), n_bins, norm, ignore_index
-        if preds.ndim == 1:
-            want, is_exact = reference.torch_binary(*lists, kind), not logits or kind is np.float64
+        lists = {"preds": case.preds.tolist(), "target": case.target.tolist(), **case.options}
+        if case.preds.ndim == 1:
+            want = reference.torch_binary(**lists, kind=case.kind)
+            is_exact = not case.is_logits or case.kind is np.float64
         else:  # top scores are rounded to float32, and so is exp()
-            want, is_exact = reference.torch_multiclass(*lists), not logits and kind is np.float32
-        near(got, want, 1e-12 if is_exact else 1e-6 if logits else 1e-7, seed)
+            want = reference.torch_multiclass(**lists)
+            is_exact = not case.is_logits and case.kind is np.float32
+        slack = 1e-6 if case.is_logits else 1e-7
+        near(got, want, 1e-12 if is_exact else slack, seed)
 
 
 @SEEDS
 @SHAPES
 @pytest.mark.filterwarnings("ignore:.*taken for logits")
-def test_value_is_the_library(torch, case, seeds):
-    """Tensors in, and the value of torchmetrics out."""
+def test_values_of_tensors_equal_the_library(torch, make, seeds):
     from torchmetrics.functional import classification as peer
 
     def compare(seed):
-        preds, target, n_bins, *options, kind, logits = arguments(case, seed)
-        if not comparable(torch, preds, target, n_bins, options[1], kind, logits):
+        case = draw_case(make, seed)
+        if not case.is_comparable(torch):
             return False
-        tensors = torch.from_numpy(preds), torch.from_numpy(target)
-        got = call(compat, *tensors, n_bins, *options)
-        want = quietly(call, peer, *tensors, n_bins, *options).item()
-        near(got, want, tolerance(kind if preds.ndim == 1 else np.float32, len(target)), seed)
+        got = value_of(compat, case.tensors(torch))
+        want = quietly(value_of, peer, case.tensors(torch)).item()
+        near(got, want, tolerance(case.kind_of_edges, len(case.target)), seed)
         return True
 
     until(seeds, compare)
 
 
-def pieces(rng, n):
-    """Cuts of n rows into up to four batches."""
-    cuts = np.unique(rng.integers(0, n + 1, 3))
-    return [part for part in np.split(np.arange(n), cuts) if len(part)]
-
-
-def metric_of(module, preds, *options):
-    """The metric of a module for the shape of the probabilities."""
-    if preds.ndim == 1:
-        return module.BinaryCalibrationError(*options)
-    return module.MulticlassCalibrationError(preds.shape[1], *options)
-
-
-@FEW
+@ONLY_QUICK
 @SHAPES
-def test_classes_and_tasks_are_the_functions(case, seeds):
+def test_metrics_and_tasks_equal_the_functions(make, seeds):
     for seed in seeds:
-        preds, target, *options, _kind, logits = arguments(case, seed)
-        if logits:
+        case = draw_case(make, seed)
+        if case.is_logits:
             continue
-        want = call(compat, preds, target, *options)
-        task, k = ("binary", None) if preds.ndim == 1 else ("multiclass", preds.shape[1])
-        n_bins, norm, ignore_index = options
-        by_task = compat.calibration_error(preds, target, task, n_bins, norm, k, ignore_index)
-        assert by_task == want, seed
-        metric = metric_of(compat, preds, *options)
+        want = value_of(compat, case)
+        task = {"task": "binary"}
+        if case.preds.ndim == 2:
+            task = {"task": "multiclass", "num_classes": case.preds.shape[1]}
+        assert compat.calibration_error(case.preds, case.target, **task, **case.options) == want
+        metric = metric_of(compat, case)
         for _ in range(2):
-            for part in pieces(np.random.default_rng(seed), len(target)):
-                value = metric(preds[part], target[part])
-                if not (target[part] == ignore_index).all():
-                    assert value == call(compat, preds[part], target[part], *options)
+            for batch in case.batches(seed):
+                value = metric(batch.preds, batch.target)
+                if batch.has_rows():
+                    assert value == value_of(compat, batch)
             near(metric.compute(), want, 1e-12, seed)
             metric.reset()
 
 
 @SEEDS
 @SHAPES
-def test_classes_are_those_of_the_library(torch, case, seeds):
+def test_metrics_equal_the_library(torch, make, seeds):
     """With batches of logits beside batches of probabilities, and `forward` the batch alone."""
     from torchmetrics import classification as peer
 
     for seed in seeds:
-        preds, target, *options, kind, logits = arguments(case, seed)
-        rest = options[0], options[2], kind, logits
-        if not comparable(torch, preds, target, *rest):
+        case = draw_case(make, seed)
+        if not case.is_comparable(torch):
             continue
-        mine, theirs = (metric_of(module, preds, *options) for module in (compat, peer))
-        atol = tolerance(kind if preds.ndim == 1 else np.float32, len(target))
-        for part in pieces(np.random.default_rng(seed), len(target)):
-            batch = preds[part], target[part]
-            if (target[part] == options[2]).all() or not comparable(torch, *batch, *rest):
+        ours = metric_of(compat, case)
+        theirs = metric_of(peer, case)
+        atol = tolerance(case.kind_of_edges, len(case.target))
+        for batch in case.batches(seed):
+            if not batch.has_rows() or not batch.is_comparable(torch):
                 continue
-            tensors = [torch.from_numpy(a.copy()) for a in batch]
-            near(mine(*batch), quietly(theirs, *tensors).item(), atol, seed)
-            near(mine.compute(), quietly(theirs.compute).item(), atol, seed)
+            tensors = batch.tensors(torch)
+            value = quietly(theirs, tensors.preds, tensors.target).item()
+            near(ours(batch.preds, batch.target), value, atol, seed)
+            near(ours.compute(), quietly(theirs.compute).item(), atol, seed)
 
 
 def test_further_dimensions_are_rows():
     rng = np.random.default_rng(1)
-    p, y = rng.random((5, 4, 3)), rng.integers(0, 2, (5, 4, 3))
+    p = rng.random((5, 4, 3))
+    y = rng.integers(0, 2, (5, 4, 3))
     assert compat.binary_calibration_error(p, y) == compat.binary_calibration_error(
         p.ravel(), y.ravel()
     )
-    rows, labels = rng.dirichlet(np.ones(3), (5, 4)), rng.integers(0, 3, (5, 4))
+    rows = rng.dirichlet(np.ones(3), (5, 4))
+    labels = rng.integers(0, 3, (5, 4))
     got = compat.multiclass_calibration_error(np.moveaxis(rows, -1, 1), labels, 3)
     assert got == compat.multiclass_calibration_error(rows.reshape(-1, 3), labels.ravel(), 3)
 
@@ -212,7 +250,7 @@ def test_class_by_task():
 
 
 def test_edges_of_torch(torch):
-    """They are those of the formula, or the floats beside them in the upper half."""
+    """The edges are equal to the formula, or to floats beside it in the upper half."""
     for kind, dtype in ((np.float32, torch.float32), (np.float64, torch.float64)):
         for n_bins in range(1, 201):
             formula = np.array(reference.torch_edges(n_bins, kind)).astype(kind)
@@ -220,13 +258,13 @@ def test_edges_of_torch(torch):
             assert (edges >= np.nextafter(formula, kind(-1))).all()
             assert (edges <= np.nextafter(formula, kind(2))).all()
             assert (edges[: (n_bins + 1) // 2] == formula[: (n_bins + 1) // 2]).all()
-            # The step of a power of two is exact, so is all that is made of it.
+            # With a power of two as the number of bins nothing is rounded.
             if n_bins & (n_bins - 1) == 0:
                 assert (edges == formula).all()
 
 
 def test_batches():
-    """Without rows a batch adds nothing; batches of two precisions have edges of two."""
+    """Without rows a batch adds nothing; batches of another precision are refused."""
     metric = compat.BinaryCalibrationError(ignore_index=0)
     assert np.isnan(metric([0.2], [0]))
     with pytest.raises(ValueError, match="update"):
@@ -244,10 +282,11 @@ def test_batches():
 
 
 def test_a_little_above_one_makes_the_batch_logits(torch):
-    """The quirk that stays, with a warning: rounding in float32 suffices for it."""
+    """A quirk of torchmetrics that stays, with a warning: rounding in float32 suffices for it."""
     from torchmetrics.functional.classification import multiclass_calibration_error
 
-    p, y = np.array([[1.0000001, 0.0], [0.3, 0.7]], dtype=np.float32), np.array([0, 1])
+    p = np.array([[1.0000001, 0.0], [0.3, 0.7]], dtype=np.float32)
+    y = np.array([0, 1])
     with pytest.warns(UserWarning, match="taken for logits"):
         got = compat.multiclass_calibration_error(p, y, 2)
     want = multiclass_calibration_error(torch.from_numpy(p), torch.from_numpy(y), 2)
@@ -268,11 +307,13 @@ def test_metrics_can_be_copied():
         assert twin.compute() != metric.compute()
 
 
-def test_half_precision(torch):
-    """Edges and sums of half precision there, edges of float32 and sums of float64 here."""
+def test_half_precision_is_counted_in_more(torch):
+    """torchmetrics has edges and sums of half precision; ours are edges of float32 and sums of
+    float64."""
     from torchmetrics.functional.classification import binary_calibration_error
 
-    p, y = torch.tensor([0.2, 0.6, 0.9], dtype=torch.float16), torch.tensor([0, 1, 1])
+    p = torch.tensor([0.2, 0.6, 0.9], dtype=torch.float16)
+    y = torch.tensor([0, 1, 1])
     assert binary_calibration_error(p, y).dtype == torch.float16
     want = reference.torch_error(p.double().tolist(), y.tolist(), 15, "l1", np.float32)
     assert compat.binary_calibration_error(p, y) == pytest.approx(want, abs=1e-12)

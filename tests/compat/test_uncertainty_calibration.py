@@ -1,11 +1,11 @@
-"""`fastece.compat.uncertainty_calibration` computes what uncertainty-calibration does."""
+"""`fastece.compat.uncertainty_calibration` gives the values of uncertainty-calibration."""
 
 import numpy as np
 import pytest
 
 from fastece.compat import uncertainty_calibration as compat
 from helpers.compat_cases import (
-    FEW,
+    ONLY_QUICK,
     SEEDS,
     binary_case,
     class_case,
@@ -26,14 +26,14 @@ def peer():
 
 
 def ece_options(seed, rng, n_bins):
-    """The arguments of `get_ece` and `get_ece_em` after the first two."""
-    return seed % 5 == 0, n_bins, str(rng.choice(MODES))
+    """The options of `get_ece` and `get_ece_em`."""
+    return {"debias": seed % 5 == 0, "num_bins": n_bins, "mode": str(rng.choice(MODES))}
 
 
 def error_options(seed, rng, n_bins):  # noqa: ARG001
-    """Those of `get_calibration_error`: p, debias, mode."""
+    """The options of `get_calibration_error`."""
     p = int(rng.choice([1, 2, 2, 3]))
-    return p, p < 3 and seed % 2 == 0, str(rng.choice(MODES))
+    return {"p": p, "debias": p < 3 and seed % 2 == 0, "mode": str(rng.choice(MODES))}
 
 
 OPTIONS = {
@@ -51,42 +51,41 @@ def arguments(case, function, seed):
     return probs, labels, OPTIONS[function](seed, rng, n_bins), kind
 
 
-@FEW
+@ONLY_QUICK
 @SHAPES
 @FUNCTIONS
-def test_value_is_the_reference(function, case, seeds):
+def test_values_equal_the_reference(function, case, seeds):
     for seed in seeds:
         probs, labels, options, kind = arguments(case, function, seed)
-        got = getattr(compat, function)(probs, labels, *options)
+        got = getattr(compat, function)(probs, labels, **options)
         assert isinstance(got, np.float64)
-        last = () if function == "get_ece" else (kind,)
-        want = getattr(reference, function)(probs.tolist(), labels.tolist(), *options, *last)
-        # The root of a difference that is 0 but for its last digits.
-        exact = not (function == "get_calibration_error" and options[0] > 1 and want < 1e-6)
-        near(got, want, 1e-12 if exact else 1e-7, seed)
+        precision = {} if function == "get_ece" else {"kind": kind}
+        oracle = getattr(reference, function)
+        want = oracle(probs.tolist(), labels.tolist(), **options, **precision)
+        # Rounding decides the root of a difference that should be 0.
+        is_root_of_rounding = options.get("p", 1) > 1 and want < 1e-6
+        near(got, want, 1e-7 if is_root_of_rounding else 1e-12, seed)
 
 
-def draws_at_random(function, options):
+def draws_at_random(options):
     """Does the library draw normal numbers: with debias and an exponent that is not 2?"""
-    if function == "get_calibration_error":
-        return options[1] and options[0] != 2
-    return options[0]
+    return options["debias"] and options.get("p", 1) != 2
 
 
 @SEEDS
 @SHAPES
 @FUNCTIONS
-def test_value_is_the_library(peer, function, case, seeds):
-    """Where that does not draw at random."""
+def test_values_equal_the_library(peer, function, case, seeds):
+    """Where the library does not draw at random."""
 
     def compare(seed):
         probs, labels, options, kind = arguments(case, function, seed)
-        if draws_at_random(function, options):
+        if draws_at_random(options):
             return False
-        want = quietly(getattr(peer, function), probs, labels, *options)
-        got = getattr(compat, function)(probs, labels, *options)
-        # Roots of small sums: compared before the root is taken.
-        p = options[0] if function == "get_calibration_error" else 1
+        want = quietly(getattr(peer, function), probs, labels, **options)
+        got = getattr(compat, function)(probs, labels, **options)
+        # Roots of small sums are compared before the root is taken.
+        p = options.get("p", 1)
         near(got**p, want**p, tolerance(kind, len(labels)), seed)
         return True
 
@@ -99,16 +98,17 @@ def test_discrete_scores_have_a_bin_each():
     y = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 0])
     got = compat.get_calibration_error(p, y, p=1, debias=False)
     assert got == pytest.approx(0.05)
-    few = np.repeat([0.2, 0.7], 4)  # 2 is not below 8 / 4: equal masses, whose edges are equal
-    got = compat.get_calibration_error(few, y[:8], p=1, debias=False)
+    # 2 is not below 8 / 4, so there are equal masses, with equal edges.
+    shorter = np.repeat([0.2, 0.7], 4)
+    got = compat.get_calibration_error(shorter, y[:8], p=1, debias=False)
     want = reference.get_calibration_error(
-        few.tolist(), y[:8].tolist(), 1, False, "marginal", np.float64
+        shorter.tolist(), y[:8].tolist(), 1, False, "marginal", np.float64
     )
     assert got == pytest.approx(want, abs=1e-14)
 
 
 def test_debias_of_the_first_power_is_the_expectation(peer):
-    """There the mean of 1000 draws, another number each time; ours is what it is the mean of."""
+    """The library takes the mean of 1000 draws, another number each time; ours is exact."""
     rng = np.random.default_rng(6)
     p = rng.random(300)
     y = (rng.random(300) < p).astype(int)
@@ -125,8 +125,9 @@ def test_debias_of_the_first_power_is_the_expectation(peer):
 
 
 def test_debias_with_small_bins(peer):
-    """A bin of one row or none is an error there; ours adds nothing to it or for it."""
-    p, y = np.array([0.2, 0.6, 0.9]), np.array([0, 1, 1])
+    """The library refuses a bin of one row or none; ours adds nothing for it."""
+    p = np.array([0.2, 0.6, 0.9])
+    y = np.array([0, 1, 1])
     for function in ("get_ece", "get_ece_em"):
         with pytest.raises(ValueError, match="at least 2 points"):
             getattr(peer, function)(p, y, debias=True)

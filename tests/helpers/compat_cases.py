@@ -14,8 +14,8 @@ KINDS = (np.float32, np.float64)
 
 QUICK = range(60)
 ALL = pytest.param(range(2000), marks=[pytest.mark.peers, pytest.mark.slow], id="2000")
-# What is compared with the library 2000 times has met the loops of the reference often enough.
-FEW = pytest.mark.parametrize("seeds", [pytest.param(QUICK, id="60")])
+# The loops of the reference are slow, and the library itself is compared 2000 times.
+ONLY_QUICK = pytest.mark.parametrize("seeds", [pytest.param(QUICK, id="60")])
 SEEDS = pytest.mark.parametrize("seeds", [pytest.param(QUICK, id="60"), ALL])
 
 
@@ -39,20 +39,21 @@ def general_calibration_error():
 
 
 def quietly(function, *args, **kwargs):
-    """The value of a library's function; what it warns about is its own."""
+    """The value of a library's function, without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function(*args, **kwargs)
 
 
 def until(seeds, compare):
-    """`compare(seed)` of seed 0, 1, ..., until it was true as often as there are seeds."""
-    missing = len(seeds)
+    """Call `compare(seed)` for 0, 1, ..., until it was true as often as there are seeds."""
+    compared = 0
     for seed in range(20 * len(seeds)):
-        missing -= bool(compare(seed))
-        if missing == 0:
+        if compare(seed):
+            compared += 1
+        if compared == len(seeds):
             return
-    raise AssertionError(f"{missing} of {len(seeds)} cases found nothing to compare with")
+    raise AssertionError(f"only {compared} of {len(seeds)} cases could be compared")
 
 
 def tolerance(kind, n):
@@ -97,15 +98,16 @@ def some_hits(rng, scores):
         return np.full(n, rng.integers(0, 2))
     if way == 1:
         return rng.integers(0, 2, n)
-    return (rng.random(n) < scores.astype(float) ** (1 if way == 2 else 2)).astype(np.int64)
+    power = 1 if way == 2 else 2
+    return (rng.random(n) < scores.astype(float) ** power).astype(np.int64)
 
 
 def some_rows(rng, n, k, n_bins, kind):
     """(n, K) class vectors: spread, one-hot, equal, of few values, or with an entry on an edge."""
-    rest = rng.dirichlet(np.full(k - 1, rng.choice([0.3, 1.0])), n)
+    shares_of_others = rng.dirichlet(np.full(k - 1, rng.choice([0.3, 1.0])), n)
     top = some_edges(rng, n, n_bins)
     tied = rng.multinomial(10, np.full(k, 1 / k), n) / 10
-    on_edges = np.column_stack([top, (1 - top)[:, None] * rest])
+    on_edges = np.column_stack([top, (1 - top)[:, None] * shares_of_others])
     pools = [
         rng.dirichlet(np.full(k, rng.choice([0.1, 1.0, 5.0])), n),
         np.eye(k)[rng.integers(0, k, n)],
@@ -136,10 +138,17 @@ def some_labels(rng, rows):
     return np.minimum((rng.random((n, 1)) * shares[:, -1:] > shares).sum(axis=1), k - 1)
 
 
+def size_bins_and_kind(rng):
+    """A number of rows, a number of bins, and the type of scores."""
+    n = rng.choice(SIZES)
+    n_bins = int(rng.choice(BINS))
+    return n, n_bins, KINDS[rng.integers(0, 2)]
+
+
 def binary_case(seed):
     """`(rng, scores, hits, n_bins, kind)`."""
     rng = np.random.default_rng(seed)
-    n, n_bins, kind = (rng.choice(SIZES), int(rng.choice(BINS)), KINDS[rng.integers(0, 2)])
+    n, n_bins, kind = size_bins_and_kind(rng)
     scores = some_scores(rng, n, n_bins, kind)
     return rng, scores, some_hits(rng, scores), n_bins, kind
 
@@ -147,7 +156,7 @@ def binary_case(seed):
 def class_case(seed):
     """`(rng, rows, labels, n_bins, kind)`."""
     rng = np.random.default_rng(seed)
-    n, n_bins, kind = (rng.choice(SIZES), int(rng.choice(BINS)), KINDS[rng.integers(0, 2)])
+    n, n_bins, kind = size_bins_and_kind(rng)
     rows = some_rows(rng, n, int(rng.choice([2, 3, 4, 10])), n_bins, kind)
     return rng, rows, some_labels(rng, rows), n_bins, kind
 

@@ -137,7 +137,7 @@ def netcal_problem(x, y, tiny=0.0):
     return top_label(rows, y)
 
 
-def netcal_error(metric, x, y, bins, equal_intervals, sample_threshold, kind):
+def netcal_error(metric, x, y, *, bins, equal_intervals, sample_threshold, kind):
     """The error with bins [e_j, e_j+1), the last with 1; bins with too few rows have a gap of 0.
 
     ECE: sum_b n_b/n gap_b. ACE: the mean gap of the bins that have rows. MCE: the largest gap.
@@ -294,17 +294,27 @@ def inner_sum(scores, hits, scheme, norm, n_bins):
 
 
 def gce(
-    labels, probs, scheme, max_prob, class_conditional, norm, num_bins, threshold, per_bin, kind
+    labels,
+    probs,
+    *,
+    binning_scheme,
+    max_prob,
+    class_conditional,
+    norm,
+    num_bins,
+    threshold,
+    datapoints_per_bin,
+    kind,
 ):
     """The error of scores above the threshold, all classes together or the mean of their sums.
 
-    l2: the root of this. With `per_bin` there are n // per_bin adaptive bins, or one, whatever
+    l2: the root of this. With m datapoints per bin there are n // m adaptive bins, or one, whatever
     `num_bins` is.
     """
     rows = [list(p) if hasattr(p, "__len__") else [p] for p in probs]
     if len(rows[0]) == 1:
         rows = [[float(kind(1) - kind(p)), p] for (p,) in rows]
-    n_bins = num_bins if per_bin is None else int(len(rows) / per_bin)
+    n_bins = num_bins if datapoints_per_bin is None else len(rows) // datapoints_per_bin
     groups = {}
     for row, label in zip(rows, labels, strict=True):
         best = row.index(max(row))
@@ -313,7 +323,7 @@ def gce(
                 group = groups.setdefault(k if class_conditional else 0, ([], []))
                 group[0].append(row[k])
                 group[1].append(int(label == k))
-    sums = [inner_sum(s, h, scheme, norm, n_bins) for s, h in groups.values()]
+    sums = [inner_sum(s, h, binning_scheme, norm, n_bins) for s, h in groups.values()]
     value = fsum(sums) / (len(rows[0]) if class_conditional else 1)
     return sqrt(value) if norm == "l2" else value
 

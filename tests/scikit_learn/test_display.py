@@ -13,11 +13,12 @@ from helpers.sklearn_cases import fitted
 matplotlib.use("agg")
 
 
-def same_diagram(found, known):
+def assert_same_diagram(diagram, expected):
     for name in ("edges", "count", "frequency"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
-    np.testing.assert_allclose(found.score, known.score, rtol=0, atol=1e-15)
-    assert (found.setting, found.estimator) == (known.setting, known.estimator)
+        np.testing.assert_array_equal(getattr(diagram, name), getattr(expected, name))
+    np.testing.assert_allclose(diagram.score, expected.score, rtol=0, atol=1e-15)
+    assert diagram.setting == expected.setting
+    assert diagram.estimator == expected.estimator
 
 
 def legend_of(ax):
@@ -28,43 +29,45 @@ def test_a_display_shows_the_diagram_of_the_second_class():
     data, model = fitted(2)
     display = ReliabilityDisplay.from_estimator(model, data.X, data.y, n_bins=8)
     prob = model.predict_proba(data.X)[:, 1]
-    known = fastece.reliability_diagram(data.y, prob, n_bins=8, labels=["ant", "bee"])
-    same_diagram(display.diagram, known)
+    expected = fastece.reliability_diagram(data.y, prob, n_bins=8, labels=["ant", "bee"])
+    assert_same_diagram(display.diagram, expected)
     assert display.diagram.setting == "binary ('bee')"
     assert display.name == "GaussianNB"
     assert display.figure_ is display.ax_.figure
     assert display.figure_.axes == [display.ax_]
-    assert f"GaussianNB, ECE {known.value:.3f}" in legend_of(display.ax_)
+    assert f"GaussianNB, ECE {expected.value:.3f}" in legend_of(display.ax_)
     drawn = {*display.ax_.lines, *display.ax_.collections, *display.ax_.patches}
     assert {*display.artists_} == drawn
 
 
-def test_a_display_of_more_classes_is_of_the_top_label():
+def test_a_display_of_several_classes_shows_the_top_label():
     data, model = fitted(3)
     display = ReliabilityDisplay.from_estimator(
         model, data.X, data.y, sample_weight=data.w, estimator="ece_a", n_bins=5
     )
-    known = fastece.reliability_diagram(
+    expected = fastece.reliability_diagram(
         data.y, model.predict_proba(data.X), estimator="ece_a", n_bins=5, sample_weight=data.w,
         labels=model.classes_,
     )  # fmt: skip
-    same_diagram(display.diagram, known)
-    of_one = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting=2)
-    assert of_one.diagram.setting == "class 2 ('cow')"
+    assert_same_diagram(display.diagram, expected)
+    of_cow = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting=2)
+    assert of_cow.diagram.setting == "class 2 ('cow')"
 
 
 @pytest.mark.parametrize("pos_label", ["ant", "bee"])
-def test_a_display_is_of_the_positive_label(pos_label):
+def test_a_display_shows_the_positive_label(pos_label):
     data, model = fitted(2)
-    prob = model.predict_proba(data.X)[:, int(pos_label == "bee")]
+    prob = model.predict_proba(data.X)[:, ["ant", "bee"].index(pos_label)]
     of_model = ReliabilityDisplay.from_estimator(model, data.X, data.y, pos_label=pos_label)
     display = ReliabilityDisplay.from_predictions(data.y, prob, pos_label=pos_label)
-    same_diagram(of_model.diagram, display.diagram)
-    same_diagram(display.diagram, fastece.reliability_diagram(data.y, prob, pos_label=pos_label))
+    assert_same_diagram(of_model.diagram, display.diagram)
+    assert_same_diagram(
+        display.diagram, fastece.reliability_diagram(data.y, prob, pos_label=pos_label)
+    )
     assert display.name is None
 
 
-def test_positive_labels_that_there_are_not_are_refused():
+def test_unknown_positive_labels_are_refused():
     for n_classes, words in ((2, "class 1, 'bee', got 'cow'"), (3, "needs P.positive. or 2 col")):
         data, model = fitted(n_classes)
         with pytest.raises(ValueError, match=words):
@@ -92,7 +95,7 @@ def test_two_models_share_axes():
     assert first.artists_[1].get_color() == "black"
 
 
-def test_a_display_needs_scores_again_by_another_name():
+def test_a_display_is_drawn_again_with_other_options():
     data, model = fitted(2)
     display = ReliabilityDisplay.from_estimator(model, data.X, data.y)
     _, (left, right) = plt.subplots(1, 2)
@@ -107,21 +110,22 @@ def test_a_display_needs_scores_again_by_another_name():
 
 
 @pytest.mark.slow
-def test_each_class_has_axes():
+def test_each_class_has_its_axes():
     data, model = fitted(3)
     display = ReliabilityDisplay.from_estimator(model, data.X, data.y, setting="classwise")
-    known = fastece.reliability_diagram(
+    expected = fastece.reliability_diagram(
         data.y, model.predict_proba(data.X), setting="classwise", labels=model.classes_
     )
-    for found, one in zip(display.diagram, known, strict=True):
-        same_diagram(found, one)
+    for diagram, of_class in zip(display.diagram, expected, strict=True):
+        assert_same_diagram(diagram, of_class)
     assert display.ax_.shape == (3,)
     assert display.ax_.tolist() == display.figure_.axes
-    for ax, one in zip(display.ax_, known, strict=True):
-        assert ax.get_title().replace(",", "").split() == f"{one.setting} {one.value:.4f}".split()
+    for ax, diagram in zip(display.ax_, expected, strict=True):
+        title = f"{diagram.setting} {diagram.value:.4f}"
+        assert ax.get_title().replace(",", "").split() == title.split()
         assert {*ax.lines, *ax.collections, *ax.patches} <= {*display.artists_}
-    named = display.plot(name="bayes")
-    assert "bayes" in [text.get_text() for text in named.figure_.legends[0].get_texts()]
+    display.plot(name="bayes")
+    assert "bayes" in [text.get_text() for text in display.figure_.legends[0].get_texts()]
     for options in ({"ax": plt.gca()}, {"color": "red"}, {"legend": False}):
         with pytest.raises(ValueError, match="setting: 'classwise' fills a figure of its own"):
             display.plot(**options)

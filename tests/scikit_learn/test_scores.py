@@ -31,14 +31,17 @@ def data(request):
     return Data(request.param)
 
 
-def by_hand(data, model=None, *, fits=False, scores=False, **options):
-    """Errors of the test set of each fold, by the loops of the reference, with weights for fits and
-    for scores or without; of two classes, by the probability of the second."""
+def errors_of_folds(data, model=None, *, fits=False, scores=False, **options):
+    """The error on the test set of each fold, by the loops of the reference.
+
+    `fits` and `scores` choose which of them are weighted. Two classes are one binary problem.
+    """
     errors = []
     for train, test in FOLDS.split(data.X, data.y):
         weights = {"sample_weight": data.w[train]} if fits else {}
-        one = clone(model or GaussianNB()).fit(data.X[train], data.y[train], **weights)
-        prob, labels = one.predict_proba(data.X[test]), one.classes_.tolist()
+        fold_model = clone(model or GaussianNB()).fit(data.X[train], data.y[train], **weights)
+        labels = fold_model.classes_.tolist()
+        prob = fold_model.predict_proba(data.X[test])
         if len(labels) == 2 and "setting" not in options:
             prob = prob[:, 1]
         w = data.w[test].tolist() if scores else None
@@ -48,7 +51,7 @@ def by_hand(data, model=None, *, fits=False, scores=False, **options):
 
 
 def routing(model=None):
-    """A context in which weights are routed, a model and a score that ask for them."""
+    """A context that routes weights, and a model and a scorer that ask for them."""
     context = sklearn.config_context(enable_metadata_routing=True)
     with sklearn.config_context(enable_metadata_routing=True):
         model = (model or GaussianNB()).set_fit_request(sample_weight=True)
@@ -57,7 +60,7 @@ def routing(model=None):
 
 
 @pytest.mark.parametrize(
-    ("options", "known"),
+    ("options", "reference_options"),
     [
         ({}, {"n_bins": 15}),
         ({"estimator": "ece_a", "n_bins": 7}, {"edges": "quantile", "n_bins": 7}),
@@ -68,9 +71,9 @@ def routing(model=None):
     ],
     ids=str,
 )
-def test_folds_have_the_errors_of_plain_loops(data, options, known):
-    found = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=scorer(**options))
-    np.testing.assert_allclose(-found, by_hand(data, **known), **NEAR)
+def test_folds_have_the_errors_of_plain_loops(data, options, reference_options):
+    scores = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=scorer(**options))
+    np.testing.assert_allclose(-scores, errors_of_folds(data, **reference_options), **NEAR)
 
 
 def test_weights_are_routed_to_scores_alone_by_another_name(data):
@@ -78,16 +81,16 @@ def test_weights_are_routed_to_scores_alone_by_another_name(data):
     with context:
         score.set_score_request(sample_weight="importance")
         model.set_fit_request(sample_weight=False)
-        found = cross_validate(
+        results = cross_validate(
             model, data.X, data.y, cv=FOLDS, params={"importance": data.w},
             scoring={"weighted": score, "plain": scorer(n_bins=10)},
         )  # fmt: skip
-    known = by_hand(data, scores=True, n_bins=10)
-    np.testing.assert_allclose(-found["test_weighted"], known, **NEAR)
-    np.testing.assert_allclose(-found["test_plain"], by_hand(data, n_bins=10), **NEAR)
+    errors = errors_of_folds(data, scores=True, n_bins=10)
+    np.testing.assert_allclose(-results["test_weighted"], errors, **NEAR)
+    np.testing.assert_allclose(-results["test_plain"], errors_of_folds(data, n_bins=10), **NEAR)
 
 
-def test_weights_that_no_score_asks_for_are_an_error():
+def test_weights_that_no_scorer_asks_for_are_refused():
     data = Data(2)
     context, model, _ = routing()
     with context:
@@ -95,11 +98,13 @@ def test_weights_that_no_score_asks_for_are_an_error():
             cross_val_score(
                 model, data.X, data.y, scoring=scorer(), params={"sample_weight": data.w}
             )
-        quiet = scorer().set_score_request(sample_weight=False)
+        unweighted = scorer().set_score_request(sample_weight=False)
         weights = {"sample_weight": data.w}
-        found = cross_val_score(model, data.X, data.y, cv=FOLDS, scoring=quiet, params=weights)
-    known = by_hand(data, fits=True, n_bins=15)
-    np.testing.assert_allclose(-found, known, **NEAR)
+        scores = cross_val_score(
+            model, data.X, data.y, cv=FOLDS, scoring=unweighted, params=weights
+        )
+    errors = errors_of_folds(data, fits=True, n_bins=15)
+    np.testing.assert_allclose(-scores, errors, **NEAR)
 
 
 GRID = {"var_smoothing": [1e-9, 0.1, 1.0]}
@@ -112,25 +117,26 @@ def test_a_grid_has_the_errors_of_plain_loops(data, weighted):
         grid = GridSearchCV(model, GRID, scoring=score, cv=FOLDS)
         grid.fit(data.X, data.y, **({"sample_weight": data.w} if weighted else {}))
     models = [GaussianNB(var_smoothing=smoothing) for smoothing in GRID["var_smoothing"]]
-    known = [by_hand(data, one, fits=weighted, scores=weighted, n_bins=10) for one in models]
-    means = np.mean(known, axis=1)
+    errors = [errors_of_folds(data, m, fits=weighted, scores=weighted, n_bins=10) for m in models]
+    means = np.mean(errors, axis=1)
     np.testing.assert_allclose(-grid.cv_results_["mean_test_score"], means, **NEAR)
     for k in range(3):
-        found = -grid.cv_results_[f"split{k}_test_score"]
-        np.testing.assert_allclose(found, [x[k] for x in known], **NEAR)
+        scores = -grid.cv_results_[f"split{k}_test_score"]
+        np.testing.assert_allclose(scores, [of_model[k] for of_model in errors], **NEAR)
     assert grid.best_index_ == np.argmin(means)
     assert grid.best_score_ == pytest.approx(-means.min(), abs=1e-12)
 
 
-def test_a_grid_without_routing_gives_weights_as_to_scores_of_scikit_learn():
-    """Newer releases give them to scores, older ones to fits alone."""
+def test_without_routing_weights_go_where_scikit_learn_sends_them():
+    """Newer releases of scikit-learn weight scores, older ones fits alone."""
     data = Data(3)
-    own, theirs = scorer("log_loss"), "neg_log_loss"
+    ours = scorer("log_loss")
+    theirs = "neg_log_loss"
     means = []
-    for scoring in (own, theirs, {"own": own, "theirs": theirs}):
+    for scoring in (ours, theirs, {"ours": ours, "theirs": theirs}):
         grid = GridSearchCV(GaussianNB(), GRID, scoring=scoring, cv=FOLDS, refit=False)
-        found = grid.fit(data.X, data.y, sample_weight=data.w).cv_results_
-        means += [found[name] for name in found if name.startswith("mean_test")]
+        results = grid.fit(data.X, data.y, sample_weight=data.w).cv_results_
+        means += [results[name] for name in results if name.startswith("mean_test")]
     assert len(means) == 4
     for mean in means[1:]:
         np.testing.assert_allclose(mean, means[0], **NEAR)
@@ -138,7 +144,7 @@ def test_a_grid_without_routing_gives_weights_as_to_scores_of_scikit_learn():
 
 @pytest.mark.representative
 @pytest.mark.parametrize("name", sorted(fastece.ESTIMATORS))
-def test_every_row_of_the_table_is_a_score(name, data):
+def test_scorers_of_all_estimators_equal_ece(name, data):
     model = GaussianNB().fit(data.X, data.y)
     prob = model.predict_proba(data.X)
     prob = prob[:, 1] if prob.shape[1] == 2 else prob
@@ -158,20 +164,20 @@ def test_every_row_of_the_table_is_a_score(name, data):
     assert score.greater_is_better is (sign > 0)
 
 
-def test_proper_scores_are_those_of_scikit_learn(data):
+def test_proper_scores_equal_scikit_learn(data):
     model = GaussianNB().fit(data.X, data.y)
     args = (model, data.X, data.y)
     assert scorer("accuracy")(*args) == get_scorer("accuracy")(*args)
-    known = get_scorer("neg_log_loss")(*args, sample_weight=data.w)
-    assert scorer("log_loss")(*args, sample_weight=data.w) == pytest.approx(known, abs=1e-12)
+    expected = get_scorer("neg_log_loss")(*args, sample_weight=data.w)
+    assert scorer("log_loss")(*args, sample_weight=data.w) == pytest.approx(expected, abs=1e-12)
     if len(model.classes_) == 2:
         prob = model.predict_proba(data.X)[:, 1]
-        known = brier_score_loss(data.y, prob, pos_label="bee")
-        assert scorer("brier_score")(*args) == pytest.approx(-known, abs=1e-12)
+        loss = brier_score_loss(data.y, prob, pos_label="bee")
+        assert scorer("brier_score")(*args) == pytest.approx(-loss, abs=1e-12)
 
 
 class Gap:
-    """An estimator of somebody else's: mean of score minus hit."""
+    """A user's estimator: the mean of score minus outcome."""
 
     def prepare(self, sample, size):  # noqa: ARG002
         return sample.s - sample.y
@@ -180,15 +186,16 @@ class Gap:
         return float(np.average(plan, weights=c))
 
 
-def test_an_estimator_of_your_own_is_a_score():
+def test_a_users_estimator_becomes_a_scorer():
     data, model = fitted(2)
-    gap = np.mean(model.predict_proba(data.X)[:, 1] - (data.y == "bee"))
+    outcome = np.where(data.y == "bee", 1, 0)
+    gap = np.mean(model.predict_proba(data.X)[:, 1] - outcome)
     assert scorer(Gap())(model, data.X, data.y) == pytest.approx(-gap, abs=1e-12)
     score = scorer(Gap(), greater_is_better=True)
     assert score(model, data.X, data.y) == pytest.approx(gap, abs=1e-12)
 
 
-def test_scores_say_what_they_are():
+def test_repr_of_a_scorer_has_its_options():
     assert repr(ece_scorer) == "scorer(Binned(n_bins=15), greater_is_better=False)"
     score = scorer("ece_a", n_bins=5, setting="classwise", average=None)
     bins = "Binned(n_bins=5, edges='quantile')"
@@ -199,19 +206,19 @@ def test_scores_say_what_they_are():
 
 
 @pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+    "copied_by", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
 )
-def test_copies_of_a_score_are_the_same(again):
+def test_copies_of_a_scorer_keep_their_requests(copied_by):
     data = Data(2)
     context, model, score = routing()
     with context:
-        copied = again(score)
-        score.set_score_request(sample_weight=False)  # of this one, not of the copy
+        copied = copied_by(score)
+        score.set_score_request(sample_weight=False)  # the copy keeps its request
         weights = {"sample_weight": data.w}
         options = {"cv": FOLDS, "params": weights}
-        found = cross_val_score(model, data.X, data.y, scoring=copied, **options)
-    known = by_hand(data, fits=True, scores=True, n_bins=10)
-    np.testing.assert_allclose(-found, known, **NEAR)
+        scores = cross_val_score(model, data.X, data.y, scoring=copied, **options)
+    errors = errors_of_folds(data, fits=True, scores=True, n_bins=10)
+    np.testing.assert_allclose(-scores, errors, **NEAR)
     assert repr(copied) == repr(score)
 
 
@@ -227,8 +234,8 @@ def test_copies_of_a_score_are_the_same(again):
     ids=["pipeline", "calibrated", "calibrated decisions", "grid"],
 )
 def test_models_of_models_have_scores(model, data):
-    found = cross_val_score(model, data.X, data.y, cv=FOLDS, scoring=ece_scorer)
-    np.testing.assert_allclose(-found, by_hand(data, model, n_bins=15), **NEAR)
+    scores = cross_val_score(model, data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(-scores, errors_of_folds(data, model, n_bins=15), **NEAR)
 
 
 @pytest.mark.parametrize(
@@ -236,60 +243,59 @@ def test_models_of_models_have_scores(model, data):
     [[-1, 1], [False, True], [2.0, 1.0], [3, 9, 7], np.array([5, 2, 4], np.uint8)],
     ids=str,
 )
-def test_labels_of_any_kind_are_found(labels):
+def test_scores_do_not_depend_on_the_type_of_labels(labels):
     data = Data(len(labels))
-    named = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
-    order = np.sort(labels)[np.argsort(np.argsort(NAMES[: len(labels)]))]  # as the names have it
+    expected = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    order = np.sort(labels)[np.argsort(np.argsort(NAMES[: len(labels)]))]  # sorted like the names
     data.y = order[np.arange(len(data.y)) % len(labels)]
-    found = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
-    np.testing.assert_allclose(found, named, **NEAR)
+    scores = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(scores, expected, **NEAR)
 
 
 @pytest.mark.parametrize("kind", ["object", "string", "category"])
-def test_frames_and_series(kind, data):
+def test_scores_of_frames_equal_scores_of_arrays(kind, data):
     pandas = pytest.importorskip("pandas")
-    named = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
+    expected = cross_val_score(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=ece_scorer)
     frame = pandas.DataFrame(data.X, columns=["a", "b", "c"])
     series = pandas.Series(data.y.astype(object)).astype(kind)
-    found = cross_val_score(GaussianNB(), frame, series, cv=FOLDS, scoring=ece_scorer)
-    np.testing.assert_allclose(found, named, **NEAR)
+    scores = cross_val_score(GaussianNB(), frame, series, cv=FOLDS, scoring=ece_scorer)
+    np.testing.assert_allclose(scores, expected, **NEAR)
 
 
 def test_each_class_has_a_score_by_its_label(data):
     score = scorer(setting="classwise", average=None)
-    found = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=score)
-    known = by_hand(data, setting="classwise", average=None, n_bins=15)
+    results = cross_validate(GaussianNB(), data.X, data.y, cv=FOLDS, scoring=score)
+    errors = errors_of_folds(data, setting="classwise", average=None, n_bins=15)
     for k, label in enumerate(np.unique(data.y)):
-        np.testing.assert_allclose(-found[f"test_{label}"], known[:, k], **NEAR)
+        np.testing.assert_allclose(-results[f"test_{label}"], errors[:, k], **NEAR)
 
 
 def test_a_test_set_may_lack_a_class():
     data, model = fitted(3)
-    some = data.y != "cow"
-    found = ece_scorer(model, data.X[some], data.y[some])
-    prob = model.predict_proba(data.X[some]).tolist()
-    y, labels = data.y[some].tolist(), model.classes_.tolist()
-    known = reference.ece(y, prob, labels=labels, n_bins=15)
-    assert found == pytest.approx(-known, abs=1e-12)
+    X = data.X[data.y != "cow"]  # noqa: N806
+    y = data.y[data.y != "cow"]
+    prob = model.predict_proba(X).tolist()
+    error = reference.ece(y.tolist(), prob, labels=model.classes_.tolist(), n_bins=15)
+    assert ece_scorer(model, X, y) == pytest.approx(-error, abs=1e-12)
 
 
 def test_a_label_that_the_model_has_not_seen_is_refused():
     data = Data(3)
-    some = data.y != "cow"
-    model = make_pipeline(StandardScaler(), GaussianNB()).fit(data.X[some], data.y[some])
+    is_seen = data.y != "cow"
+    model = make_pipeline(StandardScaler(), GaussianNB()).fit(data.X[is_seen], data.y[is_seen])
     with pytest.raises(
         ValueError, match=r"the labels 'ant', 'bee'; y_true\[2\] is 'cow'"
     ) as caught:
         ece_scorer(model, data.X, data.y)
     assert caught.value.__notes__ == ["These are classes_ of Pipeline: it was fitted to no others."]
-    sets = [(np.flatnonzero(some), np.arange(len(some)))]
+    sets = [(np.flatnonzero(is_seen), np.arange(len(is_seen)))]
     with pytest.raises(ValueError, match=r"y_true\[2\] is 'cow'"):
         cross_val_score(
             GaussianNB(), data.X, data.y, cv=sets, scoring=ece_scorer, error_score="raise"
         )
     with pytest.warns(UserWarning, match="is 'cow'"):
-        found = cross_val_score(GaussianNB(), data.X, data.y, cv=sets, scoring=ece_scorer)
-    assert np.isnan(found).tolist() == [True]
+        scores = cross_val_score(GaussianNB(), data.X, data.y, cv=sets, scoring=ece_scorer)
+    assert np.isnan(scores).tolist() == [True]
 
 
 def test_models_without_class_probabilities_are_refused():
@@ -334,7 +340,7 @@ def test_models_without_class_probabilities_are_refused():
     ],
     ids=str,
 )
-def test_scores_that_are_none_are_refused_at_once(options, error, words):
+def test_scorers_refuse_wrong_options_at_once(options, error, words):
     with pytest.raises(error, match=words):
         scorer(**options)
 
