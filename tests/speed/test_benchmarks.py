@@ -117,8 +117,8 @@ def test_a_version_without_the_function_is_skipped(benchmark_class, monkeypatch)
     for name in set(fastece.__all__) - {"ece", "ESTIMATORS"}:
         monkeypatch.delattr(fastece, name, raising=False)
     monkeypatch.setattr(fastece, "__all__", ["ece", "ESTIMATORS"])
-    monkeypatch.setitem(sys.modules, "fastece.recalibration", None)
-    monkeypatch.setitem(sys.modules, "fastece.streams.metric", None)
+    for module in ("fastece.recalibration", "fastece.streams.metric"):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(NotImplementedError):
         benchmark_class().setup(*parameters_at(FIRST, benchmark_class, 60))
 
