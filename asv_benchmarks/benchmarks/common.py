@@ -103,8 +103,8 @@ class Replicated(Benchmark, ABC):
     """A benchmark of many replicates; abstract, so that asv does not run it.
 
     All numbers are per replicate: the work that a call does once is divided among its replicates.
-    Less is better. A replicate in a microsecond is a million evaluations in a second,
-    and a row in a nanosecond is a billion resampled rows in a second.
+    Less is better. A replicate in a microsecond is a million evaluations in a second, and a row in
+    a nanosecond is a billion resampled rows in a second.
     """
 
     rounds = 3

@@ -11,7 +11,6 @@ from benchmarks import baselines
 from benchmarks.baselines import N_CLASSES
 from benchmarks.common import Benchmark, Beside, require
 
-
 # Modules that have `CalibrationMetric` in this version and in older ones.
 METRIC_MODULES = ("fastece.streams.metric", "fastece.training")
 
