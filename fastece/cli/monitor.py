@@ -12,15 +12,19 @@ from fastece.cli.inputs import class_numbers, data_of, read_independent, title_o
 from fastece.cli.options import (
     FROM_LOGITS,
     HTML,
+    INPUT,
     LABELS,
+    LOGS,
     MEASURE,
     OUTPUT,
     PLOT,
     POS_LABEL,
+    UNITS,
     Y_PROB,
     Y_TRUE,
     Command,
     FileArgument,
+    choice,
     value,
 )
 from fastece.cli.output import Page
@@ -51,7 +55,10 @@ def describe() -> Command:
         run,
         (FileArgument("files", "FILE", "+"),),
         (
-            Y_TRUE, Y_PROB, LABELS, POS_LABEL, FROM_LOGITS,
+            Y_TRUE, Y_PROB, LABELS, POS_LABEL, FROM_LOGITS, *UNITS, *LOGS,
+            choice("--missing", INPUT, "rows without a label, such as of patients who were not "
+                   "followed up yet, are left out and counted, or an error", ["skip", "stop"],
+                   "skip"),
             value("--level", MEASURE, f"chance of a false alarm, ever ({LEVEL})", metavar="LEVEL",
                   read=float),
             value("--state", OUTPUT, "go on from this file, if it is there, and write it",

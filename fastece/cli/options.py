@@ -166,6 +166,26 @@ CLASSES = value(
     "--classes", INPUT, "classes behind the predicted one: its confidence is 1/K or more",
     metavar="K", read=int,
 )  # fmt: skip
+PERCENT = flag("--percent", INPUT, "probabilities are percents, which are divided by 100")
+CONFIDENCE_SCALE = value(
+    "--confidence-scale", INPUT, "the number that stands for certainty, such as 5 of five tiers",
+    metavar="MAX", read=float,
+)  # fmt: skip
+MISSING = choice(
+    "--missing", INPUT, "rows without a label are an error, or left out and counted",
+    ["stop", "skip"], "stop",
+)  # fmt: skip
+SCORER = value(
+    "--scorer", INPUT, "of a log: the scorer, or the assertion, whose results count",
+    metavar="NAME",
+)  # fmt: skip
+RIGHT_FROM = value(
+    "--right-from", INPUT, "of a log: the share of full credit, over its scorers, that is right",
+    metavar="SHARE", read=float,
+)  # fmt: skip
+ACC_NORM = flag(
+    "--acc-norm", INPUT, "of a log of lm-evaluation-harness: likelihoods by character of a choice"
+)  # fmt: skip
 SOFT = flag("--soft", INPUT, "labels are shares in [0, 1], not 0 or 1")
 VOTES = value(
     "--votes", INPUT, "column of numbers of votes, of which the labels count those for 1",
@@ -217,7 +237,9 @@ JOBS = value(
 )
 
 # How a file is read, and how its rows are.
-COLUMNS = (Y_TRUE, Y_PROB, WEIGHTS, LABELS, POS_LABEL, CLASSES)
+UNITS = (PERCENT, CONFIDENCE_SCALE)
+LOGS = (SCORER, RIGHT_FROM, ACC_NORM)
+COLUMNS = (Y_TRUE, Y_PROB, WEIGHTS, LABELS, POS_LABEL, CLASSES, MISSING, *UNITS, *LOGS)
 ROWS = (*COLUMNS, SOFT, VOTES)
 # How rows are measured, and how surely.
 INTERVALS = (SETTING, FROM_LOGITS, RESAMPLES, CONFIDENCE_LEVEL, SEED)

@@ -187,6 +187,7 @@ def read_stream(
 def describe_files(files: Sequence[FileCount]) -> dict[str, Any]:
     """Count the rows that were read and skipped, in all and by file."""
     notes = [describe_skipped(file) for file in files if file.reason]
+    notes += [file.note for file in files if file.note]
     n_more = len(notes) - MAX_LISTED_FILES
     if n_more > 0:
         notes = [*notes[:MAX_LISTED_FILES], f"and in {n_more} more files (--json has them all)"]

@@ -50,6 +50,8 @@ class Header:
         How a log is read.
     group_column : str
         The column of a log whose rows with one value belong together; "" without one.
+    has_shares : bool
+        Whether probabilities are known to be shares, which no scale divides.
     """
 
     file: str
@@ -58,6 +60,7 @@ class Header:
     first_object: Mapping[str, Any] | None = None
     note: str = ""
     group_column: str = ""
+    has_shares: bool = False
 
 
 class ChosenColumns(NamedTuple):
@@ -113,15 +116,23 @@ class Batch:
 
     def cut(self, start: int, stop: int) -> "Batch":
         """Return the batch of the rows from start to stop."""
-        rows = slice(start, stop)
-        columns: dict[str, RawColumn] = {}
-        for name, column in self.columns.items():
-            if isinstance(column, Texts):
-                used_codes, codes = np.unique(column.codes[rows], return_inverse=True)
-                columns[name] = Texts(codes, [column.words[k] for k in used_codes])
-            else:
-                columns[name] = column[rows]
-        return replace(self, columns=columns, places=self.places[rows])
+        columns = {name: select_cells(x, slice(start, stop)) for name, x in self.columns.items()}
+        return replace(self, columns=columns, places=self.places[start:stop])
+
+    def select(self, rows: NDArray[Any]) -> "Batch":
+        """Return the batch of the rows at some positions."""
+        columns = {name: select_cells(x, rows) for name, x in self.columns.items()}
+        return replace(self, columns=columns, places=np.asarray(self.places)[rows])
+
+
+def select_cells(column: RawColumn, rows: slice | NDArray[Any]) -> RawColumn:
+    """Return some rows of a column; texts keep only the words that occur."""
+    if isinstance(column, Texts):
+        used_codes, codes = np.unique(column.codes[rows], return_inverse=True)
+        return Texts(codes, [column.words[k] for k in used_codes])
+    if isinstance(column, list) and not isinstance(rows, slice):
+        return [column[k] for k in rows]
+    return column[rows]
 
 
 class BadColumn(NamedTuple):
@@ -184,5 +195,11 @@ def refuse_first_fault(
     if not fault.is_of_row:
         place += f", column {name}{fault.entry}"
     raise InputError(
-        name, fault.rule, index=index, value=fault.value, rows=len(faults), place=place
+        name,
+        fault.rule,
+        index=index,
+        value=fault.value,
+        rows=len(faults),
+        place=place,
+        hint=fault.hint,
     )

@@ -21,6 +21,9 @@ from fastece.data.errors import ABSENT
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
 NUMBER_CHARACTERS = frozenset("0123456789.+-eE")
 MISSING = ("", "nan", "NaN")
+PERCENT_SIGN = "%"
+# Cells with decimal commas stand between semicolons or tabs, so that no other comma changes.
+DECIMAL_COMMAS = "tr , . < FILE > NEW writes the file with points"
 # How labels that are no strings are written, and how they are read; 007, 1_1 and +1 are strings.
 # An integer has at most 18 digits, so that int64 holds it.
 LABEL_FORMS: list[tuple[str, Callable[[str], Any]]] = [
@@ -38,6 +41,8 @@ class Fault(NamedTuple):
     # Which entry of a cell that holds several, such as ".0" or ".dog".
     entry: str = ""
     is_of_row: bool = False
+    # A remedy, as `BadArgumentError` has it.
+    hint: str = ""
 
 
 class Texts(NamedTuple):
@@ -81,6 +86,23 @@ def cell_list(column: RawColumn) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else column
 
 
+def first_cell(column: RawColumn) -> Any:
+    """Return the first cell of a column that has one."""
+    if isinstance(column, Texts):
+        return column.words[column.codes[0]]
+    return column[0].tolist() if isinstance(column, np.ndarray) else column[0]
+
+
+def find_missing(column: RawColumn) -> NDArray[np.bool_]:
+    """Find the rows (n,) whose cell is empty, null or nan."""
+    if isinstance(column, Texts):
+        is_missing_word = np.array([word in MISSING for word in column.words], bool)
+        return np.asarray(is_missing_word[column.codes])
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and column.ndim == 1:
+        return np.isnan(column)
+    return np.array([is_missing(cell) for cell in cell_list(column)], bool)
+
+
 def read_label_column(column: RawColumn) -> LabelColumn | None:
     """Read a column of labels; return None if it has bad cells.
 
@@ -111,6 +133,8 @@ def read_number_column(column: RawColumn) -> NumberColumn | None:
     plain = read_plain_numbers(cells)
     if plain is not None:
         return plain
+    if all(map(has_percent_sign, cells)) and not any(number_fault(cell) for cell in cells):
+        return make_floats(cells)
     if any(numbers_fault(cell, cells[0]) for cell in cells):
         return None
     if cells and isinstance(cells[0], dict):
@@ -149,11 +173,26 @@ def make_array(cells: list[Any]) -> NDArray[Any]:
 
 
 def make_floats(cells: list[Any]) -> NDArray[Any]:
-    """Make an array of cells that are numbers, some of which may be written as strings."""
+    """Make an array of cells that are numbers, some of which may be written as texts."""
     array = make_array(cells)
-    if array.dtype.kind == "U":
-        return np.array(cells, object).astype(np.float64)
-    return array
+    if array.dtype.kind != "U":
+        return array
+    numbers = np.array(cells, object)
+    flat = [number_of(x) if isinstance(x, str) else float(x) for x in numbers.flat]
+    return np.array(flat).reshape(numbers.shape)
+
+
+def has_percent_sign(cell: Any) -> bool:
+    """Decide whether a cell is a text that ends in a sign %."""
+    return isinstance(cell, str) and cell.rstrip().endswith(PERCENT_SIGN)
+
+
+def number_of(text: str) -> float:
+    """Return the number that a text is; 91% is 0.91."""
+    text = text.strip()
+    if text.endswith(PERCENT_SIGN):
+        return float(text.removesuffix(PERCENT_SIGN)) / 100
+    return float(text)
 
 
 def decode_labels(columns: Sequence[LabelColumn]) -> list[NDArray[Any]]:
@@ -225,8 +264,14 @@ def numbers_fault(cell: Any, first: Any) -> Fault | None:
 
     There must be as many numbers as in the cell of the first row.
     """
-    if isinstance(cell, Fault) or not isinstance(first, list | dict):
-        return number_fault(cell)
+    if isinstance(cell, Fault):
+        return cell
+    if not isinstance(first, list | dict):
+        fault = number_fault(cell)
+        if fault is None and has_percent_sign(cell) != has_percent_sign(first):
+            word = "a" if has_percent_sign(first) else "no"
+            return Fault(f"must have {word} sign %, as the first row has", cell)
+        return fault
     if isinstance(cell, list | dict) and not cell:
         return Fault("must hold numbers", cell)
     keys_of: Callable[[Any], Any] = set if isinstance(first, dict) else len
@@ -248,12 +293,12 @@ def number_fault(cell: Any, entry: str = "") -> Fault | None:
             return None if is_number else Fault("must be a number", cell, entry)
         return fault if fault.is_of_row else fault._replace(entry=entry)
     text = cell.strip()
-    if NUMBER.fullmatch(text):
+    if NUMBER.fullmatch(text.removesuffix(PERCENT_SIGN).rstrip()):
         return None
-    rule = "must be a number"
     if NUMBER.fullmatch(text.replace(",", ".", 1)):
-        rule += " with a decimal point"
-    return Fault(rule, cell, entry)
+        rule = "must be a number with a decimal point"
+        return Fault(rule, cell, entry, hint=DECIMAL_COMMAS)
+    return Fault("must be a number", cell, entry)
 
 
 def is_missing(cell: Any) -> bool:

@@ -9,7 +9,7 @@ numbers, and where questions were repeated ``source_case_name`` names the questi
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from string import ascii_uppercase
 from typing import Any, NamedTuple
@@ -17,11 +17,11 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
-from fastece.data.errors import InputError
+from fastece.data.errors import InputError, RowsWarning, warn_outside
 from fastece.files.arrow import INSTALL_PYARROW
 from fastece.files.batches import Batch, Choose, Header
 from fastece.files.broken import input_errors
-from fastece.files.cells import Fault, RawColumn
+from fastece.files.cells import NUMBER, PERCENT_SIGN, Fault, RawColumn
 from fastece.files.json_objects import follow, paths_of, read_object
 
 # Columns of labels that are predicted, and their probabilities.
@@ -38,8 +38,52 @@ OUTCOMES = {
     **dict.fromkeys(("C", "True", "1", "1.0"), True),
     **dict.fromkeys(("I", "N", "False", "0", "0.0"), False),
 }
+# A result that is partly right, as inspect counts it.
+PARTLY_RIGHT = {"P": 0.5}
 ONE_RESULT = "must have one result that is C, I or N, true or false, 1 or 0, with a confidence"
+CHOOSE_SCORER = "{scorer} names one"
+PARTIAL_CREDIT = "has partial credit, which is neither right nor wrong"
+USE_CREDIT = "{soft} takes it as it is, {right_from} 0.5 takes half of it and more as right"
 MIXED_UNITS = "must be a percent, as confidences above 1 of this file are, or none may be above 1"
+# Numbers above it are percents: tiers go from 1 to 5, or from 0 to 10.
+MAX_TIER = 10
+# Shares may exceed 1 by rounding.
+MAX_SHARE = 1 + 1e-6
+# A larger share of attempts that are left out is a warning.
+MAX_LEFT_OUT = 0.2
+
+
+class LogOptions(NamedTuple):
+    """Knowledge of a caller about a log of attempts.
+
+    Attributes
+    ----------
+    scorer : str or None
+        The scorer, or the assertion, whose results count; None: the only one with a confidence.
+    right_from : float or None
+        The share of full credit from which an attempt is right, on average over its scorers.
+    is_soft : bool
+        Whether that share is the outcome, as a soft label.
+    scale : float or None
+        The largest confidence that a model may state, by which confidences are divided.
+    """
+
+    scorer: str | None = None
+    right_from: float | None = None
+    is_soft: bool = False
+    scale: float | None = None
+
+    @property
+    def takes_partial_credit(self) -> bool:
+        """Whether results between right and wrong, and several results, are taken."""
+        return self.is_soft or self.right_from is not None
+
+
+class Stated(NamedTuple):
+    """A number that a model stated as its confidence, and whether it had a sign %."""
+
+    number: float
+    has_sign: bool
 
 
 class ScorerResult(NamedTuple):
@@ -50,11 +94,11 @@ class ScorerResult(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The outcome of an attempt, its confidence and its scorer, or faults."""
+    """The credit of an attempt from 0 to 1, its confidence and its scorers, or faults."""
 
-    is_right: bool | Fault
-    confidence: Any
-    scorer: str
+    credit: float | Fault
+    confidence: Stated | Fault
+    scorers: tuple[str, ...]
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -114,8 +158,10 @@ def drop_long_parts(attempt: dict[str, Any]) -> dict[str, Any]:
 # --- attempts as rows -----------------------------------------------------------------------------
 
 
-def attempt_batch(file: str, attempts: Sequence[dict[str, Any]], choose: Choose) -> Batch:
-    """Make rows of the attempts that have results; a note counts the others."""
+def attempt_batch(
+    file: str, attempts: Sequence[dict[str, Any]], choose: Choose, options: LogOptions
+) -> Batch:
+    """Make rows of attempts with a result and a confidence; a note counts others."""
     results_by_number: dict[int, dict[str, ScorerResult]] = {}
     for number, attempt in enumerate(attempts, 1):
         results = find_results(attempt)
@@ -123,25 +169,59 @@ def attempt_batch(file: str, attempts: Sequence[dict[str, Any]], choose: Choose)
             results_by_number[number] = results
     if not results_by_number:
         raise InputError("path", f"has {len(attempts)} attempts without a result", place=file)
-    rows = [attempts[number - 1] for number in results_by_number]
-    answers = [find_answer(results) for results in results_by_number.values()]
+    if options.scorer is not None:
+        check_scorer(file, results_by_number.values(), options.scorer)
+    answers_by_number = {
+        number: find_answer(results, options) for number, results in results_by_number.items()
+    }
+    numbers = [number for number, answer in answers_by_number.items() if answer is not None]
+    n_unstated = len(answers_by_number) - len(numbers)
+    check_stated(file, len(attempts), len(answers_by_number), n_unstated)
+    rows = [attempts[number - 1] for number in numbers]
+    answers = [answer for answer in answers_by_number.values() if answer is not None]
+    unit = find_unit(file, answers, options.scale)
     questions = [name_question(row) for row in rows]
     is_repeated = len(set(questions)) < len(rows)
-    columns = answer_columns(answers, questions)
+    columns = answer_columns(answers, questions, unit, options)
 
+    note = describe_log(rows, answers, unit, is_repeated)
+    n_without_result = len(attempts) - len(results_by_number)
+    for count, lack in ((n_without_result, "result"), (n_unstated, "readable confidence")):
+        if count:
+            note += f"; {count} of {len(attempts)} attempts without a {lack} are left out"
     paths = dict(paths_of(rows[0]))
     header = Header(
         file,
         [*columns, *paths],
         unit="attempt",
-        note=describe_log(rows, answers, is_repeated, len(attempts)),
+        note=note,
         group_column=QUESTION_COLUMN if is_repeated else "",
+        has_shares=True,
     )
     chosen: dict[str, RawColumn] = {
         key: columns[key] if key in columns else [follow(row, paths[key]) for row in rows]
         for key in choose(header).names()
     }
-    return Batch(header, chosen, np.array(list(results_by_number)))
+    return Batch(header, chosen, np.array(numbers))
+
+
+def check_scorer(file: str, results: Iterable[dict[str, ScorerResult]], scorer: str) -> None:
+    """Refuse the name of a scorer that no attempt has."""
+    names = list(dict.fromkeys(name for by_name in results for name in by_name))
+    if scorer not in names:
+        rule = f"must be one of {', '.join(names)}"
+        raise InputError("scorer", rule, value=scorer, place=f"{file}: {{scorer}}")
+
+
+def check_stated(file: str, n_attempts: int, n_results: int, n_unstated: int) -> None:
+    """Refuse a log without any readable confidence; warn where many are not readable."""
+    if n_unstated == n_results:
+        rule = f"has {n_attempts} attempts without a readable confidence"
+        raise InputError("path", rule, place=file)
+    if n_unstated > MAX_LEFT_OUT * n_attempts:
+        rule = f"{n_unstated} of {n_attempts} attempts have no readable confidence and are left out"
+        hint = "the others may be easier, or harder, than these"
+        warn_outside(RowsWarning("path", rule, hint=hint, place=file))
 
 
 def find_results(attempt: dict[str, Any]) -> dict[str, ScorerResult]:
@@ -182,17 +262,61 @@ def letter_probability(attempt: dict[str, Any]) -> float | None:
     return math.exp(logs[-1]) if is_probability else None
 
 
-def find_answer(results: dict[str, ScorerResult]) -> Answer:
-    """Find the one result with an outcome and a confidence, or return a fault."""
-    answers = [
-        Answer(OUTCOMES[str(result.outcome)], result.confidence, name)
-        for name, result in results.items()
-        if str(result.outcome) in OUTCOMES and is_number(result.confidence)
-    ]
-    if len(answers) == 1:
-        return answers[0]
-    fault = Fault(ONE_RESULT, {name: [*result] for name, result in results.items()}, is_of_row=True)
-    return Answer(fault, fault, "none")
+def find_answer(results: dict[str, ScorerResult], options: LogOptions) -> Answer | None:
+    """Find the result of an attempt, or a fault; None without any confidence."""
+    if options.scorer is not None:
+        results = {name: x for name, x in results.items() if name == options.scorer}
+    stated = {name: read_stated(result.confidence) for name, result in results.items()}
+    if not any(stated.values()):
+        return None
+    credit_by_name: dict[str, float] = {}
+    for name, result in results.items():
+        credit = read_credit(result.outcome)
+        if stated[name] is not None and credit is not None:
+            credit_by_name[name] = credit
+    full = {name: credit for name, credit in credit_by_name.items() if credit in (0, 1)}
+    if not options.takes_partial_credit and len(full) == 1:
+        credit_by_name = full
+    shown = {name: [*result] for name, result in results.items()}
+    confidences = {stated[name] for name in credit_by_name}
+    takes_all = options.takes_partial_credit or len(credit_by_name) == 1
+    if not takes_all or len(confidences) != 1:
+        hint = CHOOSE_SCORER if len(credit_by_name) > 1 else ""
+        fault = Fault(ONE_RESULT, shown, is_of_row=True, hint=hint)
+        return Answer(fault, fault, ())
+    if not options.takes_partial_credit and not full:
+        fault = Fault(PARTIAL_CREDIT, shown, is_of_row=True, hint=USE_CREDIT)
+        return Answer(fault, fault, ())
+    (confidence,) = confidences
+    assert confidence is not None, "results without a confidence have no credit here"
+    return Answer(
+        sum(credit_by_name.values()) / len(credit_by_name), confidence, tuple(credit_by_name)
+    )
+
+
+def read_credit(outcome: Any) -> float | None:
+    """Read how right a result is, from 0 to 1; None for anything else."""
+    text = str(outcome).strip()
+    if text in OUTCOMES:
+        return float(OUTCOMES[text])
+    if text in PARTLY_RIGHT:
+        return PARTLY_RIGHT[text]
+    stated = read_stated(outcome)
+    is_credit = stated is not None and not stated.has_sign and 0 <= stated.number <= 1
+    return stated.number if stated is not None and is_credit else None
+
+
+def read_stated(value: Any) -> Stated | None:
+    """Read a number, also as a text and with a sign %; None for anything else."""
+    if is_number(value):
+        return Stated(float(value), False) if math.isfinite(value) else None
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    number = text.removesuffix(PERCENT_SIGN).rstrip()
+    if not NUMBER.fullmatch(number) or not math.isfinite(float(number)):
+        return None
+    return Stated(float(number), text.endswith(PERCENT_SIGN))
 
 
 def name_question(attempt: dict[str, Any]) -> str:
@@ -201,46 +325,76 @@ def name_question(attempt: dict[str, Any]) -> str:
     return str(name)
 
 
-def answer_columns(answers: Sequence[Answer], questions: list[str]) -> dict[str, list[Any]]:
-    """Make columns of answers; a right prediction has the true label, True."""
-    confidences = [answer.confidence for answer in answers]
-    if are_percents(answers):
-        confidences = [percent_to_share(x) for x in confidences]
+def answer_columns(
+    answers: Sequence[Answer], questions: list[str], unit: float, options: LogOptions
+) -> dict[str, list[Any]]:
+    """Make columns of answers; a right prediction has the true label, True.
+
+    Partial credit is a soft label, beside the probability of being right.
+    """
+    shares = [share_of(answer.confidence, unit, options.scale is not None) for answer in answers]
+    if options.is_soft:
+        outcomes = [answer.credit for answer in answers]
+        return {"y_true": outcomes, "y_prob": shares, QUESTION_COLUMN: questions}
+    right_from = 1 if options.right_from is None else options.right_from
     true_label, pred_label, confidence = PAIR_COLUMNS
     return {
         true_label: [True] * len(answers),
-        pred_label: [answer.is_right for answer in answers],
-        confidence: confidences,
+        pred_label: [
+            answer.credit if isinstance(answer.credit, Fault) else answer.credit >= right_from
+            for answer in answers
+        ],
+        confidence: shares,
         QUESTION_COLUMN: questions,
     }
 
 
-def are_percents(answers: Sequence[Answer]) -> bool:
-    """Decide whether confidences are percents: some number is above 1."""
-    return any(is_number(answer.confidence) and answer.confidence > 1 for answer in answers)
+def find_unit(file: str, answers: Sequence[Answer], scale: float | None) -> float:
+    """Find the number that stands for certainty: 1, 100 of percents, or the caller's.
+
+    Only a sign %, or a number that no scale of tiers reaches, proves percents.
+    """
+    stated = [answer.confidence for answer in answers if isinstance(answer.confidence, Stated)]
+    numbers = [x.number for x in stated if not x.has_sign]
+    if scale is not None:
+        return scale
+    largest = max(numbers, default=0.0)
+    if largest > MAX_TIER or len(numbers) < len(stated):
+        return 100.0
+    if largest <= MAX_SHARE:
+        return 1.0
+    rule = f"go from {min(numbers):g} to {largest:g}: neither shares nor percents"
+    hint = f"{{confidence_scale}} {math.ceil(largest)} divides by {math.ceil(largest)}"
+    raise InputError("confidence", rule, place=f"{file}: confidences", hint=hint)
 
 
-def percent_to_share(confidence: Any) -> Any:
-    """Return a percent as a share, or the fault of one that looks like a share."""
-    if not is_number(confidence):
+def share_of(confidence: Stated | Fault, unit: float, is_scaled: bool) -> float | Fault:
+    """Return a confidence as a share, or the fault of one that is of another unit."""
+    if isinstance(confidence, Fault):
         return confidence
-    return Fault(MIXED_UNITS, confidence) if 0 < confidence < 1 else confidence / 100
+    number, has_sign = confidence
+    if has_sign:
+        return number / 100
+    if is_scaled and not 0 <= number <= unit:
+        return Fault(f"must be a number from 0 to {unit:g}", number)
+    if unit == 100 and not is_scaled and 0 < number < 1:
+        return Fault(MIXED_UNITS, number)
+    return number / unit
 
 
 def describe_log(
-    rows: Sequence[dict[str, Any]], answers: Sequence[Answer], is_repeated: bool, n_attempts: int
+    rows: Sequence[dict[str, Any]], answers: Sequence[Answer], unit: float, is_repeated: bool
 ) -> str:
     """Describe how a log was read."""
     kind = "report of pydantic-evals" if "assertions" in rows[0] else "log of inspect"
-    scorers = dict.fromkeys(answer.scorer for answer in answers)
-    note = f"{kind}, {', '.join(scorers)}"
-    if are_percents(answers):
+    scorers = dict.fromkeys(name for answer in answers for name in answer.scorers)
+    note = f"{kind}, {', '.join(scorers) or 'none'}"
+    if unit == 100:
         note += ", confidences in percent"
+    elif unit != 1:
+        note += f", confidences from 0 to {unit:g}"
     if is_repeated:
         note += "; attempts at one question are a group"
-    n_dropped = n_attempts - len(rows)
-    if n_dropped:
-        note += f"; {n_dropped} of {n_attempts} attempts without a result are left out"
     return note
 
 

@@ -32,6 +32,8 @@ class FilePredictions:
         Whether the format implies that `y_prob` holds logits.
     note : str
         How the file is read, where its columns do not show it.
+    n_unlabelled : int
+        How many rows had no label, and were left out.
     weights : ndarray or None
     others : dict
         More columns, by the arguments of the caller that they are for.
@@ -52,6 +54,7 @@ class FilePredictions:
     classes: int | None = None
     from_logits: bool = False
     note: str = ""
+    n_unlabelled: int = 0
     weights: NDArray[Any] | None = None
     others: dict[str, NDArray[Any]] = field(default_factory=dict)
     file: str = ""

@@ -27,6 +27,8 @@ class FileCount:
         Whether the file could not be read to its end.
     reason : str
         The first fault.
+    note : str
+        How the file is read, and which of its rows are left out.
     """
 
     file: str
@@ -35,6 +37,7 @@ class FileCount:
     skipped: int = 0
     is_cut: bool = False
     reason: str = ""
+    note: str = ""
 
     def note_fault(self, error: BadArgumentError) -> None:
         """Keep the first fault of the file."""
@@ -78,6 +81,7 @@ class FileSum:
                 count.is_cut = True
                 count.note_fault(error)
                 return
+            count.note = reader.note
             if batch is None:
                 return
             count.batches += 1

@@ -20,13 +20,17 @@ from fastece.files.arrays import read_arrays
 from fastece.files.arrow_files import FILE_START, STREAM_START, read_arrow_file
 from fastece.files.batches import Batch, Choose
 from fastece.files.broken import input_errors
+from fastece.files.evaluations import LogOptions
 from fastece.files.foreign import N_TEXT_BYTES, refuse_binary, refuse_foreign
 from fastece.files.parquet import read_parquet
 from fastece.files.paths import STANDARD_INPUT, is_piped
 from fastece.files.text import read_text
 
+NO_OPTIONS = LogOptions()
 GZIP_START = b"\x1f\x8b"
+# An archive holds an NPZ file, a log of inspect, or a table.
 ZIP_START = b"PK\x03\x04"
+NPZ_ENDING = ".npz"
 # An archive without files, which has an end alone.
 EMPTY_ZIP = b"PK\x05\x06"
 
@@ -45,14 +49,15 @@ class BinaryFormat(NamedTuple):
 
 BINARY_FORMATS = (
     BinaryFormat(b"\x93NUMPY", ".npy", read_arrays),
-    BinaryFormat(ZIP_START, ".npz", read_archive),
     BinaryFormat(b"PAR1", ".parquet", read_parquet),
     BinaryFormat(FILE_START, ".feather", read_arrow_file),
     BinaryFormat(STREAM_START, ".arrow", read_arrow_file),
 )
 
 
-def read_batches(path: str, choose: Choose, header_names: Collection[str]) -> Iterator[Batch]:
+def read_batches(
+    path: str, choose: Choose, header_names: Collection[str], options: LogOptions = NO_OPTIONS
+) -> Iterator[Batch]:
     """Yield the rows of a file in order; a broken file yields those before the break.
 
     Parameters
@@ -63,6 +68,8 @@ def read_batches(path: str, choose: Choose, header_names: Collection[str]) -> It
         Chooses the columns to read, given the `Header`.
     header_names : collection of str
         Names by one of which the header of delimited text is known.
+    options : LogOptions
+        Knowledge about attempts, if the file is a log.
     """
     name = "standard input" if path == STANDARD_INPUT else path
     # Whatever the bytes of a file do to a library that parses them, it is the file's fault.
@@ -72,9 +79,12 @@ def read_batches(path: str, choose: Choose, header_names: Collection[str]) -> It
         inner_name, file = open_packed(name, file_on_disk, stack)
         start = file.peek(N_TEXT_BYTES)
         binary_format = find_binary_format(inner_name, start)
-        if binary_format is not None:
-            # Libraries map a file that is on the disk as it is.
-            is_as_it_is = file is file_on_disk and not is_piped(path)
+        # Libraries map a file that is on the disk as it is.
+        is_as_it_is = file is file_on_disk and not is_piped(path)
+        if start.startswith(ZIP_START):
+            content = path if is_as_it_is else io.BytesIO(file.read())
+            batches = read_archive(inner_name, content, choose, options)
+        elif binary_format is not None:
             content = path if is_as_it_is else io.BytesIO(file.read())
             batches = binary_format.read(inner_name, content, choose)
         else:
@@ -82,7 +92,7 @@ def read_batches(path: str, choose: Choose, header_names: Collection[str]) -> It
             refuse_binary(inner_name, start)
             text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
             lines = stack.enter_context(text)
-            batches = read_text(inner_name, lines, choose, header_names)
+            batches = read_text(inner_name, lines, choose, header_names, options)
         n_rows = 0
         for batch in batches:
             n_rows += len(batch.places)
@@ -128,13 +138,14 @@ def open_packed(name: str, file: Any, stack: ExitStack) -> tuple[str, Any]:
 
 
 def find_binary_format(name: str, start: bytes) -> BinaryFormat | None:
-    """Find the binary format that begins so, or None for text."""
+    """Find the binary format that begins so; None for text and for archives."""
     for binary_format in BINARY_FORMATS:
         if start.startswith(binary_format.start):
             return binary_format
     refuse_foreign(name, start)
     ending = Path(name).suffix.lower()
-    if ending in {binary_format.ending for binary_format in BINARY_FORMATS}:
+    endings = {NPZ_ENDING, *(binary_format.ending for binary_format in BINARY_FORMATS)}
+    if ending in endings and not start.startswith(ZIP_START):
         rule = f"is no {ending[1:]} file: it starts with {start[:6]!r}"
         raise InputError("path", rule, place=name)
     return None

@@ -3,7 +3,8 @@
 A line is an object: `filtered_resps` has the log-likelihood of each choice, and whether it is the
 greedy continuation, as strings; `resps` the same, one list deeper; `target` is the right choice, as
 its number from 0 on or its text. `arguments` holds the requests, each a context and a continuation;
-`doc` is the document of the data set, and `acc` is 1 if the likeliest choice is right.
+`doc` is the document of the data set. `acc` is 1 if the likeliest choice is right, and `acc_norm`
+if the likeliest one by character is.
 """
 
 import math
@@ -22,9 +23,10 @@ MAX_DIGITS = 9
 
 
 class Question(NamedTuple):
-    """Log-likelihoods of the choices of a line, and the target among them.
+    """Scores of the choices of a line, and the target among them.
 
-    The target is looked for as the number of a choice, and as the text of one; None: not found.
+    A score is a log-likelihood, perhaps by character. The target is looked for as the number of a
+    choice, and as the text of one; None: not found.
     """
 
     scores: list[float]
@@ -33,10 +35,14 @@ class Question(NamedTuple):
 
 
 class Log(NamedTuple):
-    """The right choice and the log-likelihoods of each question."""
+    """Whether the likeliest choice of each question is right, and all scores.
 
-    right: list[int]
+    `right` are the right choices, or None where no target shows them.
+    """
+
+    hits: list[bool]
     scores: list[list[float]]
+    right: list[int] | None
 
 
 class Request(NamedTuple):
@@ -51,8 +57,17 @@ def is_log(row: Mapping[str, Any]) -> bool:
     return "target" in row and any(name in row for name in RESPONSES)
 
 
-def read_log(batch: Batch) -> Log:
-    """Read the right choice and the log-likelihoods of each question of a log."""
+def accuracy_name(acc_norm: bool) -> str:
+    """Return the name under which a log has whether the likeliest choice is right."""
+    return "acc_norm" if acc_norm else "acc"
+
+
+def read_log(batch: Batch, acc_norm: bool = False) -> Log:
+    """Read the scores of each question of a log, and which choice is right.
+
+    Where targets are no choices, as in winogrande, whose choices are contexts, the accuracy of each
+    line shows whether the likeliest choice is right.
+    """
     rows = batch.objects
 
     def refuse(name: str, rule: str, are_bad: Iterable[bool]) -> None:
@@ -65,35 +80,48 @@ def read_log(batch: Batch) -> Log:
         refuse_first_fault(batch, [BadColumn("path", [*rows], row_fault)], {})
     first = next(filter(is_log, rows))
     responses = next(name for name in RESPONSES if name in first)
-    questions = [read_question(row, responses) for row in rows]
+    questions = [read_question(row, responses, acc_norm) for row in rows]
     rule = "must hold the log-likelihoods of two or more choices"
+    if acc_norm:
+        rule += ", with the text of each in arguments"
     refuse(responses, rule, (not question.scores for question in questions))
-    numbers = [question.number for question in questions]
-    texts = [question.text for question in questions]
-    # All targets are numbers, or all are texts: what fewer of them contradict.
-    right = texts if texts.count(None) < numbers.count(None) else numbers
-    rule = "must be the number of a choice, the first is 0, or the text of one choice"
-    refuse("target", rule, (choice is None for choice in right))
-    if None not in numbers and None not in texts:
-        refuse("target", f"{rule}, and is both", (q.number != q.text for q in questions))
     rule = f"must be {first.get('filter')!r}, as the first row has"
     refuse("filter", rule, (row.get("filter") != first.get("filter") for row in rows))
-    choices = [choice for choice in right if choice is not None]
     scores = [question.scores for question in questions]
+    accuracy = accuracy_name(acc_norm)
+    accuracies = [row.get(accuracy) for row in rows]
+    right = find_targets(questions)
+    if not any(choice is not None for choice in right) and all(map(is_accuracy, accuracies)):
+        return Log([bool(x) for x in accuracies], scores, None)
+    rule = "must be the number of a choice, the first is 0, or the text of one choice"
+    refuse("target", rule, (choice is None for choice in right))
+    if all(None not in (q.number, q.text) for q in questions):
+        refuse("target", f"{rule}, and is both", (q.number != q.text for q in questions))
+    choices = [choice for choice in right if choice is not None]
+    hits = [x.index(max(x)) == choice for x, choice in zip(scores, choices, strict=True)]
     rule = "must be 1 if the likeliest choice is the target, else 0"
-    refuse("acc", rule, map(contradicts_accuracy, rows, scores, choices))
-    return Log(choices, scores)
+    pairs = zip(accuracies, hits, strict=True)
+    refuse(accuracy, rule, (isinstance(x, int | float) and x != hit for x, hit in pairs))
+    return Log(hits, scores, choices)
 
 
-def contradicts_accuracy(row: Mapping[str, Any], scores: list[float], right: int) -> bool:
-    """Decide whether the accuracy of a line contradicts its log-likelihoods."""
-    accuracy = row.get("acc")
-    is_hit = scores.index(max(scores)) == right
-    return isinstance(accuracy, int | float) and accuracy != is_hit
+def find_targets(questions: Sequence[Question]) -> list[int | None]:
+    """Find the right choice of each question.
+
+    All targets are numbers, or all are texts: what fewer of them contradict.
+    """
+    numbers = [question.number for question in questions]
+    texts = [question.text for question in questions]
+    return texts if texts.count(None) < numbers.count(None) else numbers
 
 
-def read_question(row: Mapping[str, Any], responses: str) -> Question:
-    """Read a line of a log; without two choices there are no log-likelihoods."""
+def is_accuracy(value: Any) -> bool:
+    """Decide whether a value is the accuracy of one question: 0 or 1."""
+    return isinstance(value, int | float) and value in (0, 1)
+
+
+def read_question(row: Mapping[str, Any], responses: str, acc_norm: bool) -> Question:
+    """Read a line of a log; without two choices there are no scores."""
     try:
         scores = [log_likelihood(response) for response in row[responses]]
     except (ValueError, TypeError, LookupError):
@@ -103,6 +131,11 @@ def read_question(row: Mapping[str, Any], responses: str) -> Question:
         # Requests without a context weigh the choices by themselves, for another score.
         scores = [x for x, request in zip(scores, requests, strict=True) if request.context]
         requests = [request for request in requests if request.context]
+    if acc_norm:
+        lengths = [len(request.continuation.removeprefix(" ")) for request in requests]
+        has_lengths = len(lengths) == len(scores) and all(lengths)
+        pairs = zip(scores, lengths, strict=True) if has_lengths else ()
+        scores = [score / length for score, length in pairs]
     if len(scores) < 2 or any(map(math.isnan, scores)) or not math.isfinite(max(scores)):
         return Question([], None, None)
     target = str(row.get("target")).strip()

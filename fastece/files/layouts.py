@@ -18,9 +18,9 @@ from fastece.data.parameters import check_integer
 from fastece.files.batches import Batch, Header
 from fastece.files.cells import LabelColumn, NamedColumns, NumberColumn, decode_labels
 from fastece.files.class_columns import find_class_columns
-from fastece.files.evaluations import PAIR_COLUMNS
+from fastece.files.evaluations import PAIR_COLUMNS, LogOptions
 from fastece.files.file_predictions import FilePredictions
-from fastece.files.harness import is_log, read_log
+from fastece.files.harness import accuracy_name, is_log, read_log
 
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR_COLUMNS)
 WILDCARDS = frozenset("*?[")
@@ -89,6 +89,15 @@ class ColumnOptions:
         Columns of other arguments, by the names of these.
     labels : collection of str
         Labels in their order; without them the labels of a stream must be numbers of classes.
+    scale : float or None
+        The number that stands for a probability of 1, such as 100 of percents, by which
+        probabilities are divided; None: it is 1, or what a log proves.
+    skips_missing : bool
+        Whether rows without a label are left out, and counted; otherwise they are an error.
+    scorer, right_from, soft
+        As `LogOptions` has them, for a log of attempts.
+    acc_norm : bool
+        Whether log-likelihoods of a log of lm-evaluation-harness are by character of the choice.
     """
 
     y_true: str | None = None
@@ -97,6 +106,17 @@ class ColumnOptions:
     weights: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     labels: Collection[str] = ()
+    scale: float | None = None
+    skips_missing: bool = False
+    scorer: str | None = None
+    right_from: float | None = None
+    soft: bool = False
+    acc_norm: bool = False
+
+    @property
+    def of_logs(self) -> LogOptions:
+        """The options that a log of attempts is read with."""
+        return LogOptions(self.scorer, self.right_from, self.soft, self.scale)
 
     @property
     def label(self) -> str:
@@ -143,7 +163,14 @@ class ColumnLayout:
         elif self.has_names and len(names) > 1:
             prob = NamedColumns(prob, names)
         columns_of = {"y_true": [self.label], "y_prob": names}
-        return FilePredictions(label, prob, label, columns=columns_of, cells={self.label: label})
+        return FilePredictions(
+            label,
+            prob,
+            label,
+            note=rows.batch.header.note,
+            columns=columns_of,
+            cells={self.label: label},
+        )
 
 
 @dataclass(frozen=True)
@@ -199,37 +226,45 @@ class PairLayout:
 class LogLayout:
     """A log of lm-evaluation-harness: objects with log-likelihoods, no columns."""
 
+    acc_norm: bool = False
     label_columns: Sequence[str] = ()
     probability_columns: Sequence[str] = ()
 
     def interpret(self, rows: ReadRows) -> FilePredictions:
         """Turn the objects of a log into predictions."""
-        return read_questions([rows.batch])
+        return read_questions([rows.batch], self.acc_norm)
 
 
 Layout = ColumnLayout | PairLayout | LogLayout
 
 
-def read_questions(batches: Sequence[Batch]) -> FilePredictions:
+def read_questions(batches: Sequence[Batch], acc_norm: bool) -> FilePredictions:
     """Read logs of multiple-choice questions as predictions.
 
-    They are class vectors if all questions have as many choices; otherwise they are whether the
-    likeliest choice is right, and its softmax.
+    They are class vectors if all questions have as many choices and a clear target; otherwise they
+    are whether the likeliest choice is right, and its softmax.
     """
-    logs = [read_log(batch) for batch in batches]
-    label = np.array([right for log in logs for right in log.right])
+    logs = [read_log(batch, acc_norm) for batch in batches]
     scores = [choices for log in logs for choices in log.scores]
+    hits = np.array([hit for log in logs for hit in log.hits])
     min_choices = min(map(len, scores))
     max_choices = max(map(len, scores))
     note = "log of lm-evaluation-harness, softmax over the choices of each question"
-    if min_choices == max_choices:
+    if acc_norm:
+        note += ", by character of the choice"
+    has_targets = all(log.right is not None for log in logs)
+    if has_targets and min_choices == max_choices:
+        label = np.array([right for log in logs for right in log.right or ()])
         return FilePredictions(label, np.array(scores), label, from_logits=True, note=note)
     logits = np.full((len(scores), max_choices), -np.inf)
     for row, choices in zip(logits, scores, strict=True):
         row[: len(choices)] = choices
     top = 1 / np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1)
-    note += f", which has {min_choices} to {max_choices}: of the likeliest choice alone"
-    return FilePredictions(logits.argmax(axis=1) == label, top, label, pairs=True, note=note)
+    if min_choices != max_choices:
+        note += f", which has {min_choices} to {max_choices}: of the likeliest choice alone"
+    if not has_targets:
+        note += f"; no target is one of them, so {accuracy_name(acc_norm)} says whether it is right"
+    return FilePredictions(hits, top, hits, pairs=True, note=note)
 
 
 # --- the layout of a file -------------------------------------------------------------------------
@@ -247,7 +282,7 @@ def choose_layout(path: str, header: Header, options: ColumnOptions) -> Layout:
             raise InputError("classes", rule)
         check_integer("classes", options.classes, 2, MAX_CLASSES)
     if is_log_layout:
-        return LogLayout()
+        return LogLayout(options.acc_norm)
     if is_pair_layout:
         return PairLayout(options.classes)
     if options.y_prob:

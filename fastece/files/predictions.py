@@ -19,10 +19,14 @@ from fastece.data.errors import BadArgumentError, InputError
 from fastece.files.batches import Batch, ChosenColumns, Header, Places, read_columns
 from fastece.files.cells import (
     LABEL_FORMS,
+    NamedColumns,
+    NumberColumn,
     Texts,
-    cell_list,
     decode_labels,
     encode_texts,
+    find_missing,
+    first_cell,
+    has_percent_sign,
     join_columns,
 )
 from fastece.files.class_columns import column_kinds
@@ -44,6 +48,9 @@ from fastece.files.layouts import (
 LOG_NAME = re.compile(r"^(?:samples_)?(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl?(?:\.gz)?$")
 # How integers are written.
 INTEGER = re.compile(LABEL_FORMS[0][0])
+# The rule that a cell without a value breaks, and the remedy where it is a label.
+MUST_BE_THERE = "must not be missing"
+SKIP_MISSING = "{ignore_label} leaves such rows out"
 # Rows and numbers of the largest file that is read as a whole; larger ones are streams.
 MAX_WHOLE_ROWS = 10**7
 MAX_WHOLE_NUMBERS = 10**8
@@ -97,21 +104,55 @@ class Reader:
         has_texts = decoded.dtype.kind == "U"
         # Labels that are numbers may be written in any way.
         self.seen = SeenRows({}, labels if has_texts else [], {})
+        # Rows without a label, which were left out, and all rows.
+        self.n_unlabelled = 0
+        self.n_rows = 0
+        self.note_of_log = ""
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the unread batches of rows, in their order."""
+        """Yield the unread batches in their order, without rows that are to be dropped."""
         header_names = (self.options.label, PAIR_COLUMNS[0])
         try:
-            yield from read_batches(self.path, self.choose, header_names)
+            for batch in read_batches(self.path, self.choose, header_names, self.options.of_logs):
+                labelled = self.drop_unlabelled(batch)
+                if len(labelled.places):
+                    yield labelled
+            if self.n_rows and self.n_unlabelled == self.n_rows:
+                rule = f"none of its {self.n_rows} rows has a label"
+                raise InputError("path", rule, place=batch.file)
         except NoColumnError as error:
             if error.argument in ("y_true", "y_prob"):
                 error.show_kinds(column_kinds(self.path, error.listed_names, header_names))
             raise
 
+    def drop_unlabelled(self, batch: Batch) -> Batch:
+        """Drop and count the rows without a label, if the options have it so."""
+        columns = self.require_layout().label_columns
+        if not self.options.skips_missing or not columns:
+            return batch
+        # A row without a predicted label is no row without a label.
+        is_unlabelled = find_missing(batch.columns[columns[0]])
+        self.n_rows += len(batch.places)
+        self.n_unlabelled += int(is_unlabelled.sum())
+        return batch.select(np.flatnonzero(~is_unlabelled)) if is_unlabelled.any() else batch
+
+    @property
+    def note_of_unlabelled(self) -> str:
+        """The number of rows that were left out as they have no label, or nothing."""
+        if not self.n_unlabelled:
+            return ""
+        return f"{self.n_unlabelled} of {self.n_rows} rows without a label are left out"
+
+    @property
+    def note(self) -> str:
+        """How the file is read, as far as it was read, and which of its rows are left out."""
+        return "; ".join(filter(None, [self.note_of_log, self.note_of_unlabelled]))
+
     def choose(self, header: Header) -> ChosenColumns:
         """Choose the layout of the file, and with it the columns of labels and of numbers."""
         if header.group_column:
             self.columns_of_others = {"groups": header.group_column, **self.options.columns}
+        self.note_of_log = header.note
         layout = choose_layout(self.path, header, self.options)
         self.layout = layout
         labels = list(layout.label_columns)
@@ -129,10 +170,21 @@ class Reader:
 
     def read(self, batch: Batch) -> ReadRows:
         """Read the columns of a batch, which are of the kind of the batches before it."""
-        labels, numbers = read_columns(batch, self.chosen, self.seen.first_row)
-        probabilities = self.require_layout().probability_columns
+        layout = self.require_layout()
+        try:
+            labels, numbers = read_columns(batch, self.chosen, self.seen.first_row)
+        except InputError as error:
+            if error.rule == MUST_BE_THERE and error.argument in layout.label_columns[:1]:
+                error.hint = SKIP_MISSING
+            raise
+        probabilities = layout.probability_columns
         for name, column in {**numbers, **labels}.items():
             kind = "no string" if name in labels else "a number"
+            has_sign = name in numbers and has_percent_sign(first_cell(batch.columns[name]))
+            if has_sign:
+                kind = "a number with a sign %"
+            elif name in probabilities and not batch.header.has_shares:
+                numbers[name] = self.scale_numbers(batch, name, numbers[name])
             if name in probabilities and len(probabilities) > 1:
                 # One of several columns of probabilities must not hold lists.
                 self.remember_kind(name, kind)
@@ -142,11 +194,29 @@ class Reader:
                 kind = f"{np.shape(column)[1]} numbers"
             self.check_kind(batch, name, kind)
         if not self.seen.first_row:
-            first_row = {
-                name: cell_list(column)[0] for name, column in batch.cut(0, 1).columns.items()
-            }
+            first_row = {name: first_cell(column) for name, column in batch.columns.items()}
             self.seen = self.seen._replace(first_row=first_row)
         return ReadRows(replace(batch, columns={}), labels, numbers)
+
+    def scale_numbers(self, batch: Batch, name: str, column: NumberColumn) -> NumberColumn:
+        """Divide probabilities by the number that stands for 1, if the options have one."""
+        scale = self.options.scale
+        if scale is None:
+            return column
+        numbers = np.asarray(column)
+        is_outside = ~((numbers >= 0) & (numbers <= scale))
+        if is_outside.any():
+            bad = np.argwhere(is_outside)
+            rule = f"must be a number from 0 to {scale:g}"
+            raise InputError(
+                name,
+                rule,
+                value=numbers[tuple(bad[0])],
+                place=batch.cell_place(int(bad[0][0]), name),
+                rows=len(set(bad[:, 0].tolist())),
+            )
+        shares = numbers / scale
+        return NamedColumns(shares, column.columns) if isinstance(column, NamedColumns) else shares
 
     def require_layout(self) -> Layout:
         """Return the layout, which is known once the header is read."""
@@ -182,8 +252,11 @@ class Reader:
             arrays["sample_weight"] = weights
         columns = {argument: [name] for argument, name in column_of.items()}
         cells = {column_of[argument]: array for argument, array in arrays.items()}
+        notes = [predictions.note, self.note_of_unlabelled]
         return replace(
             predictions,
+            note="; ".join(filter(None, notes)),
+            n_unlabelled=self.n_unlabelled,
             row=rows.batch.row_name,
             file=rows.batch.file,
             weights=weights,
@@ -368,7 +441,8 @@ def read_logs(paths: Sequence[str], **options: Any) -> FilePredictions | None:
     others = {key: np.concatenate([log.others[key] for log in logs]) for key in logs[0].others}
     others["task"] = np.repeat(tasks, [len(log.label) for log in logs])
     file = f"{len(paths)} logs"
-    return replace(read_questions(batches), file=file, row=names.__getitem__, others=others)
+    predictions = read_questions(batches, reader.options.acc_norm)
+    return replace(predictions, file=file, row=names.__getitem__, others=others)
 
 
 def is_log_file(path: str) -> bool:

@@ -151,23 +151,15 @@ def packed_by_zstandard(path, pyarrow):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (set_score("P"), r"attempt 4: must have one result .*, got \{'judge': \['P', None\]\}$"),
-        (set_score("C"), r"attempt 4: .* with a confidence, got \{'judge': \['C', None\]\}$"),
-        (set_score([1]), "attempt 4: must have one result"),
-        (set_score({"score": "C", "confidence": "90"}), "attempt 4: must have one result"),
-        (set_score({"score": "C", "confidence": True}), "attempt 4: must have one result"),
+        (set_score({"score": "yes", "confidence": 90}), r"attempt 4: must have one result .*, got "
+         r"\{'judge': \['yes', 90\]\}$"),
+        (set_score({"score": [1], "confidence": 90}), "attempt 4: must have one result"),
         (set_score({"score": "C", "confidence": 0.9}), "attempt 4, column confidence: must be a "
          "percent, as confidences above 1 of this file are, or none may be above 1, got 0.9$"),
-        (set_score({"score": "C", "confidence": float("nan")}), "attempt 4, column confidence: "
-         "must not be missing"),
+        (set_score({"score": "P", "confidence": 90}), "attempt 4: has partial credit, which is "
+         r"neither right nor wrong, got .*; soft= takes it as it is, right_from= 0.5 takes half"),
         (lambda row: row | {"scores": row["scores"] | {"b": row["scores"]["judge"]}},
-         r"attempt 4: .*, got \{'judge': \['C', 90\], 'b': \['C', 90\]\}$"),
-        (lambda row: with_a_letter(row, logprob="x"), "attempt 4: must have one result"),
-        (lambda row: with_a_letter(row, logprob=3), "attempt 4: must have one result"),
-        (lambda row: with_a_letter(row, token="C"), "attempt 4: must have one result"),
-        (lambda row: with_a_letter(row) | {"choices": 5}, "attempt 4: must have one result"),
-        (lambda row: with_a_letter(row) | {"output": {"choices": [{"logprobs": {"content": 5}}]}},
-         "attempt 4: must have one result"),
+         r"attempt 4: .*, got \{'judge': \['C', 90\], 'b': \['C', 90\]\}; scorer= names one$"),
         (lambda _: b'{"id": ', "rivers-1_epoch_2.json: must hold a JSON object: Expecting"),
         (lambda _: b"[1]", r"rivers-1_epoch_2.json: must hold a JSON object, got \[1\]$"),
         (lambda _: b"\xff\xfe{", "rivers-1_epoch_2.json: is no text in UTF-8$"),
@@ -189,6 +181,34 @@ def test_attempts_without_a_result_are_counted(log, change):
         read_predictions(log(change))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_score("P"), set_score("C"), set_score([1]),
+        *(set_score({"score": "C", "confidence": x}) for x in (None, True, "n/a", "", [], {}, "%")),
+        set_score({"score": "C", "confidence": float("nan")}),
+        lambda row: with_a_letter(row, logprob="x"), lambda row: with_a_letter(row, logprob=3),
+        lambda row: with_a_letter(row, token="C"),
+        lambda row: with_a_letter(row) | {"choices": 5},
+        lambda row: with_a_letter(row) | {"output": {"choices": [{"logprobs": {"content": 5}}]}},
+    ],
+)  # fmt: skip
+def test_attempts_without_a_readable_confidence_are_counted(log, change):
+    read = read_predictions(log(change, "rivers-1_epoch_2"))
+    assert len(read.y_prob) == 4
+    assert read.note.endswith("1 of 6 attempts without a readable confidence are left out")
+    with pytest.raises(ValueError, match=r"has 6 attempts without a readable confidence$"):
+        read_predictions(log(change))
+
+
+@pytest.mark.parametrize("confidence", ["90", " 90 ", "90%", "90 %", 90.0])
+def test_texts_of_numbers_are_confidences(log, confidence):
+    read = read_predictions(
+        log(set_score({"score": "C", "confidence": confidence}), "rivers-1_epoch_2")
+    )
+    np.testing.assert_allclose(read.y_prob, [0.95, 0.8, 1, 0.9, 0.6], rtol=1e-15)
+
+
 def test_a_file_of_an_archive_that_is_damaged_is_named(log):
     path = log()
     content = bytearray(path.read_bytes())
@@ -206,10 +226,7 @@ def test_a_file_of_an_archive_that_is_damaged_is_named(log):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (set_confidence("high"), r"attempt 3: must have one .*, got \{'right': \[False, 'high'\]"),
         (set_confidence(95), "attempt 1, column confidence: must be a percent"),
-        (set_confidence(None), "attempt 3: must have one result"),
-        (lambda case: case.update(scores=[1]), "attempt 3: must have one result"),
         (lambda case: case["assertions"].update(b={"value": True}), "attempt 3: .* 'b':"),
         (lambda case: case["assertions"]["right"].update(value="yes"), "attempt 3: must have one"),
     ],
@@ -217,6 +234,15 @@ def test_a_file_of_an_archive_that_is_damaged_is_named(log):
 def test_bad_reports_of_pydantic_evals_are_refused(report, change, message):
     with pytest.raises(ValueError, match=message):
         read_predictions(report(change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [set_confidence("high"), set_confidence(None), lambda case: case.update(scores=[1])],
+)
+def test_cases_without_a_readable_confidence_are_counted(report, change):
+    note = read_predictions(report(change)).note
+    assert note.endswith("1 of 6 attempts without a readable confidence are left out")
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -105,6 +105,11 @@ def same_continuation(row, _):
     row["arguments"] = [[text, "fly"] for text in row["doc"].pop("choices")]
 
 
+def same_continuation_without_accuracy(row, i):
+    same_continuation(row, i)
+    del row["acc"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -112,7 +117,7 @@ def same_continuation(row, _):
         (set_in(1, "target", "[0, 1]"), "line 2, column target: .*, got"),
         (set_in(2, "target", "thrush"), "line 3, column target: .*, got 'thrush'$"),
         (numeric_choices, "line 1, column target: .*, and is both, got '1'; and 3 more rows$"),
-        (same_continuation, "line 1, column target: .*, got 'fly'; and 3 more rows$"),
+        (same_continuation_without_accuracy, "line 1, column target: .*, got 'fly'; and 3 more"),
         (set_in(3, "filtered_resps", ["Seine"]), "line 4, column filtered_resps: must"),
         (set_in(3, "filtered_resps", ["4"]), "of two or more choices, got"),
         (set_in(3, "filtered_resps", [["nan", "False"]] * 3), "line 4, column filtered_resps"),
@@ -120,6 +125,7 @@ def same_continuation(row, _):
         (set_in(3, "filtered_resps", [[[-1, 0], [-2, 0]]] * 3), "line 4, column filtered_resps"),
         (set_in(3, "filtered_resps", 7), "line 4, column filtered_resps: .*, got 7$"),
         (set_in(3, "filtered_resps", [[], []]), "line 4, column filtered_resps"),
+        (lambda row, _: row.update(target="thrush", acc=None), "line 1, column target: .* 3 more"),
         (set_in(0, "acc", 0.0), "line 1, column acc: must be 1 if .*, got 0.0$"),
         (set_in(2, "filter", "first"), "line 3, column filter: must be 'none', .*, got 'first'$"),
     ],
