@@ -131,7 +131,7 @@ def test_the_interval_of_the_error_is_that_of_estimate_and_not_below_its_parts(e
 
 def test_laws_of_intervals_hold_for_tiny_data():
     rng = np.random.default_rng(0)
-    for i in range(60):
+    for i in range(24):
         y, p = tiny_data(rng)
         estimator = ["ece", "ece_ac", Binned(n_bins=3, norm=np.inf), "ece_bayes"][i % 4]
         options = {"estimator": estimator, "n_resamples": 39}

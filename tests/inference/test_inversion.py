@@ -17,7 +17,7 @@ from fastece.inference.inversion import FLOOR_QUANTILE, Evidence, scan_path
 from helpers.answer_cases import LEVELS, cells_for, check_laws, random_cells
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [80, pytest.param(1000, marks=pytest.mark.slow)])
 def test_laws_hold_for_cells_of_any_kind(count):
     rng = np.random.default_rng(count)
     for _ in range(count):
@@ -29,7 +29,7 @@ def test_laws_hold_for_cells_of_any_kind(count):
 
 
 @pytest.mark.representative
-@pytest.mark.parametrize("count", [100, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("side", [1, -1])
 def test_laws_hold_for_gaps_of_one_side(side, count):
     rng = np.random.default_rng([side + 1, count])
@@ -44,7 +44,7 @@ def test_laws_hold_for_gaps_of_one_side(side, count):
 def test_sides_are_mirrored_by_the_sign_of_the_gaps():
     # Outcomes 1 are to one side as outcomes 0 to the other.
     rng = np.random.default_rng(5)
-    for _ in range(100):
+    for _ in range(40):
         cells = random_cells(rng)
         # Ties have a random order.
         cells.null[:] += 1e-3 * cells.per_row[:, :, None] * rng.normal(size=cells.null.shape)

@@ -289,7 +289,7 @@ threading.Thread(target=work).start()
 """
 
 
-@pytest.mark.representative(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_threads_continue_after_the_main_thread(n_jobs):
     done = subprocess.run(
