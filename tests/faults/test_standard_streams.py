@@ -99,10 +99,8 @@ CLOSED = """
 fastece report a.csv --resamples 0 2>&-                       | 0 |
 fastece report none.csv 2>&-                                  | 2 |
 fastece report - <&-                                          | 2 | standard input
-fastece report - <&- 2>&-                                     | 2 |
 fastece report a.csv --resamples 0 <&-                        | 0 |
 fastece report a.csv --resamples 0 >&-                        | 1 | standard output
-fastece report a.csv --resamples 0 >&- 2>&-                   | 1 |
 fastece report a.csv --resamples 0 --html o.html <&- >&- 2>&- | 1 |
 ulimit -f 0; fastece report a.csv --resamples 0 >page         | 1 2 | too large
 fastece demo --resamples 0 | head -1; exit ${PIPESTATUS[0]}   | 0 |
@@ -139,11 +137,8 @@ def test_closed_and_full_streams_of_a_shell(line, codes, words, place):
 PIPES = """
 cat a.csv | fastece report /dev/stdin                | report a.csv                | --resamples 0
 cat a.csv | fastece report /dev/stdin                | report a.csv                | --stream
-fastece report <(cat a.csv)                          | report a.csv                | --resamples 0
 fastece report <(gzip -c a.csv)                      | report a.csv                | --resamples 0
-fastece report <(cat a.npz)                          | report a.npz                | --resamples 0
 fastece report <(cat a.parquet)                      | report a.parquet            | --resamples 0
-fastece report <(cat a.csv) <(cat b.csv)             | report a.csv b.csv          |
 fastece compare <(cat a.csv) <(cat b.csv)            | compare a.csv b.csv         | --resamples 9
 fastece recalibrate a.csv --fit <(cat b.csv)         | recalibrate a.csv --fit b.csv | --resamples 9
 """
@@ -153,9 +148,8 @@ PIPES = [[part.strip() for part in line.rsplit("|", 2)] for line in PIPES.strip(
 @pytest.mark.slow
 @pytest.mark.parametrize(("piped", "named", "options"), PIPES)
 def test_pipes_are_read_as_files_are(piped, named, options, place, capsys):
-    for name in ("a.npz", "a.parquet"):
-        if name in named:
-            faults.write_table(name)
+    if "a.parquet" in named:
+        faults.write_table("a.parquet")
     assert main([*named.split(), "--json", *options.split()]) == 0
     want = capsys.readouterr()
     done = bash(f"{piped} --json {options}", place)
@@ -195,7 +189,8 @@ def test_an_interrupt_at_the_start_is_one_line(place):
     ended_by(signal.SIGCONT, 0, place)
     seconds = time.perf_counter() - start
     rng = random.Random(0)
-    delays = sorted(rng.uniform(0, seconds) for _ in range(14))
+    # One random moment in each eighth of the run.
+    delays = [seconds * (eighth + rng.random()) / 8 for eighth in range(8)]
     seen = []
     for delay in delays:
         code, out, err = ended_by(signal.SIGINT, delay, place)
@@ -207,4 +202,4 @@ def test_an_interrupt_at_the_start_is_one_line(place):
         # Killed by the signal is 130, too, in a shell.
         assert code in (130, -signal.SIGINT) or (code, err) == (0, ""), (delay, err)
         assert err.count("\n") <= 1, (delay, err)
-    assert seen.count("interrupted") >= 4, seen
+    assert seen.count("interrupted") >= 2, seen
