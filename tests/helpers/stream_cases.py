@@ -35,14 +35,14 @@ def weights_of(kind, n, seed=0):
 
 
 def scores_of(kind, n, seed=0):
-    """n scores: all over [0, 1], those of a network that is sure, or of two heaps."""
+    """n scores: all over [0, 1], like a network that is sure, or around two modes."""
     rng = np.random.default_rng(seed)
     if kind == "spread":
         return rng.random(n)
     if kind == "sharp":
         return rng.beta(20, 0.5, n)
-    heap = rng.random(n) < 0.4
-    return np.where(heap, rng.beta(8, 20, n), rng.beta(40, 6, n))
+    is_lower_mode = rng.random(n) < 0.4
+    return np.where(is_lower_mode, rng.beta(8, 20, n), rng.beta(40, 6, n))
 
 
 def labels_of(scores, seed=0):

@@ -1,4 +1,4 @@
-"""The values of a state by cells: those that are exact, sums of states, and what is refused."""
+"""The values of an accumulator: exact values, sums of states, and refusals."""
 
 import pickle
 from itertools import pairwise
@@ -52,13 +52,13 @@ def near(value, slack=EXACT):
 
 
 def assert_exact(state, y, p, setting, weight, n_bins, **fields):
-    """The values of all classes, and their mean, are those of the data in memory."""
+    """The values of all classes, and their mean, equal the values of the data in memory."""
     for average in ("macro", None) if setting == "classwise" else ("macro",):
         seen = fastece.ece(state, n_bins=n_bins, average=average, **fields)
         options = {"setting": setting, "sample_weight": weight, "average": average}
         expected = fastece.ece(y, p, n_bins=n_bins, **options, **fields)
         assert np.shape(seen) == np.shape(expected)
-        # The largest gap may be that of a bin of little weight, by which roundings are divided.
+        # The bin with the largest gap may have little weight, by which roundings are divided.
         slack = 10 * EXACT if fields.get("norm") == inf else EXACT
         assert seen == near(expected, slack), (n_bins, fields)
 
@@ -66,7 +66,7 @@ def assert_exact(state, y, p, setting, weight, n_bins, **fields):
 @pytest.mark.representative
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_uniform_bins_and_brier_scores_are_those_of_memory(setting, weights):
+def test_uniform_bins_and_brier_scores_equal_the_data_in_memory(setting, weights):
     number = SETTINGS.index(setting) + WEIGHTS.index(weights)
     n_classes, y, p = data_of(setting, 300, DTYPES[number % 2])
     weight = weights_of(weights, len(y))
@@ -111,7 +111,7 @@ def test_a_few_rows_are_exact(data, kind, n_bins, fields):
     assert state.n == len(y) - (0 if weight is None else np.count_nonzero(weight == 0))
 
 
-def test_a_threshold_of_0_parts_0_from_what_is_above():
+def test_a_threshold_of_0_drops_scores_of_0():
     p = np.array([0.0, 1e-6, 0.0, 0.5])
     y = np.array([0, 1, 1, 1])
     assert_exact(state_of(y, p), y, p, "binary", None, 10, threshold=0)
@@ -124,14 +124,14 @@ def test_auto_is_binary_or_confidence():
     auto = state_of(y, p, n_classes=5)
     assert fastece.ece(auto) == fastece.ece(state_of(y, p, n_classes=5, setting="confidence"))
     assert fastece.ece(auto) == near(fastece.ece(y, p))
-    # The Brier score of class vectors is that of all their entries.
+    # The Brier score of class vectors counts all of their entries.
     assert fastece.brier_score(auto) == near(fastece.brier_score(y, p))
 
 
 @pytest.mark.representative
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_diagrams_are_those_of_memory(setting, weights):
+def test_diagrams_equal_the_data_in_memory(setting, weights):
     n_classes, y, p = data_of(setting, 200)
     weight = weights_of(weights, len(y))
     state = state_of(y, p, weight, n_classes=n_classes, setting=setting)
@@ -149,16 +149,15 @@ def test_diagrams_are_those_of_memory(setting, weights):
             assert a.value == near(b.value)
             # Squares of weights are known by cells, not how they lie between two centres.
             assert a.rows == near(b.rows, (1e-6 if estimator == "ece" else 1e-3) * scale)
-            # A bin of little weight divides what is rounded by it.
-            solid = b.count > 1e-3
+            # Means of bins of little weight divide roundings by this weight.
+            is_heavy = b.count > 1e-3
             for name in ("score", "frequency", "gap"):
-                assert getattr(a, name)[solid] == near(getattr(b, name)[solid], 1e-10), name
-            empty = np.isnan(b.score)
-            assert np.array_equal(np.isnan(a.score), empty)
+                assert getattr(a, name)[is_heavy] == near(getattr(b, name)[is_heavy], 1e-10), name
+            assert np.array_equal(np.isnan(a.score), np.isnan(b.score))
             assert (a.setting, a.closed, a.estimator) == (b.setting, b.closed, b.estimator)
 
 
-def test_logits():
+def test_logits_have_the_values_of_the_data_in_memory():
     rng = np.random.default_rng(0)
     for z, n_classes, setting in (
         (3 * rng.standard_normal(200), None, "binary"),
@@ -202,9 +201,9 @@ def test_empty_and_weightless_batches_change_no_answer():
         assert fastece.brier_score(state) == fastece.brier_score(before)
     empty = state.copy().update(y[:0], p[:0])
     assert_same(empty, state)
-    many = Accumulator(3).update(np.zeros(0, int), np.zeros((0, 3)))
-    assert many == Accumulator(3)
-    assert many.n == 0
+    vectors = Accumulator(3).update(np.zeros(0, int), np.zeros((0, 3)))
+    assert vectors == Accumulator(3)
+    assert vectors.n == 0
 
 
 def test_a_state_without_rows_has_no_value():
@@ -218,20 +217,24 @@ def test_a_state_without_rows_has_no_value():
             assert_refused(lambda: function(state), ["(?i)no rows|empty|no weight"])  # noqa: B023
 
 
-LIMIT, SQUARES = 2.0**32, 2.0**38  # of the sum of weights, and of that of their squares
+MAX_WEIGHT = 2.0**32  # of all rows together
+MAX_SQUARES = 2.0**38  # the sum of the squares of all weights
 
 
 def test_weights_add_up_to_the_limit_and_not_beyond():
-    y, p = [1, 0], [0.25, 1.0]
-    state = Accumulator().update(y, p, sample_weight=np.sqrt([SQUARES / 2, SQUARES / 4]))
-    weight = np.sqrt([SQUARES / 2, SQUARES / 4])
+    y = [1, 0]
+    p = [0.25, 1.0]
+    weight = np.sqrt([MAX_SQUARES / 2, MAX_SQUARES / 4])
+    state = Accumulator().update(y, p, sample_weight=weight)
     assert fastece.ece(state) == near(fastece.ece(y, p, sample_weight=weight))
     assert fastece.brier_score(state) == near(fastece.brier_score(y, p, sample_weight=weight))
     before = arrays(state)
-    for more in ([2.0**19, 0.0], [LIMIT, LIMIT], [1e300, 1e300], [1e-3, 2.0**63]):
-        assert_refused(lambda more=more: state.update(y, p, sample_weight=more), ["weight"])
+    for heavy in ([2.0**19, 0.0], [MAX_WEIGHT, MAX_WEIGHT], [1e300, 1e300], [1e-3, 2.0**63]):
+        assert_refused(lambda heavy=heavy: state.update(y, p, sample_weight=heavy), ["weight"])
         assert same_arrays(arrays(state), before)
-    assert_refused(lambda: Accumulator().update(y, p, sample_weight=[LIMIT, 1]), ["sample_weight"])
+    assert_refused(
+        lambda: Accumulator().update(y, p, sample_weight=[MAX_WEIGHT, 1]), ["sample_weight"]
+    )
     merges = (lambda: state + state, lambda: state.copy().merge(state), lambda: state.merge(state))
     for merge in merges:
         assert_refused(merge, ["weight"])
@@ -245,13 +248,13 @@ def test_states_add_up_to_the_limit_and_not_beyond():
     for _ in range(15):
         state = state + state
     before = arrays(state)
-    assert state.n == LIMIT / 2
+    assert state.n == MAX_WEIGHT / 2
     assert fastece.ece(state) == near(first)
     doubled = {name: array + array for name, array in before.items()}
     below = state + state_of(y[:-1], p[:-1])
     assert fastece.ece(below) == near(first, 1e-4)
     assert_refused(lambda: below + state, ["weight", r"4.29\d*e\+09|4294967296|2\^32"])
-    assert_refused(lambda: below.update([1], [0.5], sample_weight=[LIMIT / 2]), ["weight"])
+    assert_refused(lambda: below.update([1], [0.5], sample_weight=[MAX_WEIGHT / 2]), ["weight"])
     twice = {name: array + array for name, array in doubled.items()}
     assert_refused(lambda: Accumulator().load_state_dict(twice), ["weight|state"])
 
@@ -259,7 +262,8 @@ def test_states_add_up_to_the_limit_and_not_beyond():
 @st.composite
 def parted(draw):
     """A setting with replicates or without, its data, cuts into parts, and an order of these."""
-    setting, n = draw(st.sampled_from(SETTINGS)), draw(st.integers(1, 60))
+    setting = draw(st.sampled_from(SETTINGS))
+    n = draw(st.integers(1, 60))
     dtype = draw(st.sampled_from(DTYPES))
     n_classes, y, p = data_of(setting, n, dtype, seed=draw(st.integers(0, 5)))
     weight = weights_of(draw(st.sampled_from(WEIGHTS)), n)
@@ -275,25 +279,32 @@ def parted(draw):
 @settings(max_examples=40)
 def test_any_cut_and_any_order_give_the_same_bits(case):
     options, data, pieces, order = case
-    whole, one, apart = state_of(*data, **options), Accumulator(**options), Accumulator(**options)
+    at_once = state_of(*data, **options)
+    in_order = Accumulator(**options)
     for a, b in pieces:
         y, p, weight = (part(x, slice(a, b)) for x in data)
-        one.update(y, p, sample_weight=weight)
-    parts = []
+        in_order.update(y, p, sample_weight=weight)
+    out_of_order = Accumulator(**options)
+    states = []
     for a, b in (pieces[i] for i in order):
         y, p, weight = (part(x, slice(a, b)) for x in data)
-        apart.update(y, p, sample_weight=weight, row_offset=a)
-        parts.append(state_of(y, p, weight, row_offset=a, **options))
-    middle, merged = len(parts) // 2, Accumulator(**options)
-    for state in parts:
+        out_of_order.update(y, p, sample_weight=weight, row_offset=a)
+        states.append(state_of(y, p, weight, row_offset=a, **options))
+    merged = Accumulator(**options)
+    for state in states:
         assert merged.merge(state) is merged
-    halves = sum(parts[middle:]) + sum(parts[:middle])
-    for state in (one, apart, merged, sum(parts), sum(parts, Accumulator(**options)), halves):
-        assert_same(state, whole)
+    middle = len(states) // 2
+    sums = [
+        sum(states),
+        sum(states, Accumulator(**options)),
+        sum(states[middle:]) + sum(states[:middle]),
+    ]
+    for state in (in_order, out_of_order, merged, *sums):
+        assert_same(state, at_once)
     for name in ("ece", "ece_a"):
         assert same_bits(
             fastece.ece(merged, estimator=name, average=None),
-            fastece.ece(whole, estimator=name, average=None),
+            fastece.ece(at_once, estimator=name, average=None),
         )
 
 
@@ -301,8 +312,10 @@ def test_any_cut_and_any_order_give_the_same_bits(case):
 def test_sums_are_new_states(setting):
     n_classes, y, p = data_of(setting, 50)
     options = {"n_classes": n_classes, "setting": setting}
-    a, b = state_of(y[:20], p[:20], **options), state_of(y[20:], p[20:], **options)
-    kept = arrays(a), arrays(b)
+    a = state_of(y[:20], p[:20], **options)
+    b = state_of(y[20:], p[20:], **options)
+    a_before = arrays(a)
+    b_before = arrays(b)
     assert_same(a + b, b + a)
     assert_same(a + b, state_of(y, p, **options))
     assert_same(0 + a, a)
@@ -312,8 +325,8 @@ def test_sums_are_new_states(setting):
     (0 + a).update(y, p)
     (a + b).update(y, p)
     sum([a, b]).merge(b)
-    assert same_arrays(arrays(a), kept[0])
-    assert same_arrays(arrays(b), kept[1])
+    assert same_arrays(arrays(a), a_before)
+    assert same_arrays(arrays(b), b_before)
     assert a != b
     assert a + b != a
     assert (a + b).n == 50
@@ -360,10 +373,11 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("one", "two", "name"), DIFFERENT)
-def test_states_of_other_settings_do_not_add_up(one, two, name):
-    for a, b in ((one, two), (two, one)):
-        a, b = Accumulator(**a), Accumulator(**b)
+@pytest.mark.parametrize(("options", "other_options", "name"), DIFFERENT)
+def test_states_of_other_settings_do_not_add_up(options, other_options, name):
+    for options_of_a, options_of_b in ((options, other_options), (other_options, options)):
+        a = Accumulator(**options_of_a)
+        b = Accumulator(**options_of_b)
         assert a != b
         before = arrays(a)
         assert_refused(lambda a=a, b=b: a + b, [name])
@@ -379,38 +393,39 @@ def test_arrays_of_two_states_add_up(setting):
     options = {"n_classes": n_classes, "setting": setting}
     a = state_of(y[:20], p[:20], weight[:20], **options)
     b = state_of(y[20:], p[20:], weight[20:], **options)
-    one, two = a.state_dict(), b.state_dict()
-    assert one.keys() == two.keys()
-    for name, array in one.items():
+    of_a = a.state_dict()
+    of_b = b.state_dict()
+    assert of_a.keys() == of_b.keys()
+    for name, array in of_a.items():
         assert isinstance(name, str)
         assert type(array) is np.ndarray
         assert array.dtype == np.int64
-        assert array.shape == two[name].shape
+        assert array.shape == of_b[name].shape
     summed = Accumulator(**options)
-    assert summed.load_state_dict({name: one[name] + two[name] for name in one}) is summed
+    assert summed.load_state_dict({name: of_a[name] + of_b[name] for name in of_a}) is summed
     assert_same(summed, a + b)
     assert fastece.ece(summed, estimator="ece_a") == fastece.ece(a + b, estimator="ece_a")
-    kept = arrays(a)
-    Accumulator(**options).load_state_dict(one).update(y, p)
-    for array in one.values():
+    before = arrays(a)
+    Accumulator(**options).load_state_dict(of_a).update(y, p)
+    for array in of_a.values():
         array += 1
-    assert same_arrays(arrays(a), kept)  # nothing is shared
+    assert same_arrays(arrays(a), before)  # nothing is shared
 
 
 def test_arrays_that_are_no_state_are_refused():
     state = state_of(*binary_data("spread", 30))
-    kept = arrays(state)
-    name = next(iter(kept))
-    spoilt = [
+    before = arrays(state)
+    name = next(iter(before))
+    wrong_states = [
         {},
-        {key: array for key, array in kept.items() if key != name},
-        {**kept, name: kept[name].ravel()[:-1]},
-        {**kept, name: kept[name] + 0.5},
-        {**kept, "more": np.zeros(3, np.int64)},
+        {key: array for key, array in before.items() if key != name},
+        {**before, name: before[name].ravel()[:-1]},
+        {**before, name: before[name] + 0.5},
+        {**before, "more": np.zeros(3, np.int64)},
     ]
-    for wrong in spoilt:
+    for wrong in wrong_states:
         assert_refused(lambda wrong=wrong: state.load_state_dict(wrong), ["(?i)state|array|key"])
-        assert same_arrays(arrays(state), kept)
+        assert same_arrays(arrays(state), before)
 
 
 def test_memory_is_fixed():
@@ -442,10 +457,11 @@ BAD_BATCHES = [
 def test_a_bad_batch_changes_nothing(y, p, options, words, n_replicates):
     seed = 0 if n_replicates else None
     state = state_of(*binary_data("spread", 30), n_replicates=n_replicates, seed=seed)
-    before, kept = state.copy(), arrays(state)
+    before = state.copy()
+    arrays_before = arrays(state)
     assert_refused(lambda: state.update(y, p, **options), words)
     assert state == before
-    assert same_arrays(arrays(state), kept)
+    assert same_arrays(arrays(state), arrays_before)
     good = binary_data("spread", 7, seed=1)
     assert_same(state.update(*good), before.update(*good))
 
@@ -496,11 +512,11 @@ def test_class_vectors_must_have_the_number_of_classes():
         ({"n_replicates": 10, "seed": "a"}, ["seed"]),
     ],
 )
-def test_settings_are_checked(options, words):
+def test_wrong_settings_are_refused(options, words):
     assert_refused(lambda: Accumulator(**options), words)
 
 
-def test_rows_in_any_layout():
+def test_states_do_not_depend_on_the_layout_of_rows():
     y, p = class_data(60)
     plain = state_of(y, p, n_classes=5)
     for rows in (np.asfortranarray(p), np.repeat(p, 2, axis=0)[::2], p.tolist()):

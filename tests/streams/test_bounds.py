@@ -1,4 +1,4 @@
-"""What a state by cells answers with an error, and the bound that the error does not pass."""
+"""Values of an accumulator that are not exact, and bounds of their errors."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ SIZES = [1, 5, 1000]
 OTHER_BINS = [1, 7, 11, 13, 22, "sqrt"]
 
 
-def number(n_bins, n):
+def number_of_bins(n_bins, n):
     return max(1, int(np.sqrt(n))) if n_bins == "sqrt" else n_bins
 
 
@@ -33,23 +33,21 @@ def test_other_uniform_bins_move_the_rows_in_the_cells_of_their_edges(n_bins, ki
         weight = weights_of(weights, n)
         state = state_of(y, p, weight)
         options = {"n_bins": n_bins, "sample_weight": weight}
-        bins = number(n_bins, n)
+        bins = number_of_bins(n_bins, n)
         lists = as_lists(p, weight)
         bound = moved_by_uniform_edges(lists[0], bins, lists[1]) + 1 / N_CELLS
         assert abs(fastece.ece(state, n_bins=n_bins) - fastece.ece(y, p, **options)) <= bound
         # Shares of rows in the cells of the centres change by a cell over a bin at most.
-        near = abs(
-            fastece.ece(state, estimator="ece_c", n_bins=n_bins)
-            - fastece.ece(y, p, estimator="ece_c", **options)
-        )
-        assert near <= 2 * bins / N_CELLS + 1 / N_CELLS
+        value = fastece.ece(state, estimator="ece_c", n_bins=n_bins)
+        difference = abs(value - fastece.ece(y, p, estimator="ece_c", **options))
+        assert difference <= 2 * bins / N_CELLS + 1 / N_CELLS
         count = fastece.reliability_diagram(state, n_bins=n_bins).count
         total = n if weight is None else weight.sum()
         moved = np.abs(count - fastece.reliability_diagram(y, p, **options).count).sum()
         assert moved / total <= bound
 
 
-def test_bins_of_the_support():
+def test_bins_of_the_support_move_the_rows_in_the_cells_of_their_edges():
     y, p = class_data(2000, 3, sharp=1.0)
     state = state_of(y, p, n_classes=3)
     for n_bins in (10, 15):
@@ -57,12 +55,11 @@ def test_bins_of_the_support():
         top = p.max(1).tolist()
         edges = [1 / 3 + 2 / 3 * j / n_bins for j in range(1, n_bins)]
         shares = shares_of_cells(top)
-        # An edge on that of a cell, but for the last digit, may part the cells on its two sides.
-        crowd = sum(shares[cell_of(e)] + shares[cell_of(e) + 1] for e in edges)
-        assert (
-            abs(fastece.ece(state, **options) - fastece.ece(y, p, **options))
-            <= 2 * crowd + 1 / N_CELLS
-        )
+        # An edge of a bin may equal the edge of a cell up to its last digit. Then the cells on both
+        # sides of it may go to the other bin.
+        moved = sum(shares[cell_of(e)] + shares[cell_of(e) + 1] for e in edges)
+        difference = fastece.ece(state, **options) - fastece.ece(y, p, **options)
+        assert abs(difference) <= 2 * moved + 1 / N_CELLS
 
 
 def quantile_cases():
@@ -77,7 +74,7 @@ def quantile_cases():
     yield y, np.where(p > 0.9, 1.0, p), weights_of("random", 2000)
     y, p = digits()
     yield y == p.argmax(1), p.max(1), None
-    yield (y == 3) * 1, p[:, 3], None
+    yield y == 3, p[:, 3], None
 
 
 @pytest.mark.representative(1)
@@ -100,7 +97,7 @@ def test_edges_of_equal_weight_have_nearly_their_rank(estimator, n_bins):
 @pytest.mark.parametrize("kernel", ["gaussian", "triweight"])
 @pytest.mark.parametrize("bandwidth", ["silverman", 0.05])
 @pytest.mark.parametrize("kind", KINDS)
-def test_density_based_errors(kind, bandwidth, kernel):
+def test_density_based_errors_are_near_the_data_in_memory(kind, bandwidth, kernel):
     for n, weights in ((5, "none"), (200, "random"), (4000, "none"), (4000, "eighths")):
         y, p = binary_data(kind, n, seed=n)
         weight = weights_of(weights, n)
@@ -113,12 +110,12 @@ def test_density_based_errors(kind, bandwidth, kernel):
 
 
 @pytest.mark.parametrize("end", [0.0, 1.0])
-def test_bandwidths_where_most_scores_are_at_an_end(end):
-    # Quartiles that are the same are left out of Silverman's rule, those within one cell are not.
+def test_bandwidths_are_right_where_most_scores_are_at_an_end(end):
+    # Silverman's rule ignores quartiles that are equal, but not quartiles within one cell.
     rng = np.random.default_rng(0)
     others = rng.random(1000)
-    for heap in (np.full(4000, end), abs(end - 1e-7 * rng.random(4000))):
-        p = np.concatenate([heap, others])
+    for scores_at_end in (np.full(4000, end), abs(end - 1e-7 * rng.random(4000))):
+        p = np.concatenate([scores_at_end, others])
         y = (rng.random(5000) < 0.1 + 0.7 * p).astype(int)
         expected = fastece.reliability_curve(y, p, estimator="ece_kde").bandwidth
         assert fastece.reliability_curve(

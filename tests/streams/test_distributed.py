@@ -1,4 +1,4 @@
-"""States counted by many workers: the same bits as those of one, whoever counts what, and when."""
+"""States counted by many workers have the bits of one worker, however rows are divided."""
 
 import multiprocessing
 import os
@@ -39,13 +39,13 @@ def vectors(n=N, k=4, seed=0):
 
 
 def cuts(sizes, n=N):
-    """A chunking of n rows by sizes, the rest in one more chunk."""
+    """A chunking of n rows by sizes, with all remaining rows in one more chunk."""
     ends = np.minimum(np.cumsum([0, *sizes]), n)
     return (tuple(int(x) for x in np.diff([*ends, n])),)
 
 
 def without_sizes(array):
-    """The same blocks, whose numbers of rows are not known before they are computed."""
+    """The same blocks, with numbers of rows that are unknown before they are computed."""
     array = array.map_blocks(lambda x: x)
     array._chunks = ((float("nan"),) * array.numblocks[0], *array.chunks[1:])
     return array
@@ -58,13 +58,14 @@ chunkings = st.lists(st.integers(0, 400), max_size=5).map(cuts)
 @given(first=chunkings, second=chunkings, third=chunkings, name=st.sampled_from(list(OPTIONS)))
 def test_any_chunking_gives_the_same_bits(first, second, third, name):
     y, p, w, _ = rows()
-    arrays = (da.from_array(x, chunks=c) for x, c in ((y, first), (p, second), (w, third)))
-    y_dask, p_dask, w_dask = arrays
-    found = from_dask(y_dask, p_dask, sample_weight=w_dask, **OPTIONS[name])
+    y_dask = da.from_array(y, chunks=first)
+    p_dask = da.from_array(p, chunks=second)
+    w_dask = da.from_array(w, chunks=third)
+    state = from_dask(y_dask, p_dask, sample_weight=w_dask, **OPTIONS[name])
     once = Accumulator(**OPTIONS[name]).update(y, p, w)
-    assert found == once
-    assert fastece.ece(found) == fastece.ece(once)
-    assert found.n == (w > 0).sum()
+    assert state == once
+    assert fastece.ece(state) == fastece.ece(once)
+    assert state.n == (w > 0).sum()
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -74,15 +75,15 @@ def test_blocks_of_unknown_sizes_give_the_same_bits(name, other):
     y_dask = without_sizes(da.from_array(y, chunks=cuts([300, 300])))
     p_dask = without_sizes(da.from_array(p, chunks=other))
     assert from_dask(y_dask, p_dask, **OPTIONS[name]) == Accumulator(**OPTIONS[name]).update(y, p)
-    # one known, one not
+    # The sizes of one array are known, the sizes of the other are not.
     y_dask = da.from_array(y, chunks=other)
     assert from_dask(y_dask, p_dask, **OPTIONS[name]) == Accumulator(**OPTIONS[name]).update(y, p)
 
 
 def test_many_blocks_are_added_in_several_rounds():
     y, p, *_ = rows()
-    found = from_dask(da.from_array(y, chunks=10), da.from_array(p, chunks=10), **REPLICATES)
-    assert found == Accumulator(**REPLICATES).update(y, p)
+    state = from_dask(da.from_array(y, chunks=10), da.from_array(p, chunks=10), **REPLICATES)
+    assert state == Accumulator(**REPLICATES).update(y, p)
 
 
 @pytest.mark.parametrize("name", ["few cells", "replicates"])
@@ -92,16 +93,16 @@ def test_columns_of_frames_give_the_same_bits(name):
     y, p, w, g = rows()
     options = OPTIONS[name]
     frame = dd.from_pandas(pd.DataFrame({"y": y, "p": p, "w": w, "g": g}), npartitions=5)
-    kept = frame[frame.w > 0]  # whose partitions have any number of rows
+    frame = frame[frame.w > 0]  # after this the sizes of partitions are unknown
     y, p, w, g = (x[w > 0] for x in (y, p, w, g))
-    found = from_dask(kept.y, kept.p, sample_weight=kept.w, **options)
-    assert found == Accumulator(**options).update(y, p, w)
+    state = from_dask(frame.y, frame.p, sample_weight=frame.w, **options)
+    assert state == Accumulator(**options).update(y, p, w)
     if name == "replicates":
-        found = from_dask(kept.y, kept.p, groups=kept.g, **options)
-        assert found == Accumulator(**options).update(y, p, groups=g)
-        words = from_dask(kept.y, kept.p, groups="patient " + kept.g.astype(str), **options)
+        state = from_dask(frame.y, frame.p, groups=frame.g, **options)
+        assert state == Accumulator(**options).update(y, p, groups=g)
+        state = from_dask(frame.y, frame.p, groups="patient " + frame.g.astype(str), **options)
         names = [f"patient {i}" for i in g]
-        assert words == Accumulator(**options).update(y, p, groups=names)
+        assert state == Accumulator(**options).update(y, p, groups=names)
 
 
 @pytest.mark.parametrize("setting", ["confidence", "classwise", 2])
@@ -109,7 +110,8 @@ def test_class_vectors_give_the_same_bits(setting):
     y, p = vectors()
     options = {"n_classes": 4, "setting": setting, "n_cells": 1800}
     once = Accumulator(**options).update(y, p)
-    y_dask, p_dask = da.from_array(y, chunks=170), da.from_array(p, chunks=(300, 3))
+    y_dask = da.from_array(y, chunks=170)
+    p_dask = da.from_array(p, chunks=(300, 3))
     assert from_dask(y_dask, p_dask, **options) == once
     assert from_dask(y_dask, without_sizes(p_dask.rechunk({1: 4})), **options) == once
 
@@ -121,7 +123,7 @@ def test_class_vectors_may_be_columns_of_a_frame():
     frame = dd.from_pandas(pd.DataFrame(p, columns=["a", "b", "c"]).assign(y=y), npartitions=4)
     once = Accumulator(3).update(y, p)
     assert from_dask(frame.y, frame[["a", "b", "c"]], n_classes=3) == once
-    # nullable columns, and another number of partitions
+    # Columns may be nullable, and have another number of partitions.
     labels = frame.y.astype("Int64").repartition(npartitions=3)
     assert from_dask(labels, frame[["a", "b", "c"]].astype("Float64"), n_classes=3) == once
 
@@ -134,7 +136,8 @@ def test_labels_and_probabilities_of_one_task_are_made_once():
         return np.stack(rows(100, seed=made[-1])[:2])
 
     dask = pytest.importorskip("dask")
-    numbers, chunks = da.arange(3, chunks=1), ((2,), (100,) * 3)
+    numbers = da.arange(3, chunks=1)
+    chunks = ((2,), (100,) * 3)
     both = da.map_blocks(block, numbers, new_axis=0, chunks=chunks, meta=np.empty((0, 0)))
     with dask.config.set(scheduler="synchronous"):
         assert from_dask(both[0], both[1]).n == 300
@@ -168,19 +171,20 @@ def test_a_pool_of_processes_gives_the_same_bits():
     y, p, *_ = rows()
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, mp_context=spawn) as pool:
-        found = from_batches(batches(), executor=pool, **REPLICATES)
-    assert found == Accumulator(**REPLICATES).update(y, p)
+        state = from_batches(batches(), executor=pool, **REPLICATES)
+    assert state == Accumulator(**REPLICATES).update(y, p)
 
 
-class Patient:
-    """An executor that runs its work when the result is asked for, and counts what waits."""
+class LazyExecutor:
+    """An executor that runs its work when the result is asked for, and counts waiting calls."""
 
     def __init__(self):
-        self.waiting = self.most = 0
+        self.waiting = 0
+        self.max_waiting = 0
 
     def submit(self, function, *args):
         self.waiting += 1
-        self.most = max(self.most, self.waiting)
+        self.max_waiting = max(self.max_waiting, self.waiting)
         future = Future()
 
         def result():
@@ -192,11 +196,11 @@ class Patient:
 
 
 def test_a_bounded_number_of_batches_waits():
-    pool = Patient()
+    pool = LazyExecutor()
     y, p, *_ = rows()
     assert from_batches(batches(2), executor=pool) == Accumulator().update(y, p)
     assert pool.waiting == 0
-    assert 1 < pool.most <= 2 * os.cpu_count()
+    assert 1 < pool.max_waiting <= 2 * os.cpu_count()
 
 
 def test_a_bad_row_is_named_with_its_block():
@@ -212,7 +216,7 @@ def test_a_bad_row_is_named_with_its_block():
     assert error.value.__notes__ == ["in batch 7"]
 
 
-def test_what_is_not_of_dask_is_refused():
+def test_arrays_of_numpy_are_refused():
     y, p, *_ = rows()
     with pytest.raises(TypeError, match="y_true: must be a dask array, series or frame, got nd"):
         from_dask(y, da.from_array(p))
@@ -224,11 +228,11 @@ def test_different_numbers_of_rows_are_refused():
     y, p, *_ = rows()
     with pytest.raises(ValueError, match=r"y_true, y_prob: must .* rows, got \[999, 1000\]"):
         from_dask(da.from_array(y[1:]), da.from_array(p))
-    # in blocks of unknown sizes, where the blocks are counted
+    # With unknown sizes and replicates the rows of blocks are counted first.
     y_dask, p_dask = (without_sizes(da.from_array(x, chunks=500)) for x in (y[1:], p))
     with pytest.raises(ValueError, match=r"rows, got \[999, 1000\]"):
         from_dask(y_dask, p_dask, **REPLICATES)
-    with pytest.raises(ValueError):  # and where only `update` sees them
+    with pytest.raises(ValueError):  # without replicates only `update` notices the difference
         from_dask(y_dask, p_dask)
 
 
@@ -252,7 +256,9 @@ def test_wrong_options_are_refused_before_any_work():
 @pytest.mark.slow
 def test_a_worker_that_dies_changes_nothing(client, tmp_path):
     died = tmp_path / "died"
-    n_blocks, size, last = 24, 500, 17
+    n_blocks = 24
+    rows_of_block = 500
+    deadly_block = 17
 
     def make(i):
         import os
@@ -262,23 +268,23 @@ def test_a_worker_that_dies_changes_nothing(client, tmp_path):
         import numpy as np
 
         time.sleep(0.02)
-        if i == last and not died.exists():
+        if i == deadly_block and not died.exists():
             died.write_text(str(os.getpid()))
             os.kill(os.getpid(), signal.SIGKILL)
         rng = np.random.default_rng(i)
-        p = rng.random(size)
-        return np.stack([rng.random(size) < p, p])
+        p = rng.random(rows_of_block)
+        return np.stack([rng.random(rows_of_block) < p, p])
 
     dask = pytest.importorskip("dask")
     workers = set(client.run(os.getpid).values())
     tasks = [dask.delayed(make)(i) for i in range(n_blocks)]
-    both = [da.from_delayed(task, (2, size), float) for task in tasks]
+    both = [da.from_delayed(task, (2, rows_of_block), float) for task in tasks]
     y, p = (da.concatenate([b[j] for b in both]) for j in range(2))
-    found = from_dask(y, p, **REPLICATES)
+    state = from_dask(y, p, **REPLICATES)
     assert int(died.read_text()) in workers  # a worker did end
     once = Accumulator(**REPLICATES)
     for i in range(n_blocks):
         once.update(*make(i))
-    assert found == once
-    assert found.n == n_blocks * size
-    assert fastece.ece(found) == fastece.ece(once)
+    assert state == once
+    assert state.n == n_blocks * rows_of_block
+    assert fastece.ece(state) == fastece.ece(once)

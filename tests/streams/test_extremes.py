@@ -1,4 +1,4 @@
-"""Rows, weights and groups at the limits of what sums of cells can tell."""
+"""Rows, weights and groups at the limits of sums of cells."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,11 @@ from helpers.stream_cases import binary_data, class_data
 
 
 @pytest.mark.parametrize("noise", [1e-12, 6e-8])
-def test_heaps_with_a_little_noise_are_not_told_apart_by_their_hits(noise):
+def test_ties_with_a_little_noise_count_as_ties(noise):
     rng = np.random.default_rng(0)
-    heap = rng.integers(1, 10, 20_000) / 10
-    p, y = heap + noise * rng.normal(size=heap.size), rng.random(heap.size) < heap
+    tied = rng.integers(1, 10, 20_000) / 10
+    p = tied + noise * rng.normal(size=tied.size)
+    y = rng.random(tied.size) < tied
     state = Accumulator().update(y, p)
     for name in ("ece_bayes", "ece_a", "ece_kde"):
         assert fastece.ece(state, estimator=name) == pytest.approx(
@@ -21,7 +22,7 @@ def test_heaps_with_a_little_noise_are_not_told_apart_by_their_hits(noise):
     assert fastece.estimate(state).confidence_interval.low == 0
 
 
-def test_a_group_with_all_the_weight_there_may_be_does_not_overflow():
+def test_a_group_with_the_largest_weight_does_not_overflow():
     state = Accumulator(n_replicates=320, seed=1).update([1, 0], [0.7, 0.7], [60, 4], groups=[0, 0])
     for _ in range(26):
         state.merge(state)
@@ -64,13 +65,14 @@ def test_replicates_that_drew_no_group_are_left_out():
 
 
 def test_settings_may_be_numbers_of_numpy():
-    a, b = Accumulator(10, n_cells=900), Accumulator(np.int64(10), n_cells=np.int32(900))
+    a = Accumulator(10, n_cells=900)
+    b = Accumulator(np.int64(10), n_cells=np.int32(900))
     p = np.full((2, 10), 0.1)
     assert a.update([1, 2], p).merge(b.update([3, 4], p)).n == 4
     assert Accumulator(10, setting=np.int64(3)).merge(Accumulator(10, setting=3)).n == 0
 
 
-def test_the_groups_3_and_3_point_0_are_one_and_objects_are_none():
+def test_groups_3_and_3_point_0_are_equal_and_objects_are_refused():
     options = {"n_replicates": 64, "seed": 0}
     a = Accumulator(**options).update([1], [0.3], groups=[3])
     assert a == Accumulator(**options).update([1], [0.3], groups=np.array([3.0]))
@@ -88,7 +90,7 @@ def test_a_state_below_0_is_refused():
         Accumulator().load_state_dict(arrays)
 
 
-WHOLE = {
+CASES = {
     "binary": {},
     "weights": {},
     "light": {},
@@ -98,12 +100,14 @@ WHOLE = {
 }
 
 
-def whole(case, n=200):
-    """A state of some rows."""
-    y, p = class_data(n, 4) if "n_classes" in WHOLE[case] else binary_data("spread", n)
-    exponent = {"weights": (-2, 1), "light": (-11, -3)}.get(case)
-    weight = exponent and 10 ** np.random.default_rng(0).uniform(*exponent, n)
-    return Accumulator(**WHOLE[case], n_cells=90).update(y, p, weight)
+def state_of_case(case, n=200):
+    """A state with rows; the weights of two cases are random powers of 10."""
+    y, p = class_data(n, 4) if "n_classes" in CASES[case] else binary_data("spread", n)
+    exponents = {"weights": (-2, 1), "light": (-11, -3)}.get(case)
+    weight = None
+    if exponents is not None:
+        weight = 10 ** np.random.default_rng(0).uniform(*exponents, n)
+    return Accumulator(**CASES[case], n_cells=90).update(y, p, weight)
 
 
 @pytest.mark.parametrize(
@@ -126,33 +130,35 @@ def whole(case, n=200):
     ],
 )
 def test_sums_that_do_not_go_together_are_refused(name, place, value):
-    state = whole("replicates")
+    state = state_of_case("replicates")
     sums = state.state_dict()
     sums[name][place] = value
     with pytest.raises(ValueError, match=r"state: |weights"):
-        Accumulator(**WHOLE["replicates"], n_cells=90).load_state_dict(sums)
+        Accumulator(**CASES["replicates"], n_cells=90).load_state_dict(sums)
 
 
 def damaged(state, rng):
-    """Its sums with one or two words that are wrong, mostly of those that are not 0."""
+    """The sums of a state with one or two wrong words, mostly in place of words that are not 0."""
     sums = state.state_dict()
     for _ in range(rng.integers(1, 3)):
         flat = sums[rng.choice([name for name in sums if sums[name].size])].reshape(-1)
         used = np.flatnonzero(flat)
         i = rng.choice(used) if used.size and rng.random() < 0.7 else rng.integers(flat.size)
-        bit, word = np.int64(1) << int(rng.integers(63)), rng.integers(-(2**62), 2**62)
-        flat[i] = (flat[i] ^ bit, word, -flat[i])[rng.integers(3)]
+        one_bit = np.int64(1) << int(rng.integers(63))
+        random_word = rng.integers(-(2**62), 2**62)
+        flat[i] = (flat[i] ^ one_bit, random_word, -flat[i])[rng.integers(3)]
     return sums
 
 
 @pytest.mark.parametrize("count", [15, pytest.param(400, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("case", WHOLE)
+@pytest.mark.parametrize("case", CASES)
 def test_a_damaged_state_is_refused_or_answers(case, count):
-    state, rng = whole(case), np.random.default_rng(count)
+    state = state_of_case(case)
+    rng = np.random.default_rng(count)
     refused = 0
     for _ in range(count):
         try:
-            read = Accumulator(**WHOLE[case], n_cells=90).load_state_dict(damaged(state, rng))
+            read = Accumulator(**CASES[case], n_cells=90).load_state_dict(damaged(state, rng))
         except ValueError:
             refused += 1
             continue

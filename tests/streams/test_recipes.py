@@ -16,7 +16,7 @@ SCRIPTS = dict(re.findall(r"```py\n# (\w+)\.py[^\n]*\n(.*?)```", PAGE, re.DOTALL
 
 
 def run(*command, folder):
-    """What a script prints, whose warnings are errors."""
+    """The lines that a script prints; its warnings are errors."""
     command = [sys.executable, "-W", "error::UserWarning", *map(str, command)]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
@@ -57,10 +57,10 @@ def test_recipe_of_a_training_loop(tmp_path):
     *epochs, held_out = run(written("training_loop", tmp_path), folder=tmp_path)[:6]
     errors = []
     for i, line in enumerate(epochs):
-        found = re.fullmatch(r"epoch (\d): ECE of (\d+) rows in training (0\.\d{3})", line)
-        assert found, line
-        assert found.group(1, 2) == (str(i), "1200")
-        errors.append(float(found.group(3)))
+        match = re.fullmatch(r"epoch (\d): ECE of (\d+) rows in training (0\.\d{3})", line)
+        assert match, line
+        assert match.group(1, 2) == (str(i), "1200")
+        errors.append(float(match.group(3)))
     assert min(errors) > 0
     assert 0 < float(held_out.removeprefix("held out: ")) < 0.15
 

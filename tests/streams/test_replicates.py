@@ -1,6 +1,6 @@
 """The bootstrap of a stream: a Poisson number of copies of every row, or of every group.
 
-Chances of a false alarm are those over all seeds.
+Comments give probabilities of a false alarm over all seeds.
 """
 
 from math import sqrt
@@ -32,10 +32,11 @@ def replicates(state, estimator="ece", **fields):
 
 def test_the_first_replicates_do_not_depend_on_their_number():
     y, p = binary_data("bimodal", 100)
-    few, more, odd = (state_of(y, p, n_replicates=r, seed=5) for r in (7, 100, 33))
-    for name in ("ece", "ece_c", "ece_a"):
-        assert same_bits(replicates(few, name), replicates(more, name)[:7])
-        assert same_bits(replicates(odd, name), replicates(more, name)[:33])
+    state = state_of(y, p, n_replicates=100, seed=5)
+    for n_replicates in (7, 33):
+        shorter = state_of(y, p, n_replicates=n_replicates, seed=5)
+        for name in ("ece", "ece_c", "ece_a"):
+            assert same_bits(replicates(shorter, name), replicates(state, name)[:n_replicates])
 
 
 def test_rows_seeds_and_replicates_are_drawn_apart():
@@ -51,18 +52,18 @@ def test_rows_seeds_and_replicates_are_drawn_apart():
 def test_rows_without_weight_have_their_number():
     y, p = binary_data("bimodal", 10)
     weight = np.array([1, 0, 1, 1, 0, 0, 1, 1, 1, 0])
-    whole = state_of(y, p, weight, **KEY)
-    one = Accumulator(**KEY)
+    at_once = state_of(y, p, weight, **KEY)
+    row_by_row = Accumulator(**KEY)
     for i in range(10):
-        one.update(y[i : i + 1], p[i : i + 1], sample_weight=weight[i : i + 1])
-    assert_same(one, whole)
+        row_by_row.update(y[[i]], p[[i]], sample_weight=weight[[i]])
+    assert_same(row_by_row, at_once)
     skipped = Accumulator(**KEY)
     for i in np.flatnonzero(weight):
-        skipped.update(y[i : i + 1], p[i : i + 1], row_offset=int(i))
-    assert same_bits(replicates(skipped), replicates(whole))
+        skipped.update(y[[i]], p[[i]], row_offset=int(i))
+    assert same_bits(replicates(skipped), replicates(at_once))
 
 
-def test_large_row_numbers():
+def test_large_row_numbers_are_drawn_apart_and_too_large_ones_refused():
     y, p = binary_data("bimodal", 50)
     first = replicates(state_of(y, p, n_replicates=50, seed=1))
     for offset in (2**32, 2**40, 2**58):
@@ -76,7 +77,8 @@ def test_large_row_numbers():
 
 def test_two_parts_that_share_their_rows_are_refused():
     y, p = binary_data("bimodal", 20)
-    a, b = state_of(y[:10], p[:10], **KEY), state_of(y[10:], p[10:], **KEY)
+    a = state_of(y[:10], p[:10], **KEY)
+    b = state_of(y[10:], p[10:], **KEY)
     for merge in (lambda: a + b, lambda: a.copy().merge(b), lambda: sum([a, b]), lambda: a + a):
         assert_refused(merge, ["row_offset|rows"])
     # Without replicates there is nothing to share.
@@ -86,8 +88,10 @@ def test_two_parts_that_share_their_rows_are_refused():
 
 
 def weights_of_row(row, **options):
-    """The weights of one row in the replicates, of a state that has no other; the sums are
-    multiples of 2^-26."""
+    """The weights of a row in the replicates of a state without other rows.
+
+    A weight of 1 is the sum 2^26.
+    """
     state = state_of([1], [0.3], n_replicates=3200, n_cells=9, row_offset=row, **options)
     parts = state.state_dict()["replicates"]
     assert np.all(parts % 2**26 == 0)
@@ -95,8 +99,10 @@ def weights_of_row(row, **options):
 
 
 def assert_poisson(drawn):
-    """Mean, variance and frequencies. The variance of the square of what a Poisson number differs
-    from its mean 1 is 3. False alarms: 6e-7, 6e-7 and 1e-4."""
+    """Mean, variance and frequencies agree with the Poisson law with the mean 1.
+
+    The squared deviation from this mean has the variance 3. False alarms: 6e-7, 6e-7 and 1e-4.
+    """
     assert drawn.mean() == pytest.approx(1, abs=5 / sqrt(drawn.size))
     assert drawn.var() == pytest.approx(1, abs=5 * sqrt(3 / drawn.size))
     law = np.array(poisson_probabilities(1.0))
@@ -118,7 +124,8 @@ def test_weights_of_rows_are_poisson_numbers():
 
 @pytest.mark.parametrize("groups", [None, [7, 7, 1, 2, 1]])
 def test_each_replicate_is_the_error_of_rows_with_their_weights(groups):
-    y, p = [0, 1, 0, 1, 1], [0.125, 0.625, 0.325, 0.85, 0.45]
+    y = [0, 1, 0, 1, 1]
+    p = [0.125, 0.625, 0.325, 0.85, 0.45]
     if groups is None:
         drawn = np.array([weights_of_row(2**33 + i, seed=7) for i in range(5)])
         options = {"row_offset": 2**33}
@@ -142,7 +149,7 @@ def test_weights_of_groups_are_poisson_numbers():
         assert_poisson(row)
     table = np.corrcoef(weights) - np.eye(len(weights))
     assert np.abs(table).max() < 5 / sqrt(3200)
-    # The number of a row is nothing to those of a group.
+    # The weights of a group do not depend on the number of the row.
     assert np.array_equal(weights[5], weights_of_row(77, seed=7, groups=[2]))
 
 
@@ -150,24 +157,24 @@ def test_a_group_may_be_spread_over_workers():
     y, p = binary_data("bimodal", 60)
     groups = np.random.default_rng(0).integers(0, 12, 60) * 1000 - 5000
     weight = weights_of("random", 60)
-    whole = state_of(y, p, weight, groups=groups, **KEY)
+    at_once = state_of(y, p, weight, groups=groups, **KEY)
     order = np.random.default_rng(1).permutation(60)
-    parts = []
+    states = []
     for rows in np.array_split(order, 4):
-        first = len(parts) * 15
-        parts.append(
+        first = len(states) * 15
+        states.append(
             state_of(y[rows], p[rows], weight[rows], groups=groups[rows], row_offset=first, **KEY)
         )
-    total = sum(parts)
-    assert same_bits(replicates(total), replicates(whole))
-    assert fastece.ece(total) == fastece.ece(whole)
-    one = Accumulator(**KEY)
+    total = sum(states)
+    assert same_bits(replicates(total), replicates(at_once))
+    assert fastece.ece(total) == fastece.ece(at_once)
+    row_by_row = Accumulator(**KEY)
     for i in order:
-        one.update(y[[i]], p[[i]], sample_weight=weight[[i]], groups=groups[[i]])
-    assert same_bits(replicates(one), replicates(whole))
+        row_by_row.update(y[[i]], p[[i]], sample_weight=weight[[i]], groups=groups[[i]])
+    assert same_bits(replicates(row_by_row), replicates(at_once))
 
 
-def test_groups_are_checked():
+def test_wrong_groups_are_refused():
     y, p = binary_data("bimodal", 6)
     state = state_of(y, p, **KEY)
     before = state.copy()
@@ -182,7 +189,7 @@ def test_groups_are_checked():
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_the_result_is_that_of_the_bootstrap(setting):
+def test_results_have_the_fields_of_the_bootstrap(setting):
     n_classes, y, p = data_of(setting, 200)
     state = state_of(y, p, n_classes=n_classes, setting=setting, n_replicates=60, seed=1)
     for name in ("ece", "ece_a", "ece_c"):
@@ -220,15 +227,17 @@ def test_replicates_need_a_seed_and_a_state_that_has_them():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sharp", "bimodal", "network"])
-def test_standard_errors_are_those_of_the_bootstrap(kind):
+def test_standard_errors_are_near_the_bootstrap(kind):
     if kind == "network":
         labels, rows = digits()
-        y, p = (labels == rows.argmax(1)) * 1, rows.max(1)
+        y = labels == rows.argmax(1)
+        p = rows.max(1)
     else:
         y, p = binary_data(kind, 2000)
     state = state_of(y, p, n_replicates=2000, seed=1)
     for name in ("ece", "ece_c", "ece_a"):
         expected = fastece.bootstrap(y, p, estimator=name, n_resamples=4000, rng=12)
-        found, error = fastece.bootstrap(state, estimator=name), expected.standard_error
-        assert found.standard_error == pytest.approx(error, rel=0.08), name  # three deviations
-        assert found.bias == pytest.approx(expected.bias, abs=0.15 * error), name
+        result = fastece.bootstrap(state, estimator=name)
+        error = expected.standard_error
+        assert result.standard_error == pytest.approx(error, rel=0.08), name  # three deviations
+        assert result.bias == pytest.approx(expected.bias, abs=0.15 * error), name

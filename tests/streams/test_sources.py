@@ -1,4 +1,4 @@
-"""Functions that take an accumulator in place of two arrays: their answers, and what is refused."""
+"""Functions that take an accumulator in place of two arrays: their answers and refusals."""
 
 import numpy as np
 import pytest
@@ -15,17 +15,17 @@ VECTORS = Accumulator(3).update(*class_data(500, 3))
 CLASSES = Accumulator(3, setting="classwise").update(*class_data(500, 3))
 
 
-def near(seen, wanted, slack):
-    close = pytest.approx(np.asarray(wanted), rel=slack, abs=min(slack, 1e-4), nan_ok=True)
-    assert np.asarray(seen) == close
+def near(got, expected, slack):
+    close = pytest.approx(np.asarray(expected), rel=slack, abs=min(slack, 1e-4), nan_ok=True)
+    assert np.asarray(got) == close
 
 
 def of(function, *names, **options):
-    """A call whose result, or these parts of it, are compared."""
+    """A call that gives the result, or its attributes of these names."""
 
     def call(*data, **weights):
-        found = function(*data, **weights, **options)
-        return [getattr(found, name) for name in names] if names else found
+        result = function(*data, **weights, **options)
+        return [getattr(result, name) for name in names] if names else result
 
     return call
 
@@ -35,8 +35,8 @@ def curve(*data, **options):
     return fastece.reliability_curve(*data, **options)(np.linspace(0.2, 0.8, 31))
 
 
-# How far each answer may be from that of the rows, in relation; at most 1e-4 absolutely. A draw of
-# a curve in pieces jumps from state to state: its quantiles are as far as their own noise.
+# The relative error that each answer may have; the absolute error is at most 1e-4. A draw of a
+# curve in pieces jumps from state to state, so its quantiles differ by as much as their own noise.
 PIECES = 6e-2
 ANSWERS = {
     "ece": (of(fastece.ece), 1e-12),
@@ -72,43 +72,42 @@ ANSWERS = {
 @pytest.mark.representative
 @pytest.mark.parametrize("kind", ["spread", "sharp", "bimodal, weights"])
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_accumulator_is_as_good_as_its_rows(name, kind):
+def test_answers_of_an_accumulator_are_near_the_rows(name, kind):
     function, slack = ANSWERS[name]
     y, p = binary_data(kind.partition(",")[0], 2000)
     weight = weights_of("random", 2000) if "weights" in kind else None
-    seen, wanted = function(state_of(y, p, weight)), function(y, p, sample_weight=weight)
-    near(seen, wanted, slack)
+    near(function(state_of(y, p, weight)), function(y, p, sample_weight=weight), slack)
 
 
 @pytest.mark.representative(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["spread", "sharp", "bimodal"])
-def test_the_test_of_a_stream_is_that_of_its_rows(kind, weighted):
+def test_p_values_and_intervals_of_a_stream_are_near_the_rows(kind, weighted):
     y, p = binary_data(kind, 2000)
     weight = weights_of("random", 2000) if weighted else None
-    state, options = state_of(y, p, weight), {"sample_weight": weight}
-    found, wanted = fastece.calibration_test(state), fastece.calibration_test(y, p, **options)
-    near(*([x.statistic for x in one.components] for one in (found, wanted)), 2e-2)
-    # Of 1999 draws each, a p-value is known to 0.011: no more than one of a thousand is 0.06 off.
-    p_values = ([x.p_value for x in one.components] for one in (found, wanted))
-    np.testing.assert_allclose(*p_values, atol=0.06)
+    state = state_of(y, p, weight)
+    of_stream = fastece.calibration_test(state).components
+    of_rows = fastece.calibration_test(y, p, sample_weight=weight).components
+    near([x.statistic for x in of_stream], [x.statistic for x in of_rows], 2e-2)
+    # With 1999 draws a p-value has a standard error of 0.011, and one in a thousand is 0.06 off.
+    np.testing.assert_allclose(
+        [x.p_value for x in of_stream], [x.p_value for x in of_rows], atol=0.06
+    )
     for estimator in ("ece", "ece_ac", "ece_c"):
-        chosen = {"estimator": estimator}
-        one, other = fastece.estimate(state, **chosen), fastece.estimate(y, p, **chosen, **options)
-        width = other.confidence_interval.high - other.confidence_interval.low
-        np.testing.assert_allclose(
-            one.confidence_interval, other.confidence_interval, atol=0.1 * width
-        )
+        interval = fastece.estimate(state, estimator=estimator).confidence_interval
+        result = fastece.estimate(y, p, estimator=estimator, sample_weight=weight)
+        expected = result.confidence_interval
+        np.testing.assert_allclose(interval, expected, atol=0.1 * (expected.high - expected.low))
 
 
 def test_classes_of_a_stream_are_tested_one_by_one():
     y, p = class_data(500, 3)
-    found = fastece.calibration_test(CLASSES, average=None)
-    wanted = fastece.calibration_test(y, p, setting="classwise", average=None)
-    np.testing.assert_allclose(found.p_value, wanted.p_value, atol=0.06)
+    result = fastece.calibration_test(CLASSES, average=None)
+    expected = fastece.calibration_test(y, p, setting="classwise", average=None)
+    np.testing.assert_allclose(result.p_value, expected.p_value, atol=0.06)
 
 
-def test_a_sweep_is_as_good_as_its_rows_on_a_grid_that_is_coarser_than_the_cells():
+def test_a_sweep_is_near_the_rows_on_a_grid_coarser_than_the_cells():
     y, p = binary_data("sharp", 2000)
     p = p.round(3)
     near(
@@ -118,7 +117,7 @@ def test_a_sweep_is_as_good_as_its_rows_on_a_grid_that_is_coarser_than_the_cells
     )
 
 
-def test_the_setting_is_that_of_the_accumulator():
+def test_the_setting_of_the_accumulator_holds():
     y, p = class_data(500, 3)
     assert fastece.ece(CLASSES, setting="classwise") == fastece.ece(CLASSES)
     near(fastece.ece(CLASSES, average=None), fastece.sce(y, p, average=None), 1e-12)
@@ -185,20 +184,20 @@ def test_options_of_arrays_are_refused_by_name(options, message):
         (lambda: fastece.mce(PLAIN, norm=2), "norm: is inf in mce, got 2"),
     ],
 )  # fmt: skip
-def test_what_sums_do_not_hold_is_refused_by_what_is_needed(call, message):
+def test_calls_that_need_rows_are_refused_with_the_reason(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
 
 
 def test_replicates_of_several_estimators_are_one_call():
     state = Accumulator(n_replicates=40, seed=1).update(Y, P)
-    found = fastece.bootstrap(state, estimator=["ece", "ece_kde"])
+    results = fastece.bootstrap(state, estimator=["ece", "ece_kde"])
     for name in ("ece", "ece_kde"):
         alone = fastece.bootstrap(state, estimator=name)
-        assert np.array_equal(found[name].bootstrap_distribution, alone.bootstrap_distribution)
+        assert np.array_equal(results[name].bootstrap_distribution, alone.bootstrap_distribution)
 
 
-def test_samples_and_vectors_are_themselves():
+def test_samples_equal_themselves_alone():
     sample = PLAIN.sample(0)
     assert sample == sample
     assert sample != sample.where(slice(None))
