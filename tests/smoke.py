@@ -48,7 +48,7 @@ OTHER = 0.8 * Q + 0.2 / 3
 
 
 class Model:
-    """A fitted classifier, as scikit-learn has them."""
+    """A fitted classifier with the methods of scikit-learn."""
 
     classes_ = np.array([0, 1])
 
@@ -57,7 +57,7 @@ class Model:
         return np.stack([1 - X, X], axis=1)
 
 
-# Every public function, and what gives a number of its answer.
+# Every public function, called so that it gives a number.
 CALLS = {
     "accuracy": lambda: fastece.accuracy(LABELS, Q),
     "ace": lambda: fastece.ace(LABELS, Q),
@@ -94,7 +94,7 @@ PLOTS = {
     "cumulative_plot": lambda: fastece.cumulative_plot(Y, P),
     "reliability_plot": lambda: fastece.reliability_plot(Y, P),
 }
-# Functions that are named as those of other libraries, less what they give here.
+# Functions under the names of other libraries, minus the same error of fastece.
 NAMESAKES = [
     lambda: netcal.ECE(15).measure(P, Y) - fastece.ece(Y, P),
     lambda: relplot.binnedECE(P, Y, 15) - fastece.ece(Y, P),
@@ -107,7 +107,7 @@ NAMESAKES = [
     lambda: uncertainty_calibration.get_ece(Q, LABELS, num_bins=15) - fastece.ece(LABELS, Q),
     lambda: ece_scorer(Model(), P, Y) + fastece.ece(Y, P),
 ]
-# Without its package, what each of these raises says how to get it.
+# Each of these calls needs an optional package; the error has these words on how to install it.
 PLOT = "pip install 'fastece[plot]'"
 NEEDS = {
     PLOT: lambda: fastece.reliability_diagram(Y, P).plot(),
@@ -142,7 +142,7 @@ def command(*arguments: str) -> None:
 
 
 def message_of(call: Callable[[], object]) -> str:
-    """What a call says that cannot be done; nothing if it can."""
+    """The message of the error that a call raises; empty if it raises none."""
     try:
         call()
     except (ImportError, ValueError) as error:
@@ -154,8 +154,8 @@ def check_installation() -> None:
     """The package is the installed one, alone, and has its files."""
     folder = Path(fastece.__file__).parent
     assert folder.is_relative_to(sysconfig.get_path("purelib")), f"{folder} is not installed"
-    found = [name for name in OPTIONAL if find_spec(name)]
-    assert not found, f"{found} are installed: this is for an environment with fastece alone"
+    installed = [name for name in OPTIONAL if find_spec(name)]
+    assert not installed, f"{installed} are installed; this needs an environment with fastece alone"
     assert version("fastece") == fastece.__version__
     for name in ("py.typed", "display/page.html", "data/digits_neural_network.npz"):
         assert (folder / name).exists(), name
@@ -163,9 +163,9 @@ def check_installation() -> None:
 
 def check_modules() -> None:
     """Every module can be imported without optional packages."""
-    for found in pkgutil.walk_packages(fastece.__path__, "fastece."):
-        if found.name != "fastece.__main__":
-            importlib.import_module(found.name)
+    for module in pkgutil.walk_packages(fastece.__path__, "fastece."):
+        if module.name != "fastece.__main__":
+            importlib.import_module(module.name)
 
 
 def check_functions() -> None:
@@ -186,7 +186,7 @@ def check_functions() -> None:
 
 
 def check_messages() -> None:
-    """What needs an optional package says how to install it."""
+    """Calls that need an optional package raise an error that says how to install it."""
     Path("predictions.parquet").write_bytes(b"PAR1")
     for words, call in (*NEEDS.items(), *((PLOT, call) for call in PLOTS.values())):
         message = message_of(call)

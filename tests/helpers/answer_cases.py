@@ -47,13 +47,15 @@ def tiny_data(rng):
         p = np.full(n, p[0])
     elif kind == 3:
         p = 1 - 1e-6 * p
-    y = labels_for(p, int(rng.integers(10**6))) if kind < 5 else (rng.random(n) < p) * 1
-    return y, p
+    if kind == 5:
+        return (rng.random(n) < p).astype(int), p
+    return labels_for(p, int(rng.integers(10**6))), p
 
 
 def tiny_classes(rng):
     """(y, p) of 1 to 20 rows and 2 to 5 classes: ties, sure ones, or anything."""
-    n, k = int(rng.integers(1, 21)), int(rng.integers(2, 6))
+    n = int(rng.integers(1, 21))
+    k = int(rng.integers(2, 6))
     p = rng.dirichlet(np.full(k, rng.choice([0.05, 0.5, 5.0])), n)
     if rng.random() < 0.3:  # ties
         p = rng.multinomial(5, np.full(k, 1 / k), n) / 5
@@ -63,9 +65,11 @@ def tiny_classes(rng):
 
 
 def random_cells(rng, replicates=39):
-    """Cells of a few bins of sizes of every kind, some of them empty."""
-    k, b = int(rng.integers(1, 3)), int(rng.integers(1, 6))
-    share = rng.random((k, b)) ** 3 * (rng.random((k, b)) < 0.9)
+    """Cells of a few bins of very different sizes, some of them empty."""
+    k = int(rng.integers(1, 3))
+    b = int(rng.integers(1, 6))
+    size = rng.random((k, b)) ** 3
+    share = np.where(rng.random((k, b)) < 0.9, size, 0.0)
     share[:, 0] += 0.01
     share /= share.sum(1, keepdims=True)
     n = float(rng.integers(1, 400))
@@ -87,7 +91,7 @@ def random_cells(rng, replicates=39):
 
 @dataclass(frozen=True)
 class Posterior:
-    """What a posterior has to have: normal draws around the mean gap."""
+    """The least that a posterior needs, with a normal law around the mean gap."""
 
     value: float
     spread: float

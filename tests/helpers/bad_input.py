@@ -1,4 +1,4 @@
-"""Small data, ways to spoil them, and what a refusal has to say."""
+"""Small data, ways to spoil them, and the words that a refusal must have."""
 
 import re
 import warnings

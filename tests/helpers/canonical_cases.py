@@ -156,12 +156,12 @@ def rows(draw, n_classes):
 def vectors(draw, min_size=2, max_size=8):
     """(y_true, y_prob, sample_weight) of up to 6 classes, with equal rows and weights or none."""
     n_classes = draw(st.integers(2, 6))
-    some = draw(st.lists(rows(n_classes), min_size=1, max_size=max_size))
+    distinct = draw(st.lists(rows(n_classes), min_size=1, max_size=max_size))
     n = draw(st.integers(min_size, max_size))
-    place = st.lists(st.integers(0, len(some) - 1), min_size=n, max_size=n)
-    prob = np.array([some[i] for i in draw(place)])
+    index = st.lists(st.integers(0, len(distinct) - 1), min_size=n, max_size=n)
+    prob = np.array([distinct[i] for i in draw(index)])
     label = st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n)
-    whole = st.lists(st.integers(0, 3), min_size=n, max_size=n)
-    enough = whole.filter(lambda weight: np.count_nonzero(weight) >= min_size)
+    integers = st.lists(st.integers(0, 3), min_size=n, max_size=n)
+    enough = integers.filter(lambda weight: np.count_nonzero(weight) >= min_size)
     weight = draw(st.none() | enough.map(np.array) | enough.map(lambda w: 0.3 + np.array(w)))
     return np.array(draw(label)), prob, weight

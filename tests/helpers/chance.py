@@ -1,6 +1,6 @@
-"""Tests of laws: seeds are fixed, so what passes once passes always.
+"""Tests of laws: seeds are fixed, so a test that passes once passes always.
 
-The false-alarm rates that comments state are those over all seeds, for whoever changes the draws.
+Comments state false-alarm rates over all seeds, which count when the draws change.
 """
 
 from itertools import product
@@ -15,9 +15,10 @@ ALPHA = 1e-4  # of each test of a law
 def chi_square_p(observed, expected):
     """P-value of counts; cells in which fewer than 5 are expected are one cell."""
     order = np.argsort(expected)
-    observed, expected = np.asarray(observed)[order], np.asarray(expected)[order]
+    observed = np.asarray(observed)[order]
+    expected = np.asarray(expected)[order]
     rare = np.cumsum(expected) < 5
-    rare[: np.count_nonzero(rare) + 1] = True  # the first that makes it 5 belongs to them
+    rare[: np.count_nonzero(rare) + 1] = True  # with the cell that makes the sum 5
     observed = np.append(observed[~rare], observed[rare].sum())
     expected = np.append(expected[~rare], expected[rare].sum())
     if len(observed) == 1:
@@ -32,14 +33,15 @@ def multinomial_law(n, size):
 
 
 def poisson_probabilities(rate, up_to=40):
-    """Of the counts 0, 1, ... of a Poisson law."""
+    """The probabilities of the counts 0, 1, ... under a Poisson law."""
     return [exp(-rate) * rate**k / factorial(k) for k in range(up_to)]
 
 
 def class_probabilities(n_classes, n=6, seed=0):
     """(n, K) probabilities, of which about a third are 0, the first and the last at times too."""
     rng = np.random.default_rng(seed)
-    prob = rng.random((n, n_classes)) * (rng.random((n, n_classes)) < 0.7)
+    prob = rng.random((n, n_classes))
+    prob = np.where(rng.random((n, n_classes)) < 0.7, prob, 0.0)
     prob[0] = 1.0
     prob[1, 0] = prob[2, -1] = 0.0
     prob[:, n_classes // 2] += 0.01

@@ -1,4 +1,4 @@
-"""Predictions like those of public reports, and the calibration error in plain loops."""
+"""Predictions like the ones in public reports, and the calibration error in plain loops."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What the tests of the density based error share."""
+"""Cases and checks that tests of the density based error share."""
 
 from math import inf
 

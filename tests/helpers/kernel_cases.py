@@ -28,14 +28,18 @@ def awkward_scores(edges):
 def seven_bins(even, convex):
     """Seven bins, evenly spaced or not."""
     if even:
-        return fixed_layout(BinRule(7, 0.1, 0.9, "uniform", True, convex, -inf))
+        return fixed_layout(bin_rule(7, 0.1, 0.9, is_convex=convex))
     edges = np.array([0.1, 0.15, 0.15, 0.3, 0.31, 0.6, 0.8, 0.9])
     return convex_layout(edges) if convex else hard_layout(edges, edges[1:-1], True)
 
 
-def ordered_sets(few):
-    """name -> scores in increasing order with ties of every kind, of fewer and of more than `few`
-    rows."""
+def bin_rule(n_bins, low, high, *, edges="uniform", closed_right=True, is_convex=False):
+    """The rule of bins of a range, without a threshold."""
+    return BinRule(n_bins, low, high, edges, closed_right, is_convex, threshold=-inf)
+
+
+def ordered_sets(n_rows):
+    """name -> scores in increasing order with ties of every kind, of fewer rows and of more."""
     rng = np.random.default_rng(0)
     return {
         "one": np.array([0.4]),
@@ -44,9 +48,9 @@ def ordered_sets(few):
         "hundredths": np.sort(rng.random(70).round(2)),
         "constant": np.full(9, 0.3),
         "spread": np.sort(rng.random(50)),
-        "not a multiple of 16": np.sort(rng.random(few + 1)).round(2),
-        "many": np.sort(rng.random(few + 21)),
-        "many, ends of groups": np.sort(rng.random(few + 32).round(1)),
+        "not a multiple of 16": np.sort(rng.random(n_rows + 1)).round(2),
+        "many": np.sort(rng.random(n_rows + 21)),
+        "many, ends of groups": np.sort(rng.random(n_rows + 32).round(1)),
     }
 
 
@@ -69,7 +73,7 @@ def counts(n, seed=0, rate=1.0):
 
 
 def quantile_fields(n_bins, low, high, threshold, right, convex):
-    """Bins of equal weight, as the reference takes them."""
+    """The fields of bins of equal weight for the reference."""
     return {
         "n_bins": n_bins, "edges": "quantile", "score_range": (low, high), "threshold": threshold,
         "mapping": "convex" if convex else "hard", "closed": "right" if right else "left",
@@ -79,6 +83,7 @@ def quantile_fields(n_bins, low, high, threshold, right, convex):
 def expected_sums(sample, w, fields):
     """W, and sums (2, B) of w (y - s) and w over the bins of the definition."""
     rows = sample.s.tolist(), sample.y.tolist(), sample.low, sample.high
-    found = reference.cells(rows, w, **fields)[1]
-    sums = [[d for _, d, _, _ in found], [x for x, *_ in found]]
-    return sum(sums[1]), np.array(sums)
+    cells = reference.cells(rows, w, **fields)[1]
+    gaps = [gap for _, gap, _, _ in cells]
+    weights = [weight for weight, _, _, _ in cells]
+    return sum(weights), np.array([gaps, weights])

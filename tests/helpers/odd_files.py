@@ -134,7 +134,10 @@ def delimited(rng):
         encoded[-1] = encoded[-1].removesuffix(end.encode())
     head = (delimiter.join([*names, *extra_columns]) + end).encode()
     head = (b"\xef\xbb\xbf" if rng.random() < 0.2 else b"") + head
-    return OddFile("a.csv", head, encoded, good, bad, options_of(extra_columns), rng.random() < 0.1)
+    return OddFile(
+        "a.csv", head, encoded, good, bad,
+        options=options_of(extra_columns), is_packed=rng.random() < 0.1,
+    )  # fmt: skip
 
 
 def options_of(more):
@@ -181,17 +184,16 @@ def lines(rng):
         else:
             rows[k][score] = ODD_JSON[rng.integers(len(ODD_JSON))]
     space = "" if rng.random() < 0.8 else " "
-    encoded = [
-        broken.get(
-            k, (space + json.dumps(row, ensure_ascii=bool(rng.random() < 0.5)) + space).encode()
-        )
-        + (2 * end if rng.random() < 0.1 else end).encode()
-        for k, row in enumerate(rows)
-    ]
+    encoded = []
+    for k, row in enumerate(rows):
+        text = space + json.dumps(row, ensure_ascii=bool(rng.random() < 0.5)) + space
+        line = broken.get(k, text.encode())
+        encoded.append(line + (2 * end if rng.random() < 0.1 else end).encode())
     head = b"\xef\xbb\xbf" if rng.random() < 0.1 else b""
     return OddFile(
-        "a.jsonl", head, encoded, good, bad, options_of(extra_columns), rng.random() < 0.1
-    )
+        "a.jsonl", head, encoded, good, bad,
+        options=options_of(extra_columns), is_packed=rng.random() < 0.1,
+    )  # fmt: skip
 
 
 def arrays_of(rng):
@@ -233,6 +235,14 @@ def arrays_of(rng):
     return columns, good, bad, options_of(extra_columns)
 
 
+def file_in_one_piece(rng, name, file, good, bad, options):
+    """A file whose rows cannot be left out one by one; one in ten is compressed."""
+    return OddFile(
+        name, file.getvalue(), [], good, bad,
+        options=options, is_packed=rng.random() < 0.1, is_whole=True,
+    )  # fmt: skip
+
+
 def archive(rng):
     """Draw an archive of NumPy, some of whose arrays have other lengths."""
     columns, good, bad, options = arrays_of(rng)
@@ -246,8 +256,7 @@ def archive(rng):
         bad = {0: "length"} if name != "w" or "weights" in options else bad
     file = io.BytesIO()
     np.savez(file, **columns)
-    packed = rng.random() < 0.1
-    return OddFile("a.npz", file.getvalue(), [], good, bad, options, packed, is_whole=True)
+    return file_in_one_piece(rng, "a.npz", file, good, bad, options)
 
 
 def matrix(rng):
@@ -271,9 +280,7 @@ def matrix(rng):
             [*zip(*flat.values(), strict=True)], [(k, x.dtype) for k, x in flat.items()]
         )
     np.save(file, array)
-    return OddFile(
-        "a.npy", file.getvalue(), [], good, bad, options, rng.random() < 0.1, is_whole=True
-    )
+    return file_in_one_piece(rng, "a.npy", file, good, bad, options)
 
 
 def parquet(rng):
@@ -302,6 +309,4 @@ def parquet(rng):
     file = io.BytesIO()
     table = pa.Table.from_arrays([*arrays.values(), other, other], names)
     pq.write_table(table, file, row_group_size=int(rng.choice([1, 2, 7, 1000])))
-    return OddFile(
-        "a.parquet", file.getvalue(), [], good, bad, options, rng.random() < 0.1, is_whole=True
-    )
+    return file_in_one_piece(rng, "a.parquet", file, good, bad, options)

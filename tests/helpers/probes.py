@@ -100,7 +100,7 @@ class Broken:
 
 
 class OneBin:
-    """|sum w (y - s)| / sum w, with nothing but what the protocol requires."""
+    """|sum w (y - s)| / sum w, with the two methods that the protocol requires and no other."""
 
     def prepare(self, sample, size):  # noqa: ARG002
         return sample
@@ -111,14 +111,16 @@ class OneBin:
 
 
 class Spy:
-    """Answers each evaluation with its number, and keeps what it was asked.
+    """An estimator whose value is the number of the evaluation, and which keeps the arguments.
 
-    So the values of a distribution say which evaluation each replicate was, whatever else the
-    estimator was asked for, such as the value of the data themselves.
+    So each value of a distribution identifies its evaluation, whatever else was evaluated, such as
+    the data themselves.
     """
 
     def __init__(self):
-        self.samples, self.asked, self.number = [], {}, count()
+        self.samples = []
+        self.evaluations = {}
+        self.number = count()
 
     def __str__(self):
         return "Spy()"
@@ -130,12 +132,12 @@ class Spy:
     def evaluate(self, plan, c):
         sample, size = plan
         number = next(self.number)
-        self.asked[number] = sample, size, np.array(c, dtype=np.int64)
+        self.evaluations[number] = sample, size, np.array(c, dtype=np.int64)
         return float(number)
 
     def draws(self, distribution):
         """(sample, size, c) of each replicate."""
-        return [self.asked[int(value)] for value in distribution]
+        return [self.evaluations[int(value)] for value in distribution]
 
     def rows(self, distribution):
         """The drawn rows (n_resamples, size) in the caller's numbers, sorted."""

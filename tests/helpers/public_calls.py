@@ -1,6 +1,6 @@
-"""Public calls of every kind, drawn at random; prints what had to be compiled for them.
+"""Public calls of every kind, drawn at random; prints the kernels that had to be compiled.
 
-Run as a script after a warm-up. Nothing here looks at what the warm-up does.
+Run as a script after a warm-up. The calls do not depend on the list of the warm-up.
 """
 
 import sys
@@ -30,10 +30,11 @@ from helpers.samples import CALIBRATION_ERRORS
 
 CALLS = 700
 NAMES = list(fastece.ESTIMATORS)
-# Of these a replicate takes 0.3 ms a class, and more of many rows.
+# Estimators with replicates of 0.3 ms per class, and more with many rows.
 SLOW = {"ece_bayes", "ece_sweep", "smooth_ece", "mmce", "canonical", "skce"}
-# What has no largest error, and what looks at all pairs of rows.
+# Estimators without a largest error.
 NO_NORM = {"smooth_ece", "mmce", "ecce_r", "ecce_mad"}
+# Estimators that add up all pairs of rows.
 PAIRS = {"canonical", "skce"}
 SHAPES = [
     (1,), (2,), (50,), (5000,), (70_000,), (1, 2), (60, 2), (60, 3), (4000, 4), (66_000, 3),
@@ -91,10 +92,12 @@ def layout(array, kind):
 def data(shapes):
     """Labels, probabilities of one of these shapes, and the options that go with them."""
     shape = pick(shapes)
-    n, n_classes = shape[0], shape[1] if len(shape) == 2 else 2
+    n = shape[0]
+    n_classes = shape[1] if len(shape) == 2 else 2
     options = {"setting": pick(["auto", *SETTINGS, 1]), "from_logits": bool(rng.random() < 0.3)}
     p = probabilities(shape, options["from_logits"])
-    y, kind = rng.integers(0, 2, n), pick(LABELS)
+    y = rng.integers(0, 2, n)
+    kind = pick(LABELS)
     if kind == "text":
         options["labels"] = [f"c{k:03}" for k in range(n_classes)]
         y = np.array(options["labels"])[y]
@@ -141,13 +144,13 @@ def drop_in(y, p, options):
 
 
 def decompose(y, p, options):
-    """Of a score, by bins or by isotonic regression."""
+    """Decompose a score by bins or by isotonic regression."""
     options.pop("estimator")
     pick([fastece.brier_decomposition, fastece.score_decomposition])(y, p, **options)
 
 
 def recalibrate(y, p, options):
-    """By any map."""
+    """Fit and apply any map."""
     method = METHODS[pick(sorted(METHODS))](from_logits=options["from_logits"])
     order = options.get("labels")
     y = y if order is None else [order.index(label) for label in y]
@@ -177,7 +180,9 @@ def resample(function, y, p, options, fields):
         function(y, p, **options, **fields)
         return
     options["size"] = pick([None, None, 1, max(1, len(y) // 16), max(1, len(y) // 2), len(y) + 1])
-    methods = ["basic", "percentile", "bca", *["mover"] * (function is fastece.compare)]
+    methods = ["basic", "percentile", "bca"]
+    if function is fastece.compare:
+        methods.append("mover")
     options["method"] = pick(methods)
     models = [p] if function is fastece.bootstrap else [p, p[::-1]]
     function(y, *models, **options, **fields)
@@ -189,14 +194,15 @@ def call():
     name = pick(NAMES)
     fields = {k: v for k, v in fields.items() if hasattr(fastece.ESTIMATORS[name], k)}
     if name in CALIBRATION_ERRORS:
-        shown = {
-            "ece_kde": [fastece.reliability_curve, sweep],
-            "ece_bayes": [fastece.reliability_curve],
-        }
+        single = [fastece.ece, *CLASSWISE]
+        if name not in NO_NORM:
+            single.append(fastece.mce)
+        if name in ("ece_kde", "ece_bayes"):
+            single.append(fastece.reliability_curve)
+        if name == "ece_kde":
+            single.append(sweep)
         if isinstance(fastece.ESTIMATORS[name], fastece.Binned):
-            shown[name] = [fastece.reliability_diagram]
-        largest = [] if name in NO_NORM else [fastece.mce]
-        single = [fastece.ece, *largest, *CLASSWISE, *shown.get(name, [])]
+            single.append(fastece.reliability_diagram)
         function = pick([*single, evaluate, *RESAMPLING, *RESAMPLING])
     elif name in PAIRS:
         function = pick([fastece.ece, *RESAMPLING])

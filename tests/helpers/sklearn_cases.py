@@ -1,4 +1,4 @@
-"""Data and models for tests of what is made for scikit-learn."""
+"""Data and models for tests of scorers and displays for scikit-learn."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin

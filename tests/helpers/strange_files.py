@@ -270,7 +270,8 @@ def inspect_log(rng):
     ]
     if rng.random() < 0.5:
         for sample in samples:
-            outcome, confidence = rng.choice(["C", "I"]), int(rng.integers(0, 100))
+            outcome = rng.choice(["C", "I"])
+            confidence = int(rng.integers(0, 100))
             sample["scores"] = {"s": {"value": outcome, "metadata": {"confidence": confidence}}}
     return json.dumps({"samples": samples}).encode()
 

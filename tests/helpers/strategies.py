@@ -35,7 +35,8 @@ def around(points):
 def around32(points):
     """The same in float32: a float32 that rounds to an edge need not equal it."""
     points = np.asarray(points, dtype=np.float32)
-    down, up = np.nextafter(points, np.float32(-1)), np.nextafter(points, np.float32(2))
+    down = np.nextafter(points, np.float32(-1))
+    up = np.nextafter(points, np.float32(2))
     return np.clip(np.concatenate([down, points, up]), np.float32(0), np.float32(1))
 
 

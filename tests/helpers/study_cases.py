@@ -205,7 +205,7 @@ def truth(s, q, n_bins=200):
         part = 2 * abs(mean) - reference.folded(abs(mean), sd)
         value += m * part / n
         for i, gap in zip(rows, gaps, strict=True):
-            sign = (mean > 0) - (mean < 0)
+            sign = np.sign(mean)
             influence[i] = sign * (gap - mean) + part
     return value, [x - value for x in influence]
 

@@ -1,4 +1,4 @@
-"""What a console shows of the package: names, help and objects."""
+"""Names, help and objects of the package in a console."""
 
 import pydoc
 from types import ModuleType
@@ -44,7 +44,8 @@ def test_objects_are_readable_in_a_console():
 
 def test_a_display_is_readable_in_a_console():
     display = pytest.importorskip("fastece.sklearn").ReliabilityDisplay
-    one = fastece.reliability_diagram(Y, P)
-    assert repr(display(one, name="a")) == f"<ReliabilityDisplay('a'): error {one.value:.4f}>"
-    many = fastece.reliability_diagram(Y, np.column_stack([1 - P, P]), setting="classwise")
-    assert repr(display(many)).count(".") == 2
+    diagram = fastece.reliability_diagram(Y, P)
+    text = f"<ReliabilityDisplay('a'): error {diagram.value:.4f}>"
+    assert repr(display(diagram, name="a")) == text
+    diagrams = fastece.reliability_diagram(Y, np.column_stack([1 - P, P]), setting="classwise")
+    assert repr(display(diagrams)).count(".") == 2

@@ -38,15 +38,17 @@ def data_of(setting, scores, seed=0):
 
 
 def values_of(setting, data, weight, options, **fields):
-    """The reference's value for each of some options of it; the cells are found once for all."""
+    """The reference's value for each of several options; the cells are made once for all."""
     y_true, y_prob, weight = as_lists(*data, weight)
-    found = [
+    cells_of_problems = [
         reference.cells(problem, weight, **fields)[1]
         for problem in reference.problems(y_true, y_prob, setting)
     ]
-    return [
-        fsum(reference.value(cell, **option) for cell in found) / len(found) for option in options
-    ]
+    values = []
+    for option in options:
+        errors = [reference.value(cells, **option) for cells in cells_of_problems]
+        values.append(fsum(errors) / len(errors))
+    return values
 
 
 def value_by_norm(setting, data, weight, norms, **fields):
@@ -83,7 +85,10 @@ def test_every_combination_equals_the_reference(setting, binning):
 @pytest.mark.parametrize("n_bins", N_BINS)
 def test_every_number_of_bins_equals_the_reference(n_bins, binning):
     checks = []
-    sets = cases.score_sets(7 if n_bins == "sqrt" else n_bins if n_bins < 50 else 20)
+    bins_of_sets = 7 if n_bins == "sqrt" else n_bins
+    if bins_of_sets >= 50:
+        bins_of_sets = 20
+    sets = cases.score_sets(bins_of_sets)
     for i, (name, scores) in enumerate(sets.items()):
         data = data_of("binary", scores, seed=i)
         for kind in WEIGHTS:
@@ -150,11 +155,12 @@ def test_every_edge_and_both_its_neighbours_fall_in_the_right_bin(n_bins, score_
 @pytest.mark.parametrize("ulps", [1, 2, 5, 9])
 def test_repeated_uniform_edges_are_searched_like_any_others(ulps, closed):
     # A range of fewer floats than bins: most edges coincide, and their bins are empty.
-    low, high = 0.3, 0.3 + ulps * np.spacing(0.3)
+    low = 0.3
+    high = low + ulps * np.spacing(low)
     for n_bins in (2, 3, 7, 10, 100):
         fields = {"n_bins": n_bins, "score_range": (low, high), "closed": closed}
-        inside = np.clip(low + np.spacing(0.3) * np.arange(ulps + 1), low, high)
-        scores = np.array([0.0, *inside, 1.0])  # those outside join the ones at the ends
+        floats_of_range = np.clip(low + np.spacing(low) * np.arange(ulps + 1), low, high)
+        scores = np.array([0.0, *floats_of_range, 1.0])  # 0 and 1 are moved to the ends
         true = np.zeros(len(scores), dtype=int)
         result = fastece.reliability_diagram(true, scores, **fields)
         problem = (scores.tolist(), true.tolist(), 0.0, 1.0)
@@ -162,7 +168,8 @@ def test_repeated_uniform_edges_are_searched_like_any_others(ulps, closed):
 
 
 def test_minus_zero_is_zero():
-    plus, minus = np.array([0.0, 0.0, 0.5, 0.9]), np.array([-0.0, 0.0, 0.5, 0.9])
+    plus = np.array([0.0, 0.0, 0.5, 0.9])
+    minus = np.array([-0.0, 0.0, 0.5, 0.9])
     for dtype in (np.float64, np.float32):
         for binning in BINNINGS:
             for n_bins in (2, 3, 4, 8):
@@ -232,8 +239,10 @@ def test_a_shared_centre_belongs_to_the_first_of_its_bins():
 
 
 def test_a_bin_of_negligible_weight_is_not_the_maximum_but_still_a_part_of_the_mean():
-    true, prob = [1, 1, 0], [1.0, 1.0, 0.5]
-    tiny, small = [1, 1, 1e-9], [1, 1, 1e-8]
+    true = [1, 1, 0]
+    prob = [1.0, 1.0, 0.5]
+    tiny = [1, 1, 1e-9]
+    small = [1, 1, 1e-8]
     assert fastece.mce(true, prob, sample_weight=tiny) == 0.0
     assert fastece.mce(true, prob, sample_weight=small) == 0.5
     assert fastece.ece(true, prob, bin_weights="equal", sample_weight=tiny) == 0.0
@@ -245,7 +254,8 @@ def test_a_bin_of_negligible_weight_is_not_the_maximum_but_still_a_part_of_the_m
 
 def test_a_large_norm_comes_close_to_the_maximum():
     # 0.8 ** 4000 is no longer a number, but (0.5 * 0.8 ** 4000) ** (1 / 4000) is.
-    true, prob = [0, 1], [0.8, 0.9]
+    true = [0, 1]
+    prob = [0.8, 0.9]
     previous = fastece.ece(true, prob)
     for norm in (2, 50, 1000, 4000, 1e6, 1e300):
         value = fastece.ece(true, prob, norm=norm)
@@ -257,7 +267,8 @@ def test_a_large_norm_comes_close_to_the_maximum():
 
 
 def test_min_count_is_in_units_of_the_weights_and_includes_equality():
-    true, prob = [0, 0, 1], [0.1, 0.1, 0.5]
+    true = [0, 0, 1]
+    prob = [0.1, 0.1, 0.5]
     assert same(fastece.mce(true, prob, min_count=1), 0.5)
     assert same(fastece.mce(true, prob, min_count=2), 0.1)
     assert np.isnan(fastece.mce(true, prob, min_count=2.5))
@@ -277,7 +288,8 @@ def test_a_nan_class_makes_the_mean_nan_and_is_kept_without_it():
 
 
 def test_threshold_keeps_scores_strictly_above_and_an_empty_class_counts_zero():
-    true, prob = [1, 1, 0], [0.5, 0.6, 0.4]
+    true = [1, 1, 0]
+    prob = [0.5, 0.6, 0.4]
     assert same(fastece.ece(true, prob, threshold=0.5), 0.4)
     assert fastece.ece(true, prob, threshold=0.6) == 0.0
     rows = [[0.99, 0.01], [0.995, 0.005]]
@@ -314,7 +326,7 @@ def test_mce_is_norm_inf():
 @pytest.mark.parametrize("average", ["macro", None])
 def test_sce_ace_and_tace_are_nixons(average):
     equal = {"edges": "quantile", "bin_weights": "equal"}
-    named = [
+    equivalents = [
         (fastece.sce, {}, {}),
         (fastece.sce, {"n_bins": 7}, {"n_bins": 7}),
         (fastece.ace, {}, equal),
@@ -323,7 +335,7 @@ def test_sce_ace_and_tace_are_nixons(average):
         (fastece.tace, {"threshold": 0.3, "n_bins": 5}, {**equal, "threshold": 0.3, "n_bins": 5}),
     ]
     weight = cases.weights_for("integers", len(VGG_LIKE[0]))
-    for function, options, fields in named:
+    for function, options, fields in equivalents:
         for v in (None, weight):
             got = function(*VGG_LIKE, average=average, sample_weight=v, **options)
             want = reference.ece(
@@ -334,7 +346,8 @@ def test_sce_ace_and_tace_are_nixons(average):
 
 def test_auto_is_binary_for_one_dimension_and_confidence_for_two():
     # Two bins as P(positive), gaps 0.9 and 0.1; one bin as top labels, gaps -0.9 and 0.1.
-    true, prob = [1, 1], np.array([0.1, 0.9])
+    true = [1, 1]
+    prob = np.array([0.1, 0.9])
     two = np.column_stack([1 - prob, prob])
     for setting in ("auto", "binary"):
         assert same(fastece.ece(true, prob, setting=setting), 0.5)
@@ -431,7 +444,8 @@ def test_class_logits_equal_the_reference(setting):
 
 
 def test_finite_logits_may_be_of_any_size():
-    rows, single = [[-1.7e308, 1.7e308], [1.7e308, -1.7e308]], [-1.7e308, 1.7e308]
+    rows = [[-1.7e308, 1.7e308], [1.7e308, -1.7e308]]
+    single = [-1.7e308, 1.7e308]
     for setting in ("binary", "confidence", "classwise"):
         assert fastece.ece([1, 0], rows, setting=setting, from_logits=True) == 0.0
         assert fastece.ece([0, 1], single, setting=setting, from_logits=True) == 0.0
@@ -451,10 +465,10 @@ def test_a_million_rows_lose_no_digits(estimator):
     # Adding 0.1 a million times loses eleven digits of a 1e-12 that also decides equal masses.
     n = 1_000_000
     rng = np.random.default_rng(16)
-    constant, tenths = np.full(n, 0.1), np.full(n, 0.1)
-    never = np.zeros(n, dtype=np.uint8)
-    assert same(fastece.ece(never, constant, estimator=estimator), 0.1)
-    assert same(fastece.ece(never, constant, estimator=estimator, sample_weight=tenths), 0.1)
+    tenths = np.full(n, 0.1)
+    misses = np.zeros(n, dtype=np.uint8)
+    assert same(fastece.ece(misses, tenths, estimator=estimator), 0.1)
+    assert same(fastece.ece(misses, tenths, estimator=estimator, sample_weight=tenths), 0.1)
     scores = rng.random(n)
     true = rng.random(n) < scores
     plain = fastece.reliability_diagram(true, scores, estimator=estimator, n_bins=10)
@@ -486,15 +500,15 @@ def test_scores_are_not_copied_as_a_whole():
     fastece.ece(y, p)
     tracemalloc.start()
     fastece.ece(y, p)
-    _, most = tracemalloc.get_traced_memory()
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < 1.2 * 8 * CHUNK_SCORES
+    assert peak < 1.2 * 8 * CHUNK_SCORES
 
 
 BINARY = np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.9, 0.5])
 
 
-def test_an_estimator_of_ones_own_is_asked_itself():
+def test_errors_of_a_users_subclass_are_used():
     @dataclass(frozen=True)
     class Double(Binned):
         def errors(self, bins):
@@ -503,20 +517,19 @@ def test_an_estimator_of_ones_own_is_asked_itself():
     assert fastece.ece(*BINARY, estimator=Double()) == 2 * fastece.ece(*BINARY)
 
 
-def test_the_error_of_ones_own_bins_reads_their_weights():
+def test_errors_of_a_users_subclass_get_gaps_and_weights():
     @dataclass(frozen=True)
     class Squared(Binned):
         def errors(self, bins):
-            gap, weight = bins.gap, bins.weight
-            mean = np.divide(gap, weight, out=np.zeros_like(gap), where=weight > 0)
+            weight = bins.weight
+            mean = np.divide(bins.gap, weight, out=np.zeros_like(weight), where=weight > 0)
             return np.sqrt((weight * mean**2).sum(-1) / weight.sum(-1))
 
-    own, ours = (
-        fastece.bootstrap(*BINARY, estimator=one, n_resamples=64, rng=0)
-        for one in (Squared(), Binned(norm=2))
-    )
-    assert own.value == pytest.approx(ours.value, rel=1e-12)
-    assert own.bootstrap_distribution == pytest.approx(ours.bootstrap_distribution, rel=1e-12)
+    result = fastece.bootstrap(*BINARY, estimator=Squared(), n_resamples=64, rng=0)
+    expected = fastece.bootstrap(*BINARY, estimator=Binned(norm=2), n_resamples=64, rng=0)
+    assert result.value == pytest.approx(expected.value, rel=1e-12)
+    distribution = pytest.approx(expected.bootstrap_distribution, rel=1e-12)
+    assert result.bootstrap_distribution == distribution
 
 
 @pytest.mark.parametrize("option", [{"average": 1}, {"n_jobs": 0}, {"from_logits": 1}])
