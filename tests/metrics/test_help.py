@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.estimators.table import ESTIMATORS
-from fastece.streams.metric import CalibrationMetric
+from fastece import ESTIMATORS
+from fastece.streams import CalibrationMetric
 
 RNG = np.random.default_rng(0)
 P = RNG.random(500)

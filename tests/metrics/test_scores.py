@@ -10,7 +10,6 @@ import reference
 
 import fastece
 from fastece import Binned
-from fastece.estimators.binned.cell_sums import CHUNK_SCORES
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.strategies import BINNINGS, N_BINS, NORMS, RANGES, WEIGHTS, as_lists, fields_of
@@ -495,14 +494,14 @@ def test_two_jobs_give_the_same_bits_as_one(estimator):
 
 @pytest.mark.skipif(PLAIN, reason="two million rows")
 def test_scores_are_not_copied_as_a_whole():
-    p = np.linspace(0, 1, 4 * CHUNK_SCORES)
+    p = np.linspace(0, 1, 2**21)
     y = np.zeros(p.size, np.uint8)
     fastece.ece(y, p)
     tracemalloc.start()
     fastece.ece(y, p)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 1.2 * 8 * CHUNK_SCORES
+    assert peak < 0.3 * p.nbytes
 
 
 BINARY = np.array([0, 1, 1, 0]), np.array([0.2, 0.6, 0.9, 0.5])

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastece
-from fastece.streams.accumulator import Accumulator
-from fastece.streams.distributed import from_batches, from_dask
+from fastece import Accumulator
+from fastece.streams import from_batches, from_dask
 
 da = pytest.importorskip("dask.array")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.streams.metric import CalibrationMetric
+from fastece.streams import CalibrationMetric
 from helpers.processes import run_two
 
 N = 600
@@ -147,7 +147,7 @@ PROCESS = """
 import copy
 import torch
 from torch import distributed
-from fastece.streams.metric import CalibrationMetric
+from fastece.streams import CalibrationMetric
 
 distributed.init_process_group("gloo")
 rank = distributed.get_rank()
