@@ -12,7 +12,8 @@ def test_lanes_are_added_in_the_order_of_numpy():
     rng = np.random.default_rng(0)
     for size in range(MAX_BINS_AS_NUMPY + 1):
         lines = rng.random((5, size)) * 10 ** rng.uniform(-12, 3, (5, size))
-        for x in (*lines, np.zeros(size), lines[0] * (rng.random(size) < 0.5)):
+        with_zeros = np.where(rng.random(size) < 0.5, lines[0], 0.0)
+        for x in (*lines, np.zeros(size), with_zeros):
             for kernel in forms(arithmetic.lane_sum):
                 assert kernel(x) == np.add.reduce(x) == np.add.reduce(x[None], -1)[0]
 
@@ -26,7 +27,8 @@ def test_a_long_row_is_added_to_rounding(n):
 
 @pytest.mark.parametrize("rows", [0, 1, 5, 256])
 def test_columns_of_counts_are_added_eight_at_a_time(rows):
-    n, first = 300, 7
+    n = 300
+    first = 7
     c = np.random.default_rng(rows).integers(0, 256, (n, REPLICATES)).astype(np.uint8)
     c[first : first + rows, 3] = 255  # 256 rows of the largest count do not overflow
     words = c.reshape(c.size).view(np.uint64)
@@ -84,7 +86,9 @@ def test_softmax_is_right_to_rounding(dtype, n_classes):
 def test_a_binary_logit_is_read_as_its_sigmoid():
     z = np.array([-np.inf, -1e4, -750.0, -40.0, -1.0, -0.0, 0.0, 1.0, 40.0, 1e4, 1.7e308, np.inf])
     expected = [0, 0, 0, np.exp(-40), 1 / (1 + np.e), 0.5, 0.5, np.e / (1 + np.e), 1, 1, 1, 1]
-    z, expected = np.tile(z, 100), expected * 100  # more than a block
+    # Repeated, these are more than a block.
+    z = np.tile(z, 100)
+    expected = np.tile(expected, 100)
     for kernel in forms(arithmetic.sigmoid):
         p = np.empty(z.size)
         kernel(z, p)
@@ -95,9 +99,11 @@ def test_a_binary_logit_is_read_as_its_sigmoid():
 @pytest.mark.parametrize("n_classes", [2, 10, 200, arithmetic.BLOCK + 3])
 def test_sums_for_a_temperature_are_the_loss_and_its_derivatives(dtype, n_classes):
     rng = np.random.default_rng(12)
-    n, inverse = 2 * max(1, arithmetic.BLOCK // n_classes) + 3, 0.7
+    n = 2 * max(1, arithmetic.BLOCK // n_classes) + 3
+    inverse = 0.7
     z = (5 * rng.standard_normal((n, n_classes))).astype(dtype)
-    label, weight = rng.integers(0, n_classes, n), rng.random(n)
+    label = rng.integers(0, n_classes, n)
+    weight = rng.random(n)
     expected = np.zeros(3)
     for row, y, w in zip(z.astype(np.float64), label, weight, strict=True):
         p = np.exp(inverse * (row - row.max()))

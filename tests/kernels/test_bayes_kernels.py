@@ -91,7 +91,7 @@ def test_logits_are_cut_and_empty_cells_take_those_of_others():
         assert x[:3].tolist() == [-6.0, 0.0, 6.0]
 
 
-def test_the_likelihood_of_logits_is_that_of_the_cells_that_are_not_empty():
+def test_the_likelihood_of_logits_counts_the_cells_that_are_not_empty():
     cells, x, _ = example()
     rows_of_cells = list(zip(*cells, strict=True))
     for kernel in forms(bayes.cut_logits):
@@ -105,12 +105,13 @@ def test_the_likelihood_of_logits_is_that_of_the_cells_that_are_not_empty():
         assert certain == pytest.approx(0.0, abs=1e-300)
 
 
-def test_fits_are_those_of_the_reference_whatever_the_rows():
+def test_fits_equal_the_reference_for_any_rows():
     """Separated rows and heavy cells too, where whole steps of Newton's method go too far."""
     sets = [example(6, seed=5), example(6, seed=6, heavy=1e4)]
     sets += [example(6, seed, heavy) for seed in (0, 1) for heavy in (0.5, 30.0)]
     score = np.linspace(0.01, 0.99, 6)
-    for weight, hits in ((np.ones(6), np.zeros(6)), (np.full(6, 300.0), 300.0 * (score < 0.5))):
+    heavy_hits = np.where(score < 0.5, 300.0, 0.0)
+    for weight, hits in ((np.ones(6), np.zeros(6)), (np.full(6, 300.0), heavy_hits)):
         cells = cells_of(weight, hits, score)
         x, t = (np.array(z) for z in reference.logits(list(zip(*cells, strict=True)), -9.0, 9.0))
         sets.append((cells, x, t))

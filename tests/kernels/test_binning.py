@@ -1,4 +1,4 @@
-"""Where scores go and what they bring, compiled and as plain Python, against the definitions."""
+"""Bins and shares of scores, compiled and as plain Python, against the definitions."""
 
 from bisect import bisect_left, bisect_right
 
@@ -16,6 +16,7 @@ from helpers.kernel_forms import forms
 @pytest.mark.parametrize("right", [True, False])
 @pytest.mark.parametrize("limits", RANGES)
 def test_uniform_bins_are_right_on_every_edge_and_both_its_neighbours(limits, right):
+    low, high = limits
     for n_bins in BINS:
         edges = reference.uniform_edges(n_bins, *limits)
         s = awkward_scores(edges)
@@ -23,7 +24,7 @@ def test_uniform_bins_are_right_on_every_edge_and_both_its_neighbours(limits, ri
         expected = [min(max(find(edges, x) - 1, 0), n_bins - 1) for x in s]
         cell = np.empty(s.size, np.int32)
         for kernel in forms(binning.uniform_bins):
-            kernel(s, *limits, n_bins, right, cell)
+            kernel(s, low, high, n_bins, right, cell)
             assert cell.tolist() == expected, n_bins
 
 
@@ -57,31 +58,32 @@ def test_knots_passed_are_counted_exactly(right):
 
 @pytest.mark.parametrize("even", [True, False])
 @pytest.mark.parametrize("edges", [[0, 1], [0, 0.5, 1], [0, 0.2, 0.2, 0.2, 0.9, 1], [0.5] * 4])
-def test_convex_shares_are_those_of_the_two_nearest_centres(edges, even):
+def test_convex_shares_belong_to_the_two_nearest_centres(edges, even):
     if even:
         edges = reference.uniform_edges(len(edges), 0.1, 0.7)
-    found = reference.centres(edges)
-    centres = np.array([c for c, _ in found])
-    s = awkward_scores([c for c, _ in found] + edges)
+    centres_and_bins = reference.centres(edges)
+    bins = [b for _, b in centres_and_bins]
+    centres = np.array([c for c, _ in centres_and_bins])
+    s = awkward_scores(centres.tolist() + edges)
     lower = np.empty(s.size, np.int32)
     left = np.empty(s.size)
     share = np.empty(s.size)
     spacing = binning.EVEN if even and centres.size > 1 else binning.ANY
-    grid = binning.Grid(0.0, 1.0, 1, spacing, centres, False, True)
+    grid = binning.Grid(0.0, 1.0, 1, spacing, knots=centres, right=False, convex=True)
     for kernel in forms(binning.place):
         kernel(s, grid, lower, left, share)
         for x, j, a in zip(s, lower, share, strict=True):
-            got = {found[j][1]: a}
+            got = {bins[j]: a}
             if a < 1:
-                got[found[j + 1][1]] = 1 - a
-            # where centres are found by arithmetic, a score next to one may be put on it
-            expected = dict(reference.convex_shares(x, found))
+                got[bins[j + 1]] = 1 - a
+            # Where the place of centres is computed, a score next to a centre may be put on it.
+            expected = dict(reference.convex_shares(x, centres_and_bins))
             for b in {*got, *expected}:
                 assert abs(got.get(b, 0) - expected.get(b, 0)) <= (2e-14 if spacing else 0)
 
 
 @pytest.mark.parametrize("limits", [*RANGES, (0.1, 0.4), (0.5, 0.9), (0.6, 0.61)])
-def test_float_cells_rise_with_the_score_and_hold_theirs(limits):
+def test_float_cells_increase_with_the_score_within_their_range(limits):
     low, high = limits
     scores = float_scores()
     tiny = [5e-324, 2.0**-54, 2.0**-53, 1e-9]
@@ -103,7 +105,7 @@ def test_float_cells_rise_with_the_score_and_hold_theirs(limits):
         assert cell.tolist() == again.tolist()
 
 
-def test_each_cell_that_can_have_a_score_has_that_of_the_table():
+def test_each_cell_that_can_have_a_score_has_the_score_of_the_table():
     scores = float_scores()
     below, above = np.split(np.arange(scores.size), 2)
     # Next to 1 there are more cells than floats: those without one have the nearest in the table.

@@ -91,7 +91,8 @@ def copy_package(to):
 
 def edit(path, old, new):
     """Another text of the same size at the same time, as far as the file system can tell."""
-    text, before = path.read_text(encoding="utf-8"), path.stat()
+    text = path.read_text(encoding="utf-8")
+    before = path.stat()
     assert re.search(old, text), f"{old} is not in {path.name} any more: edit something else"
     path.write_text(re.sub(old, new, text), encoding="utf-8")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -230,9 +231,10 @@ def test_a_kernel_that_does_not_parse_is_no_error_of_the_others(tmp_path):
 
 
 def test_nowhere_to_write_works_with_one_warning_and_writes_nowhere_else(tmp_path):
-    package, home, temporary = tmp_path / "package", tmp_path / "home", tmp_path / "temporary"
-    copy_package(package)
+    package = copy_package(tmp_path / "package")
+    home = tmp_path / "home"
     home.touch()
+    temporary = tmp_path / "temporary"
     temporary.mkdir()
     before = kept(tmp_path)
     for path in (package, *package.rglob("*")):
@@ -253,7 +255,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="modes and limits of POSIX
 
 
 def give_away(path, monkeypatch):
-    """Another user's, for what is asked here."""
+    """Make a path belong to another user, at least for the code under test."""
     if os.geteuid() == 0:
         os.chown(path, 12345, -1)
     else:
@@ -299,18 +301,20 @@ def test_a_folder_in_one_that_is_shared_safely_is_taken(tmp_path, monkeypatch):
 def modes_bind():
     """From here on file modes bind, also where tests run as root (Linux only)."""
     if sys.platform == "linux" and os.geteuid() == 0:
-        drop_capability, override_modes = 24, 1
+        drop_capability = 24
+        override_modes = 1
         ctypes.CDLL(None).prctl(drop_capability, override_modes, 0, 0, 0)
 
 
 @pytest.mark.slow
 @posix
 def test_a_cache_that_cannot_be_written_is_read(cache, package):
-    """As another user has made it; what it does not have is compiled, with one warning."""
+    """Another user may have made it. Kernels that it lacks are compiled, with one warning."""
     (folder,) = cache.iterdir()
     for path in (cache, folder):
         path.chmod(0o555)
-    code, before = f"open({str(folder / 'probe')!r}, 'w')", kept(cache)
+    before = kept(cache)
+    code = f"open({str(folder / 'probe')!r}, 'w')"
     probe = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=False, preexec_fn=modes_bind
     )
@@ -318,8 +322,8 @@ def test_a_cache_that_cannot_be_written_is_read(cache, package):
         pytest.skip("file modes do not bind this user")
     done = run(PAIR + COMPILED, package, modes_bind, FASTECE_CACHE_DIR=cache)
     assert (done.stdout, done.stderr) == (PAIR_SHOWS + "0\n", "")
-    more = PAIR.replace("doubled(3)", "doubled(3 + 0j), doubled(True)")
-    done = run(more, package, modes_bind, FASTECE_CACHE_DIR=cache)
+    other_types = PAIR.replace("doubled(3)", "doubled(3 + 0j), doubled(True)")
+    done = run(other_types, package, modes_bind, FASTECE_CACHE_DIR=cache)
     assert done.stdout == "(8+0j) 4 3.0\n"
     assert done.stderr.count("RuntimeWarning") == 1
     assert kept(cache) == before
@@ -339,8 +343,8 @@ def test_a_full_disk_is_one_warning_and_leaves_nothing_half_written(tmp_path, pa
 
 def flipped(content):
     """One byte of machine code changed: a pickle that loads, and code that may crash."""
-    at = content.index(b"\x7fELF") + 100 if b"\x7fELF" in content else len(content) // 2
-    return content[:at] + bytes([content[at] ^ 0x15]) + content[at + 1 :]
+    i = content.index(b"\x7fELF") + 100 if b"\x7fELF" in content else len(content) // 2
+    return content[:i] + bytes([content[i] ^ 0x15]) + content[i + 1 :]
 
 
 @pytest.mark.slow
@@ -395,11 +399,11 @@ class Compiled:
         return "machine", "code"
 
 
-def test_one_kernel_s_cache(tmp_path, monkeypatch):
-    """What it does with a file, without a compiler."""
+def test_a_kernel_cache_refuses_damaged_files(tmp_path, monkeypatch):
+    """Files are written, read, and refused if damaged; no compiler is needed for this."""
     monkeypatch.setattr(kernel_cache.CompileResult, "_rebuild", lambda _, *parts: parts)
     monkeypatch.setattr(kernel_cache.rtsys, "initialize", lambda _: None)
-    cache = kernel_cache.KernelCache(test_one_kernel_s_cache, str(tmp_path))
+    cache = kernel_cache.KernelCache(test_a_kernel_cache_refuses_damaged_files, str(tmp_path))
     assert cache.load_overload("f8", None) is None
     cache.save_overload("f8", Compiled())
     (path,) = tmp_path.iterdir()
@@ -408,13 +412,13 @@ def test_one_kernel_s_cache(tmp_path, monkeypatch):
     cache.save_overload("f4", Compiled(has_dynamic_globals=True))
     cache.save_overload("type(<function f at 0x7f00>)", Compiled())
     assert list(tmp_path.iterdir()) == [path]
-    whole = path.read_bytes()
+    content = path.read_bytes()
     for damaged in (
         b"",
         b"not a pickle",
-        whole[:-1],
-        whole[: kernel_cache.SEAL_SIZE],
-        flipped(whole),
+        content[:-1],
+        content[: kernel_cache.SEAL_SIZE],
+        flipped(content),
     ):
         path.write_bytes(damaged)
         assert cache.load_overload("f8", None) is None
@@ -424,16 +428,18 @@ def test_one_kernel_s_cache(tmp_path, monkeypatch):
     assert cache.load_overload("f8", None) is None
     cache.flush()
     assert list(tmp_path.iterdir()) == [path]
-    gone = kernel_cache.KernelCache(test_one_kernel_s_cache, str(tmp_path / "gone"))
+    gone = kernel_cache.KernelCache(
+        test_a_kernel_cache_refuses_damaged_files, str(tmp_path / "gone")
+    )
     with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR"):
         gone.save_overload("f8", Compiled())
     gone.save_overload("f8", Compiled())  # no second warning: that would be an error here
 
 
 def test_what_cannot_be_rebuilt_is_one_warning_and_compiled(tmp_path, monkeypatch):
-    """As where numba has changed what it does not promise to keep."""
+    """This happens where numba has changed internals that it does not promise to keep."""
     monkeypatch.setattr(kernel_cache.rtsys, "initialize", lambda _: None)
-    cache = kernel_cache.KernelCache(test_one_kernel_s_cache, str(tmp_path))
+    cache = kernel_cache.KernelCache(test_a_kernel_cache_refuses_damaged_files, str(tmp_path))
     cache.save_overload("f8", Compiled())
     with pytest.warns(RuntimeWarning, match="cannot keep its compiled kernels"):
         assert cache.load_overload("f8", None) is None
@@ -449,7 +455,7 @@ def test_kernels_have_a_cache_if_there_is_a_folder_for_their_sources(
     monkeypatch.setattr(kernel_cache, "SOURCES", [] if is_edited else kernel_cache.source_times())
     for directory in (None, str(tmp_path)):
         monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", directory)
-        compiled = compiling.jit(test_one_kernel_s_cache)
+        compiled = compiling.jit(test_a_kernel_cache_refuses_damaged_files)
         assert compiled._cache.cache_path == (None if is_edited else directory)
     assert len(compiling.KERNELS) == 2
 

@@ -1,4 +1,4 @@
-"""Fixed-point sums of cells, compiled and as plain Python, against whole numbers of Python."""
+"""Fixed-point sums of cells, compiled and as plain Python, against integers of Python."""
 
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ LAW = poisson_law(1.0)
 
 
 def nearest(x):
-    """The whole number next to a fraction, the even one of two."""
+    """The nearest integer, or the even one of two."""
     return round(Fraction(x))
 
 
@@ -32,7 +32,7 @@ def rows(n, kind="random", seed=0):
 
 
 def expected_sums(s, y, w, n_cells, n_coarse):
-    """All sums in whole numbers, row by row."""
+    """All sums as integers, row by row."""
     fine = [[0, 0] for _ in range(n_cells + 2)]
     coarse = [[0] * 8 for _ in range(n_coarse)]
     low = 0
@@ -45,14 +45,14 @@ def expected_sums(s, y, w, n_cells, n_coarse):
         first = weight * r * 2.0**31
         parts = [weight * 2.0**30, first]
         high = [nearest(x) for x in parts]
-        rest = [nearest((x - h) * 2.0**32) for x, h in zip(parts, high, strict=True)]
+        detail = [nearest((x - h) * 2.0**32) for x, h in zip(parts, high, strict=True)]
         square = (weight * weight - weight) * 2.0**24
         low += int((square - int(square)) * 2.0**32)
         place = {0.0: 0, 1.0: n_cells + 1}.get(score, j + 1)
         fine[place][hit] += high[0]
         words = [
             high[1] * (1 - hit), high[1] * hit, nearest((r * r * weight) * 2.0**31), int(square),
-            rest[0] * (1 - hit), rest[0] * hit, rest[1] * (1 - hit), rest[1] * hit,
+            detail[0] * (1 - hit), detail[0] * hit, detail[1] * (1 - hit), detail[1] * hit,
         ]  # fmt: skip
         coarse[k] = [a + b for a, b in zip(coarse[k], words, strict=True)]
     return fine, coarse, low
@@ -60,14 +60,15 @@ def expected_sums(s, y, w, n_cells, n_coarse):
 
 @pytest.mark.parametrize("kind", ["none", "ones", "random"])
 @pytest.mark.parametrize("n", [1, 40, cells.BLOCK + 7])
-def test_rows_are_added_up_in_whole_numbers(kind, n):
+def test_rows_are_added_up_as_integers(kind, n):
     s, y, w = rows(n, kind)
     fine, coarse, low = expected_sums(s, y, w, CELLS, COARSE)
     for kernel in forms(cells.add_rows):
-        got = np.zeros((CELLS + 2, 2), np.int64), np.zeros((COARSE, 8), np.int64)
-        assert kernel(s, y, w, *got) == low
-        assert got[0].tolist() == fine
-        assert got[1].tolist() == coarse
+        fine_sums = np.zeros((CELLS + 2, 2), np.int64)
+        coarse_sums = np.zeros((COARSE, 8), np.int64)
+        assert kernel(s, y, w, fine_sums, coarse_sums) == low
+        assert fine_sums.tolist() == fine
+        assert coarse_sums.tolist() == coarse
 
 
 @pytest.mark.parametrize("kind", ["none", "random"])
@@ -103,30 +104,36 @@ def test_a_batch_is_added_to_the_sums_of_all_problems(n_classes, has_draws):
     s, y, w = rows(n, "random" if has_draws else "none")
     prob = s if n_classes is None else np.stack([s, s[::-1], 1 - s], axis=1)
     ids = np.arange(n) + 3
-    more = np.arange(len(cells.TOTALS))
+    totals_of_batch = np.arange(len(cells.TOTALS))
     for kernel in forms(cells.add_batch):
         fine = np.ones((kinds, CELLS + 2, 2), np.int64)
         coarse = np.ones((kinds, COARSE, 8), int)
         sums = np.ones((kinds, 1, 2 * COARSE, REPLICATES), np.int64)
-        totals = 10 * more
+        totals = 10 * totals_of_batch
         draws = (np.uint64(4), ids, *LAW, sums) if has_draws else None
         label = y if n_classes is None else y.astype(np.int64)
-        kernel(prob, label, w, s, fine, coarse, totals, more, draws)
+        kernel(prob, label, w, s, fine, coarse, totals, totals_of_batch, draws)
         for k in range(kinds):
             column = s if n_classes is None else np.ascontiguousarray(prob[:, k])
             hit = y if n_classes is None else (y == k).astype(np.uint8)
-            wanted = np.ones_like(fine[k]), np.ones_like(coarse[k]), np.ones_like(sums[k])
-            low = cells.add_rows(column, hit, w, *wanted[:2])
+            expected_fine = np.ones_like(fine[k])
+            expected_coarse = np.ones_like(coarse[k])
+            expected_sums = np.ones_like(sums[k])
+            low = cells.add_rows(column, hit, w, expected_fine, expected_coarse)
             if has_draws:
                 with np.errstate(over="ignore"):
-                    cells.add_replicates(np.uint64(4), column, hit, w, ids, *LAW, CELLS, wanted[2])
-            for got, expected in zip((fine[k], coarse[k], sums[k]), wanted, strict=True):
-                assert np.array_equal(got, expected)
-        expected = 11 * more
+                    cells.add_replicates(
+                        np.uint64(4), column, hit, w, ids, *LAW, CELLS, expected_sums
+                    )
+            assert np.array_equal(fine[k], expected_fine)
+            assert np.array_equal(coarse[k], expected_coarse)
+            assert np.array_equal(sums[k], expected_sums)
+        expected = 11 * totals_of_batch
         expected[cells.SQUARE_LOW] += low
-        at = slice(cells.DISTANCE, cells.DISTANCE + 2)
-        high, detail = totals[at] - expected[at]
+        # The batch has distances of its own, which are given to the kernel as `s`.
+        of_distance = slice(cells.DISTANCE, cells.DISTANCE + 2)
+        high, detail = totals[of_distance] - expected[of_distance]
         distance = (high + detail / cells.DETAIL) / cells.DISTANCE_UNIT
         assert distance == pytest.approx((s * w if w.size else s).sum(), rel=1e-15)
-        expected[at] = totals[at]
+        expected[of_distance] = totals[of_distance]
         assert np.array_equal(totals, expected)

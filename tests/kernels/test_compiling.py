@@ -32,9 +32,9 @@ def test_no_search_for_circles_of_objects_while_a_kernel_is_compiled(was_enabled
 @pytest.fixture
 def interrupts():
     """Interrupts raise KeyboardInterrupt, also where the shell of the tests ignores them."""
-    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
+    handler_before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, kept)
+    signal.signal(signal.SIGINT, handler_before)
 
 
 @pytest.mark.usefixtures("interrupts")

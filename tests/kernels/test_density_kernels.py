@@ -70,7 +70,7 @@ def test_sums_of_scores_are_those_of_the_rows_of_each_replicate(name, weighted):
             expected.append(spread_of(u, w, sums, low, high))
     run, first = runs_of(u)
     group = 1 if n <= FEW_ROWS else 16
-    rows = OrderedRows(u, u, v, order, run, first, 0, low, high, group)
+    rows = OrderedRows(u, u, v, order, run, first, skip=0, low=low, high=high, group=group)
     for kernel in forms(density.sum_counted_scores):
         out = fresh(4, 32 * len(c))
         kernel(c, rows, terms, out)
@@ -79,7 +79,7 @@ def test_sums_of_scores_are_those_of_the_rows_of_each_replicate(name, weighted):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
-def test_sums_of_drawn_scores_are_those_of_their_rows(size, weighted):
+def test_sums_of_drawn_scores_equal_their_rows(size, weighted):
     rng = np.random.default_rng(size)
     u = np.sort(rng.random((5, size)), axis=1)
     u[1:3] = u[1:3].round(1).clip(0.2, 0.7)
@@ -306,7 +306,7 @@ def test_densities_are_what_is_more_than_rounding_and_have_mass_1(lanes):
         g = np.maximum(sums[:, 1], 0.0)
         f = np.maximum(sums[:, 0], 0.0) + g
         scale = 1.0 / (0.2 * f.sum(1, keepdims=True))
-        scale = scale * (f > 1e-12 * f.max(1, keepdims=True))
+        scale = np.where(f > 1e-12 * f.max(1, keepdims=True), scale, 0.0)
         for kernel in forms(density.normalise):
             normalised = sums.copy()
             kernel(normalised, 0.2)
@@ -381,7 +381,7 @@ def density_pairs(rng, score, low, high, lanes):
 @pytest.mark.parametrize("p", NORMS)
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("limits", RANGES)
-def test_integrals_are_those_of_the_rule(limits, lanes, p):
+def test_integrals_equal_the_rule(limits, lanes, p):
     rng = np.random.default_rng(11)
     low, high = limits
     for count in (1, 2, 9):

@@ -40,13 +40,19 @@ def test_many_rows_are_about_normal():
 def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count, side):
     rng = np.random.default_rng(count)
     gap, noise = rng.normal(size=(2, 3, 2, 4)) * 0.02
-    gap[0], noise[0] = 1e-200 * gap[0], 1e-200 * noise[0]
+    gap[0] *= 1e-200
+    noise[0] *= 1e-200
     gap[2, 0] = noise[2, 0] = 0.0
     null = rng.normal(size=(2, 4, count))
-    which, rows = np.full((2, 4), -1, np.int32), np.zeros((3, 2, 4))
-    step, chance = rng.choice([-0.01, 0.02], (3, 2, 4)), rng.random((3, 2, 4))
-    which[1, 2], which[0, 0] = 0, 1
-    rows[1:, 1, 2], rows[1, 0, 0] = 9, 1
+    # Two of the cells have few rows, and an order of their own.
+    step = rng.choice([-0.01, 0.02], (3, 2, 4))
+    chance = rng.random((3, 2, 4))
+    which = np.full((2, 4), -1, np.int32)
+    which[1, 2] = 0
+    which[0, 0] = 1
+    rows = np.zeros((3, 2, 4))
+    rows[1:, 1, 2] = 9
+    rows[1, 0, 0] = 1
     order = rng.permuted(np.tile(np.arange(count, dtype=np.int32), (2, 1)), axis=1)
     expected = []
     for m in range(3):
@@ -67,12 +73,19 @@ def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count, side):
 @pytest.mark.representative
 @pytest.mark.parametrize("is_equal", [False, True])
 @pytest.mark.parametrize("norm", [1.0, 2.0])
-def test_debiased_errors_are_those_of_the_definition(norm, is_equal):
+def test_debiased_errors_equal_the_definition(norm, is_equal):
     rng = np.random.default_rng(2)
-    s, y = rng.random(40).round(2), rng.integers(0, 2, 40)
-    weights = [None, rng.integers(1, 4, 40).tolist(), rng.random(40).tolist(), [1e-200], [1, 1e-12]]
+    s = rng.random(40).round(2)
+    y = rng.integers(0, 2, 40)
     rule = {"norm": norm, "bin_weights": "equal" if is_equal else "mass", "n_bins": 10}
-    for w in weights:  # of the third kind one row, whose square is nothing; a bin that counts 0
+    weights = [
+        None,
+        rng.integers(1, 4, 40).tolist(),
+        rng.random(40).tolist(),
+        [1e-200],  # its square is 0
+        [1, 1e-12],  # the second weight is negligible
+    ]
+    for w in weights:
         n = len(w or s)
         problem = s[:n].tolist(), y[:n].tolist(), 0.0, 1.0
         expected = reference.debiased_error(problem, w, **rule)

@@ -1,4 +1,4 @@
-"""Sums of what rows bring to cells, compiled and as plain Python, against loops over the rows."""
+"""Sums of rows over cells, compiled and as plain Python, against loops over the rows."""
 
 from math import fsum, inf
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned.layouts import BinRule, fixed_layout
+from fastece.estimators.binned.layouts import fixed_layout
 from fastece.kernels import (
     MOMENTS,
     NO_WEIGHTS,
@@ -18,6 +18,7 @@ from fastece.kernels import (
 from helpers.kernel_cases import (
     RANGES_OF_QUANTILES,
     WEIGHTS,
+    bin_rule,
     expected_sums,
     ordered_sets,
     quantile_fields,
@@ -33,7 +34,7 @@ CUTS = (0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9)
 NO_SCORES = np.empty(0)
 
 
-def test_scatter_keeps_what_is_rounded_off():
+def test_scatter_keeps_the_rounded_off_digits():
     w = np.array([1.0, *[1e-17] * 1000, 0.1] * 3)
     cell = np.zeros(w.size, np.int32)
     for kernel in forms(moments.scatter):
@@ -51,23 +52,25 @@ def test_scatter_keeps_what_is_rounded_off():
 @pytest.mark.parametrize("problems", [1, 3, moments.LANES + 1, moments.BLOCK + 2])
 def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
     rng = np.random.default_rng(3)
-    # Two whole blocks and a part of one; or of blocks of a few rows.
-    n = 2 * moments.BLOCK + 37 if problems == 1 else 7 if problems < 100 else 2
+    # A single problem has two blocks of rows and a part of one; blocks of vectors have few rows.
+    n = {1: 2 * moments.BLOCK + 37, moments.BLOCK + 2: 2}.get(problems, 7)
     prob = rng.dirichlet(np.full(problems, 0.5), n) if problems > 1 else rng.random(n)
     label = rng.integers(0, max(2, problems), n)
     label = label.astype(np.uint8 if problems == 1 else np.int64)
     w = rng.random(n) if weighted else NO_WEIGHTS
     chosen = seven_bins(even, convex)
     cuts = chosen.edges.tolist()
-    found = reference.centres(cuts)
+    centres = reference.centres(cuts)
     expected = np.zeros((problems, 6, 7))
     scores = prob.reshape(n, problems)
     hits = label[:, None] == np.arange(problems) if problems > 1 else label[:, None]
     for k in range(problems):
         for s, y, v in zip(scores[:, k], hits[:, k], w if weighted else np.ones(n), strict=True):
             if s > 0.05:
-                hard = [(reference.which_bin(s, cuts), 1.0)]
-                for b, a in reference.convex_shares(s, found) if convex else hard:
+                shares = [(reference.which_bin(s, cuts), 1.0)]
+                if convex:
+                    shares = reference.convex_shares(s, centres)
+                for b, a in shares:
                     of_row = np.array([y - s, 1, s, y, v, (1 + PACK * y) / PACK])
                     expected[k, :, b] += a * v * of_row
     for kernel in forms(moments.cell_moments):
@@ -79,31 +82,31 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
 
 
 @pytest.mark.parametrize("problems", [1, 3])
-def test_rows_in_cells_are_all_that_are_wanted(problems):
+def test_rows_of_selected_cells_are_complete(problems):
     rng = np.random.default_rng(12)
     n = moments.BLOCK + 9 if problems == 1 else moments.BLOCK // 3 + 20
     prob = rng.random(n) if problems == 1 else rng.dirichlet([1] * problems, n)
     label = rng.integers(0, max(2, problems), n)
     label = label.astype(np.uint8 if problems == 1 else np.int64)
-    wanted = rng.random((problems, binning.FLOAT_CELLS)) < 0.1
+    is_selected = rng.random((problems, binning.FLOAT_CELLS)) < 0.1
     cell = np.empty(n, np.int32)
     columns = prob.reshape(n, problems)
-    found = set()
+    expected = set()
     for k in range(problems):
         s = columns[:, k].copy()
         binning.float_cells(s, 0.2, 0.9, np.empty(n), cell)
         hit = label == k if problems > 1 else label
-        found |= {(i, k, s[i], hit[i]) for i in np.flatnonzero(wanted[k, cell])}
+        expected |= {(i, k, s[i], hit[i]) for i in np.flatnonzero(is_selected[k, cell])}
     for kernel in forms(moments.rows_in_cells):
         row = np.empty(prob.size, np.int64)
         problem = np.empty(prob.size, np.int32)
         s = np.empty(prob.size)
         y = np.empty(prob.size, np.uint8)
-        flags = wanted.ravel().view(np.uint8)
+        flags = is_selected.ravel().view(np.uint8)
         count = kernel(prob, label, 0.2, 0.9, flags, row, problem, s, y)
         got = list(zip(row[:count], problem[:count], s[:count], y[:count], strict=True))
-        assert len(got) == len(found)
-        assert set(got) == found
+        assert len(got) == len(expected)
+        assert set(got) == expected
 
 
 @pytest.mark.representative
@@ -117,11 +120,11 @@ def test_plain_rows_have_the_sums_of_the_definition_and_the_bits_of_all_rows(n, 
     if edges is None:
         p = rng.random(n).round(1)
         fields = {"n_bins": 10, "score_range": (0.2, 1.0)}
-        rule = BinRule(10, 0.2, 1.0, "uniform", right, False, -inf)
+        rule = bin_rule(10, 0.2, 1.0, closed_right=right)
     else:
         p = rng.integers(0, 9, n) / 8
         fields = {"edges": list(edges)}
-        rule = BinRule(len(edges) - 1, 0.1, 0.9, edges, right, False, -inf)
+        rule = bin_rule(len(edges) - 1, 0.1, 0.9, edges=edges, closed_right=right)
     grid = fixed_layout(rule).grid_fields
     _, cells = reference.cells((*as_lists(p, y), 0.0, 1.0), closed=closed, **fields)
     weight, gap, score, hits = zip(*cells, strict=True)
@@ -151,7 +154,7 @@ def test_mean_gaps_have_the_bits_of_numpy(n_bins):
 @pytest.mark.representative
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
-def test_bins_of_equal_weight_are_those_of_the_definition(name, right, convex):
+def test_bins_of_equal_weight_equal_the_definition(name, right, convex):
     ordered = SETS[name]
     rng = np.random.default_rng(7)
     n = len(ordered)
@@ -231,7 +234,7 @@ def test_drawn_rows_are_added_one_after_the_other(convex, cells):
 @pytest.mark.representative
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
-def test_drawn_bins_of_equal_weight_are_those_of_the_drawn_rows(name, right, convex):
+def test_drawn_bins_of_equal_weight_equal_the_drawn_rows(name, right, convex):
     s = SETS[name]
     rng = np.random.default_rng(7)
     n = len(s)

@@ -21,13 +21,15 @@ def test_a_cut_may_lie_between_scores_within_rounding_of_its_share():
 
 
 @pytest.mark.parametrize("right", [True, False])
-def test_quantile_edges_and_knots_cut_where_the_definition_says(right):
+def test_quantile_edges_and_knots_equal_the_definition(right):
     rng = np.random.default_rng(4)
     adjacent = np.nextafter(0.3, [0, 1, 1])
     sets = [rng.random(50), np.round(rng.random(60), 1), np.full(9, 0.4), np.array([0.7]),
             adjacent, np.repeat([0.0, 0.2, 1.0], 20)]  # fmt: skip
     for u in map(np.sort, sets):
-        for w in (NO_WEIGHTS, rng.integers(0, 3, u.size) + (np.arange(u.size) == 0) * 1.0):
+        integers = rng.integers(0, 3, u.size).astype(float)
+        integers[0] += 1
+        for w in (NO_WEIGHTS, integers):
             for n_bins in (1, 2, 3, 7, 10, 15):
                 edges = np.empty(n_bins + 1)
                 knots = np.empty(n_bins - 1)
@@ -88,17 +90,19 @@ def test_increasing_order_is_stable(n):
 
 
 def sorted_rows(n, kind, rng):
-    """Sorted scores, hits and weights, some of which are 0."""
+    """Sorted scores, hits and weights; weights other than the first may be 0."""
     s = np.sort({"ties": rng.random(n).round(1), "one": np.full(n, 0.4)}.get(kind, rng.random(n)))
     y = s > 0.5 if kind == "apart" else rng.random(n) < s
     if kind == "nearly apart":
         y = s > 0.5
         y[n // 2 - 1 : n // 2 + 1] ^= True
-    return s, y.astype(np.uint8), rng.integers(0, 3, n).astype(np.float64) + (np.arange(n) == 0)
+    weight = rng.integers(0, 3, n).astype(np.float64)
+    weight[0] += 1
+    return s, y.astype(np.uint8), weight
 
 
 @pytest.mark.parametrize("kind", ["spread", "ties", "one", "apart", "nearly apart"])
-def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
+def test_the_largest_number_of_monotone_bins_equals_the_definition(kind):
     rng = np.random.default_rng(3)
     for n in (1, 2, 7, 25):
         s, y, v = sorted_rows(n, kind, rng)
@@ -120,12 +124,13 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
                     )
                 )
                 end = np.empty(n, np.int32)
-                sums = np.empty((2, n))
+                sums_of_hits = np.empty(n)
+                sums_of_misses = np.empty(n)
                 guide = np.empty(min(n, 9) + 1, np.int32)
-                count = run_sums(s, y, w, end, *sums, guide)
-                counts = once > 0
-                assert count == np.unique(s[counts]).size
-                (hits, misses) = sums[:, :count].copy()
+                count = run_sums(s, y, w, end, sums_of_hits, sums_of_misses, guide)
+                assert count == np.unique(s[once > 0]).size
+                hits = sums_of_hits[:count].copy()
+                misses = sums_of_misses[:count].copy()
                 last = np.empty(count, np.int32)
                 assert hits[-1] == once @ y
                 assert misses[-1] == once @ (1 - y)
@@ -140,15 +145,18 @@ def test_the_most_bins_without_a_decrease_are_those_of_the_definition(kind):
 
 
 def test_neither_a_heavy_last_score_nor_rounding_is_a_decrease():
-    heavy = np.array([1.0, 1.0, 11.0]), np.array([0.0, 1.0, 1.0])
+    hits = np.array([1.0, 1.0, 11.0])
+    misses = np.array([0.0, 1.0, 1.0])
+    guide = np.array([0, 2, 2, 2], np.int32)
     for kernel in forms(quantiles.monotone_bin_count):
-        assert kernel(*heavy, np.array([0, 2, 2, 2], np.int32), 3, 0.0) == 3
-    rates = np.array([1.0, 2.0]), np.array([3.0, 6.0 + 1e-13])
-    for kernel in forms(quantiles.has_decrease):  # rounding is none
-        assert not kernel(*rates, np.arange(2, dtype=np.int32), 1e-12)
+        assert kernel(hits, misses, guide, 3, 0.0) == 3
+    hits = np.array([1.0, 2.0])
+    misses = np.array([3.0, 6.0 + 1e-13])
+    for kernel in forms(quantiles.has_decrease):
+        assert not kernel(hits, misses, np.arange(2, dtype=np.int32), 1e-12)
 
 
-def test_scores_between_two_are_found_in_their_order():
+def test_scores_between_two_keep_their_order():
     s = np.array([0.5, 0.2, 0.9, 0.5, 0.4, 0.0, 1.0])
     for low, high in ((0.4, 0.5), (0.0, 1.0), (0.6, 0.7), (0.2, 0.2)):
         for kernel in forms(quantiles.scores_between):

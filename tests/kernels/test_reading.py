@@ -1,4 +1,4 @@
-"""Rows as scores and hits, compiled and as plain Python; what is not good is seen anywhere."""
+"""Rows as scores and hits, compiled and as plain Python; bad rows are noticed anywhere."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ BAD_LABELS = [-1, 300, -(2**63), 2**62]
 
 def top_label_with(kernel, prob, label, logits=False, tolerance=1e-3):
     """Good or not, scores and hits."""
-    score, hit = np.empty(len(label)), np.empty(len(label), np.uint8)
+    score = np.empty(len(label))
+    hit = np.empty(len(label), np.uint8)
     return kernel(prob, label, logits, tolerance, score, hit), score, hit
 
 
@@ -28,14 +29,15 @@ def test_top_label_is_the_first_maximum(n_classes, dtype):
         assert good
         assert score.tolist() == prob.max(1).tolist()
         assert hit.tolist() == (prob.argmax(1) == label).tolist()
-        distance, squares = np.empty(30), (prob - np.eye(n_classes)[label]) ** 2
+        distance = np.empty(30)
+        squares = (prob - np.eye(n_classes)[label]) ** 2
         assert kernel(prob, label, False, np.inf, score, hit, distance)
         np.testing.assert_allclose(distance, squares.sum(1), rtol=1e-12)
 
 
 @DTYPES
 @pytest.mark.parametrize("n_classes", [1, 2, 10, 300])
-def test_the_top_label_of_logits_is_that_of_the_largest(n_classes, dtype):
+def test_the_top_label_of_logits_is_the_largest_logit(n_classes, dtype):
     rng = np.random.default_rng(11)
     z = (30 * rng.standard_normal((30, n_classes))).astype(dtype)
     z[rng.random(z.shape) < 0.1] = -np.inf
@@ -51,15 +53,16 @@ def test_the_top_label_of_logits_is_that_of_the_largest(n_classes, dtype):
 @pytest.mark.representative(1)
 @pytest.mark.parametrize("where", [0, 3, 129])
 @pytest.mark.parametrize("n_classes", [3, 200])
-def test_bad_rows_are_seen_wherever_they_are(where, n_classes):
-    y, p = np.zeros(130, np.int64), np.full((130, n_classes), 1 / n_classes)
+def test_bad_rows_are_noticed_wherever_they_are(where, n_classes):
+    y = np.zeros(130, np.int64)
+    p = np.full((130, n_classes), 1 / n_classes)
     last = where, n_classes - 1
 
     def are_good(p, y):
-        found = {bool(top_label_with(k, p, y)[0]) for k in forms(reading.read_top_label)}
-        found |= {bool(kernel(p, y, 1e-3)) for kernel in forms(reading.are_classes)}
-        assert len(found) == 1
-        return found.pop()
+        answers = [bool(top_label_with(k, p, y)[0]) for k in forms(reading.read_top_label)]
+        answers += [bool(kernel(p, y, 1e-3)) for kernel in forms(reading.are_classes)]
+        assert len(set(answers)) == 1
+        return answers[0]
 
     assert are_good(p, y)
     for bad in [*BAD_SCORES, 0.5]:
@@ -72,9 +75,9 @@ def test_bad_rows_are_seen_wherever_they_are(where, n_classes):
         assert not are_good(p, labels), bad
     for kernel in forms(reading.read_top_label):
         assert top_label_with(kernel, p, y, True)[0]
-        for bad, at in ((np.nan, last), (np.inf, last), (-np.inf, where)):
+        for bad, index in ((np.nan, last), (np.inf, last), (-np.inf, where)):
             z = p.copy()
-            z[at] = bad
+            z[index] = bad
             assert not top_label_with(kernel, z, y, True)[0], bad
 
 
@@ -92,9 +95,10 @@ def test_rows_sum_to_1_within_the_tolerance(n_classes):
                 assert kernel(p, y, tolerance) == kernel(p.astype(np.float32), y, tolerance) == good
 
 
-def test_terms_of_binary_rows_are_those_of_the_definition():
+def test_terms_of_binary_rows_equal_the_definition():
     rng = np.random.default_rng(3)
-    s, y = rng.random(60), rng.integers(0, 2, 60).astype(np.uint8)
+    s = rng.random(60)
+    y = rng.integers(0, 2, 60).astype(np.uint8)
     vectors = rng.dirichlet(np.ones(3), 60)
     label = rng.integers(0, 3, 60)
     for kernel in forms(reading.row_terms):
@@ -118,7 +122,7 @@ def terms_of(kind, s, y):
 
 
 @DTYPES
-def test_terms_of_class_vectors_are_those_of_the_true_class(dtype):
+def test_terms_of_class_vectors_belong_to_the_true_class(dtype):
     rng = np.random.default_rng(3)
     prob = rng.dirichlet(np.ones(3), 60).astype(dtype)
     label = rng.integers(0, 3, 60)
@@ -134,7 +138,8 @@ def test_terms_of_class_vectors_are_those_of_the_true_class(dtype):
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8])
 def test_binary_rows_are_read_and_checked_at_once(dtype):
     rng = np.random.default_rng(4)
-    score, label = rng.random(50), rng.integers(0, 2, 50)
+    score = rng.random(50)
+    label = rng.integers(0, 2, 50)
     for kernel in forms(reading.read_binary):
         hit = np.full(50, 9, np.uint8)
         assert kernel(score, label.astype(dtype), hit)
@@ -146,7 +151,7 @@ def test_binary_rows_are_read_and_checked_at_once(dtype):
                 assert not kernel(score, with_entry(label.astype(dtype), bad), to)
 
 
-def test_extremes_are_those_of_numpy_and_no_nan_is_lost():
+def test_extremes_equal_numpy_and_no_nan_is_lost():
     for kernel in forms(reading.extremes):
         for x in (np.array([0.3]), np.array([2.0, -1.0, 5.0]), np.array([np.inf, 1.0])):
             assert kernel(x) == (x.min(), x.max())
@@ -165,12 +170,14 @@ def with_entry(array, value):
 
 def test_a_problem_is_its_arrays_or_a_column_of_class_vectors():
     rng = np.random.default_rng(8)
-    score, hit, label = np.empty(9), np.empty(9, np.uint8), rng.integers(0, 3, 9)
+    score = np.empty(9)
+    hit = np.empty(9, np.uint8)
+    label = rng.integers(0, 3, 9)
     for kernel in forms(reading.read_problem):
-        s, y = rng.random(9), rng.integers(0, 2, 9).astype(np.uint8)
-        found = kernel(s, y, 0, score, hit)
-        assert np.array_equal(found, [s, y])
+        s = rng.random(9)
+        y = rng.integers(0, 2, 9).astype(np.uint8)
+        assert np.array_equal(kernel(s, y, 0, score, hit), [s, y])
         for p in (rng.random((9, 3)), rng.random((9, 3)).astype(np.float32)):
             for k in range(3):
-                found = kernel(p, label, k, score, hit)
-                assert np.array_equal(found, [p[:, k], label == k])
+                problem = kernel(p, label, k, score, hit)
+                assert np.array_equal(problem, [p[:, k], label == k])

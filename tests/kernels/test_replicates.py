@@ -19,15 +19,18 @@ from helpers.kernel_cases import (
 from helpers.kernel_forms import forms
 from helpers.samples import R, runs_of, sample_of
 
-FEW_ROWS, _ = GROUP_SIZES[0]
-SETS = ordered_sets(FEW_ROWS)
+MAX_ROWS_OF_SMALLEST_GROUPS, _ = GROUP_SIZES[0]
+SETS = ordered_sets(MAX_ROWS_OF_SMALLEST_GROUPS)
 SIZES = [size for _, size in GROUP_SIZES]
 
 
 def rows_of(u, v, group):
     """Rows in increasing order of their scores, all in the range."""
     order = np.arange(u.size, dtype=np.int32)
-    return replicates.OrderedRows(u, u, v, order, *runs_of(u), 0, 0.0, 1.0, group)
+    run, first = runs_of(u)
+    return replicates.OrderedRows(
+        u, u, v, order, run, first, skip=0, low=0.0, high=1.0, group=group
+    )
 
 
 @pytest.mark.representative
@@ -48,7 +51,7 @@ def test_tiles_are_added_run_by_run(convex, step, moments):
             part = np.zeros((len(terms), R))
             for i in range(starts[j], starts[j + 1]):
                 part += terms[:, i, None] * c[g, order[i]]
-            # the upper cell first, which only matters where they are the same
+            # The upper cell comes first, which only matters where both cells are the same.
             if convex:
                 expected[:, cell + step, g * R : (g + 1) * R] += part[moments:]
             expected[:, cell, g * R : (g + 1) * R] += part[:moments]
@@ -74,7 +77,7 @@ def test_rows_are_brought_into_tiles_and_runs(n, tile):
         assert runs[:count].tolist() == [kinds[i][1] for i in first]
 
 
-def test_what_is_rounded_off_is_kept():
+def test_rounded_off_weights_are_kept():
     n = 3000
     v = np.concatenate([[1.0], np.full(n - 1, 1e-16)])
     c = np.ones((n, R), np.uint8)
@@ -82,7 +85,7 @@ def test_what_is_rounded_off_is_kept():
         for kernel in forms(replicates.weights_below)[: None if group > 1 else 1]:
             below = np.empty((2 ** (-(-n // group)).bit_length(), R))
             kernel(c, rows_of(np.zeros(n), v, group), below)
-            # of the rows of one group, nothing is kept: 15 or 63 of 2999 small ones
+            # Within a group nothing is kept: the loss is 15 or 63 of 2999 small weights.
             slack = 0 if group == 1 else 1e-15 + 1e-16 * group
             assert below[-(-n // group), 0] == pytest.approx(fsum(v), rel=slack, abs=0)
             kernel(np.full((n, R), 255, np.uint8), rows_of(np.zeros(n), NO_WEIGHTS, group), below)
@@ -93,7 +96,7 @@ def test_what_is_rounded_off_is_kept():
 @pytest.mark.representative
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
-def test_bins_of_equal_weight_are_those_of_each_replicate(name, right, convex):
+def test_bins_of_equal_weight_equal_each_replicate(name, right, convex):
     s = SETS[name]
     rng = np.random.default_rng(6)
     n = len(s)
@@ -111,8 +114,8 @@ def test_bins_of_equal_weight_are_those_of_each_replicate(name, right, convex):
                 total = np.full(2 * R, np.nan)
                 out = np.full((2, n_bins, 2 * R), np.nan)
                 kernel(rows, terms, right, convex, c, total, out)
-                for at in (0, 5, 6, 31, 40):  # 5 has no row, 6 the last one alone
-                    drawn = (c[at // R, :, at % R] * v).tolist()
+                for r in (0, 5, 6, 31, 40):  # replicate 5 has no row, 6 the last one alone
+                    drawn = (c[r // R, :, r % R] * v).tolist()
                     weight, sums = expected_sums(sample, drawn, fields)
-                    assert total[at] == pytest.approx(weight, rel=1e-14)
-                    assert out[..., at] == pytest.approx(sums, abs=1e-12 * max(1.0, v.max()))
+                    assert total[r] == pytest.approx(weight, rel=1e-14)
+                    assert out[..., r] == pytest.approx(sums, abs=1e-12 * max(1.0, v.max()))

@@ -1,4 +1,4 @@
-"""Random words, and the draws made of them, against plain integers and exact laws."""
+"""Random words and the draws made from them, against plain integers and exact laws."""
 
 from bisect import bisect_right
 from fractions import Fraction
@@ -155,47 +155,49 @@ IN_ORDER = np.empty(0, np.int64)
 
 
 def made_counts(key, block, rows, law, kernel, made=64, ids=IN_ORDER):
-    """Poisson counts (rows, 32) as the kernel makes them, `made` rows at a time."""
+    """Poisson counts (rows, 32) that the kernel makes, `made` rows at a time."""
+    levels, tail = law
     c = np.empty((rows, R), np.uint8)
     words = np.empty(made * ROW_WORDS, np.uint64)
     with np.errstate(over="ignore"):
-        kernel(U64(key), block, ids, *law, words, c)
+        kernel(U64(key), block, ids, levels, tail, words, c)
     return c.tolist()
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
-def test_counts_are_those_of_plain_integers(rate):
-    law = poisson_law(rate)
+def test_counts_equal_plain_integers(rate):
+    levels, tail = poisson_law(rate)
     for key in keys(1):
         for block, rows in ((0, 150), (7, 70), (2**35, 5)):
-            expected = counts_of(key, block, range(rows), *law)
+            expected = counts_of(key, block, range(rows), levels, tail)
             for kernel in forms(resampling.poisson_counts):
-                assert made_counts(key, block, rows, law, kernel) == expected
+                assert made_counts(key, block, rows, (levels, tail), kernel) == expected
 
 
 def test_levels_are_passed_by_bits_that_equal_them():
     _, tail = poisson_law(1.0)
     for key in keys(3):
         bits = np.array([bits_of(start_of(key, 3, COUNT), i) for i in range(R)])
-        for some in (bits[:6], bits[9:15], bits[-6:]):
-            for more in (0, 1):
-                law = np.sort(some + more).clip(0, 65535).astype(np.uint16), tail
-                expected = counts_of(key, 3, [0], *law)
+        for drawn_bits in (bits[:6], bits[9:15], bits[-6:]):
+            for difference in (0, 1):
+                levels = np.sort(drawn_bits + difference).clip(0, 65535).astype(np.uint16)
+                expected = counts_of(key, 3, [0], levels, tail)
                 for kernel in forms(resampling.poisson_counts):
-                    assert made_counts(key, 3, 1, law, kernel) == expected
+                    assert made_counts(key, 3, 1, (levels, tail), kernel) == expected
     assert int(resampling.OPEN_WORD) == int.from_bytes(bytes([resampling.OPEN] * 8))
 
 
 def test_counts_depend_on_the_id_of_a_row_alone():
     ids = np.array([5, 0, 2**20, 71, 5, 7])
     law = poisson_law(1.0)
-    expected = [counts_of(9, 3, [i], *law)[0] for i in ids.tolist()]
+    levels, tail = law
+    expected = counts_of(9, 3, ids.tolist(), levels, tail)
     for kernel in forms(resampling.poisson_counts):
         for made in (1, 4, 64):
-            assert made_counts(9, 3, 6, law, kernel, made, ids) == expected
-        for far, same in ((2**60, 2**60), (-3, 2**61 - 3)):
-            one = made_counts(9, 3, 1, law, kernel, ids=np.array([far]))
-            assert one == counts_of(9, 3, [same], *law)
+            assert made_counts(9, 3, 6, law, kernel, made=made, ids=ids) == expected
+        for row_id, same_id in ((2**60, 2**60), (-3, 2**61 - 3)):
+            counts = made_counts(9, 3, 1, law, kernel, ids=np.array([row_id]))
+            assert counts == counts_of(9, 3, [same_id], levels, tail)
 
 
 def top_up_with(kernel, start, size, c, words=512):
@@ -240,11 +242,12 @@ def test_totals_are_brought_to_the_size_one_row_at_a_time(name):
                     assert top_up_with(kernel, start, size, c, words).tolist() == expected, size
 
 
-def made(kernel, key, first, blocks, n, size, rate):
+def made(kernel, key, first, blocks, *, n, size, rate):
     """Multiplicities (blocks, n, 32) with Poisson counts of this rate."""
+    levels, tail = poisson_law(rate)
     c = np.empty((blocks, n, R), np.uint8)
     with np.errstate(over="ignore"):
-        kernel(U64(key), first, size, *poisson_law(rate), c)
+        kernel(U64(key), first, size, levels, tail, c)
     return c
 
 
@@ -256,11 +259,12 @@ def made(kernel, key, first, blocks, n, size, rate):
         (65, 65, 1.0), (130, 130, 0.82), (200, 40, 0.1), (40, 30, 1.0), (3, 40, 1.0),
     ],
 )  # fmt: skip
-def test_multiplicities_are_those_of_plain_integers(n, size, rate):
+def test_multiplicities_equal_plain_integers(n, size, rate):
     for key, first in zip(keys(1), (0, 3, 2**33, 1, 0), strict=True):
         expected = drawn(key, first, 2, n, size, rate)
         for kernel in forms(resampling.multiplicities):
-            assert made(kernel, key, first, 2, n, size, rate).tolist() == expected
+            c = made(kernel, key, first, 2, n=n, size=size, rate=rate)
+            assert c.tolist() == expected
 
 
 def test_multiplicities_of_a_great_rate_are_taken_back():
@@ -279,7 +283,7 @@ def test_multiplicities_of_a_great_rate_are_taken_back():
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 1000, 2**31 - 2, 2**31 - 1])
-def test_rows_are_those_of_plain_integers(n):
+def test_rows_equal_plain_integers(n):
     for key in keys(2):
         for first in (0, 5, 2**40):
             expected = [
@@ -319,11 +323,12 @@ def hits(key, block, score):
             return int(bits < level)
         return int(unit_of(word_of(again, i * R + r)) < Fraction(score[i]) * 65536 - level)
 
-    found = [[hit(i, r) for r in range(R)] for i in range(len(score))]
-    return found + [[1 - x for x in row] for row in found]
+    hits_of_rows = [[hit(i, r) for r in range(R)] for i in range(len(score))]
+    misses_of_rows = [[1 - x for x in row] for row in hits_of_rows]
+    return hits_of_rows + misses_of_rows
 
 
-def test_hits_are_those_of_plain_integers():
+def test_hits_equal_plain_integers():
     rng = np.random.default_rng(7)
     score = np.array([*SCORES, *rng.random(150), *(rng.integers(0, 65537, 20) / 65536)])
     for key, first in zip(keys(1), (0, 1, 2**33, 7, 0), strict=True):
@@ -333,16 +338,16 @@ def test_hits_are_those_of_plain_integers():
             kernel(U64(key), first, 0, score, c)
             assert c.tolist() == expected
         assert OutcomeDraws(key, score).make(first, 2).tolist() == expected
-        rest = OutcomeDraws(key, score[70:], 70).make(first, 2)  # the draws of some of the rows
-        assert rest[:, : score.size - 70].tolist() == [c[70 : score.size] for c in expected]
+        from_row_70 = OutcomeDraws(key, score[70:], 70).make(first, 2)
+        assert from_row_70[:, : score.size - 70].tolist() == [c[70 : score.size] for c in expected]
     assert OutcomeDraws(0, score).n == 2 * score.size
 
 
 @pytest.mark.representative(1)
 @pytest.mark.parametrize("row", [0, 63, 64])
 def test_equal_bits_are_settled_by_more_of_them(row):
-    # Scores whose first 16 bits are those that one replicate draws.
-    found = set()
+    # The first 16 bits of these scores equal the bits that a replicate draws.
+    outcomes = set()
     for key in keys(0):
         start = start_of(key, 3, HIT)
         again = start_of(key, 3, SETTLE_HIT)
@@ -356,12 +361,12 @@ def test_equal_bits_are_settled_by_more_of_them(row):
                 c = np.empty((1, 2 * row + 2, R), np.uint8)
                 kernel(U64(key), 3, 0, scores, c)
                 assert (c[0, row, r], c[0, 2 * row + 1, r]) == (hit, not hit)
-            found.add(hit)
-    assert found == {True, False}
+            outcomes.add(hit)
+    assert outcomes == {True, False}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 1000])
-def test_classes_are_those_of_plain_integers(n_classes):
+def test_classes_equal_plain_integers(n_classes):
     prob = class_probabilities(n_classes, n=4 if n_classes == 1000 else 6)
     up_to = ClassDraws(0, prob).up_to
     for key, first in ((0, 0), (WORD - 1, 2**33), (12345, 6)):

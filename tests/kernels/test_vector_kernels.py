@@ -11,7 +11,7 @@ from fastece.kernels import NO_WEIGHTS, REPLICATES, vectors
 from fastece.kernels.arithmetic import BLOCK, LOWEST_EXPONENT
 from helpers.kernel_forms import forms
 
-# No multiple of 4 or 8, and more than a piece.
+# More than a piece, and no multiple of 4 or 8.
 COLUMNS = vectors.PIECE + 5
 CLASSES = pytest.mark.parametrize("n_classes", [1, 3, 5, 10])
 
@@ -32,16 +32,18 @@ def class_vectors(rng, n, n_classes):
 def test_distances_and_products_fill_a_band(n_classes):
     rng = np.random.default_rng(2)
     x, columns, constant = class_vectors(rng, COLUMNS, n_classes)
-    rows, before = np.ascontiguousarray(x[-3:]), rng.normal(size=(3, COLUMNS))
-    distances, products = ((rows[:, None] - x) ** 2).sum(axis=2), rows @ x.T
+    rows = np.ascontiguousarray(x[-3:])
+    before = rng.normal(size=(3, COLUMNS))
+    distances = ((rows[:, None] - x) ** 2).sum(axis=2)
+    products = rows @ x.T
     cases = (
         (NO_WEIGHTS, True, False, distances), (NO_WEIGHTS, True, True, before * distances),
         (constant, False, False, constant + products), (NO_WEIGHTS, False, True, before * products),
     )  # fmt: skip
     for kernel in forms(vectors.fill_pairs):
-        for *options, expected in cases:
+        for constants, is_distance, multiplies, expected in cases:
             band = before.copy()
-            kernel(rows, columns, *options, band)
+            kernel(rows, columns, constants, is_distance, multiplies, band)
             assert band == close(expected)
         band = np.full((3, COLUMNS), np.nan)
         kernel(rows, columns, NO_WEIGHTS, True, False, band)
@@ -49,14 +51,15 @@ def test_distances_and_products_fill_a_band(n_classes):
 
 
 def kernel_values(prob, v, scale, is_gaussian, rows, columns):
-    """What a band has of some rows and columns, pair by pair."""
+    """The values of a band for these rows and columns, pair by pair."""
     band = np.zeros((len(rows), len(columns)))
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             if column > row:
                 continue
             d = np.linalg.norm(prob[row] - prob[column])
-            value = np.exp(scale * (d**2 if is_gaussian else d)) if d > 0 else 1.0
+            power = d**2 if is_gaussian else d
+            value = np.exp(scale * power) if d > 0 else 1.0
             band[i, j] = v[row] * v[column] * value * (2 if column < row else 1)
     return band
 
@@ -67,7 +70,8 @@ def test_kernel_values_are_of_each_pair_once(scale, is_gaussian):
     prob, columns, v = class_vectors(np.random.default_rng(3), COLUMNS, 3)
     v[1] = 0.0
     for first in (0, 2, COLUMNS - 3):
-        rows, width = np.ascontiguousarray(prob[first : first + 3]), first + 3
+        rows = np.ascontiguousarray(prob[first : first + 3])
+        width = first + 3
         expected = kernel_values(prob, v, scale, is_gaussian, range(first, width), range(width))
         for kernel in forms(vectors.fill_kernel):
             band = np.full((3, width), np.nan)
@@ -76,7 +80,7 @@ def test_kernel_values_are_of_each_pair_once(scale, is_gaussian):
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 29])
-def test_the_largest_is_found_wherever_it_is(n):
+def test_the_largest_value_is_returned_wherever_it_is(n):
     x = -1 - np.random.default_rng(6).random(n)
     for kernel in forms(vectors.largest):
         for i in range(n):
@@ -88,7 +92,7 @@ def test_the_largest_is_found_wherever_it_is(n):
         assert kernel(x) == max(x.tolist())
 
 
-def test_exponentials_of_a_line_are_over_the_largest_of_them():
+def test_exponentials_of_a_line_are_relative_to_its_largest_value():
     rng = np.random.default_rng(7)
     x = 1e4 + 300 * rng.normal(size=(2, BLOCK + 5))  # their exponentials are beyond every float
     x[0, 2] = x[1, BLOCK + 1] = -np.inf
@@ -111,7 +115,7 @@ def test_exponentials_of_a_line_are_over_the_largest_of_them():
     "levels",
     [
         (0.0, 0.0, 0.0),
-        (0.0, -100.0, -1e4),  # pieces that are not seen
+        (0.0, -100.0, -1e4),  # pieces that add nothing
         (0.0, 30.0, -10.0),  # a piece that raises the largest
         (-1e4, 0.0, 1e4),  # so that nothing is left of what came before
         (0.0, -25.0, -45.0),
@@ -121,9 +125,10 @@ def test_exponentials_of_a_line_are_over_the_largest_of_them():
 def test_sums_of_exponentials_over_pieces_of_any_size(levels):
     rng = np.random.default_rng(8)
     n = 2 * vectors.PIECE + 1
-    x, constant, inverse = rng.normal(size=(2, n)), rng.normal(size=(3, n)), np.array([3.0, 1, 40])
-    constant += np.repeat(levels, vectors.PIECE)[:n]
-    x[0, 3] = x[1, -1] = -np.inf  # own rows: all that there is in the last piece
+    x = rng.normal(size=(2, n))
+    constant = rng.normal(size=(3, n)) + np.repeat(levels, vectors.PIECE)[:n]
+    inverse = np.array([3.0, 1, 40])
+    x[0, 3] = x[1, -1] = -np.inf  # a pair of a row with itself; the last piece has no other
     terms = constant[:, None] + inverse[:, None, None] * x
     top = terms.max(axis=2)
     expected = top + np.log(np.exp(terms - top[:, :, None]).sum(axis=2))
@@ -140,7 +145,8 @@ STARTS = np.array([0, 0, 1, 4, 4, 12, 14, 33, 33])
 
 def test_products_over_runs_of_columns():
     rng = np.random.default_rng(9)
-    band, x = rng.normal(size=(3, 33)), rng.normal(size=(33, 6))
+    band = rng.normal(size=(3, 33))
+    x = rng.normal(size=(33, 6))
     runs = [slice(*ends) for ends in pairwise(STARTS)]
     for kernel in forms(vectors.run_products):
         out = np.full((3, 8, 6), np.nan)
@@ -151,8 +157,10 @@ def test_products_over_runs_of_columns():
 
 def test_sums_at_places_are_of_each_replicate():
     rng = np.random.default_rng(10)
-    n, n_classes = 23, 3
-    band, y = rng.normal(size=(2, n)), rng.integers(0, n_classes, (n, REPLICATES))
+    n = 23
+    n_classes = 3
+    band = rng.normal(size=(2, n))
+    y = rng.integers(0, n_classes, (n, REPLICATES))
     place = (y * REPLICATES + np.arange(REPLICATES)).astype(np.uint32)
     expected = np.zeros((2, n_classes, REPLICATES))
     for j in range(n):
@@ -164,17 +172,20 @@ def test_sums_at_places_are_of_each_replicate():
         assert out == close(expected.reshape(2, -1))
 
 
-def test_sums_of_pairs_are_those_over_all_pairs():
+def test_sums_of_pairs_equal_sums_over_all_pairs():
     rng = np.random.default_rng(4)
     for n in (1, 2, 30):
         s = np.sort(rng.random(n).round(1))
-        gap, v, c = rng.normal(size=n), rng.random(n), rng.integers(0, 3, (2, n, 4))
+        gap = rng.normal(size=n)
+        v = rng.random(n)
+        c = rng.integers(0, 3, (2, n, 4))
         near = np.exp(-np.abs(s[:, None] - s) / 0.4)
         decay = np.exp(-np.append(np.diff(s), inf) / 0.4)
         loss = 1 - decay**2
         for kernel in forms(vectors.pair_sums):
             for weight in (NO_WEIGHTS, v):
-                out, total = np.full((2, 4), np.nan), np.full((2, 4), -1.0)
+                out = np.full((2, 4), np.nan)
+                total = np.full((2, 4), -1.0)
                 kernel(c.astype(np.uint8), gap, weight, decay, loss, out, total)
                 r = c * gap[:, None]
                 assert out == pytest.approx(np.einsum("gir,ij,gjr->gr", r, near, r), abs=1e-12)
@@ -183,49 +194,64 @@ def test_sums_of_pairs_are_those_over_all_pairs():
                 assert total == pytest.approx(expected)
 
 
-def test_decay_and_loss_over_a_step_are_those_of_the_exponential():
+def test_decay_and_loss_over_a_step_equal_the_exponential():
     steps = -np.array([0.0, 1e-300, 1e-17, 1e-9, vectors.NEAR, 1.01 * vectors.NEAR, 0.3, 40.0, inf])
     for kernel in forms(vectors.decay_over):
-        found = np.array([kernel(step) for step in steps])
-        assert found == pytest.approx(np.stack([np.exp(steps), -np.expm1(2 * steps)], 1), rel=1e-15)
+        values = np.array([kernel(step) for step in steps])
+        expected = np.stack([np.exp(steps), -np.expm1(2 * steps)], axis=1)
+        assert values == pytest.approx(expected, rel=1e-15)
 
 
 def test_errors_over_pairs_are_roots_of_sums_over_all_pairs():
     rng = np.random.default_rng(5)
     for s in (rng.random(30).round(1), rng.random(30) / 20, np.array([0.3])):
         n = s.size
-        y, v = rng.integers(0, 2, n).astype(np.uint8), rng.random(n)
+        y = rng.integers(0, 2, n).astype(np.uint8)
+        v = rng.random(n)
+        near = np.exp(-np.abs(s[:, None] - s) / 0.4)
+        score = np.empty(n)
+        hit = np.empty(n, np.uint8)
         for kernel in forms(vectors.pair_errors):
             for weight in (NO_WEIGHTS, v):
                 w = weight if weight.size else np.ones(n)
-                near, gap = np.exp(-np.abs(s[:, None] - s) / 0.4), w * (y - s)
-                want, out = np.sqrt(gap @ near @ gap) / w.sum(), np.full(2, np.nan)
-                work = np.empty(n), np.empty(n, np.uint8)
-                kernel(s, y, weight, 0.4, *work, out[:1])
-                assert out[0] == pytest.approx(want, rel=1e-13)
-                kernel(np.column_stack([1 - s, s]), y, weight, 0.4, *work, out)
-                assert out == pytest.approx(np.full(2, want), rel=1e-13)
+                gap = w * (y - s)
+                expected = np.sqrt(gap @ near @ gap) / w.sum()
+                out = np.full(2, np.nan)
+                kernel(s, y, weight, 0.4, score, hit, out[:1])
+                assert out[0] == pytest.approx(expected, rel=1e-13)
+                kernel(np.column_stack([1 - s, s]), y, weight, 0.4, score, hit, out)
+                assert out == pytest.approx(np.full(2, expected), rel=1e-13)
 
 
 def test_errors_over_pairs_have_the_bits_of_counts_of_one():
     rng = np.random.default_rng(7)
     for n in (1, 2, 50):
-        s, y = np.sort(rng.random(n).round(2)), rng.integers(0, 2, n).astype(np.uint8)
-        for kernel, terms, sums in zip(
-            *map(forms, (vectors.pair_errors, vectors.pair_terms, vectors.pair_sums)), strict=True
-        ):
-            decay, loss, out = np.empty(n), np.empty(n), np.empty(1)
-            kernel(s, y, NO_WEIGHTS, 0.3, np.empty(n), np.empty(n, np.uint8), out)
-            terms(s, 0.3, decay, loss)
-            pairs, c = np.empty((1, 1)), np.ones((1, n, 1), np.uint8)
-            sums(c, y - s, NO_WEIGHTS, decay, loss, pairs, np.empty((1, 1)))
+        s = np.sort(rng.random(n).round(2))
+        y = rng.integers(0, 2, n).astype(np.uint8)
+        kernels = zip(
+            forms(vectors.pair_errors),
+            forms(vectors.pair_terms),
+            forms(vectors.pair_sums),
+            strict=True,
+        )
+        for pair_errors, pair_terms, pair_sums in kernels:
+            out = np.empty(1)
+            pair_errors(s, y, NO_WEIGHTS, 0.3, np.empty(n), np.empty(n, np.uint8), out)
+            decay = np.empty(n)
+            loss = np.empty(n)
+            pair_terms(s, 0.3, decay, loss)
+            c = np.ones((1, n, 1), np.uint8)
+            pairs = np.empty((1, 1))
+            pair_sums(c, y - s, NO_WEIGHTS, decay, loss, pairs, np.empty((1, 1)))
             assert out[0] == np.sqrt(pairs[0, 0]) / n
 
 
-def test_the_extremes_of_cumulated_gaps_are_those_of_a_loop():
+def test_the_extremes_of_cumulated_gaps_equal_a_loop():
     rng = np.random.default_rng(6)
     for n in (1, 2, 30):
-        gap, v, c = rng.normal(size=n), rng.random(n), rng.integers(0, 3, (2, n, 4))
+        gap = rng.normal(size=n)
+        v = rng.random(n)
+        c = rng.integers(0, 3, (2, n, 4))
         is_last = (np.append(rng.random(n - 1), 1) > 0.4).astype(np.uint8)
         expected = np.zeros((2, 2, 4))
         for g, r in np.ndindex(2, 4):
@@ -240,5 +266,5 @@ def test_the_extremes_of_cumulated_gaps_are_those_of_a_loop():
                 low, high, total = (np.full((2, 4), -1.0) for _ in range(3))
                 kernel(c.astype(np.uint8), gap, weight, is_last, low, high, total)
                 assert np.stack([low, high]) == pytest.approx(expected, abs=1e-12)
-                whole = np.einsum("gir,i->gr", c, v) if weight.size else -np.ones((2, 4))
-                assert total == pytest.approx(whole)
+                expected_total = np.einsum("gir,i->gr", c, v) if weight.size else -np.ones((2, 4))
+                assert total == pytest.approx(expected_total)
