@@ -48,6 +48,7 @@ def ece(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
     average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
+    percent: bool = False, ignore_label: Any = None,
     n_jobs: int | None = None, **fields: Any,
 ) -> float | Values:  # fmt: skip
     """Compute the expected calibration error (ECE), or another error by its name.
@@ -98,6 +99,10 @@ def ece(
     votes : (n,) array_like of int, optional
         Number of votes for each row, of which `y_true` counts those for the positive class (n,), or
         for each class (n, K). A row counts once, however many they are, and not at all without any.
+    percent : bool, default False
+        Whether `y_prob` holds percents, which are divided by 100; they may be texts with a sign %.
+    ignore_label : label, optional
+        A label whose rows are left out, such as 255 or -100 of pixels; nan for missing labels.
     n_jobs : int, optional
         Number of threads; -1 for all processors. The result has the same bits for any number.
     **fields
@@ -160,6 +165,7 @@ def ece(
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
+            percent=percent, ignore_label=ignore_label,
             vectors=chosen.needs_vectors, run=run,
         )  # fmt: skip
         return source.setting.per_class, chosen.point_values(source, run)
@@ -456,13 +462,14 @@ def entropy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 def canonical_error(
     y_true: Any, y_prob: Any = None, *, bandwidth: Any = "likelihood", norm: float = 1.0,
     labels: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    percent: bool = False, ignore_label: Any = None,
     n_jobs: int | None = None,
 ) -> float:  # fmt: skip
     """Compute the canonical calibration error by Dirichlet kernels on the simplex.
 
     Parameters
     ----------
-    y_true, y_prob, labels, sample_weight, from_logits, n_jobs
+    y_true, y_prob, labels, sample_weight, from_logits, percent, ignore_label, n_jobs
         As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p. At least two rows.
     bandwidth : "likelihood" or float, default "likelihood"
         About the variance of the kernel, greater than 0; by default one of ten, by the
@@ -496,7 +503,8 @@ def canonical_error(
     """
     return ece(
         y_true, y_prob, estimator=DirichletKDE(bandwidth, norm), labels=labels,
-        sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
+        sample_weight=sample_weight, from_logits=from_logits, percent=percent,
+        ignore_label=ignore_label, n_jobs=n_jobs,
     )  # fmt: skip
 
 
@@ -504,13 +512,14 @@ def kernel_calibration_error(
     y_true: Any, y_prob: Any, *, form: Literal["unbiased", "biased"] = "unbiased",
     kernel: Literal["exponential", "gaussian"] = "exponential", width: Any = "median",
     labels: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    percent: bool = False, ignore_label: Any = None,
     n_jobs: int | None = None,
 ) -> float:  # fmt: skip
     """Compute the squared kernel calibration error (SKCE).
 
     Parameters
     ----------
-    y_true, y_prob, labels, sample_weight, from_logits, n_jobs
+    y_true, y_prob, labels, sample_weight, from_logits, percent, ignore_label, n_jobs
         As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p.
     form : {"unbiased", "biased"}, default "unbiased"
         "unbiased" takes all pairs of two different rows; "biased" adds each row paired with itself,
@@ -545,5 +554,6 @@ def kernel_calibration_error(
     """
     return ece(
         y_true, y_prob, estimator=SKCE(form, kernel, width), labels=labels,
-        sample_weight=sample_weight, from_logits=from_logits, n_jobs=n_jobs,
+        sample_weight=sample_weight, from_logits=from_logits, percent=percent,
+        ignore_label=ignore_label, n_jobs=n_jobs,
     )  # fmt: skip

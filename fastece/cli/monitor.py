@@ -45,6 +45,10 @@ LEVEL = 0.05
 HEAD = ("file", "rows", "error", "e-value", "p-value", "alarm")
 NOTE = f"error: {LEAD} of the file alone; e-value, p-value, alarm: of all rows up to its end"
 
+UNLABELLED = (
+    "no label yet and are left out; once they are labelled, give them in a file of their own"
+)
+
 
 def describe() -> Command:
     """Describe ``fastece monitor FILE [FILE ...]``."""
@@ -78,6 +82,7 @@ class FileLine:
     e_value: float
     p_value: float
     alarm: bool
+    unlabelled: int
 
     def cells(self) -> list[Any]:
         """Return the cells of the file's row in a table."""
@@ -123,14 +128,27 @@ def add_file(
         y, _ = class_numbers(data_of(rows, options))
         monitor.update(y, prob, from_logits=rows.from_logits)
         error = ece(y, prob, estimator=LEAD, from_logits=rows.from_logits)
-    return FileLine(title, len(y), error, monitor.e_value, monitor.p_value, monitor.alarm)
+    return FileLine(
+        file=title,
+        rows=len(y),
+        error=error,
+        e_value=monitor.e_value,
+        p_value=monitor.p_value,
+        alarm=monitor.alarm,
+        unlabelled=rows.n_unlabelled,
+    )
 
 
 def make_page(monitor: Monitor, lines: list[FileLine]) -> Page:
     """Make the page of a monitor, with a row for each file."""
     document = monitor.document()
     table = Table(HEAD, [line.cells() for line in lines])
-    by_file = Section("By file", table=table, notes=[NOTE])
+    notes = [NOTE]
+    n_unlabelled = sum(line.unlabelled for line in lines)
+    if n_unlabelled:
+        rows = "row has" if n_unlabelled == 1 else "rows have"
+        notes.append(f"{n_unlabelled} {rows} {UNLABELLED}")
+    by_file = Section("By file", table=table, notes=notes)
     document = replace(document, sections=[*document.sections, by_file])
 
     def plot(path: Path) -> None:

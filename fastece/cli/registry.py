@@ -32,7 +32,7 @@ OTHER_NAMES: dict[str, str | None] = {
     "first": None,
     "n_classes": None,
     "confidence": "--confidence-level",
-    "ignore_label": "--missing skip",
+    "ignore_label": None,
 }
 
 

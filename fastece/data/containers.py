@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.errors import InputError, InputTypeError, RowsWarning, warn
+from fastece.data.errors import Hint, InputError, InputTypeError, RowsWarning, warn
 from fastece.kernels.types import F64, U8
 
 # Entries that are looked at together: they stay in cache, so that a second look costs nothing.
@@ -35,6 +35,11 @@ HALF_ROUNDING = 2.0**-25
 # From this many rows on, logits that all lie in [0, 1] are a warning: ten standard normal ones do
 # so with a probability of 2e-5.
 MIN_ROWS_FOR_WARNING = 10
+# Numbers up to it may be tiers, such as 1 to 5, and larger ones may be percentages.
+MAX_TIER = 10
+PERCENTAGES = "percentages: {percent}"
+# Percents in a shorter float than float32 are divided as float64, which adds no rounding.
+MIN_BYTES_OF_FLOAT = 4
 # Ends of a prefix that the names of several columns share.
 SEPARATORS = {*"_-.:/ "}
 # Which entries of an array break a rule.
@@ -166,7 +171,7 @@ def find_extremes(array: NDArray[Any]) -> tuple[float, float]:
 
 
 def refuse_where(
-    name: str, rule: str, array: NDArray[Any], is_bad: Rule, hint: str = "",
+    name: str, rule: str, array: NDArray[Any], is_bad: Rule, hint: Hint = "",
     error: type[InputError] | type[InputTypeError] = InputError,
 ) -> None:  # fmt: skip
     """Raise the error of the first entry that is bad, if there is one."""
@@ -186,9 +191,9 @@ def count_bad_rows(array: NDArray[Any], is_bad: Rule) -> int:
     return sum(int(bad.reshape(len(bad), -1).any(1).sum()) for bad in parts)
 
 
-def refuse_infinite(name: str, array: NDArray[Any]) -> None:
+def refuse_infinite(name: str, array: NDArray[Any], hint: Hint = "") -> None:
     """Raise the error of the first entry that is nan or infinite, if there is one."""
-    refuse_where(name, "must be finite", array, lambda part: ~np.isfinite(part))
+    refuse_where(name, "must be finite", array, lambda part: ~np.isfinite(part), hint)
 
 
 def elementwise(rule: Callable[[Any], bool]) -> Rule:
@@ -213,13 +218,46 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
     """Read probabilities or logits (n,) or (n, K), their values not yet checked."""
     array = as_real(name, value)
     if array.ndim not in (1, 2):
-        raise InputError(name, f"must have 1 or 2 dimensions, got shape {array.shape}")
+        hint = ""
+        if array.ndim > 2:
+            hint = (
+                f"of classes on axis 1, pass np.moveaxis({name}, 1, -1).reshape(-1, "
+                f"{array.shape[1]}), and labels in one dimension"
+            )
+        raise InputError(name, f"must have 1 or 2 dimensions, got shape {array.shape}", hint=hint)
     if array.size == 0:
         raise InputError(name, f"is empty, shape {array.shape}")
     if array.ndim == 2 and array.shape[1] == 1:
         rule = f"one column, shape {array.shape}, is neither P(positive) nor a class vector"
         raise InputError(name, rule, hint=f"pass {name}[:, 0] for P(positive)")
     return array
+
+
+def as_percents(value: Any, name: str = "y_prob") -> NDArray[Any]:
+    """Read percents (n,) or (n, K) as probabilities; texts may have a sign %."""
+    array = as_array(name, value)
+    if array.dtype.kind in "OUST":
+        array = numbers_of_texts(name, array)
+    percents = as_probabilities(array, name)
+    is_short = percents.dtype.itemsize < MIN_BYTES_OF_FLOAT
+    shares: NDArray[Any] = percents.astype(np.float64 if is_short else percents.dtype) / 100
+    return shares
+
+
+def numbers_of_texts(name: str, array: NDArray[Any]) -> F64:
+    """Read numbers of which some are texts, without their sign %."""
+    numbers = np.empty(array.shape)
+    for index, entry in np.ndenumerate(array):
+        text = entry.decode() if isinstance(entry, bytes) else entry
+        if isinstance(text, str):
+            text = text.strip().removesuffix("%")
+        try:
+            numbers[index] = float(text)
+        except (TypeError, ValueError) as error:
+            raise InputTypeError(
+                name, "must be percents", index=index, value=array[index]
+            ) from error
+    return numbers
 
 
 def column_names(value: Any) -> list[str]:
@@ -329,17 +367,21 @@ def scan_rows(p: NDArray[Any], tolerance: float) -> tuple[float, float, NDArray[
     return float(np.min(lows)), float(np.max(highs)), np.concatenate(rows_off)
 
 
-def hint_at(p: NDArray[Any]) -> str:
+def hint_at(p: NDArray[Any]) -> Hint:
     """Guess the meaning of finite numbers that are not probabilities."""
     low, high = find_extremes(p)
-    sums = p[:100].sum(axis=1, dtype=np.float64) if p.ndim == 2 else np.array(100)
-    is_percent = low >= 0 and 2 < high <= 100 and bool(np.allclose(sums, 100, atol=1))
+    if p.ndim == 2:
+        sums = p[:100].sum(axis=1, dtype=np.float64)
+        is_percent = low >= 0 and high <= 100 and bool(np.allclose(sums, 100, atol=1))
+    else:
+        is_percent = low >= 0 and MAX_TIER < high <= 100
     if p.ndim == 1 and are_whole(p):
-        percent = ", or percentages: divide by 100?" if is_percent and high > 10 else ""
-        return "it looks like labels: {first} comes first" + percent
+        percents = [PERCENTAGES] if is_percent else []
+        return ("it looks like labels: {first} comes first", *percents)
     if is_percent:
-        return "percentages: divide by 100?"
-    return "logits: {from_logits}" if low < LOWEST or high > 2 else ""
+        return PERCENTAGES
+    are_tiers = p.ndim == 1 and low >= 0 and high <= MAX_TIER
+    return "logits: {from_logits}" if (low < LOWEST or high > 2) and not are_tiers else ""
 
 
 def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob") -> None:

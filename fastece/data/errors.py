@@ -28,7 +28,11 @@ Names = Mapping[str, str | None]
 # References that are not written as in a call, "labels=": arguments that come by position, the one
 # that comes first, and a flag that is to be set.
 PYTHON = {name: name for name in ("y_true", "y_prob", "y_prob_a", "X", "y")}
-PYTHON |= {"first": "y_true", "from_logits": "from_logits=True"}
+PYTHON |= {"first": "y_true", "from_logits": "from_logits=True", "percent": "percent=True"}
+# Options of the command line alone.
+PYTHON_LACKS = {"missing": None}
+# A remedy, or several of which one is right.
+Hint = str | tuple[str, ...]
 # Another argument in a rule or a hint.
 REFERENCE = re.compile(r"\{(\w+)\}")
 # Characters of a value that a message shows.
@@ -47,7 +51,9 @@ def to_unicode(text: str) -> str:
 
 def refer(name: str, names: Names) -> str | None:
     """Return the reader's name of an argument, or else its name in Python."""
-    return names[name] if name in names else PYTHON.get(name, f"{name}=")
+    if name in names:
+        return names[name]
+    return PYTHON_LACKS[name] if name in PYTHON_LACKS else PYTHON.get(name, f"{name}=")
 
 
 class BadArgumentError(Exception):
@@ -65,8 +71,8 @@ class BadArgumentError(Exception):
         That entry, or the argument; `ABSENT` where it would not help.
     place : str or None
         The place in a file, shown instead of argument and index: "a.csv: line 7".
-    hint : str
-        A remedy: ``"pass {labels}"``. It is left out where the reader has no such
+    hint : str or tuple of str
+        A remedy, or several: ``"pass {labels}"``. One is left out where the reader has no such
         argument.
     rows : int
         How many rows break the rule.
@@ -76,7 +82,7 @@ class BadArgumentError(Exception):
 
     def __init__(
         self, argument: str, rule: str, *, index: tuple[int, ...] | int | None = None,
-        value: Any = ABSENT, place: str | None = None, hint: str = "", rows: int = 1,
+        value: Any = ABSENT, place: str | None = None, hint: Hint = "", rows: int = 1,
     ) -> None:  # fmt: skip
         super().__init__(argument, rule)
         self.argument = argument
@@ -94,9 +100,9 @@ class BadArgumentError(Exception):
             text += f"; {self.argument}[{', '.join(map(str, self.index))}] is {repr_of(self.value)}"
         elif self.value is not ABSENT:
             text += f", got {repr_of(self.value)}"
-        used = [refer(name, self.names) for name in REFERENCE.findall(self.hint)]
-        if self.hint and None not in used:
-            text += f"; {fill(self.hint, self.names)}"
+        hints = fill_hints(self.hint, self.names)
+        if hints:
+            text += f"; {', or '.join(hints)}"
         if self.place and self.rows > 1:  # to fix a file, one has to know how many there are
             n_others = self.rows - 1
             text += f"; and {n_others} more {'row' if n_others == 1 else 'rows'}"
@@ -129,7 +135,19 @@ def fill(text: str, names: Names) -> str:
     return REFERENCE.sub(lambda found: refer(found[1], names) or found[1], text)
 
 
-def warn(argument: str, rule: str, hint: str = "", kind: type[InputWarning] = InputWarning) -> None:
+def fill_hints(hint: Hint, names: Names) -> list[str]:
+    """Return the remedies whose arguments the reader has, under their names."""
+    hints = [hint] if isinstance(hint, str) else hint
+    return [
+        fill(text, names)
+        for text in hints
+        if text and None not in [refer(name, names) for name in REFERENCE.findall(text)]
+    ]
+
+
+def warn(
+    argument: str, rule: str, hint: Hint = "", kind: type[InputWarning] = InputWarning
+) -> None:
     """Warn of an argument, at the first frame outside this package."""
     warn_outside(kind(argument, rule, hint=hint))
 

@@ -7,6 +7,7 @@ Nothing is guessed: where two readings are possible, the error names the option 
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from numbers import Real
 from typing import Any, NamedTuple
@@ -27,6 +28,8 @@ MAX_VOTES = 10
 MAX_LABELS_SHOWN = 20
 # How the missing values of Python, numpy and pandas are written.
 MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
+# The remedy of the command line for rows without a label.
+SKIP_MISSING = "{missing} skip leaves such rows out"
 # Kinds of dtypes that hold text or objects.
 TEXT_KINDS = "OUST"
 
@@ -59,6 +62,30 @@ def as_labels(
     if order is None:
         return containers.as_real("y_true", y, "must be integers, bools or strings"), None
     return label_positions(y, order), order
+
+
+def hide_label(value: Any, ignored: Any) -> tuple[Array, NDArray[np.bool_]]:
+    """Find the rows (n,) of an ignored label, and put another label in its place."""
+    y = containers.as_array("y_true", as_objects(value))
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    is_ignored = np.zeros(y.shape, bool)
+    is_float_nan = isinstance(ignored, Real) and ignored != ignored
+    if y.dtype.kind == "O":
+        is_equal = is_missing if is_float_nan else partial(is_same_label, ignored)
+        is_ignored = containers.elementwise(is_equal)(y)
+    elif is_float_nan:
+        is_ignored = np.isnan(y) if y.dtype.kind == "f" else is_ignored
+    elif isinstance(ignored, str) == (y.dtype.kind in TEXT_KINDS):
+        is_ignored = np.asarray(y == ignored)
+    if is_ignored.any() and not is_ignored.all():
+        y = np.where(is_ignored, y[~is_ignored][0], y)
+    return y, is_ignored
+
+
+def is_same_label(label: Any, other: Any) -> bool:
+    """Decide whether two labels are equal; a missing one equals none."""
+    return not is_missing(other) and bool(label == other)
 
 
 def as_soft_labels(
@@ -346,13 +373,15 @@ def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
     low, high = containers.find_extremes(y)
     if y.dtype.kind == "f":
         if not -math.inf < low <= high < math.inf:
-            containers.refuse_infinite("y_true", y)
+            hints = ("{ignore_label}=nan leaves rows without a label out", SKIP_MISSING)
+            containers.refuse_infinite("y_true", y, hints)
         rule = "labels must be whole numbers"
-        hint = swap_hint(y, y_prob)
-        containers.refuse_where("y_true", rule, y, lambda part: part != np.trunc(part), hint)
+        containers.refuse_where(
+            "y_true", rule, y, lambda part: part != np.trunc(part), swap_hint(y, y_prob)
+        )
     if low < 0 or high >= n_classes:
         rule = f"labels must be from 0 to {n_classes - 1}"
-        hint = "{labels} names other classes"
+        hint = ("{labels} names other classes", "{ignore_label} leaves the rows of one label out")
         containers.refuse_where(
             "y_true", rule, y, lambda part: (part < 0) | (part >= n_classes), hint
         )

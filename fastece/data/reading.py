@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fastece.data import containers
 from fastece.data.errors import InputError, InputTypeError, RowsWarning, warn
-from fastece.data.labels import as_labels, as_soft_labels, check_class_indices
+from fastece.data.labels import as_labels, as_soft_labels, check_class_indices, hide_label
 from fastece.data.parameters import check_flag
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.samples import Vectors
@@ -39,8 +39,8 @@ MEAN_TOLERANCE = 1e-12
 def read_source(
     y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: Any = False, soft: Any = False, votes: Any = None,
-    prob_name: str = "y_prob", vectors: bool = False, checks_order: bool = False,
-    guess_logits: bool = False, run: Map = map,
+    percent: Any = False, ignore_label: Any = None, prob_name: str = "y_prob",
+    vectors: bool = False, checks_order: bool = False, guess_logits: bool = False, run: Map = map,
 ) -> Source:  # fmt: skip
     """Return a source as it is, or read the caller's arrays as problems.
 
@@ -48,7 +48,8 @@ def read_source(
     ----------
     y_true : Source or array_like
         A source, such as an `Accumulator`, stands for all the arrays.
-    y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes
+    y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes, percent, \
+    ignore_label
         As in `fastece.ece`.
     prob_name : str
         The caller's name of `y_prob`, for messages.
@@ -67,7 +68,8 @@ def read_source(
         For data that are not as `fastece.ece` says, and for options beside a source.
     """
     has_options = not (
-        labels is pos_label is votes is None and from_logits is soft is checks_order is False
+        labels is pos_label is votes is ignore_label is None
+        and from_logits is soft is percent is checks_order is False
     )
     if not has_options and are_plain(y_true, y_prob):
         problems = plain_problems(y_true, y_prob, setting, sample_weight, vectors, run)
@@ -77,14 +79,15 @@ def read_source(
         refuse_options(
             y_true, **{prob_name: y_prob}, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
+            percent=percent, ignore_label=ignore_label,
         )  # fmt: skip
         y_true.check_setting(setting)
         return y_true
     return read_problems(
         y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
-        prob_name=prob_name, vectors=vectors, checks_order=checks_order,
-        guess_logits=guess_logits, run=run,
+        percent=percent, ignore_label=ignore_label, prob_name=prob_name, vectors=vectors,
+        checks_order=checks_order, guess_logits=guess_logits, run=run,
     )  # fmt: skip
 
 
@@ -98,29 +101,43 @@ def refuse_options(source: Source, **options: Any) -> None:
 def read_problems(
     y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: bool = False, guess_logits: bool = False,
-    soft: bool = False, votes: Any = None, prob_name: str = "y_prob", vectors: bool = False,
-    checks_order: bool = False, run: Map = map,
+    soft: bool = False, votes: Any = None, percent: bool = False, ignore_label: Any = None,
+    prob_name: str = "y_prob", vectors: bool = False, checks_order: bool = False, run: Map = map,
 ) -> Problems:  # fmt: skip
-    """Check the caller's data and read them as problems; rows of weight 0 are dropped.
+    """Check the caller's data and read them as problems.
 
-    The options have the meaning that they have in `read_source`. A row with a soft label becomes
-    several rows, with a label each.
+    Rows of weight 0 and rows of the ignored label are dropped. The options have the meaning that
+    they have in `read_source`. A row with a soft label becomes several rows, with a label each.
     """
     from_logits = check_flag("from_logits", from_logits)
     is_soft = check_flag("soft", soft) or votes is not None
-    prob = containers.as_probabilities(y_prob, prob_name)
+    if check_flag("percent", percent):
+        if from_logits:
+            raise InputError("percent", "goes without {from_logits}")
+        prob = containers.as_percents(y_prob, prob_name)
+    else:
+        prob = containers.as_probabilities(y_prob, prob_name)
     chosen = find_setting(setting, prob.shape)
     n_rows = len(prob)
     n_classes = class_count(prob.shape)
     columns = containers.column_names(y_prob)
     names = containers.class_names(columns)
     order = None
+    is_ignored = None
+    if is_soft and ignore_label is not None:
+        raise InputError("ignore_label", "goes with hard labels, not {soft} ones")
     if is_soft:
         if labels is not None or pos_label is not None:
             raise InputError("labels", "names hard labels, as {pos_label} does, not {soft} ones")
         origin, label, share = as_soft_labels(y_true, votes, prob, prob_name, columns)
     else:
-        label, order = as_labels(y_true, prob, prob_name, columns, labels, pos_label)
+        y = y_true
+        if ignore_label is not None:
+            y, is_ignored = hide_label(y_true, ignore_label)
+            if is_ignored.size and is_ignored.all():
+                rule = f"has no label other than {ignore_label!r}, which is ignored"
+                raise InputError("y_true", rule)
+        label, order = as_labels(y, prob, prob_name, columns, labels, pos_label)
         if order is not None:
             names = None
     containers.warn_of_index(prob_name, y_prob, y_true)
@@ -147,8 +164,9 @@ def read_problems(
             label = check_class_indices(label, n_classes, prob)
         arrays = read_arrays(chosen, prob, label, from_logits, math.inf, run)
     assert arrays is not None, "what the slow check lets pass can be read"
+    is_kept = kept_rows(weights, is_ignored)
     if checks_order and not is_soft:
-        warn_of_order(prob, label, weights, from_logits, order or names, prob_name)
+        warn_of_order(prob, label, is_kept, from_logits, order or names, prob_name)
     problems = Problems(
         chosen, *arrays, low=1 / n_classes if chosen.is_top else 0.0, high=1.0,
         n_classes=n_classes, v=weights, labels=order, names=names,
@@ -159,17 +177,32 @@ def read_problems(
         )
     if label.size > MAX_ROWS_KEPT:
         problems.convert = partial(read_rows, chosen, from_logits=from_logits)
-    if weights is not None and not weights.all():
-        problems = problems.where(np.flatnonzero(weights))
+    if is_kept is not None and not is_kept.all():
+        problems = problems.where(np.flatnonzero(is_kept))
     if len(prob) > n_rows:
         n_labelled = np.unique(origin[problems.positions]).size
         problems = replace(problems, origin=origin, votes=problems.n / n_labelled)
     return problems
 
 
+def kept_rows(
+    weights: F64 | None, is_ignored: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    """Find the rows (n,) with a weight whose label is not ignored; None for all."""
+    if weights is None:
+        return None if is_ignored is None else ~is_ignored
+    is_kept = weights > 0
+    if is_ignored is None:
+        return is_kept
+    is_kept &= ~is_ignored
+    if not is_kept.any():
+        raise InputError("sample_weight", "must not all be 0 where labels are not ignored")
+    return is_kept
+
+
 def warn_of_order(
-    prob: NDArray[Any], label: NDArray[Any], weights: F64 | None, from_logits: bool, names: Any,
-    prob_name: str,
+    prob: NDArray[Any], label: NDArray[Any], is_kept: NDArray[np.bool_] | None, from_logits: bool,
+    names: Any, prob_name: str,
 ) -> None:  # fmt: skip
     """Warn of predictions that contradict the labels, as columns in another order do.
 
@@ -178,8 +211,8 @@ def warn_of_order(
     their complement has to be right more often than the most frequent class would be.
     """
     rows = np.arange(0, label.size, 1 + prob.size // MAX_ENTRIES_READ)
-    if weights is not None:
-        rows = rows[weights[rows] > 0]
+    if is_kept is not None:
+        rows = rows[is_kept[rows]]
     p = prob[rows]
     y = label[rows].astype(np.int64)
     is_binary = prob.ndim == 1

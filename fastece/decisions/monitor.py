@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from fastece.data.containers import as_probabilities
+from fastece.data.containers import as_array
 from fastece.data.errors import InputError, InputTypeError, rename_arguments
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
@@ -146,13 +146,13 @@ class Monitor(Readable):
 
     def update(
         self, y_true: Any, y_prob: Any, *, labels: Any = None, pos_label: Any = None,
-        from_logits: bool = False,
+        from_logits: bool = False, percent: bool = False, ignore_label: Any = None,
     ) -> Self:  # fmt: skip
         """Add a batch of rows, such as a day; batches come in the order of time.
 
         Parameters
         ----------
-        y_true, y_prob, labels, pos_label, from_logits
+        y_true, y_prob, labels, pos_label, from_logits, percent, ignore_label
             As in `fastece.ece`. A batch without rows changes nothing.
 
         Returns
@@ -167,7 +167,13 @@ class Monitor(Readable):
         """
         if is_empty(y_true) and is_empty(y_prob):
             return self
-        options = {"labels": labels, "pos_label": pos_label, "from_logits": from_logits}
+        options = {
+            "labels": labels,
+            "pos_label": pos_label,
+            "from_logits": from_logits,
+            "percent": percent,
+            "ignore_label": ignore_label,
+        }
         samples = [*self._read(y_true, y_prob, options)]
         ratios = np.array([log_likelihood_ratios(sample) for sample in samples])
         is_impossible = any(bool((sample.s == 1 - sample.y).any()) for sample in samples)
@@ -179,17 +185,19 @@ class Monitor(Readable):
     def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Iterator[Sample]:
         """Yield the problem of a batch; of class vectors the top label and each class."""
         if self.reference is not None:
-            if options["from_logits"]:
-                raise InputError("from_logits", "goes without a reference, which maps predictions")
+            for name in ("from_logits", "percent"):
+                if options[name]:
+                    raise InputError(name, "goes without a reference, which maps predictions")
             with rename_arguments({"X": "y_prob"}):
                 y_prob = self.reference.transform(y_prob)
-        self._check_shape(as_probabilities(y_prob).shape)
+        self._check_shape(as_array("y_prob", y_prob).shape)
         has_vectors = self.n_classes is not None
         problems = read_problems(y_true, y_prob, vectors=has_vectors, **options)
         yield replace(problems.view(), rows=NO_ROWS, vectors=None)
         if problems.vectors is not None:
-            for k, p in enumerate(problems.vectors.prob.T):
-                y = (problems.vectors.label == k).view(np.uint8)
+            prob, label = problems.read_vectors()
+            for k, p in enumerate(prob.T):
+                y = (label == k).view(np.uint8)
                 yield Sample(p.astype(np.float64), y, None, 0.0, 1.0, NO_ROWS)
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:

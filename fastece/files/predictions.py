@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.errors import BadArgumentError, InputError
+from fastece.data.labels import SKIP_MISSING
 from fastece.files.batches import Batch, ChosenColumns, Header, Places, read_columns
 from fastece.files.cells import (
     LABEL_FORMS,
@@ -48,9 +49,8 @@ from fastece.files.layouts import (
 LOG_NAME = re.compile(r"^(?:samples_)?(.+?)(?:_\d{4}-\d\d-\d\dT.*)?\.jsonl?(?:\.gz)?$")
 # How integers are written.
 INTEGER = re.compile(LABEL_FORMS[0][0])
-# The rule that a cell without a value breaks, and the remedy where it is a label.
+# The rule that a cell without a value breaks.
 MUST_BE_THERE = "must not be missing"
-SKIP_MISSING = "{ignore_label} leaves such rows out"
 # Rows and numbers of the largest file that is read as a whole; larger ones are streams.
 MAX_WHOLE_ROWS = 10**7
 MAX_WHOLE_NUMBERS = 10**8

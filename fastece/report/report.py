@@ -31,14 +31,16 @@ def calibration_report(
     y_true: Any, y_prob: Any = None, *, estimator: Any = tuple(ERRORS), by: Any = None,
     groups: Any = None, n_bins: Any = 15, title: str = "Calibration report", event: Any = None,
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    from_logits: bool = False, soft: bool = False, votes: Any = None, n_resamples: int = 1999,
+    from_logits: bool = False, soft: bool = False, votes: Any = None,
+    percent: bool = False, ignore_label: Any = None, n_resamples: int = 1999,
     confidence_level: float = 0.95, rng: Any = 0, n_jobs: int | None = None, executor: Any = None,
 ) -> Report:  # fmt: skip
     """Report on the calibration of one model: errors, direction, scores, slices.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes
+    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes, \
+    percent, ignore_label
         As in `fastece.bootstrap`, or an `Accumulator` alone; results that its sums do not allow are
         absent.
     estimator : str or object, or a list of them
@@ -94,6 +96,8 @@ def calibration_report(
         "from_logits": from_logits,
         "soft": soft,
         "votes": votes,
+        "percent": percent,
+        "ignore_label": ignore_label,
     }
     options = ReportOptions(
         errors=choose_errors(estimators, n_bins=n_bins),

@@ -220,7 +220,8 @@ def bootstrap(
     size: int | None = None, confidence_level: float = 0.95, method: Method = "basic",
     setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
     pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False, soft: bool = False,
-    votes: Any = None, rng: Any = None, n_jobs: int | None = None, executor: Any = None,
+    votes: Any = None, percent: bool = False, ignore_label: Any = None, rng: Any = None,
+    n_jobs: int | None = None, executor: Any = None,
     groups: Any = None, **fields: Any,
 ) -> Any:  # fmt: skip
     """Bootstrap a calibration error or a score: distribution and interval.
@@ -228,7 +229,7 @@ def bootstrap(
     Parameters
     ----------
     y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, soft, votes, \
-    **fields
+    percent, ignore_label, **fields
         As in `fastece.ece`. A soft label is drawn with all of its votes.
     estimator : str or object, or a list of them, default "ece"
         As in `fastece.ece`: a calibration error, or a score such as "brier_score". The estimators
@@ -315,7 +316,8 @@ def bootstrap(
         "bootstrap", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
         confidence_level=confidence_level, setting=setting, average=average, labels=labels,
         pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, soft=soft,
-        votes=votes, n_jobs=n_jobs, executor=executor, **fields,
+        votes=votes, percent=percent, ignore_label=ignore_label, n_jobs=n_jobs, executor=executor,
+        **fields,
     )  # fmt: skip
     source = call.sources[0]
     if not isinstance(source, Problems):

@@ -135,15 +135,16 @@ class Accumulator(Source):
 
     def update(
         self, y_true: Any, y_prob: Any, sample_weight: Any = None, row_offset: int | None = None,
-        groups: Any = None,
+        groups: Any = None, *, ignore_label: Any = None,
     ) -> Self:  # fmt: skip
         """Add a batch of rows.
 
         Parameters
         ----------
-        y_true, y_prob, sample_weight
+        y_true, y_prob, sample_weight, ignore_label
             As in `fastece.ece`; labels are 0 or 1, or from 0 to K - 1. An empty batch, or one whose
-            weights are all 0, changes only the number of the next row.
+            weights are all 0 or whose labels are all ignored, changes only the number of the next
+            row.
         row_offset : int, optional
             The number of the first row in the whole stream, which draws of replicates depend on.
             None: the row after the last one of this accumulator.
@@ -163,7 +164,9 @@ class Accumulator(Source):
         n = max(len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob))
         if row_offset is not None:
             row_offset = check_integer("row_offset", row_offset, 0, MAX_ROW - n)
-        batch = read_batch(settings, y_true, y_prob, sample_weight) if n else None
+        batch = None
+        if n:
+            batch = read_batch(settings, y_true, y_prob, sample_weight, ignore_label)
         if groups is not None and not settings.n_replicates:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
         ids = group_ids(groups, n) if n and groups is not None else None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fastece.data import containers
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.labels import as_groups
+from fastece.data.labels import as_groups, hide_label
 from fastece.data.reading import read_problems
 from fastece.data.scores import NEARLY, read_top_label
 from fastece.data.sources import Problems
@@ -36,17 +36,21 @@ class Batch(NamedTuple):
     distance: F64
 
 
-def read_batch(settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any) -> Batch | None:
-    """Read the rows of a batch; None if all weights are 0."""
+def read_batch(
+    settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any, ignore_label: Any = None
+) -> Batch | None:
+    """Read the rows of a batch; None if all weights are 0, or all labels are ignored."""
     prob = containers.as_probabilities(y_prob)
     check_columns(settings, prob)
     weight = None
     if sample_weight is not None:
         weight = containers.as_real("sample_weight", sample_weight)
-    elif settings.is_auto_vector and not settings.from_logits:
+    elif settings.is_auto_vector and not settings.from_logits and ignore_label is None:
         batch = read_class_vectors(settings, y_true, y_prob, prob)
         if batch is not None:
             return batch
+    if ignore_label is not None and hide_label(y_true, ignore_label)[1].all():
+        return None
     has_no_weight = weight is not None and weight.shape == prob.shape[:1] and not weight.any()
     problems = read_problems(
         y_true,
@@ -54,6 +58,7 @@ def read_batch(settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any)
         setting=settings.setting,
         from_logits=settings.from_logits,
         sample_weight=None if has_no_weight else sample_weight,
+        ignore_label=ignore_label,
         vectors=settings.is_auto_vector,
     )
     if problems.labels is not None:

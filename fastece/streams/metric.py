@@ -32,6 +32,8 @@ class CalibrationMetric:
         As in `fastece.ece`: "binary", "confidence", "classwise" or a class.
     from_logits : bool, default False
         Whether `preds` are logits rather than probabilities.
+    ignore_label : label, optional
+        A label whose rows are left out, such as 255 of pixels.
     n_cells : int, default 64800
         Cells of the state, see `Accumulator`.
     n_replicates, seed : int, optional
@@ -67,11 +69,12 @@ class CalibrationMetric:
 
     def __init__(
         self, n_classes: int | None = None, *, estimator: Any = "ece", setting: str | int = "auto",
-        from_logits: bool = False, n_cells: int = 64800, n_replicates: int = 0,
-        seed: int | None = None, **fields: Any,
+        from_logits: bool = False, ignore_label: Any = None, n_cells: int = 64800,
+        n_replicates: int = 0, seed: int | None = None, **fields: Any,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.fields = fields
+        self.ignore_label = ignore_label
         self.reading = {"setting": setting, "from_logits": from_logits}
         self.accumulator = Accumulator(
             n_classes, setting=setting, from_logits=from_logits, n_cells=n_cells,
@@ -104,7 +107,9 @@ class CalibrationMetric:
         RuntimeError
             The metric holds the sum of several processes, see `sync`.
         """
-        self.accumulator.update(target, preds, sample_weight, row_offset, groups)
+        self.accumulator.update(
+            target, preds, sample_weight, row_offset, groups, ignore_label=self.ignore_label
+        )
 
     def compute(self) -> float:
         """Return the error of all rows so far; nan with a warning if there are none.
@@ -121,7 +126,12 @@ class CalibrationMetric:
         self.update(preds, target, sample_weight)
         if self.accumulator.n == before:
             return warn_of_no_rows()
-        options = {**self.reading, "sample_weight": sample_weight, "estimator": self.estimator}
+        options = {
+            **self.reading,
+            "sample_weight": sample_weight,
+            "ignore_label": self.ignore_label,
+            "estimator": self.estimator,
+        }
         return float(ece(target, preds, **options, **self.fields))
 
     def reset(self) -> None:

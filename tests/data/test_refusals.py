@@ -29,7 +29,7 @@ SETTING = "setting: must be a known name, got"
 SWAPPED = "y_true looks like probabilities and y_prob like labels: are they swapped?"
 ONE_HOT = "it looks one-hot: pass its argmax(axis=1)"
 FIRST = "y_true comes first"
-HUNDRED = "divide by 100?"
+HUNDRED = "percentages: percent=True"
 
 # Options of a call on binary data, most with a second bad entry, which must not be the one named.
 BINARY = [
@@ -72,13 +72,13 @@ BINARY = [
     ({"prob": put(PROB, (7, nan))}, "y_prob: must be finite; y_prob[7] is nan"),
     ({"prob": put(PROB, (3, nan)).astype("f4")}, "y_prob: must be finite; y_prob[3] is nan"),
     ({"prob": put(PROB, (3, nan)).astype("f2")}, "y_prob: must be finite; y_prob[3] is nan"),
-    ({"prob": put(PROB, (3, 1.5), (6, 2.5))}, f"{OUTSIDE}; y_prob[3] is 1.5; percentages"),
+    ({"prob": put(PROB, (3, 1.5), (6, 2.5))}, f"{OUTSIDE}; y_prob[3] is 1.5"),
     ({"prob": put(PROB, (3, 1.5)).astype("f4")}, f"{OUTSIDE}; y_prob[3] is 1.5"),
     ({"prob": put(PROB, (3, -0.25), (6, 7))}, f"{OUTSIDE}; y_prob[3] is -0.25; logits: from_log"),
     ({"prob": put(PROB, (3, 1.00001))}, f"{OUTSIDE}; y_prob[3] is 1.00001"),
     ({"prob": put(PROB, (3, -2e-6))}, f"{OUTSIDE}; y_prob[3] is -2e-06"),
-    ({"prob": 100 * PROB}, f"{OUTSIDE}; y_prob[0] is 25.0; percentages: {HUNDRED}"),
-    ({"prob": np.round(100 * PROB)}, f"looks like labels: {FIRST}, or percentages: {HUNDRED}"),
+    ({"prob": 100 * PROB}, f"{OUTSIDE}; y_prob[0] is 25.0; {HUNDRED}"),
+    ({"prob": np.round(100 * PROB)}, f"looks like labels: {FIRST}, or {HUNDRED}"),
     ({"prob": np.arange(8)}, f"{OUTSIDE}; y_prob[2] is 2; it looks like labels: {FIRST}"),
     ({"prob": 9 * PROB - 4}, "logits: from_logits=True"),
     ({"prob": 1.5 * PROB}, f"{OUTSIDE}; y_prob[1] is 1.125"),
@@ -154,7 +154,7 @@ CLASSES = [
     ({"prob": put(ROWS, ((4, 1), nan)), "sample_weight": put(WEIGHT, (4, 0.0))},
      "y_prob: must be finite; y_prob[4, 1] is nan"),
     ({"prob": put(ROWS, ((3, 2), 1.5), ((5, 0), -1))}, f"{OUTSIDE}; y_prob[3, 2] is 1.5; logits"),
-    ({"prob": 100 * ROWS}, f"percentages: {HUNDRED}"),
+    ({"prob": 100 * ROWS}, HUNDRED),
     ({"prob": 8 * ROWS - 4}, "logits: from_logits=True"),
     ({"prob": 8 * ROWS}, "logits: from_logits=True"),
     ({"prob": put(ROWS, ((2, 1), inf)), "from_logits": True}, "or -inf; y_prob[2, 1] is inf"),
