@@ -1,4 +1,4 @@
-"""Every row of the table of conventions puts edges, and the floats beside them, where it says."""
+"""Scores on edges and beside them go into the bins that the table of conventions states."""
 
 import importlib
 
@@ -52,8 +52,8 @@ def index(edges, scores, closed):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_bins_of_equal_width(table, kind):
-    """Each score beside an edge, alone: its gap shows nothing, so the edges are looked at."""
+def test_edges_of_equal_width_separate_scores_like_the_libraries(table, kind):
+    """Errors cannot show where a single score went, so the edges are compared."""
     for n_bins in BINS:
         scores = beside(n_bins, kind)
         even = np.array(reference.even_edges(n_bins))
@@ -123,7 +123,7 @@ def compare_functions(s, y, n_bins, kind):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_functions_see_these_bins(kind):
+def test_functions_use_these_bins(kind):
     """The same scores, with labels by chance, through the functions."""
     rng = np.random.default_rng(9)
     for n_bins in BINS:
@@ -147,7 +147,7 @@ def test_top_scores_of_torch_are_rounded_to_float32(kind):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_quantiles_at_scores(kind):
+def test_functions_cut_at_quantiles_like_the_reference(kind):
     """Where n - 1 is a multiple of B, quantiles are scores, up to the last digit of a share."""
     from fastece.compat import netcal, sklearn
 

@@ -10,7 +10,7 @@ from oracles import reference_compat as reference
 
 
 def answers(seed, n, levels=None):
-    """Confidences, none of them equal or of few levels, and whether answers are right."""
+    """Confidences, all different or with ties, and whether answers are right."""
     rng = np.random.default_rng(seed)
     s = rng.random(n) if levels is None else rng.integers(0, levels + 1, n) / levels
     return s, rng.random(n) < s**2
@@ -20,7 +20,7 @@ def answers(seed, n, levels=None):
 @pytest.mark.parametrize(
     ("n", "beta"), [(1, 1), (5, 2), (99, 100), (250, 100), (830, 100), (40, 7)]
 )
-def test_runs_are_those_of_the_reference(n, beta, p, power):
+def test_runs_equal_the_reference(n, beta, p, power):
     s, y = answers(n, n)
     want = reference.calib_err(s.tolist(), y.tolist(), power, beta)
     got = calib_err(s, y, p, beta)
@@ -28,7 +28,7 @@ def test_runs_are_those_of_the_reference(n, beta, p, power):
     assert got == pytest.approx(want, abs=1e-12)
 
 
-def test_the_surest_run_counts_nothing():
+def test_the_run_of_the_highest_confidences_is_left_out():
     s, y = answers(3, 300)
     surest = np.argsort(s)[200:]
     changed = y.copy()
@@ -46,7 +46,7 @@ def test_equal_confidences_are_in_the_order_of_the_sort_of_numpy():
     assert calib_err(s, y) == pytest.approx(calib_err(spread, y), abs=1e-5)
 
 
-def test_the_row_of_the_table_has_the_last_run_too():
+def test_the_convention_has_the_last_run_too():
     s, y = answers(6, 730)
     binned = CONVENTIONS["hle"].binned(100, s, norm=2)
     assert len(binned.edges) == 8
@@ -60,7 +60,7 @@ def test_the_row_of_the_table_has_the_last_run_too():
 
 
 @pytest.mark.parametrize("n_bins", [1, 7, 10, 15])
-def test_browse_comp_is_the_reference(n_bins):
+def test_browse_comp_equals_the_reference(n_bins):
     for seed in range(20):
         s, y = answers(seed, 60, levels=[None, 10, 100][seed % 3])
         want = reference.browse_comp(s.tolist(), y.tolist(), n_bins)
@@ -87,7 +87,7 @@ def test_browse_comp_of_whole_percents_is_the_usual_error():
         (lambda: calibration_error([0, 1, 1], [0.5, 0.9]), "correct"),
     ],
 )  # fmt: skip
-def test_bad_input(call, argument):
+def test_bad_input_is_refused_by_argument(call, argument):
     with pytest.raises((ValueError, TypeError)) as caught:
         call()
     assert caught.value.argument == argument

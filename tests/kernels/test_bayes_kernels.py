@@ -18,7 +18,7 @@ HYPERPARAMETERS = [(tau, *family) for tau in (0.1, 0.5, 1.0, 3.0) for family in 
 
 
 def cells_of(weight, hits, score):
-    return bayes.RankCells(*(np.array(part, np.float64) for part in (weight, hits, score)))
+    return bayes.RankCells(*np.array([weight, hits, score], np.float64))
 
 
 def curves_of(cells):
@@ -27,7 +27,7 @@ def curves_of(cells):
 
 
 def example(n_cells=7, seed=0, heavy=1.0):
-    """Cells of which some are empty, their cut logits, and the distances of these from the mean."""
+    """Cells, two of them empty, their cut logits, and the distances of these from the mean."""
     rng = np.random.default_rng(seed)
     weight = heavy * rng.integers(0, 9, n_cells).astype(float)
     weight[[1, -2]] = 0.0
@@ -70,7 +70,7 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
             assert (np.diff(cell) >= 0).all()
 
 
-def test_logarithms_of_more_than_one_are_right_to_rounding():
+def test_logarithms_of_one_plus_x_are_right_to_rounding():
     x = np.concatenate([[0.0, 1e-300, 1e-17, 1.0], np.random.default_rng(2).random(300)])
     for kernel in forms(bayes.log_one_plus):
         out = x.copy()
@@ -78,7 +78,7 @@ def test_logarithms_of_more_than_one_are_right_to_rounding():
         assert out == pytest.approx(np.log1p(x), rel=1e-14, abs=0)
 
 
-def test_logits_are_cut_and_empty_cells_take_those_of_others():
+def test_logits_are_cut_and_empty_cells_take_the_logits_of_others():
     cells = cells_of([0, 2, 0, 1, 3], [0, 1, 0, 1, 0], [0, 0, 0, 0.4, 1])
     for kernel in forms(bayes.cut_logits):
         x, t = np.empty((2, 5))
@@ -129,7 +129,7 @@ def test_fits_equal_the_reference_for_any_rows():
             assert fits.log_evidence[g] == pytest.approx(evidence, rel=1e-9, abs=1e-5)
 
 
-def test_draws_are_those_of_the_dense_posterior():
+def test_draws_equal_the_dense_posterior():
     cells, x, t = example()
     n = x.size
     rng = np.random.default_rng(8)
@@ -140,12 +140,12 @@ def test_draws_are_those_of_the_dense_posterior():
     share = rng.dirichlet(np.ones(bayes.LANES))
     normals = rng.normal(size=(n + 2, 40))
     rows_of_cells = list(zip(*cells, strict=True))
-    taken = np.searchsorted(np.cumsum(share), (np.arange(40) + 0.5) / 40)
+    fit_of_draw = np.searchsorted(np.cumsum(share), (np.arange(40) + 0.5) / 40)
     for kernel in forms(bayes.draw_logits):
         logit = np.empty((n, 40))
         kernel(x, t, fits, np.log(share) - fits.log_evidence, normals, logit)
         for q in range(0, 40, 3):
-            g = taken[q]
+            g = fit_of_draw[q]
             prior = reference.prior_precision(n, *HYPERPARAMETERS[g])
             theta, factor, _ = reference.laplace(rows_of_cells, x.tolist(), t.tolist(), prior)
             drawn = np.add(theta, reference.solve_up(factor, normals[:, q].tolist()))
@@ -162,10 +162,10 @@ def test_gap_errors_leave_out_empty_cells(norm):
 
 
 @pytest.mark.parametrize("draws", [1, 8, 21])
-def test_means_of_gaps_are_those_over_draws(draws):
+def test_means_of_gaps_are_taken_over_draws(draws):
     cells, *_ = example()
     p = np.random.default_rng(4).random((7, draws))
-    p[3] = cells.score[3]  # no gap is one below
+    p[3] = cells.score[3]  # a gap of 0 counts as one below 0
     gap = p - cells.score[:, None]
     share = np.random.default_rng(5).dirichlet(np.ones(draws))
     expected = np.stack([gap, np.abs(gap), np.where(gap > 0, 1, -1)]) @ share

@@ -50,8 +50,8 @@ def environment(package=None, **changes):
     """Environment of a process that compiles; `None` takes a variable away."""
     changes = {"NUMBA_DISABLE_JIT": "0", **changes}
     if package is not None:
-        # The copy and not the folder we are in, with numba's usual settings; edits must show at
-        # once; and coverage must not look for a copy that is gone.
+        # The process imports the copy and not the working folder, with the usual settings of numba.
+        # Edits must be visible at once, and coverage must not look for a copy that is gone.
         changes = {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_BOUNDSCHECK": None, **changes}
         changes |= {"PYTHONPATH": package, "PYTHONSAFEPATH": "1"}
         changes |= dict.fromkeys(k for k in os.environ if k.startswith("COVERAGE_PROCESS"))
@@ -68,15 +68,15 @@ def run(code, package=None, preexec_fn=None, **changes):
     return done
 
 
-def shown(code, package=None, **changes):
-    """Standard output of a process that has nothing to complain about."""
+def output_of(code, package=None, **changes):
+    """Standard output of a process that writes nothing to stderr."""
     done = run(code, package, **changes)
     assert done.stderr == ""
     return done.stdout
 
 
-def kept(folder):
-    """Content of every file of the cache."""
+def contents_of(folder):
+    """path -> content of every file of the cache."""
     return {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
 
@@ -107,14 +107,14 @@ def package(tmp_path_factory):
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory, package):
     folder = tmp_path_factory.mktemp("warm")
-    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=folder) == PAIR_SHOWS + "4\n"
-    assert len(kept(folder)) == 4
+    assert output_of(PAIR + COMPILED, package, FASTECE_CACHE_DIR=folder) == PAIR_SHOWS + "4\n"
+    assert len(contents_of(folder)) == 4
     return folder
 
 
 @pytest.fixture
 def cache(tmp_path, warm):
-    """A cache that holds the pair, to do with as a test likes."""
+    """A cache with the pair, which a test may change."""
     return Path(shutil.copytree(warm, tmp_path / "cache"))
 
 
@@ -141,8 +141,8 @@ def test_key_changes_with_every_kernel_source(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_key_is_of_the_code_and_not_of_its_representation(tmp_path):
-    """The same from a source and from a ``__pycache__``, nested functions included."""
+def test_key_depends_on_the_code_and_not_on_its_representation(tmp_path):
+    """A source and a ``__pycache__`` have the same key, nested functions included."""
     text = "def f(x):\n    def g():\n        return 1.5, x in {'a', 'b', 'c', 'd'}\n    return g\n"
     (tmp_path / "a.py").write_text(text, encoding="utf-8")
     keys = {kernel_cache.cache_key(tmp_path), kernel_cache.cache_key(tmp_path)}
@@ -151,7 +151,7 @@ def test_key_is_of_the_code_and_not_of_its_representation(tmp_path):
     )
     for seed in "123":
         cache = tmp_path / "cache"
-        keys |= {shown(code, FASTECE_CACHE_DIR=cache, PYTHONHASHSEED=seed).strip()}
+        keys |= {output_of(code, FASTECE_CACHE_DIR=cache, PYTHONHASHSEED=seed).strip()}
     assert len(keys) == 1
 
 
@@ -187,14 +187,14 @@ def test_without_compilation_there_is_no_folder(tmp_path, package):
     blocked = tmp_path / "file"
     blocked.touch()
     for folder in (tmp_path / "cache", blocked):
-        done = shown(PAIR, package, FASTECE_CACHE_DIR=folder, NUMBA_DISABLE_JIT="1")
+        done = output_of(PAIR, package, FASTECE_CACHE_DIR=folder, NUMBA_DISABLE_JIT="1")
         assert done == PAIR_SHOWS
-    assert kept(tmp_path) == {blocked: b""}
+    assert contents_of(tmp_path) == {blocked: b""}
 
 
 @pytest.mark.representative(1)
 @pytest.mark.parametrize("variable", PLACES)
-def test_place_is_the_first_that_is_named(tmp_path, monkeypatch, variable):
+def test_place_is_the_first_variable_that_is_set(tmp_path, monkeypatch, variable):
     for name in PLACES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, str(tmp_path / "here"))
@@ -222,7 +222,7 @@ def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_kernel_that_does_not_parse_is_no_error_of_the_others(tmp_path):
+def test_a_kernel_that_does_not_parse_is_no_error_for_the_others(tmp_path):
     broken = copy_package(tmp_path / "package")
     (broken / "fastece/kernels/unfinished.py").write_text("def f(:\n", encoding="utf-8")
     done = run(PAIR, broken, FASTECE_CACHE_DIR=tmp_path / "cache")
@@ -236,7 +236,7 @@ def test_nowhere_to_write_works_with_one_warning_and_writes_nowhere_else(tmp_pat
     home.touch()
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    before = kept(tmp_path)
+    before = contents_of(tmp_path)
     for path in (package, *package.rglob("*")):
         path.chmod(0o555)
     done = run(
@@ -248,7 +248,7 @@ def test_nowhere_to_write_works_with_one_warning_and_writes_nowhere_else(tmp_pat
     assert done.stdout == PAIR_SHOWS
     assert done.stderr.count("RuntimeWarning") == 1
     assert "FASTECE_CACHE_DIR" in done.stderr
-    assert kept(tmp_path) == before
+    assert contents_of(tmp_path) == before
 
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes and limits of POSIX")
@@ -313,7 +313,7 @@ def test_a_cache_that_cannot_be_written_is_read(cache, package):
     (folder,) = cache.iterdir()
     for path in (cache, folder):
         path.chmod(0o555)
-    before = kept(cache)
+    before = contents_of(cache)
     code = f"open({str(folder / 'probe')!r}, 'w')"
     probe = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=False, preexec_fn=modes_bind
@@ -326,7 +326,7 @@ def test_a_cache_that_cannot_be_written_is_read(cache, package):
     done = run(other_types, package, modes_bind, FASTECE_CACHE_DIR=cache)
     assert done.stdout == "(8+0j) 4 3.0\n"
     assert done.stderr.count("RuntimeWarning") == 1
-    assert kept(cache) == before
+    assert contents_of(cache) == before
     for path in (cache, folder):
         path.chmod(0o755)
 
@@ -338,7 +338,7 @@ def test_a_full_disk_is_one_warning_and_leaves_nothing_half_written(tmp_path, pa
     done = run(full + PAIR, package, FASTECE_CACHE_DIR=tmp_path)
     assert done.stdout == PAIR_SHOWS
     assert done.stderr.count("RuntimeWarning") == 1
-    assert kept(tmp_path) == {}
+    assert contents_of(tmp_path) == {}
 
 
 def flipped(content):
@@ -351,11 +351,11 @@ def flipped(content):
 def test_code_of_other_types_is_never_called(cache, package):
     """Each file at the place of the other, as processes that write one list of files may do."""
     for stem in ("caller", "callee"):
-        first, second = (path for path in kept(cache) if path.name.startswith(stem))
+        first, second = (path for path in contents_of(cache) if path.name.startswith(stem))
         content = first.read_bytes()
         first.write_bytes(second.read_bytes())
         second.write_bytes(content)
-    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
+    assert output_of(PAIR + COMPILED, package, FASTECE_CACHE_DIR=cache) == PAIR_SHOWS + "4\n"
 
 
 def at_once(codes, package, folder):
@@ -378,13 +378,13 @@ def at_once(codes, package, folder):
 def test_four_processes_at_once(tmp_path, cache, package, is_damaged):
     """In different order of types, so that they compile different code at the same time."""
     folder = cache if is_damaged else tmp_path / "empty"
-    for path, content in kept(folder).items():
+    for path, content in contents_of(folder).items():
         path.write_bytes(content[:50])
     back = PAIR.replace("doubled(3), doubled(0.5)", "doubled(0.5), doubled(3)")
     done = at_once([PAIR + COMPILED, back + COMPILED] * 2, package, folder)
     assert [out.splitlines()[0] + "\n" for out in done] == [PAIR_SHOWS, "3.0 8\n"] * 2
-    assert shown(PAIR + COMPILED, package, FASTECE_CACHE_DIR=folder) == PAIR_SHOWS + "0\n"
-    assert len(kept(folder)) == 4
+    assert output_of(PAIR + COMPILED, package, FASTECE_CACHE_DIR=folder) == PAIR_SHOWS + "0\n"
+    assert len(contents_of(folder)) == 4
 
 
 class Compiled:
@@ -472,7 +472,7 @@ def test_a_version_of_numba_that_is_not_tested_works_without_a_cache(tmp_path, p
     assert done.stdout == PAIR_SHOWS
     assert done.stderr.count("RuntimeWarning") == 1
     assert "not among the versions tested" in done.stderr
-    assert kept(tmp_path) == {}
+    assert contents_of(tmp_path) == {}
 
 
 def test_the_package_allows_the_versions_of_numba_that_are_tested():
@@ -483,7 +483,7 @@ def test_the_package_allows_the_versions_of_numba_that_are_tested():
 
 
 @pytest.mark.slow
-def test_progress_gets_what_this_process_compiles(tmp_path, package):
+def test_progress_counts_the_kernels_that_this_process_compiles(tmp_path, package):
     watch = (
         "from fastece.kernels import progress as module; module.PATIENCE = -1;"
         "import sys; sys.stderr.isatty = lambda: True;"
@@ -491,25 +491,25 @@ def test_progress_gets_what_this_process_compiles(tmp_path, package):
         "module.overwrite_line = lambda text: text and print(text.split()[-1], done());"
     )
     options = {"FASTECE_CACHE_DIR": tmp_path, "FASTECE_QUIET": ""}
-    first = shown(watch + PAIR, package, **options)
+    first = output_of(watch + PAIR, package, **options)
     assert first == "doubled 1\nincreased 2\ndoubled 3\nincreased 4\n" + PAIR_SHOWS
-    assert shown(watch + PAIR, package, **options) == PAIR_SHOWS
+    assert output_of(watch + PAIR, package, **options) == PAIR_SHOWS
 
 
 @pytest.mark.slow
-def test_a_callee_edited_in_another_file(tmp_path, cache):
+def test_an_edited_callee_in_another_file_is_compiled_again(tmp_path, cache):
     package = copy_package(tmp_path / "package")
     callee = package / "fastece/kernels/callee.py"
     options = {"package": package, "FASTECE_CACHE_DIR": cache}
-    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
+    assert output_of(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
     edit(callee, "x \\+ 1", "x + 2")
-    assert shown(PAIR + COMPILED, **options) == "10 5.0\n4\n"
+    assert output_of(PAIR + COMPILED, **options) == "10 5.0\n4\n"
     edit(callee, "x \\+ 2", "x + 1")
-    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
+    assert output_of(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
 
 
 def test_sources_show_an_edit_and_are_not_read(tmp_path, monkeypatch):
-    """Not even if size and time are put back."""
+    """The edit is noticed even if size and time are set back."""
     path = tmp_path / "a.py"
     path.write_text("x = 1\n", encoding="utf-8")
     before = kernel_cache.source_times(tmp_path)
@@ -533,5 +533,5 @@ def test_a_package_without_sources_keeps_its_kernels(tmp_path):
     for path in package.rglob("*.py"):
         path.unlink()
     options = {"package": package, "FASTECE_CACHE_DIR": tmp_path / "cache"}
-    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "4\n"
-    assert shown(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"
+    assert output_of(PAIR + COMPILED, **options) == PAIR_SHOWS + "4\n"
+    assert output_of(PAIR + COMPILED, **options) == PAIR_SHOWS + "0\n"

@@ -13,11 +13,12 @@ from helpers.kernel_forms import forms
 from helpers.samples import draws, runs_of
 from oracles import reference_kde as oracle
 
-FEW_ROWS, _ = GROUP_SIZES[0]
+MAX_ROWS_OF_SMALLEST_GROUPS, _ = GROUP_SIZES[0]
 LANES = [1, 32]
 RANGES = [(0.0, 1.0), (0.25, 0.9)]
-# The least number of cells, an odd and an even one; and cells beyond each end.
+# The smallest number of cells, an even and an odd number.
 COUNTS = [1, 2, 7]
+# Cells beyond each end.
 GHOSTS = 2
 
 
@@ -38,7 +39,7 @@ def score_sets():
         "all equal": np.full(9, 0.3),
         "tenths": np.sort(rng.random(40).round(1)),
         "ends": np.sort(np.where(rng.random(30) < 0.5, 0.0, 1.0)),
-        "groups": np.sort(rng.random(FEW_ROWS + 5).round(2)),
+        "groups": np.sort(rng.random(MAX_ROWS_OF_SMALLEST_GROUPS + 5).round(2)),
     }
 
 
@@ -51,13 +52,13 @@ def spread_of(u, w, terms, low, high):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", score_sets())
-def test_sums_of_scores_are_those_of_the_rows_of_each_replicate(name, weighted):
+def test_sums_of_scores_equal_the_rows_of_each_replicate(name, weighted):
     u = score_sets()[name]
     n = u.size
     rng = np.random.default_rng(1)
     v = rng.integers(1, 4, n).astype(np.float64) if weighted else NO_WEIGHTS
     order = np.arange(n, dtype=np.int32)
-    c = draws(n, 2 * n + 1, 1 if n > FEW_ROWS else 2)
+    c = draws(n, 2 * n + 1, 1 if n > MAX_ROWS_OF_SMALLEST_GROUPS else 2)
     weight = v if weighted else np.ones(n)
     terms = np.stack([weight * (u - 0.3), weight * (u - 0.3) ** 2])
     low = 0.0
@@ -69,7 +70,7 @@ def test_sums_of_scores_are_those_of_the_rows_of_each_replicate(name, weighted):
             sums = [float((x * c[g, :, r]).sum()) for x in terms]
             expected.append(spread_of(u, w, sums, low, high))
     run, first = runs_of(u)
-    group = 1 if n <= FEW_ROWS else 16
+    group = 1 if n <= MAX_ROWS_OF_SMALLEST_GROUPS else 16
     rows = OrderedRows(u, u, v, order, run, first, skip=0, low=low, high=high, group=group)
     for kernel in forms(density.sum_counted_scores):
         out = fresh(4, 32 * len(c))
@@ -127,7 +128,7 @@ def test_scores_are_shared_by_the_cells_around_them(limits, cubic):
 
 
 def shared_rows(rng, n, cells, width):
-    """Hits, first cells, of which one is the first and one the last, and shares."""
+    """Hits, first cells of the rows up to both ends, and shares."""
     hit = rng.integers(0, 2, n).astype(np.uint8)
     cell = rng.integers(0, cells - width + 1, n).astype(np.int32)
     cell[0] = 0
@@ -220,7 +221,7 @@ def test_distances_from_a_centre_are_added_up(weighted):
             assert kernel(s, v, 0.3) == near([w @ (s - 0.3), w @ (s - 0.3) ** 2])
 
 
-def test_sizes_of_gaps_are_added_up_as_of_lines_between_them():
+def test_absolute_gaps_are_integrated_over_the_lines_between_them():
     gap = np.array([1.0, 2.0, -1.0, 0.0, -3.0, 1.0, 0.0, 2.0])
     for kernel in forms(density.mean_size):
         assert kernel(gap) == near(np.abs(gap).sum() - 2 / 3 - 3 / 4)
@@ -294,7 +295,7 @@ def test_cells_are_convolved(count, lanes):
 
 
 @pytest.mark.parametrize("lanes", LANES)
-def test_densities_are_what_is_more_than_rounding_and_have_mass_1(lanes):
+def test_densities_above_rounding_are_normalised_to_mass_1(lanes):
     rng = np.random.default_rng(8)
     for count in COUNTS:
         sums = rng.random((2, 2, count, lanes)) + 0.1
@@ -346,7 +347,9 @@ def value_of(f, g, score, width, low, high, p):
             kink = slope(a, b, mean) + slope(b, a, mean)
             total += (width[j] + width[j + 1]) / 2 * (line(a, b, mean) + kink / 12)
         else:
-            total += (width[j] * height(u[j], f[j]) + width[j + 1] * height(u[j + 1], f[j + 1])) / 2
+            left = width[j] * height(u[j], f[j])
+            right = width[j + 1] * height(u[j + 1], f[j + 1])
+            total += (left + right) / 2
     for j, wall in ((0, low), (len(f) - 1, high)):
         at_wall = gap(wall, f[j], g[j])
         at_centre = gap(score[j], f[j], g[j])
@@ -400,7 +403,7 @@ def test_integrals_equal_the_rule(limits, lanes, p):
 
 
 @pytest.mark.parametrize("limits", RANGES)
-def test_largest_gaps_are_those_where_there_is_density(limits):
+def test_largest_gaps_are_taken_where_there_is_density(limits):
     low, high = limits
     rng = np.random.default_rng(12)
     for count in (1, 2, 9):
@@ -408,7 +411,7 @@ def test_largest_gaps_are_those_where_there_is_density(limits):
         score = low + width.cumsum() - width / 2
         f = rng.random((3, count, 2))
         f[0] = 0.0
-        f[1, ::2] = 1e-3 * density.SUPPORT  # too little to count
+        f[1, ::2] = 1e-3 * density.SUPPORT  # too low to count
         g = f * rng.random(f.shape)
         x = np.concatenate([[low], score, [high]])[:, None]
         f_up_to_ends = np.concatenate([f[:, :1], f, f[:, -1:]], axis=1)
@@ -441,7 +444,7 @@ def test_the_norm_chooses_between_the_integral_and_the_largest_gap():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_bandwidths_are_those_of_the_rule(weighted):
+def test_bandwidths_equal_the_rule(weighted):
     rng = np.random.default_rng(17)
     for s in (rng.random(50), rng.random(9).round(1), np.full(4, 0.3), np.array([0.4])):
         v = rng.random(s.size) + 0.1 if weighted else NO_WEIGHTS
@@ -460,20 +463,20 @@ def test_bandwidths_are_those_of_the_rule(weighted):
 
 
 @pytest.mark.parametrize("per_octave", [4, 16])
-def test_levels_of_grids_are_powers_of_two_times_the_least_bandwidth(per_octave):
+def test_levels_of_grids_are_powers_of_two_times_the_smallest_bandwidth(per_octave):
     levels = np.arange(-3 * per_octave, 12 * per_octave)
     h = np.array([density.bandwidth_of_level(level, per_octave) for level in levels.tolist()])
     assert h == near(0.0003 * 2.0 ** (levels / per_octave))
     for kernel in forms(density.grid_levels):
-        for part, level in ((1.0, levels), (1.02, levels), (0.98, levels - 1)):
+        for factor, expected in ((1.0, levels), (1.02, levels), (0.98, levels - 1)):
             out = np.full(h.size, -99)
-            kernel(part * h, per_octave, out)
-            assert out.tolist() == level.tolist()
+            kernel(factor * h, per_octave, out)
+            assert out.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("p", [1.0, 2.0, np.inf])
-def test_errors_of_arrays_are_those_of_brute_force(p, weighted):
+def test_errors_of_arrays_equal_brute_force(p, weighted):
     rng = np.random.default_rng(18)
     n = 60
     prob = rng.dirichlet(np.ones(3), n)

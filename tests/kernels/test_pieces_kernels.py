@@ -25,7 +25,7 @@ def example(n_cells=5, n=30.0):
 
 
 def filtered(name, kernel, monkeypatch):
-    """The chains of the example by this form of the kernel of a name, and the example."""
+    """The example, and its chains with one kernel replaced by this form of it."""
     cells, x, states = example()
     monkeypatch.setattr(chains_module, "chain_laws", lambda _: np.array(LAWS))
     monkeypatch.setattr(chains_module, "chain_states", lambda *_: states)
@@ -43,7 +43,7 @@ def expected_of(cells, x, states, prior, law):
     )  # fmt: skip
 
 
-def test_states_have_the_prior_of_the_definition(monkeypatch):
+def test_priors_of_states_equal_the_definition(monkeypatch):
     for kernel in forms(pieces.fill_likelihoods):
         _, x, states, chains = filtered("fill_likelihoods", kernel, monkeypatch)
         n = states.value.size
@@ -58,7 +58,7 @@ def test_states_have_the_prior_of_the_definition(monkeypatch):
                 assert line[c, moves:] == pytest.approx(LEVEL_SHARE * density)
 
 
-def test_evidence_is_that_of_the_matrices(monkeypatch):
+def test_evidence_equals_the_matrices(monkeypatch):
     for kernel in forms(pieces.filter_chains):
         cells, x, states, chains = filtered("filter_chains", kernel, monkeypatch)
         prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
@@ -69,8 +69,11 @@ def test_evidence_is_that_of_the_matrices(monkeypatch):
 
 @pytest.mark.slow
 def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
-    """Frequencies of calibrated cells, and mean logits, of 2000 draws of each chain: of 30 numbers
-    none is off by 4.5 standard errors but in one of 5000 runs, were they drawn at random."""
+    """Frequencies of calibrated cells, and mean logits, of 2000 draws from each chain.
+
+    These are 30 numbers, and with random draws the probability that any of them is off by 4.5
+    standard errors is 1 in 5000.
+    """
     cells, x, states, chains = filtered("filter_chains", pieces.filter_chains, monkeypatch)
     prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
     moves = states.prior.shape[1]
@@ -97,8 +100,8 @@ def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
         assert (np.abs(logit.mean(0) - mean) < 4.5 * error + 0.03).all()
 
 
-def test_a_piece_lies_where_its_rows_say(monkeypatch):
-    """All cells of one state: the logit is where the likelihood has its top, as wide as that."""
+def test_a_piece_has_the_normal_law_of_its_likelihood(monkeypatch):
+    """All cells have one state: the logits are normal around the maximum of the likelihood."""
     weight = np.full(4, 2000.0)
     score = np.full(4, 0.5)
     cells = bayes.RankCells(weight, 0.83 * weight, score)
@@ -118,7 +121,7 @@ def test_a_piece_lies_where_its_rows_say(monkeypatch):
     assert logit.std() == pytest.approx(deviation, rel=0.4)
 
 
-def test_numbers_are_in_equal_parts():
+def test_numbers_are_stratified():
     uniform, normal = chain_numbers(7, 32)
     assert (np.sort(np.floor(uniform * 32), axis=0) == np.arange(32)[:, None]).all()
     assert normal.mean(0) == pytest.approx(np.zeros(7), abs=1e-9)

@@ -12,7 +12,7 @@ CLEAR = "\r\x1b[K"
 
 
 def compile_kernels(progress, monkeypatch, is_terminal):
-    """One that calls another, each for a second, and a third."""
+    """Compile a kernel that calls another kernel, and a third one after them."""
     times = iter([0.0, 2.0, 4.0, 10.0, 11.0])
     monkeypatch.setattr(module.time, "perf_counter", lambda: next(times))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
@@ -25,7 +25,7 @@ def compile_kernels(progress, monkeypatch, is_terminal):
 
 
 @pytest.mark.parametrize(
-    ("is_terminal", "expected", "told"),
+    ("is_terminal", "expected", "lines"),
     [
         (True, 9, [CLEAR + "fastece: compiling once, about 3 s: kernel 2 of 9, inner", CLEAR,
                    CLEAR + "fastece: compiling once, about 3 s: kernel 3 of 9, third", CLEAR]),
@@ -34,17 +34,17 @@ def compile_kernels(progress, monkeypatch, is_terminal):
         (False, 9, ["fastece: compiling once, about 3 s\n"]),
     ],
 )  # fmt: skip
-def test_what_takes_long_is_told(capsys, monkeypatch, is_terminal, expected, told):
+def test_long_compiling_is_shown(capsys, monkeypatch, is_terminal, expected, lines):
     monkeypatch.delenv("FASTECE_QUIET")
     progress = module.Progress()
     progress.expected = expected
     compile_kernels(progress, monkeypatch, is_terminal)
-    assert capsys.readouterr().err == "".join(told)
+    assert capsys.readouterr().err == "".join(lines)
     assert (progress.done, progress.seconds) == (3, 5.0)
 
 
 @pytest.mark.parametrize("reason", ["FASTECE_QUIET", "worker", "fast"])
-def test_workers_and_the_quiet_say_nothing(capsys, monkeypatch, reason):
+def test_nothing_is_shown_by_workers_or_on_request(capsys, monkeypatch, reason):
     if reason != "FASTECE_QUIET":
         monkeypatch.delenv("FASTECE_QUIET")
     if reason == "worker":

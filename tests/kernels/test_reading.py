@@ -53,7 +53,7 @@ def test_the_top_label_of_logits_is_the_largest_logit(n_classes, dtype):
 @pytest.mark.representative(1)
 @pytest.mark.parametrize("where", [0, 3, 129])
 @pytest.mark.parametrize("n_classes", [3, 200])
-def test_bad_rows_are_noticed_wherever_they_are(where, n_classes):
+def test_bad_rows_are_noticed_at_any_place(where, n_classes):
     y = np.zeros(130, np.int64)
     p = np.full((130, n_classes), 1 / n_classes)
     last = where, n_classes - 1

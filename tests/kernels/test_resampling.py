@@ -35,6 +35,7 @@ FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 def mixed(x):
+    """The finalizer of splitmix64."""
     x = (x ^ x >> 30) * FACTORS[0] % WORD
     x = (x ^ x >> 27) * FACTORS[1] % WORD
     return x ^ x >> 31

@@ -80,7 +80,7 @@ def test_kernel_values_are_of_each_pair_once(scale, is_gaussian):
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 29])
-def test_the_largest_value_is_returned_wherever_it_is(n):
+def test_the_largest_value_is_returned_from_any_place(n):
     x = -1 - np.random.default_rng(6).random(n)
     for kernel in forms(vectors.largest):
         for i in range(n):

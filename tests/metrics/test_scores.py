@@ -189,7 +189,7 @@ def test_equality_cuts_at_the_midpoint_and_otherwise_at_the_score():
     assert odd.count.tolist() == [2, 1]
 
 
-def test_equality_of_decimal_weights_is_seen_through_their_rounding():
+def test_decimal_weights_cut_evenly_in_spite_of_their_rounding():
     # 0.1 + 0.2 is not 0.3 in floating point, and ten times 0.1 is not 1.
     weight = [0.1, 0.2, 0.3]
     by_thirds = fastece.reliability_diagram(
@@ -323,7 +323,7 @@ def test_mce_is_norm_inf():
 
 
 @pytest.mark.parametrize("average", ["macro", None])
-def test_sce_ace_and_tace_are_nixons(average):
+def test_sce_ace_and_tace_equal_the_definitions_of_nixon(average):
     equal = {"edges": "quantile", "bin_weights": "equal"}
     equivalents = [
         (fastece.sce, {}, {}),
