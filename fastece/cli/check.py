@@ -55,8 +55,8 @@ def describe() -> Command:
                   metavar="FILE", reads_file=True),
             value("--max-increase", MEASURE, "by how much the error may exceed that of --baseline",
                   metavar="E", read=float),
-            value("--min-rows", MEASURE, f"slices with fewer rows are not judged ({MIN_ROWS})",
-                  metavar="N", read=int, default=MIN_ROWS),
+            value("--min-rows", MEASURE, "slices with fewer rows are not judged, and a file with "
+                  f"fewer cannot tell ({MIN_ROWS})", metavar="N", read=int, default=MIN_ROWS),
             value("--estimator", MEASURE, "the error, by name (ece_bayes)", metavar="NAME",
                   default="ece_bayes"),
             value("--junit", OUTPUT, "write the verdicts as JUnit XML", metavar="FILE",

@@ -42,6 +42,8 @@ from fastece.report.inputs import LEAD
 
 # Chance of a false alarm of a new monitor.
 LEVEL = 0.05
+# Exit code of an alarm, which a scheduler takes for a failure.
+ALARM_CODE = 1
 HEAD = ("file", "rows", "error", "e-value", "p-value", "alarm")
 NOTE = f"error: {LEAD} of the file alone; e-value, p-value, alarm: of all rows up to its end"
 
@@ -158,4 +160,9 @@ def make_page(monitor: Monitor, lines: list[FileLine]) -> Page:
         write_file(path, to_html(document).encode())
 
     values = {**monitor.to_dict(), "files": [vars(line) for line in lines]}
-    return Page(document, values, {"state": monitor.save, "plot": plot, "html": write_page})
+    return Page(
+        document,
+        values,
+        {"state": monitor.save, "plot": plot, "html": write_page},
+        exit_code=ALARM_CODE if monitor.alarm else 0,
+    )

@@ -178,8 +178,11 @@ class BoundedError(NamedTuple):
     bound: float
 
 
-def judge(error: BoundedError, level: str) -> Judgement:
-    """Compare an interval, with its level in words, to its bound."""
+def judge(error: BoundedError, level: str, min_rows: int) -> Judgement:
+    """Compare an interval, with its level in words, to its bound.
+
+    Fewer than `min_rows` rows cannot tell.
+    """
     low, high = error.interval
     rows_needed = None
     if high <= error.bound:
@@ -190,6 +193,9 @@ def judge(error: BoundedError, level: str) -> Judgement:
         verdict = CANNOT_TELL
         if not math.isnan(low):
             rows_needed = rows_to_decide(error.n, low, high, error.bound)
+    if error.n < min_rows:
+        verdict = CANNOT_TELL
+        rows_needed = max(min_rows, rows_needed or 0)
     ends = format_interval(error.interval).strip("[]").replace(",", " to")
     number = Number(error.value, error.interval)
     line = JUDGED_LINE.format(verdict, name_of_error(error.label), number, level, ends, error.bound)
@@ -287,7 +293,7 @@ def check_of(
     level = f"{100 * call.level:g} % CI"
     if groups or has_baseline:
         level = f"joint {level}"
-    judged = [judge(error, level) for error in errors]
+    judged = [judge(error, level, min_rows) for error in errors]
     small_groups = [
         not_judged(SLICE.format(group.label), group.n, bounds.max_error, min_rows)
         for group in groups
@@ -374,7 +380,8 @@ def check(
     by, bins, cross
         As in `fastece.slices`: every slice has to pass too.
     min_rows : int, default 20
-        Slices with fewer rows are listed, and not judged.
+        Slices with fewer rows are listed, and not judged. A data set with fewer rows cannot tell,
+        whatever its interval is.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same verdict.
 

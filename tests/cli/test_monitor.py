@@ -37,7 +37,7 @@ def followed(rows, **options):
 
 def test_a_folder_is_one_stream_in_the_order_of_names(capsys, days):
     folder = str(days[0][0].parent)
-    assert main(["monitor", folder, "--json", "--level", "0.01"]) == 0
+    assert main(["monitor", folder, "--json", "--level", "0.01"]) == 1
     printed = json.loads(capsys.readouterr().out)
     files = printed.pop("files")
     assert printed == followed(days, level=0.01).to_dict()
@@ -50,7 +50,7 @@ def test_a_folder_is_one_stream_in_the_order_of_names(capsys, days):
         until = followed(days[: k + 1], level=0.01)
         assert line["e_value"] == until.e_value
         assert (line["p_value"], line["alarm"]) == (until.p_value, until.alarm)
-    assert main(["monitor", folder]) == 0
+    assert main(["monitor", folder]) == 1
     page = capsys.readouterr().out.splitlines()
     assert page[:2] == str(followed(days)).splitlines()[:2]
     assert sum(line.endswith("  yes") for line in page) == sum(x["e_value"] >= 20 for x in files)
@@ -59,8 +59,9 @@ def test_a_folder_is_one_stream_in_the_order_of_names(capsys, days):
 def test_a_state_goes_on_where_it_was(capsys, days, tmp_path):
     state = tmp_path / "state.json"
     for path, _, _ in days:
-        assert main(["monitor", str(path), "--state", str(state), "--json"]) == 0
+        code = main(["monitor", str(path), "--state", str(state), "--json"])
         printed = json.loads(capsys.readouterr().out)
+        assert code == (1 if printed["alarm"] else 0)
     assert printed["state"] == str(state)
     assert {x: printed[x] for x in followed(days).to_dict()} == followed(days).to_dict()
     assert fastece.Monitor.load(state).to_dict() == followed(days).to_dict()
@@ -80,7 +81,7 @@ def test_pictures_are_written(capsys, days, tmp_path):
     picture = tmp_path / "a.png"
     page = tmp_path / "a.html"
     options = ["--plot", str(picture), "--html", str(page)]
-    assert main(["monitor", *[str(path) for path, *_ in days], *options]) == 0
+    assert main(["monitor", *[str(path) for path, *_ in days], *options]) == 1
     assert "picture" in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
     text = page.read_text()
@@ -106,7 +107,7 @@ def test_labels_logits_and_pairs_are_read(capsys, tmp_path):
 def test_an_impossible_outcome_is_infinite_evidence(capsys, tmp_path):
     a = tmp_path / "a.csv"
     a.write_text("y_true,y_prob\n0,1\n")
-    assert main(["monitor", str(a)]) == 0
+    assert main(["monitor", str(a)]) == 1
     page = capsys.readouterr().out
     assert "an outcome whose predicted probability was 0" in page
     assert " inf " in page

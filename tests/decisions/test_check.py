@@ -77,15 +77,16 @@ def test_verdicts_grow_with_the_bound_and_ignore_the_scale_of_weights_and_the_or
     weight = draw.draw(cases.integer_weights(len(y), 1))
     order = draw.draw(st.permutations(range(len(y))))
     bounds = (1e-6, 0.02, 0.2, 0.6, 1.0)
-    results = [check(y, p, max_error=x, sample_weight=weight) for x in bounds]
+    options = {"sample_weight": weight, "min_rows": 1}
+    results = [check(y, p, max_error=x, **options) for x in bounds]
     ranks = [["fails", "cannot tell", "passes"].index(VERDICTS[x.passed]) for x in results]
     assert ranks == sorted(ranks)  # with the bound
     assert ranks[-1] == 2
     bound = float(np.clip(draw.draw(st.floats(0.01, 0.99)), 0.01, 0.99))
-    first = check(y, p, max_error=bound, sample_weight=weight)
+    first = check(y, p, max_error=bound, **options)
     for other in (
-        check(y, p, max_error=bound, sample_weight=7.0 * weight),
-        check(y[order], p[order], max_error=bound, sample_weight=weight[order]),
+        check(y, p, max_error=bound, sample_weight=7.0 * weight, min_rows=1),
+        check(y[order], p[order], max_error=bound, sample_weight=weight[order], min_rows=1),
     ):
         assert other.value == pytest.approx(first.value, abs=1e-9)
         if min(abs(bound - x) for x in first.confidence_interval) > 1e-9:
@@ -204,9 +205,21 @@ def test_slices_of_few_rows_are_listed_and_not_judged():
         estimate(y, p, confidence_level=1 - 0.05 / 3).confidence_interval, rel=1e-9
     )
     assert len(check(y, p, max_error=0.4, by=by, min_rows=count).rows) == 4
-    alone = check(y, p, max_error=0.4, by=by, min_rows=1000)
+    alone = check(y, p, max_error=0.4, by=by, min_rows=len(y))
     assert [x.verdict for x in alone.rows] == ["passes", *["not judged"] * 3]
     assert alone.passed
+
+
+@pytest.mark.parametrize("max_error", [0.001, 0.9])
+def test_field_fewer_rows_than_asked_for_cannot_tell(max_error):
+    y, p, _ = data(60)
+    p = 1 - p  # surely miscalibrated
+    result = check(y, p, max_error=max_error, min_rows=100)
+    assert result.passed is None
+    assert result.rows_needed >= 100
+    assert result.line.startswith("cannot tell: ")
+    assert result.line.endswith(f"about {result.rows_needed} rows would tell, and there are 60")
+    assert check(y, p, max_error=max_error, min_rows=60).passed is (max_error == 0.9)
 
 
 def test_labels_that_look_like_other_parts_are_slices():
