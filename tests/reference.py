@@ -31,7 +31,7 @@ def is_matrix(y_prob):
 
 
 def probabilities(y_prob, from_logits=False):
-    """Probabilities in the shape of the input; those a little outside [0, 1] are clipped."""
+    """Probabilities in the shape of the input; values a little outside [0, 1] are clipped."""
     if is_matrix(y_prob):
         rows = [softmax(row) if from_logits else row for row in y_prob]
         return [[min(max(p, 0.0), 1.0) for p in row] for row in rows]
@@ -101,22 +101,19 @@ def quantile_edges(scores, weights, n_bins, low=0.0, high=1.0, closed="right"):
     m_j = j W / B. With k the first index where C_k >= m_j: e_j = u_k, or the midpoint of u_k and
     u_{k+1} where C_k = m_j; both comparisons within 1e-12 W.
     """
-    # A float is an integer over a power of two: so many of the smallest such share is each weight.
-    ratios = [float(w).as_integer_ratio() for w in weights]
-    unit = max(denominator for _, denominator in ratios)
     mass = {}
-    for s, (numerator, denominator) in zip(scores, ratios, strict=True):
-        if numerator > 0:
+    for s, w in zip(scores, weights, strict=True):
+        if w > 0:
             s = min(max(s, low), high)
-            mass[s] = mass.get(s, 0) + numerator * (unit // denominator)
+            mass[s] = mass.get(s, 0) + Fraction(float(w))
     u = sorted(mass)
     cumulated = list(accumulate(mass[s] for s in u))
     total = cumulated[-1]
-    tolerance = Fraction(total, 10**12)
+    tolerance = total / 10**12
     edges = [low]
     k = 0
     for j in range(1, n_bins):
-        target = Fraction(total * j, n_bins)
+        target = total * j / n_bins
         while cumulated[k] < target - tolerance:
             k += 1
         if cumulated[k] <= target + tolerance:
@@ -215,12 +212,13 @@ def members(
             [s for s, _, _ in rows], [w for _, _, w in rows], n_bins, low, high,
             closed=closed if mapping == "hard" else None,
         )  # fmt: skip
+    centres_of_bins = centres(cuts)
     rows_of_bins = [[] for _ in range(n_bins)]
     for s, y, w in rows:
         if mapping == "hard":
             shares = [(which_bin(s, cuts, closed), 1.0)]
         else:
-            shares = convex_shares(s, centres(cuts))
+            shares = convex_shares(s, centres_of_bins)
         for b, a in shares:
             rows_of_bins[b].append((s, y, w * a))
     return cuts, rows_of_bins

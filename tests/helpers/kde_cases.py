@@ -35,7 +35,7 @@ def tiny(rng, n):
 
 
 def clustered(rng, n):
-    """A few narrow heaps with nothing between them."""
+    """A few narrow modes with nothing between them."""
     places = rng.random(rng.integers(1, 6))
     return np.clip(rng.choice(places, n) + 10 ** rng.uniform(-6, -2) * rng.normal(size=n), 0, 1)
 

@@ -113,8 +113,8 @@ class OneBin:
 class Spy:
     """An estimator whose value is the number of the evaluation, and which keeps the arguments.
 
-    So each value of a distribution identifies its evaluation, whatever else was evaluated, such as
-    the data themselves.
+    So each value of a distribution identifies its evaluation, even if the data themselves were
+    evaluated in between.
     """
 
     def __init__(self):

@@ -1,4 +1,4 @@
-"""Files of any kind whatever, drawn at random: of other programs, damaged, or of odd content."""
+"""Files of any kind, drawn at random: of other programs, damaged, or with odd content."""
 
 import bz2
 import gzip
@@ -108,7 +108,7 @@ def names(rng):
 
 
 def cells(rng, n_rows, name=""):
-    """A column of cells: numbers of some range, words, or a mixture; as its name says at times."""
+    """A column of cells: numbers of a range, words, or a mixture, often as its name suggests."""
     kind = rng.integers(9)
     if name in KIND_OF_NAME and rng.random() < 0.6:
         kind = KIND_OF_NAME[name]

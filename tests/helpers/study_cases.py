@@ -123,7 +123,7 @@ def in_order(problem):
 
 
 def unit_bins(problem, n_bins):
-    """2. Bins of [0, 1], whatever the support, that hold their left edges."""
+    """2. Bins of [0, 1] for any support, closed at the left."""
     return reference.error(problem, n_bins=n_bins, score_range="unit", closed="left")
 
 

@@ -108,7 +108,7 @@ def test_float_cells_increase_with_the_score_within_their_range(limits):
 def test_each_cell_that_can_have_a_score_has_the_score_of_the_table():
     scores = float_scores()
     below, above = np.split(np.arange(scores.size), 2)
-    # Next to 1 there are more cells than floats: those without one have the nearest in the table.
+    # Next to 1 there are more cells than floats, and a cell without one has the nearest score.
     exact = (1 - scores[above])[::-1] == scores[below]
     above = above[exact[::-1] & (scores[above] >= 0.5)]
     used = np.concatenate([below[scores[below] < 0.5], above])

@@ -141,7 +141,7 @@ def test_each_number_below_n_has_as_many_words(n):
     rng = np.random.default_rng(n)
     excess = 2**32 % n
     for j in {0, 1 % n, n // 2, n - 1, *rng.integers(n, size=20).tolist()}:
-        # The halves of a word that are j: those from the first to the last one that is accepted.
+        # The high halves of a word that are j go from the first to the last accepted one.
         first = -((-j * 2**32 - excess) // n)
         last = -(-(j + 1) * 2**32 // n) - 1
         assert last - first + 1 == 2**32 // n

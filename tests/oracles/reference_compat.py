@@ -115,7 +115,7 @@ def torch_top(preds, target, ignore_index):
 
 
 def torch_multiclass(preds, target, n_bins, norm, ignore_index):
-    """The error of the top label, with edges in float32 whatever the type of the scores."""
+    """The error of the top label, with edges in float32 for scores of any type."""
     scores, hits = torch_top(preds, target, ignore_index)
     return torch_error(scores, hits, n_bins, norm, np.float32)
 
