@@ -1,4 +1,4 @@
-"""Which cases of a test with many are quick: each value once, or a few; the others are slow."""
+"""Which cases of a test with many are quick, which slow, and which run before a release alone."""
 
 from collections import defaultdict
 
@@ -9,7 +9,8 @@ def mark_others_slow(items):
     """Mark the cases of tests marked `representative` slow, except for those that stand for all.
 
     `representative` alone keeps, of a product of parameters, each value of each parameter in one
-    quick case at least. `representative(n)` keeps n cases, evenly spread.
+    quick case at least. `representative(n)` keeps n cases, evenly spread; with the slow ones each
+    value comes once. The rest of a product is marked `long` as well.
     """
     cases_of_test = defaultdict(list)
     for item in items:
@@ -17,10 +18,13 @@ def mark_others_slow(items):
             cases_of_test[item.nodeid.partition("[")[0]].append(item)
     for cases in cases_of_test.values():
         counts = cases[0].get_closest_marker("representative").args
-        quick = evenly_spread(cases, *counts) if counts else cases_with_each_value(cases)
+        with_each_value = cases_with_each_value(cases)
+        quick = evenly_spread(cases, *counts) if counts else with_each_value
         for case in cases:
             if case not in quick:
                 case.add_marker(pytest.mark.slow)
+                if case not in with_each_value:
+                    case.add_marker(pytest.mark.long)
 
 
 def evenly_spread(cases, count):
