@@ -1,7 +1,5 @@
 """Confidence curves of errors that are norms of gaps."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from fastece.inference.cells import GapCells
@@ -32,28 +30,27 @@ def one_sided_curve(cells: GapCells, side: float) -> ConfidenceCurve:
     fixed = np.where(is_other_side, cells.gap, 0.0)
     room = cells.expected if side < 0 else cells.max_gap - cells.expected
     dense = np.where(~is_other_side & (room > 0), side * cells.deviation, 0.0)
-    cells_of_side = replace(cells, side=float(side))
-    return curve_of_directions(cells_of_side, fixed, clear_gaps(cells, z), dense)
+    return curve_of_directions(cells, fixed, clear_gaps(cells, z), dense, float(side))
 
 
 def curve_of_directions(
-    cells: GapCells, fixed: F64, sparse: F64 | None, dense: F64
+    cells: GapCells, fixed: F64, sparse: F64 | None, dense: F64, side: float = 0.0
 ) -> ConfidenceCurve:
     """Compute the curve between paths along sparse and dense gaps (K, B).
 
-    Gaps that are `fixed` are added to both.
+    Gaps that are `fixed` are added to both. The gaps that count are those of the side.
     """
-    null = cells.errors(fixed[None])[0]
-    seen = float(cells.error(cells.gap[None])[0])
+    null = cells.errors(fixed[None], side)[0]
+    seen = float(cells.error(cells.gap[None], side)[0])
     per_row = cells.per_row[cells.max_gap > 0]
     step = float(per_row.min()) if per_row.size else 0.0
-    sparse_path = None if sparse is None else cell_path(cells, sparse, fixed)
-    dense_path = cell_path(cells, dense, fixed)
-    share = 0.5 if cells.side else 1.0
+    sparse_path = None if sparse is None else cell_path(cells, sparse, fixed, side)
+    dense_path = cell_path(cells, dense, fixed, side)
+    share = 0.5 if side else 1.0
     return invert(null, seen, step, sparse_path, dense_path, share)
 
 
-def cell_path(cells: GapCells, direction: F64, fixed: F64 | float = 0.0) -> Path:
+def cell_path(cells: GapCells, direction: F64, fixed: F64 | float = 0.0, side: float = 0.0) -> Path:
     """Make the path of gaps ``fixed + m direction`` (K, B), clipped to possible ones."""
     low = -cells.expected
     high = cells.max_gap - cells.expected
@@ -61,7 +58,7 @@ def cell_path(cells: GapCells, direction: F64, fixed: F64 | float = 0.0) -> Path
     def gaps(m: F64) -> F64:
         return np.clip(fixed + m[:, None, None] * direction, low, high)
 
-    return Path(lambda m: cells.error(gaps(m)), lambda m: cells.errors(gaps(m)))
+    return Path(lambda m: cells.error(gaps(m), side), lambda m: cells.errors(gaps(m), side))
 
 
 def gap_directions(cells: GapCells) -> tuple[F64 | None, F64]:

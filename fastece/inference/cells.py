@@ -94,8 +94,6 @@ class GapCells:
         Cells of one number are made by the same rows, so that a rare row comes to all of them.
     seed : int
         Seed of the random order of replicates with equal gaps.
-    side : float
-        Which gaps count: all for 0, those above 0 for 1, those below 0 for -1.
     """
 
     gap: F64
@@ -109,7 +107,6 @@ class GapCells:
     share: F64
     group: I64
     seed: int
-    side: float = 0.0
 
     # --- the noise of a gap -----------------------------------------------------------------
 
@@ -207,8 +204,11 @@ class GapCells:
 
     # --- errors -----------------------------------------------------------------------------
 
-    def errors(self, gaps: F64) -> F64:
-        """Compute the errors (M, R) of replicates of models with gaps (M, K, B)."""
+    def errors(self, gaps: F64, side: float = 0.0) -> F64:
+        """Compute the errors (M, R) of replicates of models with gaps (M, K, B).
+
+        All gaps count for side 0, only those above 0 for 1, and only those below 0 for -1.
+        """
         v = self.variance_at(gaps)
         # Where nothing varies, nothing is stretched: rounding may leave a little noise there.
         stretch = np.sqrt(np.where(self.variance > 0, divide(v, self.variance), 1.0))
@@ -216,16 +216,16 @@ class GapCells:
         if len(self.rare.orders):
             laws = self.binomial_laws(gaps, v)
         errors = np.empty((len(gaps), self.null.shape[2]))
-        kernels.errors.gap_errors(gaps, stretch, self.null, laws, self.side, self.norm, errors)
+        kernels.errors.gap_errors(gaps, stretch, self.null, laws, side, self.norm, errors)
         return errors
 
-    def error(self, gaps: F64) -> F64:
+    def error(self, gaps: F64, side: float = 0.0) -> F64:
         """Compute the errors (M,) of models with gaps (M, K, B), without noise."""
         no_noise = np.zeros((*gaps.shape[1:], 1))
         laws = kernels.errors.NO_RARE_ROWS
         stretch = np.zeros_like(gaps)
         errors = np.empty((len(gaps), 1))
-        kernels.errors.gap_errors(gaps, stretch, no_noise, laws, self.side, self.norm, errors)
+        kernels.errors.gap_errors(gaps, stretch, no_noise, laws, side, self.norm, errors)
         return np.asarray(np.minimum(errors[:, 0], 1.0))  # rounding may carry it beyond
 
     def split(self, per_class: bool) -> list["GapCells"]:
@@ -243,8 +243,7 @@ class GapCells:
 
 def divide(x: F64, y: F64) -> F64:
     """Divide x by y >= 0; 0 where y is."""
-    x, y = np.broadcast_arrays(x, y)
-    return np.divide(x, y, out=np.zeros(x.shape), where=y > 0)
+    return np.divide(x, y, out=np.zeros(np.broadcast(x, y).shape), where=y > 0)
 
 
 # --- from sums over rows to cells -----------------------------------------------------------

@@ -81,13 +81,22 @@ def binomial_noise(
         p *= k / (odds * (count - k + 1.0))
         k -= 1.0
         total += p
+    # Replicates of one number of rows follow one another in the order: they are filled at once.
+    replicates = order.size
+    done = 0
     below = p
-    for j in range(order.size):
-        while k < top and below < (j + 0.5) / order.size * total:
-            p *= odds * (count - k) / (k + 1.0)
-            k += 1.0
-            below += p
-        out[order[j if step > 0.0 else order.size - 1 - j]] = gap + step * (k - mean)
+    while done < replicates:
+        end = replicates
+        if k < top:
+            end = min(int(below / total * replicates + 0.5), replicates)
+        value = gap + step * (k - mean)
+        first = done if step > 0.0 else replicates - end
+        for j in range(first, first + end - done):
+            out[np.uint64(order[j])] = value
+        done = end
+        p *= odds * (count - k) / (k + 1.0)
+        k += 1.0
+        below += p
 
 
 @jit
@@ -164,13 +173,15 @@ def gap_errors(
                 for b in range(cells):
                     d = gap[m, k, b]
                     f = noise[m, k, b]
-                    sums = x[b]
-                    line = null[k, b, first : first + lanes]
-                    for r in range(lanes):
-                        sums[r] = d + f * line[r]
+                    line = null[k, b]
                     if rare.order.size > 0 and rare.rows[m, k, b] > 0.0:
-                        for r in range(lanes):  # a slice compiles numba's error messages: 2 s
-                            sums[r] = rare_noises[rare.which[k, b], first + r]
+                        d = 0.0  # the noise of a rare cell has the gap in it
+                        f = 1.0
+                        line = rare_noises[rare.which[k, b]]
+                    noises = line[first : first + lanes]
+                    sums = x[b]
+                    for r in range(lanes):
+                        sums[r] = d + f * noises[r]
                     if side != 0.0:
                         for r in range(lanes):
                             sums[r] = max(side * sums[r], 0.0)
