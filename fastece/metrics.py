@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol, cast, overload
 
 from fastece.data.errors import InputTypeError
 from fastece.data.parameters import check_average, check_jobs
-from fastece.data.reading import read_source
-from fastece.data.threads import with_threads
+from fastece.data.reading import read_and_use, read_source
+from fastece.data.threads import Map
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64
@@ -161,16 +161,16 @@ def ece(
     check_average(average)
     chosen = find_estimator(estimator, fields)
 
-    def values_of(run: Any) -> tuple[bool, Values]:
+    def values_of(run: Map, unchecked: bool) -> tuple[bool, Values]:
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
             percent=percent, ignore_label=ignore_label,
-            vectors=chosen.needs_vectors, run=run,
+            vectors=chosen.needs_vectors, unchecked=unchecked, run=run,
         )  # fmt: skip
         return source.setting.per_class, chosen.point_values(source, run)
 
-    per_class, values = with_threads(check_jobs(n_jobs), values_of)
+    per_class, values = read_and_use(values_of, check_jobs(n_jobs), chosen.checks_rows)
     if average is None and per_class:
         return values
     # A single value is not averaged, which would take 3 us.

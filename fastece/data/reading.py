@@ -4,15 +4,16 @@ One fast pass checks all values; where it fails, a slow check builds the message
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
-from fastece.data.errors import InputError, InputTypeError, RowsWarning, warn
+from fastece.data.errors import InputError, InputTypeError, InvalidRowsError, RowsWarning, warn
 from fastece.data.labels import as_labels, as_soft_labels, check_class_indices, hide_label
 from fastece.data.parameters import check_flag
 from fastece.data.plain import are_plain, plain_problems
@@ -27,8 +28,10 @@ from fastece.data.scores import (
     two_columns,
 )
 from fastece.data.sources import Problems, Source, class_count, find_setting
-from fastece.data.threads import Map
+from fastece.data.threads import Map, with_threads
 from fastece.kernels.types import F64
+
+T = TypeVar("T")
 
 # Standard deviations by which a constant guess must have more hits than predictions for a warning.
 MIN_DEVIATIONS = 4
@@ -40,7 +43,8 @@ def read_source(
     y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: Any = False, soft: Any = False, votes: Any = None,
     percent: Any = False, ignore_label: Any = None, prob_name: str = "y_prob",
-    vectors: bool = False, checks_order: bool = False, guess_logits: bool = False, run: Map = map,
+    vectors: bool = False, checks_order: bool = False, guess_logits: bool = False,
+    unchecked: bool = False, run: Map = map,
 ) -> Source:  # fmt: skip
     """Return a source as it is, or read the caller's arrays as problems.
 
@@ -59,6 +63,8 @@ def read_source(
         Whether predictions that contradict the labels are a warning.
     guess_logits : bool
         Whether numbers outside [0, 1] are read as logits.
+    unchecked : bool
+        Whether plain rows are left as they are, for an estimator that `checks_rows` itself.
     run : callable
         `map`, or the `map` of a pool of threads.
 
@@ -72,7 +78,7 @@ def read_source(
         and from_logits is soft is percent is checks_order is False
     )
     if not has_options and are_plain(y_true, y_prob):
-        problems = plain_problems(y_true, y_prob, setting, sample_weight, vectors, run)
+        problems = plain_problems(y_true, y_prob, setting, sample_weight, vectors, run, unchecked)
         if problems is not None:
             return problems
     if isinstance(y_true, Source):
@@ -89,6 +95,19 @@ def read_source(
         percent=percent, ignore_label=ignore_label, prob_name=prob_name, vectors=vectors,
         checks_order=checks_order, guess_logits=guess_logits, run=run,
     )  # fmt: skip
+
+
+def read_and_use(use: Callable[[Map, bool], T], n_jobs: int, unchecked: bool) -> T:
+    """Call `use` with a `map` and `unchecked`, and again if a row is not valid.
+
+    The second time the rows are checked before they are used, which names the first bad one.
+    """
+    if unchecked:
+        try:
+            return with_threads(n_jobs, lambda run: use(run, True))
+        except InvalidRowsError:
+            pass
+    return with_threads(n_jobs, lambda run: use(run, False))
 
 
 def refuse_options(source: Source, **options: Any) -> None:

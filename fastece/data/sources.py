@@ -248,7 +248,8 @@ class Problems(Source):
     setting : Setting
     prob, label : arrays
         `Arrays` as `read` returns them; or, if there is `convert`, the caller's own. They are
-        perhaps the caller's in either case, and never written to.
+        perhaps the caller's in either case, and never written to. For an estimator that
+        `checks_rows` they may be scores and labels, int64 or uint8, that nobody has checked.
     low, high : float
         Support of the score.
     n_classes : int

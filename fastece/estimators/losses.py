@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data.errors import InputError
+from fastece.data.errors import InputError, InvalidRowsError
 from fastece.data.parameters import check_real
 from fastece.data.samples import ALL, CopyReadOnlyOnUnpickle, Sample, scale_weights
 from fastece.data.sources import Problems, Source
@@ -29,10 +29,10 @@ from fastece.kernels.types import F64, I32
 # Rows that are added up in one piece: with their multiplicities they fit into the first-level
 # cache, and sums of few rounded numbers lose less.
 TILE = 1024
-# Rows whose numbers are made and added up at once: 128 KB, which stay in the second-level cache.
-# Every sum over the rows of a sample is made of sums of these parts, so that all have the same
-# bits.
-ROWS_OF_SUM = 2**14
+# Rows whose numbers are made and added up at once: 512 KB, which stay in the second-level cache.
+# The Brier score of 1e6 rows takes 1.4 times as long in parts of 2**14 rows. Every sum over the
+# rows of a sample is made of sums of these parts, so that all have the same bits.
+ROWS_OF_SUM = 2**16
 # Entries of class vectors that are read at once: 1 MB.
 MAX_ENTRIES = 2**17
 
@@ -195,6 +195,7 @@ class MeanOfTerms(Mean):
 
     kind: ClassVar[int]
     needs_vectors = True
+    checks_rows = True
 
     def of_terms(self, x: F64) -> F64:
         """Compute numbers from their terms, of any shape, which may be overwritten."""
@@ -241,7 +242,8 @@ class MeanOfTerms(Mean):
         sums = []
         for first in range(0, n_problems, step):
             x = np.empty((min(step, n_problems - first), n_rows))
-            kernels.reading.row_terms(self.kind, prob, label, first, x)
+            if not kernels.reading.row_terms(self.kind, prob, label, first, x):
+                raise InvalidRowsError
             sums.append(self.sum_terms(x, weights))
         return sums[0] if len(sums) == 1 else np.concatenate(sums), total
 

@@ -24,12 +24,18 @@ LARGEST = np.finfo(np.float64).max
 
 
 @jit
+def is_outside(x: float) -> np.int64:
+    """Return 1 if a number is not in [0, 1], as nan is not, otherwise 0."""
+    return np.int64(0) if (x >= 0.0) & (x <= 1.0) else np.int64(1)
+
+
+@jit
 def are_scores(score: NDArray[Any]) -> bool:
     """Return whether every number is in [0, 1], as nan is not (0.25 ns each)."""
     outside = np.int64(0)
     for i in range(score.size):
         x = score[i]
-        outside |= np.int64(0) if (x >= 0.0) & (x <= 1.0) else np.int64(1)
+        outside |= is_outside(x)
     return bool(outside == 0)
 
 
@@ -61,7 +67,7 @@ def read_binary(score: F64, label: NDArray[Any], hit: U8) -> bool:
     bits = np.int64(0)
     for i in range(label.size):
         x = score[i]
-        outside |= np.int64(0) if (x >= 0.0) & (x <= 1.0) else np.int64(1)
+        outside |= is_outside(x)
         bits |= np.int64(label[i])
         hit[i] = np.uint8(label[i])
     return bool((outside == 0) & (bits >= 0) & (bits <= 1))
@@ -223,28 +229,37 @@ def term(kind: int, s: float, y: bool) -> float:
 
 
 @jit
-def row_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], first: int, x: F64) -> None:
-    """Compute a `term` of each row of some problems; nothing is checked.
+def row_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], first: int, x: F64) -> bool:
+    """Compute a `term` of each row of some problems; False if a row is not valid.
+
+    Rows of a single problem are checked, and mean nothing if one is not valid. Class vectors have
+    been checked before.
 
     Parameters
     ----------
     kind : int
         `DISTANCE` or `CHANCE`.
     prob, label : arrays
-        As in `read_problem`.
+        As in `read_problem`; labels of a single problem may be int64 too.
     first : int
         The first problem.
     x : (K', n) float64 array
         Overwritten: a line for each problem from `first` on.
     """
+    outside = np.int64(0)
+    bits = np.int64(0)
     for k in range(x.shape[0]):
         line = x[k]
         if prob.ndim == 1:
             for i in range(line.size):
-                line[i] = term(kind, prob[i], label[i] == 1)
+                s = prob[i]
+                outside |= is_outside(s)
+                bits |= np.int64(label[i])
+                line[i] = term(kind, s, label[i] == 1)
         else:
             for i in range(line.size):
                 line[i] = term(kind, np.float64(prob[i, first + k]), label[i] == first + k)
+    return bool((outside == 0) & (bits >= 0) & (bits <= 1))
 
 
 @jit

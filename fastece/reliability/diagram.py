@@ -11,9 +11,9 @@ import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_jobs
-from fastece.data.reading import read_source
+from fastece.data.reading import read_and_use, read_source
 from fastece.data.sources import Source
-from fastece.data.threads import Map, with_threads
+from fastece.data.threads import Map
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
 from fastece.display.numbers import ConfidenceInterval, Number
@@ -350,13 +350,13 @@ def reliability_diagram(
     """
     chosen: Any = find_estimator(estimator, fields)
 
-    def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
+    def diagrams_with(run: Map, unchecked: bool) -> ReliabilityDiagram | list[ReliabilityDiagram]:
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
-            percent=percent, ignore_label=ignore_label, run=run,
+            percent=percent, ignore_label=ignore_label, unchecked=unchecked, run=run,
         )  # fmt: skip
         diagrams = diagrams_of(chosen, source, run)
         return diagrams if source.setting.per_class else diagrams[0]
 
-    return with_threads(check_jobs(n_jobs), diagrams_with)
+    return read_and_use(diagrams_with, check_jobs(n_jobs), chosen.checks_rows)

@@ -64,9 +64,10 @@ def test_what_is_not_good_is_named_wherever_it_is(given_data, row, n_jobs):
         array[row] = bad
         where = f"{row}, 0" if array.ndim == 2 else f"{row}"
         message = re.escape(f"{name}[{where}] is {bad}")
-        with pytest.raises(ValueError, match=message) as caught:
-            fastece.ece(y, p, setting=setting, n_jobs=n_jobs)
-        assert caught.value.__context__ is None
+        for value_of in (fastece.ece, fastece.brier_score):
+            with pytest.raises(ValueError, match=message) as caught:
+                value_of(y, p, setting=setting, n_jobs=n_jobs)
+            assert caught.value.__context__ is None
         array[row] = kept
 
 

@@ -103,12 +103,15 @@ def test_terms_of_binary_rows_equal_the_definition():
     label = rng.integers(0, 3, 60)
     for kernel in forms(reading.row_terms):
         for kind in (DISTANCE, CHANCE):
-            x = np.empty((1, 60))
-            kernel(kind, s, y, 0, x)
-            assert x[0].tolist() == terms_of(kind, s, y)
+            for labels in (y, y.astype(np.int64)):
+                x = np.empty((1, 60))
+                assert kernel(kind, s, labels, 0, x)
+                assert x[0].tolist() == terms_of(kind, s, y)
+            assert not kernel(kind, np.append(s, np.nan), np.append(y, 1), 0, np.empty((1, 61)))
+            assert not kernel(kind, s, y * 2, 0, np.empty((1, 60)))
             for prob in (vectors, vectors.astype(np.float32)):
                 x = np.empty((2, 60))
-                kernel(kind, prob, label, 1, x)
+                assert kernel(kind, prob, label, 1, x)
                 for k in (1, 2):
                     column = prob[:, k].astype(np.float64)
                     assert x[k - 1].tolist() == terms_of(kind, column, label == k)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastece import kernels
+from fastece.data.errors import InvalidRowsError
 from fastece.data.samples import ALL
 from fastece.data.sources import Problems
 from fastece.data.threads import Map
@@ -88,7 +89,8 @@ def sum_cells(
         if finds_only_scores:
             only_score = np.full(n_problems * n_cells, kernels.moments.NONE)
         if is_plain:
-            kernels.moments.hard_moments(prob, label, layout.grid_fields, sums)
+            if not kernels.moments.hard_moments(prob, label, layout.grid_fields, sums):
+                raise InvalidRowsError
         else:
             kernels.moments.cell_moments(
                 prob, label, weight[chunk], layout.grid_fields, threshold,

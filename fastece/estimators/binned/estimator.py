@@ -374,6 +374,12 @@ class Binned(Parameters):
         return self.errors(self._sum_problems(source, kinds, run))
 
     @cached_property
+    def checks_rows(self) -> bool:
+        """Whether values are sums of fixed hard bins, whose kernel checks the rows."""
+        mean_gaps = self._mean_gaps
+        return mean_gaps is not None and mean_gaps.is_hard and mean_gaps.grid_fields is not None
+
+    @cached_property
     def _mean_gaps(self) -> MeanGaps | None:
         """The mean gaps of whole problems; None if the value is another number."""
         rule = self._rule_of_all

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fastece import kernels
+from fastece.data.errors import InvalidRowsError
 from fastece.data.samples import scale_weights
 from fastece.data.sources import Problems
 from fastece.estimators.binned.cell_sums import kind_array
@@ -67,7 +68,8 @@ class MeanGaps(NamedTuple):
                 prob, label, weight, 0, self.rule_fields, kinds=GAPS, edges=edges, out=sums
             )
         elif self.is_hard and prob.ndim == 1 and weight.size == 0:
-            moments.hard_moments(prob, label, self.grid_fields, sums)
+            if not moments.hard_moments(prob, label, self.grid_fields, sums):
+                raise InvalidRowsError
         else:
             moments.cell_moments(
                 prob, label, weight, self.grid_fields, -math.inf, GAPS, only=NO_SCORES, out=sums
