@@ -4,10 +4,12 @@
     cd elsewhere && ../empty/bin/python ../tests/smoke.py
 
 It imports every module, calls every public function, and looks at what happens without optional
-packages, at the command line and at the folder of compiled kernels. With kernels kept in
-``FASTECE_CACHE_DIR`` that takes a quarter of a minute, else two.
+packages, at the command line and at compiled kernels. A wheel that carries kernels must not compile
+any, which is counted, without a home that can be written. With such a wheel, or with kernels kept
+in ``FASTECE_CACHE_DIR``, that takes a quarter of a minute, else two.
 """
 
+import ctypes
 import importlib
 import os
 import pkgutil
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -125,6 +128,29 @@ NEEDS = {
 }
 
 
+SHIPS_KERNELS = (Path(fastece.__file__).parent / "kernels" / "shipped").is_dir()
+# What a user of a new environment waits for, and the numbers of kernels compiled and loaded.
+FIRST_DATA = """
+import numpy as np, fastece
+from fastece.cli import main
+rng = np.random.default_rng(0)
+p = rng.random(1000)
+y = (rng.random(1000) < p).astype(int)
+"""
+FIRST_CALLS = {
+    "ece": "fastece.ece(y, p)",
+    "estimate": "fastece.estimate(y, p)",
+    "bootstrap": "fastece.bootstrap(y, p, rng=0)",
+    "report": "print(fastece.calibration_report(y, p))",
+    "demo": "main(['demo'])",
+}
+COUNTED = """
+from fastece.kernels.compiling import KERNELS
+print(sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS))
+print(sum(sum(kernel.stats.cache_hits.values()) for kernel in KERNELS))
+"""
+
+
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A process with this interpreter, in the working folder."""
     return subprocess.run(
@@ -204,18 +230,56 @@ def check_command_line() -> None:
     assert "1797" in done.stdout
 
 
+def make_home(mode: int) -> dict[str, str]:
+    """Make an empty home, and return the environment of a process that has it."""
+    home = Path.cwd() / f"home-{mode:o}"
+    home.mkdir(mode)
+    unset = dict.fromkeys(("FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"), "")
+    return {"HOME": str(home), "USERPROFILE": str(home), **unset}
+
+
 def check_cache() -> None:
     """Compiled kernels go to the cache folder of the user, who alone can write it."""
-    home = Path.cwd() / "home"
-    home.mkdir()
-    unset = dict.fromkeys(("FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"), "")
+    environment = make_home(0o700)
     code = "import fastece; print(fastece.ece([0, 1], [0.2, 0.9]))"
-    done = run("-W", "error", "-c", code, HOME=str(home), USERPROFILE=str(home), **unset)
+    done = run("-W", "error", "-c", code, **environment)
     assert done.returncode == 0, done.stderr
-    (folder,) = (home / ".cache" / "fastece").iterdir()
-    assert [*folder.glob("*.nbc")], f"{folder} is empty"
+    (folder,) = Path(environment["HOME"], ".cache", "fastece").iterdir()
+    assert bool([*folder.glob("*.nbc")]) != SHIPS_KERNELS, folder
     if os.name == "posix":
         assert folder.stat().st_mode & 0o077 == 0
+
+
+def modes_bind() -> None:
+    """Let file modes bind this process, although it may be root's (Linux only)."""
+    if sys.platform == "linux" and os.geteuid() == 0:
+        drop_capability, override_modes = 24, 1
+        ctypes.CDLL(None).prctl(drop_capability, override_modes, 0, 0, 0)
+
+
+def check_shipped_kernels() -> None:
+    """Common calls of a new process find all kernels in the wheel, and write nothing."""
+    environment = {**os.environ, **make_home(0o555)}
+    for name, call in FIRST_CALLS.items():
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", FIRST_DATA + call + COUNTED], env=environment,
+            capture_output=True, text=True, check=False,
+            preexec_fn=modes_bind if os.name == "posix" else None,
+        )  # fmt: skip
+        seconds = time.perf_counter() - start
+        assert (done.returncode, done.stderr) == (0, ""), done
+        compiled, loaded = map(int, done.stdout.split()[-2:])
+        print(f"first {name}: {seconds:.2f} s, {compiled} kernels compiled, {loaded} loaded")
+        assert compiled == 0 < loaded
+        assert not os.listdir(environment["HOME"])
+
+
+def count_compiled() -> int:
+    """How many kernels this process has compiled."""
+    from fastece.kernels.compiling import KERNELS
+
+    return sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS)
 
 
 def main() -> None:
@@ -227,6 +291,9 @@ def main() -> None:
             check_modules, check_functions, check_messages, check_command_line, check_cache
         ):  # fmt: skip
             check()
+        if SHIPS_KERNELS:
+            check_shipped_kernels()
+            assert count_compiled() == 0
         os.chdir(os.path.dirname(folder))
     print(
         f"fastece {fastece.__version__} works: {len(CALLS) + len(PLOTS)} functions, "

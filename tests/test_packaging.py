@@ -70,8 +70,9 @@ def test_classifiers_are_known_and_name_what_is_tested():
 # --- workflows ----------------------------------------------------------------------------------
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-# Commands of the README, and the script that holds all others.
-COMMANDS = {*re.findall(r"^python3 -m venv .*", README, re.MULTILINE), ".ci/run", ".ci/run dist"}
+# Commands of the README, and the scripts that hold all others.
+COMMANDS = {*re.findall(r"^python3 -m venv .*", README, re.MULTILINE)}
+COMMANDS |= {".ci/run", ".ci/run dist", ".ci/wheel dist"}
 
 
 @pytest.mark.parametrize("path", [pytest.param(x, id=x.stem) for x in WORKFLOWS])
@@ -83,7 +84,7 @@ def test_workflows_run_commands_of_the_readme_and_of_ci(path):
             assert ("run" in step) != ("uses" in step)
             assert step.get("run", ".ci/run") in COMMANDS
             assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v1)", step.get("uses", "a/b@v1"))
-    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert all(os.access(ROOT / ".ci" / name, os.X_OK) for name in ("run", "wheel"))
 
 
 def test_quick_tests_run_on_every_version_of_python_that_is_named():
@@ -96,7 +97,10 @@ def test_what_is_published_is_what_was_tested_with_attestations():
     build, publish = flow["jobs"]["build"], flow["jobs"]["publish"]
     assert [step["run"] for step in build["steps"] if "run" in step] == [".ci/run dist"]
     assert "dist=${1:-" in CI
-    assert publish["needs"] == "build"
+    wheels = flow["jobs"]["wheels"]
+    assert [step["run"] for step in wheels["steps"] if "run" in step] == [".ci/wheel dist"]
+    assert set(wheels["strategy"]["matrix"]["python"]) <= set(PYTHONS)
+    assert publish["needs"] == ["build", "wheels"]
     assert publish["permissions"] == {"attestations": "write", "id-token": "write"}
     assert not [step for step in publish["steps"] if "run" in step]
     assert publish["steps"][-1]["with"] == {"attestations": True}

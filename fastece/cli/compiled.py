@@ -1,4 +1,4 @@
-"""Compiled kernels of a command: those that are kept, and a second process that compiles more."""
+"""Compiled kernels of a command: kept ones, shipped ones, and a process that compiles more."""
 
 import os
 import subprocess
@@ -31,11 +31,27 @@ def kept_kernels() -> list[str]:
     return [path.name.partition("-")[0] for path in Path(cache.CACHE_DIRECTORY).glob("*.nbc")]
 
 
+def shipped_kernels() -> list[str]:
+    """List the kernel of each compiled signature that the package came with."""
+    from fastece.kernels import archive
+
+    names = frozenset() if archive.ARCHIVE is None else archive.ARCHIVE.names
+    return [name.partition("-")[0] for name in names]
+
+
+def close_archive() -> None:
+    """Leave the kernels alone that the package came with, and compile them instead."""
+    from fastece.kernels import archive
+
+    if archive.ARCHIVE is not None:
+        archive.ARCHIVE.close()
+
+
 def is_worth_two_processes() -> bool:
-    """Decide whether kernels are to be compiled in two processes: none are kept yet."""
+    """Decide whether kernels are to be compiled in two processes: there are none yet."""
     # Where the folder cannot be read nothing is kept, and the second process would not help.
     with suppress(OSError):
-        return processors() > 1 and not kept_kernels()
+        return processors() > 1 and not kept_kernels() and not shipped_kernels()
     return False
 
 

@@ -20,6 +20,7 @@ SUMMARIES = {
     "check": "a gate: does the calibration error lie below a bound?",
     "threshold": "the score from which predictions are right often enough to act alone",
     "warmup": "compile everything ahead, such as for a container image",
+    "info": "versions, the processor and the compiled kernels in use, for a report of a bug",
     "study": "which estimator is best, on simulated models or on your own files",
 }
 # Arguments of Python whose options have other names; None: no option has it.

@@ -15,25 +15,26 @@ All of this needs parts of numba that are not its public interface, so nothing i
 version of numba that has not been tested.
 """
 
+import functools
 import hashlib
 import os
 import pickle
 import pkgutil
+import re
 import stat
 import tempfile
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import llvmlite
 import numba
-import numpy as np
 from llvmlite.binding import get_host_cpu_name, get_process_triple
 
 from fastece.kernels.progress import progress
@@ -90,17 +91,62 @@ def stable_constant(constant: Any) -> Any:
     return constant
 
 
-def cache_key(folder: Path = FOLDER) -> str:
-    """Hash the code of all modules in a folder, the compiler and the processor.
+class Processor(NamedTuple):
+    """A processor: LLVM's name, and the features that code may use, as ``+avx,+avx2``."""
 
-    The compiler counts with its settings. The processor is this one, or the one that
-    ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` name.
+    name: str
+    features: str
+
+
+def this_processor() -> Processor:
+    """Return the processor that numba compiles for.
+
+    It is this one, or the one that ``NUMBA_CPU_NAME`` and ``NUMBA_CPU_FEATURES`` name.
+    """
+    name = config.CPU_NAME
+    if name is None:
+        name = get_host_cpu_name()
+    features = config.CPU_FEATURES
+    if features is None:
+        features = host_features()  # type: ignore[no-untyped-call]
+    return Processor(name, features)
+
+
+def cache_key(code: bytes, processor: Processor) -> str:
+    """Hash the code of all kernels, the compiler and the processor.
+
+    numpy is left out, as it is in numba's own cache: machine code meets arrays only through
+    functions that numba brings along.
+    """
+    return hashlib.sha256(repr((compiler(), processor)).encode() + code).hexdigest()[:16]
+
+
+def compiler() -> tuple[Any, ...]:
+    """Return the versions, settings and system of the compiler.
+
+    LLVM's name of a Mac has the version of its system, which an update changes and code does not
+    depend on.
+    """
+    versions = [EXTENSION_SUFFIXES[0], numba.__version__, llvmlite.__version__]
+    settings = [str(getattr(config, name, None)) for name in SETTINGS]
+    system = re.sub(r"(darwin|macosx)[\d.]+", r"\1", get_process_triple())
+    return versions, settings, system
+
+
+@functools.cache
+def own_code() -> bytes:
+    """Hash the code of all kernels, once in each process."""
+    return hash_code(FOLDER)
+
+
+def hash_code(folder: Path) -> bytes:
+    """Hash the code of all modules in a folder.
 
     The code is hashed and not the source text. A ``__pycache__`` file passes for fresh when its
     source was changed within the same second to another one of the same size, and then the code in
     that file is the code that runs.
     """
-    digest = hashlib.sha256(repr(compiler_and_processor()).encode())
+    digest = hashlib.sha256()
     finder: Any = pkgutil.get_importer(str(folder))
     modules = {module.name for module in pkgutil.iter_modules([str(folder)])}
     for module in sorted(modules | {"__init__"}):
@@ -108,20 +154,7 @@ def cache_key(folder: Path = FOLDER) -> str:
         if spec is not None:
             code = spec.loader.get_code(module)
             digest.update(b"".join((module.encode(), *code_parts(code))))
-    return digest.hexdigest()[:16]
-
-
-def compiler_and_processor() -> tuple[Any, ...]:
-    """Return the versions and settings of the compiler, and the processor."""
-    versions = [EXTENSION_SUFFIXES[0], numba.__version__, llvmlite.__version__, np.__version__]
-    settings = [str(getattr(config, name, None)) for name in SETTINGS]
-    name = config.CPU_NAME
-    if name is None:
-        name = get_host_cpu_name()
-    features = config.CPU_FEATURES
-    if features is None:
-        features = host_features()  # type: ignore[no-untyped-call]
-    return versions, settings, get_process_triple(), (name, features)
+    return digest.digest()
 
 
 def source_times(folder: Path = FOLDER) -> list[tuple[Any, ...]]:
@@ -141,12 +174,21 @@ def source_times(folder: Path = FOLDER) -> list[tuple[Any, ...]]:
 
 
 def give_up(error: Exception) -> None:
-    """Warn of an error that keeps compiled kernels from disk, and stop trying."""
+    """Note an error that keeps compiled kernels from disk, and stop trying.
+
+    The warning waits until something is compiled: before that, nobody misses the disk.
+    """
     FAILURES.append(
         f"fastece cannot keep its compiled kernels ({error}); they are compiled anew in "
         "every process. Set FASTECE_CACHE_DIR to a folder that you can write and nobody else can."
     )
-    warnings.warn(FAILURES[-1], RuntimeWarning, stacklevel=3)
+    WAITING.append(FAILURES[-1])
+
+
+def warn_of_failures() -> None:
+    """Warn of each error that keeps compiled kernels from disk, once."""
+    while WAITING:
+        warnings.warn(WAITING.pop(), RuntimeWarning, stacklevel=3)
 
 
 def check_trust(directory: str) -> None:
@@ -180,7 +222,7 @@ def check_owner_and_mode(path: str, harmless: int) -> None:
 
 
 def cache_directory() -> str | None:
-    """Return the directory of this key's compiled kernels, or None with a warning.
+    """Return the directory of this key's compiled kernels, or None on an error.
 
     A directory that is made here is for this user alone. One that cannot be written is good enough
     if somebody who can be trusted has filled it.
@@ -189,7 +231,7 @@ def cache_directory() -> str | None:
         if not IS_TESTED:
             raise RuntimeError(f"numba {numba.__version__} is not among the versions tested")
         parent = cache_parent()
-        directory = os.path.join(parent, cache_key())
+        directory = os.path.join(parent, cache_key(own_code(), this_processor()))
         if not os.path.isdir(directory):
             Path(parent).mkdir(0o700, parents=True, exist_ok=True)
             os.makedirs(directory, 0o700, exist_ok=True)
@@ -215,14 +257,22 @@ def cache_parent() -> str:
     return os.path.abspath(os.path.expanduser(parent))
 
 
-# Why compiled kernels are not kept, once that has happened.
+# Why compiled kernels are not kept, once that has happened, and which reasons wait for a warning.
 FAILURES: list[str] = []
+WAITING: list[str] = []
 # The times are taken first: an edit while the key is made is then an edit after it.
 SOURCES = source_times()
 CACHE_DIRECTORY = None if config.DISABLE_JIT else cache_directory()
 
 
 # --- the files of one kernel ----------------------------------------------------------------
+
+
+class ShippedKernels(Protocol):
+    """Kernels that came with the package; `archive` has them."""
+
+    def load(self, name: str, sig: Any, dispatcher: Any) -> Any:
+        """Load the compiled code that a file's name stands for; None where there is none."""
 
 
 class KernelCache:
@@ -234,28 +284,46 @@ class KernelCache:
     another file's place is therefore compiled anew and replaced. A file is written aside and moved
     to its place, so that it is whole at any time, and it does not matter which of several processes
     comes last. Without a directory nothing is kept.
+
+    Code that is not in the directory may be among the kernels that came with the package. Those
+    come second, because the directory's are compiled for this very processor.
     """
 
-    def __init__(self, function: Callable[..., Any], directory: str | None) -> None:
+    def __init__(
+        self, dispatcher: Any, directory: str | None, shipped: ShippedKernels | None = None
+    ) -> None:
+        function = dispatcher.py_func
         code = b"".join(code_parts(function.__code__))
         self._identity = f"{function.__module__} {function.__qualname__} ".encode() + code
         self._name = function.__name__
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+        self._dispatcher = dispatcher
+        self._shipped = shipped
         self.cache_path = directory  # a name of numba's, for its statistics
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the compiled code for a signature; None where numba has to compile it."""
-        if self.cache_path is not None:
-            content = read_sealed(self._path(sig))
-            if content is not None:
-                try:
-                    return rebuild(content, target_context)
-                except Exception as error:  # the file is whole, and numba still does not take it
-                    if not FAILURES:
-                        give_up(error)
-        with suppress(OSError, ValueError):  # of a closed stream
-            progress.begin(self._name)
-        skip_check_of_blas()
+        loaded = self._load_kept(sig, target_context)
+        if loaded is None and self._shipped is not None:
+            loaded = self._shipped.load(self.file_name(sig), sig, self._dispatcher)
+        if loaded is None:
+            warn_of_failures()
+            with suppress(OSError, ValueError):  # of a closed stream
+                progress.begin(self._name)
+            skip_check_of_blas()
+        return loaded
+
+    def _load_kept(self, sig: Any, target_context: Any) -> Any:
+        """Load the compiled code for a signature from the directory, or return None."""
+        if self.cache_path is None:
+            return None
+        content = read_sealed(self._path(sig))
+        if content is not None:
+            try:
+                return rebuild(content, target_context)
+            except Exception as error:  # the file is whole, and numba still does not take it
+                if not FAILURES:
+                    give_up(error)
         return None
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
@@ -279,6 +347,7 @@ class KernelCache:
             # On Windows a file that another process reads cannot be replaced: then it is there.
             if not path.exists():
                 give_up(error)
+                warn_of_failures()
         finally:
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
@@ -286,10 +355,14 @@ class KernelCache:
     def flush(self) -> None:
         """Do nothing: no code is held back."""
 
+    def file_name(self, sig: Any) -> str:
+        """Return the name of the file of the code for a signature."""
+        name = hashlib.sha256(repr(sig).encode() + self._identity).hexdigest()[:16]
+        return f"{self._stem}-{name}.nbc"
+
     def _path(self, sig: Any) -> Path:
         """Return the path of the file of the code for a signature."""
-        name = hashlib.sha256(repr(sig).encode() + self._identity).hexdigest()[:16]
-        return Path(str(self.cache_path)) / f"{self._stem}-{name}.nbc"
+        return Path(str(self.cache_path)) / self.file_name(sig)
 
 
 def seal(path: Path, content: bytes) -> bytes:
@@ -300,10 +373,15 @@ def seal(path: Path, content: bytes) -> bytes:
 def read_sealed(path: Path) -> bytes | None:
     """Read the content of a file of compiled code; None if it is gone or damaged."""
     with suppress(OSError):
-        whole_file = path.read_bytes()
-        content = whole_file[SEAL_SIZE:]
-        if whole_file[:SEAL_SIZE] == seal(path, content):
-            return content
+        return open_seal(path, path.read_bytes())
+    return None
+
+
+def open_seal(path: Path, whole_file: bytes) -> bytes | None:
+    """Return the content of a sealed file; None if it is damaged or another place's."""
+    content = whole_file[SEAL_SIZE:]
+    if whole_file[:SEAL_SIZE] == seal(path, content):
+        return content
     return None
 
 

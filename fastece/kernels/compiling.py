@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numba
 
-from fastece.kernels import cache
+from fastece.kernels import archive, cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,23 +29,26 @@ KERNELS: list[Any] = []
 def jit(function: F) -> F:
     """Compile a function for each set of types, at the first call that has them.
 
-    Code that the cache has is read from there. With ``NUMBA_DISABLE_JIT`` the function is returned
-    as it is.
+    Code that the cache or the archive has is read from there. With ``NUMBA_DISABLE_JIT`` the
+    function is returned as it is.
     """
     options: dict[str, Any] = {"nogil": True, "forceinline": True, "no_cfunc_wrapper": True}
     compiled: Any = numba.njit(error_model="numpy", **options)(function)
     if compiled is function:
         return function
     KERNELS.append(compiled)
-    if cache.IS_TESTED:
-        directory = cache.CACHE_DIRECTORY if is_hashed(function) else None
-        compiled._cache = cache.KernelCache(function, directory)
-        compiled.compile = without_interrupts()(without_collector()(compiled.compile))
+    if not cache.IS_TESTED:
+        cache.warn_of_failures()
+        return compiled  # type: ignore[no-any-return]
+    compiled._cache = cache.KernelCache(compiled, None)
+    if is_hashed(function):
+        compiled._cache = cache.KernelCache(compiled, cache.CACHE_DIRECTORY, archive.ARCHIVE)
+    compiled.compile = without_interrupts()(without_collector()(compiled.compile))
     return compiled  # type: ignore[no-any-return]
 
 
 def is_hashed(function: Callable[..., Any]) -> bool:
-    """Return whether the name of the cache's folder stands for the code of a function.
+    """Return whether the key of the cache stands for the code of a function.
 
     The variables of a closure are in no hash. Modules are imported when they are first needed, or
     again after an edit: code from other sources than those that named the folder does not belong

@@ -4,7 +4,6 @@ Most tests run a pair of tiny kernels, one calling the other in another file, in
 package; the mechanism is the same for all and they compile in no time.
 """
 
-import ctypes
 import os
 import re
 import shutil
@@ -16,77 +15,26 @@ from types import SimpleNamespace
 
 import pytest
 
-import fastece
 from fastece.kernels import cache as kernel_cache
 from fastece.kernels import compiling
-
-PAIR = "from fastece.kernels.caller import doubled; print(doubled(3), doubled(0.5))"
-PAIR_SHOWS = "8 3.0\n"
-COMPILED = (  # how many signatures were not in the cache
-    "; from fastece.kernels import compiling;"
-    "print(sum(len(kernel.stats.cache_misses) for kernel in compiling.KERNELS))"
-)
-CALLEE = """\
-from fastece.kernels.compiling import jit
-
-
-@jit
-def increased(x):
-    return x + 1
-"""
-CALLER = """\
-from fastece.kernels.compiling import jit
-from fastece.kernels.callee import increased
+from helpers.tiny_kernels import (
+    COMPILED,
+    PAIR,
+    PAIR_SHOWS,
+    PLACES,
+    contents_of,
+    copy_package,
+    environment,
+    flipped,
+    modes_bind,
+    output_of,
+    run,
+)  # fmt: skip
 
 
-@jit
-def doubled(x):
-    return 2 * increased(x)
-"""
-PLACES = ("FASTECE_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
-
-
-def environment(package=None, **changes):
-    """Environment of a process that compiles; `None` takes a variable away."""
-    changes = {"NUMBA_DISABLE_JIT": "0", **changes}
-    if package is not None:
-        # The process imports the copy and not the working folder, with the usual settings of numba.
-        # Edits must be visible at once, and coverage must not look for a copy that is gone.
-        changes = {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_BOUNDSCHECK": None, **changes}
-        changes |= {"PYTHONPATH": package, "PYTHONSAFEPATH": "1"}
-        changes |= dict.fromkeys(k for k in os.environ if k.startswith("COVERAGE_PROCESS"))
-    merged = {**os.environ, **changes}
-    return {key: str(value) for key, value in merged.items() if value is not None}
-
-
-def run(code, package=None, preexec_fn=None, **changes):
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
-        env=environment(package, **changes), preexec_fn=preexec_fn,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done
-
-
-def output_of(code, package=None, **changes):
-    """Standard output of a process that writes nothing to stderr."""
-    done = run(code, package, **changes)
-    assert done.stderr == ""
-    return done.stdout
-
-
-def contents_of(folder):
-    """path -> content of every file of the cache."""
-    return {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
-
-
-def copy_package(to):
-    """The package with the pair in it."""
-    leave = shutil.ignore_patterns("__pycache__", "*.npz")
-    shutil.copytree(Path(fastece.__file__).parent, to / "fastece", ignore=leave)
-    (to / "fastece/kernels/callee.py").write_text(CALLEE, encoding="utf-8")
-    (to / "fastece/kernels/caller.py").write_text(CALLER, encoding="utf-8")
-    return to
+def key_of(folder):
+    """The key of kernels in a folder, for this process's compiler and processor."""
+    return kernel_cache.cache_key(kernel_cache.hash_code(folder), kernel_cache.this_processor())
 
 
 def edit(path, old, new):
@@ -121,23 +69,24 @@ def cache(tmp_path, warm):
 @pytest.fixture(autouse=True)
 def no_failures(monkeypatch):
     monkeypatch.setattr(kernel_cache, "FAILURES", [])
+    monkeypatch.setattr(kernel_cache, "WAITING", [])
 
 
 def test_key_changes_with_every_kernel_source(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
-    first = kernel_cache.cache_key(tmp_path)
-    assert first == kernel_cache.cache_key(tmp_path)
+    first = key_of(tmp_path)
+    assert first == key_of(tmp_path)
     (tmp_path / "b.py").write_text("x = 2\n", encoding="utf-8")
-    second = kernel_cache.cache_key(tmp_path)
+    second = key_of(tmp_path)
     (tmp_path / "b.py").rename(tmp_path / "c.py")
-    third = kernel_cache.cache_key(tmp_path)
+    third = key_of(tmp_path)
     (tmp_path / "__init__.py").write_text("WIDTH = 1\n", encoding="utf-8")  # constants
-    last = kernel_cache.cache_key(tmp_path)
+    last = key_of(tmp_path)
     assert len({first, second, third, last}) == 4
     (tmp_path / ".#a.py").mkdir()  # a lock of an editor, as unreadable as a link to nowhere
-    assert kernel_cache.cache_key(tmp_path) == last
+    assert key_of(tmp_path) == last
 
 
 @pytest.mark.slow
@@ -145,9 +94,9 @@ def test_key_depends_on_the_code_and_not_on_its_representation(tmp_path):
     """A source and a ``__pycache__`` have the same key, nested functions included."""
     text = "def f(x):\n    def g():\n        return 1.5, x in {'a', 'b', 'c', 'd'}\n    return g\n"
     (tmp_path / "a.py").write_text(text, encoding="utf-8")
-    keys = {kernel_cache.cache_key(tmp_path), kernel_cache.cache_key(tmp_path)}
+    keys = {key_of(tmp_path), key_of(tmp_path)}
     code = "from pathlib import Path; from fastece.kernels import cache;" + (
-        f"print(cache.cache_key(Path({str(tmp_path)!r})))"
+        f"print(cache.cache_key(cache.hash_code(Path({str(tmp_path)!r})), cache.this_processor()))"
     )
     for seed in "123":
         cache = tmp_path / "cache"
@@ -158,7 +107,7 @@ def test_key_depends_on_the_code_and_not_on_its_representation(tmp_path):
 def test_key_changes_with_numba_and_with_the_processor(tmp_path, monkeypatch):
     for name in ("CPU_NAME", "CPU_FEATURES"):  # which a user may have set
         monkeypatch.setattr(kernel_cache.config, name, None)
-    keys = {kernel_cache.cache_key(tmp_path)}
+    keys = {key_of(tmp_path)}
     settings = (*kernel_cache.SETTINGS, "CPU_NAME", "CPU_FEATURES")
     for owner, name, value in (
         (kernel_cache, "EXTENSION_SUFFIXES", [".abacus.so"]),
@@ -169,17 +118,17 @@ def test_key_changes_with_numba_and_with_the_processor(tmp_path, monkeypatch):
         *((kernel_cache.config, name, "other") for name in settings),
     ):
         monkeypatch.setattr(owner, name, value, raising=False)
-        keys.add(kernel_cache.cache_key(tmp_path))
+        keys.add(key_of(tmp_path))
     assert len(keys) == 8 + len(kernel_cache.SETTINGS)
 
 
 def test_code_for_any_processor_is_shared_by_all(tmp_path, monkeypatch):
     for name, value in (("CPU_NAME", "generic"), ("CPU_FEATURES", "")):
         monkeypatch.setattr(kernel_cache.config, name, value)
-    key = kernel_cache.cache_key(tmp_path)
+    key = key_of(tmp_path)
     for name in ("get_host_cpu_name", "host_features"):
         monkeypatch.setattr(kernel_cache, name, lambda: "abacus")
-    assert kernel_cache.cache_key(tmp_path) == key
+    assert key_of(tmp_path) == key
 
 
 @pytest.mark.slow
@@ -200,7 +149,7 @@ def test_place_is_the_first_variable_that_is_set(tmp_path, monkeypatch, variable
     monkeypatch.setenv(variable, str(tmp_path / "here"))
     directory = Path(kernel_cache.cache_directory())
     assert directory.is_dir()
-    assert directory.name == kernel_cache.cache_key()
+    assert directory.name == key_of(kernel_cache.FOLDER)
     assert tmp_path / "here" in directory.parents
 
 
@@ -208,9 +157,7 @@ def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.touch()
     monkeypatch.setenv("FASTECE_CACHE_DIR", str(file / "below"))
-    with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR") as caught:
-        assert kernel_cache.cache_directory() is None
-    assert len(caught) == 1
+    assert kernel_cache.cache_directory() is None
     assert len(kernel_cache.FAILURES) == 1
     monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", None)
 
@@ -218,7 +165,10 @@ def test_unwritable_place_is_one_warning_and_no_cache(tmp_path, monkeypatch):
     def twice(x):
         return 2 * x
 
-    assert twice(4) == 8
+    with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR") as caught:
+        assert twice(4) == 8
+    assert len(caught) == 1
+    assert twice(4.5) == 9  # a second warning would be an error here
 
 
 @pytest.mark.slow
@@ -284,8 +234,9 @@ def test_a_folder_that_others_can_write_is_refused(tmp_path, monkeypatch, which,
     else:
         path.chmod(mode)
     said = "belongs to another user" if mode is None else "others can write .*: chmod go-w it"
+    assert kernel_cache.cache_directory() is None
     with pytest.warns(RuntimeWarning, match=said) as caught:
-        assert kernel_cache.cache_directory() is None
+        kernel_cache.warn_of_failures()
     assert len(caught) == 1
     assert "Set FASTECE_CACHE_DIR" in str(caught[0].message)
 
@@ -296,14 +247,6 @@ def test_a_folder_in_one_that_is_shared_safely_is_taken(tmp_path, monkeypatch):
     tmp_path.chmod(0o1777)
     monkeypatch.setenv("FASTECE_CACHE_DIR", str(tmp_path))
     assert kernel_cache.cache_directory() is not None
-
-
-def modes_bind():
-    """From here on file modes bind, also where tests run as root (Linux only)."""
-    if sys.platform == "linux" and os.geteuid() == 0:
-        drop_capability = 24
-        override_modes = 1
-        ctypes.CDLL(None).prctl(drop_capability, override_modes, 0, 0, 0)
 
 
 @pytest.mark.slow
@@ -339,12 +282,6 @@ def test_a_full_disk_is_one_warning_and_leaves_nothing_half_written(tmp_path, pa
     assert done.stdout == PAIR_SHOWS
     assert done.stderr.count("RuntimeWarning") == 1
     assert contents_of(tmp_path) == {}
-
-
-def flipped(content):
-    """One byte of machine code changed: a pickle that loads, and code that may crash."""
-    i = content.index(b"\x7fELF") + 100 if b"\x7fELF" in content else len(content) // 2
-    return content[:i] + bytes([content[i] ^ 0x15]) + content[i + 1 :]
 
 
 @pytest.mark.slow
@@ -399,11 +336,18 @@ class Compiled:
         return "machine", "code"
 
 
+def tiny_kernel():
+    """A kernel of a dispatcher that is no more than the cache looks at."""
+
+
+KERNEL = SimpleNamespace(py_func=tiny_kernel)
+
+
 def test_a_kernel_cache_refuses_damaged_files(tmp_path, monkeypatch):
     """Files are written, read, and refused if damaged; no compiler is needed for this."""
     monkeypatch.setattr(kernel_cache.CompileResult, "_rebuild", lambda _, *parts: parts)
     monkeypatch.setattr(kernel_cache.rtsys, "initialize", lambda _: None)
-    cache = kernel_cache.KernelCache(test_a_kernel_cache_refuses_damaged_files, str(tmp_path))
+    cache = kernel_cache.KernelCache(KERNEL, str(tmp_path))
     assert cache.load_overload("f8", None) is None
     cache.save_overload("f8", Compiled())
     (path,) = tmp_path.iterdir()
@@ -428,9 +372,7 @@ def test_a_kernel_cache_refuses_damaged_files(tmp_path, monkeypatch):
     assert cache.load_overload("f8", None) is None
     cache.flush()
     assert list(tmp_path.iterdir()) == [path]
-    gone = kernel_cache.KernelCache(
-        test_a_kernel_cache_refuses_damaged_files, str(tmp_path / "gone")
-    )
+    gone = kernel_cache.KernelCache(KERNEL, str(tmp_path / "gone"))
     with pytest.warns(RuntimeWarning, match="FASTECE_CACHE_DIR"):
         gone.save_overload("f8", Compiled())
     gone.save_overload("f8", Compiled())  # no second warning: that would be an error here
@@ -439,7 +381,7 @@ def test_a_kernel_cache_refuses_damaged_files(tmp_path, monkeypatch):
 def test_what_cannot_be_rebuilt_is_one_warning_and_compiled(tmp_path, monkeypatch):
     """This happens where numba has changed internals that it does not promise to keep."""
     monkeypatch.setattr(kernel_cache.rtsys, "initialize", lambda _: None)
-    cache = kernel_cache.KernelCache(test_a_kernel_cache_refuses_damaged_files, str(tmp_path))
+    cache = kernel_cache.KernelCache(KERNEL, str(tmp_path))
     cache.save_overload("f8", Compiled())
     with pytest.warns(RuntimeWarning, match="cannot keep its compiled kernels"):
         assert cache.load_overload("f8", None) is None
@@ -450,12 +392,15 @@ def test_what_cannot_be_rebuilt_is_one_warning_and_compiled(tmp_path, monkeypatc
 def test_kernels_have_a_cache_if_there_is_a_folder_for_their_sources(
     tmp_path, monkeypatch, is_edited
 ):
-    monkeypatch.setattr(compiling.numba, "njit", lambda **_: lambda _: SimpleNamespace(compile=len))
+    def njit(**_):
+        return lambda function: SimpleNamespace(compile=len, py_func=function)
+
+    monkeypatch.setattr(compiling.numba, "njit", njit)
     monkeypatch.setattr(compiling, "KERNELS", [])
     monkeypatch.setattr(kernel_cache, "SOURCES", [] if is_edited else kernel_cache.source_times())
     for directory in (None, str(tmp_path)):
         monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", directory)
-        compiled = compiling.jit(test_a_kernel_cache_refuses_damaged_files)
+        compiled = compiling.jit(tiny_kernel)
         assert compiled._cache.cache_path == (None if is_edited else directory)
     assert len(compiling.KERNELS) == 2
 

@@ -1,0 +1,75 @@
+"""The command ``info``: the versions, the processor and the compiled kernels of an installation."""
+
+import platform
+from argparse import Namespace
+from importlib.metadata import version
+from pathlib import Path
+
+import fastece
+from fastece.cli.compiled import kept_kernels, shipped_kernels
+from fastece.cli.options import Command
+from fastece.cli.output import Page
+from fastece.cli.progress import Progress
+from fastece.data.parameters import processors
+from fastece.display.documents import Document, Section
+
+TITLE = "fastece, what it runs on, and its compiled kernels"
+PACKAGES = ("numba", "llvmlite", "numpy", "scipy")
+
+
+def describe() -> Command:
+    """Describe ``fastece info``."""
+    return Command(
+        "Versions, the processor, and the compiled kernels in use with their folders: all that a "
+        "report of a bug needs.",
+        run,
+    )
+
+
+def run(options: Namespace, progress: Progress) -> Page:  # noqa: ARG001
+    """Run ``fastece info``."""
+    from llvmlite.binding import get_host_cpu_name
+
+    facts = {
+        "fastece": f"{fastece.__version__} in {Path(fastece.__file__).parent}",
+        "python": f"{platform.python_version()} on {platform.platform()}",
+        **{package: version(package) for package in PACKAGES},
+        "processor": get_host_cpu_name(),
+        "threads": processors(),
+        **describe_kernels(),
+    }
+    values = {name.replace(" ", "_"): value for name, value in facts.items()}
+    return Page(Document(TITLE, sections=[Section(facts=facts)]), values)
+
+
+def describe_kernels() -> dict[str, str]:
+    """Describe the kernels in use, and where native and shipped ones are."""
+    from fastece.kernels import cache
+
+    try:
+        n_kept = len(kept_kernels())
+        kept = f"{n_kept} signatures in {cache.CACHE_DIRECTORY}"
+    except OSError as error:
+        n_kept = 0
+        kept = f"none: {error}"
+    if cache.config.DISABLE_JIT:
+        in_use = "none: Python runs the loops"
+    elif n_kept:
+        in_use = "native"
+    elif shipped_kernels():
+        in_use = "shipped"
+    else:
+        in_use = "compiled at their first use"
+    return {"kernels in use": in_use, "native kernels": kept, "shipped kernels": describe_shipped()}
+
+
+def describe_shipped() -> str:
+    """Describe the kernels that the package came with, or why none are used."""
+    from fastece.kernels import archive
+
+    if archive.ARCHIVE is not None:
+        used = archive.ARCHIVE
+        return f"{len(used.names)} signatures for {used.level.name} in {used.path}"
+    if archive.FOLDER.is_dir():
+        return f"none that fits these versions, settings and processor in {archive.FOLDER}"
+    return "none in this installation"
