@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,11 +12,14 @@ from fastece.data.samples import scale_weights
 from fastece.display.axes import new_axes
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import (
+    MIN_DECIMALS,
     ConfidenceInterval,
     Number,
     PValue,
+    decimals,
     first_of,
     format_cell,
+    format_number,
     format_p,
 )
 from fastece.display.pictures import draw_risks
@@ -68,11 +71,11 @@ MEANINGS = {
     "events": Meaning("events", "rows with the event, by weight"),
     "observed_rate": Meaning("observed rate", "share of the rows that had the event"),
     "predicted_rate": Meaning("predicted rate", "mean predicted probability"),
-    "oe": Meaning("O/E", "observed over predicted events: 1 is ideal, less is too much predicted"),
+    "oe": Meaning("O/E", "observed over predicted events: 1 is ideal, below it too many predicted"),
     "intercept": Meaning("intercept", "calibration in the large, on the logit scale: 0 is ideal"),
-    "slope": Meaning("slope", "of the logit: 1 is ideal, less is too extreme predictions"),
+    "slope": Meaning("slope", "of the logit: 1 is ideal, below it predictions are too extreme"),
     "slope_intercept": Meaning("intercept at slope", "of the recalibration with that slope"),
-    "recalibration_test": Meaning("recalibration test", "of intercept 0 and slope 1, chi-squared"),
+    "recalibration_test": Meaning("joint test", "of intercept 0 and slope 1 together, chi-squared"),
     "ici": Meaning("ICI", "mean distance of the calibration curve from the predictions"),
     "e50": Meaning("E50", "median of that distance"),
     "e90": Meaning("E90", "distance that 90 % of the rows do not exceed"),
@@ -120,7 +123,11 @@ class Validation(Result):
         Whether rows have weights.
     notes : list of str
         Sentences on quantities that are not defined, and on few groups.
+    sentence : str
+        Rates with O/E, the slope, and the joint test.
     """
+
+    _derived: ClassVar[tuple[str, ...]] = ("sentence",)
 
     events: Quantity
     observed_rate: Quantity
@@ -192,14 +199,33 @@ class Validation(Result):
 
     @property
     def sentence(self) -> str:
-        """Predicted and observed rates, in one sentence."""
+        """Rates with O/E, the slope, and the joint test with what it tests, in a line.
+
+        What is not defined is left out.
+        """
         predicted = 100 * self.predicted_rate.value
         observed = 100 * self.observed_rate.value
-        rates = f"{predicted:.1f} % predicted, {observed:.1f} % observed"
-        if self.recalibration_test.p_value is None:
-            return f"{rates}."
-        p_value = f"p = {format_p(self.recalibration_test.p_value)}".replace("= <", "< ")
-        return f"{rates}, {p_value}."
+        parts = [f"{predicted:.1f} % predicted, {observed:.1f} % observed"]
+        if math.isfinite(self.oe.value):
+            parts[0] += f" ({', '.join(self._texts_of('oe'))})"
+        if math.isfinite(self.slope.value):
+            slope, *interval = self._texts_of("slope")
+            parts.append(" ".join([slope, *(f"({text})" for text in interval)]))
+        if self.recalibration_test.p_value is not None:
+            p_value = f"p = {format_p(self.recalibration_test.p_value)}".replace("= <", "< ")
+            parts.append(f"joint test of intercept 0 and slope 1: {p_value}")
+        return f"{'; '.join(parts)}."
+
+    def _texts_of(self, name: str) -> list[str]:
+        """Write a quantity, and its interval if it has one, for a sentence."""
+        quantity = getattr(self, name)
+        interval = quantity.confidence_interval
+        places = MIN_DECIMALS if interval is None else decimals(interval)
+        texts = [f"{MEANINGS[name].title} {format_number(quantity.value, places)}"]
+        if interval is not None:
+            low, high = (format_number(end, places) for end in interval)
+            texts.append(f"{self._interval_name} {low} to {high}")
+        return texts
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the calibration curve, with the predictions below; needs matplotlib.
@@ -250,7 +276,8 @@ class Validation(Result):
             "by the ratio of observed and expected events (interval on the log scale) and by the "
             "intercept of a logistic model with the logit of the prediction as offset; weak "
             "calibration by the slope and intercept of logistic recalibration (Cox 1958), with "
-            "profile-likelihood intervals and a joint score test with two degrees of freedom; "
+            "profile-likelihood intervals, and by a score test of intercept 0 and slope 1 "
+            "together, with two degrees of freedom; "
             "moderate calibration by a Bayesian calibration curve, summarised by ICI, E50, E90 and "
             "Emax with posterior intervals. Overall performance was measured by the Brier score, "
             "raw and scaled, the logarithmic score and Spiegelhalter's test; discrimination by the "
@@ -401,8 +428,11 @@ def validate(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.beta(2, 8, 1000)
     >>> validation = validate(rng.random(1000) < 0.8 * p, p, event="readmission", n_resamples=0)
-    >>> validation.sentence
-    '19.2 % predicted, 16.8 % observed, p = 0.13.'
+    >>> for part in validation.sentence.split("; "):
+    ...     print(part)
+    19.2 % predicted, 16.8 % observed (O/E 0.88, 95 % CI 0.77 to 1.00)
+    slope 0.99 (95 % CI 0.75 to 1.24)
+    joint test of intercept 0 and slope 1: p = 0.13.
     """
     name = check_event(event)
     call = read_call(

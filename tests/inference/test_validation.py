@@ -41,6 +41,45 @@ def test_quantities_are_those_of_other_libraries():
     assert weighted.c_statistic.value == pytest.approx(GOLDEN["weighted_c"], abs=1e-12)
 
 
+def test_each_number_of_the_sentence_has_its_name():
+    rng = np.random.default_rng(0)
+    logit = rng.normal(-3.1, 1.2, 1000)
+    p = 1 / (1 + np.exp(-logit))
+    y = rng.random(1000) < 1 / (1 + np.exp(1 - 0.65 * logit))
+    found = validate(y, p, event="readmission", n_resamples=0)
+    # The rates hardly differ (p = 0.44 for O/E): the small p-value is that of another hypothesis.
+    sentence = (
+        "6.8 % predicted, 7.4 % observed (O/E 1.09, 95 % CI 0.88 to 1.35); "
+        "slope 0.61 (95 % CI 0.39 to 0.82); "
+        "joint test of intercept 0 and slope 1: p = 0.00063."
+    )
+    assert found.oe.p_value == pytest.approx(0.44, abs=0.005)
+    assert found.to_dict()["sentence"] == found.sentence == sentence
+    for text in (str(found), found.to_markdown(), found._repr_html_()):
+        assert sentence in " ".join(text.split())
+    assert "score test of intercept 0 and slope 1 together" in found.methods_text()
+    report = fastece.calibration_report(y, p, event="readmission", n_resamples=0)
+    assert sentence in " ".join(str(report).split())
+    assert report.to_dict()["validation"]["sentence"] == sentence
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "sentence"),
+    [
+        ([1], [0.5], "50.0 % predicted, 100.0 % observed (O/E 2.00)."),
+        ([0, 1, 0], [0.0, 0.0, 0.0], "0.0 % predicted, 33.3 % observed."),
+        (
+            [0, 0, 1],
+            [0.1, 0.2, 0.8],
+            "36.7 % predicted, 33.3 % observed (O/E 0.91, 95 % CI 0.47 to 1.77); "
+            "joint test of intercept 0 and slope 1: p = 0.75.",
+        ),
+    ],
+)
+def test_the_sentence_leaves_out_what_is_not_defined(y, p, sentence):
+    assert validate(y, p, n_resamples=0).sentence == sentence
+
+
 def test_sums_are_those_of_a_formula():
     y, p, w = data()
     found = validate(y, p, sample_weight=w, n_resamples=0)
