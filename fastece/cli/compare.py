@@ -217,7 +217,7 @@ def write_verdict(differences: Differences) -> str:
     claims = [(lead, f"better calibrated by {LEAD}")]
     if sign_of(lead) != sign_of(test):
         claims.append((test, f"better calibrated by {TEST}"))
-    claims.append((differences.scores["brier_score"], "better in all by the Brier score"))
+    claims.append((differences.scores["brier_score"], "better overall by the Brier score"))
     a, b = differences.names
     subjects = {1: f"model {b} is", -1: f"model {a} is", 0: f"neither {a} nor {b} is shown to be"}
     parts = [

@@ -24,11 +24,14 @@ from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section
 from fastece.estimators.table import find_estimator
-from fastece.reliability.curve import curves_of
+from fastece.reliability.curve import TABLE_QUANTILES, TABLE_SCORES, curves_of
 from fastece.report.pictures import curve_panels
 
 # Resamples of a density's band, as each takes longer than one of bins.
 RESAMPLES = 500
+DEFAULT_SCORES = (
+    f"{len(TABLE_QUANTILES)} quantiles of the scores, and {', '.join(map(str, TABLE_SCORES))}"
+)
 
 
 def describe() -> Command:
@@ -42,7 +45,7 @@ def describe() -> Command:
             *ROWS, GROUPS, SETTING, FROM_LOGITS,
             choice("--estimator", MEASURE, "a Bayesian curve (default), which needs no resamples, "
                    "or densities", ["ece_bayes", "ece_kde"], "ece_bayes"),
-            value("--at", MEASURE, "in [0, 1] (default: eleven over the range)",
+            value("--at", MEASURE, f"in [0, 1] (default: {DEFAULT_SCORES})",
                   metavar="SCORE[,SCORE...]", read=scores),
             value("--bandwidth", MEASURE, 'of the kernel, or "silverman" (default)', metavar="H",
                   read=number_or_text(float)),

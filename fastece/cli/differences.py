@@ -91,8 +91,9 @@ class Differences:
         errors = [[*cells_of(name, x), x.estimator] for name, x in self.errors.items()]
         scores = [[*cells_of(name, x), SCORES[name]] for name, x in self.scores.items()]
         sign_note = (
-            f"{difference} above 0: {self.names[1]} has the smaller value, which is better but for "
-            "accuracy, sharpness"
+            f"{difference} above 0: {self.names[1]} has the smaller value. Smaller is better for "
+            "errors, the Brier score and the log loss, larger for the accuracy; sharpness and "
+            "entropy do not rate a model by themselves."
         )
         notes = [*self.notes, sign_note, *INTERVAL_NOTES]
         if self.call.clusters is not None:

@@ -37,7 +37,8 @@ INCREASE = "increase over the baseline"
 # Lines of the parts.
 JUDGED_LINE = "{}: {} {} ({} {}), at most {:g} allowed"
 NOT_JUDGED_LINE = "not judged: {} has {} rows, fewer than {}"
-ROWS_THAT_TELL = "; about {} rows would tell, and there are {}"
+# Rows of the whole test set, also where the part that decides is a slice.
+ROWS_THAT_TELL = "; about {} rows in all would tell, and there are {}"
 # The least bound: no test set is large enough for a bound of 0.
 MIN_BOUND = 1e-6
 # The largest number of rows that is given as an answer, as of `fastece.rows_needed`.
@@ -128,7 +129,7 @@ class Check(EstimatorResult):
         return {"value": self.value, "confidence_interval": self.confidence_interval}
 
     def _rows(self) -> list[dict[str, Any]]:
-        interval_name = f"{100 * self.confidence_level:g} % CI"
+        interval_name = f"joint {100 * self.confidence_level:g} % CI"
         return [
             {
                 "part": row.label,
@@ -423,7 +424,7 @@ def check(
     True
     >>> print(check(y, p, max_error=0.05, by=country))
     fails: calibration error of slice uk 0.082 (joint 95 % CI 0.053 to 0.116), at most 0.05 allowed
-      part      rows  error         95 % CI  allowed  verdict      rows needed
+      part      rows  error   joint 95 % CI  allowed  verdict      rows needed
       all rows  3000  0.029      [0, 0.046]     0.05  passes                 -
       slice uk  1004  0.082  [0.053, 0.116]     0.05  fails                  -
       slice fr   970  0.039      [0, 0.085]     0.05  cannot tell         5600

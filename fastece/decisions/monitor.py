@@ -120,11 +120,11 @@ class Monitor(Readable):
     >>> print(monitor)
     Monitor: 6000 rows in 30 batches
     Alarm: the predictions are not calibrated, or no longer.
-      e-value      2.22e+11
-      alarm from   20
-      p-value      <0.0001
-      change       after about 4000 rows
-      most likely  predictions too low by 0.4 in the log odds
+      e-value             2.22e+11
+      alarm from e-value  20
+      p-value             <0.0001
+      change              after about 4000 rows
+      most likely         predictions too low by 0.4 in the log odds
     """
 
     def __init__(
@@ -274,7 +274,7 @@ class Monitor(Readable):
         """Describe the evidence so far."""
         facts: dict[str, Any] = {
             "e-value": Number(self.e_value, form=".3g"),
-            "alarm from": f"{1 / self.level:.3g}",
+            "alarm from e-value": f"{1 / self.level:.3g}",
             "p-value": PValue(self.p_value),
         }
         lead = NO_ALARM

@@ -38,9 +38,9 @@ HEADS = {
     "value": "score at least",
     "coverage": "coverage",
     "accuracy": "accuracy",
-    "accuracy_bound": "at least",
+    "accuracy_bound": "accuracy at least",
     "cost": "cost",
-    "cost_bound": "at most",
+    "cost_bound": "cost at most",
 }
 ACCURACY_CLAIM = "predictions are right in at least {:g} % of cases, with {:g} % confidence"
 COST_CLAIM = "acting costs less on these rows than abstaining"

@@ -15,12 +15,13 @@ from fastece.inference.selections import (
 )
 from fastece.inference.slices import Slices, slices_of
 from fastece.report.inputs import ReportInput
+from fastece.report.words import sentence
 
 # Lines of a table, those with the most evidence first; the others are counted.
 MAX_TABLE_LINES = 40
 # Classes that are shown where none are miscalibrated.
 MIN_CLASS_LINES = 3
-BREAKDOWN_NOTE = "{} of {} are miscalibrated by the {}, with joint p-values."
+BREAKDOWN_NOTE = "joint p <= {:.2g} in {} of {}, by the {}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,9 +143,10 @@ def table_section(
     title: str, table: Slices, name: Literal["predicted class", "class", "slice"], max_lines: int
 ) -> Section:
     """Describe the lines with the most evidence, and count the others."""
-    note = BREAKDOWN_NOTE.format(table.off, len(table), table.test)
+    alpha = 1 - table.confidence_level
+    note = BREAKDOWN_NOTE.format(alpha, table.off, len(table), table.test)
     left = len(table) - max_lines
     if left > 0:
         note = f"and {left} with less evidence; {note}"
     lines = table.table(name, max_lines)
-    return Section(f"{title}, most evidence first", table=lines, notes=[note])
+    return Section(f"{title}, most evidence first", table=lines, notes=[sentence(note)])

@@ -81,7 +81,7 @@ class ClassVectors(Record):
     def evidence(self, level: float) -> list[str]:
         """Describe the evidence of miscalibration, if the stronger test rejects."""
         return [
-            f"class vectors are miscalibrated ({line.name}, p = {format_p(line.p_value)})"
+            f"the test of class vectors rejects ({line.name}, p = {format_p(line.p_value)})"
             for line in self.lines
             if line.name == DECISIVE and line.p_value is not None and line.p_value < 1 - level
         ]

@@ -66,10 +66,11 @@ def brief_facts(report: Report) -> dict[str, Cell]:
     if direction is not None:
         over, under, gap = map(format_cell, (direction.over, direction.under, direction.mean_gap))
         interval = format_cell(direction.mean_gap_interval)
-        facts["direction"] = f"too high {over}, too low {under}; mean gap {gap} {interval}"
+        gap_text = f"observed minus predicted {gap} {interval}"
+        facts["direction"] = f"too high {over}, too low {under}; {gap_text}"
     off = [f"{off} of {count} {name}" for name, (off, count) in report._breakdowns.off.items()]
     if off:
-        facts["miscalibrated"] = ", ".join(off)
+        facts[f"joint p <= {1 - report.confidence_level:.2g}"] = ", ".join(off)
     return facts
 
 

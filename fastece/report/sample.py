@@ -193,8 +193,8 @@ def sample_section(names: ReportNames, rows: RowSummary, test: ReportTest) -> Se
         facts["mean confidence"] = Number(rows.mean_confidence, form=".4f")
     facts["setting"] = question(rows.setting, rows.pairs)
     if test.components is not None:
-        p_values = ", ".join(f"{x.name} {format_p(x.p_value)}" for x in test.components)
-        facts["test"] = f"p-value {format_p(test.p_value)}; of its statistics: {p_values}"
+        p_values = ", ".join(f"{format_p(x.p_value)} ({x.name})" for x in test.components)
+        facts["test"] = f"p-value {format_p(test.p_value)}; p-values of its parts: {p_values}"
     if names.note:
         facts["read as"] = names.note
     return Section("Sample", facts, notes=rows.notes)

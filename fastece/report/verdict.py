@@ -34,6 +34,8 @@ MIN_ROWS = 30
 ENOUGH_ROWS = 400
 # An error is of one direction from this share of it on.
 ONE_SIDED_SHARE = 0.75
+# Name of the test whose p-value stands in a headline, after an error that has an interval.
+TEST = "test of calibration"
 # Added to the headline of a test that rejects although the interval reaches 0.
 SURE_WITHOUT_SIZE = "The interval reaches 0: that there is an error is surer than its size."
 
@@ -112,16 +114,17 @@ def judge(evidence: ReportEvidence) -> Verdict:
     if evidence.n < MIN_ROWS:
         return Verdict(TOO_FEW, headline_of_few_rows(evidence))
     p_value = p_value_text(evidence.p_value)
+    test = f"{TEST}: {p_value}" if p_value else ""
     error = name_error(evidence)
     if evidence.rejects:
-        text = sentence("; ".join(filter(None, [error, p_value]))) + "."
+        text = sentence("; ".join(filter(None, [error, test]))) + "."
         if not evidence.excludes_zero:
             text += f" {SURE_WITHOUT_SIZE}"
         return Verdict(MISCALIBRATED, text)
     if evidence.excludes_zero:
-        text = f"the interval leaves out 0, but the test does not reject ({p_value})"
+        text = f"the interval leaves out 0, but the {TEST} does not reject ({p_value})"
         return Verdict(UNCLEAR, f"Perhaps {error}; {text}.")
-    fit = "; ".join(filter(None, [size_with_rates(evidence), p_value]))
+    fit = "; ".join(filter(None, [size_with_rates(evidence), test]))
     doubts = list_doubts(evidence)
     if doubts:
         return Verdict(UNCLEAR, f"Unclear: {fit}, but {' and '.join(doubts)}.")
@@ -130,9 +133,11 @@ def judge(evidence: ReportEvidence) -> Verdict:
 
 def judge_classes(off: int, count: int, level: float, mean: float) -> Verdict:
     """Judge the classes of a stream one by one, whose mean error has no interval."""
-    result = f"{off} of {count} classes are miscalibrated" if off else "No class is miscalibrated"
-    text = f"{result} (joint {100 * level:g} % CIs); mean error {format_number(mean)}."
-    return Verdict(MISCALIBRATED if off else NO_SIGN, text)
+    verdict = MISCALIBRATED if off else NO_SIGN
+    text = (
+        f"{sentence(joint_p_text(off, count, 'classes', level))}; mean error {format_number(mean)}."
+    )
+    return Verdict(verdict, text)
 
 
 # --- sentences ------------------------------------------------------------------------------
@@ -187,7 +192,7 @@ def list_doubts(evidence: ReportEvidence) -> list[str]:
         )
     for name, (off, count) in evidence.off.items():
         if off:
-            doubts.append(f"{off} of {count} {name} are miscalibrated")
+            doubts.append(joint_p_text(off, count, name, evidence.confidence_level))
     return [*doubts, *evidence.others]
 
 
@@ -210,8 +215,13 @@ def direction(share: float, setting: str, event: str = "") -> str:
     return f"{probabilities} are too {side}"
 
 
+def joint_p_text(off: int, count: int, name: str, level: float) -> str:
+    """Write in how many classes or slices the joint p-value rejects, whatever their errors are."""
+    return f"joint p <= {1 - level:.2g} in {off} of {count} {name}"
+
+
 def p_value_text(p_value: float | None) -> str:
-    """Write a p-value with its name; "" without one."""
+    """Write a p-value; "" without one."""
     if p_value is None:
         return ""
     return f"p = {format_p(p_value)}".replace("= <", "< ")

@@ -57,6 +57,7 @@ def test_two_models_of_the_digits(capsys, tmp_path, figures, setting):
 def test_the_page_has_a_column_for_each_value(capsys):
     options = ["--resamples", 32, "--confidence-level", 0.9]
     out = text(capsys, "compare", DIGITS, FOREST, *options)
+    assert "sharpness and entropy do not rate a model" in " ".join(out.split())
     lines = [line.split() for line in out.splitlines()]
     assert ["a", str(DIGITS)] in lines
     assert ["error", "a", "b", "a", "-", "b", "90", "%", "CI", "p-value", "estimator"] in lines

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece.cli import main
 from helpers.command_line import PAIRS, SMALL, as_json, text
 
 VECTORS = "y_true,p_0,p_1\n" + "".join(f"{i % 2},{i / 50},{1 - i / 50}\n" for i in range(50))
@@ -45,6 +46,10 @@ def test_a_curve_is_that_of_python(capsys, write, options, arguments):
     quantiles = np.quantile(p, (0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1), method="nearest")
     marks = sorted({*quantiles, *(x for x in (0.9, 0.95, 0.99) if p.min() < x < p.max())})
     assert [point["score"] for point in points] == marks
+    with pytest.raises(SystemExit):
+        main(["curve", "--help"])
+    shown_help = " ".join(capsys.readouterr().out.split())
+    assert f"{len(quantiles)} quantiles of the scores, and 0.9, 0.95, 0.99" in shown_help
     out = text(capsys, "curve", path, *options)
     assert ("90 % CI" in out) == (curve.low is not None)
     assert len(re.findall(r"^ +[01]\.?\d* ", out, re.M)) == len(marks)

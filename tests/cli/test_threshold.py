@@ -45,7 +45,9 @@ def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
         assert printed["sentence"] == expected.sentence
     saved = tmp_path / "threshold.json"
     assert main(["threshold", path, "--save", str(saved)]) == 0
-    assert "predictions are right in at least 95 % of cases" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "predictions are right in at least 95 % of cases" in printed
+    assert "  accuracy  accuracy at least\n" in printed
     again = Threshold.from_json(saved.read_text())
     assert again(p).tolist() == choose_threshold(y, p, setting="confidence")(p).tolist()
 

@@ -266,7 +266,10 @@ def test_rows_needed_are_twice_those_of_an_interval_so_short(bound):
         if result.passed is None:
             want = rows_by_hand(500, *result.confidence_interval, bound)
             assert result.rows_needed == pytest.approx(want, rel=0.06)
-            assert f"about {result.rows_needed} rows would tell, and there are 500" in result.line
+            assert (
+                f"about {result.rows_needed} rows in all would tell, and there are 500"
+                in result.line
+            )
 
 
 def test_rows_needed_with_slices_are_of_the_whole_file():
@@ -314,6 +317,7 @@ def test_one_error_is_one_line_and_several_have_a_table():
     several = str(check(y, p, max_error=0.5, by=by)).splitlines()
     assert "(joint 95 % CI" in several[0]
     assert several[1].split()[:3] == ["part", "rows", "error"]
+    assert "  joint 95 % CI  " in several[1]
     assert len(several) == 6
     rng = np.random.default_rng(0)
     grouped = check(rng.random(40) < 0.5, rng.random(40), max_error=0.5, groups=np.arange(40) // 8)

@@ -42,14 +42,14 @@ def test_only_the_stronger_test_is_evidence_and_only_if_it_rejects():
     level = 1 - vectors.lines[1].p_value
     assert vectors.evidence(level) == []
     (text,) = vectors.evidence(level - 0.001)
-    assert text.startswith("class vectors are miscalibrated (skce, p = ")
+    assert text.startswith("the test of class vectors rejects (skce, p = ")
 
 
 def test_vectors_make_a_verdict_unclear_where_no_class_is_off():
     y, p = draw_vectors(1000, is_twisted=True)
     report = fastece.calibration_report(y, p, **QUICK)
     assert report.verdict == "unclear"
-    assert "class vectors are miscalibrated (skce, p = 0.01)" in report.headline
+    assert "the test of class vectors rejects (skce, p = 0.01)" in report.headline
     assert "Class vectors\n  error" in str(report)
     assert "## Class vectors" in report.to_markdown()
 

@@ -348,7 +348,7 @@ def test_a_miscalibrated_class_is_in_the_verdict():
     assert 2 in off
     assert report.verdict in ("unclear", "miscalibrated")
     if report.verdict == "unclear":
-        assert f"{len(off)} of 3 classes are miscalibrated" in report.headline
+        assert f"joint p <= 0.05 in {len(off)} of 3 classes" in report.headline
 
 
 # --- formats --------------------------------------------------------------------------------

@@ -27,7 +27,11 @@ FITS = {"interval": ConfidenceInterval(0, 0.031), "p_value": 0.93}
 GAP = ConfidenceInterval(-0.03, -0.001)
 CASES = [
     # changes, verdict, parts of the headline
-    ({}, "miscalibrated", ["Over-confident by 0.021 (95 % CI 0.012 to 0.031); p = 0.0001."]),
+    (
+        {},
+        "miscalibrated",
+        ["Over-confident by 0.021 (95 % CI 0.012 to 0.031); test of calibration: p = 0.0001."],
+    ),
     ({"over": 0.001}, "miscalibrated", ["Under-confident"]),
     ({"over": 0.01}, "miscalibrated", ["Miscalibrated in both directions by"]),
     (
@@ -35,7 +39,7 @@ CASES = [
         "miscalibrated",
         [
             "Probabilities are too high: 12.1 % predicted, 7.5 % observed; calibration error "
-            "0.021 (95 % CI 0.012 to 0.031); p = 0.0001."
+            "0.021 (95 % CI 0.012 to 0.031); test of calibration: p = 0.0001."
         ],
     ),
     ({**RISK, "over": 0.01}, "miscalibrated", ["too high for some rows and too low"]),
@@ -48,16 +52,24 @@ CASES = [
         "miscalibrated",
         ["Miscalibrated in both directions by"],
     ),
-    ({"p_value": 1e-7}, "miscalibrated", ["; p < 0.0001."]),
+    ({"p_value": 1e-7}, "miscalibrated", ["; test of calibration: p < 0.0001."]),
     ({"p_value": None}, "miscalibrated", ["(95 % CI 0.012 to 0.031)."]),
-    (FITS, "no sign", ["error 0.021 (95 % CI 0 to 0.031); p = 0.93."]),
+    (FITS, "no sign", ["error 0.021 (95 % CI 0 to 0.031); test of calibration: p = 0.93."]),
     ({**FITS, "p_value": None}, "no sign", ["error 0.021 (95 % CI 0 to 0.031)."]),
     ({**FITS, "mean_gap_interval": None}, "no sign", []),
     ({**FITS, "mean_gap_interval": GAP}, "unclear", ["-0.010 [-0.030, -0.001]"]),
-    ({**FITS, "off": {"classes": (2, 10), "slices": (0, 3)}}, "unclear", ["2 of 10 classes"]),
+    (
+        {**FITS, "off": {"classes": (2, 10), "slices": (0, 3)}},
+        "unclear",
+        ["test of calibration: p = 0.93, but joint p <= 0.05 in 2 of 10 classes."],
+    ),
     ({**FITS, "others": ["a reason"]}, "unclear", ["but a reason."]),
     ({**FITS, "p_value": 0.02}, "miscalibrated", ["p = 0.02", "The interval reaches 0"]),
-    ({"p_value": 0.07}, "unclear", ["leaves out 0", "p = 0.07"]),
+    (
+        {"p_value": 0.07},
+        "unclear",
+        ["leaves out 0, but the test of calibration does not reject (p = 0.07)"],
+    ),
     (
         {"n": 20.3, "interval": ConfidenceInterval(0, 0.15)},
         "too few rows",
@@ -82,8 +94,8 @@ def test_verdict_and_headline_follow_from_the_evidence(changes, verdict, parts):
 @pytest.mark.parametrize(
     ("off", "verdict", "headline"),
     [
-        (2, "miscalibrated", "2 of 9 classes are miscalibrated (joint 90 % CIs)"),
-        (0, "no sign", "No class is miscalibrated (joint 90 % CIs)"),
+        (2, "miscalibrated", "Joint p <= 0.1 in 2 of 9 classes"),
+        (0, "no sign", "Joint p <= 0.1 in 0 of 9 classes"),
     ],
 )
 def test_classes_of_a_stream_are_judged_one_by_one(off, verdict, headline):
