@@ -29,6 +29,7 @@ Names = Mapping[str, str | None]
 # that comes first, and a flag that is to be set.
 PYTHON = {name: name for name in ("y_true", "y_prob", "y_prob_a", "X", "y")}
 PYTHON |= {"first": "y_true", "from_logits": "from_logits=True", "percent": "percent=True"}
+PYTHON |= {"soft": "soft=True"}
 # Options of the command line alone.
 PYTHON_LACKS = {"missing": None}
 # A remedy, or several of which one is right.

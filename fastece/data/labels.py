@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
-from fastece.data.errors import InputError, InputTypeError, repr_of
+from fastece.data.errors import Hint, InputError, InputTypeError, repr_of
 from fastece.kernels.types import F64, I64
 
 Array = NDArray[Any]
@@ -49,7 +49,7 @@ def as_labels(
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
-        hint = one_hot_hint(y, y_prob) or swap_hint(y, y_prob)
+        hint = one_hot_hint(y, y_prob) or share_hint(y, y_prob)
         raise InputError("y_true", f"must have shape (n,) or (n, 1), got {y.shape}", hint=hint)
     if y.size == 0:
         raise InputError("y_true", "is empty")
@@ -377,7 +377,7 @@ def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
             containers.refuse_infinite("y_true", y, hints)
         rule = "labels must be whole numbers"
         containers.refuse_where(
-            "y_true", rule, y, lambda part: part != np.trunc(part), swap_hint(y, y_prob)
+            "y_true", rule, y, lambda part: part != np.trunc(part), share_hint(y, y_prob)
         )
     if low < 0 or high >= n_classes:
         rule = f"labels must be from 0 to {n_classes - 1}"
@@ -388,13 +388,13 @@ def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
     return y.astype(np.int64) if y.dtype.kind == "f" else y
 
 
-def swap_hint(y: Array, y_prob: Array) -> str:
-    """Return a hint if y_true looks like probabilities and y_prob like labels."""
+def share_hint(y: Array, y_prob: Array) -> Hint:
+    """Return a hint if y_true looks like shares of votes, or like probabilities."""
     if y.dtype.kind != "f" or y.size == 0 or y.min() < 0 or y.max() > 1:
         return ""
     if y_prob.ndim == 1 and containers.are_whole(y_prob):
         return "{y_true} looks like probabilities and {y_prob} like labels: are they swapped?"
-    return "{y_true} looks like probabilities: {first} comes first"
+    return ("shares of votes: {soft}", "it looks like probabilities: {first} comes first")
 
 
 def one_hot_hint(y: Array, y_prob: Array) -> str:

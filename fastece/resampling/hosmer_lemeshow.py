@@ -49,7 +49,7 @@ class HosmerLemeshow:
         return GAP, WEIGHT, SCORE, SQUARE
 
     def errors(self, bins: Bins) -> F64:
-        """Compute the statistic (K,) from sums over the groups of K problems or replicates.
+        """Compute the statistic (K,) from sums over the groups of K problems.
 
         A group whose outcomes are certain contributes nothing if they came, and makes the
         statistic infinite otherwise.

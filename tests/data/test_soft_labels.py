@@ -386,3 +386,8 @@ def test_intervals_of_soft_labels_cover(law, votes):
             held[name].append(low <= truth <= high)
     for name, covered in held.items():
         assert np.sum(covered) >= 72, name
+
+
+def test_field_shares_without_soft_are_refused_with_the_option():
+    with pytest.raises(ValueError, match=r"y_true\[1\] is 0\.5; shares of votes: soft=True, or it"):
+        fastece.ece([0, 0.5, 1], [0.2, 0.5, 0.9])
