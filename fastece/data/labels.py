@@ -255,6 +255,11 @@ def string_order(
         )  # fmt: skip
     if y_prob.ndim == 1:
         rule = f"which label {prob_name} is the probability of is unknown"
+        if len(labels) == 2 and np.isfinite(y_prob).all():
+            means = {label: float(y_prob[y == label].mean()) for label in labels}
+            low, high = sorted(labels, key=means.__getitem__)
+            rule += f"; its mean is {means[high]:.2g} where the label is {high!r}"
+            rule += f" and {means[low]:.2g} where it is {low!r}"
         hint = "pass {pos_label}, or {labels} with the negative and the positive one"
     elif names and containers.first_number(names) is None:
         rule = f"must be names of {prob_name}'s columns, {names!r:.200}"

@@ -1,6 +1,6 @@
 """Columns that are named after the labels of a file, and the kinds of columns that it has."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -66,16 +66,17 @@ def columns_named_after(names: Sequence[str], labels: Collection[str]) -> list[s
 # --- kinds of columns -----------------------------------------------------------------------------
 
 
-def column_kinds(path: str, names: Sequence[str], header_names: Collection[str]) -> dict[str, str]:
-    """Describe the cells of columns by the first rows of a file, if these can be read."""
+def read_first_columns(
+    path: str, names: Sequence[str], header_names: Collection[str]
+) -> Mapping[str, RawColumn]:
+    """Read columns in the first rows of a file, if these can be read."""
     if is_piped(path):
         return {}
     with suppress(BadArgumentError, OSError):
         batches: Iterator[Batch] = read_batches(
             path, lambda _: ChosenColumns(list(names), []), header_names
         )
-        first = next(batches)
-        return {name: column_kind(first.columns[name]) for name in names}
+        return next(batches).columns
     return {}
 
 

@@ -4,6 +4,7 @@ A layout knows the columns that it reads, and turns them into `FilePredictions`.
 decides which one a file has. A new layout is a class here, and a case there.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -13,17 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.containers import first_number
-from fastece.data.errors import InputError
+from fastece.data.errors import InputError, RowsWarning, warn_outside
 from fastece.data.parameters import check_integer
 from fastece.files.batches import Batch, Header
-from fastece.files.cells import LabelColumn, NamedColumns, NumberColumn, decode_labels
+from fastece.files.cells import NUMBER, LabelColumn, NamedColumns, NumberColumn, decode_labels
 from fastece.files.class_columns import find_class_columns
 from fastece.files.evaluations import PAIR_COLUMNS, LogOptions
+from fastece.files.evidence import equal_top_label, without_shared_prefix
 from fastece.files.file_predictions import FilePredictions
 from fastece.files.harness import accuracy_name, is_log, read_log
 
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR_COLUMNS)
 WILDCARDS = frozenset("*?[")
+# Words by which the name of a column shows that it holds predictions.
+WORDS_OF_PREDICTIONS = frozenset({"pred", "predict", "predicted", "prediction", "hat", "yhat"})
 # Names that a message lists.
 MAX_LISTED = 8
 # Classes behind a top label, at most.
@@ -54,20 +58,19 @@ class NoColumnError(InputError):
             hint = f"{{{argument.partition('[')[0]}}} takes the name of a column"
         super().__init__(argument, "", place=header.file, hint=hint)
         self.column = column
-        self.column_names = header.names
-        self.show_kinds({})
+        self.distinct_names = list(dict.fromkeys(header.names))
+        self.show({}, [])
 
-    @property
-    def listed_names(self) -> list[str]:
-        """Names of the first columns, which the message lists."""
-        return list(dict.fromkeys(self.column_names))[:MAX_LISTED]
-
-    def show_kinds(self, kinds: Mapping[str, str]) -> None:
-        """Show the kinds of columns behind their names in the message."""
-        names = [f"{name} ({kinds[name]})" if name in kinds else name for name in self.listed_names]
-        if len(self.column_names) > MAX_LISTED:
-            names.append("...")
-        self.rule = f"no column {self.column!r}, it has {', '.join(names) or 'none'}"
+    def show(self, kinds: Mapping[str, str], evidence: Sequence[str]) -> None:
+        """Show the kinds of columns behind their names, and evidence for their meaning."""
+        names = self.distinct_names[:MAX_LISTED]
+        listed = [f"{name} ({kinds[name]})" if name in kinds else name for name in names]
+        if len(self.distinct_names) > MAX_LISTED:
+            listed.append("...")
+        columns = ", ".join(listed) or "none"
+        self.rule = "; ".join([f"no column {self.column!r}, it has {columns}", *evidence])
+        if self.distinct_names and all(map(NUMBER.fullmatch, self.distinct_names)):
+            self.rule += "; these names are numbers: is the header missing?"
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,7 @@ class ColumnLayout:
         elif self.has_names and len(names) > 1:
             prob = NamedColumns(prob, names)
         columns_of = {"y_true": [self.label], "y_prob": names}
+        self.warn_of_prediction(rows.batch.file, label, np.asarray(prob))
         return FilePredictions(
             label,
             prob,
@@ -171,6 +175,19 @@ class ColumnLayout:
             columns=columns_of,
             cells={self.label: label},
         )
+
+    def warn_of_prediction(self, file: str, label: NDArray[Any], prob: NDArray[Any]) -> None:
+        """Warn of a column of predictions that is named as the one of the labels."""
+        words = set(re.split(r"[\W_]+", self.label.lower()))
+        if words.isdisjoint(WORDS_OF_PREDICTIONS):
+            return
+        names = self.probability_columns
+        classes = without_shared_prefix(names) if len(names) > 1 else []
+        if equal_top_label(label, prob, classes):
+            rule = "is the most probable class in every row: it looks like the prediction"
+            place = f"{file}: column {self.label}"
+            hint = "name the column of the true labels by {y_true}"
+            warn_outside(RowsWarning("y_true", rule, place=place, hint=hint))
 
 
 @dataclass(frozen=True)

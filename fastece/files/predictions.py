@@ -30,8 +30,9 @@ from fastece.files.cells import (
     has_percent_sign,
     join_columns,
 )
-from fastece.files.class_columns import column_kinds
+from fastece.files.class_columns import column_kind, read_first_columns
 from fastece.files.evaluations import PAIR_COLUMNS
+from fastece.files.evidence import MAX_COLUMNS, describe_evidence
 from fastece.files.file_predictions import FilePredictions
 from fastece.files.formats import read_batches
 from fastece.files.layouts import (
@@ -122,7 +123,10 @@ class Reader:
                 raise InputError("path", rule, place=batch.file)
         except NoColumnError as error:
             if error.argument in ("y_true", "y_prob"):
-                error.show_kinds(column_kinds(self.path, error.listed_names, header_names))
+                names = error.distinct_names[:MAX_COLUMNS]
+                columns = read_first_columns(self.path, names, header_names)
+                evidence = describe_evidence(columns, self.options.label)
+                error.show({name: column_kind(x) for name, x in columns.items()}, evidence)
             raise
 
     def drop_unlabelled(self, batch: Batch) -> Batch:

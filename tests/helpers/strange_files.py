@@ -19,9 +19,9 @@ COMMANDS = [
     "compare {} {other} --resamples 99",
 ]  # fmt: skip
 OPTIONS = [
-    "", "", "", "--y-true label", "--y-prob p", "--y-true label --y-prob p", "--from-logits",
+    *[""] * 14, "--y-true label", "--y-prob p", "--y-true label --y-prob p", "--from-logits",
     "--y-prob p_*", "--pos-label a", "--labels a,b", "--y-true y_prob --y-prob y_true",
-    "--seed 3",
+    "--percent", "--missing skip", "--confidence-scale 5",
 ]  # fmt: skip
 # First bytes of formats of other programs.
 STARTS = [
