@@ -1,8 +1,10 @@
 """Predictions and logs of evaluations, read from files and written to them.
 
 A new format is a module that yields `Batch`, with a row in `formats` or a case in `text`, or a
-writer in `writing`. The classes of `layouts` decide which columns a file may have, and `cells`
-which rows are bad. Nothing here knows about calibration. Begin with `predictions.Reader`.
+writer in `writing`; formats that are refused by name are rows in `foreign`. The classes of
+`layouts` decide which columns a file may have, and `cells` which rows are bad; `evidence` describes
+columns of other names, and chooses none. Nothing here knows about calibration. Begin with
+`predictions.Reader`.
 """
 
 from fastece.files.file_predictions import FilePredictions as FilePredictions

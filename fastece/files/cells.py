@@ -22,8 +22,10 @@ NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCI
 NUMBER_CHARACTERS = frozenset("0123456789.+-eE")
 MISSING = ("", "nan", "NaN")
 PERCENT_SIGN = "%"
-# Cells with decimal commas stand between semicolons or tabs, so that no other comma changes.
-DECIMAL_COMMAS = "tr , . < FILE > NEW writes the file with points"
+# Between semicolons or tabs no other comma stands that would change.
+DECIMAL_COMMAS = (
+    "save the table with decimal points; between semicolons or tabs, tr , . < FILE > NEW does it"
+)
 # How labels that are no strings are written, and how they are read; 007, 1_1 and +1 are strings.
 # An integer has at most 18 digits, so that int64 holds it.
 LABEL_FORMS: list[tuple[str, Callable[[str], Any]]] = [

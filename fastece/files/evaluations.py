@@ -277,15 +277,15 @@ def find_answer(results: dict[str, ScorerResult], options: LogOptions) -> Answer
     full = {name: credit for name, credit in credit_by_name.items() if credit in (0, 1)}
     if not options.takes_partial_credit and len(full) == 1:
         credit_by_name = full
-    shown = {name: [*result] for name, result in results.items()}
+    value_of_fault = {name: [*result] for name, result in results.items()}
     confidences = {stated[name] for name in credit_by_name}
     takes_all = options.takes_partial_credit or len(credit_by_name) == 1
     if not takes_all or len(confidences) != 1:
         hint = CHOOSE_SCORER if len(credit_by_name) > 1 else ""
-        fault = Fault(ONE_RESULT, shown, is_of_row=True, hint=hint)
+        fault = Fault(ONE_RESULT, value_of_fault, is_of_row=True, hint=hint)
         return Answer(fault, fault, ())
     if not options.takes_partial_credit and not full:
-        fault = Fault(PARTIAL_CREDIT, shown, is_of_row=True, hint=USE_CREDIT)
+        fault = Fault(PARTIAL_CREDIT, value_of_fault, is_of_row=True, hint=USE_CREDIT)
         return Answer(fault, fault, ())
     (confidence,) = confidences
     assert confidence is not None, "results without a confidence have no credit here"

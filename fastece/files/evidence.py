@@ -2,8 +2,8 @@
 
 A file whose columns have other names than ours is refused: to choose columns for it would be a
 guess, and a prediction taken for the label, or a feature for the probability, gives a wrong number
-without a word. The sentences show what the rows themselves prove, and leave the choice to the
-reader. A new kind of evidence is a function of `FirstRows` in `describe_evidence`.
+without a word. The sentences show facts that the rows prove, and leave the choice to the reader.
+A new kind of evidence is a function of `FirstRows` in `describe_evidence`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ MAX_LISTED = 5
 MAX_SENTENCES = 4
 # How far a sum of rounded shares may be from 1.
 SUM_TOLERANCE = 0.011
-# Probabilities of the predicted class are at least 1 / K, but for rounding.
+# Probabilities of the predicted class are at least 1 / K, except for rounding.
 CONFIDENCE_TOLERANCE = 1e-3
 
 
@@ -58,7 +58,7 @@ class FirstRows(NamedTuple):
 
 
 class ClassVectors(NamedTuple):
-    """Columns of a number for each class, the names of the classes, and the numbers (n, K)."""
+    """Columns of a number for each class, with names of classes and numbers (n, K)."""
 
     columns: list[str]
     classes: list[str]
@@ -136,7 +136,7 @@ def find_class_vectors(rows: FirstRows, label: str) -> ClassVectors | None:
 
 
 def class_vectors(rows: FirstRows, columns: Sequence[str]) -> ClassVectors:
-    """Make class vectors of columns, whose classes are their names without a shared prefix."""
+    """Make class vectors of columns, named without the prefix that they share."""
     numbers = np.column_stack([rows.numbers[name] for name in columns])
     return ClassVectors(list(columns), without_shared_prefix(columns), numbers)
 
@@ -174,17 +174,17 @@ def describe_predictions(rows: FirstRows, vectors: ClassVectors) -> Iterator[str
     """Describe which column is the prediction, and which others may hold the labels."""
     top = vectors.numbers.max(axis=1)
     number_of = {name: k for k, name in enumerate(vectors.classes)}
-    known = {
+    classes_of_labels = {
         name: np.array([number_of[x] for x in texts.tolist()])
         for name, texts in rows.labels.items()
         if set(texts.tolist()) <= set(vectors.classes)
     }
     predictions = [
         name
-        for name, classes in known.items()
+        for name, classes in classes_of_labels.items()
         if (vectors.numbers[np.arange(rows.n), classes] == top).all()
     ]
-    others = [name for name in known if name not in predictions]
+    others = [name for name in classes_of_labels if name not in predictions]
     if predictions:
         sentence = f"{list_names(predictions)} is the most probable class {rows.words}, so it is "
         sentence += "the prediction"
@@ -198,7 +198,7 @@ def describe_predictions(rows: FirstRows, vectors: ClassVectors) -> Iterator[str
 
 
 def describe_confidences(rows: FirstRows) -> Iterator[str]:
-    """Describe two columns of the same labels beside what may be confidences."""
+    """Describe two columns of the same labels beside a column of confidences."""
     for first, second in permutations(rows.labels, 2):
         words = set(rows.labels[first].tolist())
         is_same = words >= set(rows.labels[second].tolist())
@@ -248,7 +248,7 @@ def is_split(texts: NDArray[np.str_], words: Sequence[str], numbers: F64) -> boo
 
 
 def equal_top_label(labels: NDArray[Any], prob: NDArray[Any], classes: Sequence[str]) -> bool:
-    """Decide whether labels are the most probable class, or the side of 0.5, in all rows."""
+    """Decide whether labels are the most probable class of all rows."""
     if len(labels) < MIN_ROWS:
         return False
     texts = np.array([label_text(x) for x in labels.tolist()])
@@ -268,7 +268,7 @@ def higher_label(
 ) -> str:
     """Return the label whose rows have the higher numbers, where these differ most.
 
-    Of zeros and ones it is 1, whatever the numbers are.
+    Labels 0 and 1 have their usual meaning: it is 1.
     """
     first, second = words
     if (first, second) == ("0", "1"):

@@ -72,7 +72,7 @@ def read_batches(
         Knowledge about attempts, if the file is a log.
     """
     name = "standard input" if path == STANDARD_INPUT else path
-    # Whatever the bytes of a file do to a library that parses them, it is the file's fault.
+    # Any error of a library that parses the bytes is the fault of the file.
     with input_errors(name, Exception), ExitStack() as stack:
         file_on_disk = open_bytes(path, stack)
         size = 0 if is_piped(path) else os.path.getsize(path)

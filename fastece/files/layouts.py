@@ -94,7 +94,7 @@ class ColumnOptions:
         Labels in their order; without them the labels of a stream must be numbers of classes.
     scale : float or None
         The number that stands for a probability of 1, such as 100 of percents, by which
-        probabilities are divided; None: it is 1, or what a log proves.
+        probabilities are divided; None: 1, or the unit that a log proves.
     skips_missing : bool
         Whether rows without a label are left out, and counted; otherwise they are an error.
     scorer, right_from, soft
