@@ -8,6 +8,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from itertools import product
@@ -205,23 +206,125 @@ def test_speeds_in_the_readme_are_those_of_the_table():
     assert all(row in rows_of("docs/speed.md") for row in rows)
 
 
-def test_coverage_in_the_readme_is_that_of_the_table():
-    rows = [row for row in rows_of("README.md") if len(row) == 6 and row[2][0].isdecimal()]
+def coverage_of(scores, n):
+    """The lines of both tables of intervals of `estimate`: of bins, and of the Bayesian curve."""
+    lines = [row for row in rows_of("docs/intervals.md", scores) if row[1] == n]
+    binned, posterior = lines
+    assert (len(binned), len(posterior)) == (9, 6)
+    return binned, posterior
+
+
+def test_coverage_in_the_readme_is_that_of_the_tables():
+    rows = [row for row in rows_of("README.md") if len(row) == 8 and row[2][0].isdecimal()]
     assert len(rows) == 4
-    for scores, *cells in rows:
-        (row,) = rows_of("docs/intervals.md", scores, "1000")
-        assert cells == row[2:7]
+    for scores, truth, *cells in rows:
+        binned, posterior = coverage_of(scores, "1000")
+        assert truth == binned[2]
+        assert cells == [binned[3], binned[8], binned[4], binned[7], posterior[4], posterior[5]]
+
+
+def test_widths_of_how_sure_are_those_of_the_tables():
+    rows = [row for row in rows_of("docs/how_sure.md") if row[0].isdecimal()]
+    assert [row[0] for row in rows] == ["100", "1000", "5000"]
+    for n, of_posterior, of_bins in rows:
+        binned, posterior = coverage_of("Beta(5, 1.5), calibrated", n)
+        assert [of_posterior, of_bins] == [posterior[5], binned[7]]
+
+
+def words_of(page):
+    """The text of a page in one line."""
+    return " ".join(PAGES[page].split())
+
+
+def test_numbers_in_sentences_are_those_of_the_output_above():
+    low, high = re.search(r"print\(.*\)  # 0\.\d+ \[(\S+) (\S+)\]", PAGES["docs/tour.md"]).groups()
+    assert f"lies between {low} and {high} with 95 % confidence" in words_of("docs/tour.md")
+    percent = re.search(r"curve\(0\.9\).*# 0\.(\d\d) ", PAGES["docs/tour.md"])[1]
+    assert f"it is right in about {percent} of 100 rows" in words_of("docs/tour.md")
+    numbers = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    assert f"There are {numbers[len(METHODS) - 1]} other maps" in words_of("docs/tour.md")
+
+
+def test_times_in_sentences_are_those_of_the_tables():
+    seconds = {row[0]: row[1] for row in rows_of("docs/speed.md") if len(row) == 4}
+    call, demo = seconds["`ece`"], seconds["`fastece demo`"]
+    assert f"{call} s for `ece` and {demo} s for the demo" in words_of("README.md")
+    assert 60 < float(seconds["`fastece warmup`"]) < 120  # "in one or two minutes", half if quiet
+    replicates = {row[0]: row[2] for row in rows_of("docs/speed.md", "`") if " a row" in row[1]}
+    for name in ("ece", "ece_ac"):
+        time, _, factor = replicates[f"`{name}`"].split(", ")
+        assert time in words_of("README.md")
+        assert re.search(rf"{time}(,| for `ece`, and) .*?{factor}", words_of("README.md"))
+    small, middle, large = rows_of("docs/speed.md", "binary", "`ece_bayes` (ece)")[0][2:]
+    times = [cell.split(",")[0] for cell in (small, middle, large)]
+    text = "{} with 100 rows, {} with 10 000 and {} with a million".format(*times)
+    assert text in words_of("docs/bayes.md")
+
+
+def test_sentences_on_the_published_benchmark_are_those_of_its_table():
+    rows = [row for row in rows_of("docs/published_benchmark.md") if row[0].isdecimal()]
+    errors = {(row[0], row[1]): [float(cell) for cell in row[3:]] for row in rows}
+    ratios = {case: cells[5] / min(cells[:5]) for case, cells in errors.items()}
+    near = sum(ratio <= 1.1 for ratio in ratios.values())
+    farther = sum(1.1 < ratio <= 1.4 for ratio in ratios.values())
+    twice = sum(1.9 < ratio < 2.2 for ratio in ratios.values())
+    assert near + farther + twice == len(ratios) == 20
+    assert (
+        f"in {near} of the 20 rows, 1.1 to 1.4 times in {farther}, and about twice in {twice}"
+        in words_of("docs/published_benchmark.md")
+    )
+    assert (
+        f"in {near} of 20 rows, up to 1.4 times in {farther}, and about twice in {twice}"
+        in words_of("docs/which_number.md")
+    )
+    of_calibrated = [f"{ratios[n, 'calibrated']:.2f}" for n in ("200", "800", "3000", "10000")]
+    text = "{}, {}, {} and {} times as far off".format(*of_calibrated)
+    assert text in words_of("docs/published_benchmark.md")
+    values = [errors[n, "calibrated"][5] / 1000 for n in ("200", "800", "10000")]
+    text = "{:.3f} with 200, {:.3f} with 800 and {:.3f} with 10 000".format(*values)
+    assert text in words_of("docs/bayes.md")
+
+
+def test_values_of_calibrated_models_are_those_of_the_table():
+    rows = [coverage_of("Beta(5, 1.5), calibrated", n)[1] for n in ("100", "1000", "5000")]
+    values = [f"{float(row[3]):.3f}" for row in rows]
+    text = "{} on average with 100 rows, {} with 1000 and {} with 5000".format(*values)
+    assert text in words_of("docs/bayes.md")
+
+
+def test_coverage_of_the_bootstrap_is_the_same_on_all_pages():
+    (row,) = (
+        rows_of("docs/bootstrap.md", "1000", "0 ")[:1] or rows_of("docs/bootstrap.md", "1000")[:1]
+    )
+    share = row[3].removesuffix("%")
+    assert f"in {share} % of 5000 simulations" in words_of("docs/how_sure.md")
+    assert f"in {share} % (standard error 0.7) of 5000 simulated" in words_of("paper.md")
+    calibrated = [row[5] for row in rows_of("docs/library_intervals.md", "0.00")]
+    low, high = min(map(int, calibrated)), max(map(int, calibrated))
+    for page in ("how_sure", "bootstrap", "library_intervals"):
+        assert f"in {low} to {high} %" in words_of(f"docs/{page}.md")
+
+
+def test_one_sentence_says_what_the_package_is():
+    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for name in ("mkdocs.yml", "recipe/recipe.yaml", "codemeta.json"):
+        assert about["description"] in (ROOT / name).read_text(encoding="utf-8"), name
 
 
 @pytest.mark.slow
 def test_sentence_for_a_paper_has_the_numbers_of_the_demo(capsys):
     quote = section_of("docs/which_number.md", "A sentence for a paper").replace("\n> ", " ")
-    said = r"(\d+) test rows\) is (\S+) \(95 % interval (\S+) to (\S+), .* p = (\S+) for"
-    ((n, value, low, high, p_value),) = re.findall(said, quote)
+    quote = " ".join(quote.split())
+    n = re.search(r"(\d+) test rows", quote)[1]
+    estimate = re.search(r"rows\) is (\S+) \(95 % interval (\S+) to (\S+)\);", quote).groups()
+    binned = re.search(r"width\) is (\S+) \((\S+) to (\S+), by test", quote).groups()
+    p_value = re.search(r"reject it: p = (\S+)\. ", quote)[1]
     assert main(["demo"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert f" rows {n} " in printed
-    assert re.search(rf" ece {value} \[{low}, {high}\] \S+ {p_value} ", printed)
+    assert " ece_bayes {} [{}, {}] ".format(*estimate) in printed
+    assert " ece {} [{}, {}] ".format(*binned) in printed
+    assert f" test of calibration: p = {p_value}," in printed
 
 
 def recommendations(page):
@@ -471,7 +574,7 @@ def test_tables_of_the_monitor_have_the_cases_of_the_script(table, heading, stre
 @pytest.mark.parametrize(
     ("heading", "tables"),
     [
-        ("`estimate`: test inversion", ["shapes"]),
+        ("`estimate`: test inversion", ["shapes", "shapes"]),
         ("`compare`: which model is better?", ["pairs", "equal_pairs"]),
     ],
 )
@@ -520,7 +623,14 @@ def test_table_of_other_libraries_has_the_cases_of_the_script():
 
 @pytest.mark.slow
 def test_the_script_of_coverage_prints_tables():
-    tables = {"estimate": 10, "compare": 20, "alarms": 6, "direction": 10, "slices": 2}
+    tables = {
+        "estimate": 10,
+        "posterior": 10,
+        "compare": 20,
+        "alarms": 6,
+        "direction": 10,
+        "slices": 2,
+    }
     for table, lines in tables.items():
         options = [table, "--simulations", "1", "--replicates", "9", "--sizes", "50"]
         assert len(printed_by("estimate_coverage.py", *options)) == 2 + lines

@@ -291,9 +291,10 @@ def bootstrap(
     change nothing.
 
     Do not read the interval where the error may be small beside its noise, as where
-    `calibration_test` does not reject: a 95 % interval then holds the truth in 0 to 80 of 100
-    samples, at any number of rows, since the error has a kink at 0. The interval of
-    `fastece.estimate` holds it; coverage of both is in ``docs/intervals.md``.
+    `calibration_test` does not reject: a 95 % interval then covers the truth in 0 to 80 % of
+    simulated samples (``docs/bootstrap.md``), at any number of rows, since the error has a kink at
+    0. Take the interval of `fastece.estimate`; coverages and widths of both are in
+    ``docs/intervals.md``.
 
     Examples
     --------

@@ -199,6 +199,32 @@ def estimate_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
             ]  # fmt: skip
 
 
+def one_posterior(shape: Shape, n: int, number: int, truth: float) -> list[Any]:
+    """Return the value of `ece_bayes`, whether its interval covers the truth, and its width."""
+    rng = np.random.default_rng([SEED, n, number, *shape.name.encode()])
+    s = shape.scores(rng, n)
+    y = rng.random(n) < shape.curve(s)
+    result = fastece.estimate(y, s)
+    low, high = result.confidence_interval
+    return [result.value, low - 1e-9 <= truth <= high + 1e-9, high - low]
+
+
+def posterior_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
+    """Yield the lines of the table `posterior`, of the samples of the table `estimate`."""
+    yield ["scores", "rows", "true error", "mean value", "coverage", "width"]
+    for shape in shapes():
+        scores = shape.scores(np.random.default_rng(SEED), REFERENCE)
+        truth = curve_truth(scores, shape.curve(scores))
+        for n in options.sizes:
+            one = partial(one_posterior, shape, n, truth=truth)
+            figures = list(pool.map(one, range(options.simulations)))
+            value, covers, width = np.mean(np.array(figures, np.float64), axis=0)
+            yield [
+                shape.name, f"{n}", f"{truth:.4f}", f"{value:.4f}", f"{100 * covers:.1f}",
+                f"{width:.4f}",
+            ]  # fmt: skip
+
+
 # --- compare --------------------------------------------------------------------------------
 
 
@@ -471,6 +497,7 @@ def draw(path: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 TABLES = {
     "estimate": estimate_rows,
+    "posterior": posterior_rows,
     "compare": compare_rows,
     "alarms": alarm_rows,
     "direction": direction_rows,

@@ -130,7 +130,7 @@ def test_demo_is_the_report_of_the_digits(capsys, digits):
     ("options", "parts"),
     [
         (["--y-prob", "p_0,p_1,p_2"],
-         ["rows             60\n", "chance alone", "(0.", " (slope), ", "observed minus predicted"]),
+         ["rows             60\n", "chance alone", "(0.", " (slope), ", "minus predicted"]),
         (["--y-true", "hit", "--y-prob", "p_0", "--weights", "w"], ["effective rows", "weight"]),
         (["--y-true", "hit", "--y-prob", "p_0", "--by", "g", "--groups", "g"],
          ["Slices by g", "joint p <= 0.05  0 of 9 slices", "9 by g", "9 groups are few"]),
