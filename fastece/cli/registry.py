@@ -34,6 +34,7 @@ OTHER_NAMES: dict[str, str | None] = {
     "n_classes": None,
     "confidence": "--confidence-level",
     "ignore_label": None,
+    "ignore_nan": None,
 }
 
 

@@ -35,6 +35,9 @@ class Names(NamedTuple):
             "first": self.first,
             "labels": None,
             "from_logits": None,
+            "percent": "divide by 100?",
+            "ignore_label": None,
+            "ignore_nan": None,
         }
         if not self.has_pos_label:
             names["pos_label"] = None

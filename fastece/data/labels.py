@@ -378,7 +378,7 @@ def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
     low, high = containers.find_extremes(y)
     if y.dtype.kind == "f":
         if not -math.inf < low <= high < math.inf:
-            hints = ("{ignore_label}=nan leaves rows without a label out", SKIP_MISSING)
+            hints = ("{ignore_nan} leaves rows without a label out", SKIP_MISSING)
             containers.refuse_infinite("y_true", y, hints)
         rule = "labels must be whole numbers"
         containers.refuse_where(

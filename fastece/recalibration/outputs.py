@@ -28,7 +28,13 @@ MAX_LOGIT = 1e100
 # Classes that a message lists by number; it counts the others.
 MAX_LISTED_CLASSES = 5
 # Arguments in errors: no function of this room has `labels=`, and `fit(X, y)` has its own names.
-NAMES_IN_RECALIBRATE: Names = {"labels": "numbers of classes", "pos_label": None}
+NAMES_IN_RECALIBRATE: Names = {
+    "labels": "numbers of classes",
+    "pos_label": None,
+    "percent": "divide by 100?",
+    "ignore_label": None,
+    "ignore_nan": None,
+}
 NAMES_IN_FIT: Names = {**NAMES_IN_RECALIBRATE, "y_true": "y", "y_prob": "X", "first": "X"}
 
 

@@ -157,7 +157,7 @@ def packed_by_zstandard(path, pyarrow):
         (set_score({"score": "C", "confidence": 0.9}), "attempt 4, column confidence: must be a "
          "percent, as confidences above 1 of this file are, or none may be above 1, got 0.9$"),
         (set_score({"score": "P", "confidence": 90}), "attempt 4: has partial credit, which is "
-         r"neither right nor wrong, got .*; soft=True takes it as it is, right_from= 0.5 takes half"),
+         r"neither right nor wrong, got .*; soft=True takes it as it is, right_from= 0.5 takes"),
         (lambda row: row | {"scores": row["scores"] | {"b": row["scores"]["judge"]}},
          r"attempt 4: .*, got \{'judge': \['C', 90\], 'b': \['C', 90\]\}; scorer= names one$"),
         (lambda _: b'{"id": ', "rivers-1_epoch_2.json: must hold a JSON object: Expecting"),
