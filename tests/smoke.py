@@ -129,7 +129,7 @@ NEEDS = {
 
 
 SHIPS_KERNELS = (Path(fastece.__file__).parent / "kernels" / "shipped").is_dir()
-# What a user of a new environment waits for, and the numbers of kernels compiled and loaded.
+# Calls that a user of a new environment makes first, and the counts of compiled and loaded kernels.
 FIRST_DATA = """
 import numpy as np, fastece
 from fastece.cli import main
@@ -253,7 +253,8 @@ def check_cache() -> None:
 def modes_bind() -> None:
     """Let file modes bind this process, although it may be root's (Linux only)."""
     if sys.platform == "linux" and os.geteuid() == 0:
-        drop_capability, override_modes = 24, 1
+        drop_capability = 24
+        override_modes = 1
         ctypes.CDLL(None).prctl(drop_capability, override_modes, 0, 0, 0)
 
 

@@ -30,7 +30,7 @@ def run(options: Namespace, progress: Progress) -> Page:  # noqa: ARG001
     """Run ``fastece info``."""
     from llvmlite.binding import get_host_cpu_name
 
-    facts = {
+    values_by_name = {
         "fastece": f"{fastece.__version__} in {Path(fastece.__file__).parent}",
         "python": f"{platform.python_version()} on {platform.platform()}",
         **{package: version(package) for package in PACKAGES},
@@ -38,8 +38,8 @@ def run(options: Namespace, progress: Progress) -> Page:  # noqa: ARG001
         "threads": processors(),
         **describe_kernels(),
     }
-    values = {name.replace(" ", "_"): value for name, value in facts.items()}
-    return Page(Document(TITLE, sections=[Section(facts=facts)]), values)
+    values = {name.replace(" ", "_"): value for name, value in values_by_name.items()}
+    return Page(Document(TITLE, sections=[Section(facts=values_by_name)]), values)
 
 
 def describe_kernels() -> dict[str, str]:
@@ -48,10 +48,10 @@ def describe_kernels() -> dict[str, str]:
 
     try:
         n_kept = len(kept_kernels())
-        kept = f"{n_kept} signatures in {cache.CACHE_DIRECTORY}"
+        native = f"{n_kept} signatures in {cache.CACHE_DIRECTORY}"
     except OSError as error:
         n_kept = 0
-        kept = f"none: {error}"
+        native = f"none: {error}"
     if cache.config.DISABLE_JIT:
         in_use = "none: Python runs the loops"
     elif n_kept:
@@ -60,7 +60,11 @@ def describe_kernels() -> dict[str, str]:
         in_use = "shipped"
     else:
         in_use = "compiled at their first use"
-    return {"kernels in use": in_use, "native kernels": kept, "shipped kernels": describe_shipped()}
+    return {
+        "kernels in use": in_use,
+        "native kernels": native,
+        "shipped kernels": describe_shipped(),
+    }
 
 
 def describe_shipped() -> str:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))  # these sources, and not those of a package that is installed
+sys.path.insert(0, str(ROOT))  # these sources, and not an installed package
 
 from llvmlite.binding import parse_assembly  # noqa: E402
 from numba.core.serialize import dumps  # noqa: E402

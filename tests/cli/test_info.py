@@ -1,4 +1,4 @@
-"""The command `info`: what a report of a bug needs, and which kernels are in use."""
+"""The command `info`: versions for a report of a bug, and the kernels in use."""
 
 from types import SimpleNamespace
 

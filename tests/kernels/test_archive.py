@@ -77,7 +77,7 @@ def shipped(package):
 
 
 def output_of_pair(package, folder, **changes):
-    """What a process prints: the values, the number of compiled kernels, and where others are."""
+    """Values of the pair, the number of compiled kernels, the level and the loaded kernels."""
     return output_of(PAIR + COMPILED + SOURCE, package, FASTECE_CACHE_DIR=folder, **changes)
 
 
@@ -110,8 +110,8 @@ def make_archive(level, files=()):
 
 
 def found_level():
-    found = archive.find_archive()
-    return found and found.level.name
+    usable = archive.find_archive()
+    return usable and usable.level.name
 
 
 @pytest.mark.usefixtures("ships")
@@ -210,8 +210,8 @@ def test_nothing_is_compiled_or_written_without_a_home(original, tmp_path):
     assert (done.stdout, done.stderr) == (f"{PAIR_SHOWS}0\n{LEVELS[0].name} 2\n", "")
     assert contents_of(home) == {}
     # A kernel that is not in the archive is compiled, and then the user has to know.
-    more = PAIR.replace("doubled(3)", "doubled(3 + 0j)") + COMPILED
-    done = run(more, original, modes_bind, **nowhere)
+    other_types = PAIR.replace("doubled(3)", "doubled(3 + 0j)") + COMPILED
+    done = run(other_types, original, modes_bind, **nowhere)
     assert done.stdout == "(8+0j) 3.0\n2\n"
     assert done.stderr.count("RuntimeWarning") == 1
 
@@ -319,7 +319,7 @@ def test_processes_at_once_and_after_a_fork_read_one_archive(original, tmp_path)
 
 
 def test_code_that_numba_does_not_take_closes_the_archive(tmp_path, monkeypatch):
-    """As where numba has changed what it does not promise to keep; the cache goes on."""
+    """This happens where numba has changed internals; the cache of the user goes on."""
     monkeypatch.setattr(cache, "FAILURES", [])
     level = archive.X86_LEVELS[0]
     monkeypatch.setattr(archive, "FOLDER", tmp_path)
