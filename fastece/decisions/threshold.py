@@ -24,7 +24,7 @@ from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS, class_count
 from fastece.decisions.promises import Choice, Promise, check_promise, choose, rank_rows
 from fastece.display.documents import Document, Section, Table
-from fastece.display.numbers import ConfidenceInterval, Number
+from fastece.display.numbers import ConfidenceInterval, Number, format_percent
 from fastece.display.results import Result, group_notes, one_of, sample_text
 from fastece.files.saved import SavedFormat
 from fastece.resampling.arguments import add_groups, read_call, require_one_problem
@@ -44,7 +44,7 @@ HEADS = {
 }
 ACCURACY_CLAIM = "predictions are right in at least {:g} % of cases, with {:g} % confidence"
 COST_CLAIM = "acting costs less on these rows than abstaining"
-ONE_SCORE = "From the score {:.6g} on, {}: {:.1f} % of the rows."
+ONE_SCORE = "From the score {:.6g} on, {}: {} of the rows."
 NO_SCORE = "No score is found from which {}."
 SCORE_OF_EACH = "{} of {} values have a score from which {}{}."
 BINARY = (
@@ -167,7 +167,7 @@ class Threshold(Result):
             return SCORE_OF_EACH.format(n_with_score, len(self.labels), claim, together)
         if math.isnan(self.value):
             return NO_SCORE.format(claim)
-        return ONE_SCORE.format(self.value, claim, 100 * self.coverage)
+        return ONE_SCORE.format(self.value, claim, format_percent(self.coverage))
 
     def document(self) -> Document:
         """Describe the threshold, or one for each value, as a table."""

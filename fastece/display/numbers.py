@@ -141,6 +141,12 @@ def format_cell(cell: Any) -> str:
     return f"{cell}" if isinstance(cell, Integral) else format_number(cell)
 
 
+def format_percent(share: float) -> str:
+    """Write a share in percent with one decimal, rounded as the share itself is in a table."""
+    rounded_share = float(f"{share:.3f}")
+    return f"{100 * rounded_share:.1f} %"
+
+
 def count_of(number: int, name: str) -> str:
     """Write a number of rows, or of files, with their name."""
     return f"{number} {name}" if number == 1 else f"{number} {name}s"

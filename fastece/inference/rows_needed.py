@@ -320,7 +320,7 @@ def power_target(pilot: Pilot, level: float, error: float, power: float) -> Targ
 
     return Target(
         argument="detect",
-        text=f"power {power:g} for an error of {error:g} at level {100 * level:g} %",
+        text=f"power {power:g} for an error of {error:g} by a test at {100 * alpha:g} %",
         simulate=simulate,
         solve=solve,
         n_samples=TESTS_NEAR_ANSWER,

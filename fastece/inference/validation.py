@@ -21,6 +21,7 @@ from fastece.display.numbers import (
     format_cell,
     format_number,
     format_p,
+    format_percent,
 )
 from fastece.display.pictures import draw_risks
 from fastece.display.results import Result, group_notes, sample_text
@@ -203,9 +204,9 @@ class Validation(Result):
 
         What is not defined is left out.
         """
-        predicted = 100 * self.predicted_rate.value
-        observed = 100 * self.observed_rate.value
-        parts = [f"{predicted:.1f} % predicted, {observed:.1f} % observed"]
+        predicted = format_percent(self.predicted_rate.value)
+        observed = format_percent(self.observed_rate.value)
+        parts = [f"{predicted} predicted, {observed} observed"]
         if math.isfinite(self.oe.value):
             parts[0] += f" ({', '.join(self._texts_of('oe'))})"
         if math.isfinite(self.slope.value):

@@ -45,9 +45,10 @@ class Breakdowns:
     @property
     def off(self) -> dict[str, tuple[int, int]]:
         """How many classes and slices are miscalibrated, and of how many, by name."""
+        has_both = self.predicted_classes is not None
         tables = {
             "predicted classes": self.predicted_classes,
-            "classes": self.classes,
+            "classes against the rest" if has_both else "classes": self.classes,
             "slices": self.slices,
         }
         return {name: (table.off, len(table)) for name, table in tables.items() if table}

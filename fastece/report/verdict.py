@@ -18,6 +18,7 @@ from fastece.display.numbers import (
     format_interval,
     format_number,
     format_p,
+    format_percent,
 )
 from fastece.report.words import sentence
 
@@ -167,7 +168,7 @@ def size_with_rates(evidence: ReportEvidence) -> str:
     """Write the size of the error, after the rates of a single event."""
     if evidence.rates is None:
         return f"error {size_of_error(evidence)}"
-    predicted, observed = (f"{100 * rate:.1f} %" for rate in evidence.rates)
+    predicted, observed = map(format_percent, evidence.rates)
     size = size_of_error(evidence)
     return f"{predicted} predicted, {observed} observed; calibration error {size}"
 

@@ -1,6 +1,7 @@
 """The command `threshold` prints the numbers of `choose_threshold`."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -48,6 +49,9 @@ def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
     printed = capsys.readouterr().out
     assert "predictions are right in at least 95 % of cases" in printed
     assert "  accuracy  accuracy at least\n" in printed
+    # The sentence and the table round the coverage alike.
+    percent = re.search(r"confidence:\s(\S+) % of the rows", printed)[1]
+    assert f" {float(percent) / 100:.3f}  [" in printed
     again = Threshold.from_json(saved.read_text())
     assert again(p).tolist() == choose_threshold(y, p, setting="confidence")(p).tolist()
 

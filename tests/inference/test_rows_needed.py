@@ -31,7 +31,7 @@ def test_the_power_for_one_score_is_that_of_a_binomial(labels):
     root = Z(0.975) * np.sqrt(0.3 * 0.7) + Z(0.9) * np.sqrt(0.38 * 0.62)
     assert found.value == pytest.approx((root / 0.08) ** 2, rel=0.15)
     assert "a shift" in found.shape
-    assert found.to_frame()["goal"][0] == "power 0.9 for an error of 0.08 at level 95 %"
+    assert found.to_frame()["goal"][0] == "power 0.9 for an error of 0.08 by a test at 5 %"
 
 
 @pytest.mark.slow

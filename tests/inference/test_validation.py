@@ -66,6 +66,8 @@ def test_each_number_of_the_sentence_has_its_name():
 @pytest.mark.parametrize(
     ("y", "p", "sentence"),
     [
+        # 0.1625 is 0.163 in the table, and no 16.2 % in the sentence.
+        ([0], [0.1625], "16.3 % predicted, 0.0 % observed (O/E 0)."),
         ([1], [0.5], "50.0 % predicted, 100.0 % observed (O/E 2.00)."),
         ([0, 1, 0], [0.0, 0.0, 0.0], "0.0 % predicted, 33.3 % observed."),
         (
