@@ -185,7 +185,10 @@ def make_floats(cells: list[Any]) -> NDArray[Any]:
 
 
 def has_percent_sign(cell: Any) -> bool:
-    """Decide whether a cell is a text that ends in a sign %."""
+    """Decide whether a cell, or an entry of one, is a text that ends in a sign %."""
+    if isinstance(cell, list | dict):
+        entries = cell.values() if isinstance(cell, dict) else cell
+        return any(map(has_percent_sign, entries))
     return isinstance(cell, str) and cell.rstrip().endswith(PERCENT_SIGN)
 
 

@@ -42,6 +42,19 @@ def test_class_vectors_in_percent(write, error_of):
     assert error == pytest.approx(plain_ece(hits, prob.max(1)), abs=1e-12)
 
 
+def test_lists_of_percents_with_signs_are_divided_once(write, error_of):
+    prob = RNG.dirichlet([1, 1, 1], N).round(4)
+    prob[:, 0] = 1 - prob[:, 1:].sum(axis=1)
+    rows = [
+        {"y_true": int(y), "y_prob": [f"{100 * p:.2f}%" for p in row]}
+        for y, row in zip(RNG.integers(0, 3, N), prob, strict=True)
+    ]
+    error = plain_ece(prob.argmax(1) == [row["y_true"] for row in rows], prob.max(1))
+    path = write(as_json_lines(rows), "lists.jsonl")
+    assert error_of(path) == pytest.approx(error, abs=1e-12)
+    assert error_of(path, "--percent") == pytest.approx(error, abs=1e-12)
+
+
 def test_numbers_above_one_are_refused_with_the_option_that_divides(capsys, write):
     message = failure(capsys, "report", write(as_csv(COLUMNS)))
     assert f"got {PERCENTS[0]}" in message

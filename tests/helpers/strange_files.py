@@ -16,7 +16,10 @@ COMMANDS = [
     "report {} --stream --on-error skip --resamples 0", "check {} --max-error 0.1 --resamples 99",
     "curve {} --resamples 0", "validate {} --resamples 99", "threshold {}", "monitor {}",
     "plan {} --width 0.2", "recalibrate {} --folds 2 --resamples 99",
-    "compare {} {other} --resamples 99",
+    "compare {} {other} --resamples 99", "recalibrate {other} --fit {} --resamples 99",
+    "recalibrate {other} --load {} --resamples 99", "monitor {other} --state {}",
+    "check {other} --max-error 0.1 --max-increase 0.1 --baseline {} --resamples 99",
+    "study --predictions {}",
 ]  # fmt: skip
 OPTIONS = [
     *[""] * 14, "--y-true label", "--y-prob p", "--y-true label --y-prob p", "--from-logits",
