@@ -285,6 +285,16 @@ def test_sentences_on_the_published_benchmark_are_those_of_its_table():
     assert text in words_of("docs/bayes.md")
 
 
+def test_level_of_the_test_with_groups_is_that_of_the_table():
+    rows = [row for row in rows_of("docs/intervals.md") if len(row) == 12 and "." in row[-1]]
+    rates = [float(cell) for row in rows if "." not in row[1] for cell in row[9:]]
+    text = (
+        f"in {min(rates):g} to {max(rates):g} % of 60 simulations of each of {len(rates)} cases "
+        f"there, {np.mean(rates):.1f} % on average"
+    )
+    assert text in words_of("docs/tests.md")
+
+
 def test_values_of_calibrated_models_are_those_of_the_table():
     rows = [coverage_of("Beta(5, 1.5), calibrated", n)[1] for n in ("100", "1000", "5000")]
     values = [f"{float(row[3]):.3f}" for row in rows]

@@ -327,8 +327,9 @@ def choose_threshold(
 
     Notes
     -----
-    Among samples of rows, at most the share ``1 - confidence`` has a threshold above which the true
-    accuracy is less than promised, whatever the model is: the promise allows for the choice.
+    Among samples of independent rows without weights, at most the share ``1 - confidence`` has a
+    threshold above which the true accuracy is less than promised, whatever the model is: the
+    promise allows for the choice.
     Candidates are scores at ranks that grow by 2 %, chosen without a look at the labels. Their
     hypotheses "the accuracy above is less than required" are tested from the top in fixed sequence
     (Angelopoulos, Bates, Candes, Jordan and Lei 2021, "Learn then test: calibrating predictive
