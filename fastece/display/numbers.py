@@ -142,7 +142,10 @@ def format_cell(cell: Any) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Write a share in percent with one decimal, rounded as the share itself is in a table."""
+    """Write a share in percent, with one decimal.
+
+    It is rounded as the share itself is in a table, with three decimals.
+    """
     rounded_share = float(f"{share:.3f}")
     return f"{100 * rounded_share:.1f} %"
 

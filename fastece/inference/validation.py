@@ -200,9 +200,9 @@ class Validation(Result):
 
     @property
     def sentence(self) -> str:
-        """Rates with O/E, the slope, and the joint test with what it tests, in a line.
+        """Rates with O/E, slope, and the joint test with its hypothesis, in a line.
 
-        What is not defined is left out.
+        Quantities that are not defined are left out.
         """
         predicted = format_percent(self.predicted_rate.value)
         observed = format_percent(self.observed_rate.value)

@@ -217,7 +217,7 @@ def direction(share: float, setting: str, event: str = "") -> str:
 
 
 def joint_p_text(off: int, count: int, name: str, level: float) -> str:
-    """Write in how many classes or slices the joint p-value rejects, whatever their errors are."""
+    """Write in how many classes or slices the joint p-value rejects."""
     return f"joint p <= {1 - level:.2g} in {off} of {count} {name}"
 
 
