@@ -47,8 +47,8 @@ def measure(function: Callable[..., Any]) -> Measure:
 def ece(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
     average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
-    percent: bool = False, ignore_label: Any = None,
+    sample_weight: Any = None, counts: Any = None, from_logits: bool = False, soft: bool = False,
+    votes: Any = None, percent: bool = False, ignore_label: Any = None,
     n_jobs: int | None = None, **fields: Any,
 ) -> float | Values:  # fmt: skip
     """Compute the expected calibration error (ECE), or another error by its name.
@@ -90,6 +90,10 @@ def ece(
     sample_weight : (n,) array_like of float, optional
         Weights, which are not negative. Rows of weight 0 are dropped; scaling all weights changes
         nothing.
+    counts : (n,) array_like of int, optional
+        How many independent rows each row stands for, 1 or more: all results are those of the
+        repeated rows. `y_true` may then hold how many of them had the event (n,), or had each class
+        (n, K). A weight is the one of each of them. See ``docs/input.md``.
     from_logits : bool, default False
         Whether `y_prob` holds logits, of which the sigmoid (n,) or softmax (n, K) is taken.
     soft : bool, default False
@@ -164,8 +168,8 @@ def ece(
     def values_of(run: Map, unchecked: bool) -> tuple[bool, Values]:
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
-            percent=percent, ignore_label=ignore_label,
+            sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
+            votes=votes, percent=percent, ignore_label=ignore_label,
             vectors=chosen.needs_vectors, unchecked=unchecked, run=run,
         )  # fmt: skip
         return source.setting.per_class, chosen.point_values(source, run)
@@ -461,7 +465,7 @@ def entropy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 
 def canonical_error(
     y_true: Any, y_prob: Any = None, *, bandwidth: Any = "likelihood", norm: float = 1.0,
-    labels: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    labels: Any = None, sample_weight: Any = None, counts: Any = None, from_logits: bool = False,
     percent: bool = False, ignore_label: Any = None,
     n_jobs: int | None = None,
 ) -> float:  # fmt: skip
@@ -469,7 +473,7 @@ def canonical_error(
 
     Parameters
     ----------
-    y_true, y_prob, labels, sample_weight, from_logits, percent, ignore_label, n_jobs
+    y_true, y_prob, labels, sample_weight, counts, from_logits, percent, ignore_label, n_jobs
         As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p. At least two rows.
     bandwidth : "likelihood" or float, default "likelihood"
         About the variance of the kernel, greater than 0; by default one of ten, by the
@@ -503,7 +507,7 @@ def canonical_error(
     """
     return ece(
         y_true, y_prob, estimator=DirichletKDE(bandwidth, norm), labels=labels,
-        sample_weight=sample_weight, from_logits=from_logits, percent=percent,
+        sample_weight=sample_weight, counts=counts, from_logits=from_logits, percent=percent,
         ignore_label=ignore_label, n_jobs=n_jobs,
     )  # fmt: skip
 
@@ -511,7 +515,7 @@ def canonical_error(
 def kernel_calibration_error(
     y_true: Any, y_prob: Any, *, form: Literal["unbiased", "biased"] = "unbiased",
     kernel: Literal["exponential", "gaussian"] = "exponential", width: Any = "median",
-    labels: Any = None, sample_weight: Any = None, from_logits: bool = False,
+    labels: Any = None, sample_weight: Any = None, counts: Any = None, from_logits: bool = False,
     percent: bool = False, ignore_label: Any = None,
     n_jobs: int | None = None,
 ) -> float:  # fmt: skip
@@ -519,7 +523,7 @@ def kernel_calibration_error(
 
     Parameters
     ----------
-    y_true, y_prob, labels, sample_weight, from_logits, percent, ignore_label, n_jobs
+    y_true, y_prob, labels, sample_weight, counts, from_logits, percent, ignore_label, n_jobs
         As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p.
     form : {"unbiased", "biased"}, default "unbiased"
         "unbiased" takes all pairs of two different rows; "biased" adds each row paired with itself,
@@ -554,6 +558,6 @@ def kernel_calibration_error(
     """
     return ece(
         y_true, y_prob, estimator=SKCE(form, kernel, width), labels=labels,
-        sample_weight=sample_weight, from_logits=from_logits, percent=percent,
+        sample_weight=sample_weight, counts=counts, from_logits=from_logits, percent=percent,
         ignore_label=ignore_label, n_jobs=n_jobs,
     )  # fmt: skip

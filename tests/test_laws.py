@@ -21,7 +21,9 @@ from helpers.table import CASES, COUNT_ROWS, LOSSES, VECTORS, every_error, every
 
 # Labels that hypothesis draws may contradict their predictions.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*is it the probability of 1", "ignore:.*are labels and columns in the same order"
+    "ignore:.*is it the probability of 1",
+    "ignore:.*are labels and columns in the same order",
+    "ignore:.*if they are counts of events",
 )
 SLACK = 1e-12
 # The value of class vectors as a whole is not that of their top label.
@@ -86,6 +88,21 @@ def test_integer_weights_are_repetitions(name, data):
     y, p, weight = data.draw(problem(name))
     repeated = np.repeat(y, weight), np.repeat(p, weight, axis=0)
     assert value_of(name, y, p, weight) == near(value_of(name, *repeated), slack_of(name))
+
+
+@every_estimator
+@few
+@given(st.data())
+def test_counts_are_repetitions(name, data):
+    y, p, counts = data.draw(problem(name, smallest=1))
+    if name in VECTORS:
+        with pytest.raises(ValueError, match=r"^counts: must be left out .*np\.repeat"):
+            value_of(name, y, p, counts=counts)
+        return
+    weight = data.draw(st.sampled_from([None, np.linspace(0.5, 2, len(y))]))
+    repeated = None if weight is None else np.repeat(weight, counts)
+    value = value_of(name, np.repeat(y, counts), np.repeat(p, counts, axis=0), repeated)
+    assert value_of(name, y, p, weight, counts=counts) == near(value, slack_of(name))
 
 
 @every_estimator

@@ -16,6 +16,7 @@ from fastece.cli.inputs import (
 from fastece.cli.options import (
     BY,
     COLUMNS,
+    COUNTS,
     FILE,
     GROUPS,
     INPUT,
@@ -48,7 +49,7 @@ def describe() -> Command:
         run,
         (FILE,),
         (
-            *COLUMNS, BY, GROUPS, *INTERVALS,
+            *COLUMNS, COUNTS, BY, GROUPS, *INTERVALS,
             value("--max-error", MEASURE, "largest error that is allowed", metavar="E", read=float,
                   required=True),
             value("--baseline", INPUT, "predictions of another model for the same rows",
@@ -82,7 +83,7 @@ def run(options: Namespace, progress: Progress) -> Page:
         baseline = read_file(options.baseline, with_options(options, groups=None, by=None))
         check_same_rows(rows, baseline)
         baseline_call = read_data(baseline, options, estimators, min_resamples=1)
-        call = replace(call, sources=[*call.sources, *baseline_call.models])
+        call = replace(call, sources=[*call.sources, *baseline_call.sources])
     check = check_of(call, slices, bounds, options.min_rows, options.seed)
 
     def write_junit(path: Path) -> None:

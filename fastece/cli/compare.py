@@ -85,7 +85,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     progress(f"reading {' and '.join(titles)}")
     models = read_models(columns, options)
     differences = [measure_differences(models[0], model, options, progress) for model in models[1:]]
-    sources = [differences[0].call.models[0], *(x.call.models[1] for x in differences)]
+    sources = [differences[0].call.sources[0], *(x.call.sources[1] for x in differences)]
     call = replace(differences[0].call, sources=sources)
     p_values = adaptive_p_values(call, [model.name for model in models], options.seed, progress)
     return make_page(models, titles, call, differences, p_values)
@@ -133,7 +133,7 @@ def adaptive_p_values(
     """Compute the p-value of the adaptive test of each model."""
     progress("tests of calibration")
     adaptive = call.with_estimator(ADAPTIVE)
-    results = (calibration_results(replace(adaptive, sources=[x]), seed) for x in call.models)
+    results = (calibration_results(replace(adaptive, sources=[x]), seed) for x in call.sources)
     return {name: result.p_value for name, result in zip(names, results, strict=True)}
 
 

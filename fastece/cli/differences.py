@@ -13,14 +13,13 @@ from fastece.cli.progress import Progress
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import SHOWN_AS_ZERO, Number, PValue, format_interval
 from fastece.display.results import Results
-from fastece.estimators.losses import infinite_rows
 from fastece.files import FilePredictions
 from fastece.inference.compare import comparison_results
 from fastece.inference.results import ComparisonResult
 from fastece.report.inputs import LEAD
 from fastece.report.scores import scores_of
 from fastece.report.words import SCORES, infinite_loss
-from fastece.resampling.call import Call
+from fastece.resampling.call import Call, find_infinite_rows
 
 INTERVAL_NOTES = (
     "p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
@@ -126,7 +125,7 @@ def measure_differences(
         read_data(model.predictions, options, {**errors, **scores}, min_resamples=1)
         for model in (first, second)
     )
-    sources = [*first_call.models, *second_call.models]
+    sources = [*first_call.sources, *second_call.sources]
     call = replace(first_call, estimators=errors, sources=sources)
     progress(f"errors of both, {options.resamples} replicates")
     error_results = comparison_results(call, rng=options.seed)
@@ -136,7 +135,8 @@ def measure_differences(
     for k, model in enumerate((first, second)):
         for score, result in score_results.items():
             if math.isinf((result.a, result.b)[k]):
-                rows = infinite_rows(call.models[k], scores[score])
+                one_model = replace(call, sources=[call.sources[k]], estimators=scores)
+                rows = find_infinite_rows(one_model, score, math.inf)
                 title = f"{score} of {model.name}"
                 notes.append(infinite_loss(title, rows, model.predictions.row))
     return Differences((first.name, second.name), call, error_results, score_results, notes)

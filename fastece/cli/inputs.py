@@ -44,7 +44,12 @@ def with_options(options: Namespace, **changes: Any) -> Namespace:
 
 def file_options(options: Namespace) -> dict[str, Any]:
     """Return the options that name the columns of a file, as `Reader` takes them."""
-    columns = {**slice_columns(options), "groups": options.groups, "votes": options.votes}
+    columns = {
+        **slice_columns(options),
+        "groups": options.groups,
+        "votes": options.votes,
+        "counts": options.counts,
+    }
     return {
         "y_true": options.y_true,
         "y_prob": options.y_prob,
@@ -164,6 +169,7 @@ def data_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
         "sample_weight": predictions.weights,
         "soft": bool(options.soft),
         "votes": predictions.others.get("votes"),
+        "counts": predictions.others.get("counts"),
     }
 
 
@@ -252,7 +258,7 @@ def describe_data(call: Call, predictions: FilePredictions) -> dict[str, Any]:
 
 
 def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
-    """Refuse two files that differ in labels, weights or votes, row by row."""
+    """Refuse two files that differ in labels, weights, votes or counts, row by row."""
     if first.pairs != other.pairs:
         rule = f"must have the kind of columns that {first.file} has"
         hint = "only one of them has labels and confidences of the predicted class"
@@ -264,6 +270,7 @@ def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
         "labels": (first.label, other.label),
         "weights": (first.weights, other.weights),
         "votes": (first.others.get("votes"), other.others.get("votes")),
+        "counts": (first.others.get("counts"), other.others.get("counts")),
     }
     for name, (expected, got) in columns.items():
         values = zip(np.ravel(expected).tolist(), np.ravel(got).tolist(), strict=True)

@@ -191,6 +191,9 @@ VOTES = value(
     "--votes", INPUT, "column of numbers of votes, of which the labels count those for 1",
     metavar="COLUMN",
 )  # fmt: skip
+COUNTS = value(
+    "--counts", INPUT, "column of how many independent rows each row stands for", metavar="COLUMN"
+)
 GROUPS = value(
     "--groups", INPUT, "rows with the same value in this column belong together", metavar="COLUMN"
 )
@@ -240,7 +243,7 @@ JOBS = value(
 UNITS = (PERCENT, CONFIDENCE_SCALE)
 LOGS = (SCORER, RIGHT_FROM, ACC_NORM)
 COLUMNS = (Y_TRUE, Y_PROB, WEIGHTS, LABELS, POS_LABEL, CLASSES, MISSING, *UNITS, *LOGS)
-ROWS = (*COLUMNS, SOFT, VOTES)
+ROWS = (*COLUMNS, SOFT, VOTES, COUNTS)
 # How rows are measured, and how surely.
 INTERVALS = (SETTING, FROM_LOGITS, RESAMPLES, CONFIDENCE_LEVEL, SEED)
 ERRORS = (ESTIMATORS, N_BINS, CLIP, *INTERVALS, PLOT)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fastece.cli.inputs import (
@@ -42,6 +43,7 @@ class BatchRows:
     y: NDArray[Any]
     prob: NDArray[Any]
     weights: NDArray[Any] | None
+    counts: NDArray[Any] | None
     from_logits: bool
 
     def add_to(
@@ -53,7 +55,19 @@ class BatchRows:
             n_classes = self.prob.shape[1] if has_vectors else None
             sums = Accumulator(n_classes, setting=setting, from_logits=self.from_logits)
         weights = None if self.weights is None else self.weights[rows]
-        return sums.update(self.y[rows], self.prob[rows], weights)
+        counts = None if self.counts is None else self.counts[rows]
+        return sums.update(self.y[rows], self.prob[rows], weights, counts=counts)
+
+
+def read_counts(predictions: FilePredictions) -> NDArray[Any] | None:
+    """Return the counts of rows, which batches of a stream have as texts."""
+    counts = predictions.others.get("counts")
+    if counts is None or counts.dtype.kind not in "OUS":
+        return counts
+    try:
+        return counts.astype(np.float64)
+    except ValueError:
+        raise InputError("counts", "must be whole numbers, and some are texts") from None
 
 
 class StreamSums:
@@ -93,7 +107,13 @@ class StreamSums:
         data["labels"] = data["labels"] or self.label_order
         y, label_order = class_numbers(data)
         setting = "binary" if predictions.pairs else data["setting"]
-        batch = BatchRows(y, predictions.y_prob, predictions.weights, predictions.from_logits)
+        batch = BatchRows(
+            y=y,
+            prob=predictions.y_prob,
+            weights=predictions.weights,
+            counts=read_counts(predictions),
+            from_logits=predictions.from_logits,
+        )
         # Slices are checked before anything is added.
         positions = {argument: self.find_slices(predictions, argument) for argument in self.slices}
         self.rows = batch.add_to(self.rows, setting)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
+from fastece.data.counted import CountedRows, read_table
 from fastece.data.errors import InputError, InputTypeError, InvalidRowsError, RowsWarning, warn
 from fastece.data.labels import as_labels, as_soft_labels, check_class_indices, hide_label
 from fastece.data.parameters import check_flag
@@ -41,8 +42,8 @@ MEAN_TOLERANCE = 1e-12
 
 def read_source(
     y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: Any = False, soft: Any = False, votes: Any = None,
-    percent: Any = False, ignore_label: Any = None, prob_name: str = "y_prob",
+    sample_weight: Any = None, counts: Any = None, from_logits: Any = False, soft: Any = False,
+    votes: Any = None, percent: Any = False, ignore_label: Any = None, prob_name: str = "y_prob",
     vectors: bool = False, checks_order: bool = False, guess_logits: bool = False,
     unchecked: bool = False, run: Map = map,
 ) -> Source:  # fmt: skip
@@ -52,7 +53,7 @@ def read_source(
     ----------
     y_true : Source or array_like
         A source, such as an `Accumulator`, stands for all the arrays.
-    y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes, percent, \
+    y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, percent, \
     ignore_label
         As in `fastece.ece`.
     prob_name : str
@@ -74,7 +75,7 @@ def read_source(
         For data that are not as `fastece.ece` says, and for options beside a source.
     """
     has_options = not (
-        labels is pos_label is votes is ignore_label is None
+        labels is pos_label is votes is ignore_label is counts is None
         and from_logits is soft is percent is checks_order is False
     )
     if not has_options and are_plain(y_true, y_prob):
@@ -84,12 +85,17 @@ def read_source(
     if isinstance(y_true, Source):
         refuse_options(
             y_true, **{prob_name: y_prob}, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
-            percent=percent, ignore_label=ignore_label,
+            sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
+            votes=votes, percent=percent, ignore_label=ignore_label,
         )  # fmt: skip
         y_true.check_setting(setting)
         return y_true
-    return read_problems(
+    read: Callable[..., Problems | CountedRows] = read_problems
+    if counts is not None:
+        if votes is not None or soft is not False:
+            raise InputError("counts", "goes without {soft} and {votes}, as counts are of labels")
+        read = partial(read_counted, counts=counts)
+    return read(
         y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
         percent=percent, ignore_label=ignore_label, prob_name=prob_name, vectors=vectors,
@@ -115,6 +121,37 @@ def refuse_options(source: Source, **options: Any) -> None:
     for name, value in options.items():
         if value is not None and value is not False:
             raise InputTypeError(name, f"goes with arrays, and here is {source!r}")
+
+
+def read_counted(
+    y_true: Any, y_prob: Any, *, counts: Any, sample_weight: Any = None, labels: Any = None,
+    pos_label: Any = None, ignore_label: Any = None, prob_name: str = "y_prob", **options: Any,
+) -> CountedRows:  # fmt: skip
+    """Check a table whose rows count several times, and read it.
+
+    The other options are as in `read_problems`. Counts of events become rows with labels.
+    """
+    has_labels = not (labels is pos_label is ignore_label is None)
+    y, c, origin = read_table(y_true, y_prob, counts, has_labels, prob_name)
+    prob = y_prob
+    weights = sample_weight
+    if origin is not None:
+        n = len(containers.as_array(prob_name, y_prob))
+        prob = select_rows(y_prob, origin, prob_name)
+        weights = containers.as_weights(sample_weight, n)
+        weights = None if weights is None else weights[origin]
+    problems = read_problems(
+        y, prob, sample_weight=weights, labels=labels, pos_label=pos_label,
+        ignore_label=ignore_label, prob_name=prob_name, **options,
+    )  # fmt: skip
+    rows = problems.positions
+    return CountedRows(problems, c[rows], rows if origin is None else origin[rows])
+
+
+def select_rows(y_prob: Any, rows: NDArray[Any], prob_name: str) -> NDArray[Any]:
+    """Select rows of probabilities, whose columns lose their names."""
+    selected: NDArray[Any] = containers.as_array(prob_name, y_prob)[rows]
+    return selected
 
 
 def read_problems(

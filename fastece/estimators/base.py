@@ -29,7 +29,7 @@ from fastece.data.parameters import check_real
 from fastece.data.samples import Sample
 from fastece.data.sources import RANKS, Problems, Source
 from fastece.data.threads import Map
-from fastece.estimators.draws import Counts, Draws, Labels, Rows, columns
+from fastece.estimators.draws import Counts, Draws, Labels, Rows, TableCounts, columns
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64
 
@@ -119,7 +119,7 @@ class Estimator(Statistic):
 
     def values(self, plan: Any, draws: Draws) -> F64:
         """Compute the values (R,) of all replicates, one after another."""
-        if isinstance(draws, Counts):
+        if isinstance(draws, Counts | TableCounts):
             values = map(partial(self.evaluate, plan), columns(draws.c))
         else:
             assert isinstance(draws, Labels | Rows)

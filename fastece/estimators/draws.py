@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fastece.data.containers import as_blocks
 from fastece.data.samples import Sample
 from fastece.kernels import REPLICATES
-from fastece.kernels.types import F64, I32, U8
+from fastece.kernels.types import F64, I32, I64, U8
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +27,21 @@ class Counts:
     def blocks(self, n: int) -> U8:
         """Return the counts of `n` rows in the block layout of the kernels."""
         return as_blocks(self.c, n, REPLICATES)
+
+
+@dataclass(frozen=True, eq=False)
+class TableCounts:
+    """How often each row of a table with counts counts in each replicate.
+
+    The numbers may be far beyond those of `Counts`, so replicates are evaluated one by one.
+
+    Parameters
+    ----------
+    c : (G, n, 32) int64 array
+        Replicates side by side, or fewer than 32 of one block.
+    """
+
+    c: I64
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +90,7 @@ class Chances:
     prob: F64
 
 
-Draws = Counts | Labels | Rows | Chances
+Draws = Counts | TableCounts | Labels | Rows | Chances
 
 
 def columns(x: NDArray[Any]) -> NDArray[Any]:

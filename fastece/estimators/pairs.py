@@ -16,7 +16,7 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import Source
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
-from fastece.estimators.draws import Chances, Counts, Draws, Labels, Rows
+from fastece.estimators.draws import Chances, Counts, Draws, Labels, Rows, TableCounts
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32, I64, U32
 
@@ -139,6 +139,8 @@ class PairEstimator(Parameters, ABC):
                 return np.concatenate([self.label_values(plan, block) for block in y])
             case Chances(prob):
                 return np.array([self.truth(plan, prob)])
+            case TableCounts():
+                return super().values(plan, draws)
         counts = (np.bincount(rows, minlength=plan.v.size) for rows in draws.rows)
         return np.array([self.evaluate(plan, c) for c in counts])
 

@@ -28,12 +28,30 @@ CURVE_SCORES = 2049
 
 
 class RiskRows(NamedTuple):
-    """Rows of a sample as they count: none has the weight 0."""
+    """Rows of a sample as they count: none has the weight 0.
+
+    Attributes
+    ----------
+    s, y : (n,) float64 array
+        Scores and outcomes.
+    w : (n,) float64 array
+        Weight of all copies of each row.
+    n : float
+        How many rows they stand for.
+    c : (n,) float64 array
+        How often each row counts.
+    """
 
     s: F64
     y: F64
     w: F64
-    n: float  # how many rows they stand for
+    n: float
+    c: F64
+
+    @property
+    def squares(self) -> F64:
+        """Sum (n,) of the squared weights of the copies of each row."""
+        return self.w * self.w / self.c
 
     @property
     def is_mixed(self) -> bool:
@@ -59,19 +77,23 @@ def rows_of(sample: Sample, c: NDArray[Any] | None = None) -> RiskRows:
     w = c if sample.v is None else c * sample.v
     counts = w > 0
     y = sample.y[counts].astype(np.float64)
-    return RiskRows(sample.s[counts], y, w[counts], float(c.sum()))
+    return RiskRows(sample.s[counts], y, w[counts], float(c.sum()), c[counts])
 
 
 # --- logistic recalibration -----------------------------------------------------------------
 
 
 class Logistic(NamedTuple):
-    """A logistic regression of outcomes on some columns (n, k), with an offset."""
+    """A logistic regression of outcomes on some columns (n, k), with an offset.
+
+    The weights w are those of all copies of a row, whose squared weights add up to `squares`.
+    """
 
     x: F64
     offset: F64
     y: F64
     w: F64
+    squares: F64
 
     def log_likelihood(self, beta: F64) -> float:
         """Compute the weighted log likelihood at some coefficients."""
@@ -82,10 +104,18 @@ class Logistic(NamedTuple):
         """Compute the probabilities (n,) at some coefficients."""
         return np.asarray(0.5 * (1 + np.tanh((self.offset + self.x @ beta) / 2)))
 
-    def information(self, beta: F64, power: int = 1) -> F64:
-        """Compute the Fisher information (k, k), with a power of the weights."""
+    def information(self, beta: F64) -> F64:
+        """Compute the Fisher information (k, k)."""
+        return self._products(beta, self.w)
+
+    def variance_of_scores(self, beta: F64) -> F64:
+        """Compute the variance (k, k) of the weighted scores of independent rows."""
+        return self._products(beta, self.squares)
+
+    def _products(self, beta: F64, weights: F64) -> F64:
+        """Sum ``weights p (1 - p)`` times products of the columns (k, k)."""
         p = self.fitted(beta)
-        return np.asarray((self.x.T * (self.w**power * p * (1 - p))) @ self.x)
+        return np.asarray((self.x.T * (weights * p * (1 - p))) @ self.x)
 
     def fit(self) -> tuple[F64, float]:
         """Maximise the likelihood by Newton's method, with steps halved where it falls."""
@@ -116,13 +146,13 @@ class Logistic(NamedTuple):
 
 def intercept_model(rows: RiskRows) -> Logistic:
     """Make the regression with an intercept alone, and the logit as offset."""
-    return Logistic(np.ones((rows.s.size, 1)), rows.logit, rows.y, rows.w)
+    return Logistic(np.ones((rows.s.size, 1)), rows.logit, rows.y, rows.w, rows.squares)
 
 
 def slope_model(rows: RiskRows) -> Logistic:
     """Make the regression with an intercept and a slope of the logit."""
     columns = np.column_stack([np.ones(rows.s.size), rows.logit])
-    return Logistic(columns, np.zeros(rows.s.size), rows.y, rows.w)
+    return Logistic(columns, np.zeros(rows.s.size), rows.y, rows.w, rows.squares)
 
 
 def intercept(rows: RiskRows) -> float:

@@ -31,7 +31,7 @@ MOVER = "mover"
 
 def check_same_classes(call: Call) -> None:
     """Check that both models of a call have the same classes, in the same setting."""
-    a, b = call.models
+    a, b = call.tables
     if (a.n_classes, a.setting.name) != (b.n_classes, b.setting.name):
         kind_a, kind_b = (f"{x.n_classes} and {x.setting.name!r}" for x in (a, b))
         raise differing_models("the classes and the setting", kind_a, kind_b)

@@ -1,20 +1,23 @@
 """The cells of densities: points of their grids."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.containers import contiguous
+from fastece.data.counted import CountedRows
 from fastece.data.samples import Sample, effective_rows, scale_weights
+from fastece.data.sources import Source
 from fastece.estimators.base import Statistic
 from fastece.estimators.binned.replicates import MAX_SUMS
 from fastece.estimators.density.estimator import KDE, is_supported
 from fastece.estimators.density.mesh import Mesh
 from fastece.estimators.density.plan import Density, DensityPlan, SharedRows, add_rows
-from fastece.estimators.draws import Counts
+from fastece.estimators.draws import Counts, columns
 from fastece.inference.binned_cells import power_where
 from fastece.inference.cells import CellSums, GapCells, limit_replicates, make_cells
 from fastece.kernels import EMPTY, REPLICATES
@@ -61,15 +64,24 @@ class DensityOutcomes(Statistic):
             weights.append(np.moveaxis(sums[:, 0], 0, 1).reshape(self.nodes, -1))
         return np.concatenate(weights, axis=1)
 
+    def of_table(self, sample: Sample, hits: NDArray[Any]) -> F64:
+        """Compute weights (nodes, 32 G) of hits (G, n, 32), copies with the outcome 1."""
+        one_kind = np.zeros(sample.n, np.uint8)
+        weights = np.zeros((len(hits) * REPLICATES, 2, self.nodes))
+        for sums, hits_of_replicate in zip(weights, columns(hits), strict=True):
+            add_rows(self.mesh, sample, one_kind, sample.weights * hits_of_replicate, sums)
+        return weights[:, 0].T.copy()
+
     def noise(self, sample: Sample) -> F64:
         """Sum ``w^2 a s (1 - s)``, ``w^2 a`` and w a, with shares a: (3, nodes)."""
         s = sample.s
-        v = sample.weights
+        weight = sample.total_weights
+        square = weight * sample.weights
         one_kind = np.zeros(sample.n, np.uint8)
         sums = np.zeros((3, 2, self.nodes))
-        add_rows(self.mesh, sample, one_kind, v * v * s * (1 - s), sums[0])
-        add_rows(self.mesh, sample, one_kind, v * v, sums[1])
-        add_rows(self.mesh, sample, one_kind, v, sums[2])
+        add_rows(self.mesh, sample, one_kind, square * s * (1 - s), sums[0])
+        add_rows(self.mesh, sample, one_kind, square, sums[1])
+        add_rows(self.mesh, sample, one_kind, weight, sums[2])
         return sums[:, 0]
 
 
@@ -80,15 +92,28 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
     as the scores say. The estimator itself takes off the density times the score, which is not the
     same. Problems with fewer points are filled up with zeros.
     """
-    data, _ = scale_weights(call.models[0])
-    plans: list[Any] = [kde.plan_of(data, k) for k in range(data.n_problems)]
+    source = call.sources[0]
+    data: Source
+    if isinstance(source, CountedRows):
+        data = source.scaled()
+        weights = data.c if data.v is None else data.c * data.v
+        n_effective = effective_rows(data.v, data.c)
+        # Weights of all copies give the densities of the repeated rows.
+        samples = [replace(x, v=x.total_weights, c=None).sorted() for x in data.samples()]
+        plans: list[Any] = [kde.prepare(sample, data.n) for sample in samples]
+        total = float(weights.sum())
+    else:
+        rows, _ = scale_weights(call.models[0])
+        n_effective = effective_rows(rows.v, rows.n)
+        plans = [kde.plan_of(rows, k) for k in range(rows.n_problems)]
+        total = float(rows.n if rows.v is None else rows.v.sum())
+        data = rows
     n_points = max(plan.mesh.count for plan in plans)
     n_nodes = max(plan.mesh.n_nodes for plan in plans)
     n_replicates = limit_replicates(call, n_points * len(plans))
     model = NullModel(call, data, [DensityOutcomes(plan.mesh, n_nodes) for plan in plans], key)
     noise = model.noise()
     drawn = model.draw(0, n_replicates)
-    total = float(data.n if data.v is None else data.v.sum())
 
     shape = (len(plans), n_points)
     gap, variance, row_squares, share, score, unit = np.zeros((6, *shape))
@@ -110,7 +135,7 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
         for start, end in ranges(0, n_replicates, REPLICATES):
             outcomes = smooth_outcomes(plan, weight, drawn[k, nodes, start:end])
             null[k, points, start:end] = outcomes - score[k, points, None]
-    n = np.full(len(plans), effective_rows(data.v, data.n))
+    n = np.full(len(plans), n_effective)
     sums = CellSums(
         gap=gap,
         null=null,

@@ -266,7 +266,7 @@ def cell_parts(
     values = [as_float(average_classes(call, value)) for value in values_of_parts]
     if not call.n_resamples:
         return Parts(values, [None] * 3, INVERSION)
-    if make_cells is not binned_cells:
+    if make_cells is not binned_cells and call.counts is None:
         need_rows(call.sources[0], f"the interval of {describe(estimator)}", "n_resamples")
     cells = make_cells(call, estimator, key).split(call.per_class)
     curves = []

@@ -184,7 +184,7 @@ def _(estimator: KDE) -> bool:  # noqa: ARG001
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
     """Return the samples of each class, or in one list for their mean error."""
     source = call.sources[0]
-    if not call.per_class and source.n_problems > 1:
+    if not call.per_class and source.n_problems > 1 and call.counts is None:
         need_rows(source, "the interval of a mean over classes", "average")
     samples = source.samples(source.needs_of(estimator), estimator.reads_only)
     return [[sample] for sample in samples] if call.per_class else [samples]
@@ -220,7 +220,7 @@ def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], Conf
         return [partial(cell_curve, cells) for cells in parts]
     calls = [call]
     if call.per_class:
-        model = call.models[0]
+        model = call.sources[0]
         problems = [model.problem(k) for k in range(model.n_problems)]
         calls = [replace(call, sources=[problem]) for problem in problems]
     return [partial(label_curve, each, estimator, key) for each in calls]
@@ -258,7 +258,7 @@ def estimate_by_posterior(call: Call, name: str, key: int) -> Estimate:
 def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of an estimator by test inversion."""
     estimator = call.estimators[name]
-    if cell_maker(estimator) is not binned_cells:
+    if cell_maker(estimator) is not binned_cells and call.counts is None:
         need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
     value = compute_values(call, name)[0]
     parts = curves(call, estimator, value, key)

@@ -111,6 +111,8 @@ class Hypotheses:
         errors = []
         for member, prob in zip(self.members, probabilities, strict=True):
             counts = np.concatenate([prob, 1 - prob])
+            if self.call.counts is not None:
+                counts *= np.tile(self.call.counts, 2)
             if member.order is not None:
                 counts = counts[member.order]
             errors.append(float(population.evaluate(member.plan, counts)))
@@ -134,7 +136,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     members = plan_replicates([estimator], model.problems, draws, call.n).members
     hypotheses = Hypotheses(call, estimator, model, members)
     sparse, dense = row_directions(call, estimator)
-    seen = float(np.mean(estimator.point_values(call.models[0])))
+    seen = float(np.mean(estimator.point_values(call.sources[0])))
     null = hypotheses.draw_errors(model.scores, call.n_resamples)
     sparse_path = None if sparse is None else hypotheses.path(sparse)
     return invert(null, seen, 0.0, sparse_path, hypotheses.path(dense))
@@ -147,10 +149,10 @@ def row_directions(call: Call, estimator: Any) -> tuple[list[F64] | None, list[F
     class against all others, which cannot go up together, as problems of their own can: there the
     second path has the mean gap of each class in all rows, whose noise adds up most.
     """
-    data = call.models[0]
+    data = call.sources[0]
     are_classes = call.uses_class_vectors(estimator)
     if are_classes:
-        data = each_class(data)
+        data = each_class(call.models[0])
     cells = noiseless_cells(replace(call, sources=[data]), BINS)
     share = np.where(cells.share > 0, cells.share, 1.0)
     sparse, dense = gap_directions(cells)

@@ -108,13 +108,16 @@ NO_DIFFERENCE = Difference(np.zeros(ALPHAS.size), np.zeros(ALPHAS.size))
 # --- joining two errors ---------------------------------------------------------------------
 
 
-def join_errors(a: ModelError, b: ModelError, shared: float) -> Difference:
+def join_errors(
+    a: ModelError, b: ModelError, shared: float, counts: F64 | None = None
+) -> Difference:
     """Compute intervals for the error of the first model minus the second's.
 
     Both errors follow their confidence distributions, joined by a normal copula. Its correlation is
-    ``r (shared + (1 - shared) |r|**8)``, with the correlation r of the influences of the rows.
+    ``r (shared + (1 - shared) |r|**8)``, with the correlation r of the influences of the rows,
+    each of which counts `counts` (n,) times.
     """
-    r = correlate(a.influence, b.influence)
+    r = correlate(a.influence, b.influence, counts)
     r *= shared + (1 - shared) * abs(r) ** POWER_OF_LIKENESS
     normal, other = normal_pairs()
     common = math.sqrt((1 + r) / 2) * normal
@@ -145,15 +148,25 @@ def normal_pairs() -> tuple[F64, F64]:
     return np.tile(normal_quantiles(count), 2), np.concatenate([second, -second])
 
 
-def correlate(x: F64, y: F64) -> float:
-    """Compute the correlation of two influences (n,); 0 where one is constant."""
-    mean_x = x.mean()
-    mean_y = y.mean()
-    sums = np.zeros(3)
-    for start, end in ranges(0, x.size, ROWS_AT_ONCE):
-        gap_x = x[start:end] - mean_x
-        gap_y = y[start:end] - mean_y
-        sums += gap_x @ gap_x, gap_y @ gap_y, gap_x @ gap_y
+def correlate(x: F64, y: F64, counts: F64 | None = None) -> float:
+    """Compute the correlation of two influences (n,); 0 where one is constant.
+
+    Row i counts ``counts[i]`` times, or once.
+    """
+    if counts is not None and x.size == counts.size:
+        # Roots of the counts turn sums over the rows of the table into sums over all copies.
+        root = np.sqrt(counts)
+        gap_x = root * (x - np.average(x, weights=counts))
+        gap_y = root * (y - np.average(y, weights=counts))
+        sums = np.array([gap_x @ gap_x, gap_y @ gap_y, gap_x @ gap_y])
+    else:
+        mean_x = x.mean()
+        mean_y = y.mean()
+        sums = np.zeros(3)
+        for start, end in ranges(0, x.size, ROWS_AT_ONCE):
+            gap_x = x[start:end] - mean_x
+            gap_y = y[start:end] - mean_y
+            sums += gap_x @ gap_x, gap_y @ gap_y, gap_x @ gap_y
     scale = math.sqrt(sums[0] * sums[1])
     if scale <= 0:
         return 0.0
@@ -179,21 +192,23 @@ def compute_differences(call: Call, name: str, values: list[Any], key: int) -> l
     estimator = call.estimators[name]
     count = min(call.n_resamples, MAX_RESAMPLES)
     errors_of_models = []
-    for model, value in zip(call.models, values, strict=True):
+    for model, value in zip(call.sources, values, strict=True):
         call_on_model = replace(call, sources=[model], n_resamples=count)
         errors_of_models.append(model_errors(call_on_model, estimator, value, key))
     shared = SHARE_OF_BINS if influence_bins(estimator) is estimator else SHARE_OF_CURVES
     first_values = np.atleast_1d(values[0])
     parts = zip(first_values, find_same_models(call), *errors_of_models, strict=True)
     return [
-        NO_DIFFERENCE if is_same and not math.isnan(value) else join_errors(a, b, shared)
+        NO_DIFFERENCE
+        if is_same and not math.isnan(value)
+        else join_errors(a, b, shared, call.counts)
         for value, is_same, a, b in parts
     ]
 
 
 def find_same_models(call: Call) -> list[bool]:
     """Decide for each class, or for all together, whether two models are the same."""
-    samples = zip(*(model.samples(reads_only=True) for model in call.models), strict=True)
+    samples = zip(*(model.samples(reads_only=True) for model in call.tables), strict=True)
     is_same = [np.array_equal(a.s, b.s) and np.array_equal(a.y, b.y) for a, b in samples]
     return is_same if call.per_class else [all(is_same)]
 
@@ -213,9 +228,7 @@ def model_errors(call: Call, estimator: Any, value: Any, key: int) -> list[Model
 
 def errors_by_posterior(call: Call, estimator: Any) -> list[ModelError]:
     """Compute the errors of the only model of a call from posteriors."""
-    weight = call.models[0].v
-    if weight is not None:
-        weight = weight / weight.max()
+    weight = influence_weights(call)
     errors = []
     for posterior in posteriors(call, estimator):
         influence = posterior.influence
@@ -223,6 +236,12 @@ def errors_by_posterior(call: Call, estimator: Any) -> list[ModelError]:
             influence = weight * influence
         errors.append(ModelError(interval_quantiles(posterior.interval), influence))
     return errors
+
+
+def influence_weights(call: Call) -> F64 | None:
+    """Return factors (n,) of the influences of rows; None where all are 1."""
+    weight = call.tables[0].v
+    return None if weight is None else weight / weight.max()
 
 
 def errors_by_inversion(call: Call, estimator: Any, value: Any, key: int) -> list[ModelError]:
@@ -263,10 +282,11 @@ def compute_influences(call: Call, binned: Binned) -> F64:
     share = cells.share
     unit = np.divide(cells.max_gap, share, out=np.zeros(share.shape), where=share > 0)
     influences = []
-    samples = call.models[0].samples(reads_only=True)
+    weight = influence_weights(call)
+    samples = call.sources[0].samples(reads_only=True)
     for sample, of_bin in zip(samples, change * unit, strict=True):
         of_row = binned.place(sample, of_bin.size).means(of_bin) * (sample.y - sample.s)
-        if sample.v is not None:
-            of_row = of_row * (sample.v / sample.v.max())
+        if weight is not None:
+            of_row = of_row * weight
         influences.append(of_row)
     return np.array(influences)

@@ -92,7 +92,7 @@ def estimate_coefficient(model: Logistic, j: int, null: float, law: SamplingLaw)
     """
     beta, log_likelihood = model.fit()
     inverse = np.linalg.pinv(model.information(beta))
-    variance_of_scores = model.information(beta, 2)
+    variance_of_scores = model.variance_of_scores(beta)
     if law.groups is not None:
         residuals = model.w * (model.y - model.fitted(beta))
         scores = law.independent_sums(model.x * residuals[:, None])
@@ -136,7 +136,7 @@ def joint_test(rows: RiskRows, law: SamplingLaw) -> Quantity:
     """
     design = np.column_stack([np.ones(rows.s.size), rows.logit])
     scores = design * (rows.w * (rows.y - rows.s))[:, None]
-    variance = (design.T * (rows.w * rows.w * rows.s * (1 - rows.s))) @ design
+    variance = (design.T * (rows.squares * rows.s * (1 - rows.s))) @ design
     if law.groups is not None:
         scores_of_groups = law.independent_sums(scores)
         variance = scores_of_groups.T @ scores_of_groups
@@ -173,10 +173,10 @@ def spiegelhalter_test(rows: RiskRows, law: SamplingLaw) -> Quantity:
     ``z = sum w (y - s)(1 - 2 s) / sqrt(sum w^2 (1 - 2 s)^2 s (1 - s))`` (Spiegelhalter 1986,
     "Probabilistic prediction in patient management and clinical trials").
     """
-    factors = rows.w * (1 - 2 * rows.s)
-    terms = factors * (rows.y - rows.s)
+    factors = 1 - 2 * rows.s
+    terms = rows.w * factors * (rows.y - rows.s)
     if law.groups is None:
-        standard_error = math.sqrt(float(factors**2 @ (rows.s * (1 - rows.s))))
+        standard_error = math.sqrt(float(rows.squares @ (factors**2 * rows.s * (1 - rows.s))))
     else:
         standard_error = law.standard_error(terms)
     if not standard_error > 0:
@@ -230,7 +230,7 @@ def measure_discrimination(rows: RiskRows, law: SamplingLaw) -> Quantity:
         has_outcome = rows.y == outcome
         share = rows.w[has_outcome] / rows.w[has_outcome].sum()
         # 1 - 1 / m for m rows that count the same, as in an unbiased variance.
-        correction = 1 - float(share @ share)
+        correction = 1 - float(share @ (share / rows.c[has_outcome]))
         scale = 1 / math.sqrt(correction) if correction > 0 else math.nan
         influences[has_outcome] *= share * scale
     return law.quantity(value, influences, scale=LOGIT)
@@ -259,7 +259,7 @@ def measure_curve(call: Call) -> CurveDistances:
 
     Austin and Steyerberg (2019, "The Integrated Calibration Index (ICI) and related metrics").
     """
-    sample, _ = scale_weights(call.models[0].samples()[0])
+    sample, _ = scale_weights(call.sources[0].samples()[0])
     posterior = BayesCurve().posterior([sample], call.design_effect)
     ordered = sample.sorted()
     counts = ordered.counts

@@ -307,7 +307,7 @@ def power_target(pilot: Pilot, level: float, error: float, power: float) -> Targ
         outcomes = np.append(rejections, [alpha, 0.5])
         weights = np.append(np.ones(n.size), [WEIGHT_OF_NO_ROWS, 1.0])
         design = np.column_stack([np.ones(root.size), root])
-        line = Logistic(design, np.zeros(root.size), outcomes, weights)
+        line = Logistic(design, np.zeros(root.size), outcomes, weights, weights**2)
         (intercept, slope), _ = line.fit()
         coefficients = np.array([intercept, slope])
         slope = max(slope, 1e-9)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece.data.containers import as_array, as_probabilities, as_real, dtypes_of, refuse_where
+from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError
 from fastece.data.labels import LabelledRows, as_groups, as_objects
 from fastece.data.parameters import check_flag, check_integer
@@ -25,6 +26,7 @@ NEVER = "never the label"
 MAX_NUMBERS = 20
 # Intervals that a column is cut into at most.
 MAX_INTERVALS = 1000
+RowsToSelect = Problems | CountedRows
 # Edges beyond this, such as times in seconds, are shown with 15 digits, others with 6.
 LARGE_EDGE = 1e5
 
@@ -59,6 +61,12 @@ class Selection(NamedTuple):
 # --- columns --------------------------------------------------------------------------------
 
 
+def rows_to_select(call: Call) -> RowsToSelect:
+    """Return the rows of the only model, or its table with counts."""
+    source = call.sources[0]
+    return source if isinstance(source, CountedRows) else call.models[0]
+
+
 def select_by_columns(
     call: Call, by: Any, y_prob: Any, bins: Any = 4, cross: Any = False
 ) -> list[Selection]:
@@ -75,7 +83,7 @@ def select_by_columns(
     cross : bool
         Whether the columns are combined into one.
     """
-    (problems,) = call.models
+    problems = rows_to_select(call)
     n = len(as_probabilities(y_prob))
     check_bins(bins)
     columns = [
@@ -86,16 +94,17 @@ def select_by_columns(
     return [selection for column in columns for selection in select_labels(problems, column)]
 
 
-def select_labels(problems: Problems, column: LabelledRows) -> Iterator[Selection]:
+def select_labels(problems: RowsToSelect, column: LabelledRows) -> Iterator[Selection]:
     """Yield the selection of each label that occurs in a column."""
     order = np.argsort(column.position, kind="stable")
     present, first = np.unique(column.position[order], return_index=True)
     for k, rows in zip(present, np.split(order, first[1:]), strict=True):
         weights = None if problems.v is None else problems.v[rows]
+        copies = problems.c[rows] if isinstance(problems, CountedRows) else rows.size
         yield Selection(
             label=column.labels[k],
             n=problems.count(rows),
-            n_effective=effective_rows(weights, rows.size),
+            n_effective=effective_rows(weights, copies),
             make_source=partial(problems.where, rows),
             rows=rows,
         )
@@ -123,7 +132,7 @@ def check_bins(bins: Any) -> None:
         check_integer("bins", bins, 1, MAX_INTERVALS)
 
 
-def read_column(column: Any, n: int, name: Any, problems: Problems, bins: Any) -> LabelledRows:
+def read_column(column: Any, n: int, name: Any, problems: RowsToSelect, bins: Any) -> LabelledRows:
     """Read the label of each row of the problems in a column; numbers may be cut.
 
     With a name, labels begin with it.
@@ -143,7 +152,7 @@ def as_label(label: Any) -> Any:
 
 
 def cut_numbers(
-    column: Any, n: int, argument: str, problems: Problems, bins: Any
+    column: Any, n: int, argument: str, problems: RowsToSelect, bins: Any
 ) -> LabelledRows | None:
     """Find the interval of each of a column's numbers; None if its values stay labels."""
     numbers = as_array(argument, as_objects(column))
@@ -161,7 +170,10 @@ def cut_numbers(
         numbers_of_rows = numbers.ravel()[problems.callers]
         if np.unique(numbers_of_rows).size <= MAX_NUMBERS:
             return None
-        edges = quantile_edges(numbers_of_rows, problems.v, bins)
+        weights = problems.v
+        if isinstance(problems, CountedRows):
+            weights = problems.c if weights is None else problems.c * weights
+        edges = quantile_edges(numbers_of_rows, weights, bins)
     return LabelledRows(np.searchsorted(edges[1:], numbers.ravel()), interval_texts(edges))
 
 
@@ -216,14 +228,16 @@ def select_class(source: Source, k: int, label: Any) -> Selection:
         n = source.count(sample.y > 0)
     else:
         n = round(float(sample.counts @ sample.y.astype(np.float64)))
-    n_effective = effective_rows(sample.v, sample.n) if sample.c is None else source.n
+    n_effective: float = source.n
+    if isinstance(source, Problems | CountedRows):
+        n_effective = sample.n_effective
     make_source = partial(source.problem, k)
     return Selection(label, n, n_effective, make_source, note="" if n else NEVER)
 
 
 def select_by_prediction(call: Call, classes: Problems) -> list[Selection]:
     """Select the rows with the same most probable class."""
-    (problems,) = call.models
+    problems = rows_to_select(call)
     labels = classes.labels or classes.names or range(classes.n_classes)
     column = LabelledRows(classes.prob.argmax(axis=1), labels)
     return [*select_labels(problems, column)]

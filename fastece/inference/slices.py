@@ -212,8 +212,9 @@ def can_test(call: Call, selections: Sequence[Selection], n_resamples: int) -> b
     source = call.sources[0]
     if not call.n_resamples or (ROWS not in source.has and source.n_problems > 1):
         return False
+    n_rows = call.n if call.counts is None else call.counts.size
     sizes = [
-        call.n if selection.rows is None else selection.rows.size * source.n_problems
+        n_rows if selection.rows is None else selection.rows.size * source.n_problems
         for selection in selections
     ]
     drawn_rows = n_resamples * (sum(sizes) + ROWS_PER_TEST * len(selections))
@@ -440,7 +441,8 @@ def slices(
     check_single(estimator)
     options |= {"estimator": estimator, "n_resamples": n_resamples}
     call = read_call("slices", y_true, {"y_prob": y_prob}, **options)
-    need_rows(call.sources[0], "slices")
+    if call.counts is None:
+        need_rows(call.sources[0], "slices")
     require_calibration_error(call, "slices")
     call = add_groups(call, groups, y_prob)
     if by is None:

@@ -26,7 +26,7 @@ from fastece.display.numbers import (
 from fastece.display.pictures import draw_risks
 from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators import risk
-from fastece.estimators.losses import LogLoss, infinite_rows
+from fastece.estimators.losses import LogLoss
 from fastece.estimators.risk import NetBenefit, RiskRows
 from fastece.inference.risk_quantities import (
     DecisionPoint,
@@ -40,7 +40,7 @@ from fastece.inference.risk_quantities import (
 from fastece.inference.variance import Quantity, SamplingLaw
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import add_groups, read_call
-from fastece.resampling.call import Call
+from fastece.resampling.call import Call, find_infinite_rows
 from fastece.resampling.draws import new_key
 
 if TYPE_CHECKING:
@@ -292,12 +292,15 @@ class Validation(Result):
 
 def validation_of(call: Call, key: int, event: str) -> Validation:
     """Compute the validation of the only model of a call with net benefits."""
-    if call.sources[0].n_problems > 1 or call.models[0].setting.is_top:
+    source = call.sources[0]
+    if call.counts is None:
+        source = call.models[0]
+    if source.n_problems > 1 or source.setting.is_top:
         rule = "must be binary or a class: a risk is that of one event"
         raise InputError("setting", rule, value=call.setting, hint="setting=1")
-    sample, unit = scale_weights(call.models[0].samples()[0])
+    sample, unit = scale_weights(source.samples()[0])
     rows = risk.rows_of(sample)
-    law = SamplingLaw(call.clusters, call.level)
+    law = SamplingLaw(call.clusters, call.level, call.counts)
     distances = measure_curve(call)
     quantities = {
         "events": Quantity(float(rows.w @ rows.y) * unit),
@@ -348,7 +351,11 @@ def write_notes(call: Call, rows: RiskRows, quantities: dict[str, Quantity]) -> 
     if rows.s.min() == rows.s.max():
         notes.append(CONSTANT)
     if math.isinf(quantities["log_score"].value):
-        notes.append(INFINITE_SCORE.format(first_of(infinite_rows(call.models[0], LogLoss()))))
+        notes.append(
+            INFINITE_SCORE.format(
+                first_of(find_infinite_rows(call.with_estimator(LogLoss()), "", math.inf))
+            )
+        )
     return [*notes, *group_notes(call.n_groups)]
 
 
@@ -372,7 +379,7 @@ def check_thresholds(thresholds: Any) -> list[NetBenefit]:
 def validate(
     y_true: Any, y_prob: Any, *, event: str | None = None, thresholds: Any = None,
     confidence_level: float = 0.95, n_resamples: int = 1999, rng: Any = 0, groups: Any = None,
-    sample_weight: Any = None, **options: Any,
+    sample_weight: Any = None, counts: Any = None, **options: Any,
 ) -> Validation:  # fmt: skip
     """Validate a risk model: rates, recalibration, curve, discrimination, net benefit.
 
@@ -394,7 +401,7 @@ def validate(
     groups : (n,) array_like, optional
         Rows with the same label belong together, such as the visits of one patient or the patients
         of one hospital: variances are computed between whole groups.
-    sample_weight : (n,) array_like of float, optional
+    sample_weight, counts : (n,) array_like, optional
         As in `fastece.ece`.
     **options
         `setting` ("binary", or a class of class vectors), `labels`, `pos_label`, `from_logits` and
@@ -439,7 +446,7 @@ def validate(
     call = read_call(
         "validate", y_true, {"y_prob": y_prob}, 0, estimator=check_thresholds(thresholds),
         confidence_level=confidence_level, n_resamples=n_resamples, sample_weight=sample_weight,
-        **options,
+        counts=counts, **options,
     )  # fmt: skip
     call = add_groups(call, groups, y_prob)
     return validation_of(call, new_key(rng), name or "the event")

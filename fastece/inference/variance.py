@@ -71,18 +71,23 @@ class SamplingLaw(NamedTuple):
         None where rows are independent.
     level : float
         The confidence level of intervals.
+    counts : (n,) float64 array or None
+        How many independent rows each row stands for; None where it is one. Terms are sums over
+        all of them.
     """
 
     groups: Groups | None
     level: float
+    counts: F64 | None = None
 
     def independent_sums(self, terms: F64) -> F64:
         """Sum up the terms (n, ...) of each group, with a correction for few groups.
 
-        Independent rows are returned as they are.
+        Independent rows are returned as they are, and those that stand for c rows so that the sum
+        of squares is the one of these: c times the square of a c-th.
         """
         if self.groups is None:
-            return terms
+            return terms if self.counts is None else (terms.T / np.sqrt(self.counts)).T
         count = self.groups.count
         sums = np.zeros((count, *terms.shape[1:]))
         np.add.at(sums, self.groups.of_row, terms)
@@ -146,7 +151,7 @@ def wilson_interval(rate: float, influences: F64, law: SamplingLaw) -> Confidenc
     """
     standard_error = law.standard_error(influences)
     z = law.quantile()
-    n = float(influences.size)
+    n = float(influences.size if law.counts is None else law.counts.sum())
     if standard_error > 0:
         n = rate * (1 - rate) / standard_error**2
     centre = rate + z * z / (2 * n)

@@ -317,7 +317,7 @@ def _(estimator: BayesCurve, ordered: Sample, call: Call) -> CurveFit:
 def _(estimator: KDE, ordered: Sample, call: Call) -> CurveFit:
     plan = estimator.plan(ordered, call.n, REFINEMENT)
     bandwidth = plan.bandwidth_of_counts(ordered.c)
-    mesh = plan.rule.even_mesh(plan.bandwidth)
+    mesh = plan.rule.even_mesh(bandwidth)
     sums = plan.sums_in_cells(mesh, ordered.c)
     density, density_of_hits = smooth_sums(mesh, sums, bandwidth).values[0, :, :, 0].copy()
     supported = is_supported(density, mesh.low, mesh.high)

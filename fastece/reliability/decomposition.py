@@ -148,14 +148,14 @@ class BrierDecomposition(Decomposition):
 def brier_decomposition(
     y_true: Any, y_prob: Any = None, *, n_bins: Any = 15, edges: Any = "uniform",
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    from_logits: bool = False, soft: bool = False, votes: Any = None,
+    counts: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
     percent: bool = False, ignore_label: Any = None,
 ) -> BrierDecomposition:  # fmt: skip
     """Decompose the Brier score by bins of the score.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes, \
+    y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
     percent, ignore_label
         As in `fastece.ece`.
     n_bins : int or "sqrt", default 15
@@ -213,8 +213,8 @@ def brier_decomposition(
 
     components, n, setting_name = aggregate(
         components_of, y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
-        percent=percent, ignore_label=ignore_label,
+        sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
+        votes=votes, percent=percent, ignore_label=ignore_label,
     )  # fmt: skip
     return BrierDecomposition(
         **BrierComponents(*components)._asdict(),
@@ -314,14 +314,14 @@ class ScoreDecomposition(Decomposition):
 def score_decomposition(
     y_true: Any, y_prob: Any = None, *, score: Literal["brier", "log"] = "brier",
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    from_logits: bool = False, soft: bool = False, votes: Any = None,
+    counts: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
     percent: bool = False, ignore_label: Any = None,
 ) -> ScoreDecomposition:  # fmt: skip
     """Decompose the Brier score or the log loss by isotonic regression, without bins.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes, \
+    y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
     percent, ignore_label
         As in `fastece.ece`.
     score : {"brier", "log"}, default "brier"
@@ -374,8 +374,8 @@ def score_decomposition(
 
     components, n, setting_name = aggregate(
         components_of, y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
-        percent=percent, ignore_label=ignore_label,
+        sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
+        votes=votes, percent=percent, ignore_label=ignore_label,
     )  # fmt: skip
     return ScoreDecomposition(
         **ScoreComponents(*components)._asdict(), rule=rule, n=n, setting=setting_name

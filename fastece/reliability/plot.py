@@ -160,7 +160,7 @@ def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
     first = np.flatnonzero(ordered.is_first_of_score)
     first = first[:: math.ceil(first.size / MAX_SCORES_OF_BAND)]
     weight = np.add.reduceat(row_weights, first)
-    squares = np.add.reduceat(row_weights * row_weights, first)
+    squares = np.add.reduceat(row_weights * ordered.weights, first)
     score = np.add.reduceat(row_weights * ordered.s, first) / weight
     n_rows = np.maximum(np.rint(weight**2 / squares), 1).astype(np.int64)
     generator = np.random.default_rng(new_key(rng))

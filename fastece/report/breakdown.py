@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from fastece.data.counted import CountedRows
 from fastece.data.sources import Problems, Source, need_rows
 from fastece.display.documents import Section
 from fastece.inference.selections import (
@@ -64,7 +65,8 @@ def select_slices(inputs: ReportInput) -> list[Selection] | None:
         return None
     if isinstance(by, Mapping) and any(isinstance(x, Source) for x in by.values()):
         return select_streams(by)
-    need_rows(inputs.source, "the error of each slice", "by")
+    if not inputs.has_rows:
+        need_rows(inputs.source, "the error of each slice", "by")
     return select_by_columns(inputs.call, by, inputs.data.arguments.get("y_prob"))
 
 
@@ -76,8 +78,10 @@ def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) 
     if by_class is not None:
         call = inputs.call_with(by_class, inputs.lead.estimators)
         classes = slices_of(call, select_by_class(call), inputs.key)
-        if inputs.source.setting.is_top and isinstance(by_class, Problems):
-            by_prediction = select_by_prediction(inputs.lead, by_class)
+        if inputs.source.setting.is_top and inputs.has_rows:
+            table = by_class.table if isinstance(by_class, CountedRows) else by_class
+            assert isinstance(table, Problems), "rows are there"
+            by_prediction = select_by_prediction(inputs.lead, table)
             predicted_classes = slices_of(inputs.lead, by_prediction, inputs.key)
     return Breakdowns(
         predicted_classes=predicted_classes,
@@ -94,7 +98,7 @@ def read_classes(inputs: ReportInput) -> Source | None:
     class.
     """
     source = inputs.source
-    if not isinstance(source, Problems):
+    if not inputs.has_rows:
         return source if source.setting.per_class else None
     is_of_classes = source.setting.is_top or source.setting.per_class
     if not is_of_classes or source.n_classes == 2:

@@ -106,6 +106,7 @@ def measure_vectors(inputs: ReportInput, names: Sequence[str]) -> ClassVectors:
         return ClassVectors(note=f"Left out: {reason}.")
     inputs.progress("class vectors")
     vectors = inputs.read_rows(setting="auto", vectors=True)
+    assert isinstance(vectors, Problems), "has_class_vectors is false for a table with counts"
     estimators = choose_estimators(vectors, names, inputs.call.workers.jobs)
     n_resamples = count_replicates(inputs)
     call = replace(inputs.call_with(vectors, estimators), n_resamples=n_resamples, average="macro")

@@ -6,7 +6,8 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any
 
-from fastece.data.reading import read_problems
+from fastece.data.counted import CountedRows
+from fastece.data.reading import read_counted, read_problems
 from fastece.data.sources import Problems, Source
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS, find_estimator
@@ -148,7 +149,7 @@ class ReportInput:
     @property
     def has_rows(self) -> bool:
         """Whether every row is there, and not only the sums of a stream."""
-        return isinstance(self.source, Problems)
+        return isinstance(self.source, Problems | CountedRows)
 
     @property
     def is_full(self) -> bool:
@@ -175,9 +176,18 @@ class ReportInput:
         """The diagram of each problem, with the bins of the usual error."""
         return diagrams_of(self.call.estimators[TEST], self.source)
 
-    def read_rows(self, **changes: Any) -> Problems:
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, of a table with counts each once."""
+        return self.call.n if self.call.counts is None else self.call.counts.size
+
+    def read_rows(self, **changes: Any) -> Problems | CountedRows:
         """Read the rows with another setting."""
-        return read_problems(**{**self.data.arguments, **changes})
+        arguments = {**self.data.arguments, **changes}
+        counts = arguments.pop("counts", None)
+        if counts is None:
+            return read_problems(**arguments)
+        return read_counted(**arguments, counts=counts)
 
     def call_with(self, source: Source, estimators: dict[str, Any]) -> Call:
         """Return the call for another setting of the rows and other estimators."""

@@ -64,7 +64,7 @@ def prepare_pictures(inputs: ReportInput) -> ReportPictures:
     if inputs.source.setting.per_class:
         return ReportPictures(diagrams=inputs.diagrams, curve=None, panels=panels, cumulative=None)
     (curve,) = curves_of(replace(inputs.lead, n_resamples=0), None)
-    has_path = inputs.has_rows and inputs.call.n <= MAX_ROWS_OF_PATHS
+    has_path = inputs.has_rows and inputs.n_rows <= MAX_ROWS_OF_PATHS
     return ReportPictures(
         diagrams=inputs.diagrams,
         curve=curve,

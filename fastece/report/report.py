@@ -31,7 +31,7 @@ def calibration_report(
     y_true: Any, y_prob: Any = None, *, estimator: Any = tuple(ERRORS), by: Any = None,
     groups: Any = None, n_bins: Any = 15, title: str = "Calibration report", event: Any = None,
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    from_logits: bool = False, soft: bool = False, votes: Any = None,
+    counts: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
     percent: bool = False, ignore_label: Any = None, n_resamples: int = 1999,
     confidence_level: float = 0.95, rng: Any = 0, n_jobs: int | None = None, executor: Any = None,
 ) -> Report:  # fmt: skip
@@ -39,7 +39,7 @@ def calibration_report(
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, from_logits, soft, votes, \
+    y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
     percent, ignore_label
         As in `fastece.bootstrap`, or an `Accumulator` alone; results that its sums do not allow are
         absent.
@@ -93,6 +93,7 @@ def calibration_report(
         "labels": labels,
         "pos_label": pos_label,
         "sample_weight": sample_weight,
+        "counts": counts,
         "from_logits": from_logits,
         "soft": soft,
         "votes": votes,
@@ -153,7 +154,7 @@ def make_report(
         scores=measure_scores(inputs) if inputs.is_full else [],
         decomposition=decompose_brier_score(inputs) if has_all else None,
         validation=validate_rows(inputs) if has_all else None,
-        thresholds=choose_thresholds(inputs) if has_all else None,
+        thresholds=choose_thresholds(inputs) if has_all and inputs.call.counts is None else None,
         stream=describe_stream(inputs),
         _names=names,
         _summary=summarize_rows(inputs),

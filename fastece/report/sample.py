@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fastece.data.counted import CountedRows
 from fastece.data.sources import Problems, Source
 from fastece.display.documents import Cell, Section
 from fastece.display.numbers import Number, format_p
@@ -12,6 +13,7 @@ from fastece.display.results import group_notes
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.plan import ROWS_AT_ONCE
 from fastece.estimators.losses import mean_of
+from fastece.kernels.types import F64
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.report.inputs import TEST, ReportInput, ReportNames
 from fastece.report.words import question
@@ -20,6 +22,10 @@ from fastece.resampling.calibration_test import calibration_results
 
 GROUPS_NOTE = (
     "Rows of one group may depend on each other: intervals and p-values are those of whole groups."
+)
+COUNTS_NOTE = (
+    "Rows of the table stand for so many independent rows as they count. Thresholds with a promise "
+    "and errors of class vectors need each row by itself, so they are absent."
 )
 STREAM_NOTE = (
     "Rows were added up in cells of their score, and are not kept. Errors of equal-width bins "
@@ -45,6 +51,12 @@ class RowSummary:
         Predicted and observed rate, where there is a single event.
     setting : str
     pairs : bool
+    total_weight : float or None
+        Sum of the weights; None without weights.
+    may_be_counts : bool
+        Whether the weights are whole numbers, of which some are more than 1.
+    n_table_rows : int or None
+        Number of rows of a table with counts, of which there are `n` in all.
     """
 
     n: int
@@ -56,13 +68,17 @@ class RowSummary:
     rates: tuple[float, float] | None
     setting: str
     pairs: bool
+    total_weight: float | None = None
+    may_be_counts: bool = False
+    n_table_rows: int | None = None
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on the groups of rows, and on few of them."""
+        """Sentences on counts, on the groups of rows, and on few of them."""
+        notes = [] if self.n_table_rows is None else [COUNTS_NOTE]
         if self.n_groups is None:
-            return []
-        return [GROUPS_NOTE, *group_notes(self.n_groups)]
+            return notes
+        return [*notes, GROUPS_NOTE, *group_notes(self.n_groups)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +109,7 @@ def summarize_rows(inputs: ReportInput) -> RowSummary:
     source = inputs.source
     single_bin = diagrams_of(Binned(1), source)[0]
     accuracy, confidence = measure_top_label(inputs)
+    weights = weights_of(inputs)
     return RowSummary(
         n=call.n,
         n_effective=source.votes * float(single_bin.rows[0]) / call.design_effect,
@@ -103,7 +120,24 @@ def summarize_rows(inputs: ReportInput) -> RowSummary:
         rates=None if inputs.is_top_label else rates_of(inputs.diagrams),
         setting=call.setting,
         pairs=inputs.data.pairs,
+        total_weight=None if weights is None else float(weights.sum()),
+        may_be_counts=call.counts is None and weights is not None and are_whole(weights),
+        n_table_rows=None if call.counts is None else call.counts.size,
     )
+
+
+def weights_of(inputs: ReportInput) -> F64 | None:
+    """Return the weight (n,) of each row by all of its copies; None without weights."""
+    if inputs.data.arguments.get("sample_weight") is None or not inputs.has_rows:
+        return None
+    if inputs.source.votes > 1:  # whose shares are weights too
+        return None
+    return inputs.source.samples(reads_only=True)[0].total_weights
+
+
+def are_whole(weights: F64) -> bool:
+    """Decide whether weights are whole numbers, of which some are more than 1."""
+    return bool((weights == np.floor(weights)).all() and weights.max() > 1)
 
 
 def count_classes(inputs: ReportInput) -> int | None:
@@ -120,9 +154,15 @@ def measure_top_label(inputs: ReportInput) -> tuple[float | None, float | None]:
     source = inputs.source
     if isinstance(source, Problems):
         rows = source if inputs.is_top_label else inputs.read_rows(setting="confidence")
+        assert isinstance(rows, Problems), "they were read without counts"
         means = mean_of(rows.parts(ROWS_AT_ONCE), lambda part: np.stack([part.s, part.y]))
         confidence, accuracy = means.tolist()
         return accuracy, confidence
+    if isinstance(source, CountedRows):
+        top = source if inputs.is_top_label else inputs.read_rows(setting="confidence")
+        sample = top.sample(0)
+        share = sample.total_weights / sample.total_weights.sum()
+        return float(share @ sample.y), float(share @ sample.s)
     if inputs.is_top_label or source.setting.name == "binary":
         return measure_stream(source, inputs.data.pairs)
     if inputs.data.top_label is not None:
@@ -178,6 +218,10 @@ def run_test(inputs: ReportInput) -> ReportTest:
 def sample_section(names: ReportNames, rows: RowSummary, test: ReportTest) -> Section:
     """Describe the rows and the test."""
     facts: dict[str, Cell] = {"rows": rows.n}
+    if rows.n_table_rows is not None:
+        facts["counts"] = f"{rows.n} rows in {rows.n_table_rows} of the table"
+    if rows.total_weight is not None:
+        facts["weights"] = describe_weights(rows)
     if rows.n_groups is not None:
         by = f" by {names.groups}" if names.groups else ""
         facts["groups"] = f"{rows.n_groups}{by}"
@@ -198,6 +242,12 @@ def sample_section(names: ReportNames, rows: RowSummary, test: ReportTest) -> Se
     if names.note:
         facts["read as"] = names.note
     return Section("Sample", facts, notes=rows.notes)
+
+
+def describe_weights(rows: RowSummary) -> str:
+    """Write the sum of the weights, with the option for counts where they may be such."""
+    text = f"{rows.total_weight:.10g} in {rows.n} rows"
+    return f"{text}; if these are counts, use --counts" if rows.may_be_counts else text
 
 
 def reason_of_effective(rows: RowSummary) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError
-from fastece.data.sources import Problems, Source
+from fastece.data.sources import Source
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import ConfidenceInterval
-from fastece.estimators.losses import infinite_rows
 from fastece.estimators.table import ESTIMATORS
 from fastece.inference.variance import SamplingLaw, wilson_interval
 from fastece.reliability.decomposition import ScoreComponents, ScoreDecomposition, score_components
@@ -19,7 +19,7 @@ from fastece.report.errors import interval_name, with_interval
 from fastece.report.inputs import ReportInput
 from fastece.report.line import Line
 from fastece.report.words import SCORES, infinite_loss
-from fastece.resampling.call import Call, compute_values
+from fastece.resampling.call import Call, compute_values, find_infinite_rows
 
 ACCURACY_OF_SCORE = "how often a score above 1/2 is right"
 
@@ -76,11 +76,11 @@ def measure_scores(inputs: ReportInput) -> list[ScoreLine]:
             continue
         (value,) = compute_values(call, name)
         line = ScoreLine(name=name, value=value, meaning=meaning_of(name, source))
-        if isinstance(source, Problems) and math.isfinite(value):
+        if inputs.has_rows and math.isfinite(value):
             interval = score_interval(call, name, value) or ConfidenceInterval(None, None)
             line = replace(line, low=interval.low, high=interval.high)
-        elif isinstance(source, Problems) and math.isinf(value):
-            rows = infinite_rows(source, mean)
+        elif inputs.has_rows and math.isinf(value):
+            rows = find_infinite_rows(call, name, value)
             line = replace(line, note=infinite_loss(name, rows, inputs.data.row_name))
         lines.append(line)
     return lines
@@ -109,11 +109,12 @@ def score_interval(call: Call, name: str, value: float) -> ConfidenceInterval | 
     With groups, the variance is the one of their sums. A mean square around the mean score moves
     with each row as if that mean were known.
     """
-    data = call.models[0]
     mean = call.estimators[name]
-    law = SamplingLaw(call.clusters, call.level)
-    numbers = [np.atleast_2d(mean.numbers(x))[0] for x in data.samples(reads_only=True)]
-    share = np.full(data.n, 1 / data.n) if data.v is None else data.v / data.v.sum()
+    law = SamplingLaw(call.clusters, call.level, call.counts)
+    samples = call.sources[0].samples(reads_only=True)
+    numbers = [np.atleast_2d(mean.numbers(x))[0] for x in samples]
+    weights = samples[0].total_weights
+    share = weights / weights.sum()
     deviations = share * (np.mean(numbers, axis=0) - value)
     if name == "accuracy":
         return wilson_interval(value, deviations, law)
@@ -122,8 +123,12 @@ def score_interval(call: Call, name: str, value: float) -> ConfidenceInterval | 
 
 def decompose_brier_score(inputs: ReportInput) -> ScoreDecomposition:
     """Decompose the Brier score of the setting; average its parts over classes."""
-    problems = replace(inputs.call.models[0], vectors=None)
-    parts = [score_components("brier", problems, k) for k in range(problems.n_problems)]
+    source = inputs.source
+    if isinstance(source, CountedRows):
+        source = replace(source, table=replace(source.table, vectors=None))
+    else:
+        source = replace(inputs.call.models[0], vectors=None)
+    parts = [score_components("brier", source, k) for k in range(source.n_problems)]
     means = ScoreComponents(*np.mean(parts, axis=0).tolist())
     return ScoreDecomposition(
         **means._asdict(), rule="brier", n=inputs.call.n, setting=inputs.call.setting

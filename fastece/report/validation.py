@@ -15,7 +15,7 @@ def validate_rows(inputs: ReportInput) -> Validation | None:
     """Validate a risk model, if the setting is of one event and rows are not too many."""
     call = inputs.call
     setting = inputs.source.setting
-    if inputs.is_top_label or setting.per_class or call.n > MAX_ROWS_OF_PATHS:
+    if inputs.is_top_label or setting.per_class or inputs.n_rows > MAX_ROWS_OF_PATHS:
         return None
     points: dict[str, Any] = {str(point): point for point in check_thresholds(None)}
     event = inputs.names.event or event_of(call.setting)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from fastece.data.containers import as_array
+from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
 from fastece.data.parameters import check_average, check_integer, check_jobs
@@ -21,8 +22,8 @@ from fastece.resampling.naming import Finder, describe, find_estimators
 MAX_RESAMPLES = 2**40
 # Options of the reader of data; all others are parameters of estimators.
 READER_OPTIONS = (
-    "setting", "labels", "pos_label", "sample_weight", "from_logits", "soft", "votes", "percent",
-    "ignore_label",
+    "setting", "labels", "pos_label", "sample_weight", "counts", "from_logits", "soft", "votes",
+    "percent", "ignore_label",
 )  # fmt: skip
 
 
@@ -87,9 +88,11 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     """
     if groups is None:
         return call
-    need_rows(call.sources[0], call.function, "groups")
+    source = call.sources[0]
+    if not isinstance(source, CountedRows):
+        source = need_rows(source, call.function, "groups")
     column = as_groups(groups, len(as_array(name, y_prob)), "groups")
-    of_rows = Groups.of(column.position[call.models[0].callers])
+    of_rows = Groups.of(column.position[source.callers])
     if of_rows.count < 2:
         rule = "must be at least 2 that have rows of positive weight, as groups are drawn"
         raise InputError("groups", rule, value=1)

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
+from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_integer
 from fastece.data.reading import refuse_options
@@ -23,15 +24,18 @@ from fastece.resampling.call import (
     make_draws,
     make_problem,
 )
-from fastece.resampling.draws import GroupDraws, LeaveOutDraws, new_key
+from fastece.resampling.draws import GroupDraws, LeaveOutDraws, ReplicateDraws, new_key
 from fastece.resampling.engine import evaluate, plan_replicates
 from fastece.resampling.intervals import accelerate, as_float
 from fastece.resampling.naming import describe
 from fastece.resampling.problem import Problem
 from fastece.resampling.results import METHODS, BootstrapResult, Method
+from fastece.resampling.table_draws import TableGroupDraws, TableLeaveOutDraws
 
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
 MAX_JACKKNIFE_PARTS = 200
+# Rows of a table with counts, each of which a jackknife leaves out: some seconds.
+MAX_JACKKNIFE_TABLE = 5000
 # Rows of a draw are numbered by 32 bits.
 MAX_SIZE = 2**31 - 1
 DEFAULT_RESAMPLES = 9999
@@ -78,9 +82,11 @@ def compute_accelerations(call: Call, problems: Sequence[Problem]) -> dict[str, 
     if call.n == 1:
         values = {name: compute_quantity(compute_values(call, name)) for name in call.estimators}
         return {name: as_float(np.nan * np.asarray(value)) for name, value in values.items()}
+    # Leaving out one copy of a row of a table stands for leaving out any of its copies.
+    copies = call.counts if call.clusters is None else None
     with np.errstate(invalid="ignore"):  # of an infinite estimate
         return {
-            name: as_float(accelerate(values))
+            name: as_float(accelerate(values, copies))
             for name, values in compute_jackknife(call, problems).items()
         }
 
@@ -94,8 +100,17 @@ def compute_jackknife(call: Call, problems: Sequence[Problem]) -> dict[str, F64]
     if clusters is not None:
         n_parts = min(clusters.count, MAX_JACKKNIFE_PARTS)
         left_out = LeaveOutDraws(clusters.count, n_parts, 0, n_parts - 1)
-        draws = GroupDraws(left_out, clusters.of_row)
+        of_groups = GroupDraws(left_out, clusters.of_row)
+        draws: ReplicateDraws = of_groups
+        if call.counts is not None:
+            draws = TableGroupDraws(of_groups, call.counts)
         return compute_replicates(call, problems, draws, call.n - round(call.n / n_parts), n_parts)
+    if call.counts is not None:
+        if call.counts.size > MAX_JACKKNIFE_TABLE:
+            rule = f"'bca' needs at most {MAX_JACKKNIFE_TABLE} rows with {{counts}}"
+            raise InputError("method", rule, value=call.counts.size, hint="'basic' takes any")
+        left_out_rows = TableLeaveOutDraws(call.counts)
+        return compute_replicates(call, problems, left_out_rows, call.n - 1, call.counts.size)
     n_parts = min(call.n, MAX_JACKKNIFE_PARTS)
     rows_per_part, n_longer = divmod(call.n, n_parts)
     # Parts that have a row more than others come first; draws without them have another size.
@@ -117,7 +132,7 @@ def jackknife_parts(
 def resample(call: Call, resampling: Resampling) -> dict[str, dict[str, Any]]:
     """Draw rows or groups, and return the fields of each estimator's result, by name."""
     reads_only = all(estimator.reads_only for estimator in call.estimators.values())
-    samples = [x for model in call.models for x in model.samples(reads_only=reads_only)]
+    samples = [x for table in call.tables for x in table.samples(reads_only=reads_only)]
     problems = [make_problem(call, sample) for sample in samples]
     draws = make_draws(call, resampling.key, resampling.size)
     values = compute_replicates(call, problems, draws, resampling.size, call.n_resamples)
@@ -219,17 +234,17 @@ def bootstrap(
     n_resamples: int = DEFAULT_RESAMPLES,
     size: int | None = None, confidence_level: float = 0.95, method: Method = "basic",
     setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
-    pos_label: Any = None, sample_weight: Any = None, from_logits: bool = False, soft: bool = False,
-    votes: Any = None, percent: bool = False, ignore_label: Any = None, rng: Any = None,
-    n_jobs: int | None = None, executor: Any = None,
+    pos_label: Any = None, sample_weight: Any = None, counts: Any = None,
+    from_logits: bool = False, soft: bool = False, votes: Any = None, percent: bool = False,
+    ignore_label: Any = None, rng: Any = None, n_jobs: int | None = None, executor: Any = None,
     groups: Any = None, **fields: Any,
 ) -> Any:  # fmt: skip
     """Bootstrap a calibration error or a score: distribution and interval.
 
     Parameters
     ----------
-    y_true, y_prob, setting, average, labels, pos_label, sample_weight, from_logits, soft, votes, \
-    percent, ignore_label, **fields
+    y_true, y_prob, setting, average, labels, pos_label, sample_weight, counts, from_logits, soft, \
+    votes, percent, ignore_label, **fields
         As in `fastece.ece`. A soft label is drawn with all of its votes.
     estimator : str or object, or a list of them, default "ece"
         As in `fastece.ece`: a calibration error, or a score such as "brier_score". The estimators
@@ -316,12 +331,12 @@ def bootstrap(
     call = read_call(
         "bootstrap", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
         confidence_level=confidence_level, setting=setting, average=average, labels=labels,
-        pos_label=pos_label, sample_weight=sample_weight, from_logits=from_logits, soft=soft,
-        votes=votes, percent=percent, ignore_label=ignore_label, n_jobs=n_jobs, executor=executor,
-        **fields,
+        pos_label=pos_label, sample_weight=sample_weight, counts=counts, from_logits=from_logits,
+        soft=soft, votes=votes, percent=percent, ignore_label=ignore_label, n_jobs=n_jobs,
+        executor=executor, **fields,
     )  # fmt: skip
     source = call.sources[0]
-    if not isinstance(source, Problems):
+    if not isinstance(source, Problems | CountedRows):
         count = None if n_resamples == DEFAULT_RESAMPLES else n_resamples
         refuse_options(source, n_resamples=count, groups=groups, size=size, rng=rng)
         return streamed_results(call, method)

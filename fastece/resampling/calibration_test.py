@@ -13,7 +13,7 @@ from fastece.data.sources import Source
 from fastece.display.results import EstimatorResult, Record, Results
 from fastece.estimators.base import Estimator, Statistic
 from fastece.estimators.binned import Binned, Bins
-from fastece.estimators.draws import Counts
+from fastece.estimators.draws import Counts, TableCounts, columns
 from fastece.estimators.table import change, find_estimator
 from fastece.kernels.types import F64
 from fastece.resampling.adaptive import (
@@ -171,8 +171,12 @@ class WithGaps(Statistic):
         """Prepare the estimator on a sample."""
         return self.binned.prepare(sample, size)
 
-    def values(self, plan: Any, draws: Counts) -> F64:
-        """Compute values and gaps (1 + B, 32 G) of replicates."""
+    def values(self, plan: Any, draws: Counts | TableCounts) -> F64:
+        """Compute values and gaps (1 + B, R) of replicates."""
+        if isinstance(draws, TableCounts):
+            sums = [self.binned.bins_of_counts(plan, c) for c in columns(draws.c)]
+            errors = [self.binned.errors(bins) for bins in sums]
+            return np.vstack([np.concatenate(errors), np.concatenate([x.gap for x in sums]).T])
         bins = plan.bins(draws)
         return np.vstack([self.binned.errors(bins), bins.gap.T])
 
@@ -267,7 +271,10 @@ def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult
         return adaptive_result(call, name, key)
     if isinstance(estimator, HosmerLemeshow):
         return hosmer_lemeshow_result(call, name, key)
-    data = rows_or_cells(call, "the test") if has_cells(estimator) else call.models[0]
+    if has_cells(estimator):
+        data = rows_or_cells(call, "the test")
+    else:
+        data = call.sources[0] if call.counts is not None else call.models[0]
     bins = bins_of(estimator, data)
     if bins is not None and has_cells(estimator):
         null = draw_binned_null(call, estimator, bins, key, formula=estimator)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fastece.data.counted import CountedRows
 from fastece.data.samples import Sample
 from fastece.data.sources import Problems, Source, need_rows
 from fastece.display.results import Results
@@ -14,12 +15,13 @@ from fastece.estimators.base import Statistic
 from fastece.estimators.losses import Mean, infinite_rows
 from fastece.kernels.types import F64
 from fastece.resampling.dependence import estimate_dependence
-from fastece.resampling.draws import GroupDraws, MultinomialDraws, RowDraws, make_row_draws
+from fastece.resampling.draws import GroupDraws, MultinomialDraws, ReplicateDraws, make_row_draws
 from fastece.resampling.engine import Workers, evaluate, plan_replicates
 from fastece.resampling.groups import Dependence, Groups
 from fastece.resampling.intervals import as_float
 from fastece.resampling.naming import describe
 from fastece.resampling.problem import Problem
+from fastece.resampling.table_draws import TableGroupDraws, TableRowDraws
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,18 @@ class Call:
         return [need_rows(source, self.function) for source in self.sources]
 
     @property
+    def tables(self) -> list[Problems]:
+        """Problems of each model, in which rows with `counts` are there once."""
+        tables = [x.table if isinstance(x, CountedRows) else x for x in self.sources]
+        return [need_rows(table, self.function) for table in tables]
+
+    @property
+    def counts(self) -> F64 | None:
+        """How many rows each row of the tables stands for; None where these are all rows."""
+        source = self.sources[0]
+        return source.c if isinstance(source, CountedRows) else None
+
+    @property
     def n(self) -> int:
         """Number of the caller's rows of positive weight."""
         return self.sources[0].count()
@@ -75,7 +89,8 @@ class Call:
         groups = self.groups
         if groups is None and self.sources[0].votes > 1:
             groups = Groups.of(self.models[0].callers)
-        return None if groups is None or groups.count == groups.of_row.size else groups
+        has_single_rows = groups is not None and groups.count == groups.of_row.size == self.n
+        return None if groups is None or has_single_rows else groups
 
     @cached_property
     def dependence(self) -> Dependence | None:
@@ -123,9 +138,15 @@ def make_problem(call: Call, sample: Sample) -> Problem:
     return Problem(sample)
 
 
-def make_draws(call: Call, key: int, size: int) -> MultinomialDraws | GroupDraws | RowDraws:
+def make_draws(call: Call, key: int, size: int) -> ReplicateDraws:
     """Make draws of `size` rows, or of as many clusters as there are."""
-    return make_row_draws(key, call.n, size, call.clusters)
+    if call.counts is None:
+        return make_row_draws(key, call.n, size, call.clusters)
+    if call.clusters is None:
+        return TableRowDraws(key, call.counts, size)
+    n_clusters = call.clusters.count
+    of_groups = MultinomialDraws(key, n_clusters, n_clusters)
+    return TableGroupDraws(GroupDraws(of_groups, call.clusters.of_row), call.counts)
 
 
 def bootstrap_values(call: Call, statistic: Statistic, problem: Problem, key: int) -> F64:
@@ -175,5 +196,11 @@ def find_infinite_rows(call: Call, name: str, values: Any) -> list[int]:
     estimator = call.estimators[name]
     if not isinstance(estimator, Mean) or not np.isinf(values).any():
         return []
-    sources = [source for source in call.sources if isinstance(source, Problems)]
-    return sorted({row for source in sources for row in infinite_rows(source, estimator)})
+    rows: set[int] = set()
+    for source in call.sources:
+        if isinstance(source, Problems):
+            rows.update(infinite_rows(source, estimator))
+        elif isinstance(source, CountedRows):
+            places = np.searchsorted(source.table.callers, infinite_rows(source.table, estimator))
+            rows.update(source.callers[places].tolist())
+    return sorted(rows)

@@ -120,16 +120,22 @@ def bca_levels(value: Any, distribution: F64, acceleration: Any, tails: F64) -> 
     return levels
 
 
-def accelerate(jackknife_values: F64) -> F64:
+def accelerate(jackknife_values: F64, copies: F64 | None = None) -> F64:
     """Compute the acceleration (...) of a BCa interval from jackknife values (..., P).
 
     It is ``sum_p d_p**3 / (6 (sum_p d_p**2)**1.5)``, where d_p is the mean of the jackknife values
     minus the value without part p: Efron (1987), eq. 7.3. It is 0 where all of them are equal up
-    to rounding.
+    to rounding. Part p is there `copies[p]` times.
     """
-    gap = jackknife_values.mean(-1, keepdims=True) - jackknife_values
-    squares = (gap**2).sum(-1)
-    cubes = (gap**3).sum(-1)
-    are_equal = squares <= 1e-24 * jackknife_values.shape[-1]
+    n = np.ones(jackknife_values.shape[-1]) if copies is None else copies
+    if copies is None:
+        mean = jackknife_values.mean(-1, keepdims=True)
+    else:
+        mean = np.average(jackknife_values, axis=-1, weights=n)[..., None]
+    gap = mean - jackknife_values
+    squares = (n * gap**2).sum(-1)
+    cubes = (n * gap**3).sum(-1)
+    # Leaving out one of many rows hardly changes a value.
+    are_equal = squares <= 1e-24 * jackknife_values.shape[-1] / max(1.0, n.mean())
     acceleration = cubes / (6 * np.where(are_equal, 1.0, squares) ** 1.5)
     return np.where(are_equal, 0.0, acceleration)

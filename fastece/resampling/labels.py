@@ -18,6 +18,7 @@ from fastece.resampling.draws import (
     ReplicateDraws,
 )
 from fastece.resampling.problem import Problem
+from fastece.resampling.table_draws import TableClassDraws, TableOutcomeDraws
 
 
 def double_rows(sample: Sample) -> Sample:
@@ -41,10 +42,16 @@ def make_null_draws(
     first_row : int
         The number of the first of these rows.
     """
+    is_per_class = call.sources[0].setting.per_class
+    if call.counts is not None:
+        assert call.dependence is None, "groups of a table are refused before"
+        if is_per_class:
+            return TableClassDraws(key, np.column_stack(scores), counts=call.counts)
+        return TableOutcomeDraws(key, scores[0], counts=call.counts)
     dependence = call.dependence
     if dependence is not None:
         dependence = dependence.rows(first_row, len(scores[0]))
-    if call.sources[0].setting.per_class:
+    if is_per_class:
         return ClassDraws(key, np.column_stack(scores), first_row, dependence)
     return OutcomeDraws(key, scores[0], first_row, dependence)
 
@@ -88,10 +95,11 @@ class LabelModel:
 
 def make_label_model(call: Call, estimator: Any, key: int) -> LabelModel:
     """Return the only model of a call, for draws of labels that depend on a key."""
-    data = call.models[0]
-    samples = data.samples()
     takes_class_vectors = call.uses_class_vectors(estimator)
     takes_labels = takes_class_vectors or Labels in estimator.native
+    # Copies of a row may have different labels, which a sample of labels has no room for.
+    data = call.models[0] if takes_labels else call.tables[0]
+    samples = data.samples()
     scores = class_scores(data) if takes_class_vectors else [sample.s for sample in samples]
     if not takes_labels:
         samples = [double_rows(sample) for sample in samples]

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.data.containers import contiguous
+from fastece.data.counted import CountedRows
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import BySquares, Problems, Source, need_rows, one_problem
 from fastece.estimators.base import Statistic
@@ -27,6 +29,8 @@ from fastece.resampling.labels import make_null_draws
 
 # Rows whose labels are drawn at once, over all problems: 64 bytes each for a block of replicates.
 ROWS_AT_ONCE = 2**16
+# Numbers of hits of a table with counts that are drawn at once: 32 MB.
+MAX_TABLE_HITS = 2**22
 
 
 def rows_or_cells(call: Call, reader: str) -> Source:
@@ -39,6 +43,8 @@ def rows_or_cells(call: Call, reader: str) -> Source:
     if isinstance(source, Problems):
         scaled, _ = scale_weights(source)
         return scaled
+    if isinstance(source, CountedRows):
+        return source.scaled()
     if source.n_problems > 1 and not call.per_class:
         need_rows(source, f"{reader} of a mean over classes", "average")
     return BySquares(source)
@@ -82,6 +88,19 @@ class OutcomeSums(Statistic):
         variance = places.sums(count * s * (1 - s), w, 2)
         squares = places.sums(count, w, 2)
         return np.stack([variance, squares, np.full(squares.size, (count * w) @ w)])
+
+    def of_table(self, sample: Sample, hits: NDArray[Any]) -> F64:
+        """Compute weights (B, 32 G) of hits (G, n, 32): copies of rows with the outcome 1."""
+        from scipy.sparse import csr_array
+
+        places = self.layout.place(sample.s)
+        w = sample.weights_above(self.threshold)
+        cells = np.concatenate([places.lower, places.upper])
+        columns = np.tile(np.arange(sample.n), 2)
+        parts = np.concatenate([w * places.share, w * (1 - places.share)])
+        shares = csr_array((parts, (cells, columns)), (self.layout.cells, sample.n))
+        weights = np.concatenate([shares @ block for block in hits], axis=1)
+        return self.layout.spread(weights.T).T.copy()
 
     def of_cells(self, sample: Sample, key: int, first: int, last: int) -> F64:
         """Draw weights (B, R) in cells of a stream, with normal noise.
@@ -178,6 +197,8 @@ class NullModel:
 
     def _draw_part(self, first_row: int, samples: list[Sample], first: int, last: int) -> F64:
         """Draw the weights (K, C, R) in some rows of all problems."""
+        if isinstance(self.data, CountedRows):
+            return self._draw_table(samples, first, last)
         if not isinstance(self.data, Problems):
             pairs = zip(self.sums, samples, strict=True)
             return np.array([sums.of_cells(x, self.key, first, last) for sums, x in pairs])
@@ -188,3 +209,19 @@ class NullModel:
             for k, sums in enumerate(self.sums)
         ]
         return evaluate(Replicates(draws, members), first, last, self.call.workers)
+
+    def _draw_table(self, samples: list[Sample], first: int, last: int) -> F64:
+        """Draw the weights (K, C, R) of a table with counts."""
+        draws = make_null_draws(self.call, [sample.s for sample in samples], self.key)
+        blocks = range(first // REPLICATES, -(-last // REPLICATES))
+        step = max(1, MAX_TABLE_HITS // (samples[0].n * len(samples) * REPLICATES))
+        weights = []
+        for start, end in ranges(blocks.start, blocks.stop, step):
+            drawn = draws.make(start, end - start)
+            pairs = zip(self.sums, samples, strict=True)
+            weights.append([
+                sums.of_table(sample, draws.outcomes(drawn, k))
+                for k, (sums, sample) in enumerate(pairs)
+            ])  # fmt: skip
+        first_drawn = blocks.start * REPLICATES
+        return np.concatenate(weights, axis=2)[:, :, first - first_drawn : last - first_drawn]

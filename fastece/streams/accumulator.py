@@ -8,6 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from fastece.data.containers import as_probabilities, as_weights
+from fastece.data.counted import read_table
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_integer
 from fastece.data.samples import Sample, Vectors
@@ -135,7 +137,7 @@ class Accumulator(Source):
 
     def update(
         self, y_true: Any, y_prob: Any, sample_weight: Any = None, row_offset: int | None = None,
-        groups: Any = None, *, ignore_label: Any = None,
+        groups: Any = None, *, ignore_label: Any = None, counts: Any = None,
     ) -> Self:  # fmt: skip
         """Add a batch of rows.
 
@@ -151,6 +153,9 @@ class Accumulator(Source):
         groups : (n,) array_like, optional
             The group of each row, integers or strings: with replicates, rows of one group are drawn
             together, wherever they are.
+        counts : (n,) array_like of int, optional
+            As in `fastece.ece`: the sums are those of the repeated rows. Not with replicates, which
+            draw each row by its number.
 
         Raises
         ------
@@ -160,6 +165,8 @@ class Accumulator(Source):
             These are the rows of several processes, see `CalibrationMetric.sync`.
         """
         settings = self._state.settings
+        if counts is not None:
+            return self._update_counted(y_true, y_prob, sample_weight, groups, counts, ignore_label)
         # Whether both are as long is checked when they are read.
         n = max(len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob))
         if row_offset is not None:
@@ -172,6 +179,30 @@ class Accumulator(Source):
         ids = group_ids(groups, n) if n and groups is not None else None
         with self._lock:
             self._state.add(batch, n, row_offset, ids)
+        return self
+
+    def _update_counted(
+        self, y_true: Any, y_prob: Any, sample_weight: Any, groups: Any, counts: Any,
+        ignore_label: Any,
+    ) -> Self:  # fmt: skip
+        """Add a batch of rows that count several times."""
+        settings = self._state.settings
+        if settings.n_replicates:
+            rule = "must be left out with {n_replicates}, which draw single rows"
+            hint = "repeat the rows, as in np.repeat(y_prob, counts, axis=0)"
+            raise InputError("counts", rule, hint=hint)
+        if groups is not None:
+            raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
+        has_labels = settings.n_classes is not None or ignore_label is not None
+        y, c, origin = read_table(y_true, y_prob, counts, has_labels)
+        if origin is not None:
+            prob = as_probabilities(y_prob)
+            weights = as_weights(sample_weight, len(prob))
+            sample_weight = None if weights is None else weights[origin]
+            y_prob = prob[origin]
+        batch = read_batch(settings, y, y_prob, sample_weight, ignore_label)
+        with self._lock:
+            self._state = self._state.with_counted(batch, c)
         return self
 
     # --- several states ---------------------------------------------------------------------

@@ -22,7 +22,7 @@ STATES_PER_TASK = 8
 
 def from_dask(
     y_true: Any, y_prob: Any, *, n_classes: int | None = None, sample_weight: Any = None,
-    groups: Any = None, **options: Any,
+    groups: Any = None, counts: Any = None, **options: Any,
 ) -> Accumulator:  # fmt: skip
     """Count all rows of dask collections with the active scheduler.
 
@@ -34,8 +34,8 @@ def from_dask(
         Probabilities. All columns of a row come to one worker.
     n_classes : int, optional
         K for class vectors of shape (n, K).
-    sample_weight, groups : dask array or series, shape (n,), optional
-        Weights and groups of the rows.
+    sample_weight, groups, counts : dask array or series, shape (n,), optional
+        Weights, groups and counts of the rows.
     **options
         Options of `Accumulator`: `setting`, `n_cells`, `n_replicates`, `seed`, `from_logits`.
 
@@ -81,6 +81,7 @@ def from_dask(
         "y_prob": y_prob,
         "sample_weight": sample_weight,
         "groups": groups,
+        "counts": counts,
     }
     arrays = {name: as_dask_array(name, x) for name, x in columns.items() if x is not None}
     needs_rows = options.get("n_replicates", 0) > 0 and groups is None

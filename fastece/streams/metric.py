@@ -87,7 +87,7 @@ class CalibrationMetric:
 
     def update(
         self, preds: Any, target: Any, sample_weight: Any = None, row_offset: int | None = None,
-        groups: Any = None,
+        groups: Any = None, counts: Any = None,
     ) -> None:  # fmt: skip
         """Count the rows of a batch.
 
@@ -97,7 +97,7 @@ class CalibrationMetric:
             Probabilities, or logits with `from_logits=True`.
         target : array or tensor, shape (n,)
             Labels 0..K-1.
-        sample_weight, row_offset, groups : optional
+        sample_weight, row_offset, groups, counts : optional
             As in `Accumulator.update`.
 
         Raises
@@ -108,8 +108,9 @@ class CalibrationMetric:
             The metric holds the sum of several processes, see `sync`.
         """
         self.accumulator.update(
-            target, preds, sample_weight, row_offset, groups, ignore_label=self.ignore_label
-        )
+            target, preds, sample_weight, row_offset, groups, ignore_label=self.ignore_label,
+            counts=counts,
+        )  # fmt: skip
 
     def compute(self) -> float:
         """Return the error of all rows so far; nan with a warning if there are none.

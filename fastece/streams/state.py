@@ -31,6 +31,8 @@ SQUARE_UNIT = 2.0**24
 MAX_ROW = 2**59 - 1
 # The arrays of cells and replicates, which any all-reduce may add up, as the totals are.
 CELL_SUMS = ("fine", "coarse", "replicates")
+# The totals of rows that do not depend on their numbers in the stream.
+ROW_TOTALS = ("n", "distance", "distance_low", "square_low", "weight", "square")
 # If rounding may be more than this share of the sum of the squares of small weights, coarse cells
 # share that sum by their weights.
 MAX_ROUNDING_SHARE = 0.01
@@ -261,6 +263,50 @@ class State:
                 make_totals(changes),
                 draws,
             )
+
+    def with_counted(self, batch: Batch | None, counts: F64) -> "State":
+        """Return the sums with rows that count several times, and have been checked.
+
+        All sums are of integers, so that rows which count 2**b times are added once, to sums that
+        are doubled b times: the bits are those of the repeated rows.
+
+        Parameters
+        ----------
+        batch : Batch or None
+            The rows of positive weight, if there are any.
+        counts : (n,) float64 array
+            How often each row counts, also those that are not in the batch.
+        """
+        self.refuse_sum("update")
+        self.check_groups(False, counts.size)
+        new = self.copy()
+        n_all = int(counts.sum())
+        if batch is not None:
+            problems = batch.problems
+            c = counts[problems.positions]
+            weights = c if problems.v is None else c * problems.v
+            squares = weights if problems.v is None else weights * problems.v
+            self.check_room(float(weights.sum()), float(squares.sum()))
+            sums = State(self.settings)
+            bits = c.astype(np.int64)
+            for bit in reversed(range(int(bits.max()).bit_length())):
+                sums.double()
+                chosen = np.flatnonzero(bits >> bit & 1)
+                if chosen.size:
+                    distance = batch.distance[chosen] if batch.distance.size else batch.distance
+                    sums.add(Batch(problems.where(chosen), distance), chosen.size, None, None)
+            for name in CELL_SUMS:
+                setattr(new, name, getattr(new, name) + getattr(sums, name))
+            new.totals += np.where(np.isin(kernels.cells.TOTALS, ROW_TOTALS), sums.totals, 0)
+        new.totals += make_totals(new.row_changes(n_all, new.get("next_row"), False))
+        return new
+
+    def double(self) -> None:
+        """Double all sums, as if each row had come once more."""
+        for name in CELL_SUMS:
+            getattr(self, name)[:] *= 2
+        self.totals *= 2
+        self.cell_cache = None
 
     def check_groups(self, has_groups: bool, n: int) -> None:
         """Refuse `n` rows with groups beside rows without, and the reverse."""

@@ -202,3 +202,25 @@ def test_samples_equal_themselves_alone():
     assert sample == sample
     assert sample != sample.where(slice(None))
     assert len({sample, sample}) == 1
+
+
+@pytest.mark.parametrize("has_weights", [False, True])
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_counts_add_the_sums_of_the_repeated_rows(n_classes, has_weights):
+    rng = np.random.default_rng(2)
+    counts = rng.integers(1, 300, 50)
+    y = rng.integers(0, n_classes or 2, 50)
+    p = rng.random(50) if n_classes is None else rng.dirichlet(np.ones(n_classes), 50)
+    weight = rng.random(50) + 0.1 if has_weights else None
+    repeated = None if weight is None else np.repeat(weight, counts)
+    table = Accumulator(n_classes).update(y, p, weight, counts=counts)
+    rows = Accumulator(n_classes).update(
+        np.repeat(y, counts), np.repeat(p, counts, axis=0), repeated
+    )
+    assert table == rows
+    assert table.update(y, p) == rows.update(y, p)
+
+
+def test_replicates_of_a_stream_refuse_counts_with_the_remedy():
+    with pytest.raises(ValueError, match=r"^counts: must be left out with n_replicates=.*repeat"):
+        Accumulator(n_replicates=10, seed=0).update([0, 1], [0.2, 0.7], counts=[2, 3])

@@ -289,7 +289,8 @@ def curves_of(samples: Sequence[Sample], effect: float) -> Iterator[Curves]:
         if sample.c is None:
             (rows,) = cells_of_problems(one_problem(sample), map)
         else:
-            rows = cells_of_rows(sample, sample.c)
+            ordered = sample.sorted()
+            rows = cells_of_rows(ordered, ordered.c)
         yield Curves(rows.thinned(effect / sample.votes), k)
 
 
@@ -343,7 +344,7 @@ def sampling_widening(errors: F64, problems: Sequence[ProblemPosterior], norm: f
         size = problems[0].mean_gaps.size
     else:
         sample = problems[0].sample
-        weight = sample.weights
+        weight = sample.total_weights
         variance_factor = shared_variance([problem.influence for problem in problems], weight)
         size = np.sum([p.mean_gaps.size[p.rows.find_cells(p.sample)] for p in problems], axis=0)
     share = weight / weight.sum()

@@ -401,10 +401,13 @@ class Binned(Parameters):
 
     def evaluate(self, plan: BinnedPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
+        return float(self.errors(self.bins_of_counts(plan, c))[0])
+
+    def bins_of_counts(self, plan: BinnedPlan, c: NDArray[Any]) -> Bins:
+        """Add up the rows in bins, row i of the sample ``c[i]`` times."""
         sample = replace(plan.sample, c=c.astype(np.float64))
         kinds = self._kinds_for_errors(sample.v is not None)
-        bins = sum_sample(plan.rule, sample, kinds)
-        return float(self.errors(bins._replace(unit=plan.unit))[0])
+        return sum_sample(plan.rule, sample, kinds)._replace(unit=plan.unit)
 
     def values(self, plan: BinnedPlan, draws: Draws) -> F64:
         """Compute the value of each replicate."""

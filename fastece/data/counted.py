@@ -1,0 +1,237 @@
+"""Rows with counts: a table whose row i stands for so many independent rows.
+
+A table of twenty grades may stand for 10^8 loans. `CountedRows` hands problems on as samples with
+counts, as a stream does with its cells, so that functions which know streams know such tables too.
+A function that needs single rows refuses them by `need_rows`, as it refuses streams.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.data import containers
+from fastece.data.errors import InputError, RowsWarning, warn
+from fastece.data.samples import ALL, Sample, scale_weights
+from fastece.data.sources import RANKS, Problems, Source
+from fastece.kernels.types import F64, I64
+
+# Sums of counts are exact as float64, and as the int64 of random draws.
+MAX_TOTAL = 2.0**53
+# Standard deviations of the number of events that scores hardly ever leave.
+MIN_DEVIATIONS = 4
+
+
+@dataclass(eq=False)
+class CountedRows(Source):
+    """A caller's table as problems whose rows count several times.
+
+    Attributes
+    ----------
+    table : Problems
+        Each row of the table once, with the weight of one of its copies.
+    c : (n,) float64 array
+        How many independent rows each row of the table stands for, 1 or more.
+    callers : (n,) int64 array
+        The caller's row that each row of the table comes from; counts of events make two of one.
+    """
+
+    table: Problems
+    c: F64
+    callers: I64
+
+    def __post_init__(self) -> None:
+        self.setting = self.table.setting
+        self.n_classes = self.table.n_classes
+        self.labels = self.table.labels
+        self.names = self.table.names
+        self.low = self.table.low
+        self.high = self.table.high
+
+    def __repr__(self) -> str:
+        return f"<{self.table.n} rows that count {self.n} times>"
+
+    @property
+    def n(self) -> int:
+        """Number of independent rows."""
+        return int(self.c.sum())
+
+    def count(self, rows: Any = ALL) -> int:
+        """Count the independent rows behind all rows of the table, or some of them."""
+        return int(self.c[rows].sum())
+
+    @property
+    def v(self) -> F64 | None:
+        """Weight (n,) of each copy of a row; None where every copy counts 1."""
+        return self.table.v
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether class vectors are kept as a whole."""
+        return self.table.has_vectors
+
+    def sample(self, k: int, needs: str = RANKS) -> Sample:
+        """Return problem `k` as a sample with counts, in the order of the table."""
+        return replace(self.table.sample(k, needs), c=self.c)
+
+    def needs_of(self, estimator: Any) -> str:
+        """Return the content of samples that an estimator needs, or refuse it."""
+        if getattr(estimator, "reads_pairs", False) and getattr(estimator, "needs_vectors", False):
+            raise self.lack(RANKS, "estimator", f"{estimator}, which compares single rows")
+        return super().needs_of(estimator)
+
+    def scaled(self) -> "CountedRows":
+        """Return the same rows with weights whose products do not overflow."""
+        return replace(self, table=scale_weights(self.table)[0])
+
+    def where(self, rows: I64) -> "CountedRows":
+        """Select rows of the table."""
+        return CountedRows(self.table.where(rows), self.c[rows], self.callers[rows])
+
+    def problem(self, k: int) -> "CountedRows":
+        """Return problem `k` as a source of its own."""
+        return CountedRows(self.table.problem(k), self.c, self.callers)
+
+    def lack(self, needs: str, argument: str, reader: str) -> InputError:  # noqa: ARG002
+        """Build the error for a reader that needs single rows."""
+        hint = "repeat the rows, as in np.repeat(y_prob, counts, axis=0)"
+        return InputError("counts", f"must be left out for {reader}", hint=hint)
+
+
+# --- reading --------------------------------------------------------------------------------
+
+
+class CountedTable(NamedTuple):
+    """Labels and counts of a table, after counts of events became rows with labels.
+
+    Attributes
+    ----------
+    y_true : array_like
+        A label for each row.
+    counts : (n,) float64 array
+    origin : (n,) int64 array or None
+        The caller's row of each row; None where these are the same rows.
+    """
+
+    y_true: Any
+    counts: F64
+    origin: I64 | None
+
+
+def read_table(
+    y_true: Any, y_prob: Any, counts: Any, has_labels: bool, prob_name: str = "y_prob"
+) -> CountedTable:
+    """Check counts (n,), and turn counts of events into rows with labels.
+
+    Parameters
+    ----------
+    y_true : (n,) or (n, K) array_like
+        Labels; or, of the rows behind each row, how many had the event (n,), or had each class
+        (n, K). Integers of which none exceeds 1 are labels.
+    y_prob : (n,) or (n, K) array_like
+    counts : (n,) array_like of int
+    has_labels : bool
+        Whether the caller named labels, so that these are no counts.
+    prob_name : str
+        The caller's name of `y_prob`.
+    """
+    prob = containers.as_array(prob_name, y_prob)
+    n = len(prob) if prob.ndim else 0
+    c = as_counts(counts, n)
+    y = containers.as_array("y_true", y_true)
+    if y.ndim == 2 and y.shape[1] > 1:
+        return rows_of_classes(as_class_counts(y, prob, c))
+    is_binary = prob.ndim == 1 or prob.shape[1] <= 2
+    if has_labels or not is_binary:
+        return CountedTable(y_true, c, None)
+    if not is_event_count(y, c):
+        warn_if_events(y, prob, c)
+        return CountedTable(y_true, c, None)
+    events = containers.as_real("y_true", y).reshape(-1)
+    containers.refuse_infinite("y_true", events)
+    refuse_fractions("y_true", events)
+    containers.refuse_where("y_true", "must not be negative", events, lambda part: part < 0)
+    too_large = events > c
+    if too_large.any():
+        row = int(too_large.argmax())
+        rule = f"must not exceed {{counts}}, which is {c[row]:g} there"
+        raise InputError("y_true", rule, index=row, value=events[row])
+    return rows_of_classes(np.column_stack([c - events, events]))
+
+
+def as_counts(value: Any, n: int) -> F64:
+    """Read counts (n,), positive whole numbers."""
+    counts = containers.as_row_numbers("counts", value, n)
+    containers.refuse_infinite("counts", counts)
+    refuse_fractions("counts", counts)
+    containers.refuse_where(
+        "counts", "must be at least 1", counts, lambda part: part < 1, "leave such rows out"
+    )
+    total = float(counts.sum(dtype=np.float64))
+    if total > MAX_TOTAL:
+        raise InputError("counts", f"must add up to at most {MAX_TOTAL:.0f}", value=total)
+    return containers.contiguous(counts, np.float64)
+
+
+def refuse_fractions(name: str, array: NDArray[Any]) -> None:
+    """Refuse numbers that are not whole."""
+    containers.refuse_where(
+        name, "must be whole numbers", array, lambda part: part != np.floor(part),
+        "weights go to {sample_weight}",
+    )  # fmt: skip
+
+
+def is_event_count(y: NDArray[Any], counts: F64) -> bool:
+    """Decide whether labels are counts of events, of which some exceed 1."""
+    if y.dtype.kind not in "iuf" or y.size != counts.size:
+        return False
+    return bool((y > 1).any())
+
+
+def as_class_counts(y: NDArray[Any], prob: NDArray[Any], counts: F64) -> F64:
+    """Check counts (n, K) of each class, which add up to the counts of the rows."""
+    n_classes = prob.shape[1] if prob.ndim > 1 and prob.shape[1] > 1 else 2
+    of_classes = containers.as_real("y_true", y)
+    if of_classes.shape != (counts.size, n_classes):
+        rule = f"must have shape ({counts.size}, {n_classes}) as counts of classes"
+        raise InputError("y_true", f"{rule}, got {of_classes.shape}")
+    containers.refuse_infinite("y_true", of_classes)
+    refuse_fractions("y_true", of_classes)
+    containers.refuse_where("y_true", "must not be negative", of_classes, lambda part: part < 0)
+    differs = of_classes.sum(axis=1) != counts
+    if differs.any():
+        row = int(differs.argmax())
+        rule = f"must add up to {{counts}} in each row, and row {row} has {counts[row]:g}"
+        raise InputError("y_true", rule, value=float(of_classes[row].sum()))
+    return of_classes.astype(np.float64)
+
+
+def rows_of_classes(of_classes: F64) -> CountedTable:
+    """Make a row of each class that occurs in a row, from counts (n, K)."""
+    origin, label = np.nonzero(of_classes)
+    return CountedTable(label, of_classes[origin, label], origin)
+
+
+def warn_if_events(y: NDArray[Any], prob: NDArray[Any], counts: F64) -> None:
+    """Warn of labels 0 and 1 that may be counts of few events.
+
+    They may be if each score is there once, and if the scores expect about so many events, but not
+    as many as there are by labels: within four standard deviations, and beyond.
+    """
+    if y.dtype.kind not in "iuf" or prob.ndim != 1 or y.size != prob.size:
+        return
+    if counts.max() == 1 or np.unique(prob).size < prob.size:
+        return
+    expected = float(counts @ prob)
+    margin = MIN_DEVIATIONS * math.sqrt(max(float(counts @ (prob * (1 - prob))), 0.0))
+    by_events = abs(float(y.sum()) - expected)
+    by_labels = abs(float(counts @ y.reshape(-1)) - expected)
+    if by_events <= margin < by_labels:
+        warn(
+            "y_true",
+            "is 0 or 1 in each row, so these are labels; if they are counts of events, pass "
+            "np.column_stack([counts - events, events])",
+            kind=RowsWarning,
+        )
