@@ -37,8 +37,7 @@ INCREASE = "increase over the baseline"
 # Lines of the parts.
 JUDGED_LINE = "{}: {} {} ({} {}), at most {:g} allowed"
 NOT_JUDGED_LINE = "not judged: {} has {} rows, fewer than {}"
-# Rows of the whole test set, also where the part that decides is a slice.
-ROWS_THAT_TELL = "; about {} rows in all would tell, and there are {}"
+ROWS_THAT_TELL = "; about {} would tell, and there are {}"
 # The least bound: no test set is large enough for a bound of 0.
 MIN_BOUND = 1e-6
 # The largest number of rows that is given as an answer, as of `fastece.rows_needed`.
@@ -305,7 +304,9 @@ def check_of(
     rows_needed = None
     if decisive.rows_needed is not None:
         rows_needed = round_rows(decisive.rows_needed * call.n / decisive.n)
-        line += ROWS_THAT_TELL.format(rows_needed, call.n)
+        # A line that names a slice gives the rows of the whole test set.
+        rows = "rows" if decisive.n == call.n else "rows in all"
+        line += ROWS_THAT_TELL.format(f"{rows_needed} {rows}", call.n)
     all_rows = judged[0]
     return Check(
         passed=IS_PASSED[decisive.verdict], line=line, rows_needed=rows_needed,

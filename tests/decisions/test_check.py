@@ -266,10 +266,7 @@ def test_rows_needed_are_twice_those_of_an_interval_so_short(bound):
         if result.passed is None:
             want = rows_by_hand(500, *result.confidence_interval, bound)
             assert result.rows_needed == pytest.approx(want, rel=0.06)
-            assert (
-                f"about {result.rows_needed} rows in all would tell, and there are 500"
-                in result.line
-            )
+            assert f"about {result.rows_needed} rows would tell, and there are 500" in result.line
 
 
 def test_rows_needed_with_slices_are_of_the_whole_file():
@@ -306,6 +303,18 @@ def test_with_the_rows_needed_most_samples_decide(shift, bound):
 
 
 # --- output ---------------------------------------------------------------------------------
+
+
+def test_a_line_on_a_slice_has_the_rows_of_all_slices():
+    rng = np.random.default_rng(0)
+    p = rng.random(500)
+    y = rng.random(500) < p
+    by = np.where(np.arange(500) < 400, "large", "small")
+    result = check(y, p, max_error=0.08, by=by)
+    assert "calibration error of slice small" in result.line
+    assert f"about {result.rows_needed} rows in all would tell, and there are 500" in result.line
+    (small,) = [row for row in result.rows if row.label == "slice small"]
+    assert small.rows_needed == pytest.approx(result.rows_needed / 5, rel=0.1)
 
 
 def test_one_error_is_one_line_and_several_have_a_table():
