@@ -115,10 +115,16 @@ def are_plain(problems: Problems, layout: Layout, threshold: float, kinds: tuple
     return (
         problems.prob.ndim == 1
         and threshold == -math.inf
-        and layout.grid.spacing != kernels.binning.FLOAT
-        and layout.cells <= kernels.moments.MAX_CELLS_IN_LANES
+        and is_plain_layout(layout)
         and FIRST_KINDS.issuperset(kinds)
     )
+
+
+def is_plain_layout(layout: Layout) -> bool:
+    """Decide whether `hard_moments` takes the cells of a layout."""
+    grid = layout.grid
+    few_cells = layout.cells <= kernels.moments.MAX_CELLS_IN_LANES
+    return few_cells and not grid.convex and grid.spacing != kernels.binning.FLOAT
 
 
 @lru_cache(maxsize=64)

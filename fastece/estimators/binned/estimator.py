@@ -16,6 +16,7 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import RANKS, ROWS, SQUARES, Problems, Source, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
+from fastece.estimators.binned.cell_sums import is_plain_layout
 from fastece.estimators.binned.layouts import (
     EDGE_RULES,
     EQUAL_MASS,
@@ -23,6 +24,7 @@ from fastece.estimators.binned.layouts import (
     Layout,
     Placement,
     check_edges,
+    fixed_layout,
     layout_of,
 )
 from fastece.estimators.binned.mean_gaps import MAX_SCORES, MeanGaps, mean_gaps_of
@@ -375,9 +377,14 @@ class Binned(Parameters):
 
     @cached_property
     def checks_rows(self) -> bool:
-        """Whether values are sums of fixed hard bins, whose kernel checks the rows."""
-        mean_gaps = self._mean_gaps
-        return mean_gaps is not None and mean_gaps.is_hard and mean_gaps.grid_fields is not None
+        """Whether values are sums over fixed hard bins, whose kernel checks the rows.
+
+        A derived class may have `errors` that read sums of another kernel.
+        """
+        rule = self._rule_of_all
+        if type(self) is not Binned or rule is None or rule.is_equal_mass:
+            return False
+        return rule.threshold == -math.inf and is_plain_layout(fixed_layout(rule))
 
     @cached_property
     def _mean_gaps(self) -> MeanGaps | None:
