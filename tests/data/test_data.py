@@ -376,3 +376,12 @@ def test_probabilities_of_the_positive_class_are_of_two_classes():
 def test_other_settings_are_refused(setting, shape, message):
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         find_setting(setting, shape)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", [0, 2**21, 2**22])
+def test_a_bad_row_is_found_wherever_it_is_among_millions(row):
+    prob = np.full((2**22 + 1, 2), 0.5, np.float32)
+    prob[row, 0] = 1.5
+    with pytest.raises(ValueError, match=rf"y_prob\[{row}, 0\] is 1\.5"):
+        fastece.ece(np.zeros(len(prob), np.int64), prob, setting="classwise")

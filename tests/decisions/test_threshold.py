@@ -232,6 +232,10 @@ def test_a_printed_threshold_has_its_promise_and_cautions():
     assert "predictions are right in at least 80 % of cases, with 95 % confidence" in good.sentence
     assert f"{good.value:.6g}" in str(good)
     assert "No score is found" in choose_threshold([0, 1], [0.3, 0.4]).sentence
+    by = np.arange(400) % 2
+    jointly = choose_threshold(y, s, accuracy=0.8, by=by)
+    assert jointly.sentence.endswith("with 95 % confidence, all of them together.")
+    assert "together" not in choose_threshold(y, s, cost=(5, 1), by=by).sentence
 
 
 def test_bad_input_is_refused():

@@ -150,11 +150,13 @@ def test_a_file_whose_rows_are_all_bad_leaves_the_others_alone(write, capsys):
     assert values(report) == values(alone)
 
 
-def test_an_array_of_objects_is_named_as_such(write):
-    for indent in (None, 0, 1):
-        path = write(json.dumps(GOOD, indent=indent).replace("},\n{", "},{"), "a.jsonl")
-        with pytest.raises(ValueError, match="is a JSON array; one object a line"):
-            read_predictions(path)
+@pytest.mark.parametrize("indent", [None, 0, 1])
+def test_an_array_of_objects_is_read_as_its_lines(write, indent):
+    lines = read_predictions(write(as_lines(GOOD), "lines.jsonl"))
+    text = json.dumps(GOOD, indent=indent).replace("},\n{", "},{")
+    array = read_predictions(write(text, "array.jsonl"))
+    assert list(array.y_true) == list(lines.y_true)
+    assert np.array_equal(array.y_prob, lines.y_prob)
 
 
 # --- pipes ----------------------------------------------------------------------------------------
