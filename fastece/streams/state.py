@@ -286,6 +286,9 @@ class State:
             c = counts[problems.positions]
             weights = c if problems.v is None else c * problems.v
             squares = weights if problems.v is None else weights * problems.v
+            if problems.v is None and weights.sum() > MAX_WEIGHT:
+                rule = f"must add up to at most {MAX_WEIGHT:.0f} in a stream"
+                raise InputError("counts", rule, value=float(weights.sum()))
             self.check_room(float(weights.sum()), float(squares.sum()))
             sums = State(self.settings)
             bits = c.astype(np.int64)
