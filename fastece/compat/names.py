@@ -37,6 +37,7 @@ class Names(NamedTuple):
             "from_logits": None,
             "percent": "divide by 100?",
             "ignore_label": None,
+            "counts": None,
             "ignore_nan": None,
         }
         if not self.has_pos_label:

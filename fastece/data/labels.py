@@ -386,9 +386,14 @@ def check_class_indices(y: Array, n_classes: int, y_prob: Array) -> Array:
         )
     if low < 0 or high >= n_classes:
         rule = f"labels must be from 0 to {n_classes - 1}"
-        hint = ("{labels} names other classes", "{ignore_label} leaves the rows of one label out")
+        remedies = [
+            "{labels} names other classes",
+            "{ignore_label} leaves the rows of one label out",
+        ]
+        if n_classes == 2 and low >= 0:
+            remedies.append("{counts} says of how many rows they count the events")
         containers.refuse_where(
-            "y_true", rule, y, lambda part: (part < 0) | (part >= n_classes), hint
+            "y_true", rule, y, lambda part: (part < 0) | (part >= n_classes), tuple(remedies)
         )
     return y.astype(np.int64) if y.dtype.kind == "f" else y
 

@@ -33,6 +33,7 @@ NAMES_IN_RECALIBRATE: Names = {
     "pos_label": None,
     "percent": "divide by 100?",
     "ignore_label": None,
+    "counts": None,
     "ignore_nan": None,
 }
 NAMES_IN_FIT: Names = {**NAMES_IN_RECALIBRATE, "y_true": "y", "y_prob": "X", "first": "X"}
