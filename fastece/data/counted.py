@@ -6,6 +6,8 @@ A function that needs single rows refuses them by `need_rows`, as it refuses str
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
-from fastece.data.errors import InputError, RowsWarning, warn
+from fastece.data.errors import BadArgumentError, InputError, RowsWarning, warn
 from fastece.data.samples import ALL, Sample, scale_weights
 from fastece.data.sources import RANKS, Problems, Source
 from fastece.kernels.types import F64, I64
@@ -161,6 +163,17 @@ def read_table(
     return rows_of_classes(np.column_stack([c - events, events]))
 
 
+@contextmanager
+def rows_named_by(origin: I64 | None) -> Iterator[None]:
+    """Name the caller's rows in errors of the block, and not the rows made of them."""
+    try:
+        yield
+    except BadArgumentError as error:
+        if origin is not None and error.index is not None:
+            error.index = (int(origin[error.index[0]]), *error.index[1:])
+        raise
+
+
 def as_counts(value: Any, n: int) -> F64:
     """Read counts (n,), positive whole numbers."""
     counts = containers.as_row_numbers("counts", value, n)
@@ -220,7 +233,9 @@ def warn_if_events(y: NDArray[Any], prob: NDArray[Any], counts: F64) -> None:
     They may be if each score is there once, and if the scores expect about so many events, but not
     as many as there are by labels: within four standard deviations, and beyond.
     """
-    if y.dtype.kind not in "iuf" or prob.ndim != 1 or y.size != prob.size:
+    if y.dtype.kind not in "iuf" or prob.dtype.kind not in "iuf" or y.shape != prob.shape:
+        return
+    if not (prob.size and prob.min() >= 0 and prob.max() <= 1):  # percents, logits, or a fault
         return
     if counts.max() == 1 or np.unique(prob).size < prob.size:
         return

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
-from fastece.data.counted import CountedRows, read_table
+from fastece.data.counted import CountedRows, read_table, rows_named_by
 from fastece.data.errors import InputError, InputTypeError, InvalidRowsError, RowsWarning, warn
 from fastece.data.labels import as_labels, as_soft_labels, check_class_indices, hide_label
 from fastece.data.parameters import check_flag
@@ -140,10 +140,11 @@ def read_counted(
         prob = select_rows(y_prob, origin, prob_name)
         weights = containers.as_weights(sample_weight, n)
         weights = None if weights is None else weights[origin]
-    problems = read_problems(
-        y, prob, sample_weight=weights, labels=labels, pos_label=pos_label,
-        ignore_label=ignore_label, prob_name=prob_name, **options,
-    )  # fmt: skip
+    with rows_named_by(origin):
+        problems = read_problems(
+            y, prob, sample_weight=weights, labels=labels, pos_label=pos_label,
+            ignore_label=ignore_label, prob_name=prob_name, **options,
+        )  # fmt: skip
     rows = problems.positions
     return CountedRows(problems, c[rows], rows if origin is None else origin[rows])
 

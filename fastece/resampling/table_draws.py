@@ -108,7 +108,10 @@ class TableGroupDraws(TableDraws):
 class TableOutcomeDraws(TableDraws, OutcomeDraws):
     """Draws of how many copies of each row have the outcome 1.
 
-    `counts` (n / 2,) are those of the rows, and `prob` their scores.
+    Attributes
+    ----------
+    counts : (n / 2,) float64 array
+        How often each row counts; `prob` has its score.
     """
 
     counts: F64 = field(kw_only=True)
@@ -131,7 +134,13 @@ class TableOutcomeDraws(TableDraws, OutcomeDraws):
 
 @dataclass(frozen=True)
 class TableClassDraws(TableDraws, ClassDraws):
-    """Draws of how many copies of each row have each class."""
+    """Draws of how many copies of each row have each class.
+
+    Attributes
+    ----------
+    counts : (n / 2,) float64 array
+        How often each row counts; `prob` has its class vector.
+    """
 
     counts: F64 = field(kw_only=True)
 

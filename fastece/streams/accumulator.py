@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from fastece.data.containers import as_probabilities, as_weights
-from fastece.data.counted import read_table
+from fastece.data.counted import read_table, rows_named_by
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_integer
 from fastece.data.samples import Sample, Vectors
@@ -200,7 +200,8 @@ class Accumulator(Source):
             weights = as_weights(sample_weight, len(prob))
             sample_weight = None if weights is None else weights[origin]
             y_prob = prob[origin]
-        batch = read_batch(settings, y, y_prob, sample_weight, ignore_label)
+        with rows_named_by(origin):
+            batch = read_batch(settings, y, y_prob, sample_weight, ignore_label)
         with self._lock:
             self._state = self._state.with_counted(batch, c)
         return self

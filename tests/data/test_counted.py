@@ -89,6 +89,21 @@ def test_ignored_labels_and_weights_of_zero_leave_counts_with_their_rows():
     assert value == pytest.approx(fastece.ece([0, 1], [0.2, 0.9], sample_weight=[3, 8]))
 
 
+def test_errors_name_the_rows_of_the_caller():
+    message = r"y_prob\[2\] is 1.5"
+    refused(message, [1, 2, 3], [0.2, 0.6, 1.5], counts=[4, 4, 4])
+    with pytest.raises(ValueError, match=message):
+        fastece.Accumulator().update([1, 2, 3], [0.2, 0.6, 1.5], counts=[4, 4, 4])
+
+
+def test_percents_and_logits_have_counts():
+    value = fastece.ece(Y, P, counts=[3, 4, 5])
+    percents = [f"{100 * p:g}%" for p in P]
+    logits = np.log(P) - np.log1p(np.negative(P))
+    assert fastece.ece(Y, percents, percent=True, counts=[3, 4, 5]) == pytest.approx(value)
+    assert fastece.ece(Y, logits, from_logits=True, counts=[3, 4, 5]) == pytest.approx(value)
+
+
 CALLS = {
     "calibration_test with groups": lambda **k: fastece.calibration_test(Y, P, groups=Y, **k),
     "estimate with groups": lambda **k: fastece.estimate(Y, P, groups=Y, **k),
