@@ -14,7 +14,7 @@ from fastece.cli.output import check_files, write_files
 from fastece.cli.parser import make_parser
 from fastece.cli.progress import show_progress
 from fastece.cli.registry import argument_names, load_command
-from fastece.data.errors import BadArgumentError, InputWarning
+from fastece.data.errors import BadArgumentError, InputWarning, to_printable
 
 # By this variable a shell asks for the words that may come next, and by this one gives the line.
 COMPLETION = "_ARGCOMPLETE"
@@ -89,7 +89,7 @@ def print_warnings(messages: Sequence[Warning | str]) -> None:
         if isinstance(message, InputWarning):
             message.rename(argument_names())
     for text in dict.fromkeys(map(str, messages)):
-        print_line(f"fastece: warning: {text}", sys.stderr)
+        print_line(f"fastece: warning: {to_printable(text)}", sys.stderr)
 
 
 def print_line(text: str, stream: Any) -> OSError | None:
@@ -107,5 +107,5 @@ def print_line(text: str, stream: Any) -> OSError | None:
 
 def refuse(message: str, code: int = 2) -> int:
     """Print a message as one line on stderr, and return the exit code."""
-    print_line(f"fastece: error: {' '.join(message.split())}", sys.stderr)
+    print_line(f"fastece: error: {to_printable(' '.join(message.split()))}", sys.stderr)
     return code

@@ -10,6 +10,7 @@ from typing import NoReturn
 from fastece import __version__
 from fastece.cli.options import FORMS, HEADS, OUTPUT, SHARED, TEXT, Command
 from fastece.cli.registry import SUMMARIES, load_command, options_by_command
+from fastece.data.errors import to_printable
 
 # A command or an option that is not known, in a message of argparse.
 UNKNOWN = re.compile(r"(?<=invalid choice: ')\w+|(?<=unrecognized arguments: )--[\w-]+")
@@ -24,7 +25,8 @@ class Parser(argparse.ArgumentParser):
         """Print one line on stderr, with the nearest known name, and exit with 2."""
         unknown = UNKNOWN.search(message)
         hint = hint_for(unknown[0]) if unknown else "fastece --help"
-        self.exit(2, f"fastece: error: {message} ({hint})\n")
+        line = to_printable(" ".join(message.split()))
+        self.exit(2, f"fastece: error: {line} ({hint})\n")
 
 
 def hint_for(word: str) -> str:

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from fastece.data.errors import to_printable
+
 # Takes the name of the next step.
 Progress = Callable[[str], None]
 
@@ -28,8 +30,8 @@ def show_progress(n_kernels: int = 0) -> Iterator[Progress]:
 
     def show_step(text: str) -> None:
         nonlocal step
-        step = text
-        overwrite_line(text)
+        step = to_printable(text)
+        overwrite_line(step)
 
     def show_tasks(done: int, total: int) -> None:
         if step:

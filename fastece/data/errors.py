@@ -40,6 +40,9 @@ Hint = str | tuple[str, ...]
 REFERENCE = re.compile(r"\{(\w+)\}")
 # Characters of a value that a message shows.
 WIDTH = 80
+# Characters that a terminal obeys, or that move the text around them: controls except the ends of
+# lines and tabs, separators of lines, and marks that turn the direction of the text.
+CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def repr_of(value: Any) -> str:
@@ -50,6 +53,15 @@ def repr_of(value: Any) -> str:
 def to_unicode(text: str) -> str:
     """Write halves of surrogate pairs, which UTF-8 has not, as escapes."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def to_printable(text: str) -> str:
+    """Write characters that a terminal obeys as in Python.
+
+    Names of columns, groups and files may have them, such as the escape character, and could
+    rewrite the lines that a person reads.
+    """
+    return to_unicode(CONTROLS.sub(lambda found: repr(found[0])[1:-1], text))
 
 
 def refer(name: str, names: Names) -> str | None:
@@ -109,7 +121,7 @@ class BadArgumentError(Exception):
         if self.place and self.rows > 1:  # to fix a file, one has to know how many there are
             n_others = self.rows - 1
             text += f"; and {n_others} more {'row' if n_others == 1 else 'rows'}"
-        return text
+        return to_printable(text)
 
     def rename(self, names: Names) -> None:
         """Replace the names of arguments by the reader's, throughout the message."""

@@ -3,7 +3,7 @@
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from fastece.data.errors import to_unicode
+from fastece.data.errors import to_printable
 from fastece.data.parameters import check_real
 from fastece.display import marks
 
@@ -112,7 +112,7 @@ def error_text(estimator: str, value: float) -> str:
 
 def shorten(label: str) -> str:
     """Cut a long name, and quote one with "_", which matplotlib would hide."""
-    label = repr(label) if label.startswith("_") else to_unicode(label)
+    label = repr(label) if label.startswith("_") else to_printable(label)
     return label if len(label) <= MAX_NAME else f"{label[: MAX_NAME - 1]}…"
 
 

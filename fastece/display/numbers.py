@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fastece.data.errors import to_printable
+
 # Numbers of a smaller size are rounding errors, and shown as 0.
 SHOWN_AS_ZERO = 1e-9
 # Decimals of a number without an interval, and the limits where an interval decides.
@@ -136,7 +138,9 @@ def format_cell(cell: Any) -> str:
     """Write one cell of a table, or one fact."""
     if isinstance(cell, ConfidenceInterval):
         return format_interval(cell)
-    if isinstance(cell, str | Number | PValue | bool):
+    if isinstance(cell, str):
+        return to_printable(cell).replace("\n", "\\n")
+    if isinstance(cell, Number | PValue | bool):
         return str(cell)
     return f"{cell}" if isinstance(cell, Integral) else format_number(cell)
 

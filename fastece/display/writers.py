@@ -1,7 +1,8 @@
 """Writers of documents: text, Markdown, and HTML as a page or as a part of one.
 
 Each format is one function that takes a `Document` and returns text. Texts come from users, so each
-writer escapes them; `format_cell` writes the cells of all formats.
+writer escapes markup and the characters that a terminal obeys; `format_cell` writes the cells of
+all formats.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from itertools import count
 from string import Template
 from textwrap import fill
 
-from fastece.data.errors import to_unicode
+from fastece.data.errors import to_printable
 from fastece.display.documents import Cell, Document, Section, Table
 from fastece.display.numbers import format_cell
 
@@ -29,7 +30,7 @@ MARKUP = str.maketrans({mark: f"\\{mark}" for mark in "\\|*_`<>[]"})
 
 def format_facts(facts: Mapping[str, Cell]) -> list[list[str]]:
     """Write facts as rows of two cells."""
-    return [[name, format_cell(value)] for name, value in facts.items()]
+    return [[format_cell(name), format_cell(value)] for name, value in facts.items()]
 
 
 def format_rows(table: Table) -> list[list[str]]:
@@ -54,7 +55,7 @@ def to_text(document: Document) -> str:
         if section.title:
             lines += ["", section.title]
         lines += [f"{' ' * INDENT}{line}" for line in section_lines(section)]
-    return to_unicode("\n".join(lines))
+    return to_printable("\n".join(lines))
 
 
 def section_lines(section: Section) -> Iterator[str]:
@@ -62,7 +63,7 @@ def section_lines(section: Section) -> Iterator[str]:
     if section.facts:
         yield from align(format_facts(section.facts), [True, True])
     if section.table is not None:
-        rows = [list(section.table.head), *format_rows(section.table)]
+        rows = [[format_cell(name) for name in section.table.head], *format_rows(section.table)]
         yield from align(rows, text_columns(section.table))
     for note in section.notes:
         yield from fill(note, LINE_WIDTH - INDENT).splitlines()
@@ -89,7 +90,7 @@ def to_markdown(document: Document) -> str:
         blocks.append(f"**{escape_markdown(document.lead)}**")
     for section in document.sections:
         blocks += markdown_blocks(section)
-    return to_unicode("\n\n".join(blocks) + "\n")
+    return to_printable("\n\n".join(blocks) + "\n")
 
 
 def markdown_blocks(section: Section) -> Iterator[str]:
@@ -116,7 +117,7 @@ def markdown_table(table: Table) -> str:
 
 def escape_markdown(text: str) -> str:
     """Escape a text so that nothing in it is markup."""
-    return " ".join(text.split()).translate(MARKUP)
+    return to_printable(" ".join(text.split())).translate(MARKUP)
 
 
 # --- HTML -----------------------------------------------------------------------------------
@@ -126,7 +127,7 @@ def to_html(document: Document) -> str:
     """Write a document as one page, with its pictures, that loads nothing."""
     page = files("fastece").joinpath("display", "page.html").read_text(encoding="utf-8")
     body = "\n".join(page_lines(document))
-    return to_unicode(Template(page).substitute(title=escape(document.title), body=body))
+    return to_printable(Template(page).substitute(title=escape(document.title), body=body))
 
 
 def to_fragment(document: Document) -> str:
@@ -140,7 +141,7 @@ def to_fragment(document: Document) -> str:
         lines += note_lines(section.notes)
     if document.footer:
         lines += note_lines([document.footer])
-    return to_unicode("\n".join(["<div>", *lines, "</div>"]))
+    return to_printable("\n".join(["<div>", *lines, "</div>"]))
 
 
 def page_lines(document: Document) -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue
 from fastece.display.writers import to_fragment, to_html, to_markdown, to_text
@@ -62,6 +63,23 @@ def test_markdown_escapes_texts(document):
     assert "\\<b\\>" in text
     assert text.count("\n#") == 2
     assert "**Miscalibrated.**" in text
+
+
+def test_characters_that_a_terminal_obeys_are_shown_as_in_python():
+    name = "\x1b[2Jred\x07\u202e\nnext"
+    shown = "\\x1b[2Jred\\x07\\u202e"
+    table = Table(head=["", name], rows=[[name, 1.0], ["b", 2.0]])
+    document = Document(name, name, [Section(name, {name: name}, table, [name])])
+    text = to_text(document)
+    assert text.count(shown) == 8
+    assert text.count(f"{shown}\\nnext") == 4  # cells remain in one line
+    for write in (to_text, to_markdown, to_html, to_fragment):
+        assert not re.search("[\x07\x1b\u202e]", write(document))
+
+
+def test_messages_show_characters_that_a_terminal_obeys():
+    error = InputError("y_prob", "must have columns", place="a\x1b]0;title\x07.csv")
+    assert str(error) == r"a\x1b]0;title\x07.csv: must have columns"
 
 
 def test_long_pages_have_contents_and_headings_their_ids(document):

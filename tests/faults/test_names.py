@@ -28,6 +28,8 @@ NAMES = {
     "long": "n" * 500,
 }
 REPORT = ["report", "a.jsonl", "--resamples", "0"]
+# Characters that a terminal obeys, or that turn or break the lines that it shows.
+CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 FORMS = ["--json", "--markdown", "--html x.html", "--plot x.png", "--plot x.svg"]
 
 
@@ -86,6 +88,7 @@ def check_output(form, code, out, err):
     """All is whole and can be read; a refusal is one line that a terminal can show."""
     for text in (out, err):
         text.encode()
+        assert form == "--json" or not CONTROLS.search(text)
     assert all(line.startswith("fastece: ") for line in err.splitlines() if line)
     path = Path((form or "none").split()[-1])
     if code:
@@ -98,6 +101,7 @@ def check_output(form, code, out, err):
     elif form == "--markdown":
         assert not re.search(r"(?<!\\)<(script|img)", out)
     else:
+        assert path.suffix != ".html" or not CONTROLS.search(path.read_text())
         content = path.read_bytes()
         assert faults.CHECKS[path.suffix[1:]](content)
         if path.suffix == ".html":
