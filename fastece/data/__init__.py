@@ -9,5 +9,6 @@
 Another container or kind of label is added here, and a refusal gets its words here; nothing is
 computed from the rows. Begin with `reading.read_source`, which every function of
 the package calls: it tries `plain`, which skips the conversions of numpy arrays, and otherwise goes
-from top to bottom. `parameters` and `errors` serve all rooms, and `threads` splits work.
+from top to bottom. `parameters` and `errors` serve all rooms, `doubts` finds rows that
+may be a mistake, and `threads` splits work.
 """

@@ -123,7 +123,7 @@ class Report(Result):
     groups : str
         Name of their labels, "" without one.
     notes : list of str
-        Sentences on the groups of rows, and on few of them.
+        Sentences on signs that numbers mislead, on counts and on groups.
     vectors : ClassVectors or None
         Errors of whole class vectors, with the test of each; None with fewer than three classes.
     validation : Validation or None
@@ -335,7 +335,7 @@ class Report(Result):
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on the groups of rows, and on few of them."""
+        """Sentences on signs that numbers mislead, on counts and on groups."""
         return self._summary.notes
 
     @property

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from fastece.data.counted import CountedRows
+from fastece.data.doubts import IMPOSSIBLE_OUTCOME, impossible_rows
 from fastece.data.sources import Problems, Source
 from fastece.display.documents import Cell, Section
-from fastece.display.numbers import Number, format_p
+from fastece.display.numbers import Number, first_of, format_p
 from fastece.display.results import group_notes
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.plan import ROWS_AT_ONCE
@@ -57,6 +58,8 @@ class RowSummary:
         Whether the weights are whole numbers, of which some are more than 1.
     n_table_rows : int or None
         Number of rows of a table with counts, of which there are `n` in all.
+    doubts : tuple of str
+        Sentences on signs that numbers mislead.
     """
 
     n: int
@@ -71,11 +74,14 @@ class RowSummary:
     total_weight: float | None = None
     may_be_counts: bool = False
     n_table_rows: int | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on counts, on the groups of rows, and on few of them."""
-        notes = [] if self.n_table_rows is None else [COUNTS_NOTE]
+        """Sentences on signs that numbers mislead, on counts and on groups."""
+        notes = [*self.doubts]
+        if self.n_table_rows is not None:
+            notes.append(COUNTS_NOTE)
         if self.n_groups is None:
             return notes
         return [*notes, GROUPS_NOTE, *group_notes(self.n_groups)]
@@ -123,7 +129,20 @@ def summarize_rows(inputs: ReportInput) -> RowSummary:
         total_weight=None if weights is None else float(weights.sum()),
         may_be_counts=call.counts is None and weights is not None and are_whole(weights),
         n_table_rows=None if call.counts is None else call.counts.size,
+        doubts=describe_doubts(inputs),
     )
+
+
+def describe_doubts(inputs: ReportInput) -> tuple[str, ...]:
+    """Write a sentence for each sign that numbers mislead; a stream has none."""
+    source = inputs.source
+    if not isinstance(source, Problems | CountedRows):
+        return ()
+    impossible = source.callers[impossible_rows(source).any(axis=0)]
+    if not impossible.size:
+        return ()
+    rows = first_of(sorted({*impossible.tolist()}), inputs.data.row_name)
+    return (IMPOSSIBLE_OUTCOME.format(rows),)
 
 
 def weights_of(inputs: ReportInput) -> F64 | None:

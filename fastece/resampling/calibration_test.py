@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from fastece.data.doubts import impossible_rows
 from fastece.data.samples import Sample
 from fastece.data.sources import Source
 from fastece.display.results import EstimatorResult, Record, Results
@@ -79,7 +80,7 @@ class CalibrationTestResult(EstimatorResult):
     p_value : float or (K,) float64 array
         ``(1 + #{T* >= T}) / (n_resamples + 1)``, with errors that differ by no more than 1e-12
         being equal; nan where the value or a replicate is. Of "adaptive" small values count:
-        ``T* <= T``.
+        ``T* <= T``, and it is ``1 / (n_resamples + 1)`` if an outcome had the probability 0.
     null_distribution : (n_resamples,) or (K, n_resamples) float64 array
         The statistic for labels that are drawn with the predicted probabilities.
     band : ConsistencyBand, list of K of them, or None
@@ -301,11 +302,23 @@ def adaptive_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     return replace(
         test_of_ece,
         value=as_float(value),
-        p_value=p_value_of(-value, -distribution),
+        p_value=smallest_if_impossible(call, p_value_of(-value, -distribution)),
         null_distribution=distribution,
         components=components.of_data(),
         **common_fields(call, name, key),
     )
+
+
+def smallest_if_impossible(call: Call, p_value: Any) -> Any:
+    """Return a p-value, or the smallest one if an outcome had the probability 0.
+
+    No draw has such an outcome, so the data are more extreme than all of them.
+    """
+    is_impossible = impossible_rows(call.sources[0]).any(axis=1)
+    if not call.per_class:
+        is_impossible = is_impossible.any()
+    smallest = 1 / (call.n_resamples + 1)
+    return as_float(np.where(is_impossible, np.minimum(p_value, smallest), p_value))
 
 
 def hosmer_lemeshow_result(call: Call, name: str, key: int) -> HosmerLemeshowResult:
@@ -426,6 +439,9 @@ def calibration_test(
       its square and 13 cosines of the share of the variance below a score, made orthogonal:
       ``sum_k q_k**2 / k**0.75``;
     - *ece*: the error of `n_bins` equal-width bins, 15 by default.
+
+    An outcome that had the predicted probability 0 refutes the hypothesis: the p-value is then
+    ``1 / (n_resamples + 1)``, whatever the three show.
 
     For the first two the scores are summed up in 256 equal-mass bins, with tied scores together.
     With several classes each statistic is the mean over the classes.
