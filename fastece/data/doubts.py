@@ -3,12 +3,37 @@
 A sign must never come for good data: `tests/field/test_doubts.py` counts how often it does.
 """
 
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.errors import RowsWarning, warn
 from fastece.data.samples import Sample
+from fastece.data.scores import MAX_ENTRIES_READ, class_vectors, two_columns
 from fastece.data.sources import Source
+from fastece.kernels.types import F64, I64
 
+# Standard deviations by which a constant guess must have more hits than predictions for a warning.
+MIN_DEVIATIONS = 4
+# Means of probabilities that differ by less are equal.
+MEAN_TOLERANCE = 1e-12
+# Level at which predicted and true classes must not be found dependent, for a warning.
+INDEPENDENCE_LEVEL = 1e-4
+# Mean confidence from which a model claims to know much; below it scores may well be noise.
+MIN_CONFIDENCE = 0.8
+# With many classes a smaller confidence is a claim too, if it is so many times the hits by chance.
+MIN_CONFIDENCE_OF_MANY = 0.5
+MIN_RATIO_OF_MANY = 5
+# Rows in a cell of the table of classes, on average: with fewer the chi-squared law is not exact.
+MIN_CELL_ROWS = 5
+# Standard deviations of hits by chance that the model promises above them, for that warning.
+MIN_PROMISE = 10
+# Standard deviations within which hits are those of chance.
+MAX_CHANCE = 3
 IMPOSSIBLE_OUTCOME = (
     "The outcome had the predicted probability 0 in {}: no calibrated model allows that, so the "
     "test of calibration rejects."
@@ -27,3 +52,137 @@ def are_impossible(sample: Sample) -> NDArray[np.bool_]:
 def impossible_rows(source: Source) -> NDArray[np.bool_]:
     """Decide for rows (K, n) of each problem whether their outcome had probability 0."""
     return np.array([are_impossible(sample) for sample in source.samples(reads_only=True)])
+
+
+# --- labels that do not belong to the predictions --------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelledVectors:
+    """Rows of class vectors with their labels, all rows or evenly spaced ones.
+
+    Attributes
+    ----------
+    p : (n, K) array
+        Probabilities, or logits.
+    y : (n,) int64 array
+    is_binary : bool
+        Whether the caller has one column.
+    from_logits : bool
+    """
+
+    p: NDArray[Any]
+    y: I64
+    is_binary: bool
+    from_logits: bool
+
+    @cached_property
+    def probabilities(self) -> F64:
+        """Probabilities (n, K)."""
+        return class_vectors(self.p, self.from_logits)
+
+
+def warn_of_labels(
+    prob: NDArray[Any], label: NDArray[Any], is_kept: NDArray[np.bool_] | None, from_logits: bool,
+    names: Any, prob_name: str,
+) -> None:  # fmt: skip
+    """Warn of labels that contradict the predictions, or are independent of them."""
+    rows = np.arange(0, label.size, 1 + prob.size // MAX_ENTRIES_READ)
+    if is_kept is not None:
+        rows = rows[is_kept[rows]]
+    p = prob[rows]
+    is_binary = prob.ndim == 1
+    if is_binary:
+        p = two_columns(p, from_logits)
+    labelled = LabelledVectors(p, label[rows].astype(np.int64), is_binary, from_logits)
+    rule = contradiction(labelled, names) or independence(labelled)
+    if rule:
+        warn(prob_name, rule, kind=RowsWarning)
+
+
+def contradiction(rows: LabelledVectors, names: Any) -> str:
+    """Describe predictions that contradict the labels, as columns in another order do.
+
+    By a sign test, the predicted class is right less often than the most frequent one would be; and
+    labels have no higher probability than in other rows. One column may hold confidences of hits:
+    their complement has to be right more often than the most frequent class would be.
+    """
+    p = rows.p
+    y = rows.y
+    share = np.bincount(y, minlength=p.shape[1]) / max(y.size, 1)
+    most_frequent = int(share.argmax())
+    is_guess_right = (y == most_frequent).astype(np.float64)
+    gain = (p.argmax(axis=1) == y) - is_guess_right
+    loss = -gain
+    if rows.is_binary:
+        loss = (p.argmin(axis=1) == y) - is_guess_right
+    if loss.sum() <= MIN_DEVIATIONS * math.sqrt(abs(loss).sum()):
+        return ""
+    p = rows.probabilities
+    p = p - p.mean(axis=0)
+    lift = p[np.arange(y.size), y] - p @ share
+    if lift.mean() >= 3 * lift.std() / math.sqrt(y.size) - MEAN_TOLERANCE:
+        return ""
+    class_names = names or range(p.shape[1])
+    right = f"{100 * (gain.mean() + share[most_frequent]):.3g} %"
+    by_guess = f"{100 * share[most_frequent]:.3g} %"
+    question = "are labels and columns in the same order?"
+    if rows.is_binary:
+        question = f"is it the probability of {class_names[1]!r}?"
+    return (
+        f"its class is right in {right} of the rows, and {class_names[most_frequent]!r} for all "
+        f"would be in {by_guess}: {question}"
+    )
+
+
+def independence(rows: LabelledVectors) -> str:
+    """Describe a confident model whose classes have nothing to do with the labels.
+
+    Labels of another split are like that. If its confidence were right, hits would be far above the
+    number that chance alone gives; they are not, and a chi-squared test finds the predicted and the
+    true classes independent.
+    """
+    n = rows.y.size
+    predicted = rows.p.argmax(axis=1)
+    n_classes = rows.p.shape[1]
+    of_predicted = np.bincount(predicted, minlength=n_classes)
+    of_true = np.bincount(rows.y, minlength=n_classes)
+    chance = float(of_predicted @ of_true) / max(n, 1) ** 2
+    deviation = math.sqrt(n * chance * (1 - chance))
+    hits = int((predicted == rows.y).sum())
+    if deviation == 0 or hits - n * chance > MAX_CHANCE * deviation:
+        return ""
+    confidence = float(rows.probabilities.max(axis=1).mean())
+    is_claim_of_many = confidence >= max(MIN_CONFIDENCE_OF_MANY, MIN_RATIO_OF_MANY * chance)
+    if confidence < MIN_CONFIDENCE and not is_claim_of_many:
+        return ""
+    if n * (confidence - chance) < MIN_PROMISE * deviation:
+        return ""
+    p_value = independence_p_value(predicted, rows.y, n_classes)
+    is_independent = p_value > INDEPENDENCE_LEVEL  # never nan, of a single class
+    if not is_independent:
+        return ""
+    return (
+        f"its class is right in {100 * hits / n:.3g} % of the rows, as by chance, and its mean "
+        f"confidence is {100 * confidence:.3g} %: predicted and true classes are independent "
+        f"(p = {p_value:.2g}); do the rows belong together?"
+    )
+
+
+def independence_p_value(predicted: I64, true: I64, n_classes: int) -> float:
+    """Compute the p-value of Pearson's test of pairs of classes; nan for a single one.
+
+    Classes are pooled, both in the same way, until a cell of the table has enough rows.
+    """
+    from scipy.special import chdtrc
+
+    n = true.size
+    n_pools = max(2, min(n_classes, math.isqrt(n // MIN_CELL_ROWS)))
+    table = np.zeros((n_pools, n_pools))
+    np.add.at(table, (predicted % n_pools, true % n_pools), 1)
+    of_predicted = table.sum(axis=1)
+    of_true = table.sum(axis=0)
+    expected = np.outer(of_predicted, of_true)[table > 0] / n
+    statistic = float((table[table > 0] ** 2 / expected).sum()) - n
+    df = ((of_predicted > 0).sum() - 1) * ((of_true > 0).sum() - 1)
+    return float(chdtrc(df, max(statistic, 0.0))) if df > 0 else math.nan

@@ -14,30 +14,24 @@ from numpy.typing import NDArray
 
 from fastece.data import containers
 from fastece.data.counted import CountedRows, read_table, rows_named_by
-from fastece.data.errors import InputError, InputTypeError, InvalidRowsError, RowsWarning, warn
+from fastece.data.doubts import warn_of_labels
+from fastece.data.errors import InputError, InputTypeError, InvalidRowsError
 from fastece.data.labels import as_labels, as_soft_labels, check_class_indices, hide_label
 from fastece.data.parameters import check_flag
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.samples import Vectors
 from fastece.data.scores import (
-    MAX_ENTRIES_READ,
     MAX_ROWS_KEPT,
     NEARLY,
     class_vectors,
     read_arrays,
     read_rows,
-    two_columns,
 )
 from fastece.data.sources import Problems, Source, class_count, find_setting
 from fastece.data.threads import Map, with_threads
 from fastece.kernels.types import F64
 
 T = TypeVar("T")
-
-# Standard deviations by which a constant guess must have more hits than predictions for a warning.
-MIN_DEVIATIONS = 4
-# Means of probabilities that differ by less are equal.
-MEAN_TOLERANCE = 1e-12
 
 
 def read_source(
@@ -223,7 +217,7 @@ def read_problems(
     assert arrays is not None, "what the slow check lets pass can be read"
     is_kept = kept_rows(weights, is_ignored)
     if checks_order and not is_soft:
-        warn_of_order(prob, label, is_kept, from_logits, order or names, prob_name)
+        warn_of_labels(prob, label, is_kept, from_logits, order or names, prob_name)
     problems = Problems(
         chosen, *arrays, low=1 / n_classes if chosen.is_top else 0.0, high=1.0,
         n_classes=n_classes, v=weights, labels=order, names=names,
@@ -255,49 +249,3 @@ def kept_rows(
     if not is_kept.any():
         raise InputError("sample_weight", "must not all be 0 where labels are not ignored")
     return is_kept
-
-
-def warn_of_order(
-    prob: NDArray[Any], label: NDArray[Any], is_kept: NDArray[np.bool_] | None, from_logits: bool,
-    names: Any, prob_name: str,
-) -> None:  # fmt: skip
-    """Warn of predictions that contradict the labels, as columns in another order do.
-
-    By a sign test, the predicted class is right less often than the most frequent one would be; and
-    labels have no higher probability than in other rows. One column may hold confidences of hits:
-    their complement has to be right more often than the most frequent class would be.
-    """
-    rows = np.arange(0, label.size, 1 + prob.size // MAX_ENTRIES_READ)
-    if is_kept is not None:
-        rows = rows[is_kept[rows]]
-    p = prob[rows]
-    y = label[rows].astype(np.int64)
-    is_binary = prob.ndim == 1
-    if is_binary:
-        p = two_columns(p, from_logits)
-    share = np.bincount(y, minlength=p.shape[1]) / max(y.size, 1)
-    most_frequent = int(share.argmax())
-    is_guess_right = (y == most_frequent).astype(np.float64)
-    gain = (p.argmax(axis=1) == y) - is_guess_right
-    loss = -gain
-    if is_binary:
-        loss = (p.argmin(axis=1) == y) - is_guess_right
-    if loss.sum() <= MIN_DEVIATIONS * math.sqrt(abs(loss).sum()):
-        return
-    p = class_vectors(p, from_logits)
-    p = p - p.mean(axis=0)
-    lift = p[np.arange(y.size), y] - p @ share
-    if lift.mean() >= 3 * lift.std() / math.sqrt(y.size) - MEAN_TOLERANCE:
-        return
-    class_names = names or range(p.shape[1])
-    right = f"{100 * (gain.mean() + share[most_frequent]):.3g} %"
-    by_guess = f"{100 * share[most_frequent]:.3g} %"
-    question = "are labels and columns in the same order?"
-    if is_binary:
-        question = f"is it the probability of {class_names[1]!r}?"
-    warn(
-        prob_name,
-        f"its class is right in {right} of the rows, and {class_names[most_frequent]!r} for all "
-        f"would be in {by_guess}: {question}",
-        kind=RowsWarning,
-    )

@@ -1,10 +1,13 @@
 """Signs that numbers mislead: each has its sentence, which never comes for good data."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import fastece
 from fastece.data.doubts import impossible_rows
+from fastece.data.errors import RowsWarning
 from fastece.data.reading import read_source
 
 RNG = np.random.default_rng(0)
@@ -89,3 +92,65 @@ def test_no_good_sample_has_an_impossible_outcome(n_samples):
     for seed in range(n_samples):
         y, prob = draw_good_sample(seed)
         assert not impossible_rows(read_source(y, prob, setting="auto")).any(), seed
+
+
+# --- labels of other rows -------------------------------------------------------------------
+
+
+def draw_confident_rows(n, n_classes, seed):
+    """Draw labels, and predictions of a network that is right in nearly all rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    logits = rng.normal(0, 1.5, (n, n_classes))
+    logits[np.arange(n), y] += 6 if n_classes < 100 else 10
+    prob = np.exp(logits)
+    prob /= prob.sum(1, keepdims=True)
+    return y, prob if n_classes > 2 else prob[:, 1]
+
+
+MEASURES = [
+    lambda *data: fastece.bootstrap(*data, n_resamples=1),
+    lambda *data: fastece.calibration_report(*data, n_resamples=0),
+    lambda *data: fastece.calibration_test(*data, n_resamples=1),
+]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize(("n", "n_classes"), [(300, 2), (60, 10), (3000, 10), (2000, 1000)])
+def test_labels_of_other_rows_are_a_warning(measure, n, n_classes):
+    y, prob = draw_confident_rows(n, n_classes, seed=0)
+    of_other_rows = np.random.default_rng(1).permutation(y)
+    with pytest.warns(RowsWarning, match="classes are independent .*do the rows belong together"):
+        measure(of_other_rows, prob)
+
+
+def test_most_labels_of_other_rows_are_found():
+    found = 0
+    for seed in range(100):
+        y, prob = draw_confident_rows(400, 2 + seed % 9, seed)
+        other = np.random.default_rng(seed).permutation(y)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            MEASURES[0](other, prob)
+        found += any("belong together" in str(warning.message) for warning in caught)
+    assert found >= 98
+
+
+@pytest.mark.parametrize("n", [100, 1000])
+def test_an_over_confident_model_that_learned_something_is_no_sign(n):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        prob = rng.beta(0.1, 0.1, n)
+        y = (rng.random(n) < np.where(prob > 0.5, 0.8, 0.2)).astype(int)
+        MEASURES[0](y, prob)  # warnings are errors
+
+
+def test_one_predicted_class_is_no_sign():
+    MEASURES[0]((RNG.random(N) < 0.5).astype(int), RNG.uniform(0.9, 1.0, N))
+
+
+@pytest.mark.parametrize("n_samples", MANY)
+def test_no_good_sample_has_a_warning(n_samples):
+    for seed in range(n_samples):
+        y, prob = draw_good_sample(seed)
+        read_source(y, prob, setting="auto", checks_order=True)  # warnings are errors
