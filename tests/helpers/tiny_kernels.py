@@ -44,7 +44,8 @@ def environment(package=None, **changes):
     if package is not None:
         # The process imports the copy and not the working folder, with the usual settings of numba.
         # Edits must be visible at once, and coverage must not look for a copy that is gone.
-        changes = {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_BOUNDSCHECK": None, **changes}
+        usual = dict.fromkeys(("NUMBA_BOUNDSCHECK", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"))
+        changes = {"PYTHONDONTWRITEBYTECODE": "1", **usual, **changes}
         changes |= {"PYTHONPATH": package, "PYTHONSAFEPATH": "1"}
         changes |= dict.fromkeys(k for k in os.environ if k.startswith("COVERAGE_PROCESS"))
     merged = {**os.environ, **changes}
