@@ -49,7 +49,7 @@ def ece(
     average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, counts: Any = None, from_logits: bool = False, soft: bool = False,
     votes: Any = None, percent: bool = False, ignore_label: Any = None,
-    n_jobs: int | None = None, **fields: Any,
+    class_axis: int | None = None, n_jobs: int | None = None, **fields: Any,
 ) -> float | Values:  # fmt: skip
     """Compute the expected calibration error (ECE), or another error by its name.
 
@@ -107,6 +107,9 @@ def ece(
         Whether `y_prob` holds percents, which are divided by 100; they may be texts with a sign %.
     ignore_label : label, optional
         A label whose rows are left out, such as 255 or -100 of pixels; nan for missing labels.
+    class_axis : int, optional
+        The axis of `y_prob` that holds the classes, such as 1 of pixels (N, C, H, W). `y_true` and
+        `sample_weight` then have its shape without this axis, whose axes are all rows.
     n_jobs : int, optional
         Number of threads; -1 for all processors. The result has the same bits for any number.
     **fields
@@ -169,7 +172,7 @@ def ece(
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-            votes=votes, percent=percent, ignore_label=ignore_label,
+            votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
             vectors=chosen.needs_vectors, unchecked=unchecked, run=run,
         )  # fmt: skip
         return source.setting.per_class, chosen.point_values(source, run)
@@ -466,14 +469,15 @@ def entropy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 def canonical_error(
     y_true: Any, y_prob: Any = None, *, bandwidth: Any = "likelihood", norm: float = 1.0,
     labels: Any = None, sample_weight: Any = None, counts: Any = None, from_logits: bool = False,
-    percent: bool = False, ignore_label: Any = None,
+    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
     n_jobs: int | None = None,
 ) -> float:  # fmt: skip
     """Compute the canonical calibration error by Dirichlet kernels on the simplex.
 
     Parameters
     ----------
-    y_true, y_prob, labels, sample_weight, counts, from_logits, percent, ignore_label, n_jobs
+    y_true, y_prob, labels, sample_weight, counts, from_logits, percent, ignore_label, \
+    class_axis, n_jobs
         As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p. At least two rows.
     bandwidth : "likelihood" or float, default "likelihood"
         About the variance of the kernel, greater than 0; by default one of ten, by the
@@ -508,7 +512,7 @@ def canonical_error(
     return ece(
         y_true, y_prob, estimator=DirichletKDE(bandwidth, norm), labels=labels,
         sample_weight=sample_weight, counts=counts, from_logits=from_logits, percent=percent,
-        ignore_label=ignore_label, n_jobs=n_jobs,
+        ignore_label=ignore_label, class_axis=class_axis, n_jobs=n_jobs,
     )  # fmt: skip
 
 
@@ -516,14 +520,15 @@ def kernel_calibration_error(
     y_true: Any, y_prob: Any, *, form: Literal["unbiased", "biased"] = "unbiased",
     kernel: Literal["exponential", "gaussian"] = "exponential", width: Any = "median",
     labels: Any = None, sample_weight: Any = None, counts: Any = None, from_logits: bool = False,
-    percent: bool = False, ignore_label: Any = None,
+    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
     n_jobs: int | None = None,
 ) -> float:  # fmt: skip
     """Compute the squared kernel calibration error (SKCE).
 
     Parameters
     ----------
-    y_true, y_prob, labels, sample_weight, counts, from_logits, percent, ignore_label, n_jobs
+    y_true, y_prob, labels, sample_weight, counts, from_logits, percent, ignore_label, \
+    class_axis, n_jobs
         As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p.
     form : {"unbiased", "biased"}, default "unbiased"
         "unbiased" takes all pairs of two different rows; "biased" adds each row paired with itself,
@@ -559,5 +564,5 @@ def kernel_calibration_error(
     return ece(
         y_true, y_prob, estimator=SKCE(form, kernel, width), labels=labels,
         sample_weight=sample_weight, counts=counts, from_logits=from_logits, percent=percent,
-        ignore_label=ignore_label, n_jobs=n_jobs,
+        ignore_label=ignore_label, class_axis=class_axis, n_jobs=n_jobs,
     )  # fmt: skip

@@ -35,6 +35,8 @@ OTHER_NAMES: dict[str, str | None] = {
     "confidence": "--confidence-level",
     "ignore_label": None,
     "ignore_nan": None,
+    "class_axis": None,
+    "class_axis_1": None,
 }
 
 

@@ -39,6 +39,7 @@ class Names(NamedTuple):
             "ignore_label": None,
             "counts": None,
             "ignore_nan": None,
+            "class_axis_1": None,
         }
         if not self.has_pos_label:
             names["pos_label"] = None

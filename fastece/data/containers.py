@@ -218,11 +218,12 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
     """Read probabilities or logits (n,) or (n, K), their values not yet checked."""
     array = as_real(name, value)
     if array.ndim not in (1, 2):
-        hint = ""
+        hint: Hint = ""
         if array.ndim > 2:
             hint = (
-                f"of classes on axis 1, pass np.moveaxis({name}, 1, -1).reshape(-1, "
-                f"{array.shape[1]}), and labels in one dimension"
+                "for classes on axis 1 pass {class_axis_1}",
+                f"pass np.moveaxis({name}, 1, -1).reshape(-1, {array.shape[1]}), and labels in one "
+                "dimension",
             )
         raise InputError(name, f"must have 1 or 2 dimensions, got shape {array.shape}", hint=hint)
     if array.size == 0:

@@ -30,8 +30,8 @@ Names = Mapping[str, str | None]
 PYTHON = {name: name for name in ("y_true", "y_prob", "y_prob_a", "X", "y")}
 PYTHON |= {"first": "y_true", "from_logits": "from_logits=True", "percent": "percent=True"}
 PYTHON |= {"soft": "soft=True"}
-# The value of an argument that a remedy names.
-PYTHON |= {"ignore_nan": "ignore_label=nan"}
+# The values of arguments that a remedy names.
+PYTHON |= {"ignore_nan": "ignore_label=nan", "class_axis_1": "class_axis=1"}
 # Options of the command line alone.
 PYTHON_LACKS = {"missing": None}
 # A remedy, or several of which one is right.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
+from fastece.data.axes import find_row_axes, flatten_options
 from fastece.data.counted import CountedRows, read_table, rows_named_by
 from fastece.data.doubts import warn_of_labels
 from fastece.data.errors import InputError, InputTypeError, InvalidRowsError
@@ -37,9 +38,9 @@ T = TypeVar("T")
 def read_source(
     y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, counts: Any = None, from_logits: Any = False, soft: Any = False,
-    votes: Any = None, percent: Any = False, ignore_label: Any = None, prob_name: str = "y_prob",
-    vectors: bool = False, checks_order: bool = False, guess_logits: bool = False,
-    unchecked: bool = False, run: Map = map,
+    votes: Any = None, percent: Any = False, ignore_label: Any = None, class_axis: Any = None,
+    prob_name: str = "y_prob", vectors: bool = False, checks_order: bool = False,
+    guess_logits: bool = False, unchecked: bool = False, run: Map = map,
 ) -> Source:  # fmt: skip
     """Return a source as it is, or read the caller's arrays as problems.
 
@@ -48,7 +49,7 @@ def read_source(
     y_true : Source or array_like
         A source, such as an `Accumulator`, stands for all the arrays.
     y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, percent, \
-    ignore_label
+    ignore_label, class_axis
         As in `fastece.ece`.
     prob_name : str
         The caller's name of `y_prob`, for messages.
@@ -69,7 +70,7 @@ def read_source(
         For data that are not as `fastece.ece` says, and for options beside a source.
     """
     has_options = not (
-        labels is pos_label is votes is ignore_label is counts is None
+        labels is pos_label is votes is ignore_label is counts is class_axis is None
         and from_logits is soft is percent is checks_order is False
     )
     if not has_options and are_plain(y_true, y_prob):
@@ -80,10 +81,24 @@ def read_source(
         refuse_options(
             y_true, **{prob_name: y_prob}, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-            votes=votes, percent=percent, ignore_label=ignore_label,
+            votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
         )  # fmt: skip
         y_true.check_setting(setting)
         return y_true
+    if class_axis is not None:
+        axes = find_row_axes(prob_name, y_prob, class_axis)
+        weights = flatten_options(
+            axes, soft=soft, votes=votes, sample_weight=sample_weight, counts=counts
+        )
+        y = axes.flatten("y_true", y_true)
+        prob = axes.flatten_classes(prob_name, y_prob)
+        with axes.naming_entries(prob_name):
+            return read_source(
+                y, prob, setting=setting, labels=labels, pos_label=pos_label, **weights,
+                from_logits=from_logits, percent=percent, ignore_label=ignore_label,
+                prob_name=prob_name, vectors=vectors, checks_order=checks_order,
+                guess_logits=guess_logits, unchecked=unchecked, run=run,
+            )  # fmt: skip
     read: Callable[..., Problems | CountedRows] = read_problems
     if counts is not None:
         if votes is not None or soft is not False:

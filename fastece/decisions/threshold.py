@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import LabelledRows, as_groups
@@ -363,5 +364,8 @@ def choose_threshold(
     options |= {"estimator": "accuracy", "n_resamples": 0}
     call = read_call("choose_threshold", y_true, {"y_prob": y_prob}, 0, **options)
     call = add_groups(call, groups, y_prob)
-    column = None if by is None else as_groups(by, len(as_probabilities(y_prob)))
+    column = None
+    if by is not None:
+        axes = find_row_axes("y_prob", y_prob, call.class_axis)
+        column = as_groups(axes.flatten("by", by), axes.n)
     return threshold_of(call, promise, column, bool(options.get("from_logits", False)))

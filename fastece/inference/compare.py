@@ -5,6 +5,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice
@@ -200,7 +201,8 @@ def compare(
         need_rows(y_true, "compare")
     models = {"y_prob_a": y_prob_a, "y_prob_b": y_prob_b}
     n_classes_a, n_classes_b = (
-        class_count(as_probabilities(prob, name).shape) for name, prob in models.items()
+        class_count(read_shape(name, prob, options.get("class_axis")))
+        for name, prob in models.items()
     )
     if n_classes_a != n_classes_b:  # labels would be out of range for one of them
         rule = f"must have the classes of y_prob_a, {n_classes_a}"
@@ -209,3 +211,11 @@ def compare(
     call = read_call("compare", y_true, models, **options)
     call = add_groups(call, groups, y_prob_a, "y_prob_a")
     return comparison_results(call, method=method, size=size, rng=rng)
+
+
+def read_shape(name: str, prob: Any, class_axis: Any) -> tuple[int, ...]:
+    """Read the shape of probabilities; with a class axis it is (n, K)."""
+    if class_axis is None:
+        return as_probabilities(prob, name).shape
+    axes = find_row_axes(name, prob, class_axis)
+    return (axes.n, axes.n_classes)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fastece.data.axes import find_row_axes
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample, scale_weights
@@ -517,7 +518,11 @@ def rows_needed(
     """
     arguments.check_single(estimator)
     check_targets(width, detect, power, level)
-    labels = np.zeros(len(y_prob), np.int64) if y_true is None else y_true
+    labels = y_true
+    if y_true is None:
+        labels = np.zeros(
+            find_row_axes("y_prob", y_prob, options.get("class_axis")).shape, np.int64
+        )
     options |= {
         "estimator": estimator,
         "n_resamples": INTERVAL_RESAMPLES,

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.data.containers import as_array, as_probabilities, as_real, dtypes_of, refuse_where
+from fastece.data.axes import find_row_axes
+from fastece.data.containers import as_array, as_real, dtypes_of, refuse_where
 from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError
 from fastece.data.labels import LabelledRows, as_groups, as_objects
@@ -84,10 +85,11 @@ def select_by_columns(
         Whether the columns are combined into one.
     """
     problems = rows_to_select(call)
-    n = len(as_probabilities(y_prob))
+    axes = find_row_axes("y_prob", y_prob, call.class_axis)
     check_bins(bins)
     columns = [
-        read_column(column, n, name, problems, bins) for name, column in columns_of(by).items()
+        read_column(axes.flatten("by", column), axes.n, name, problems, bins)
+        for name, column in columns_of(by).items()
     ]
     if check_flag("cross", cross):
         columns = [reduce(combine, columns)]

@@ -35,6 +35,7 @@ NAMES_IN_RECALIBRATE: Names = {
     "ignore_label": None,
     "counts": None,
     "ignore_nan": None,
+    "class_axis_1": None,
 }
 NAMES_IN_FIT: Names = {**NAMES_IN_RECALIBRATE, "y_true": "y", "y_prob": "X", "first": "X"}
 

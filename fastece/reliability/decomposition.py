@@ -81,7 +81,8 @@ def aggregate(
         if y_true.has_vectors:
             raise y_true.lack(VECTORS, "y_true", "the sum over classes")
     elif isinstance(setting, str) and setting == "auto":
-        is_sum = as_probabilities(y_prob).ndim == 2
+        has_classes = options.get("class_axis") is not None
+        is_sum = has_classes or as_probabilities(y_prob).ndim == 2
     source = read_source(y_true, y_prob, setting="classwise" if is_sum else setting, **options)
     components = np.array([components_of(source, k) for k in range(source.n_problems)])
     if is_sum:
@@ -149,14 +150,14 @@ def brier_decomposition(
     y_true: Any, y_prob: Any = None, *, n_bins: Any = 15, edges: Any = "uniform",
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
     counts: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
-    percent: bool = False, ignore_label: Any = None,
+    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
 ) -> BrierDecomposition:  # fmt: skip
     """Decompose the Brier score by bins of the score.
 
     Parameters
     ----------
     y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
-    percent, ignore_label
+    percent, ignore_label, class_axis
         As in `fastece.ece`.
     n_bins : int or "sqrt", default 15
         Number of bins.
@@ -214,7 +215,7 @@ def brier_decomposition(
     components, n, setting_name = aggregate(
         components_of, y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-        votes=votes, percent=percent, ignore_label=ignore_label,
+        votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
     )  # fmt: skip
     return BrierDecomposition(
         **BrierComponents(*components)._asdict(),
@@ -315,14 +316,14 @@ def score_decomposition(
     y_true: Any, y_prob: Any = None, *, score: Literal["brier", "log"] = "brier",
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
     counts: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
-    percent: bool = False, ignore_label: Any = None,
+    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
 ) -> ScoreDecomposition:  # fmt: skip
     """Decompose the Brier score or the log loss by isotonic regression, without bins.
 
     Parameters
     ----------
     y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
-    percent, ignore_label
+    percent, ignore_label, class_axis
         As in `fastece.ece`.
     score : {"brier", "log"}, default "brier"
         The Brier score, or the log loss in nats.
@@ -375,7 +376,7 @@ def score_decomposition(
     components, n, setting_name = aggregate(
         components_of, y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-        votes=votes, percent=percent, ignore_label=ignore_label,
+        votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
     )  # fmt: skip
     return ScoreDecomposition(
         **ScoreComponents(*components)._asdict(), rule=rule, n=n, setting=setting_name

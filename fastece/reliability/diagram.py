@@ -309,14 +309,15 @@ def reliability_diagram(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
     labels: Any = None, pos_label: Any = None, sample_weight: Any = None, counts: Any = None,
     from_logits: bool = False, soft: bool = False, votes: Any = None, percent: bool = False,
-    ignore_label: Any = None, n_jobs: int | None = None, **fields: Any,
+    ignore_label: Any = None, class_axis: int | None = None, n_jobs: int | None = None,
+    **fields: Any,
 ) -> ReliabilityDiagram | list[ReliabilityDiagram]:  # fmt: skip
     """Compute bins of the score with their mean scores and observed frequencies.
 
     Parameters
     ----------
     y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
-    percent, ignore_label, n_jobs, **fields
+    percent, ignore_label, class_axis, n_jobs, **fields
         As in `fastece.ece`.
     estimator : str or Binned, default "ece"
         A binned estimator; with convex mapping a bin adds up the shares of rows in it.
@@ -353,7 +354,8 @@ def reliability_diagram(
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-            votes=votes, percent=percent, ignore_label=ignore_label, unchecked=unchecked, run=run,
+            votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
+            unchecked=unchecked, run=run,
         )  # fmt: skip
         diagrams = diagrams_of(chosen, source, run)
         return diagrams if source.setting.per_class else diagrams[0]

@@ -6,11 +6,13 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any
 
+from fastece.data.axes import RowAxes, flatten_options
 from fastece.data.counted import CountedRows
 from fastece.data.reading import read_counted, read_problems
 from fastece.data.sources import Problems, Source
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS, find_estimator
+from fastece.inference.selections import columns_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.report.words import SCORES
 from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
@@ -192,6 +194,20 @@ class ReportInput:
     def call_with(self, source: Source, estimators: dict[str, Any]) -> Call:
         """Return the call for another setting of the rows and other estimators."""
         return replace(self.call, sources=[source], estimators=estimators)
+
+
+def flatten_data(data: ReportData, axes: RowAxes) -> ReportData:
+    """Return the data with one axis of rows for all axes but the one of classes."""
+    arguments = dict(data.arguments)
+    names = ("soft", "votes", "sample_weight", "counts")
+    arguments |= flatten_options(axes, **{name: arguments[name] for name in names})
+    arguments["y_true"] = axes.flatten("y_true", arguments["y_true"])
+    arguments["y_prob"] = axes.flatten_classes("y_prob", arguments["y_prob"])
+    by = data.by
+    if by is not None:
+        columns = {name: axes.flatten("by", column) for name, column in columns_of(by).items()}
+        by = columns.get(None, columns)
+    return replace(data, arguments=arguments, by=by, groups=axes.flatten_groups(data.groups))
 
 
 def read_input(

@@ -3,6 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
+from fastece.data.axes import find_row_axes
+from fastece.data.reading import refuse_options
+from fastece.data.sources import Source
 from fastece.inference.direction import Direction, direction_of
 from fastece.inference.validation import check_event
 from fastece.report.breakdown import measure_breakdowns, select_slices
@@ -16,6 +19,7 @@ from fastece.report.inputs import (
     ReportNames,
     ReportOptions,
     choose_errors,
+    flatten_data,
     read_input,
 )
 from fastece.report.pictures import prepare_pictures
@@ -32,15 +36,16 @@ def calibration_report(
     groups: Any = None, n_bins: Any = 15, title: str = "Calibration report", event: Any = None,
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
     counts: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
-    percent: bool = False, ignore_label: Any = None, n_resamples: int = 1999,
-    confidence_level: float = 0.95, rng: Any = 0, n_jobs: int | None = None, executor: Any = None,
+    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
+    n_resamples: int = 1999, confidence_level: float = 0.95, rng: Any = 0,
+    n_jobs: int | None = None, executor: Any = None,
 ) -> Report:  # fmt: skip
     """Report on the calibration of one model: errors, direction, scores, slices.
 
     Parameters
     ----------
     y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
-    percent, ignore_label
+    percent, ignore_label, class_axis
         As in `fastece.bootstrap`, or an `Accumulator` alone; results that its sums do not allow are
         absent.
     estimator : str or object, or a list of them
@@ -109,7 +114,14 @@ def calibration_report(
         executor=executor,
     )
     names = ReportNames(title=title, event=check_event(event))
-    return make_report(names, ReportData(arguments=arguments, by=by, groups=groups), options)
+    data = ReportData(arguments=arguments, by=by, groups=groups)
+    if class_axis is None:
+        return make_report(names, data, options)
+    if isinstance(y_true, Source):
+        refuse_options(y_true, class_axis=class_axis)
+    axes = find_row_axes("y_prob", y_prob, class_axis)
+    with axes.naming_entries("y_prob"):
+        return make_report(names, flatten_data(data, axes), options)
 
 
 def make_report(

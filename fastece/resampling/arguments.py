@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from fastece.data.containers import as_array
+from fastece.data.axes import find_row_axes
 from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
@@ -23,7 +23,7 @@ MAX_RESAMPLES = 2**40
 # Options of the reader of data; all others are parameters of estimators.
 READER_OPTIONS = (
     "setting", "labels", "pos_label", "sample_weight", "counts", "from_logits", "soft", "votes",
-    "percent", "ignore_label",
+    "percent", "ignore_label", "class_axis",
 )  # fmt: skip
 
 
@@ -77,6 +77,7 @@ def read_call(
         n_resamples=count,
         level=level,
         workers=workers,
+        class_axis=reader_options.get("class_axis"),
     )
 
 
@@ -91,7 +92,8 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     source = call.sources[0]
     if not isinstance(source, CountedRows):
         source = need_rows(source, call.function, "groups")
-    column = as_groups(groups, len(as_array(name, y_prob)), "groups")
+    axes = find_row_axes(name, y_prob, call.class_axis)
+    column = as_groups(axes.flatten_groups(groups), axes.n, "groups")
     of_rows = Groups.of(column.position[source.callers])
     if of_rows.count < 2:
         rule = "must be at least 2 that have rows of positive weight, as groups are drawn"

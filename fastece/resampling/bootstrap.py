@@ -236,15 +236,15 @@ def bootstrap(
     setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
     pos_label: Any = None, sample_weight: Any = None, counts: Any = None,
     from_logits: bool = False, soft: bool = False, votes: Any = None, percent: bool = False,
-    ignore_label: Any = None, rng: Any = None, n_jobs: int | None = None, executor: Any = None,
-    groups: Any = None, **fields: Any,
+    ignore_label: Any = None, class_axis: int | None = None, rng: Any = None,
+    n_jobs: int | None = None, executor: Any = None, groups: Any = None, **fields: Any,
 ) -> Any:  # fmt: skip
     """Bootstrap a calibration error or a score: distribution and interval.
 
     Parameters
     ----------
     y_true, y_prob, setting, average, labels, pos_label, sample_weight, counts, from_logits, soft, \
-    votes, percent, ignore_label, **fields
+    votes, percent, ignore_label, class_axis, **fields
         As in `fastece.ece`. A soft label is drawn with all of its votes.
     estimator : str or object, or a list of them, default "ece"
         As in `fastece.ece`: a calibration error, or a score such as "brier_score". The estimators
@@ -278,6 +278,8 @@ def bootstrap(
         Rows with the same label here belong together, such as the questions of one passage or the
         images of one patient: whole groups are drawn, as many as there are. Integers, strings, or
         whatever else can be told apart, at least two of them and none missing. Goes without `size`.
+        With `class_axis`: one for each row, or one for each index of the first axis, such as an
+        image; "first_axis" takes each index as a group.
 
     Returns
     -------
@@ -332,8 +334,8 @@ def bootstrap(
         "bootstrap", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
         confidence_level=confidence_level, setting=setting, average=average, labels=labels,
         pos_label=pos_label, sample_weight=sample_weight, counts=counts, from_logits=from_logits,
-        soft=soft, votes=votes, percent=percent, ignore_label=ignore_label, n_jobs=n_jobs,
-        executor=executor, **fields,
+        soft=soft, votes=votes, percent=percent, ignore_label=ignore_label,
+        class_axis=class_axis, n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
     source = call.sources[0]
     if not isinstance(source, Problems | CountedRows):

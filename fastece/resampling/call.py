@@ -45,6 +45,8 @@ class Call:
         Who evaluates the replicates.
     groups : Groups or None
         The caller's groups of rows; None for independent rows.
+    class_axis : int or None
+        The axis of the caller's probabilities that holds the classes; None for rows (n,).
     """
 
     function: str
@@ -55,6 +57,7 @@ class Call:
     level: float
     workers: Workers
     groups: Groups | None = None
+    class_axis: int | None = None
 
     @property
     def models(self) -> list[Problems]:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from fastece.data.axes import find_row_axes, flatten_options
 from fastece.data.containers import as_probabilities, as_weights
 from fastece.data.counted import read_table, rows_named_by
 from fastece.data.errors import InputError, InputTypeError
@@ -138,12 +139,13 @@ class Accumulator(Source):
     def update(
         self, y_true: Any, y_prob: Any, sample_weight: Any = None, row_offset: int | None = None,
         groups: Any = None, *, ignore_label: Any = None, counts: Any = None,
+        class_axis: int | None = None,
     ) -> Self:  # fmt: skip
         """Add a batch of rows.
 
         Parameters
         ----------
-        y_true, y_prob, sample_weight, ignore_label
+        y_true, y_prob, sample_weight, ignore_label, class_axis
             As in `fastece.ece`; labels are 0 or 1, or from 0 to K - 1. An empty batch, or one whose
             weights are all 0 or whose labels are all ignored, changes only the number of the next
             row.
@@ -152,7 +154,8 @@ class Accumulator(Source):
             None: the row after the last one of this accumulator.
         groups : (n,) array_like, optional
             The group of each row, integers or strings: with replicates, rows of one group are drawn
-            together, wherever they are.
+            together, wherever they are. With `class_axis` as in `fastece.bootstrap`, but without
+            "first_axis", whose numbers would be the same in every batch.
         counts : (n,) array_like of int, optional
             As in `fastece.ece`: the sums are those of the repeated rows. Not with replicates, which
             draw each row by its number.
@@ -164,6 +167,20 @@ class Accumulator(Source):
         RuntimeError
             These are the rows of several processes, see `CalibrationMetric.sync`.
         """
+        if class_axis is not None:
+            axes = find_row_axes("y_prob", y_prob, class_axis)
+            if isinstance(groups, str):
+                rule = "must be labels in a stream, as images of two batches are not the same"
+                raise InputError("groups", rule, value=groups)
+            weights = flatten_options(axes, sample_weight=sample_weight, counts=counts)
+            y = axes.flatten("y_true", y_true)
+            prob = axes.flatten_classes("y_prob", y_prob)
+            ids_of_rows = axes.flatten_groups(groups)
+            with axes.naming_entries("y_prob"):
+                return self.update(
+                    y, prob, **weights, row_offset=row_offset, groups=ids_of_rows,
+                    ignore_label=ignore_label,
+                )  # fmt: skip
         settings = self._state.settings
         if counts is not None:
             return self._update_counted(y_true, y_prob, sample_weight, groups, counts, ignore_label)

@@ -34,6 +34,9 @@ class CalibrationMetric:
         Whether `preds` are logits rather than probabilities.
     ignore_label : label, optional
         A label whose rows are left out, such as 255 of pixels.
+    class_axis : int, optional
+        The axis of `preds` that holds the classes, 1 for pixels (N, C, H, W); `target` has the
+        shape without it.
     n_cells : int, default 64800
         Cells of the state, see `Accumulator`.
     n_replicates, seed : int, optional
@@ -69,12 +72,14 @@ class CalibrationMetric:
 
     def __init__(
         self, n_classes: int | None = None, *, estimator: Any = "ece", setting: str | int = "auto",
-        from_logits: bool = False, ignore_label: Any = None, n_cells: int = 64800,
-        n_replicates: int = 0, seed: int | None = None, **fields: Any,
+        from_logits: bool = False, ignore_label: Any = None,
+        class_axis: int | None = None, n_cells: int = 64800, n_replicates: int = 0,
+        seed: int | None = None, **fields: Any,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.fields = fields
         self.ignore_label = ignore_label
+        self.class_axis = class_axis
         self.reading = {"setting": setting, "from_logits": from_logits}
         self.accumulator = Accumulator(
             n_classes, setting=setting, from_logits=from_logits, n_cells=n_cells,
@@ -94,7 +99,7 @@ class CalibrationMetric:
         Parameters
         ----------
         preds : array or tensor, shape (n,) or (n, K)
-            Probabilities, or logits with `from_logits=True`.
+            Probabilities, or logits with `from_logits=True`. With `class_axis` of any shape.
         target : array or tensor, shape (n,)
             Labels 0..K-1.
         sample_weight, row_offset, groups, counts : optional
@@ -109,7 +114,7 @@ class CalibrationMetric:
         """
         self.accumulator.update(
             target, preds, sample_weight, row_offset, groups, ignore_label=self.ignore_label,
-            counts=counts,
+            counts=counts, class_axis=self.class_axis,
         )  # fmt: skip
 
     def compute(self) -> float:
@@ -131,6 +136,7 @@ class CalibrationMetric:
             **self.reading,
             "sample_weight": sample_weight,
             "ignore_label": self.ignore_label,
+            "class_axis": self.class_axis,
             "estimator": self.estimator,
         }
         return float(ece(target, preds, **options, **self.fields))

@@ -1,0 +1,166 @@
+"""Pixels: the classes on an axis of their own, an ignored label, images as groups."""
+
+import re
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece.streams import CalibrationMetric
+from helpers.field_samples import plain_ece
+
+RNG = np.random.default_rng(0)
+N, C, H, W = 12, 4, 6, 5
+PROB = RNG.dirichlet(np.ones(C), (N, H, W)).transpose(0, 3, 1, 2).copy()
+LABELS = np.array([RNG.choice(C, p=p) for p in PROB.transpose(0, 2, 3, 1).reshape(-1, C)])
+LABELS = LABELS.reshape(N, H, W)
+LABELS[:, :1] = 255
+WEIGHTS = RNG.random((N, H, W))
+COUNTS = RNG.integers(1, 5, (N, H, W))
+KEPT = LABELS != 255
+ROWS = np.moveaxis(PROB, 1, -1).reshape(-1, C)
+IMAGES = np.repeat(np.arange(N), H * W)
+SITES = np.arange(N) // 2
+PIXELS = {"class_axis": 1, "ignore_label": 255}
+FLAT = {"ignore_label": 255}
+DRAWS = {"n_resamples": 49, "rng": 0}
+
+
+def test_pixels_have_the_error_of_plain_numpy():
+    prob = ROWS[KEPT.ravel()]
+    error = plain_ece(prob.argmax(1) == LABELS[KEPT], prob.max(1))
+    assert fastece.ece(LABELS, PROB, **PIXELS) == pytest.approx(error, abs=1e-12)
+    state = fastece.Accumulator(C).update(LABELS, PROB, **PIXELS)
+    assert fastece.ece(state) == pytest.approx(error, abs=1e-12)
+    metric = CalibrationMetric(C, **PIXELS)
+    for start in range(0, N, 4):
+        metric(PROB[start : start + 4], LABELS[start : start + 4])
+    assert metric.accumulator.n == KEPT.sum()
+    assert metric.compute() == pytest.approx(error, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda y, p, **k: fastece.ece(y, p, setting="classwise", average=None, **k).tolist(),
+        lambda y, p, **k: fastece.brier_score(y, p, **k),
+        lambda y, p, **k: fastece.canonical_error(y, p, **k),
+        lambda y, p, **k: fastece.reliability_diagram(y, p, **k).value,
+        lambda y, p, **k: fastece.brier_decomposition(y, p, **k).score,
+        lambda y, p, **k: fastece.score_decomposition(y, p, **k).score,
+        lambda y, p, **k: fastece.bootstrap(y, p, **k, **DRAWS).confidence_interval,
+        lambda y, p, **k: fastece.estimate(y, p, **k, **DRAWS).confidence_interval,
+        lambda y, p, **k: fastece.calibration_test(y, p, **k, **DRAWS).p_value,
+        lambda y, p, **k: fastece.direction(y, p, **k, **DRAWS).to_dict(),
+        lambda y, p, **k: fastece.compare(y, p, p[..., ::-1, :, :] if p.ndim == 4 else
+            np.moveaxis(PROB[..., ::-1, :, :], 1, -1).reshape(-1, C), **k, **DRAWS).p_value,
+        lambda y, p, **k: fastece.calibration_report(y, p, **k, n_resamples=9).to_dict(),
+    ],
+)  # fmt: skip
+def test_pixels_equal_their_flattened_rows(call):
+    """Values, intervals and tests are those of the rows, with weights too."""
+    flat = call(LABELS.ravel(), ROWS, sample_weight=WEIGHTS.ravel(), **FLAT)
+    assert repr(call(LABELS, PROB, sample_weight=WEIGHTS, **PIXELS)) == repr(flat)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3, -1])
+def test_the_classes_may_be_on_any_axis(axis):
+    prob = np.moveaxis(PROB, 1, axis)
+    assert fastece.ece(LABELS, prob, class_axis=axis, ignore_label=255) == fastece.ece(
+        LABELS.ravel(), ROWS, **FLAT
+    )
+    logits = fastece.ece(LABELS, np.log(prob), class_axis=axis, from_logits=True, ignore_label=255)
+    assert logits == pytest.approx(fastece.ece(LABELS.ravel(), ROWS, **FLAT), abs=1e-12)
+
+
+def test_pixels_take_counts_percents_and_lists():
+    y = np.where(KEPT, LABELS, 0)
+    flat = fastece.ece(y.ravel(), ROWS, counts=COUNTS.ravel())
+    assert fastece.ece(y, PROB, class_axis=1, counts=COUNTS) == flat
+    state = fastece.Accumulator(C).update(y, PROB, class_axis=1, counts=COUNTS)
+    assert fastece.ece(state) == pytest.approx(flat, abs=1e-12)
+    expected = fastece.ece(y.ravel(), ROWS)
+    assert fastece.ece(y, 100 * PROB, class_axis=1, percent=True) == pytest.approx(expected)
+    assert fastece.ece(y.tolist(), PROB.tolist(), class_axis=1) == expected
+
+
+def test_tensors_of_short_floats_keep_their_rounding(recwarn):
+    torch = pytest.importorskip("torch")
+    prob = torch.tensor(PROB).bfloat16()
+    labels = torch.tensor(LABELS)
+    flat = fastece.ece(labels.ravel(), prob.movedim(1, -1).reshape(-1, C), **FLAT)
+    assert fastece.ece(labels, prob, **PIXELS) == flat
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("groups", "of_rows"),
+    [("first_axis", IMAGES), (SITES, SITES[IMAGES]), (SITES[IMAGES].reshape(N, H, W),
+     SITES[IMAGES])],
+)  # fmt: skip
+def test_images_are_groups(groups, of_rows):
+    for function in (fastece.estimate, fastece.bootstrap, fastece.calibration_test):
+        pixels = function(LABELS, PROB, groups=groups, **PIXELS, **DRAWS)
+        rows = function(LABELS.ravel(), ROWS, groups=of_rows, **FLAT, **DRAWS)
+        assert pixels.to_dict() == rows.to_dict()
+    pixels = fastece.calibration_report(LABELS, PROB, groups=groups, **PIXELS, n_resamples=9)
+    rows = fastece.calibration_report(LABELS.ravel(), ROWS, groups=of_rows, **FLAT, n_resamples=9)
+    assert repr(pixels.to_dict()) == repr(rows.to_dict())
+
+
+def test_slices_have_the_shape_of_the_labels():
+    by = RNG.choice(["x", "y"], (N, H, W))
+    for columns, flat in ((by, by.ravel()), ({"side": by}, {"side": by.ravel()})):
+        pixels = fastece.slices(LABELS, PROB, by=columns, **PIXELS, **DRAWS)
+        rows = fastece.slices(LABELS.ravel(), ROWS, by=flat, **FLAT, **DRAWS)
+        assert [(x.label, x.n, x.value) for x in pixels] == [(x.label, x.n, x.value) for x in rows]
+
+
+def test_one_image_is_not_copied():
+    from fastece.data.axes import find_row_axes
+
+    for prob, axis in ((PROB[:1], 1), (np.moveaxis(PROB, 1, -1).copy(), -1), (ROWS.T, 0)):
+        axes = find_row_axes("y_prob", prob, axis)
+        assert np.shares_memory(axes.flatten_classes("y_prob", prob), prob)
+
+
+def test_who_forgets_the_axis_is_told():
+    for call in (fastece.ece, fastece.Accumulator(C).update, fastece.estimate):
+        with pytest.raises(ValueError, match="for classes on axis 1 pass class_axis=1, or pass np"):
+            call(LABELS, PROB)
+
+
+BAD = PROB.copy()
+BAD[3, 2, 1, 4] = np.nan
+STRAY = np.where(KEPT, LABELS, 0)
+STRAY[2, 5, 1] = 7
+
+
+@pytest.mark.parametrize(
+    ("labels", "prob", "options", "message"),
+    [(LABELS, BAD, {}, "y_prob[3, 2, 1, 4] is nan"), (STRAY, PROB, {}, "y_true[2, 5, 1] is 7"),
+     (LABELS[:, 0], PROB, {}, "y_true: must have shape (12, 6, 5) with class_axis=, as y_prob has"),
+     (LABELS, PROB, {"sample_weight": np.ones(N)}, "sample_weight: must have shape (12, 6, 5)"),
+     (LABELS, PROB, {"class_axis": 4}, "class_axis: must be an axis of y_prob from -4 to 3, got 4"),
+     (LABELS, PROB, {"class_axis": True}, "class_axis: must be an axis of y_prob, got True"),
+     (LABELS.ravel(), PROB.ravel(), {}, "y_prob: must have at least 2 dimensions with class_axis="),
+     (LABELS, PROB, {"soft": True}, "class_axis: goes without soft=True and votes="),
+     (LABELS, PROB, {"votes": COUNTS}, "class_axis: goes without soft=True and votes=")],
+)  # fmt: skip
+def test_errors_name_the_entry_and_the_option(labels, prob, options, message):
+    for call in (fastece.ece, fastece.calibration_report):
+        with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+            call(labels, prob, **PIXELS | options)
+
+
+def test_sources_and_streams_refuse_options_that_make_no_sense():
+    state = fastece.Accumulator(C, n_replicates=5, seed=0).update(
+        LABELS, PROB, **PIXELS, groups=SITES
+    )
+    for call in (fastece.ece, fastece.calibration_report):
+        with pytest.raises(TypeError, match="class_axis: goes with arrays"):
+            call(state, class_axis=1)
+    with pytest.raises(ValueError, match="groups: must be labels in a stream"):
+        state.update(LABELS, PROB, **PIXELS, groups="first_axis")
+    with pytest.raises(ValueError, match="groups: 'first_axis' goes with class_axis="):
+        fastece.estimate(LABELS.ravel(), ROWS, **FLAT, groups="first_axis")
