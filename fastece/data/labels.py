@@ -49,7 +49,7 @@ def as_labels(
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
-        hint = one_hot_hint(y, y_prob) or share_hint(y, y_prob)
+        hint = one_hot_hint(y, y_prob) or task_hint(y, y_prob) or share_hint(y, y_prob)
         raise InputError("y_true", f"must have shape (n,) or (n, 1), got {y.shape}", hint=hint)
     if y.size == 0:
         raise InputError("y_true", "is empty")
@@ -405,6 +405,17 @@ def share_hint(y: Array, y_prob: Array) -> Hint:
     if y_prob.ndim == 1 and containers.are_whole(y_prob):
         return "{y_true} looks like probabilities and {y_prob} like labels: are they swapped?"
     return ("shares of votes: {soft}", "it looks like probabilities: {first} comes first")
+
+
+def task_hint(y: Array, y_prob: Array) -> str:
+    """Return a hint if y_true holds several yes/no tasks, perhaps with gaps."""
+    if y.shape != y_prob.shape or y.dtype.kind not in "fiub":
+        return ""
+    is_missing_label = np.isnan(y) if y.dtype.kind == "f" else np.zeros(y.shape, bool)
+    if not (np.isin(y, (0, 1)) | is_missing_label).all():
+        return ""
+    advice = "for several yes/no tasks, one call for each column: {y_true}[:, k] and {y_prob}[:, k]"
+    return f"{advice}, with {{ignore_nan}}" if is_missing_label.any() else advice
 
 
 def one_hot_hint(y: Array, y_prob: Array) -> str:
