@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fastece.data.errors import RowsWarning, warn
 from fastece.data.samples import Sample
 from fastece.data.scores import MAX_ENTRIES_READ, class_vectors, two_columns
-from fastece.data.sources import Source
+from fastece.data.sources import Problems, Source
 from fastece.kernels.types import F64, I64
 
 # Standard deviations by which a constant guess must have more hits than predictions for a warning.
@@ -24,7 +24,7 @@ MEAN_TOLERANCE = 1e-12
 # Level at which predicted and true classes must not be found dependent, for a warning.
 INDEPENDENCE_LEVEL = 1e-4
 # Mean confidence from which a model claims to know much; below it scores may well be noise.
-MIN_CONFIDENCE = 0.8
+MIN_CONFIDENCE = 0.85
 # With many classes a smaller confidence is a claim too, if it is so many times the hits by chance.
 MIN_CONFIDENCE_OF_MANY = 0.5
 MIN_RATIO_OF_MANY = 5
@@ -32,6 +32,8 @@ MIN_RATIO_OF_MANY = 5
 MIN_CELL_ROWS = 5
 # Standard deviations of hits by chance that the model promises above them, for that warning.
 MIN_PROMISE = 10
+# Different scores of a block of rows that does not come a second time by chance.
+MIN_DISTINCT_ROWS = 20
 # Standard deviations within which hits are those of chance.
 MAX_CHANCE = 3
 IMPOSSIBLE_OUTCOME = (
@@ -186,3 +188,80 @@ def independence_p_value(predicted: I64, true: I64, n_classes: int) -> float:
     statistic = float((table[table > 0] ** 2 / expected).sum()) - n
     df = ((of_predicted > 0).sum() - 1) * ((of_true > 0).sum() - 1)
     return float(chdtrc(df, max(statistic, 0.0))) if df > 0 else math.nan
+
+
+# --- rows that come several times -----------------------------------------------------------
+
+
+def warn_of_repeats(source: Source, prob_name: str) -> None:
+    """Warn of rows without groups which are blocks of rows several times over.
+
+    Predictions of repeated folds are like that, in a block for each repeat, or with all repeats of
+    a row one after the other.
+    """
+    if not isinstance(source, Problems) or source.votes > 1:
+        return
+    n_times = count_repeats(source.prob, source.label)
+    if n_times > 1:
+        rule = f"its rows come {n_times} times with the same labels"
+        hint = "if these are repeats of one row, use {groups}"
+        warn(prob_name, rule, hint=hint, kind=RowsWarning)
+
+
+def count_repeats(prob: NDArray[Any], label: NDArray[Any]) -> int:
+    """Count how many times a block of rows comes one after the other; 1 for good data."""
+    n = label.size
+    if n < 2 * MIN_DISTINCT_ROWS:
+        return 1
+    n_times = repeats_of_block(prob, label)
+    is_distinct = n_times > 1 and has_distinct_rows(prob[: n // n_times])
+    if is_distinct:
+        return n_times
+    n_times = repeats_of_each_row(prob, label)
+    is_distinct = n_times > 1 and has_distinct_rows(prob[::n_times])
+    return n_times if is_distinct else 1
+
+
+def repeats_of_block(prob: NDArray[Any], label: NDArray[Any]) -> int:
+    """Count how often the smallest block of rows that makes all rows comes in them."""
+    n_block = label.size
+    for factor in prime_factors(label.size):
+        step = n_block // factor
+        # Most rows differ from the first one, which is seen without a look at all others.
+        starts = [slice(1), slice(step), slice(n_block - step)]
+        if all(
+            np.array_equal(array[: part.stop], array[step : step + part.stop])
+            for part in starts
+            for array in (label, prob)
+        ):
+            n_block = step
+    return label.size // n_block
+
+
+def repeats_of_each_row(prob: NDArray[Any], label: NDArray[Any]) -> int:
+    """Count how many times every row comes one after the other."""
+    if label[0] != label[1] or not np.array_equal(prob[0], prob[1]):
+        return 1
+    is_new = label[1:] != label[:-1]
+    columns = prob[:, None] if prob.ndim == 1 else prob
+    is_new |= (columns[1:] != columns[:-1]).any(axis=1)
+    return int(np.gcd.reduce(np.append(np.flatnonzero(is_new) + 1, label.size)))
+
+
+def has_distinct_rows(prob: NDArray[Any]) -> bool:
+    """Decide whether a block has so many scores that it does not come again by chance."""
+    first_column = prob if prob.ndim == 1 else prob[:, 0]
+    return np.unique(first_column).size >= MIN_DISTINCT_ROWS
+
+
+def prime_factors(number: int) -> list[int]:
+    """Factor a number into primes, in increasing order."""
+    factors = []
+    factor = 2
+    while factor * factor <= number:
+        if number % factor == 0:
+            factors.append(factor)
+            number //= factor
+        else:
+            factor += 1
+    return [*factors, number] if number > 1 else factors

@@ -115,6 +115,7 @@ def test_the_order_of_rows_and_the_scale_of_weights_change_nothing():
     assert dropped.value == choose_threshold(y, s, accuracy=0.85).value
 
 
+@pytest.mark.filterwarnings("ignore:.*times with the same labels")
 def test_groups_of_one_row_are_rows_and_copies_promise_no_more():
     y, s = rows(500)
     plain = choose_threshold(y, s, accuracy=0.9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.data.doubts import impossible_rows
+from fastece.data.doubts import impossible_rows, warn_of_repeats
 from fastece.data.errors import RowsWarning
 from fastece.data.reading import read_source
 
@@ -153,4 +153,27 @@ def test_one_predicted_class_is_no_sign():
 def test_no_good_sample_has_a_warning(n_samples):
     for seed in range(n_samples):
         y, prob = draw_good_sample(seed)
-        read_source(y, prob, setting="auto", checks_order=True)  # warnings are errors
+        source = read_source(y, prob, setting="auto", checks_order=True)  # warnings are errors
+        warn_of_repeats(source, "y_prob")
+
+
+# --- rows that come several times -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("n_times", [2, 5, 6])
+@pytest.mark.parametrize(("y", "prob"), [(EVENTS, RISKS), (LABELS, CLASSES)])
+def test_the_same_rows_several_times_are_a_warning(measure, n_times, y, prob):
+    for repeat in (np.tile, np.repeat):
+        rows = repeat(np.arange(N), n_times)
+        words = f"come {n_times} times with the same labels; if these are repeats of one row, use"
+        with pytest.warns(RowsWarning, match=words):
+            measure(y[rows], prob[rows])
+
+
+def test_the_same_rows_in_groups_or_with_other_labels_are_no_sign():
+    rows = np.tile(np.arange(N), 3)
+    fastece.bootstrap(EVENTS[rows], RISKS[rows], n_resamples=1, groups=rows)
+    labels = (np.random.default_rng(1).random(3 * N) < RISKS[rows]).astype(int)
+    MEASURES[0](labels, RISKS[rows])
+    MEASURES[0](np.tile([0, 1], 100), np.tile([0.2, 0.8], 100))

@@ -73,6 +73,7 @@ def test_laws_hold_for_densities_of_tiny_data():
         check_laws(cell_curve(cells), (i, y, p))
 
 
+@pytest.mark.filterwarnings("ignore:.*do the rows belong together")
 def test_probability_of_calibration_follows_from_the_bayes_factor():
     rng = np.random.default_rng(0)
     probabilities = []

@@ -251,6 +251,7 @@ SLOW = [
 
 
 @pytest.mark.parametrize("name", SLOW)
+@pytest.mark.filterwarnings("ignore:.*times with the same labels")
 def test_intervals_of_copied_rows_in_groups_equal_the_intervals_of_the_rows(name):
     # Eight copies of each row are one row, whatever their weights are.
     rng = np.random.default_rng(3)

@@ -84,6 +84,7 @@ def test_intervals_by_inversion_of_counts_are_close_to_those_of_the_repeated_row
 
 
 @pytest.mark.parametrize("estimator", ["ece_bayes", "brier_score"])
+@pytest.mark.filterwarnings("ignore:.*times with the same labels")
 def test_a_comparison_of_counts_is_the_one_of_the_repeated_rows(estimator):
     other = P**1.5
     options = {"estimator": estimator, "n_resamples": 500, "rng": 0}
