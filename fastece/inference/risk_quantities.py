@@ -49,6 +49,10 @@ def measure_rates(rows: RiskRows, law: SamplingLaw) -> dict[str, Quantity]:
 def measure_ratio(rows: RiskRows, law: SamplingLaw) -> Quantity:
     """Compute O/E with an interval and a test on the log scale."""
     ratio = risk.BY_ROWS["oe"](rows)
+    expected = float(rows.w @ rows.s)
+    if ratio == 0 and expected > 0:
+        high = most_events_behind_none(rows, law) / expected
+        return Quantity(ratio, ConfidenceInterval(0.0, high))
     if not 0 < ratio < math.inf:
         return Quantity(ratio)
     # The influences on the logarithm of O/E.
@@ -59,6 +63,37 @@ def measure_ratio(rows: RiskRows, law: SamplingLaw) -> Quantity:
         return quantity
     p_value = law.p_value(math.log(ratio) / standard_error)
     return Quantity(ratio, quantity.confidence_interval, p_value)
+
+
+def most_events_behind_none(rows: RiskRows, law: SamplingLaw) -> float:
+    """Compute the upper end of the mean number of events, by weight, where none occurred.
+
+    It is the largest ``sum W q`` over risks q of independent units, rows or groups with the weights
+    W, for which no event has at least the probability ``alpha / 2 = prod(1 - q)``. For equal
+    weights all risks are equal there, and this is the upper end of Clopper and Pearson (1934, "The
+    use of confidence or fiducial limits illustrated in the case of the binomial"),
+    ``n (1 - (alpha / 2)^(1 / n))``, and for many rows of Poisson's law, ``-log(alpha / 2)``. Risks
+    that differ have a lower end. For unequal weights, the maximum is where ``W (1 - q)`` is the
+    same for all units with a risk above 0.
+    """
+    from scipy.optimize import brentq
+
+    if law.groups is None:
+        weight = rows.w / rows.c
+        n_units = rows.c
+    else:
+        weight = np.bincount(law.groups.of_row, rows.w, minlength=law.groups.count)
+        weight = weight[weight > 0]
+        n_units = np.ones(weight.size)
+    log_share = np.log(weight / weight.max())
+    total = -math.log((1 - law.level) / 2)
+
+    def log_survival(shift: float) -> Any:
+        """Compute ``-log(1 - q)`` of each unit, which is 0 for the lightest units."""
+        return np.maximum(shift + log_share, 0.0)
+
+    shift = brentq(lambda x: n_units @ log_survival(x) - total, 0.0, total, xtol=1e-300)
+    return float((n_units * weight) @ -np.expm1(-log_survival(shift)))
 
 
 # --- logistic recalibration -----------------------------------------------------------------

@@ -87,6 +87,7 @@ MEANINGS = {
     "log_score": Meaning("log score", "mean -log of the probability of the outcome: 0 is best"),
     "c_statistic": Meaning("C statistic", "probability that an event has the higher prediction"),
 }
+EXACT_RATIO = "exact interval by Clopper and Pearson, as there are no events"
 ONE_OUTCOME = (
     "All outcomes are the same, so slope, C statistic and scaled Brier score are not defined, and "
     "the intercept is infinite."
@@ -266,6 +267,7 @@ class Validation(Result):
             sampling += (
                 f" Standard errors allow for {self.n_groups} clusters (sandwich estimator, t law)."
             )
+        interval_of_ratio = "interval on the log scale" if self.oe.value else EXACT_RATIO
         benefit = ""
         if self.n_resamples:
             benefit = f", with percentile intervals of {self.n_resamples} bootstrap samples"
@@ -274,7 +276,7 @@ class Validation(Result):
         return (
             f"The predicted probability of {self.event} was validated in {self.n} participants, "
             f"with {self.events.value:g} events.{sampling} Calibration in the large was assessed "
-            "by the ratio of observed and expected events (interval on the log scale) and by the "
+            f"by the ratio of observed and expected events ({interval_of_ratio}) and by the "
             "intercept of a logistic model with the logit of the prediction as offset; weak "
             "calibration by the slope and intercept of logistic recalibration (Cox 1958), with "
             "profile-likelihood intervals, and by a score test of intercept 0 and slope 1 "
@@ -418,7 +420,9 @@ def validate(
 
     Notes
     -----
-    O/E has a normal interval on the log scale, with the variance ``sum w^2 (y - theta s)^2``.
+    O/E has a normal interval on the log scale, with the variance ``sum w^2 (y - theta s)^2``;
+    without any event it ends at the exact upper end of Clopper and Pearson (1934) over the expected
+    events.
     Coefficients (Cox 1958, "Two further applications of a model for binary regression") have
     profile-likelihood intervals and p-values; with weights or groups, deviances are divided by the
     design effect. ICI has the value and the interval of `fastece.estimate`. E50, E90 and Emax are

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import fastece
 from fastece import NetBenefit, RiskStatistic, validate
@@ -67,7 +68,7 @@ def test_each_number_of_the_sentence_has_its_name():
     ("y", "p", "sentence"),
     [
         # 0.1625 is 0.163 in the table, and no 16.2 % in the sentence.
-        ([0], [0.1625], "16.3 % predicted, 0.0 % observed (O/E 0)."),
+        ([0], [0.1625], "16.3 % predicted, 0.0 % observed (O/E 0, 95 % CI 0 to 6.00)."),
         ([1], [0.5], "50.0 % predicted, 100.0 % observed (O/E 2.00)."),
         ([0, 1, 0], [0.0, 0.0, 0.0], "0.0 % predicted, 33.3 % observed."),
         (
@@ -149,6 +150,38 @@ def test_degenerate_rows_have_clear_results(y, p, slope, note):
     assert note in str(found).replace("\n", " ")
     assert found.methods_text()
     found.to_dict()
+
+
+def test_no_event_has_the_exact_upper_end_of_its_ratio():
+    p = np.linspace(0.01, 0.05, 100)
+    y = np.zeros(100)
+    expected = 100 * (1 - 0.025**0.01) / p.sum()  # Clopper and Pearson
+    ratio = validate(y, p, n_resamples=0).oe
+    assert (ratio.value, ratio.confidence_interval.low) == (0, 0)
+    assert ratio.confidence_interval.high == pytest.approx(expected, rel=1e-12)
+    for options in ({"sample_weight": np.full(100, 7.0)}, {"groups": np.arange(100)}):
+        other = validate(y, p, n_resamples=0, **options).oe
+        assert other.confidence_interval.high == pytest.approx(expected, rel=1e-12)
+    counted = validate(y, p, n_resamples=0, counts=np.full(100, 10**6)).oe
+    poisson = -np.log(0.025) / (1e6 * p.sum())
+    assert counted.confidence_interval.high == pytest.approx(poisson, rel=1e-6)
+    groups = validate(y, p, n_resamples=0, groups=np.arange(100) // 10).oe
+    ten = 100 * (1 - 0.025**0.1) / p.sum()
+    assert groups.confidence_interval.high == pytest.approx(ten, rel=1e-12)
+
+
+def test_weighted_rows_without_an_event_may_have_no_larger_risks():
+    rng = np.random.default_rng(0)
+    weight = rng.gamma(1.0, 1.0, 30)
+    p = np.full(30, 0.1)
+    ratio = validate(np.zeros(30), p, sample_weight=weight, n_resamples=0).oe
+    # The largest mean of risks for which no event has the probability 0.025.
+    largest = minimize(
+        lambda shares: -weight @ (1 - 0.025**shares), np.full(30, 1 / 30), method="SLSQP",
+        bounds=[(0, 1)] * 30, constraints={"type": "eq", "fun": lambda shares: shares.sum() - 1},
+        options={"maxiter": 1000, "ftol": 1e-12},
+    )  # fmt: skip
+    assert ratio.confidence_interval.high == pytest.approx(-largest.fun / (p @ weight), rel=1e-5)
 
 
 def test_statistics_are_those_of_the_validation():
