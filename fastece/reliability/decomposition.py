@@ -33,6 +33,8 @@ class Decomposition(Result):
     n: int
     setting: str
 
+    _derived: ClassVar[tuple[str, ...]] = ("value",)
+
     # The sign of each component by its name.
     _signs: ClassVar[dict[str, str]]
 

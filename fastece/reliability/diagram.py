@@ -63,20 +63,23 @@ class ReliabilityDiagram(Plottable):
         How many rows of equal weight each bin is worth: ``(sum w a)^2 / sum w^2 a`` with the share
         a of each row, 1 in hard bins (Kish 1965, "Survey sampling", section 11.7). Without sample
         weights, `count`.
+    n : int
+        Number of rows of positive weight.
     floor : float
         Mean error of a calibrated model, by chance alone, where the error is the mean gap of bins.
     """
 
-    edges: F64
-    count: F64
-    score: F64
-    frequency: F64
-    gap: F64
+    edges: F64 = field(repr=False)
+    count: F64 = field(repr=False)
+    score: F64 = field(repr=False)
+    frequency: F64 = field(repr=False)
+    gap: F64 = field(repr=False)
     value: float
     estimator: str
     setting: str
     closed: str
-    rows: F64
+    rows: F64 = field(repr=False)
+    n: int
     _binned: Binned | None = field(repr=False, default=None)
 
     _derived = ("floor",)
@@ -262,13 +265,16 @@ def binned_diagrams(estimator: Binned, source: Source, run: Map = map) -> list[R
     bins = estimator.bins(source, run)
     rows = estimator.effective_rows(source, bins)
     settings = [source.name(k) for k in range(source.n_problems)]
-    return diagrams_from(estimator, bins, rows, settings)
+    return diagrams_from(estimator, bins, rows, settings, source.count())
 
 
 def diagrams_from(
-    estimator: Binned, bins: Bins, rows: F64, settings: Sequence[str]
+    estimator: Binned, bins: Bins, rows: F64, settings: Sequence[str], n: int
 ) -> list[ReliabilityDiagram]:
-    """Make the diagram of each problem from its bins, and their effective rows (K, B)."""
+    """Make the diagram of each problem from its bins, and their effective rows (K, B).
+
+    `n` is the number of rows of positive weight.
+    """
     # Empty bins have no mean, and weights that add up beyond float64 are an infinite count.
     with np.errstate(invalid="ignore", over="ignore"):
         score = bins.score / bins.weight
@@ -288,6 +294,7 @@ def diagrams_from(
             setting=settings[k],
             closed=estimator.closed,
             rows=rows[k],
+            n=n,
             _binned=estimator,
         )
         for k in range(len(settings))

@@ -40,6 +40,9 @@ def test_objects_are_readable_in_a_console():
     assert repr(report) == f"<Report('a model'): {report.headline}>"
     curve = fastece.reliability_curve(Y, P)
     assert len(repr(curve)) < 1000
+    diagrams = fastece.reliability_diagram(Y, np.column_stack([1 - P, P]), setting="classwise")
+    assert len(repr(diagrams)) < 250
+    assert "array" not in repr(diagrams)
 
 
 def test_a_display_is_readable_in_a_console():

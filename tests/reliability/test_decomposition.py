@@ -217,7 +217,7 @@ def test_results_are_written_in_words_and_as_plain_values():
     for parts, names in ((murphy, MURPHY), (corp, CORP)):
         values = json.loads(json.dumps(parts.to_dict()))
         assert {"score", "n", "setting", *names} <= set(values)
-        assert values["score"] == parts.score
+        assert values["score"] == values["value"] == parts.value
     assert brier_decomposition(y, p, n_bins="sqrt", setting=1).n_bins == 7
     for setting, name in (("classwise", "classwise"), ("confidence", "confidence"), (1, "class 1")):
         assert score_decomposition(y, p, setting=setting).setting == name

@@ -190,6 +190,7 @@ def test_the_floor_is_the_mean_error_of_binomial_hits():
         diagram = reliability_diagram(np.arange(22) % 2, p, **options)
         assert diagram.floor == pytest.approx(expected / 22, rel=1e-12)
         assert diagram.to_dict()["floor"] == diagram.floor
+        assert diagram.to_dict()["n"] == diagram.n == 22
     others = {"norm": 2}, {"mapping": "convex"}, {"debias": True}, {"bin_weights": "equal"}
     for options in others:
         assert np.isnan(reliability_diagram(np.arange(22) % 2, p, **options).floor)
