@@ -25,7 +25,7 @@ from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS, class_count
 from fastece.decisions.promises import Choice, Promise, check_promise, choose, rank_rows
 from fastece.display.documents import Document, Section, Table
-from fastece.display.numbers import ConfidenceInterval, Number, format_percent
+from fastece.display.numbers import ConfidenceInterval, Number, form_of_score, format_percent
 from fastece.display.results import Result, group_notes, one_of, sample_text
 from fastece.files.saved import SavedFormat
 from fastece.resampling.arguments import add_groups, read_call, require_one_problem
@@ -45,7 +45,7 @@ HEADS = {
 }
 ACCURACY_CLAIM = "predictions are right in at least {:g} % of cases, with {:g} % confidence"
 COST_CLAIM = "acting costs less on these rows than abstaining"
-ONE_SCORE = "From the score {:.6g} on, {}: {} of the rows."
+ONE_SCORE = "From the score {} on, {}: {} of the rows."
 NO_SCORE = "No score is found from which {}."
 SCORE_OF_EACH = "{} of {} values have a score from which {}{}."
 BINARY = (
@@ -168,7 +168,8 @@ class Threshold(Result):
             return SCORE_OF_EACH.format(n_with_score, len(self.labels), claim, together)
         if math.isnan(self.value):
             return NO_SCORE.format(claim)
-        return ONE_SCORE.format(self.value, claim, format_percent(self.coverage))
+        score = f"{self.value:{form_of_score(self.value)}}"
+        return ONE_SCORE.format(score, claim, format_percent(self.coverage))
 
     def document(self) -> Document:
         """Describe the threshold, or one for each value, as a table."""
@@ -183,9 +184,10 @@ class Threshold(Result):
         rows = []
         for k, label in enumerate(self.labels or ["all rows"]):
             interval = one_of(self.coverage_interval, k)
+            score = one_of(self.value, k)
             rows.append([
                 f"{label}",
-                Number(one_of(self.value, k), form=".6g"),
+                Number(score, form=form_of_score(score)),
                 Number(one_of(self.coverage, k), interval),
                 interval,
                 *(Number(one_of(getattr(self, name), k)) for name in ["accuracy", *bounds]),

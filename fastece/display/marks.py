@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.display.numbers import form_of_weight
 from fastece.kernels.types import F64
 
 if TYPE_CHECKING:
@@ -345,7 +346,8 @@ class BinDrawing(Drawing):
 
     def tooltip(self, k: int) -> str:
         """Write the numbers of a bin."""
-        place = f"{self.edges[k]:.3g} to {self.edges[k + 1]:.3g}: {self.rows[k]:.6g} rows"
+        rows = f"{self.rows[k]:{form_of_weight(self.rows[k])}}"
+        place = f"{self.edges[k]:.3g} to {self.edges[k + 1]:.3g}: {rows} rows"
         text = f"{place}, score {self.score[k]:.3g}, observed {self.frequency[k]:.3g}"
         if self.low is None or self.high is None:
             return text

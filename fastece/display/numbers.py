@@ -16,6 +16,14 @@ SHOWN_AS_ZERO = 1e-9
 USUAL_DECIMALS = 4
 MIN_DECIMALS = 2
 MAX_DECIMALS = 5
+# 1 where an interval has so few decimals that it may be rounded.
+ONE = f"{1:.{MIN_DECIMALS}f}"
+# Decimals of a score that cuts, unless it is near 0 or 1.
+MIN_DECIMALS_OF_SCORE = 3
+# Weights from here to `MAX_WRITTEN_WEIGHT` have all digits before the point, and none behind it;
+# larger ones are powers of ten.
+MIN_WHOLE_WEIGHT = 1e6
+MAX_WRITTEN_WEIGHT = 1e15
 # The smallest number that is written; smaller ones are shown as an inequality.
 SMALLEST_TEXT = f"{10**-MAX_DECIMALS:.{MAX_DECIMALS}f}"
 # Smaller p-values are shown as an inequality.
@@ -102,7 +110,7 @@ def format_number(
         return "-"
     if abs(value) < SHOWN_AS_ZERO:
         return "0"
-    if math.isinf(value) or value == 1:
+    if math.isinf(value) or abs(value - 1) < SHOWN_AS_ZERO:
         return f"{value:.0f}"
     text = f"{value:.{places}f}"
     if float(text) != 0:
@@ -122,7 +130,25 @@ def format_interval(interval: ConfidenceInterval | None) -> str:
     if interval is None or interval.low is None or math.isnan(interval.low):
         return "-"
     low, high = (format_number(end, decimals(interval)) for end in interval)
+    if low == "0" and high == ONE:
+        # All shares are possible: the end is no better known than the 0.
+        return "[0, 1]"
     return f"[{low}, {high}]"
+
+
+def form_of_score(score: float) -> str:
+    """Return the format of a score that cuts: two digits of its distance from 0 or 1."""
+    distance = min(score, 1 - score)
+    if math.isnan(score) or distance < SHOWN_AS_ZERO:
+        return ".0f"
+    places = max(MIN_DECIMALS_OF_SCORE, 1 - math.floor(math.log10(distance)))
+    return f".{places}f"
+
+
+def form_of_weight(weight: float) -> str:
+    """Return the format of a sum of weights: seven digits, or all before the point."""
+    is_written = MIN_WHOLE_WEIGHT <= weight < MAX_WRITTEN_WEIGHT
+    return ".0f" if is_written else ".7g"
 
 
 def format_p(p_value: float | None) -> str:

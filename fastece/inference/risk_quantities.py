@@ -82,8 +82,8 @@ def most_events_behind_none(rows: RiskRows, law: SamplingLaw) -> float:
         weight = rows.w / rows.c
         n_units = rows.c
     else:
-        weight = np.bincount(law.groups.of_row, rows.w, minlength=law.groups.count)
-        weight = weight[weight > 0]
+        weight_of_group = np.bincount(law.groups.of_row, weights=rows.w).astype(np.float64)
+        weight = weight_of_group[weight_of_group > 0]
         n_units = np.ones(weight.size)
     log_share = np.log(weight / weight.max())
     total = -math.log((1 - law.level) / 2)

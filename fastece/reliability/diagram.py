@@ -16,7 +16,7 @@ from fastece.data.sources import Source
 from fastece.data.threads import Map
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
-from fastece.display.numbers import ConfidenceInterval, Number
+from fastece.display.numbers import ConfidenceInterval, Number, form_of_weight
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.binomial import binomial_ends
 from fastece.estimators.table import find_estimator
@@ -24,8 +24,6 @@ from fastece.kernels.types import F64
 from fastece.reliability.plottable import Plottable
 from fastece.resampling.intervals import check_level, tails_of
 
-# Weights from here on are not written with all their digits.
-MAX_WRITTEN_WEIGHT = 1e15
 # Characters of the bar of the fullest bin.
 BAR_WIDTH = 30
 # Edges of more bins than this need six decimals, of fewer three.
@@ -172,12 +170,10 @@ class ReliabilityDiagram(Plottable):
         count = self.count
         starts = [b for b in range(count.size) if b == 0 or count[b] > 0 or count[b - 1] > 0]
         names = self._bin_names([*starts, count.size])
-        are_whole_numbers = np.array_equal(count, np.rint(count))
-        count_form = ".0f" if are_whole_numbers and count.max() < MAX_WRITTEN_WEIGHT else ".7g"
         rows = [
             (
                 name,
-                Number(count[b], form=count_form),
+                Number(count[b], form=form_of_weight(count[b])),
                 Number(self.score[b], form=".4f"),
                 Number(self.frequency[b], form=".4f"),
                 Number(self.gap[b], form="+.4f"),

@@ -1,6 +1,7 @@
 """Thresholds from which predictions may act alone: the choice by plain loops, and its promise."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from runpy import run_path
 
@@ -231,7 +232,11 @@ def test_a_printed_threshold_has_its_promise_and_cautions():
     assert "A row is right if its label is 1" in text
     good = choose_threshold(y, s, accuracy=0.8)
     assert "predictions are right in at least 80 % of cases, with 95 % confidence" in good.sentence
-    assert f"{good.value:.6g}" in str(good)
+    assert f" {good.value:.3f} " in str(good)
+    near_one = replace(good, value=0.998765432)
+    assert "From the score 0.9988 on" in near_one.sentence
+    assert " 0.9988 " in str(near_one)
+    assert near_one.to_dict()["value"] == 0.998765432
     assert "No score is found" in choose_threshold([0, 1], [0.3, 0.4]).sentence
     by = np.arange(400) % 2
     jointly = choose_threshold(y, s, accuracy=0.8, by=by)

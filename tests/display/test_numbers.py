@@ -39,6 +39,7 @@ def test_an_interval_has_two_digits_of_its_width(width, low):
         # 0, 1 and infinities have no decimals, and rounding errors are 0
         (0.0, 3, "0"),
         (1.0, 2, "1"),
+        (1 - 1e-12, 2, "1"),
         (2e-18, 3, "0"),
         (-1e-11, 2, "0"),
         (math.inf, 2, "inf"),
@@ -54,6 +55,20 @@ def test_an_interval_has_two_digits_of_its_width(width, low):
 )
 def test_a_number_has_its_places_or_its_first_digit(value, places, text):
     assert format_number(value, places) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0.0, 1.0, "[0, 1]"),
+        (0.0, 0.997, "[0, 1]"),
+        (0.0, 0.99, "[0, 0.99]"),
+        (0.003, 0.997, "[0.003, 1.00]"),
+        (0.77, 1.003, "[0.77, 1.00]"),
+    ],
+)
+def test_an_interval_of_all_shares_has_whole_ends(low, high, text):
+    assert format_interval(ConfidenceInterval(low, high)) == text
 
 
 def test_no_number_has_more_digits_than_its_interval_is_worth():

@@ -194,3 +194,11 @@ def test_the_floor_is_the_mean_error_of_binomial_hits():
     others = {"norm": 2}, {"mapping": "convex"}, {"debias": True}, {"bin_weights": "equal"}
     for options in others:
         assert np.isnan(reliability_diagram(np.arange(22) % 2, p, **options).floor)
+
+
+def test_large_weights_are_written_without_powers_of_ten():
+    weight = np.array([27_632_840.6, 27_632_840.6, 1.5])
+    diagram = reliability_diagram([0, 1, 1], [0.2, 0.2, 0.9], sample_weight=weight)
+    text = str(diagram)
+    assert " 55265681 " in text
+    assert " 1.5 " in text
