@@ -66,7 +66,7 @@ def measure_ratio(rows: RiskRows, law: SamplingLaw) -> Quantity:
 
 
 def most_events_behind_none(rows: RiskRows, law: SamplingLaw) -> float:
-    """Compute the upper end of the mean number of events, by weight, where none occurred.
+    """Compute the upper end of the mean number of events where none occurred.
 
     It is the largest ``sum W q`` over risks q of independent units, rows or groups with the weights
     W, for which no event has at least the probability ``alpha / 2 = prod(1 - q)``. For equal
