@@ -105,6 +105,16 @@ def find_lists(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str
     return lists
 
 
+def has_list_beside(name: str, lists: Mapping[str, list[Any]]) -> bool:
+    """Decide whether an object has a list of a name, and another list beside it.
+
+    A single list among numbers is a value of one row, and not a column.
+    """
+    parent = name.rpartition(".")[0]
+    others = (other for other in lists if other != name)
+    return name in lists and any(other.rpartition(".")[0] == parent for other in others)
+
+
 def read_columns(file: str, lists: Mapping[str, list[Any]], choose: Choose) -> Iterator[Batch]:
     """Read an object of lists, each of which is a column."""
     header = Header(file, list(lists), unit=UNIT)

@@ -9,7 +9,13 @@ from fastece.files.cells import row_fault
 from fastece.files.delimited import read_delimited
 from fastece.files.evaluations import LogOptions, attempt_batch, find_attempts
 from fastece.files.harness import is_log
-from fastece.files.json_documents import find_lists, read_columns, read_document, read_rows
+from fastece.files.json_documents import (
+    find_lists,
+    has_list_beside,
+    read_columns,
+    read_document,
+    read_rows,
+)
 from fastece.files.json_lines import find_head, read_json_lines
 from fastece.files.json_objects import read_object
 from fastece.files.lines import LineChunks, places_of_lines
@@ -57,7 +63,7 @@ def read_json_document(
     if isinstance(document, list):
         return read_rows(file, document, choose)
     lists = find_lists(document)
-    has_labels = any(name in lists for name in header_names)
+    has_labels = any(has_list_beside(name, lists) for name in header_names)
     has_row = any(name in document for name in header_names) or is_log(document)
     if has_labels or (len(lists) > 1 and not has_row):
         return read_columns(file, lists, choose)

@@ -48,6 +48,7 @@ def test_p_values_of_bins_equal_the_calibration_test(name, setting):
         assert (result.key, result.setting, result.n) == (test.key, test.setting, test.n)
 
 
+@pytest.mark.filterwarnings("ignore:.*do the rows belong together")
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_laws_hold_for_bins_of_tiny_data_of_every_kind(count):
     rng = np.random.default_rng(count)
