@@ -51,9 +51,12 @@ def are_impossible(sample: Sample) -> NDArray[np.bool_]:
     return np.asarray(impossible)
 
 
-def impossible_rows(source: Source) -> NDArray[np.bool_]:
-    """Decide for rows (K, n) of each problem whether their outcome had probability 0."""
-    return np.array([are_impossible(sample) for sample in source.samples(reads_only=True)])
+def impossible_rows(source: Source) -> list[NDArray[np.bool_]]:
+    """Decide for the rows (n,) of each problem whether their outcome had probability 0.
+
+    The problems of a stream have rows of their own, and not the same number of them.
+    """
+    return [are_impossible(sample) for sample in source.samples(reads_only=True)]
 
 
 # --- labels that do not belong to the predictions --------------------------------------------

@@ -138,7 +138,7 @@ def describe_doubts(inputs: ReportInput) -> tuple[str, ...]:
     source = inputs.source
     if not isinstance(source, Problems | CountedRows):
         return ()
-    impossible = source.callers[impossible_rows(source).any(axis=0)]
+    impossible = source.callers[np.any(impossible_rows(source), axis=0)]
     if not impossible.size:
         return ()
     rows = first_of(sorted({*impossible.tolist()}), inputs.data.row_name)

@@ -314,7 +314,7 @@ def smallest_if_impossible(call: Call, p_value: Any) -> Any:
 
     No draw has such an outcome, so the data are more extreme than all of them.
     """
-    is_impossible = impossible_rows(call.sources[0]).any(axis=1)
+    is_impossible = np.array([rows.any() for rows in impossible_rows(call.sources[0])])
     if not call.per_class:
         is_impossible = is_impossible.any()
     smallest = 1 / (call.n_resamples + 1)

@@ -50,7 +50,7 @@ def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
     assert "predictions are right in at least 95 % of cases" in printed
     assert "  accuracy  accuracy at least\n" in printed
     # The sentence and the table round the coverage alike.
-    percent = re.search(r"confidence:\s(\S+) % of the rows", printed)[1]
+    percent = re.search(r"confidence:\s(\S+)\s%\sof\sthe\srows", printed)[1]
     assert f" {float(percent) / 100:.3f}  [" in printed
     again = Threshold.from_json(saved.read_text())
     assert again(p).tolist() == choose_threshold(y, p, setting="confidence")(p).tolist()
