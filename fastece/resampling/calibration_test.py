@@ -314,9 +314,8 @@ def smallest_if_impossible(call: Call, p_value: Any) -> Any:
 
     No draw has such an outcome, so the data are more extreme than all of them.
     """
-    is_impossible = np.array([rows.any() for rows in impossible_rows(call.sources[0])])
-    if not call.per_class:
-        is_impossible = is_impossible.any()
+    of_problem = np.array([rows.any() for rows in impossible_rows(call.sources[0])])
+    is_impossible = of_problem if call.per_class else of_problem.any()
     smallest = 1 / (call.n_resamples + 1)
     return as_float(np.where(is_impossible, np.minimum(p_value, smallest), p_value))
 

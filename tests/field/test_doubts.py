@@ -91,7 +91,7 @@ def test_rows_of_probability_0_and_1_that_come_true_are_no_sign():
 def test_no_good_sample_has_an_impossible_outcome(n_samples):
     for seed in range(n_samples):
         y, prob = draw_good_sample(seed)
-        assert not impossible_rows(read_source(y, prob, setting="auto")).any(), seed
+        assert not np.any(impossible_rows(read_source(y, prob, setting="auto"))), seed
 
 
 # --- labels of other rows -------------------------------------------------------------------
