@@ -52,7 +52,7 @@ def are_impossible(sample: Sample) -> NDArray[np.bool_]:
 
 
 def impossible_rows(source: Source) -> list[NDArray[np.bool_]]:
-    """Decide for the rows (n,) of each problem whether their outcome had probability 0.
+    """Find the rows (n,) of each problem whose outcome had probability 0.
 
     The problems of a stream have rows of their own, and not the same number of them.
     """
