@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from helpers.prediction_files import encoded
 from helpers.representatives import mark_others_slow
 
 # What compiles says so on stderr, which tests look at.
@@ -59,6 +60,18 @@ def _no_figure_stays_open():
     yield
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a file from text or bytes, and give its path."""
+
+    def write_file(content, name="predictions.csv"):
+        path = tmp_path / name
+        path.write_bytes(encoded(content))
+        return path
+
+    return write_file
 
 
 @pytest.fixture(scope="module")

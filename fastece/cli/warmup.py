@@ -91,7 +91,7 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     # Not before the command runs, as the import warns of a folder that cannot be used.
     from fastece.kernels import cache
 
-    close_archive()
+    close_archive()  # with its kernels at hand, a second process would not be worth it
     start = time.perf_counter()
     n_cached = len(kept_kernels())
     # The other process begins at the end: each reads the kernels that the other has kept.
@@ -125,7 +125,7 @@ def compile_page(ndim: int, kind: str) -> None:
 def compile_all(calls: Iterable[Step], progress: Progress) -> list[str]:
     """Do each step, some of which are refused, and list the kernels that are kept.
 
-    This process and the second one compile what the package came with, too.
+    Kernels that came with the package are left alone, so that native ones are compiled.
     """
     close_archive()
     names = kept_kernels()

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from fastece.data.containers import as_real
+from fastece.data.containers import as_real, without_single_column
 from fastece.data.errors import InputError, rename_arguments
 from fastece.data.reading import read_source
 from fastece.data.sources import Problems
@@ -51,8 +51,7 @@ class Names(NamedTuple):
 
     def columns(self, value: Any) -> NDArray[Any]:
         """Convert probabilities to an array as `scores`, one column (n, 1) to (n,)."""
-        prob = self.scores(value)
-        return prob[:, 0] if prob.ndim == 2 and prob.shape[1] == 1 else prob
+        return without_single_column(self.scores(value))
 
     def vector(self, prob: NDArray[Any]) -> NDArray[Any]:
         """Return probabilities (n,), or refuse another shape."""

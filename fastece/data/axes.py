@@ -5,15 +5,14 @@ the layout of the array allows a view.
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fastece.data.containers import as_array
-from fastece.data.errors import BadArgumentError, InputError
+from fastece.data.errors import InputError, rename_indices
 from fastece.data.parameters import check_integer
 
 # Groups by the first axis of the labels, such as images.
@@ -75,19 +74,17 @@ class RowAxes:
             return np.repeat(array, self.n // max(n_first, 1))
         return self.flatten("groups", array)
 
-    @contextmanager
-    def naming_entries(self, prob_name: str) -> Iterator[None]:
+    def naming_entries(self, prob_name: str) -> AbstractContextManager[None]:
         """Name entries of the caller's arrays in errors, not the rows made of them."""
-        try:
-            yield
-        except BadArgumentError as error:
-            if self.class_axis is not None and error.index is not None:
-                row, *column = error.index
-                index = [int(i) for i in np.unravel_index(row, self.shape)]
-                if error.argument == prob_name:
-                    index[self.class_axis : self.class_axis] = column
-                error.index = tuple(index)
-            raise
+
+        def index_of_caller(argument: str, index: tuple[int, ...]) -> tuple[int, ...]:
+            row, *column = index
+            entry = [int(i) for i in np.unravel_index(row, self.shape)]
+            if argument == prob_name:
+                entry[self.class_axis : self.class_axis] = column
+            return tuple(entry)
+
+        return rename_indices(index_of_caller)
 
 
 def find_row_axes(name: str, prob: Any, class_axis: Any) -> RowAxes:
@@ -103,14 +100,19 @@ def find_row_axes(name: str, prob: Any, class_axis: Any) -> RowAxes:
     return RowAxes((*shape[:axis], *shape[axis + 1 :]), axis, shape[axis])
 
 
-def flatten_options(
-    axes: RowAxes, *, soft: Any = False, votes: Any = None, sample_weight: Any = None,
-    counts: Any = None,
+def flatten_rows(
+    axes: RowAxes, y_true: Any, y_prob: Any, *, prob_name: str = "y_prob", soft: Any = False,
+    votes: Any = None, sample_weight: Any = None, counts: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return weights and counts (n,); refuse shares and votes."""
+    """Flatten the arrays of rows to (n,) and (n, K), by the names of arguments.
+
+    Shares and votes are refused.
+    """
     if soft is not False or votes is not None:
         raise InputError("class_axis", "goes without {soft} and {votes}")
     return {
+        "y_true": axes.flatten("y_true", y_true),
+        "y_prob": axes.flatten_classes(prob_name, y_prob),
         "sample_weight": axes.flatten("sample_weight", sample_weight),
         "counts": axes.flatten("counts", counts),
     }

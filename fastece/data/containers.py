@@ -234,6 +234,11 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
     return array
 
 
+def without_single_column(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array (n, 1) as (n,), and any other as it is."""
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
 def as_percents(value: Any, name: str = "y_prob") -> NDArray[Any]:
     """Read percents (n,) or (n, K) as probabilities; texts may have a sign %."""
     array = as_array(name, value)

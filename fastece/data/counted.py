@@ -6,8 +6,7 @@ A function that needs single rows refuses them by `need_rows`, as it refuses str
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
-from fastece.data.errors import BadArgumentError, InputError, RowsWarning, warn
+from fastece.data.errors import InputError, RowsWarning, rename_indices, warn
 from fastece.data.samples import ALL, Sample, scale_weights
 from fastece.data.sources import RANKS, Problems, Source
 from fastece.kernels.types import F64, I64
 
 # Sums of counts are exact as float64, and as the int64 of random draws.
 MAX_TOTAL = 2.0**53
+# The remedy where single rows are needed.
+REPEAT_ROWS = "repeat the rows, as in np.repeat(y_prob, counts, axis=0)"
 # Standard deviations of the number of events that scores hardly ever leave.
 MIN_DEVIATIONS = 4
 
@@ -84,6 +85,11 @@ class CountedRows(Source):
             raise self.lack(RANKS, "estimator", f"{estimator}, which compares single rows")
         return super().needs_of(estimator)
 
+    @property
+    def total_weights(self) -> F64:
+        """Weight (n,) of all copies of each row of the table."""
+        return self.c if self.v is None else self.c * self.v
+
     def scaled(self) -> "CountedRows":
         """Return the same rows with weights whose products do not overflow."""
         return replace(self, table=scale_weights(self.table)[0])
@@ -98,24 +104,42 @@ class CountedRows(Source):
 
     def lack(self, needs: str, argument: str, reader: str) -> InputError:  # noqa: ARG002
         """Build the error for a reader that needs single rows."""
-        hint = "repeat the rows, as in np.repeat(y_prob, counts, axis=0)"
-        return InputError("counts", f"must be left out for {reader}", hint=hint)
+        return InputError("counts", f"must be left out for {reader}", hint=REPEAT_ROWS)
 
 
 # --- reading --------------------------------------------------------------------------------
 
 
 class CountedTable(NamedTuple):
-    """Labels and counts of a table, after counts of events became rows with labels.
+    """A caller's table, after counts of events became rows with labels.
 
     Attributes
     ----------
     y_true : array_like
         A label for each row.
+    y_prob, sample_weight : array_like
+        Those of the caller, or of the rows made of counts of events.
     counts : (n,) float64 array
     origin : (n,) int64 array or None
         The caller's row of each row; None where these are the same rows.
     """
+
+    y_true: Any
+    y_prob: Any
+    sample_weight: Any
+    counts: F64
+    origin: I64 | None
+
+    def naming_rows(self) -> AbstractContextManager[None]:
+        """Name the caller's rows in errors of the block, and not the rows made of them."""
+        origin = self.origin
+        if origin is None:
+            return nullcontext()
+        return rename_indices(lambda _, index: (int(origin[index[0]]), *index[1:]))
+
+
+class LabelCounts(NamedTuple):
+    """Labels, their counts (n,) and the caller's rows, as in `CountedTable`."""
 
     y_true: Any
     counts: F64
@@ -123,9 +147,27 @@ class CountedTable(NamedTuple):
 
 
 def read_table(
-    y_true: Any, y_prob: Any, counts: Any, has_labels: bool, prob_name: str = "y_prob"
-) -> CountedTable:
+    y_true: Any, y_prob: Any, sample_weight: Any, counts: Any, *, has_labels: bool,
+    prob_name: str = "y_prob",
+) -> CountedTable:  # fmt: skip
     """Check counts (n,), and turn counts of events into rows with labels.
+
+    The parameters are as in `read_labels`. Where counts of events become rows, probabilities lose
+    the names of their columns.
+    """
+    y, c, origin = read_labels(y_true, y_prob, counts, has_labels, prob_name)
+    if origin is None:
+        return CountedTable(y, y_prob, sample_weight, c, None)
+    prob = containers.as_array(prob_name, y_prob)
+    weights = containers.as_weights(sample_weight, len(prob))
+    weights = None if weights is None else weights[origin]
+    return CountedTable(y, prob[origin], weights, c, origin)
+
+
+def read_labels(
+    y_true: Any, y_prob: Any, counts: Any, has_labels: bool, prob_name: str
+) -> LabelCounts:
+    """Check counts (n,), and find whether `y_true` counts events.
 
     Parameters
     ----------
@@ -147,10 +189,10 @@ def read_table(
         return rows_of_classes(as_class_counts(y, prob, c))
     is_binary = prob.ndim == 1 or prob.shape[1] <= 2
     if has_labels or not is_binary:
-        return CountedTable(y_true, c, None)
+        return LabelCounts(y_true, c, None)
     if not is_event_count(y, c):
         warn_if_events(y, prob, c)
-        return CountedTable(y_true, c, None)
+        return LabelCounts(y_true, c, None)
     events = containers.as_real("y_true", y).reshape(-1)
     containers.refuse_infinite("y_true", events)
     refuse_fractions("y_true", events)
@@ -161,17 +203,6 @@ def read_table(
         rule = f"must not exceed {{counts}}, which is {c[row]:g} there"
         raise InputError("y_true", rule, index=row, value=events[row])
     return rows_of_classes(np.column_stack([c - events, events]))
-
-
-@contextmanager
-def rows_named_by(origin: I64 | None) -> Iterator[None]:
-    """Name the caller's rows in errors of the block, and not the rows made of them."""
-    try:
-        yield
-    except BadArgumentError as error:
-        if origin is not None and error.index is not None:
-            error.index = (int(origin[error.index[0]]), *error.index[1:])
-        raise
 
 
 def as_counts(value: Any, n: int) -> F64:
@@ -221,10 +252,10 @@ def as_class_counts(y: NDArray[Any], prob: NDArray[Any], counts: F64) -> F64:
     return of_classes.astype(np.float64)
 
 
-def rows_of_classes(of_classes: F64) -> CountedTable:
+def rows_of_classes(of_classes: F64) -> LabelCounts:
     """Make a row of each class that occurs in a row, from counts (n, K)."""
     origin, label = np.nonzero(of_classes)
-    return CountedTable(label, of_classes[origin, label], origin)
+    return LabelCounts(label, of_classes[origin, label], origin)
 
 
 def warn_if_events(y: NDArray[Any], prob: NDArray[Any], counts: F64) -> None:

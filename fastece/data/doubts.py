@@ -34,7 +34,7 @@ MIN_CELL_ROWS = 5
 MIN_PROMISE = 10
 # Different scores of a block of rows that does not come a second time by chance.
 MIN_DISTINCT_ROWS = 20
-# Standard deviations within which hits are those of chance.
+# Hits may exceed their number by chance by so many standard deviations.
 MAX_CHANCE = 3
 IMPOSSIBLE_OUTCOME = (
     "The outcome had the predicted probability 0 in {}: no calibrated model allows that, so the "
@@ -117,10 +117,12 @@ def contradiction(rows: LabelledVectors, names: Any) -> str:
     share = np.bincount(y, minlength=p.shape[1]) / max(y.size, 1)
     most_frequent = int(share.argmax())
     is_guess_right = (y == most_frequent).astype(np.float64)
-    gain = (p.argmax(axis=1) == y) - is_guess_right
+    is_prediction_right = (p.argmax(axis=1) == y).astype(np.float64)
+    gain = is_prediction_right - is_guess_right
     loss = -gain
     if rows.is_binary:
-        loss = (p.argmin(axis=1) == y) - is_guess_right
+        is_complement_right = (p.argmin(axis=1) == y).astype(np.float64)
+        loss = is_complement_right - is_guess_right
     if loss.sum() <= MIN_DEVIATIONS * math.sqrt(abs(loss).sum()):
         return ""
     p = rows.probabilities
@@ -164,8 +166,7 @@ def independence(rows: LabelledVectors) -> str:
     if n * (confidence - chance) < MIN_PROMISE * deviation:
         return ""
     p_value = independence_p_value(predicted, rows.y, n_classes)
-    is_independent = p_value > INDEPENDENCE_LEVEL  # never nan, of a single class
-    if not is_independent:
+    if math.isnan(p_value) or p_value <= INDEPENDENCE_LEVEL:
         return ""
     return (
         f"its class is right in {100 * hits / n:.3g} % of the rows, as by chance, and its mean "

@@ -8,7 +8,7 @@ value. Python shows these as they are; the command line and `compat` rename the 
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any
@@ -183,6 +183,20 @@ def warn_outside(warning: Warning | str) -> None:
         frame = frame.f_back
         level += 1
     warnings.warn(warning, stacklevel=level)
+
+
+@contextmanager
+def rename_indices(rename: Callable[[str, tuple[int, ...]], tuple[int, ...]]) -> Iterator[None]:
+    """Name the caller's entries in errors raised by the block, not those made of them.
+
+    `rename` takes an argument and the index of one of its entries.
+    """
+    try:
+        yield
+    except BadArgumentError as error:
+        if error.index is not None:
+            error.index = rename(error.argument, error.index)
+        raise
 
 
 @contextmanager

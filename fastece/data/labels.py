@@ -46,8 +46,7 @@ def as_labels(
     """
     is_given = labels is not None or pos_label is not None
     y = containers.as_array("y_true", as_objects(value) if is_given else value)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
+    y = containers.without_single_column(y)
     if y.ndim != 1:
         hint = one_hot_hint(y, y_prob) or task_hint(y, y_prob) or share_hint(y, y_prob)
         raise InputError("y_true", f"must have shape (n,) or (n, 1), got {y.shape}", hint=hint)
@@ -67,8 +66,7 @@ def as_labels(
 def hide_label(value: Any, ignored: Any) -> tuple[Array, NDArray[np.bool_]]:
     """Find the rows (n,) of an ignored label, and put another label in its place."""
     y = containers.as_array("y_true", as_objects(value))
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
+    y = containers.without_single_column(y)
     is_ignored = np.zeros(y.shape, bool)
     is_float_nan = isinstance(ignored, Real) and ignored != ignored
     if y.dtype.kind == "O":
@@ -293,8 +291,7 @@ def as_groups(value: Any, n: int, name: str = "by") -> LabelledRows:
     Dates are compared as text.
     """
     array = containers.as_array(name, as_objects(value))
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
+    array = containers.without_single_column(array)
     if array.shape != (n,):
         rule = f"must have shape ({n},) as {{y_prob}} has rows, got {array.shape}"
         raise InputError(name, rule)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
-from fastece.data.axes import find_row_axes, flatten_options
-from fastece.data.counted import CountedRows, read_table, rows_named_by
+from fastece.data.axes import find_row_axes, flatten_rows
+from fastece.data.counted import CountedRows, read_table
 from fastece.data.doubts import warn_of_labels
 from fastece.data.errors import InputError, InputTypeError, InvalidRowsError
 from fastece.data.labels import as_labels, as_soft_labels, check_class_indices, hide_label
@@ -87,29 +87,34 @@ def read_source(
         return y_true
     if class_axis is not None:
         axes = find_row_axes(prob_name, y_prob, class_axis)
-        weights = flatten_options(
-            axes, soft=soft, votes=votes, sample_weight=sample_weight, counts=counts
-        )
-        y = axes.flatten("y_true", y_true)
-        prob = axes.flatten_classes(prob_name, y_prob)
+        rows = flatten_rows(
+            axes, y_true, y_prob, prob_name=prob_name, soft=soft, votes=votes,
+            sample_weight=sample_weight, counts=counts,
+        )  # fmt: skip
         with axes.naming_entries(prob_name):
             return read_source(
-                y, prob, setting=setting, labels=labels, pos_label=pos_label, **weights,
+                **rows, setting=setting, labels=labels, pos_label=pos_label,
                 from_logits=from_logits, percent=percent, ignore_label=ignore_label,
                 prob_name=prob_name, vectors=vectors, checks_order=checks_order,
                 guess_logits=guess_logits, unchecked=unchecked, run=run,
             )  # fmt: skip
-    read: Callable[..., Problems | CountedRows] = read_problems
-    if counts is not None:
-        if votes is not None or soft is not False:
-            raise InputError("counts", "goes without {soft} and {votes}, as counts are of labels")
-        read = partial(read_counted, counts=counts)
-    return read(
-        y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
+    if counts is not None and (votes is not None or soft is not False):
+        raise InputError("counts", "goes without {soft} and {votes}, as counts are of labels")
+    return read_rows_or_table(
+        y_true, y_prob, counts=counts, setting=setting, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
         percent=percent, ignore_label=ignore_label, prob_name=prob_name, vectors=vectors,
         checks_order=checks_order, guess_logits=guess_logits, run=run,
     )  # fmt: skip
+
+
+def read_rows_or_table(
+    y_true: Any, y_prob: Any, *, counts: Any = None, **options: Any
+) -> Problems | CountedRows:
+    """Read rows that count once, or several times where there are counts."""
+    if counts is None:
+        return read_problems(y_true, y_prob, **options)
+    return read_counted(y_true, y_prob, counts=counts, **options)
 
 
 def read_and_use(use: Callable[[Map, bool], T], n_jobs: int, unchecked: bool) -> T:
@@ -141,27 +146,17 @@ def read_counted(
     The other options are as in `read_problems`. Counts of events become rows with labels.
     """
     has_labels = not (labels is pos_label is ignore_label is None)
-    y, c, origin = read_table(y_true, y_prob, counts, has_labels, prob_name)
-    prob = y_prob
-    weights = sample_weight
-    if origin is not None:
-        n = len(containers.as_array(prob_name, y_prob))
-        prob = select_rows(y_prob, origin, prob_name)
-        weights = containers.as_weights(sample_weight, n)
-        weights = None if weights is None else weights[origin]
-    with rows_named_by(origin):
+    table = read_table(
+        y_true, y_prob, sample_weight, counts, has_labels=has_labels, prob_name=prob_name
+    )
+    with table.naming_rows():
         problems = read_problems(
-            y, prob, sample_weight=weights, labels=labels, pos_label=pos_label,
-            ignore_label=ignore_label, prob_name=prob_name, **options,
+            table.y_true, table.y_prob, sample_weight=table.sample_weight, labels=labels,
+            pos_label=pos_label, ignore_label=ignore_label, prob_name=prob_name, **options,
         )  # fmt: skip
     rows = problems.positions
-    return CountedRows(problems, c[rows], rows if origin is None else origin[rows])
-
-
-def select_rows(y_prob: Any, rows: NDArray[Any], prob_name: str) -> NDArray[Any]:
-    """Select rows of probabilities, whose columns lose their names."""
-    selected: NDArray[Any] = containers.as_array(prob_name, y_prob)[rows]
-    return selected
+    callers = rows if table.origin is None else table.origin[rows]
+    return CountedRows(problems, table.counts[rows], callers)
 
 
 def read_problems(

@@ -17,6 +17,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
+from fastece.data.containers import MAX_TIER
 from fastece.data.errors import InputError, RowsWarning, warn_outside
 from fastece.files.arrow import INSTALL_PYARROW
 from fastece.files.batches import Batch, Choose, Header
@@ -45,8 +46,6 @@ CHOOSE_SCORER = "{scorer} names one"
 PARTIAL_CREDIT = "has partial credit, which is neither right nor wrong"
 USE_CREDIT = "{soft} takes it as it is, {right_from} 0.5 takes half of it and more as right"
 MIXED_UNITS = "must be a percent, as confidences above 1 of this file are, or none may be above 1"
-# Numbers above it are percents: tiers go from 1 to 5, or from 0 to 10.
-MAX_TIER = 10
 # Shares may exceed 1 by rounding.
 MAX_SHARE = 1 + 1e-6
 # A larger share of attempts that are left out is a warning.

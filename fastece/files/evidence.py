@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.containers import first_number, label_text
+from fastece.data.containers import MAX_TIER, first_number, label_text
 from fastece.files.cells import RawColumn, Texts, read_label_column, read_number_column
 from fastece.files.class_columns import columns_named_after
 from fastece.kernels.types import F64
@@ -172,19 +172,15 @@ def describe_unit(rows: FirstRows, vectors: ClassVectors) -> Iterator[str]:
 
 def describe_predictions(rows: FirstRows, vectors: ClassVectors) -> Iterator[str]:
     """Describe which column is the prediction, and which others may hold the labels."""
-    top = vectors.numbers.max(axis=1)
-    number_of = {name: k for k, name in enumerate(vectors.classes)}
-    classes_of_labels = {
-        name: np.array([number_of[x] for x in texts.tolist()])
-        for name, texts in rows.labels.items()
-        if set(texts.tolist()) <= set(vectors.classes)
-    }
+    columns = [
+        name for name, texts in rows.labels.items() if set(texts.tolist()) <= set(vectors.classes)
+    ]
     predictions = [
         name
-        for name, classes in classes_of_labels.items()
-        if (vectors.numbers[np.arange(rows.n), classes] == top).all()
+        for name in columns
+        if are_top_classes(rows.labels[name].tolist(), vectors.numbers, vectors.classes)
     ]
-    others = [name for name in classes_of_labels if name not in predictions]
+    others = [name for name in columns if name not in predictions]
     if predictions:
         sentence = f"{list_names(predictions)} is the most probable class {rows.words}, so it is "
         sentence += "the prediction"
@@ -192,6 +188,13 @@ def describe_predictions(rows: FirstRows, vectors: ClassVectors) -> Iterator[str
             verb = "are" if len(others) == 1 else "may be"
             sentence += f", and the labels {verb} {list_names(others)}"
         yield sentence
+
+
+def are_top_classes(texts: Sequence[str], numbers: NDArray[Any], classes: Sequence[str]) -> bool:
+    """Decide whether the classes of all rows have the largest of the numbers (n, K)."""
+    number_of = {name: k for k, name in enumerate(classes)}
+    label = np.array([number_of[text] for text in texts])
+    return bool((numbers[np.arange(len(label)), label] == numbers.max(axis=1)).all())
 
 
 # --- one column of probabilities ------------------------------------------------------------------
@@ -256,11 +259,7 @@ def equal_top_label(labels: NDArray[Any], prob: NDArray[Any], classes: Sequence[
     if prob.ndim == 1:
         sides = [texts == word for word in words]
         return len(words) == 2 and any(((prob > 0.5) == side).all() for side in sides)
-    if not set(words) <= set(classes):
-        return False
-    number_of = {name: k for k, name in enumerate(classes)}
-    numbers = np.array([number_of[x] for x in texts.tolist()])
-    return bool((prob[np.arange(len(prob)), numbers] == prob.max(axis=1)).all())
+    return set(words) <= set(classes) and are_top_classes(texts.tolist(), prob, classes)
 
 
 def higher_label(
@@ -280,7 +279,7 @@ def higher_label(
 def describe_percents(rows: FirstRows) -> Iterator[str]:
     """Describe single columns that may hold percents."""
     for name, x in rows.numbers.items():
-        is_percent = (x >= 0).all() and 10 < x.max() <= 100 and not (x == np.trunc(x)).all()
+        is_percent = (x >= 0).all() and MAX_TIER < x.max() <= 100 and not (x == np.trunc(x)).all()
         if is_percent:
             yield f"{name} goes up to {x.max():.4g}: {{percent}} reads percents"
             return

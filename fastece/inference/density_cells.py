@@ -96,12 +96,11 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
     data: Source
     if isinstance(source, CountedRows):
         data = source.scaled()
-        weights = data.c if data.v is None else data.c * data.v
         n_effective = effective_rows(data.v, data.c)
         # Weights of all copies give the densities of the repeated rows.
         samples = [replace(x, v=x.total_weights, c=None).sorted() for x in data.samples()]
         plans: list[Any] = [kde.prepare(sample, data.n) for sample in samples]
-        total = float(weights.sum())
+        total = float(data.total_weights.sum())
     else:
         rows, _ = scale_weights(call.models[0])
         n_effective = effective_rows(rows.v, rows.n)

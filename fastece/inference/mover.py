@@ -153,20 +153,20 @@ def correlate(x: F64, y: F64, counts: F64 | None = None) -> float:
 
     Row i counts ``counts[i]`` times, or once.
     """
-    if counts is not None and x.size == counts.size:
-        # Roots of the counts turn sums over the rows of the table into sums over all copies.
-        root = np.sqrt(counts)
-        gap_x = root * (x - np.average(x, weights=counts))
-        gap_y = root * (y - np.average(y, weights=counts))
-        sums = np.array([gap_x @ gap_x, gap_y @ gap_y, gap_x @ gap_y])
-    else:
-        mean_x = x.mean()
-        mean_y = y.mean()
-        sums = np.zeros(3)
-        for start, end in ranges(0, x.size, ROWS_AT_ONCE):
-            gap_x = x[start:end] - mean_x
-            gap_y = y[start:end] - mean_y
-            sums += gap_x @ gap_x, gap_y @ gap_y, gap_x @ gap_y
+    if counts is not None and counts.size != x.size:
+        counts = None  # influences of groups, each of which counts once
+    mean_x = np.average(x, weights=counts)
+    mean_y = np.average(y, weights=counts)
+    sums = np.zeros(3)
+    for start, end in ranges(0, x.size, ROWS_AT_ONCE):
+        gap_x = x[start:end] - mean_x
+        gap_y = y[start:end] - mean_y
+        if counts is not None:
+            # Roots of the counts turn sums over the rows of the table into sums over all copies.
+            root = np.sqrt(counts[start:end])
+            gap_x = gap_x * root
+            gap_y = gap_y * root
+        sums += gap_x @ gap_x, gap_y @ gap_y, gap_x @ gap_y
     scale = math.sqrt(sums[0] * sums[1])
     if scale <= 0:
         return 0.0

@@ -62,12 +62,6 @@ class Selection(NamedTuple):
 # --- columns --------------------------------------------------------------------------------
 
 
-def rows_to_select(call: Call) -> RowsToSelect:
-    """Return the rows of the only model, or its table with counts."""
-    source = call.sources[0]
-    return source if isinstance(source, CountedRows) else call.models[0]
-
-
 def select_by_columns(
     call: Call, by: Any, y_prob: Any, bins: Any = 4, cross: Any = False
 ) -> list[Selection]:
@@ -84,7 +78,7 @@ def select_by_columns(
     cross : bool
         Whether the columns are combined into one.
     """
-    problems = rows_to_select(call)
+    problems = call.rows
     axes = find_row_axes("y_prob", y_prob, call.class_axis)
     check_bins(bins)
     columns = [
@@ -174,7 +168,7 @@ def cut_numbers(
             return None
         weights = problems.v
         if isinstance(problems, CountedRows):
-            weights = problems.c if weights is None else problems.c * weights
+            weights = problems.total_weights
         edges = quantile_edges(numbers_of_rows, weights, bins)
     return LabelledRows(np.searchsorted(edges[1:], numbers.ravel()), interval_texts(edges))
 
@@ -239,7 +233,7 @@ def select_class(source: Source, k: int, label: Any) -> Selection:
 
 def select_by_prediction(call: Call, classes: Problems) -> list[Selection]:
     """Select the rows with the same most probable class."""
-    problems = rows_to_select(call)
+    problems = call.rows
     labels = classes.labels or classes.names or range(classes.n_classes)
     column = LabelledRows(classes.prob.argmax(axis=1), labels)
     return [*select_labels(problems, column)]

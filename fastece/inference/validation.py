@@ -294,9 +294,7 @@ class Validation(Result):
 
 def validation_of(call: Call, key: int, event: str) -> Validation:
     """Compute the validation of the only model of a call with net benefits."""
-    source = call.sources[0]
-    if call.counts is None:
-        source = call.models[0]
+    source = call.rows
     if source.n_problems > 1 or source.setting.is_top:
         rule = "must be binary or a class: a risk is that of one event"
         raise InputError("setting", rule, value=call.setting, hint="setting=1")

@@ -6,9 +6,9 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any
 
-from fastece.data.axes import RowAxes, flatten_options
+from fastece.data.axes import RowAxes, flatten_rows
 from fastece.data.counted import CountedRows
-from fastece.data.reading import read_counted, read_problems
+from fastece.data.reading import read_rows_or_table
 from fastece.data.sources import Problems, Source
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS, find_estimator
@@ -185,11 +185,7 @@ class ReportInput:
 
     def read_rows(self, **changes: Any) -> Problems | CountedRows:
         """Read the rows with another setting."""
-        arguments = {**self.data.arguments, **changes}
-        counts = arguments.pop("counts", None)
-        if counts is None:
-            return read_problems(**arguments)
-        return read_counted(**arguments, counts=counts)
+        return read_rows_or_table(**{**self.data.arguments, **changes})
 
     def call_with(self, source: Source, estimators: dict[str, Any]) -> Call:
         """Return the call for another setting of the rows and other estimators."""
@@ -199,10 +195,8 @@ class ReportInput:
 def flatten_data(data: ReportData, axes: RowAxes) -> ReportData:
     """Return the data with one axis of rows for all axes but the one of classes."""
     arguments = dict(data.arguments)
-    names = ("soft", "votes", "sample_weight", "counts")
-    arguments |= flatten_options(axes, **{name: arguments[name] for name in names})
-    arguments["y_true"] = axes.flatten("y_true", arguments["y_true"])
-    arguments["y_prob"] = axes.flatten_classes("y_prob", arguments["y_prob"])
+    names = ("y_true", "y_prob", "soft", "votes", "sample_weight", "counts")
+    arguments |= flatten_rows(axes, **{name: arguments[name] for name in names})
     by = data.by
     if by is not None:
         columns = {name: axes.flatten("by", column) for name, column in columns_of(by).items()}

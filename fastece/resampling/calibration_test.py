@@ -272,24 +272,28 @@ def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult
         return adaptive_result(call, name, key)
     if isinstance(estimator, HosmerLemeshow):
         return hosmer_lemeshow_result(call, name, key)
-    if has_cells(estimator):
-        data = rows_or_cells(call, "the test")
-    else:
-        data = call.sources[0] if call.counts is not None else call.models[0]
+    data = rows_or_cells(call, "the test") if has_cells(estimator) else call.rows
     bins = bins_of(estimator, data)
     if bins is not None and has_cells(estimator):
         null = draw_binned_null(call, estimator, bins, key, formula=estimator)
     else:
         null = draw_null(call, estimator, bins, key)
     value = compute_values(call, name)[0]
-    distribution = average_classes(call, null.values)
     return CalibrationTestResult(
-        value=value,
-        p_value=p_value_of(np.asarray(value) - ROUNDING, distribution),
-        null_distribution=distribution,
+        **null_fields(call, value, null),
         band=make_bands(bins, null.gaps, call.level, data.setting.per_class),
         **common_fields(call, name, key),
     )
+
+
+def null_fields(call: Call, value: Any, null: NullDistribution) -> dict[str, Any]:
+    """Return the fields of a result that compare a value with the null distribution."""
+    distribution = average_classes(call, null.values)
+    return {
+        "value": value,
+        "p_value": p_value_of(np.asarray(value) - ROUNDING, distribution),
+        "null_distribution": distribution,
+    }
 
 
 def adaptive_result(call: Call, name: str, key: int) -> CalibrationTestResult:
@@ -337,11 +341,8 @@ def hosmer_lemeshow_result(call: Call, name: str, key: int) -> HosmerLemeshowRes
             p_values = chi_squared_p_value(statistics, degrees_of_freedom)
             asymptotic = as_float(average_classes(call, p_values))
     value = as_float(average_classes(call, statistics))
-    distribution = average_classes(call, null.values)
     return HosmerLemeshowResult(
-        value=value,
-        p_value=p_value_of(np.asarray(value) - ROUNDING, distribution),
-        null_distribution=distribution,
+        **null_fields(call, value, null),
         band=make_bands(bins, null.gaps, call.level, data.setting.per_class),
         df=df,
         asymptotic_p_value=asymptotic,

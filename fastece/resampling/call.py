@@ -71,6 +71,12 @@ class Call:
         return [need_rows(table, self.function) for table in tables]
 
     @property
+    def rows(self) -> Problems | CountedRows:
+        """Rows of the first model, or its table with counts; an error for a stream."""
+        source = self.sources[0]
+        return source if isinstance(source, CountedRows) else need_rows(source, self.function)
+
+    @property
     def counts(self) -> F64 | None:
         """How many rows each row of the tables stands for; None where these are all rows."""
         source = self.sources[0]

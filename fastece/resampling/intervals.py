@@ -128,10 +128,7 @@ def accelerate(jackknife_values: F64, copies: F64 | None = None) -> F64:
     to rounding. Part p is there `copies[p]` times.
     """
     n = np.ones(jackknife_values.shape[-1]) if copies is None else copies
-    if copies is None:
-        mean = jackknife_values.mean(-1, keepdims=True)
-    else:
-        mean = np.average(jackknife_values, axis=-1, weights=n)[..., None]
+    mean = np.average(jackknife_values, axis=-1, weights=copies, keepdims=True)
     gap = mean - jackknife_values
     squares = (n * gap**2).sum(-1)
     cubes = (n * gap**3).sum(-1)

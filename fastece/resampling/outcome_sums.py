@@ -18,7 +18,7 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import BySquares, Problems, Source, need_rows, one_problem
 from fastece.estimators.base import Statistic
 from fastece.estimators.binned import Binned
-from fastece.estimators.binned.layouts import Layout, layout_of
+from fastece.estimators.binned.layouts import Layout, Placement, layout_of
 from fastece.estimators.binned.replicates import MAX_SUMS, Tiles
 from fastece.estimators.draws import Counts
 from fastece.kernels import REPLICATES, WEIGHT
@@ -91,16 +91,19 @@ class OutcomeSums(Statistic):
 
     def of_table(self, sample: Sample, hits: NDArray[Any]) -> F64:
         """Compute weights (B, 32 G) of hits (G, n, 32): copies of rows with the outcome 1."""
-        from scipy.sparse import csr_array
-
-        places = self.layout.place(sample.s)
         w = sample.weights_above(self.threshold)
-        cells = np.concatenate([places.lower, places.upper])
-        columns = np.tile(np.arange(sample.n), 2)
-        parts = np.concatenate([w * places.share, w * (1 - places.share)])
-        shares = csr_array((parts, (cells, columns)), (self.layout.cells, sample.n))
+        shares = self.matrix_of_shares(self.layout.place(sample.s), w)
         weights = np.concatenate([shares @ block for block in hits], axis=1)
         return self.layout.spread(weights.T).T.copy()
+
+    def matrix_of_shares(self, places: Placement, x: F64) -> Any:
+        """Make the sparse matrix (C, n) of numbers (n,) of rows, shared by two cells each."""
+        from scipy.sparse import csr_array
+
+        cells = np.concatenate([places.lower, places.upper])
+        columns = np.tile(np.arange(x.size), 2)
+        parts = np.concatenate([x * places.share, x * (1 - places.share)])
+        return csr_array((parts, (cells, columns)), (self.layout.cells, x.size))
 
     def of_cells(self, sample: Sample, key: int, first: int, last: int) -> F64:
         """Draw weights (B, R) in cells of a stream, with normal noise.
@@ -108,19 +111,11 @@ class OutcomeSums(Statistic):
         A row of the sample stands for many rows of the stream, so the weight of its outcomes 1 is
         nearly normal, with the mean ``c w s`` and the variance ``c w^2 s (1 - s)``.
         """
-        from scipy.sparse import csr_array
-
         places = self.layout.place(sample.s)
         s = sample.s
         w = sample.weights_above(self.threshold)
         count = sample.counts
-        deviation = w * np.sqrt(count * s * (1 - s))
-        # A row of this matrix is a cell of the layout, a column is a row of the sample, which has
-        # shares in two cells.
-        cells = np.concatenate([places.lower, places.upper])
-        columns = np.tile(np.arange(s.size), 2)
-        parts = np.concatenate([deviation * places.share, deviation * (1 - places.share)])
-        deviations = csr_array((parts, (cells, columns)), (self.layout.cells, s.size))
+        deviations = self.matrix_of_shares(places, w * np.sqrt(count * s * (1 - s)))
         blocks = range(first // REPLICATES, -(-last // REPLICATES))
         noise = np.concatenate([
             deviations @ np.random.default_rng((key, block)).standard_normal((s.size, REPLICATES))

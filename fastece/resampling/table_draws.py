@@ -21,12 +21,27 @@ from fastece.resampling.draws import ClassDraws, GroupDraws, OutcomeDraws, Repli
 class TableDraws(ReplicateDraws):
     """Base class of draws that are handed on as counts of any size."""
 
+    counts: F64
     kind = TableCounts
     bytes_per_row = 8
+
+    @property
+    def _whole_counts(self) -> I64:
+        """The counts (n, 1) of the rows of the table, as integers."""
+        return self.counts.astype(np.int64)[:, None]
 
     def hand_on(self, drawn: NDArray[Any], sample: Sample | None) -> TableCounts:  # noqa: ARG002
         """Return draws of a problem as counts."""
         return TableCounts(drawn)
+
+
+class TableRowsDraws(TableDraws):
+    """Base class of draws of the rows of a table, each of which has one count."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows of the table."""
+        return self.counts.size
 
 
 def generator_of(key: int, block: int) -> np.random.Generator:
@@ -35,17 +50,12 @@ def generator_of(key: int, block: int) -> np.random.Generator:
 
 
 @dataclass(frozen=True)
-class TableRowDraws(TableDraws):
+class TableRowDraws(TableRowsDraws):
     """Draws of `size` of the rows that a table stands for, with replacement."""
 
     key: int
     counts: F64
     size: int
-
-    @property
-    def n(self) -> int:
-        """Number of rows of the table."""
-        return self.counts.size
 
     def make(self, first: int, blocks: int) -> I64:
         """Draw the counts (G, n, 32) of some blocks."""
@@ -58,20 +68,15 @@ class TableRowDraws(TableDraws):
 
 
 @dataclass(frozen=True)
-class TableLeaveOutDraws(TableDraws):
+class TableLeaveOutDraws(TableRowsDraws):
     """Counts that leave out one copy of row r in replicate r, for a jackknife."""
 
     counts: F64
 
-    @property
-    def n(self) -> int:
-        """Number of rows of the table."""
-        return self.counts.size
-
     def make(self, first: int, blocks: int) -> I64:
         """Make the counts (G, n, 32) of some blocks; nothing is random."""
         counts = np.empty((blocks, self.n, REPLICATES), np.int64)
-        counts[:] = self.counts[:, None].astype(np.int64)
+        counts[:] = self._whole_counts
         for r in range(blocks * REPLICATES):
             block, lane = divmod(r, REPLICATES)
             row = min(REPLICATES * first + r, self.n - 1)
@@ -80,16 +85,11 @@ class TableLeaveOutDraws(TableDraws):
 
 
 @dataclass(frozen=True)
-class TableGroupDraws(TableDraws):
+class TableGroupDraws(TableRowsDraws):
     """Draws of whole groups of rows of a table."""
 
     of_groups: GroupDraws
     counts: F64
-
-    @property
-    def n(self) -> int:
-        """Number of rows of the table."""
-        return self.counts.size
 
     def make(self, first: int, blocks: int) -> NDArray[Any]:
         """Draw the counts (G, groups, 32) of the groups in some blocks."""
@@ -98,7 +98,7 @@ class TableGroupDraws(TableDraws):
     def of_problem(self, drawn: NDArray[Any], problem: int) -> I64:
         """Return the counts (G, n, 32) of the rows, which are the same for every problem."""
         of_rows = self.of_groups.of_problem(drawn, problem).astype(np.int64)
-        return np.asarray(of_rows * self.counts.astype(np.int64)[:, None])
+        return np.asarray(of_rows * self._whole_counts)
 
 
 # --- outcomes -------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ class TableOutcomeDraws(TableDraws, OutcomeDraws):
 
     def make(self, first: int, blocks: int) -> Any:
         """Draw the counts (G, n, 32) of rows with the outcome 1, then of rows with 0."""
-        count = self.counts.astype(np.int64)[:, None]
+        count = self._whole_counts
         score = np.asarray(self.prob, np.float64)[:, None]
         shape = (score.size, REPLICATES)
         ones = np.array([
@@ -146,7 +146,7 @@ class TableClassDraws(TableDraws, ClassDraws):
 
     def make(self, first: int, blocks: int) -> Any:
         """Draw the counts (G, n / 2, 32, K) of the classes in some blocks."""
-        count = self.counts.astype(np.int64)[:, None]
+        count = self._whole_counts
         shares = np.maximum(self.shares, 0.0)
         shares = (shares / shares.sum(axis=1, keepdims=True))[:, None]
         shape = (len(self.prob), REPLICATES)
@@ -159,7 +159,7 @@ class TableClassDraws(TableDraws, ClassDraws):
     def of_problem(self, drawn: NDArray[Any], problem: int) -> Any:
         """Return the counts (G, n, 32) of one class, then of all others."""
         ones = drawn[..., problem]
-        return np.concatenate([ones, self.counts.astype(np.int64)[:, None] - ones], axis=1)
+        return np.concatenate([ones, self._whole_counts - ones], axis=1)
 
     def outcomes(self, drawn: NDArray[Any], problem: int) -> I32:
         """Return how many copies (G, n / 2, 32) have the class."""

@@ -8,9 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from fastece.data.axes import find_row_axes, flatten_options
-from fastece.data.containers import as_probabilities, as_weights
-from fastece.data.counted import read_table, rows_named_by
+from fastece.data.axes import find_row_axes, flatten_rows
+from fastece.data.counted import REPEAT_ROWS, read_table
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_integer
 from fastece.data.samples import Sample, Vectors
@@ -172,15 +171,12 @@ class Accumulator(Source):
             if isinstance(groups, str):
                 rule = "must be labels in a stream, as images of two batches are not the same"
                 raise InputError("groups", rule, value=groups)
-            weights = flatten_options(axes, sample_weight=sample_weight, counts=counts)
-            y = axes.flatten("y_true", y_true)
-            prob = axes.flatten_classes("y_prob", y_prob)
+            rows = flatten_rows(axes, y_true, y_prob, sample_weight=sample_weight, counts=counts)
             ids_of_rows = axes.flatten_groups(groups)
             with axes.naming_entries("y_prob"):
                 return self.update(
-                    y, prob, **weights, row_offset=row_offset, groups=ids_of_rows,
-                    ignore_label=ignore_label,
-                )  # fmt: skip
+                    **rows, row_offset=row_offset, groups=ids_of_rows, ignore_label=ignore_label
+                )
         settings = self._state.settings
         if counts is not None:
             return self._update_counted(y_true, y_prob, sample_weight, groups, counts, ignore_label)
@@ -206,21 +202,17 @@ class Accumulator(Source):
         settings = self._state.settings
         if settings.n_replicates:
             rule = "must be left out with {n_replicates}, which draw single rows"
-            hint = "repeat the rows, as in np.repeat(y_prob, counts, axis=0)"
-            raise InputError("counts", rule, hint=hint)
+            raise InputError("counts", rule, hint=REPEAT_ROWS)
         if groups is not None:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
         has_labels = settings.n_classes is not None or ignore_label is not None
-        y, c, origin = read_table(y_true, y_prob, counts, has_labels)
-        if origin is not None:
-            prob = as_probabilities(y_prob)
-            weights = as_weights(sample_weight, len(prob))
-            sample_weight = None if weights is None else weights[origin]
-            y_prob = prob[origin]
-        with rows_named_by(origin):
-            batch = read_batch(settings, y, y_prob, sample_weight, ignore_label)
+        table = read_table(y_true, y_prob, sample_weight, counts, has_labels=has_labels)
+        with table.naming_rows():
+            batch = read_batch(
+                settings, table.y_true, table.y_prob, table.sample_weight, ignore_label
+            )
         with self._lock:
-            self._state = self._state.with_counted(batch, c)
+            self._state = self._state.with_counted(batch, table.counts)
         return self
 
     # --- several states ---------------------------------------------------------------------

@@ -1,20 +1,8 @@
-"""Files to read, and figures that are written."""
+"""Figures that commands write."""
 
 import pytest
 
 from fastece.display import pages
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Write a file and give its path."""
-
-    def write_file(content, name="predictions.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write_file
 
 
 @pytest.fixture

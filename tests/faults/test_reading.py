@@ -21,18 +21,6 @@ GOOD = [{"y_true": i % 3 % 2, "y_prob": (i % 20 + 0.5) / 20} for i in range(60)]
 LISTS = [{**row, "y_prob": [1 - row["y_prob"], row["y_prob"]]} for row in GOOD]
 
 
-@pytest.fixture
-def write(tmp_path):
-    """Write a file and give its path."""
-
-    def write_file(content, name):
-        path = tmp_path / name
-        path.write_bytes(encoded(content))
-        return path
-
-    return write_file
-
-
 @pytest.fixture(params=[1, 100, 2**20])
 def tiny(request, monkeypatch):
     """Batches of a line, of a few, and of all."""

@@ -1,22 +1,10 @@
-"""A file to read, and the calibration error that a report of it shows."""
+"""The calibration error that a report of a file shows."""
 
 import json
 
 import pytest
 
 from helpers.command_line import run
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Write a file from text or bytes, and give its path."""
-
-    def write_file(content, name="predictions.csv"):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write_file
 
 
 @pytest.fixture
