@@ -74,7 +74,10 @@ def read_source(
         and from_logits is soft is percent is checks_order is False
     )
     if not has_options and are_plain(y_true, y_prob):
-        problems = plain_problems(y_true, y_prob, setting, sample_weight, vectors, run, unchecked)
+        problems = plain_problems(
+            y_true, y_prob, setting, sample_weight, with_vectors=vectors, run=run,
+            unchecked=unchecked,
+        )  # fmt: skip
         if problems is not None:
             return problems
     if isinstance(y_true, Source):

@@ -33,7 +33,7 @@ class Counts:
 class TableCounts:
     """How often each row of a table with counts counts in each replicate.
 
-    The numbers may be far beyond those of `Counts`, so replicates are evaluated one by one.
+    Counts may be far larger than in `Counts`. Replicates are therefore evaluated one by one.
 
     Parameters
     ----------

@@ -86,7 +86,8 @@ def rows_of(sample: Sample, c: NDArray[Any] | None = None) -> RiskRows:
 class Logistic(NamedTuple):
     """A logistic regression of outcomes on some columns (n, k), with an offset.
 
-    The weights w are those of all copies of a row, whose squared weights add up to `squares`.
+    A row with counts has the total weight w of its copies, and their squared weights add up to
+    `squares`.
     """
 
     x: F64
