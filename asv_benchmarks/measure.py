@@ -20,7 +20,7 @@ from asv.machine import Machine, MachineCollection
 from speed_tables import name_processor
 
 FOLDER = Path(__file__).resolve().parent
-# Benchmarks that docs/history.md shows, which take ten minutes for a commit.
+# Benchmarks that docs/evidence/history.md shows, which take ten minutes for a commit.
 HISTORY = r"single.(Sizes|Between)|startup|memory.Memory|streams.(Update|Metric)"
 # Options of asv for these benchmarks. They take some three hundred processes, for which a server
 # imports the packages once.
@@ -86,7 +86,9 @@ def main() -> None:
         "--machine", default=name_machine(), help="name for the results (default: %(default)s)"
     )
     parser.add_argument(
-        "--history", action="store_true", help="only the benchmarks that docs/history.md shows"
+        "--history",
+        action="store_true",
+        help="only the benchmarks that docs/evidence/history.md shows",
     )
     parser.add_argument(
         "--rounds", type=int, default=1, help="number of rounds (default: %(default)s)"

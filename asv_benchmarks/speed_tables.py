@@ -1,4 +1,4 @@
-"""Print the tables of docs/speed.md: fastece on this machine, and numpy beside it.
+"""Print the tables of docs/evidence/speed.md: fastece on this machine, and numpy beside it.
 
     python asv_benchmarks/speed_tables.py
 

@@ -93,13 +93,13 @@ def ece(
     counts : (n,) array_like of int, optional
         How many independent rows each row stands for, 1 or more: all results are those of the
         repeated rows. `y_true` may then hold how many of them had the event (n,), or had each class
-        (n, K). A weight is the one of each of them. See ``docs/input.md``.
+        (n, K). A weight is the one of each of them. See ``docs/reference/input.md``.
     from_logits : bool, default False
         Whether `y_prob` holds logits, of which the sigmoid (n,) or softmax (n, K) is taken.
     soft : bool, default False
         Whether `y_true` holds shares in [0, 1]: of the positive class (n,), or of all classes
         (n, K) in rows that sum to 1. The error is then the one from the shares, see
-        ``docs/soft_labels.md``.
+        ``docs/how_to/soft_labels.md``.
     votes : (n,) array_like of int, optional
         Number of votes for each row, of which `y_true` counts those for the positive class (n,), or
         for each class (n, K). A row counts once, however many they are, and not at all without any.

@@ -36,9 +36,25 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for
 # Pages that name options of other programs.
 OTHER_PROGRAMS = {"CONTRIBUTING.md", "asv_benchmarks/README.md"}
 README = PAGES["README.md"]
+QUICKSTART = "docs/tutorials/quickstart.md"
+WHAT_TO_REPORT = "docs/how_to/what_to_report.md"
+BOOTSTRAP = "docs/how_to/bootstrap_study.md"
+ESTIMATORS = "docs/reference/estimators.md"
+COMMAND_LINE = "docs/reference/command_line.md"
+INTERVALS = "docs/explanation/intervals.md"
+SPEED = "docs/evidence/speed.md"
+CODE = "docs/contributing/code.md"
+PUBLISHED_BENCHMARK = "docs/evidence/published_benchmark.md"
 # Their examples take a second or more.
 SLOW_PAGES = {
-    f"docs/{name}.md" for name in ("how_sure", "report", "scikit_learn", "streams", "tour")
+    f"docs/{name}.md"
+    for name in (
+        "how_to/intervals_and_p_values",
+        "how_to/report",
+        "how_to/scikit_learn",
+        "how_to/streams",
+        "tutorials/quickstart",
+    )
 }
 PYTHON = {page: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for page, text in PAGES.items()}
 
@@ -82,14 +98,14 @@ def test_pictures_of_pages_are_there(page):
 
 
 def test_attributes_of_estimators_on_their_page_have_these_defaults():
-    section = section_of("docs/adding_an_estimator.md", "What it declares")
+    section = section_of("docs/how_to/write_an_estimator.md", "What it declares")
     rows = re.findall(r"^\| `(\w+)` \| `?(.*?)`? \|", section, re.MULTILINE)
     assert rows
     for name, default in rows:
         assert getattr(Estimator, name) == ast.literal_eval(default), name
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/estimators.md"])
+@pytest.mark.parametrize("page", ["README.md", ESTIMATORS])
 def test_tables_name_every_estimator(page):
     for name in CALIBRATION_ERRORS:
         estimator = fastece.ESTIMATORS[name]
@@ -99,7 +115,7 @@ def test_tables_name_every_estimator(page):
 
 
 def test_page_on_recalibration_names_every_method_and_what_it_keeps():
-    rows = [row for row in rows_of("docs/recalibration.md", '`"') if len(row) == 5]
+    rows = [row for row in rows_of("docs/how_to/recalibration.md", '`"') if len(row) == 5]
     assert [row[0].strip('`"') for row in rows] == list(METHODS)
     for row, method in zip(rows, METHODS.values(), strict=True):
         options = [f.name for f in fields(method) if f.name != "from_logits"]
@@ -113,10 +129,10 @@ def test_page_on_recalibration_names_every_method_and_what_it_keeps():
 def test_tables_name_every_parameter():
     for estimator in (fastece.Sweep, fastece.SmoothECE, fastece.MMCE, fastece.CumulativeError):
         ((field,), default) = fields(estimator), repr(fields(estimator)[0].default)
-        (row,) = rows_of("docs/estimators.md", f"`{estimator.__name__}`", f"`{field.name}`")
+        (row,) = rows_of(ESTIMATORS, f"`{estimator.__name__}`", f"`{field.name}`")
         assert row[2].strip("`").startswith(default.replace("'", '"').removesuffix(".0"))
     for estimator in (fastece.Binned, fastece.KDE, fastece.BayesCurve):
-        named = section_of("docs/estimators.md", estimator.__name__)
+        named = section_of(ESTIMATORS, estimator.__name__)
         for field in fields(estimator):
             shown = repr(field.default).replace("'", '"').removesuffix(".0")
             row = rf"^\| `{field.name}` \| `?{re.escape(shown)}(?!\w)"
@@ -125,7 +141,7 @@ def test_tables_name_every_parameter():
 
 def test_every_setting_is_named():
     for name in SETTINGS:
-        assert rows_of("docs/input.md", f'`"{name}"`')
+        assert rows_of("docs/reference/input.md", f'`"{name}"`')
         assert f'`"{name}"`' in README
 
 
@@ -162,7 +178,7 @@ def test_commands_and_options_that_pages_name_exist(capsys):
     options = {"--help", "--version"}
     for command in commands:
         options |= set(re.findall(r"--[a-z][a-z-]+", help_of(capsys, command)))
-    page = PAGES["docs/command_line.md"] + PAGES["docs/study.md"]
+    page = PAGES[COMMAND_LINE] + PAGES["docs/evidence/study.md"]
     names = [*options, *(f"fastece {command}" for command in commands)]
     assert [name for name in names if f"`{name}" not in page] == []
     for page, text in PAGES.items():
@@ -176,7 +192,7 @@ def test_commands_and_options_that_pages_name_exist(capsys):
 
 
 def test_output_on_the_page_of_the_command_line_is_what_is_printed(capsys):
-    (shown,) = re.findall(r"```text\n(handwritten.*?)```", PAGES["docs/command_line.md"], re.DOTALL)
+    (shown,) = re.findall(r"```text\n(handwritten.*?)```", PAGES[COMMAND_LINE], re.DOTALL)
     assert main(["demo"]) == 0
     assert capsys.readouterr().out == shown
 
@@ -184,7 +200,7 @@ def test_output_on_the_page_of_the_command_line_is_what_is_printed(capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["report", "compare", "curve", "recalibrate"])
 def test_page_of_the_command_line_names_the_keys_of_json(command, capsys):
-    table = section_of("docs/command_line.md", "JSON")
+    table = section_of(COMMAND_LINE, "JSON")
     (named,) = re.findall(rf"^\| `fastece {command}`.*?\|(.*)\|$", table, re.MULTILINE)
     demo = ROOT / "fastece" / "data" / "digits_neural_network.npz"
     files = [str(demo)] * (2 if command == "compare" else 1)
@@ -195,20 +211,20 @@ def test_page_of_the_command_line_names_the_keys_of_json(command, capsys):
 
 def test_page_of_the_report_has_every_verdict():
     verdicts = {TOO_FEW, NO_SIGN, MISCALIBRATED, UNCLEAR}
-    assert {row[0].strip('`"') for row in rows_of("docs/report.md", '`"')} == verdicts
-    few = section_of("docs/report.md", "The headline")
+    assert {row[0].strip('`"') for row in rows_of("docs/how_to/report.md", '`"')} == verdicts
+    few = section_of("docs/how_to/report.md", "The headline")
     assert f"fewer than {MIN_ROWS} rows" in few
 
 
 def test_speeds_in_the_readme_are_those_of_the_table():
     rows = rows_of("README.md", "binary", "`ece")
     assert len(rows) == 3
-    assert all(row in rows_of("docs/speed.md") for row in rows)
+    assert all(row in rows_of(SPEED) for row in rows)
 
 
 def coverage_of(scores, n):
     """The lines of both tables of intervals of `estimate`: of bins, and of the Bayesian curve."""
-    lines = [row for row in rows_of("docs/intervals.md", scores) if row[1] == n]
+    lines = [row for row in rows_of(INTERVALS, scores) if row[1] == n]
     binned, posterior = lines
     assert (len(binned), len(posterior)) == (9, 6)
     return binned, posterior
@@ -224,7 +240,7 @@ def test_coverage_in_the_readme_is_that_of_the_tables():
 
 
 def test_widths_of_how_sure_are_those_of_the_tables():
-    rows = [row for row in rows_of("docs/how_sure.md") if row[0].isdecimal()]
+    rows = [row for row in rows_of("docs/how_to/intervals_and_p_values.md") if row[0].isdecimal()]
     assert [row[0] for row in rows] == ["100", "1000", "5000"]
     for n, of_posterior, of_bins in rows:
         binned, posterior = coverage_of("Beta(5, 1.5), calibrated", n)
@@ -237,32 +253,32 @@ def words_of(page):
 
 
 def test_numbers_in_sentences_are_those_of_the_output_above():
-    low, high = re.search(r"print\(.*\)  # 0\.\d+ \[(\S+) (\S+)\]", PAGES["docs/tour.md"]).groups()
-    assert f"lies between {low} and {high} with 95 % confidence" in words_of("docs/tour.md")
-    percent = re.search(r"curve\(0\.9\).*# 0\.(\d\d) ", PAGES["docs/tour.md"])[1]
-    assert f"it is right in about {percent} of 100 rows" in words_of("docs/tour.md")
+    low, high = re.search(r"print\(.*\)  # 0\.\d+ \[(\S+) (\S+)\]", PAGES[QUICKSTART]).groups()
+    assert f"lies between {low} and {high} with 95 % confidence" in words_of(QUICKSTART)
+    percent = re.search(r"curve\(0\.9\).*# 0\.(\d\d) ", PAGES[QUICKSTART])[1]
+    assert f"it is right in about {percent} of 100 rows" in words_of(QUICKSTART)
     numbers = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-    assert f"There are {numbers[len(METHODS) - 1]} other maps" in words_of("docs/tour.md")
+    assert f"There are {numbers[len(METHODS) - 1]} other maps" in words_of(QUICKSTART)
 
 
 def test_times_in_sentences_are_those_of_the_tables():
-    seconds = {row[0]: row[1] for row in rows_of("docs/speed.md") if len(row) == 4}
+    seconds = {row[0]: row[1] for row in rows_of(SPEED) if len(row) == 4}
     call, demo = seconds["`ece`"], seconds["`fastece demo`"]
     assert f"{call} s for `ece` and {demo} s for the demo" in words_of("README.md")
     assert 60 < float(seconds["`fastece warmup`"]) < 120  # "in one or two minutes", half if quiet
-    replicates = {row[0]: row[2] for row in rows_of("docs/speed.md", "`") if " a row" in row[1]}
+    replicates = {row[0]: row[2] for row in rows_of(SPEED, "`") if " a row" in row[1]}
     for name in ("ece", "ece_ac"):
         time, _, factor = replicates[f"`{name}`"].split(", ")
         assert time in words_of("README.md")
         assert re.search(rf"{time}(,| for `ece`, and) .*?{factor}", words_of("README.md"))
-    small, middle, large = rows_of("docs/speed.md", "binary", "`ece_bayes` (ece)")[0][2:]
+    small, middle, large = rows_of(SPEED, "binary", "`ece_bayes` (ece)")[0][2:]
     times = [cell.split(",")[0] for cell in (small, middle, large)]
     text = "{} with 100 rows, {} with 10 000 and {} with a million".format(*times)
-    assert text in words_of("docs/bayes.md")
+    assert text in words_of("docs/explanation/bayes.md")
 
 
 def test_sentences_on_the_published_benchmark_are_those_of_its_table():
-    rows = [row for row in rows_of("docs/published_benchmark.md") if row[0].isdecimal()]
+    rows = [row for row in rows_of(PUBLISHED_BENCHMARK) if row[0].isdecimal()]
     errors = {(row[0], row[1]): [float(cell) for cell in row[3:]] for row in rows}
     ratios = {case: cells[5] / min(cells[:5]) for case, cells in errors.items()}
     near = sum(ratio <= 1.1 for ratio in ratios.values())
@@ -271,47 +287,49 @@ def test_sentences_on_the_published_benchmark_are_those_of_its_table():
     assert near + farther + twice == len(ratios) == 20
     assert (
         f"in {near} of the 20 rows, 1.1 to 1.4 times in {farther}, and about twice in {twice}"
-        in words_of("docs/published_benchmark.md")
+        in words_of(PUBLISHED_BENCHMARK)
     )
     assert (
         f"in {near} of 20 rows, up to 1.4 times in {farther}, and about twice in {twice}"
-        in words_of("docs/which_number.md")
+        in words_of(WHAT_TO_REPORT)
     )
     of_calibrated = [f"{ratios[n, 'calibrated']:.2f}" for n in ("200", "800", "3000", "10000")]
     text = "{}, {}, {} and {} times as far off".format(*of_calibrated)
-    assert text in words_of("docs/published_benchmark.md")
+    assert text in words_of(PUBLISHED_BENCHMARK)
     values = [errors[n, "calibrated"][5] / 1000 for n in ("200", "800", "10000")]
     text = "{:.3f} with 200, {:.3f} with 800 and {:.3f} with 10 000".format(*values)
-    assert text in words_of("docs/bayes.md")
+    assert text in words_of("docs/explanation/bayes.md")
 
 
 def test_level_of_the_test_with_groups_is_that_of_the_table():
-    rows = [row for row in rows_of("docs/intervals.md") if len(row) == 12 and "." in row[-1]]
+    rows = [row for row in rows_of(INTERVALS) if len(row) == 12 and "." in row[-1]]
     rates = [float(cell) for row in rows if "." not in row[1] for cell in row[9:]]
     text = (
         f"in {min(rates):g} to {max(rates):g} % of 60 simulations of each of {len(rates)} cases "
         f"there, {np.mean(rates):.1f} % on average"
     )
-    assert text in words_of("docs/tests.md")
+    assert text in words_of("docs/explanation/tests.md")
 
 
 def test_values_of_calibrated_models_are_those_of_the_table():
     rows = [coverage_of("Beta(5, 1.5), calibrated", n)[1] for n in ("100", "1000", "5000")]
     values = [f"{float(row[3]):.3f}" for row in rows]
     text = "{} on average with 100 rows, {} with 1000 and {} with 5000".format(*values)
-    assert text in words_of("docs/bayes.md")
+    assert text in words_of("docs/explanation/bayes.md")
 
 
 def test_coverage_of_the_bootstrap_is_the_same_on_all_pages():
-    (row,) = (
-        rows_of("docs/bootstrap.md", "1000", "0 ")[:1] or rows_of("docs/bootstrap.md", "1000")[:1]
-    )
+    (row,) = rows_of(BOOTSTRAP, "1000", "0 ")[:1] or rows_of(BOOTSTRAP, "1000")[:1]
     share = row[3].removesuffix("%")
-    assert f"in {share} % of 5000 simulations" in words_of("docs/how_sure.md")
+    assert f"in {share} % of 5000 simulations" in words_of("docs/how_to/intervals_and_p_values.md")
     assert f"in {share} % (standard error 0.7) of 5000 simulated" in words_of("paper.md")
-    calibrated = [row[5] for row in rows_of("docs/library_intervals.md", "0.00")]
+    calibrated = [row[5] for row in rows_of("docs/evidence/library_intervals.md", "0.00")]
     low, high = min(map(int, calibrated)), max(map(int, calibrated))
-    for page in ("how_sure", "bootstrap", "library_intervals"):
+    for page in (
+        "how_to/intervals_and_p_values",
+        "how_to/bootstrap_study",
+        "evidence/library_intervals",
+    ):
         assert f"in {low} to {high} %" in words_of(f"docs/{page}.md")
 
 
@@ -323,7 +341,7 @@ def test_one_sentence_says_what_the_package_is():
 
 @pytest.mark.slow
 def test_sentence_for_a_paper_has_the_numbers_of_the_demo(capsys):
-    quote = section_of("docs/which_number.md", "A sentence for a paper").replace("\n> ", " ")
+    quote = section_of(WHAT_TO_REPORT, "A sentence for a paper").replace("\n> ", " ")
     quote = " ".join(quote.split())
     n = re.search(r"(\d+) test rows", quote)[1]
     estimate = re.search(r"rows\) is (\S+) \(95 % interval (\S+) to (\S+)\);", quote).groups()
@@ -356,7 +374,7 @@ def test_recommendations_are_those_of_the_study():
         for row in csv.DictReader(file):
             curve = errors.setdefault((row["setting"], row["estimator"]), {})
             curve[int(row["n"])] = 100 * float(row["p95_relative_error"])
-    rows = [*recommendations("docs/estimators.md")]
+    rows = [*recommendations(ESTIMATORS)]
     assert len(rows) == 4
     for n, setting, name, error in rows:
         curve = errors[setting, name]
@@ -366,7 +384,7 @@ def test_recommendations_are_those_of_the_study():
 
 
 @pytest.mark.parametrize(
-    ("page", "setting"), [("README.md", "confidence"), ("docs/study.md", "classwise")]
+    ("page", "setting"), [("README.md", "confidence"), ("docs/evidence/study.md", "classwise")]
 )
 def test_tables_of_arenas_have_the_bayesian_curve_and_the_best_of_the_others(page, setting):
     errors = {}
@@ -391,7 +409,7 @@ def test_tables_of_arenas_have_the_bayesian_curve_and_the_best_of_the_others(pag
 
 def test_table_of_recalibration_maps_is_that_of_the_file():
     code = runpy.run_path(str(ROOT / "scripts" / "evidence" / "recalibration_maps.py"))
-    section = section_of("docs/recalibration.md", "The curve as a map")
+    section = section_of("docs/how_to/recalibration.md", "The curve as a map")
     written = [line for line in section.splitlines() if line.startswith("|")]
     path = ROOT / "notebooks" / "data" / "recalibration_maps.csv"
     with path.open(encoding="utf-8", newline="") as file:
@@ -400,7 +418,7 @@ def test_table_of_recalibration_maps_is_that_of_the_file():
 
 
 def test_page_on_the_code_names_every_room():
-    floors = [row for row in rows_of("docs/code.md") if len(row) == 3 and "`" in row[1]]
+    floors = [row for row in rows_of(CODE) if len(row) == 3 and "`" in row[1]]
     named = {room.rstrip("/") for row in floors for room in re.findall(r"`([\w./]+)`", row[1])}
     rooms = {path.name for path in (ROOT / "fastece").iterdir() if path.name[0] not in "_."}
     assert rooms - {"py.typed"} == named
@@ -501,9 +519,7 @@ def printed_by(name, *options):
 
 @pytest.mark.slow
 def test_table_of_coverage_is_what_the_script_prints():
-    section = section_of(
-        "docs/bootstrap.md", "The bootstrap: the distribution, and when not to read its interval"
-    )
+    section = section_of(BOOTSTRAP, "Run a bootstrap study")
     table = [x for x in section.splitlines() if x.startswith("|")]
     options = ["--simulations", "4", "--replicates", "40", "--sizes", "200", "--threads", "1"]
     printed = printed_by("interval_coverage.py", *options)
@@ -539,8 +555,13 @@ def evidence(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("page", "heading", "name", "sizes"),
     [
-        ("docs/intervals.md", "Rows that belong together", "group_coverage", ("GROUPS", "ROWS")),
-        ("docs/soft_labels.md", "How sure?", "soft_coverage", ("ROWS", "VOTES")),
+        (
+            INTERVALS,
+            "Rows that belong together",
+            "group_coverage",
+            ("GROUPS", "ROWS"),
+        ),
+        ("docs/how_to/soft_labels.md", "How sure?", "soft_coverage", ("ROWS", "VOTES")),
     ],
 )
 def test_tables_of_groups_and_votes_have_the_cases_of_the_script(
@@ -569,7 +590,7 @@ def test_tables_of_groups_and_votes_have_the_cases_of_the_script(
     ],
 )
 def test_tables_of_the_monitor_have_the_cases_of_the_script(table, heading, streams):
-    section = section_of("docs/monitor.md", heading)
+    section = section_of("docs/how_to/monitor.md", heading)
     written = [line for line in section.splitlines() if line.startswith("|")]
     options = [table, "--streams", str(streams), "--jobs", "1"]
     printed = printed_by("monitor_days.py", *options)
@@ -590,7 +611,7 @@ def test_tables_of_the_monitor_have_the_cases_of_the_script(table, heading, stre
 )
 def test_tables_of_coverage_have_the_cases_of_the_script(heading, tables):
     code = runpy.run_path(str(ROOT / "scripts" / "evidence" / "estimate_coverage.py"))
-    section = section_of("docs/intervals.md", heading)
+    section = section_of(INTERVALS, heading)
     written = re.findall(r"(?:^\|.*\n)+", section + "\n", re.MULTILINE)
     for lines, cases in zip(written, tables, strict=True):
         names = [line.split("|")[1].strip() for line in lines.splitlines()[2:]]
@@ -599,7 +620,7 @@ def test_tables_of_coverage_have_the_cases_of_the_script(heading, tables):
 
 @pytest.mark.slow
 def test_table_of_promises_has_the_laws_of_the_script(evidence):
-    section = section_of("docs/selective.md", "What the promise is")
+    section = section_of("docs/how_to/selective_prediction.md", "What the promise is")
     table = [x for x in section.splitlines() if x.startswith("|")]
     script = importlib.import_module("threshold_promises")
     # The best coverage is that of two million rows, to which twenty thousand come close.
@@ -615,7 +636,7 @@ def test_table_of_promises_has_the_laws_of_the_script(evidence):
 
 @pytest.mark.slow
 def test_table_of_the_published_benchmark_has_the_cases_of_the_script():
-    text = (ROOT / "docs" / "published_benchmark.md").read_text(encoding="utf-8")
+    text = (ROOT / PUBLISHED_BENCHMARK).read_text(encoding="utf-8")
     table = [x for x in text.splitlines() if x.startswith("|")][7:]
     printed = printed_by("published_benchmark.py", "--samples", "1", "--jobs", "1")
     assert printed[:2] == table[:2]
@@ -624,7 +645,7 @@ def test_table_of_the_published_benchmark_has_the_cases_of_the_script():
 
 def test_table_of_other_libraries_has_the_cases_of_the_script():
     code = runpy.run_path(str(ROOT / "scripts" / "evidence" / "library_intervals.py"))
-    text = (ROOT / "docs" / "library_intervals.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/evidence/library_intervals.md").read_text(encoding="utf-8")
     table = [[x.strip() for x in y.split("|")[1:-1]] for y in text.splitlines() if y[:1] == "|"]
     cases = product(code["ERRORS"], code["LAWS"], code["SIZES"])
     assert [row[:3] for row in table[2:]] == [[f"{e:.2f}", law, f"{n}"] for e, law, n in cases]

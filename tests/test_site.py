@@ -16,6 +16,8 @@ from fastece import recalibration
 ROOT = Path(__file__).parents[1]
 API = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md")}
 DOCUMENTED = [name for page in API.values() for name in re.findall(r"^::: (\S+)$", page, re.M)]
+MOVED = re.findall(r"^    (\S+)\.md: (\S+)\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)
+OLD_ADDRESSES = {f"{old}.html": f"{new}.html" for old, new in MOVED}
 ELSEWHERE = re.compile(r"(?i)\s*(https?:)?//")
 
 
@@ -32,7 +34,7 @@ def test_every_page_is_in_the_navigation():
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     named = set(re.findall(r"^ +- (?:.*: )?([\w/]+\.md)$", text, re.MULTILINE))
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    made = {"index.md", "benchmarks.md"}
+    made = {"index.md", "changelog.md", "contributing/index.md", "how_to/track_performance.md"}
     made |= {f"notebooks/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert pages | made <= named
 
@@ -86,6 +88,16 @@ def test_links_of_the_site_lead_somewhere(site):
 
 
 @pytest.mark.slow
+def test_old_addresses_lead_to_the_new_pages(site):
+    folder, pages = site
+    assert len(OLD_ADDRESSES) > 40
+    for old, new in OLD_ADDRESSES.items():
+        (link,) = pages[folder / old].links
+        assert (folder / old).parent.joinpath(link).resolve() == (folder / new).resolve()
+        assert f'location.replace("{link}" + location.hash)' in (folder / old).read_text("utf-8")
+
+
+@pytest.mark.slow
 def test_pages_load_nothing_from_another_host(site):
     folder, pages = site
     for path, page in pages.items():
@@ -109,7 +121,7 @@ def test_search_finds_names_of_the_api_and_words_of_notebooks(site):
 @pytest.mark.slow
 def test_formulas_are_drawn_and_programs_get_them_as_they_are_written(site):
     folder, _ = site
-    for page in ("estimators", "canonical", "bayes"):
+    for page in ("reference/estimators", "explanation/canonical", "explanation/bayes"):
         html = (folder / f"{page}.html").read_text(encoding="utf-8")
         assert "<math" in html
         assert not re.search(r"\\(sum|int|frac|tau|text)\b", html)
@@ -124,7 +136,8 @@ def test_programs_get_all_pages_as_text(site):
     assert re.match(start, short)
     assert re.match(start, whole)
     links = re.findall(r"^- \[[^]]+\]\((.*?)\)", short, re.MULTILINE)
-    assert {*links} == {x.relative_to(folder).as_posix() for x in pages if x.name != "404.html"}
+    there = {x.relative_to(folder).as_posix() for x in pages if x.name != "404.html"}
+    assert {*links} == there - {*OLD_ADDRESSES}
     assert ":::" not in whole
     for name in DOCUMENTED:
         assert f"\n{name}(" in whole or f"\n{name}\n" in whole, name
@@ -139,7 +152,7 @@ def test_pages_have_pictures_of_notebooks_and_names_of_files(site):
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         page = (folder / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
         assert page.count("<img") >= path.read_text(encoding="utf-8").count('"image/png"')
-    study = (folder / "study.html").read_text(encoding="utf-8")
+    study = (folder / "evidence/study.html").read_text(encoding="utf-8")
     assert "<code>scripts/evidence/study_arenas.py</code>" in study
 
 

@@ -26,9 +26,12 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # Files of the repository that are not in docs/ -> pages of the site.
-PLACES = {"README.md": "index.md", "asv_benchmarks/README.md": "benchmarks.md"} | {
-    f"notebooks/{path.name}": f"notebooks/{path.stem}.md" for path in NOTEBOOKS
-}
+PLACES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing/index.md",
+    "asv_benchmarks/README.md": "how_to/track_performance.md",
+} | {f"notebooks/{path.name}": f"notebooks/{path.stem}.md" for path in NOTEBOOKS}
 ORIGINS = {page: path for path, page in PLACES.items()}
 
 with (ROOT / "pyproject.toml").open("rb") as file:
@@ -53,6 +56,15 @@ ITEM = re.compile(
     rf'(?s)<li class="doc-section-item field-body">\s*(<b>.*?</b>)?(.*?){DASH}\s*'
     r'<div class="doc-md-description">(.*?)</div>\s*</li>\s*'
 )
+# The page at an address that has moved: the place in the page, which browsers keep to themselves,
+# is passed on by the script.
+MOVED = """<!doctype html>
+<meta charset="utf-8">
+<title>This page has moved</title>
+<script>location.replace("{0}" + location.hash)</script>
+<noscript><meta http-equiv="refresh" content="0; url={0}"></noscript>
+<p>This page has moved to <a href="{0}">{0}</a>.</p>
+"""
 ANY = re.compile(r"\(<code>(<[^>]*>)*Any(<[^>]*>)*</code>")
 
 
@@ -146,6 +158,16 @@ def on_post_build(config: MkDocsConfig) -> None:
     for name, parts in (("llms.txt", [start, note, *lists]), ("llms-full.txt", [start, *texts])):
         path = Path(config.site_dir) / name
         path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    write_redirects(Path(config.site_dir), config.extra["moved"])
+
+
+def write_redirects(site: Path, moved: dict[str, str]) -> None:
+    """Write a page to each old address that leads to the new one."""
+    for old, new in moved.items():
+        target = posixpath.relpath(new, posixpath.dirname(old) or ".").replace(".md", ".html")
+        path = (site / old).with_suffix(".html")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(MOVED.format(target), encoding="utf-8")
 
 
 def line_on(page: Page) -> str:

@@ -393,7 +393,8 @@ def direction(
     of a `BayesCurve` gives the high ends. Its low ends are 0 or, where these are larger, ``-high``
     and ``low`` of the mean gap, since no part can be below it. The mean gap has Wilson's interval
     (1927, "Probable inference, the law of succession, and statistical inference"), extended to
-    scores that differ; the mean over classes has the mean of the ends. See ``docs/direction.md``.
+    scores that differ; the mean over classes has the mean of the ends. See
+    ``docs/how_to/direction.md``.
 
     Examples
     --------

@@ -355,7 +355,7 @@ def estimate(
     for a calibrated model. Bins hide gaps of different signs, so with the norm 1 the low end is a
     bound for the error without bins too. For other estimators, labels are drawn from hypotheses, at
     the cost of some bootstraps. A caller's object with a method ``posterior(samples)`` answers by
-    it. See ``docs/intervals.md``.
+    it. See ``docs/explanation/intervals.md``.
 
     `floor` is the mean and the quantile `confidence_level` of the errors of the replicates that are
     calibrated; for a posterior, of 99 draws of outcomes in its cells, from binomial laws.

@@ -429,7 +429,7 @@ def validate(
     ``sum w (y - s)(1 - 2 s)`` over the root of ``sum w^2 (1 - 2 s)^2 s (1 - s)``. C has the
     variance of DeLong et al. (1988) on the logit scale. Net benefit was defined by Vickers and
     Elkin (2006). A quantity that is not defined is nan, with a sentence in `notes`. See
-    ``docs/validation.md``.
+    ``docs/tutorials/risk_model.md``.
 
     Examples
     --------

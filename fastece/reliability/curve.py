@@ -478,7 +478,7 @@ def reliability_curve(
     -----
     A `BayesCurve` is the posterior mean, and the band is between quantiles of the posterior at
     every score by itself. It also works where many scores are equal, such as the scores of modern
-    networks that are 1. Its assumptions are in ``docs/bayes.md``.
+    networks that are 1. Its assumptions are in ``docs/explanation/bayes.md``.
 
     A `KDE` gives ``P(y = 1 | s) = g(s) / f(s)`` with the densities f of the scores and g of the
     hits: Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 3 and figure

@@ -2,7 +2,7 @@
 
 There are three arenas: the study's distributions of scores (with any seed), curves of shapes that
 the study does not have, calibrated ones among them, and, instead of both, files of predictions.
-Prints the tables of docs/bayes.md.
+Prints the tables of docs/explanation/bayes.md.
 
     python scripts/evidence/bayes_accuracy.py --draws 40
     python scripts/evidence/bayes_accuracy.py --draws 100 --predictions resnet34.csv vgg16.npz

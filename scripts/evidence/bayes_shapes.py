@@ -1,8 +1,8 @@
 """How often the interval of the Bayesian curve covers the true error, shape by shape.
 
 There are sixteen curves, each for five distributions of scores: point masses, saturated ends,
-jumps, stairs, waves, ties, smooth curves, calibrated ones. Prints the table of docs/bayes.md, with
-the lowest coverage first.
+jumps, stairs, waves, ties, smooth curves, calibrated ones. Prints the table of
+docs/explanation/bayes.md, with the lowest coverage first.
 
     python scripts/evidence/bayes_shapes.py --draws 100
 """

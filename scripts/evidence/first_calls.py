@@ -1,4 +1,4 @@
-"""Measure first calls, which compile kernels, and print the table in docs/speed.md.
+"""Measure first calls, which compile kernels, and print the table in docs/evidence/speed.md.
 
 Each call runs in a new process, whose folder of compiled kernels is empty. Several checkouts take
 turns, and the last column is the ratio of processor seconds of the last checkout to the first: only

@@ -6,8 +6,8 @@ bins and the error of 15 bins tends to the true one, ``E |P(y = 1 | s) - s| = de
 Coverage refers to this true ECE. On calibrated problems ``calibration_test`` at 5 % is measured
 too.
 
-Prints the table of ``docs/bootstrap.md``. Every simulation has its own seed, so the numbers do not
-depend on the threads.
+Prints the table of ``docs/how_to/bootstrap_study.md``. Every simulation has its own seed, so the
+numbers do not depend on the threads.
 """
 
 import argparse

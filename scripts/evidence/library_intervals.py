@@ -5,8 +5,9 @@ There are five distributions of scores and, for each, true errors of 0, 0.02 and
 for. Coverage refers to the true error and, for each other library, also to the value that its own
 estimate tends to, found with 400,000 rows.
 
-Prints the table of ``docs/library_intervals.md``. Needs relplot and uncertainty-calibration. Every
-sample has its own seed; both libraries resample with numpy's global generator.
+Prints the table of ``docs/evidence/library_intervals.md``. Needs relplot and
+uncertainty-calibration. Every sample has its own seed; both libraries resample with numpy's global
+generator.
 """
 
 import argparse

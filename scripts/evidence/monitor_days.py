@@ -4,7 +4,7 @@ The log odds of scores follow a distribution in `LAWS`. Outcomes come from a cal
 a certain day on, the true log odds may become the linear function of the score's log odds that is
 in `CHANGES`. Class vectors are the softmax of ten normal numbers with standard deviation 2.
 
-Prints a table of ``docs/monitor.md``:
+Prints a table of ``docs/how_to/monitor.md``:
 
 - ``alarms``: how many calibrated streams of 5000 rows alarm.
 - ``days``: days until the alarm, at 200 rows a day: medians, in brackets 90 % quantiles, and the

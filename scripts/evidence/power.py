@@ -2,8 +2,8 @@
 
 ``python scripts/evidence/power.py [SAMPLES] [LEVELS]`` prints the percentage of samples that reject
 at 5 %: first for calibrated models (LEVELS samples), then for models that are miscalibrated in 24
-ways (SAMPLES samples). docs/tests.md has the figures for 400 and 4000, which take about ten
-minutes.
+ways (SAMPLES samples). docs/explanation/tests.md has the figures for 400 and 4000, which take about
+ten minutes.
 """
 
 import argparse

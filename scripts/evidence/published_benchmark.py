@@ -4,9 +4,9 @@ The benchmark is the synthetic binary one of "A variational estimator of L_p cal
 (2026): scores are Beta(0.5, 0.5), and a map of the score gives the probability of an outcome of 1.
 The true error is the mean distance of map and score.
 
-Prints the table of ``docs/published_benchmark.md``: mean absolute errors, times 1000, of each
-estimator, and of the value of ``estimate`` times the probability that the model is not calibrated.
-Every sample has its own seed.
+Prints the table of ``docs/evidence/published_benchmark.md``: mean absolute errors, times 1000, of
+each estimator, and of the value of ``estimate`` times the probability that the model is not
+calibrated. Every sample has its own seed.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """How exact the true errors of the study are, from the usual hold-out and from a larger one.
 
-Prints the table of docs/study.md; takes about ten minutes and 2 GB.
+Prints the table of docs/evidence/study.md; takes about ten minutes and 2 GB.
 """
 
 from collections.abc import Iterator

@@ -32,10 +32,10 @@ def row_of(row: Convention, with_library: bool) -> str:
 
 
 def notes_of(library: str) -> str:
-    """Return the notes in the docstring of a library's module, one line each."""
+    """Return the notes in the docstring of a library's module, which are a list of Markdown."""
     name = next(name for name, row in CONVENTIONS.items() if row.library == library)
     doc = import_module(f"fastece.compat.{name}").__doc__ or ""
-    return doc.partition("Notes\n-----\n")[2].rstrip().replace("\n  ", " ")
+    return doc.partition("Notes\n-----\n")[2].rstrip()
 
 
 def block(library: str) -> str:
@@ -53,5 +53,5 @@ def filled(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for page in (DOCS / "conventions.md", *sorted((DOCS / "migration").glob("*.md"))):
+    for page in (DOCS / "reference/conventions.md", *(DOCS / "how_to/migration").glob("*.md")):
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -112,7 +112,7 @@ def paper_picture() -> "Figure":
 
 
 def monitor_picture() -> "Figure":
-    """Draw the e-value of the example in docs/monitor.md: log odds are shifted from day 20 on."""
+    """Draw the e-value of the example in docs/how_to/monitor.md: odds are shifted from day 20."""
     rng = np.random.default_rng(0)
     monitor = fastece.Monitor()
     for day in range(30):
@@ -177,12 +177,12 @@ def smoothed_gap(y: Any, p: Any) -> tuple[Any, Any]:
 
 
 def twisted(p: Any) -> Any:
-    """Return the true probabilities in docs/canonical.md: each class alone is calibrated."""
+    """Return the true probabilities of docs/explanation/canonical.md; each class is calibrated."""
     return p * (1 + np.roll(p, -1, axis=1) - np.roll(p, -2, axis=1))
 
 
 def validation_picture() -> "Figure":
-    """Draw the validation of the risk model in docs/validation.md."""
+    """Draw the validation of the risk model in docs/tutorials/risk_model.md."""
     rng = np.random.default_rng(0)
     logit = rng.normal(-3.1, 1.2, 1000)
     p = 1 / (1 + np.exp(-logit))

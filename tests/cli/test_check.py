@@ -15,7 +15,7 @@ import pytest
 import fastece
 from helpers.command_line import PAIRS, failure, run
 
-PAGE = (Path(__file__).parents[2] / "docs" / "gate.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/how_to/gate.md").read_text(encoding="utf-8")
 
 
 def columns(n=800, seed=0):

@@ -9,7 +9,10 @@ from fastece.compat.conventions import CONVENTIONS
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "evidence" / "write_conventions.py"))
-PAGES = [ROOT / "docs" / "conventions.md", *sorted((ROOT / "docs" / "migration").glob("*.md"))]
+PAGES = [
+    ROOT / "docs/reference/conventions.md",
+    *sorted((ROOT / "docs/how_to/migration").glob("*.md")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -1,4 +1,4 @@
-"""The recipes of docs/streams.md that are scripts of their own, run as a reader would run them."""
+"""The recipes of docs/how_to/streams.md that are scripts, run as a reader would run them."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 from helpers.processes import run_two
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "streams.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how_to/streams.md").read_text(encoding="utf-8")
 SCRIPTS = dict(re.findall(r"```py\n# (\w+)\.py[^\n]*\n(.*?)```", PAGE, re.DOTALL))
 
 

@@ -53,7 +53,7 @@ class BayesCurve(Parameters):
     Laplace's approximation for each of some scales and roughnesses (Rasmussen and Williams 2006,
     "Gaussian processes for machine learning", section 3.4), in cells of equal weight, and 128 draws
     from their mixture. Where rows have weights, they are as many as Kish's effective number. All
-    assumptions, with reasons and measurements, are in docs/bayes.md.
+    assumptions, with reasons and measurements, are in docs/explanation/bayes.md.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 Each piece of a chain is calibrated, or off by one shift of the logit, or at one level, as a heap, a
 stair or a saturated end is; jumps begin new pieces. Its kernels are in `fastece.kernels.pieces`,
-and the reasons of the constants in docs/bayes.md.
+and the reasons of the constants in docs/explanation/bayes.md.
 """
 
 import math
