@@ -21,7 +21,7 @@ __version__ = "0.2.0"
 # Modules that are spoken of by name, such as fastece.decisions.risk_coverage. They are not in
 # `__all__`, since some need libraries that `from fastece import *` should do without.
 _MODULES = {
-    "compat", "decisions", "display", "estimators", "files", "metrics", "recalibration",
+    "compat", "datasets", "decisions", "display", "estimators", "files", "metrics", "recalibration",
     "reliability", "sklearn", "streams", "study",
 }  # fmt: skip
 

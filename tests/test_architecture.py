@@ -21,7 +21,7 @@ FLOORS = [
     {"decisions", "reliability"},
     {"inference", "study"},
     {"metrics", "resampling"},
-    {"display", "estimators", "files"},
+    {"datasets", "display", "estimators", "files"},
     {"data"},
     {"kernels"},
 ]
