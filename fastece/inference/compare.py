@@ -170,7 +170,7 @@ def compare(
     with the correlation of the changes that each row makes. They recover the variance of a
     difference from the two answers, as Zou (2007, "Toward using confidence intervals to compare
     correlations") does from ends alone; each answer is made of at most 1999 replicates, or of a
-    posterior. ``docs/explanation/intervals.md`` has the coverage of "basic" and "mover", and how
+    posterior. ``docs/evidence/coverage.md`` has the coverage of "basic" and "mover", and how
     often they find a difference between equal models.
 
     Examples

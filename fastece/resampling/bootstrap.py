@@ -311,7 +311,7 @@ def bootstrap(
     `calibration_test` does not reject: a 95 % interval then covers the truth in 0 to 80 % of
     simulated samples (``docs/how_to/bootstrap_study.md``), at any number of rows, since the error
     has a kink at 0. Take the interval of `fastece.estimate`; coverages and widths of both are in
-    ``docs/explanation/intervals.md``.
+    ``docs/evidence/coverage.md``.
 
     Examples
     --------

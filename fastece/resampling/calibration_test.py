@@ -466,7 +466,7 @@ def calibration_test(
     as often as without groups, and the covariance of two labels of a group is a part of the largest
     one that their probabilities allow. That part is estimated from products of residuals of two
     rows of one group, rather too large than too small: with it, three quarters of all samples show
-    more dependence than the data. ``docs/explanation/intervals.md`` has the rate of false alarms.
+    more dependence than the data. ``docs/evidence/coverage.md`` has the rate of false alarms.
     Groups of one row each are the test without groups. The votes of a soft label are such a group.
 
     Examples

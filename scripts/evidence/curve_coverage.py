@@ -2,7 +2,7 @@
 
 Scores come from beta densities, and outcomes are 1 with probability ``P(y = 1 | s) = s**1.3``.
 Coverage is by score mass: the share of 2000 scores from the same density at which the band covers
-P(y = 1 | s), averaged over simulations. Prints the Markdown table in ``docs/how_to/curves.md``.
+P(y = 1 | s), averaged over simulations. Prints the Markdown table in ``docs/evidence/coverage.md``.
 """
 
 import argparse

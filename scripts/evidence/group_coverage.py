@@ -8,7 +8,7 @@ uniform number is less than its hit rate. The number is shared by the group with
 all groups have the same number of rows; in the others their sizes follow a Pareto distribution with
 exponent 1.2, up to 200 rows.
 
-Prints the table of ``docs/explanation/intervals.md``. Every simulation has its own seed.
+Prints the table of ``docs/evidence/coverage.md``. Every simulation has its own seed.
 """
 
 import argparse

@@ -6,7 +6,7 @@ bins and the error of 15 bins tends to the true one, ``E |P(y = 1 | s) - s| = de
 Coverage refers to this true ECE. On calibrated problems ``calibration_test`` at 5 % is measured
 too.
 
-Prints the table of ``docs/how_to/bootstrap_study.md``. Every simulation has its own seed, so the
+Prints the table of ``docs/evidence/coverage.md``. Every simulation has its own seed, so the
 numbers do not depend on the threads.
 """
 
