@@ -534,6 +534,18 @@ def test_table_of_coverage_is_what_the_script_prints():
     assert {line.count("|") for line in [*table, *printed]} == {table[0].count("|")}
 
 
+@pytest.mark.slow
+def test_table_of_a_million_replicates_has_the_workers_of_the_script():
+    page = PAGES["docs/how_to/bootstrap_study.md"]
+    (written,) = re.findall(r"^\| workers \|.*\n(?:\|.*\n)+", page, re.MULTILINE)
+    printed = printed_by("million_replicates.py", "2000")
+    head, *rows = rows_in(written.splitlines())
+    assert head == ["workers", "seconds", "µs a replicate"]
+    assert [row[0] for row in rows[1:]] == [row[0] for row in rows_in(printed)[2:6]]
+    for _, seconds, microseconds in rows[1:]:
+        assert float(seconds) == pytest.approx(float(microseconds), abs=0.06)
+
+
 def rows_in(lines):
     """The cells of the lines of a table."""
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]

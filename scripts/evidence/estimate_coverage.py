@@ -5,8 +5,8 @@ Scores have several shapes, each with a known curve ``c(s) = P(y = 1 | s)``, so 
 interval should cover is known too. For bins it is the error of the population *with the bins of the
 sample*, for a density the smoothed gap with its bandwidth, for a curve the mean gap of neighbours,
 always from 20 000 other scores and their exact chances. Prints tables of
-``docs/evidence/coverage.md``, and draws a picture. Every simulation has its own seed, so the numbers
-do not depend on the threads.
+``docs/evidence/coverage.md``, and draws a picture. Every simulation has its own seed, so the
+numbers do not depend on the threads.
 """
 
 import argparse

@@ -64,16 +64,14 @@ def main() -> None:
     n_resamples = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     y, p = predictions()
     expected = None
-    print("| workers | seconds | us a replicate |")
+    print("| workers | seconds | µs a replicate |")
     print("| --- | ---: | ---: |")
     for name, workers in WORKERS.items():
         with workers() as options:
             # The first call of each worker loads its kernels.
             bootstrap(y, p, estimator=ESTIMATORS, n_resamples=10_000, rng=1, **options)
             start = time.perf_counter()
-            found = bootstrap(
-                y, p, estimator=ESTIMATORS, n_resamples=n_resamples, rng=0, **options
-            )
+            found = bootstrap(y, p, estimator=ESTIMATORS, n_resamples=n_resamples, rng=0, **options)
             seconds = time.perf_counter() - start
         distributions = [result.bootstrap_distribution for result in found.values()]
         expected = distributions if expected is None else expected
