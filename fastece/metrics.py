@@ -16,7 +16,9 @@ from typing import Any, Literal, Protocol, cast, overload
 from fastece.data.errors import InputTypeError
 from fastece.data.parameters import check_average, check_jobs
 from fastece.data.reading import read_and_use, read_source
+from fastece.data.sources import Source
 from fastece.data.threads import Map
+from fastece.estimators.base import values_of_problems
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64
@@ -71,16 +73,22 @@ def ece(
         Name of an estimator in the list below, such as "ece" (equal-width bins), "ece_a"
         (equal-mass bins) or "ece_bayes"; or any object with ``prepare`` and ``evaluate``
         (see `fastece.estimators.protocol`).
-    setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
+    setting : {"auto", "binary", "confidence", "classwise", "top-label", "tasks"} or int
         Which probability is compared with which outcome:
 
         - "binary": the probability of the positive class, for (n,) or two columns;
         - "confidence": the largest probability, with whether its class is the true one;
         - "classwise": the probability of every class in turn, against the rest;
         - an integer k: the probability of class k, against the rest;
-        - "auto": "binary" for (n,) and "confidence" for (n, K).
+        - "top-label": as "confidence", but for the rows of each predicted class by themselves; in
+          the mean their errors have their shares of the rows (Gupta and Ramdas 2022, "Top-label
+          calibration and multiclass-to-binary reductions");
+        - "tasks": each column of (n, T) probabilities and (n, T) labels of 0 and 1 by itself, over
+          the rows that have a label there, which is not nan;
+        - "auto", the default: "binary" for (n,) and "confidence" for (n, K).
     average : {"macro", None}, default "macro"
-        With "classwise": the mean over the classes, or the K values.
+        With "classwise" and "tasks": the mean over the classes or tasks, or a value of each. With
+        "top-label": the mean with shares, or a value of each class that is predicted.
     labels : sequence of K labels, optional
         The classes in the order of the columns of `y_prob`. Without it, these are the names of the
         columns if every label is one of them, with or without a prefix that all names share
@@ -168,20 +176,20 @@ def ece(
     check_average(average)
     chosen = find_estimator(estimator, fields)
 
-    def values_of(run: Map, unchecked: bool) -> tuple[bool, Values]:
+    def values_of(run: Map, unchecked: bool) -> tuple[Source, Values]:
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
             votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
             vectors=chosen.needs_vectors, unchecked=unchecked, run=run,
         )  # fmt: skip
-        return source.setting.per_class, chosen.point_values(source, run)
+        return source, values_of_problems(chosen, source, run)
 
-    per_class, values = read_and_use(values_of, check_jobs(n_jobs), chosen.checks_rows)
-    if average is None and per_class:
+    source, values = read_and_use(values_of, check_jobs(n_jobs), chosen.checks_rows)
+    if average is None and source.setting.per_class:
         return values
     # A single value is not averaged, which would take 3 us.
-    return float(values[0] if len(values) == 1 else values.mean())
+    return float(values[0] if len(values) == 1 else source.average(values))
 
 
 def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:

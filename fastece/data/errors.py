@@ -29,7 +29,7 @@ Names = Mapping[str, str | None]
 # that comes first, and a flag that is to be set.
 PYTHON = {name: name for name in ("y_true", "y_prob", "y_prob_a", "X", "y")}
 PYTHON |= {"first": "y_true", "from_logits": "from_logits=True", "percent": "percent=True"}
-PYTHON |= {"soft": "soft=True"}
+PYTHON |= {"soft": "soft=True", "tasks": "setting='tasks'"}
 # The values of arguments that a remedy names.
 PYTHON |= {"ignore_nan": "ignore_label=nan", "class_axis_1": "class_axis=1"}
 # Options of the command line alone.

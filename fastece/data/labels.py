@@ -411,8 +411,7 @@ def task_hint(y: Array, y_prob: Array) -> str:
     is_missing_label = np.isnan(y) if y.dtype.kind == "f" else np.zeros(y.shape, bool)
     if not (np.isin(y, (0, 1)) | is_missing_label).all():
         return ""
-    advice = "for several yes/no tasks, one call for each column: {y_true}[:, k] and {y_prob}[:, k]"
-    return f"{advice}, with {{ignore_nan}}" if is_missing_label.any() else advice
+    return "for several yes/no tasks: {tasks}"
 
 
 def one_hot_hint(y: Array, y_prob: Array) -> str:

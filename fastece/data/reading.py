@@ -28,6 +28,12 @@ from fastece.data.scores import (
     read_arrays,
     read_rows,
 )
+from fastece.data.separate import (
+    is_separate,
+    read_predicted_classes,
+    read_tasks,
+    refuse_table_options,
+)
 from fastece.data.sources import Problems, Source, class_count, find_setting
 from fastece.data.threads import Map, with_threads
 from fastece.kernels.types import F64
@@ -73,7 +79,8 @@ def read_source(
         labels is pos_label is votes is ignore_label is counts is class_axis is None
         and from_logits is soft is percent is checks_order is False
     )
-    if not has_options and are_plain(y_true, y_prob):
+    has_own_rows = is_separate(setting)
+    if not (has_options or has_own_rows) and are_plain(y_true, y_prob):
         problems = plain_problems(
             y_true, y_prob, setting, sample_weight, with_vectors=vectors, run=run,
             unchecked=unchecked,
@@ -101,6 +108,15 @@ def read_source(
                 prob_name=prob_name, vectors=vectors, checks_order=checks_order,
                 guess_logits=guess_logits, unchecked=unchecked, run=run,
             )  # fmt: skip
+    if has_own_rows:
+        refuse_table_options(setting, counts=counts, soft=soft, votes=votes)
+        read_separate = read_tasks if setting == "tasks" else read_predicted_classes
+        return read_separate(
+            read_problems, y_true, y_prob, labels=labels, pos_label=pos_label,
+            sample_weight=sample_weight, from_logits=from_logits, percent=percent,
+            ignore_label=ignore_label, prob_name=prob_name, checks_order=checks_order,
+            guess_logits=guess_logits, run=run,
+        )  # fmt: skip
     if counts is not None and (votes is not None or soft is not False):
         raise InputError("counts", "goes without {soft} and {votes}, as counts are of labels")
     return read_rows_or_table(

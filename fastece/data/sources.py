@@ -1,7 +1,7 @@
 """Settings, and sources of samples: a caller's arrays or the sums of a stream."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -51,6 +51,11 @@ SETTINGS = {
     "confidence": Setting("confidence"),
     "classwise": Setting("classwise", per_class=True),
 }
+# Settings whose problems have rows of their own, which `fastece.data.separate` reads.
+SEPARATE_SETTINGS = {
+    "tasks": Setting("tasks", per_class=True),
+    "top-label": Setting("top-label", per_class=True),
+}
 
 
 def class_count(shape: tuple[int, ...]) -> int:
@@ -74,7 +79,10 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
     if isinstance(setting, Integral) and not isinstance(setting, bool | np.bool_):
         k = check_integer("setting", setting, 0, class_count(shape) - 1, "a class index")
         return Setting(f"class {k}", column=k)
-    names = f"{list_names(['auto', *SETTINGS])}, or a class index"
+    if isinstance(setting, str) and setting in SEPARATE_SETTINGS:
+        rule = f"{setting!r} goes with arrays of functions such as ece, estimate and bootstrap"
+        raise InputError("setting", rule, hint="'confidence' and 'classwise' go everywhere")
+    names = f"{list_names(['auto', *SETTINGS, *SEPARATE_SETTINGS])}, or a class index"
     raise InputError("setting", "must be a known name", value=setting, hint=names)
 
 
@@ -123,6 +131,8 @@ class Source(ABC):
     labels: list[Any] | None
     names: list[str] | None = None
     key: int
+    # Names of problems with rows of their own; others go by the indices of classes.
+    problem_names: Sequence[str] = ()
 
     @property
     @abstractmethod
@@ -137,6 +147,10 @@ class Source(ABC):
     def n_problems(self) -> int:
         """Number of problems."""
         return self.n_classes if self.setting.per_class else 1
+
+    def average(self, values: Any) -> Any:
+        """Average values (K, ...) over the problems."""
+        return values.mean(0)
 
     @property
     @abstractmethod

@@ -118,6 +118,7 @@ class EstimatorResult(Result):
     estimator: str
     setting: str
     n_groups: int | None = None
+    _names: Sequence[str] = field(repr=False, default=())  # of problems, other than classes
 
     _derived: ClassVar[tuple[str, ...]] = ("notes",)
 
@@ -155,7 +156,8 @@ class EstimatorResult(Result):
         rows = []
         for k in range(len(self.value)):
             numbers = {name: one_of(x, k) for name, x in self._numbers.items()}
-            rows.append({"class": k, **cells_of(numbers)})
+            name = self._names[k] if self._names else k
+            rows.append({"class": name, **cells_of(numbers)})
         return rows
 
     def document(self) -> Document:

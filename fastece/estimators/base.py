@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample
+from fastece.data.separate import SeparateProblems
 from fastece.data.sources import RANKS, Problems, Source
 from fastece.data.threads import Map
 from fastece.estimators.draws import Counts, Draws, Labels, Rows, TableCounts, columns
@@ -154,6 +155,15 @@ class Estimator(Statistic):
             return self.evaluate_once(sample.sorted() if self.needs_sorted else sample, size)
 
         return np.array(list(run(value, range(source.n_problems))))
+
+
+def values_of_problems(estimator: Any, source: Source, run: Map = map) -> F64:
+    """Compute the value (K,) of each problem, also where problems have rows of their own."""
+    if isinstance(source, SeparateProblems):
+        values = [estimator.point_values(problem, run) for problem in source.problems]
+        return np.concatenate(values)
+    values_of_source: F64 = estimator.point_values(source, run)
+    return values_of_source
 
 
 class UserEstimator(Estimator):

@@ -18,6 +18,7 @@ of one kind are rare, replaced by noise of a binomial law, in the same order.
 `binned_cells.py` and `density_cells.py` make the cells of estimators.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -239,6 +240,45 @@ class GapCells:
             if isinstance(value, np.ndarray):
                 values[name] = value[k : k + 1]
         return GapCells(**values)
+
+
+def join_cells(parts: Sequence[GapCells], shares: F64) -> GapCells:
+    """Join the cells of problems with rows of their own, whose mean error has these shares (K,).
+
+    The error of all is the plain mean, so gaps are multiplied by K times the share. Problems with
+    fewer cells are filled up with cells that have no room for a gap.
+    """
+    n_cells = max(part.gap.shape[1] for part in parts)
+    n_replicates = min(part.null.shape[2] for part in parts)
+    padded = []
+    n_groups = 0
+    for part, share in zip(parts, shares, strict=True):
+        factor = len(parts) * share
+        n_missing = n_cells - part.gap.shape[1]
+        group = np.pad(part.group + n_groups, ((0, 0), (0, n_missing)), mode="edge")
+        n_groups = int(group.max()) + 1
+        padded.append({
+            "gap": fill_up(factor * part.gap, n_missing),
+            "null": fill_up(factor * part.null[:, :, :n_replicates], n_missing),
+            "variance": fill_up(factor**2 * part.variance, n_missing),
+            "per_row": fill_up(factor * part.per_row, n_missing),
+            "n": np.broadcast_to(part.n[:, :1], group.shape),
+            "max_gap": fill_up(factor * part.max_gap, n_missing),
+            "expected": fill_up(factor * part.expected, n_missing),
+            "share": fill_up(part.share, n_missing),
+            "group": group,
+        })  # fmt: skip
+    arrays: dict[str, Any] = {
+        name: np.concatenate([fields_of_part[name] for fields_of_part in padded])
+        for name in padded[0]
+    }
+    return GapCells(**arrays, norm=parts[0].norm, seed=parts[0].seed)
+
+
+def fill_up(array: F64, n_missing: int) -> F64:
+    """Add cells of zeros to an array (1, B) or (1, B, R)."""
+    zeros = np.zeros((1, n_missing, *array.shape[2:]))
+    return np.concatenate([array, zeros], axis=1)
 
 
 def divide(x: F64, y: F64) -> F64:

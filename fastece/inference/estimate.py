@@ -10,7 +10,8 @@ import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.samples import Sample
-from fastece.data.sources import SQUARES, need_rows
+from fastece.data.separate import SeparateProblems
+from fastece.data.sources import ROWS, SQUARES, need_rows
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator, UserEstimator
@@ -19,7 +20,7 @@ from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.inference.binned_cells import binned_cells
 from fastece.inference.cell_curves import cell_curve
-from fastece.inference.cells import GapCells
+from fastece.inference.cells import GapCells, join_cells
 from fastece.inference.density_cells import density_cells
 from fastece.inference.inversion import NO_CURVE, NO_VALUES, ConfidenceCurve
 from fastece.inference.label_curves import label_curve
@@ -27,7 +28,13 @@ from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import Floor, intervals_of
 from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
 from fastece.resampling.calibration_test import has_cells
-from fastece.resampling.call import Call, collect_results, common_fields, compute_values
+from fastece.resampling.call import (
+    Call,
+    calls_on_problems,
+    collect_results,
+    compute_values,
+    result_fields,
+)
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float
 from fastece.resampling.naming import describe
@@ -37,6 +44,7 @@ from fastece.resampling.results import IntervalResult
 MAX_PRIOR_ROWS = 30
 # The exponential of a larger logarithm of a Bayes factor is no finite number.
 MAX_LOG_FACTOR = 700.0
+NO_GAP = 0.0, ConfidenceInterval(0.0, 0.0)
 POSTERIOR = "posterior"
 INVERSION = "test inversion"
 CellMaker = Callable[[Call, Any, int], GapCells]
@@ -184,9 +192,12 @@ def _(estimator: KDE) -> bool:  # noqa: ARG001
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
     """Return the samples of each class, or in one list for their mean error."""
     source = call.sources[0]
-    if not call.per_class and source.n_problems > 1 and call.counts is None:
+    has_own_rows = isinstance(source, SeparateProblems)
+    is_mean = not call.per_class and source.n_problems > 1
+    if is_mean and call.counts is None and not has_own_rows:
         need_rows(source, "the interval of a mean over classes", "average")
-    samples = source.samples(source.needs_of(estimator), estimator.reads_only)
+    reads_only = estimator.reads_only and not has_own_rows
+    samples = source.samples(source.needs_of(estimator), reads_only)
     return [[sample] for sample in samples] if call.per_class else [samples]
 
 
@@ -195,12 +206,17 @@ def posteriors(call: Call, estimator: Any) -> list[Any]:
     make_posterior = posterior_maker(estimator)
     assert make_posterior is not None, "callers make sure"
     samples_of_parts = groups_of_samples(call, estimator)
-    if call.dependence is None:
-        return [make_posterior(samples) for samples in samples_of_parts]
-    if "effect" not in signature(make_posterior).parameters:  # of a user's estimator
-        rule = "must have a posterior that takes the argument effect, for groups"
+    options: dict[str, Any] = {}
+    source = call.sources[0]
+    if isinstance(source, SeparateProblems):
+        options["shares"] = source.shares
+    if call.dependence is not None:
+        options["effect"] = call.design_effect
+    for name in options.keys() - signature(make_posterior).parameters.keys():  # of a user's
+        reason = "groups" if name == "effect" else "problems with rows of their own"
+        rule = f"must have a posterior that takes the argument {name}, for {reason}"
         raise InputTypeError("estimator", rule, value=estimator)
-    return [make_posterior(samples, effect=call.design_effect) for samples in samples_of_parts]
+    return [make_posterior(samples, **options) for samples in samples_of_parts]
 
 
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
@@ -215,6 +231,12 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
 def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], ConfidenceCurve]]:
     """Return functions that compute the confidence curve of each class, or of all."""
     make_cells = cell_maker(estimator)
+    source = call.sources[0]
+    if isinstance(source, SeparateProblems):
+        if make_cells is None:
+            raise source.lack(ROWS, "setting", f"the interval of the mean of {describe(estimator)}")
+        cells = [make_cells(part, estimator, key) for part in calls_on_problems(call)]
+        return [partial(cell_curve, join_cells(cells, source.shares))]
     if make_cells is not None:
         parts = make_cells(call, estimator, key).split(call.per_class)
         return [partial(cell_curve, cells) for cells in parts]
@@ -231,9 +253,34 @@ def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], Conf
 
 def estimate_of(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of one estimator for the only model of a call."""
+    if isinstance(call.sources[0], SeparateProblems) and call.per_class:
+        return estimate_each(call, name, key)
     if posterior_maker(call.estimators[name]) is not None:
         return estimate_by_posterior(call, name, key)
     return estimate_by_inversion(call, name, key)
+
+
+def estimate_each(call: Call, name: str, key: int) -> Estimate:
+    """Compute the estimate of each of several problems with rows of their own."""
+    estimates = [estimate_of(part, name, key) for part in calls_on_problems(call)]
+    p_values = [result.p_value for result in estimates]
+
+    def mean_gaps(level: float) -> Any:
+        """Return the mean gaps and their intervals, 0 where they have no bearing."""
+        results = [result._mean_gap(level) if result._mean_gap else NO_GAP for result in estimates]
+        low, high = np.array([interval for _, interval in results]).T
+        return np.array([value for value, _ in results]), ConfidenceInterval(low, high)
+
+    return Estimate(
+        value=np.array([result.value for result in estimates]),
+        p_value=None if p_values[0] is None else np.array(p_values),
+        method=estimates[0].method,
+        n_resamples=max(result.n_resamples for result in estimates),
+        confidence_level=call.level,
+        _parts=[part for result in estimates for part in result._parts],
+        _mean_gap=mean_gaps,
+        **result_fields(call, name, key),
+    )
 
 
 def estimate_by_posterior(call: Call, name: str, key: int) -> Estimate:
@@ -251,14 +298,15 @@ def estimate_by_posterior(call: Call, name: str, key: int) -> Estimate:
         confidence_level=call.level,
         _parts=parts,
         _mean_gap=make_mean_gap(call, estimator, is_prior),
-        **common_fields(call, name, key),
+        **result_fields(call, name, key),
     )
 
 
 def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of an estimator by test inversion."""
     estimator = call.estimators[name]
-    if cell_maker(estimator) is not binned_cells and call.counts is None:
+    has_own_rows = isinstance(call.sources[0], SeparateProblems)
+    if cell_maker(estimator) is not binned_cells and call.counts is None and not has_own_rows:
         need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
     value = compute_values(call, name)[0]
     parts = curves(call, estimator, value, key)
@@ -270,7 +318,7 @@ def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
         confidence_level=call.level,
         _parts=parts,
         _mean_gap=make_mean_gap(call, estimator),
-        **common_fields(call, name, key),
+        **result_fields(call, name, key),
     )
 
 
@@ -294,8 +342,10 @@ def make_mean_gap(
     """
     if not (call.dependence is not None or is_prior) or not bounds_mean_gap(estimator):
         return None
-    samples = call.sources[0].samples(SQUARES, reads_only=True)
-    return partial(mean_gap, samples, call.design_effect, call.per_class)
+    source = call.sources[0]
+    samples = source.samples(SQUARES, reads_only=True)
+    shares = source.shares if isinstance(source, SeparateProblems) else None
+    return partial(mean_gap, samples, call.design_effect, call.per_class, shares=shares)
 
 
 def estimate_results(call: Call, *, rng: Any) -> Any:

@@ -25,8 +25,9 @@ class MeanGap(NamedTuple):
 
 
 def mean_gap(
-    samples: Sequence[Sample], effect: float, per_class: bool, level: float
-) -> tuple[Any, ConfidenceInterval]:
+    samples: Sequence[Sample], effect: float, per_class: bool, level: float,
+    shares: F64 | None = None,
+) -> tuple[Any, ConfidenceInterval]:  # fmt: skip
     """Compute the mean gap of each class, or their mean, with its interval.
 
     Parameters
@@ -38,9 +39,11 @@ def mean_gap(
         Whether each class has a value of its own.
     level : float
         The confidence level.
+    shares : (K,) float64 array, optional
+        Weights of the samples in their mean, by default equal ones.
     """
     gaps = np.array([gap_interval(scale_weights(sample)[0], level, effect) for sample in samples])
-    value, low, high = gaps.T if per_class else gaps.mean(0)
+    value, low, high = gaps.T if per_class else np.average(gaps, axis=0, weights=shares)
     return as_float(value), ConfidenceInterval(as_float(low), as_float(high))
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fastece.data.containers import as_real, refuse_where
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.samples import Sample
+from fastece.data.separate import SeparateProblems
 from fastece.data.sources import need_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import MIN_ROWS_OF_CURVE, CurveDrawing
@@ -25,7 +26,7 @@ from fastece.estimators.draws import Counts
 from fastece.kernels.types import F64
 from fastece.reliability.plottable import Plottable
 from fastece.resampling.arguments import add_groups, read_call
-from fastece.resampling.call import Call, bootstrap_values, make_problem
+from fastece.resampling.call import Call, bootstrap_values, calls_on_problems, make_problem
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float, quantiles, tails_of
 
@@ -401,6 +402,10 @@ def band_of(call: Call, sample: Sample, fit: CurveFit, key: int) -> Band:
 
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """Make the curve of each problem of a call with one estimator."""
+    if isinstance(call.sources[0], SeparateProblems):
+        names = call.sources[0].problem_names
+        curves = [curves_of(part, rng)[0] for part in calls_on_problems(call)]
+        return [replace(curve, setting=name) for curve, name in zip(curves, names, strict=True)]
     (estimator,) = call.estimators.values()
     (source,) = call.sources
     samples = source.samples(source.needs_of(estimator), reads_only=True)

@@ -90,8 +90,8 @@ def aggregate(
     if is_sum:
         name = f"sum over {source.n_problems} classes"
         return Aggregate(components.sum(axis=0).tolist(), source.count(), name)
-    name = "classwise" if source.setting.per_class else source.name(0)
-    return Aggregate(components.mean(axis=0).tolist(), source.count(), name)
+    name = source.setting.name if source.setting.per_class else source.name(0)
+    return Aggregate(source.average(components).tolist(), source.count(), name)
 
 
 # --- by bins --------------------------------------------------------------------------------

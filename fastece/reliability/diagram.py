@@ -12,6 +12,7 @@ import numpy as np
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_jobs
 from fastece.data.reading import read_and_use, read_source
+from fastece.data.separate import SeparateProblems
 from fastece.data.sources import Source
 from fastece.data.threads import Map
 from fastece.display.documents import Document, Section, Table
@@ -360,6 +361,12 @@ def reliability_diagram(
             votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
             unchecked=unchecked, run=run,
         )  # fmt: skip
+        if isinstance(source, SeparateProblems):
+            diagrams = []
+            for k, problem in enumerate(source.problems):
+                (diagram,) = diagrams_of(chosen, problem, run)
+                diagrams.append(replace(diagram, setting=source.name(k)))
+            return diagrams
         diagrams = diagrams_of(chosen, source, run)
         return diagrams if source.setting.per_class else diagrams[0]
 

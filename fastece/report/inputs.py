@@ -9,7 +9,8 @@ from typing import Any
 from fastece.data.axes import RowAxes, flatten_rows
 from fastece.data.counted import CountedRows
 from fastece.data.reading import read_rows_or_table
-from fastece.data.sources import Problems, Source
+from fastece.data.separate import SeparateProblems
+from fastece.data.sources import ROWS, Problems, Source
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS, find_estimator
 from fastece.inference.selections import columns_of
@@ -223,6 +224,8 @@ def read_input(
         executor=options.executor,
         **arguments,
     )
+    if isinstance(call.sources[0], SeparateProblems):
+        raise call.sources[0].lack(ROWS, "setting", "a report")
     call = replace(add_groups(call, data.groups, y_prob), estimators=options.errors)
     require_calibration_error(call, "a report")
     is_seed = isinstance(options.rng, Integral) and not isinstance(options.rng, bool)

@@ -10,6 +10,7 @@ from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
 from fastece.data.parameters import check_average, check_integer, check_jobs
 from fastece.data.reading import read_source
+from fastece.data.separate import SeparateProblems
 from fastece.data.sources import Problems, need_rows
 from fastece.estimators.draws import Chances, Labels
 from fastece.estimators.table import find_estimator
@@ -93,7 +94,7 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
         warn_of_repeats(call.sources[0], name)
         return call
     source = call.sources[0]
-    if not isinstance(source, CountedRows):
+    if not isinstance(source, CountedRows | SeparateProblems):
         source = need_rows(source, call.function, "groups")
     axes = find_row_axes(name, y_prob, call.class_axis)
     column = as_groups(axes.flatten_groups(groups), axes.n, "groups")

@@ -1,6 +1,7 @@
 """The bootstrap distribution of a calibration error."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -9,23 +10,34 @@ from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_integer
 from fastece.data.reading import refuse_options
-from fastece.data.sources import DISTANCES, VECTORS, Problems
+from fastece.data.samples import Sample
+from fastece.data.separate import SeparateProblems
+from fastece.data.sources import DISTANCES, ROWS, VECTORS, Problems
 from fastece.display.results import Results
-from fastece.estimators.base import Estimator
+from fastece.estimators.base import Estimator, Statistic
+from fastece.estimators.draws import Counts
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import (
     Call,
     average_classes,
     collect_results,
-    common_fields,
     compute_values,
     find_infinite_rows,
     make_draws,
     make_problem,
+    result_fields,
 )
-from fastece.resampling.draws import GroupDraws, LeaveOutDraws, ReplicateDraws, new_key
-from fastece.resampling.engine import evaluate, plan_replicates
+from fastece.resampling.draws import (
+    GroupDraws,
+    LeaveOutDraws,
+    MultinomialDraws,
+    ReplicateDraws,
+    SeparateDraws,
+    new_key,
+)
+from fastece.resampling.engine import Replicates, evaluate, plan_replicates, prepare_statistic
+from fastece.resampling.groups import Groups
 from fastece.resampling.intervals import accelerate, as_float
 from fastece.resampling.naming import describe
 from fastece.resampling.problem import Problem
@@ -131,6 +143,8 @@ def jackknife_parts(
 
 def resample(call: Call, resampling: Resampling) -> dict[str, dict[str, Any]]:
     """Draw rows or groups, and return the fields of each estimator's result, by name."""
+    if isinstance(call.sources[0], SeparateProblems):
+        return resample_separate(call, resampling)
     reads_only = all(estimator.reads_only for estimator in call.estimators.values())
     samples = [x for table in call.tables for x in table.samples(reads_only=reads_only)]
     problems = [make_problem(call, sample) for sample in samples]
@@ -143,6 +157,55 @@ def resample(call: Call, resampling: Resampling) -> dict[str, dict[str, Any]]:
     return fields
 
 
+# --- problems with rows of their own --------------------------------------------------------
+
+
+class TotalWeight(Statistic):
+    """The weight of all rows of a problem that were drawn."""
+
+    needs_sorted = False
+
+    def prepare(self, sample: Sample, size: int) -> F64:  # noqa: ARG002
+        """Return the weights (n,) of the rows."""
+        return sample.weights
+
+    def values(self, weights: F64, draws: Counts) -> F64:
+        """Compute the weight (R,) of each replicate."""
+        return np.asarray(np.einsum("n,gnr->gr", weights, draws.c).reshape(-1))
+
+
+def resample_separate(call: Call, resampling: Resampling) -> dict[str, dict[str, Any]]:
+    """Draw the caller's rows or groups, which several problems have some of.
+
+    The shares of predicted classes are those of the rows that were drawn.
+    """
+    source = call.sources[0]
+    assert isinstance(source, SeparateProblems), "callers make sure"
+    if resampling.method == "bca" or resampling.size != call.n:
+        raise source.lack(ROWS, "setting", "the method 'bca' and a size of draws")
+    units = call.groups or Groups.of(source.callers)
+    ends = tuple(np.cumsum([problem.n for problem in source.problems]).tolist())
+    of_units = MultinomialDraws(resampling.key, units.count, units.count)
+    draws = SeparateDraws(of_units, units.of_row, ends)
+    statistics: list[Statistic] = [*call.estimators.values(), TotalWeight()]
+    samples = [replace(sample, v=sample.weights) for sample in source.samples()]
+    members = [
+        prepare_statistic(statistic, k, Problem(sample), draws, sample.n)
+        for k, sample in enumerate(samples)
+        for statistic in statistics
+    ]
+    values = evaluate(Replicates(draws, members), 0, call.n_resamples, call.workers)
+    *errors, weight = np.moveaxis(values.reshape(len(samples), len(statistics), -1), 1, 0)
+    shares = weight / weight.sum(axis=0)
+    if source.setting_name == "tasks":
+        shares = np.broadcast_to(source.shares[:, None], weight.shape)
+    distributions = {}
+    for name, error in zip(call.estimators, errors, strict=True):
+        of_drawn = np.where(shares > 0, error, 0.0)
+        distributions[name] = error if call.per_class else (shares * of_drawn).sum(axis=0)
+    return bootstrap_fields(call, distributions, resampling)
+
+
 # --- results --------------------------------------------------------------------------------
 
 
@@ -152,7 +215,7 @@ def bootstrap_fields(
     """Return the fields of results by estimator, given their replicates."""
     return {
         name: {
-            **common_fields(call, name, resampling.key),
+            **result_fields(call, name, resampling.key),
             "method": resampling.method,
             "size": resampling.size,
             "bootstrap_distribution": distribution,
@@ -338,7 +401,7 @@ def bootstrap(
         class_axis=class_axis, n_jobs=n_jobs, executor=executor, **fields,
     )  # fmt: skip
     source = call.sources[0]
-    if not isinstance(source, Problems | CountedRows):
+    if not isinstance(source, Problems | CountedRows | SeparateProblems):
         count = None if n_resamples == DEFAULT_RESAMPLES else n_resamples
         refuse_options(source, n_resamples=count, groups=groups, size=size, rng=rng)
         return streamed_results(call, method)

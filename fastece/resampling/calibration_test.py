@@ -10,7 +10,8 @@ import numpy as np
 
 from fastece.data.doubts import impossible_rows
 from fastece.data.samples import Sample
-from fastece.data.sources import Source
+from fastece.data.separate import SeparateProblems
+from fastece.data.sources import ROWS, Source
 from fastece.display.results import EstimatorResult, Record, Results
 from fastece.estimators.base import Estimator, Statistic
 from fastece.estimators.binned import Binned, Bins
@@ -21,6 +22,7 @@ from fastece.resampling.adaptive import (
     ADAPTIVE,
     COMPONENTS,
     AdaptiveTest,
+    Component,
     compute_components,
     min_p_statistics,
 )
@@ -28,9 +30,10 @@ from fastece.resampling.arguments import add_groups, read_call, require_calibrat
 from fastece.resampling.call import (
     Call,
     average_classes,
+    calls_on_problems,
     collect_results,
-    common_fields,
     compute_values,
+    result_fields,
 )
 from fastece.resampling.draws import ReplicateDraws, new_key
 from fastece.resampling.engine import evaluate, plan_replicates, ranges
@@ -268,6 +271,8 @@ def errors_of_gaps(formula: Binned | HosmerLemeshow, bins: Bins, gaps: F64) -> F
 def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     """Test the only model of a call with one estimator."""
     estimator = call.estimators[name]
+    if isinstance(call.sources[0], SeparateProblems):
+        return separate_result(call, name, key)
     if isinstance(estimator, AdaptiveTest):
         return adaptive_result(call, name, key)
     if isinstance(estimator, HosmerLemeshow):
@@ -282,7 +287,50 @@ def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult
     return CalibrationTestResult(
         **null_fields(call, value, null),
         band=make_bands(bins, null.gaps, call.level, data.setting.per_class),
-        **common_fields(call, name, key),
+        **result_fields(call, name, key),
+    )
+
+
+def separate_result(call: Call, name: str, key: int) -> CalibrationTestResult:
+    """Test problems with rows of their own: each by itself, or their mean error.
+
+    The adaptive test of all has the smallest of their statistics, under the same draws.
+    """
+    source = call.sources[0]
+    estimator = call.estimators[name]
+    if isinstance(estimator, HosmerLemeshow) and not call.per_class:
+        raise source.lack(ROWS, "setting", "the mean of tests of Hosmer and Lemeshow")
+    results = [calibration_result(part, name, key) for part in calls_on_problems(call)]
+    values = np.array([result.value for result in results])
+    distributions = np.array([result.null_distribution for result in results])
+    bands = [result.band for result in results]
+    fields: dict[str, Any] = {
+        **result_fields(call, name, key),
+        "band": None if bands[0] is None else bands,
+    }
+    if call.per_class:
+        for field_name in ("df", "asymptotic_p_value"):
+            if isinstance(estimator, HosmerLemeshow):
+                fields[field_name] = np.array([getattr(x, field_name) for x in results])
+        if isinstance(estimator, AdaptiveTest):
+            fields["components"] = [result.components for result in results]
+        p_values = np.array([result.p_value for result in results])
+        return type(results[0])(
+            value=values, p_value=p_values, null_distribution=distributions, **fields
+        )
+    if isinstance(estimator, AdaptiveTest):
+        p_value_of_each = [result.p_value for result in results]
+        names = [source.name(k) for k in range(len(results))]
+        fields["components"] = tuple(map(Component, names, values.tolist(), p_value_of_each))
+        value = float(values.min())
+        distribution = distributions.min(axis=0)
+        p_value = smallest_if_impossible(call, p_value_of(-values.min(), -distribution))
+    else:
+        value = float(source.average(values))
+        distribution = source.average(distributions)
+        p_value = p_value_of(value - ROUNDING, distribution)
+    return CalibrationTestResult(
+        value=value, p_value=p_value, null_distribution=distribution, **fields
     )
 
 
@@ -309,7 +357,7 @@ def adaptive_result(call: Call, name: str, key: int) -> CalibrationTestResult:
         p_value=smallest_if_impossible(call, p_value_of(-value, -distribution)),
         null_distribution=distribution,
         components=components.of_data(),
-        **common_fields(call, name, key),
+        **result_fields(call, name, key),
     )
 
 
@@ -346,7 +394,7 @@ def hosmer_lemeshow_result(call: Call, name: str, key: int) -> HosmerLemeshowRes
         band=make_bands(bins, null.gaps, call.level, data.setting.per_class),
         df=df,
         asymptotic_p_value=asymptotic,
-        **common_fields(call, name, key),
+        **result_fields(call, name, key),
     )
 
 

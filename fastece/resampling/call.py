@@ -9,9 +9,10 @@ import numpy as np
 
 from fastece.data.counted import CountedRows
 from fastece.data.samples import Sample
+from fastece.data.separate import SeparateProblems
 from fastece.data.sources import Problems, Source, need_rows
 from fastece.display.results import Results
-from fastece.estimators.base import Statistic
+from fastece.estimators.base import Statistic, values_of_problems
 from fastece.estimators.losses import Mean, infinite_rows
 from fastece.kernels.types import F64
 from fastece.resampling.dependence import estimate_dependence
@@ -47,6 +48,11 @@ class Call:
         The caller's groups of rows; None for independent rows.
     class_axis : int or None
         The axis of the caller's probabilities that holds the classes; None for rows (n,).
+    first_row : int
+        The number of the first row in draws of labels, of one of several problems with rows of
+        their own.
+    joint_dependence : Dependence or None
+        For such a problem the dependence of its rows, which was estimated with all others.
     """
 
     function: str
@@ -58,6 +64,8 @@ class Call:
     workers: Workers
     groups: Groups | None = None
     class_axis: int | None = None
+    first_row: int = 0
+    joint_dependence: Dependence | None = None
 
     @property
     def models(self) -> list[Problems]:
@@ -96,17 +104,24 @@ class Call:
     def clusters(self) -> Groups | None:
         """Groups, or the votes of each soft label; None where all rows are independent."""
         groups = self.groups
-        if groups is None and self.sources[0].votes > 1:
+        source = self.sources[0]
+        if groups is None and source.votes > 1:
             groups = Groups.of(self.models[0].callers)
+        if groups is None and isinstance(source, SeparateProblems) and not self.per_class:
+            groups = Groups.of(source.callers)
         has_single_rows = groups is not None and groups.count == groups.of_row.size == self.n
         return None if groups is None or has_single_rows else groups
 
     @cached_property
     def dependence(self) -> Dependence | None:
         """Dependence within the clusters of the only model; None without clusters."""
+        if self.joint_dependence is not None:
+            return self.joint_dependence
         if self.clusters is None:
             return None
-        return estimate_dependence(self.models[0], self.clusters)
+        source = self.sources[0]
+        rows = source.joined() if isinstance(source, SeparateProblems) else self.models[0]
+        return estimate_dependence(rows, self.clusters)
 
     @property
     def design_effect(self) -> float:
@@ -117,7 +132,7 @@ class Call:
     def setting(self) -> str:
         """Setting, as results show it."""
         source = self.sources[0]
-        return "classwise" if source.setting.per_class else source.name(0)
+        return source.setting.name if source.setting.per_class else source.name(0)
 
     @property
     def per_class(self) -> bool:
@@ -131,6 +146,29 @@ class Call:
     def with_estimator(self, estimator: Any) -> "Call":
         """Return the same call with one estimator, which is in no list."""
         return replace(self, estimators={"": estimator})
+
+
+def calls_on_problems(call: Call) -> list[Call]:
+    """Return a call on each problem of a source whose problems have rows of their own.
+
+    Where their mean is the result, they have the draws and the dependence that they have together.
+    """
+    source = call.sources[0]
+    assert isinstance(source, SeparateProblems), "callers make sure"
+    calls = []
+    first_row = 0
+    for problem in source.problems:
+        rows = np.arange(first_row, first_row + problem.n)
+        groups = None if call.groups is None else call.groups.where(rows)
+        on_problem = replace(call, sources=[problem], groups=groups)
+        if not call.per_class:
+            dependence = call.dependence
+            if dependence is not None:
+                dependence = dependence.rows(first_row, problem.n)
+            on_problem = replace(on_problem, first_row=first_row, joint_dependence=dependence)
+        calls.append(on_problem)
+        first_row += problem.n
+    return calls
 
 
 # --- draws of the rows of a call ------------------------------------------------------------
@@ -171,14 +209,15 @@ def bootstrap_values(call: Call, statistic: Statistic, problem: Problem, key: in
 
 def average_classes(call: Call, values: Any) -> Any:
     """Return values (K, ...) of the classes of a model as they are, or their mean."""
-    return values if call.per_class else values.mean(0)
+    return values if call.per_class else call.sources[0].average(values)
 
 
 def compute_values(call: Call, name: str) -> list[Any]:
     """Compute the value of the estimator of a name on the data of each model."""
     estimator = call.estimators[name]
     return [
-        as_float(average_classes(call, estimator.point_values(source))) for source in call.sources
+        as_float(average_classes(call, values_of_problems(estimator, source)))
+        for source in call.sources
     ]
 
 
@@ -192,6 +231,11 @@ def common_fields(call: Call, name: str, key: int) -> dict[str, Any]:
         "estimator": describe(estimator),
         "setting": "class vectors" if call.uses_class_vectors(estimator) else call.setting,
     }
+
+
+def result_fields(call: Call, name: str, key: int) -> dict[str, Any]:
+    """Return the fields that results of one estimator have in common, with names of problems."""
+    return {**common_fields(call, name, key), "_names": call.sources[0].problem_names}
 
 
 def collect_results(call: Call, make_result: Callable[[str], Any]) -> Any:

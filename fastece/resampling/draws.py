@@ -14,6 +14,7 @@ Class               What it draws in each replicate                          Han
 `RowDraws`          the same as a list of rows, faster where `size` is small  `Rows`
 `LeaveOutDraws`     nothing: one part of the rows is left out (jackknife)    `Counts`
 `GroupDraws`        whole groups of rows, by one of the two with counts      `Counts`
+`SeparateDraws`     the same for problems with rows of their own              `Counts`
 `OutcomeDraws`      outcomes of one binary problem from its scores           `Counts`
 `ClassDraws`        classes from class vectors, shared by all problems       `Counts`
 `LabelDraws`        outcomes by one of the two above, as labels              `Labels`
@@ -273,6 +274,28 @@ class GroupDraws(ReplicateDraws):
     def of_problem(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
         """Return the counts (G, n, 32) of the rows, which are the same for every problem."""
         return np.take(drawn, self.of_row, axis=1)
+
+
+@dataclass(frozen=True)
+class SeparateDraws(GroupDraws):
+    """Draws of rows or groups for problems with rows of their own.
+
+    Attributes
+    ----------
+    of_groups : MultinomialDraws
+        Draws of the caller's rows, or of groups of them.
+    of_row : (N,) int32 array
+        The row or group behind each row, one problem after the other.
+    ends : tuple of int
+        The position after the last row of each problem.
+    """
+
+    ends: tuple[int, ...] = ()
+
+    def of_problem(self, drawn: NDArray[Any], problem: int) -> U8:
+        """Return the counts (G, n, 32) of the rows of one problem."""
+        start = self.ends[problem - 1] if problem > 0 else 0
+        return np.take(drawn, self.of_row[start : self.ends[problem]], axis=1)
 
 
 def make_row_draws(

@@ -1,4 +1,4 @@
-"""Pixels with an axis of classes, images as groups; several yes/no tasks for each row."""
+"""Pixels with an axis of classes, images as groups."""
 
 import re
 
@@ -164,23 +164,3 @@ def test_sources_and_streams_refuse_options_that_make_no_sense():
         state.update(LABELS, PROB, **PIXELS, groups="first_axis")
     with pytest.raises(ValueError, match="groups: 'first_axis' goes with class_axis="):
         fastece.estimate(LABELS.ravel(), ROWS, **FLAT, groups="first_axis")
-
-
-# --- several yes/no tasks ----------------------------------------------------------------------
-
-
-def test_several_tasks_are_refused_with_the_calls_that_answer():
-    prob = RNG.random((200, 4))
-    labels = (RNG.random((200, 4)) < prob).astype(float)
-    advice = re.escape("one call for each column: y_true[:, k] and y_prob[:, k]")
-    with pytest.raises(ValueError, match=advice + "$"):
-        fastece.ece(labels, prob)
-    with pytest.raises(ValueError, match=advice + "$"):
-        fastece.ece(labels.astype(int), prob)
-    labels[RNG.random(labels.shape) < 0.3] = np.nan
-    with pytest.raises(ValueError, match=advice + ", with ignore_label=nan$"):
-        fastece.ece(labels, prob)
-    for y, p in zip(labels.T, prob.T, strict=True):
-        is_labelled = ~np.isnan(y)
-        expected = plain_ece(y[is_labelled], p[is_labelled])
-        assert fastece.ece(y, p, ignore_label=np.nan) == pytest.approx(expected, abs=1e-12)

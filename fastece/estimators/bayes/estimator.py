@@ -89,7 +89,9 @@ class BayesCurve(Parameters):
         """Compute the posterior mean of the error from rows in cells."""
         return float(Curves(rows).values(self.norm)[0])
 
-    def posterior(self, samples: Sequence[Sample], effect: float = 1.0) -> Posterior:
+    def posterior(
+        self, samples: Sequence[Sample], effect: float = 1.0, shares: F64 | None = None
+    ) -> Posterior:
         """Compute the posterior of the mean error over some problems.
 
         Parameters
@@ -99,12 +101,15 @@ class BayesCurve(Parameters):
         effect : float, default 1.0
             The design effect of rows that depend on each other, at least 1: this many of them are
             worth one independent row (Kish 1965, "Survey sampling", section 8.2).
+        shares : (K,) float64 array, optional
+            Weights of the problems in their mean, where each has rows of its own.
 
         Returns
         -------
         Posterior
         """
-        return posterior_of([scale_weights(sample)[0] for sample in samples], self.norm, effect)
+        scaled = [scale_weights(sample)[0] for sample in samples]
+        return posterior_of(scaled, self.norm, effect, shares)
 
     def curve_scores(self, ordered: Sample) -> F64:
         """Return scores (G,) between which a curve may be interpolated.

@@ -120,6 +120,8 @@ class Posterior:
         Norm of the gaps.
     wrong_rows : WrongRows or None
         Where all scores are 0 and 1.
+    shares : (K,) float64 array or None
+        Weights of problems with rows of their own; None for equal ones.
     """
 
     value: float
@@ -130,6 +132,7 @@ class Posterior:
     end_errors: F64 | None = None
     norm: float = 1.0
     wrong_rows: WrongRows | None = None
+    shares: F64 | None = None
 
     @cached_property
     def null(self) -> F64:
@@ -137,7 +140,7 @@ class Posterior:
         rng = np.random.default_rng(SEED)
         count = max(MAX_FLOOR_FITS // len(self.problems), MIN_FLOOR_VALUES)
         values = [self._draw_null(rng) for _ in range(min(count, FLOOR_VALUES))]
-        return np.asarray(np.mean(values, axis=1))
+        return np.asarray(np.average(values, axis=1, weights=self.shares))
 
     @cached_property
     def influence(self) -> F64:
@@ -200,9 +203,15 @@ class Posterior:
         return [float(Curves(rows).values(self.norm)[0]) for rows in drawn]
 
 
-def posterior_of(samples: Sequence[Sample], norm: float, effect: float = 1.0) -> Posterior:
-    """Compute the posterior of the mean error over problems of the same rows."""
-    return posteriors_of(samples, norm, (0,), effect)[0]
+def posterior_of(
+    samples: Sequence[Sample], norm: float, effect: float = 1.0, shares: F64 | None = None
+) -> Posterior:
+    """Compute the posterior of the mean error over problems.
+
+    They are problems of the same rows, in the same order; or, with shares in the mean (K,), of rows
+    of their own.
+    """
+    return posteriors_of(samples, norm, (0,), effect, shares)[0]
 
 
 def side_posteriors(samples: Sequence[Sample], norm: float, effect: float = 1.0) -> list[Posterior]:
@@ -238,8 +247,9 @@ class ProblemErrors(NamedTuple):
 
 
 def posteriors_of(
-    samples: Sequence[Sample], norm: float, sides: tuple[int, ...], effect: float
-) -> list[Posterior]:
+    samples: Sequence[Sample], norm: float, sides: tuple[int, ...], effect: float,
+    shares: F64 | None = None,
+) -> list[Posterior]:  # fmt: skip
     """Compute the posteriors of the mean error, or of its parts, by side."""
     # Errors of several classes together vary less: they keep no share for sparse chains.
     low_belief = LOW_BELIEF if len(samples) == 1 else Belief(LOW_BELIEF.prior)
@@ -249,15 +259,19 @@ def posteriors_of(
         for sample, curves in zip(samples, curves_of(samples, effect), strict=True)
     ]
     problems = tuple(problem.posterior for problem in errors_by_problem)
-    max_error = float(np.mean([problem.max_error for problem in errors_by_problem]))
+    max_errors = [problem.max_error for problem in errors_by_problem]
+    max_error = float(np.average(max_errors, weights=shares))
     factors = np.array([problem.log_bayes_factor for problem in errors_by_problem])
     top = float(factors.max())
-    log_bayes_factor = top + math.log(np.mean(np.exp(factors - top)))
-    errors = np.sum([problem.errors for problem in errors_by_problem], axis=0) / len(
-        errors_by_problem
-    )
-    errors = np.minimum(errors * sampling_widening(errors[0], problems, norm), max_error)
-    values = np.mean([problem.values for problem in errors_by_problem], axis=0).tolist()
+    log_bayes_factor = top + math.log(np.average(np.exp(factors - top), weights=shares))
+    errors_of_problems = np.array([problem.errors for problem in errors_by_problem])
+    values_of_problems = [problem.values for problem in errors_by_problem]
+    if shares is None:
+        errors = errors_of_problems.sum(axis=0) / len(errors_by_problem)
+    else:
+        errors = np.tensordot(shares, errors_of_problems, axes=1)
+    errors = np.minimum(errors * sampling_widening(errors[0], problems, norm, shares), max_error)
+    values = np.average(values_of_problems, axis=0, weights=shares).tolist()
     posteriors = []
     for side, value, (error, low, high, process_alone) in zip(sides, values, errors, strict=True):
         end_errors = np.sort([low, high])
@@ -278,6 +292,7 @@ def posteriors_of(
                 end_errors=end_errors,
                 norm=norm,
                 wrong_rows=wrong_rows,
+                shares=shares,
             )
         )
     return posteriors
@@ -331,14 +346,22 @@ def family_widening(errors: F64) -> F64:
     return np.concatenate([*map(spread_factors, families, VARIANCE_FACTORS)])
 
 
-def sampling_widening(errors: F64, problems: Sequence[ProblemPosterior], norm: float) -> F64:
+def sampling_widening(
+    errors: F64, problems: Sequence[ProblemPosterior], norm: float, shares: F64 | None = None
+) -> F64:
     """Compute factors that widen errors (4, S) by variance that the draws leave out.
 
     The rows of several classes are the same: their influences add up with a variance that is not
     the sum of their variances. And scores are a sample too: for the norm 1 the error is the mean of
-    the gap over all possible scores, of which the rows are only a sample.
+    the gap over all possible scores, of which the rows are only a sample. Problems with shares have
+    rows of their own, whose dependence the design effect has in it.
     """
-    if len(problems) == 1:
+    if shares is not None:
+        variance_factor = 1.0
+        weights = [p.rows.cells.weight for p in problems]
+        weight = np.concatenate([s * w / w.sum() for s, w in zip(shares, weights, strict=True)])
+        size = np.concatenate([p.mean_gaps.size for p in problems])
+    elif len(problems) == 1:
         variance_factor = 1.0
         weight = problems[0].rows.cells.weight
         size = problems[0].mean_gaps.size
@@ -352,6 +375,8 @@ def sampling_widening(errors: F64, problems: Sequence[ProblemPosterior], norm: f
     deviation = 0.0  # of the mean over the scores, relative to it
     if mean > 0 and not math.isinf(norm):
         n = problems[-1].rows.n
+        if shares is not None:
+            n = 1 / float((shares**2 / [problem.rows.n for problem in problems]).sum())
         deviation = math.sqrt((share * (size - mean) ** 2).sum() / n) / mean
     return spread_factors(errors, variance_factor) * np.exp(deviation * draw_order())
 

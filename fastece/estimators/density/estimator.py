@@ -261,7 +261,7 @@ class KDE(Parameters):
         values = np.array([self.sweep(sample.sorted(), source.count(), h) for sample in samples])
         if source.setting.per_class and average is None:
             return values
-        return np.asarray(values.mean(0))
+        return np.asarray(source.average(values))
 
     def sweep(self, sample: Sample, size: int, bandwidths: F64) -> F64:
         """Compute the value (H,) of a sorted sample with each of some bandwidths.
