@@ -158,7 +158,7 @@ class Estimator(Statistic):
 
 
 def values_of_problems(estimator: Any, source: Source, run: Map = map) -> F64:
-    """Compute the value (K,) of each problem, also where problems have rows of their own."""
+    """Compute the value (K,) of each problem of a source of any kind."""
     if isinstance(source, SeparateProblems):
         values = [estimator.point_values(problem, run) for problem in source.problems]
         return np.concatenate(values)

@@ -243,7 +243,7 @@ class GapCells:
 
 
 def join_cells(parts: Sequence[GapCells], shares: F64) -> GapCells:
-    """Join the cells of problems with rows of their own, whose mean error has these shares (K,).
+    """Join the cells of problems with rows of their own and shares in a mean (K,).
 
     The error of all is the plain mean, so gaps are multiplied by K times the share. Problems with
     fewer cells are filled up with cells that have no room for a gap.

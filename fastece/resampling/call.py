@@ -234,7 +234,7 @@ def common_fields(call: Call, name: str, key: int) -> dict[str, Any]:
 
 
 def result_fields(call: Call, name: str, key: int) -> dict[str, Any]:
-    """Return the fields that results of one estimator have in common, with names of problems."""
+    """Return the fields of results of one estimator, with names of problems."""
     return {**common_fields(call, name, key), "_names": call.sources[0].problem_names}
 
 

@@ -221,7 +221,7 @@ def test_groups_of_rows_widen_the_interval():
 
 def test_labels_of_several_tasks_name_the_setting():
     for labels in (LABELS, np.nan_to_num(LABELS), np.nan_to_num(LABELS).astype(int)):
-        with pytest.raises(ValueError, match="for several yes/no tasks: setting='tasks'$"):
+        with pytest.raises(ValueError, match=r"for several yes/no tasks: setting='tasks'$"):
             fastece.ece(labels, PROB)
 
 
