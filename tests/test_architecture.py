@@ -180,6 +180,7 @@ def test_import_leaves_slow_packages_alone(statement, packages):
     assert run_python(code) == "[]"
 
 
+@pytest.mark.slow
 def test_numba_is_imported_only_when_something_is_computed():
     """It takes 0.2 s, and its import may warn of a folder of compiled kernels."""
     modules = [name for name in inner_modules() if room_of(name) != "kernels"]

@@ -166,6 +166,7 @@ def program(code, **options):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argument", ["--version", "--help"])
 def test_help_imports_neither_numba_nor_scipy(argument):
     code = (
@@ -195,6 +196,7 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     assert pipe.wait() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_output_that_cannot_be_written_is_an_error():
     code = (

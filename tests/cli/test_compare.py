@@ -128,6 +128,7 @@ def test_top_labels_have_the_hits_of_each_model(capsys, write):
     assert [x["a"] for x in printed["differences"] if x["name"] == "ece"] == [value]
 
 
+@pytest.mark.slow
 def test_groups_and_weights_are_columns(capsys, tmp_path):
     rng = np.random.default_rng(0)
     p = rng.random(200)

@@ -138,6 +138,7 @@ def test_after_folds_the_model_of_all_rows_is_saved(command, write, tmp_path):
     assert new.y_prob.tolist() == recalibrate(HIT, SCORE, method="platt").tolist()
 
 
+@pytest.mark.slow
 def test_all_methods_are_ranked_and_the_best_is_written(command, capsys, write):
     file = write(BINARY)
     printed, new = command(file, "--method", "all")
@@ -194,6 +195,7 @@ def test_methods_that_cannot_be_used_are_named(command, write):
     assert "56 parameters, more than the 40 rows" in printed["refused"]["matrix"]
 
 
+@pytest.mark.slow
 def test_a_verdict_is_about_the_intervals(capsys, write):
     n = 3000
     p = np.random.default_rng(1).random(n)

@@ -220,6 +220,7 @@ def test_labels_between_quotes_and_bools(capsys, write):
     assert values(report)["ece"] == fastece.ece([1, 0], [0.8, 0.1])
 
 
+@pytest.mark.slow
 def test_an_estimator_of_the_table_needs_no_more_than_two_verbs(capsys, monkeypatch):
     class Squared:
         def prepare(self, sample, size):  # noqa: ARG002

@@ -55,6 +55,7 @@ def check_errors(report, y, p, **options):
     assert printed["mce"] == pytest.approx(fastece.mce(y, p, **options), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_a_stream_has_the_errors_of_all_rows(capsys, write, binary):
     y, p = binary
@@ -79,6 +80,7 @@ def test_a_stream_has_the_errors_of_all_rows(capsys, write, binary):
     assert "Streamed" in text(capsys, "report", path, "--stream", "--full")
 
 
+@pytest.mark.slow
 def test_a_stream_is_the_report_of_its_accumulator(capsys, write, vectors):
     y, p = vectors
     printed = as_json(capsys, "report", write(csv(y, p)), "--stream", "--resamples", 99)
@@ -179,6 +181,7 @@ def test_a_large_file_is_a_stream(capsys, write, monkeypatch):
     assert "--groups: " in failure(capsys, "report", path, "--groups", "g")
 
 
+@pytest.mark.slow
 def test_several_files_patterns_and_folders_are_one_stream(capsys, write, tmp_path, binary):
     y, p = binary
     write(csv(y[:1000], p[:1000]), "1.csv")

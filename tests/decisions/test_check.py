@@ -369,6 +369,7 @@ def test_a_junit_file_has_a_case_for_every_part():
     assert suite.attrib == {"name": "a.csv", **numbers}
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=8).filter(str.strip), st.text(max_size=8))
 @settings(max_examples=15)
 def test_any_text_makes_valid_xml(label, title):

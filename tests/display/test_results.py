@@ -476,6 +476,7 @@ def test_columns_of_small_multiples(diagram):
     assert plt.get_fignums() == before
 
 
+@pytest.mark.slow
 def test_classes_without_a_value_come_last(diagram):
     values = [np.nan, *np.linspace(0.1, 0.2, 12)]
     results = [replace(diagram, value=x, setting=f"class {k}") for k, x in enumerate(values)]

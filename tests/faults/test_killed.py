@@ -10,6 +10,8 @@ import pytest
 from helpers import output_faults as faults
 from helpers.output_faults import OLD, OUTPUTS, tree
 
+pytestmark = pytest.mark.slow
+
 for package in ("matplotlib", "pyarrow", "sklearn", "joblib", "tqdm", "threadpoolctl"):
     pytest.importorskip(package)
 if os.name != "posix":

@@ -11,6 +11,8 @@ import pytest
 from fastece.cli import main
 from helpers import output_faults as faults
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 if os.name != "posix":
     pytest.skip("has other names of files", allow_module_level=True)

@@ -13,6 +13,8 @@ from fastece.cli import main
 from helpers import output_faults as faults
 from helpers.output_faults import OLD, OUTPUTS, one_line, tree
 
+pytestmark = pytest.mark.slow
+
 for package in ("matplotlib", "pyarrow"):
     pytest.importorskip(package)
 if os.name != "posix":

@@ -16,6 +16,8 @@ from helpers.command_line import SMALL, as_json, failure, values
 from helpers.prediction_files import as_json as lines_of
 from helpers.prediction_files import as_npz, encoded
 
+pytestmark = pytest.mark.slow
+
 SKIP = ("--stream", "--on-error", "skip")
 GOOD = [{"y_true": i % 3 % 2, "y_prob": (i % 20 + 0.5) / 20} for i in range(60)]
 LISTS = [{**row, "y_prob": [1 - row["y_prob"], row["y_prob"]]} for row in GOOD]

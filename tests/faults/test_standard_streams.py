@@ -14,6 +14,8 @@ from fastece.cli import main
 from helpers import output_faults as faults
 from helpers.output_faults import one_line
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 if os.name != "posix":
     pytest.skip("has other files and signals", allow_module_level=True)

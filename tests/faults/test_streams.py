@@ -13,6 +13,8 @@ from fastece.files import FileSum, Reader, batches, lines, read_predictions
 from helpers.command_line import as_json, failure, values
 from helpers.odd_files import draw_file
 
+pytestmark = pytest.mark.slow
+
 QUICK = range(100)
 ALL = range(100, 600)
 OPTIONS = {

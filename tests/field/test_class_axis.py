@@ -93,6 +93,7 @@ def test_tensors_of_short_floats_keep_their_rounding(recwarn):
     assert not recwarn.list
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     ("groups", "of_rows"),
     [("first_axis", IMAGES), (SITES, SITES[IMAGES]), (SITES[IMAGES].reshape(N, H, W),

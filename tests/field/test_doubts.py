@@ -42,6 +42,7 @@ def draw_good_sample(seed):
 # --- outcomes that cannot be ----------------------------------------------------------------
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize(("row", "score"), [(np.flatnonzero(EVENTS)[7], 0.0),
                                             (np.flatnonzero(1 - EVENTS)[7], 1.0)])  # fmt: skip
 @pytest.mark.parametrize("options", [{}, {"n_resamples": 99}, {"sample_weight": RISKS}])
@@ -115,6 +116,7 @@ MEASURES = [
 ]
 
 
+@pytest.mark.representative(3)
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize(("n", "n_classes"), [(300, 2), (60, 10), (3000, 10), (2000, 1000)])
 def test_labels_of_other_rows_are_a_warning(measure, n, n_classes):
@@ -160,6 +162,7 @@ def test_no_good_sample_has_a_warning(n_samples):
 # --- rows that come several times -----------------------------------------------------------
 
 
+@pytest.mark.representative(4)
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("n_times", [2, 5, 6])
 @pytest.mark.parametrize(("y", "prob"), [(EVENTS, RISKS), (LABELS, CLASSES)])

@@ -59,6 +59,7 @@ READ = {
 }
 
 
+@pytest.mark.representative(4)
 @pytest.mark.parametrize("name", READ)
 def test_a_format_is_read_to_the_right_number(write, error_of, name):
     path = write(READ[name](), name)
@@ -140,6 +141,7 @@ def _other_file(tmp_path, monkeypatch):
     (tmp_path / "other.csv").write_text(SMALL)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_other_file")
 def test_any_file_whatever_is_a_verdict_or_one_line(capsys):
     for seed in range(60):

@@ -211,7 +211,7 @@ def whole(columns):
     }
 
 
-@pytest.mark.representative(45)
+@pytest.mark.representative(9)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_table_of_another_program_is_refused_with_evidence_and_read_by_options(

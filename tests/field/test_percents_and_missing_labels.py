@@ -21,6 +21,7 @@ SIGNS = {"y_true": RIGHT, "y_prob": [f"{x}%" for x in PERCENTS]}
 # --- percents -------------------------------------------------------------------------------
 
 
+@pytest.mark.representative(2)
 @pytest.mark.parametrize("columns", [COLUMNS, SIGNS])
 @pytest.mark.parametrize("form", [as_csv, lambda x: as_json_lines(as_rows(x)), lambda x: json.dumps(
     {name: np.asarray(column).tolist() for name, column in x.items()})])  # fmt: skip
@@ -207,6 +208,7 @@ def with_blanks(blank):
             "y_prob": P.tolist()}  # fmt: skip
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     ("content", "name"),
     [(as_csv(with_blanks("")), "a.csv"), (as_csv(with_blanks("NaN")), "b.csv"),

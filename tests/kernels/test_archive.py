@@ -30,6 +30,8 @@ from helpers.tiny_kernels import (
     run,
 )  # fmt: skip
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "release" / "build_kernels.py"
 HOST = archive.feature_set(cache.host_features())
 LEVELS = [level for level in archive.LEVELS if archive.feature_set(level.features) <= HOST]

@@ -180,6 +180,7 @@ def test_a_kernel_that_does_not_parse_is_no_error_for_the_others(tmp_path):
     assert done.stderr.count("RuntimeWarning") == 1
 
 
+@pytest.mark.slow
 def test_nowhere_to_write_works_with_one_warning_and_writes_nowhere_else(tmp_path):
     package = copy_package(tmp_path / "package")
     home = tmp_path / "home"

@@ -366,6 +366,7 @@ def test_equal_bits_are_settled_by_more_of_them(row):
     assert outcomes == {True, False}
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("n_classes", [2, 3, 1000])
 def test_classes_equal_plain_integers(n_classes):
     prob = class_probabilities(n_classes, n=4 if n_classes == 1000 else 6)

@@ -187,6 +187,7 @@ def test_seeds_of_numpy_are_seeds(classes, seed):
     assert calibration_report(y, p, rng=seed, **options).to_dict() == report.to_dict()
 
 
+@pytest.mark.slow
 def test_groups_are_in_the_numbers_and_in_every_format(classes):
     y, p, _ = classes
     groups = np.arange(y.size) % 6
@@ -251,6 +252,7 @@ def test_bad_input_names_the_argument(classes):
 STREAM = {"n_resamples": 0, "estimator": ["ece", "ece_a"]}
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("setting", ["confidence", "classwise", 1])
 def test_a_stream_has_nearly_the_numbers_of_its_rows(classes, setting):
     y, p, _ = classes
@@ -269,6 +271,7 @@ def test_a_stream_has_nearly_the_numbers_of_its_rows(classes, setting):
         assert stream.direction.over == pytest.approx(rows.direction.over, abs=1e-3)
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("setting", ["confidence", "classwise", 1])
 def test_a_stream_lacks_all_that_needs_rows(classes, setting):
     y, p, _ = classes

@@ -202,6 +202,7 @@ def test_few_tasks_wait_at_a_time(monkeypatch):
     assert np.array_equal(result.bootstrap_distribution, again.bootstrap_distribution)
 
 
+@pytest.mark.slow
 def test_fewer_threads_give_the_same_bits(monkeypatch):
     pools = []
 

@@ -275,6 +275,7 @@ def test_intervals_of_copied_rows_in_groups_equal_the_intervals_of_the_rows(name
     assert "960 rows in 120 groups" in str(grouped)
 
 
+@pytest.mark.slow
 def test_few_groups_are_noted_for_every_setting():
     true, prob = classes(400)
     group = np.arange(400) // 25

@@ -54,6 +54,7 @@ def test_a_display_of_several_classes_shows_the_top_label():
     assert of_cow.diagram.setting == "class 2 ('cow')"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pos_label", ["ant", "bee"])
 def test_a_display_shows_the_positive_label(pos_label):
     data, model = fitted(2)

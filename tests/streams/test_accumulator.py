@@ -275,6 +275,7 @@ def parted(draw):
     return options, (y, p, weight), pieces, order
 
 
+@pytest.mark.slow
 @given(parted())
 @settings(max_examples=40)
 def test_any_cut_and_any_order_give_the_same_bits(case):

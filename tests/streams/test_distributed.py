@@ -13,6 +13,8 @@ import fastece
 from fastece import Accumulator
 from fastece.streams import from_batches, from_dask
 
+pytestmark = pytest.mark.slow
+
 da = pytest.importorskip("dask.array")
 
 N = 1000

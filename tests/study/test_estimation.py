@@ -60,6 +60,7 @@ def test_a_distribution_of_the_paper_equals_plain_loops():
         assert_values(outcome, replay, size, [i, 20 - i, n_draws - 1 - i])
 
 
+@pytest.mark.representative(1)
 @pytest.mark.parametrize("convention", ["corrected", "published"])
 def test_scores_with_ties_equal_plain_loops(convention):
     design = replace(SMALL, convention=convention)
