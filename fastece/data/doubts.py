@@ -36,6 +36,12 @@ MIN_PROMISE = 10
 MIN_DISTINCT_ROWS = 20
 # Hits may exceed their number by chance by so many standard deviations.
 MAX_CHANCE = 3
+# Rows from which equal scores are no accident.
+MIN_CONSTANT_ROWS = 20
+# Equal scores of single classes that a sentence lists.
+MAX_VALUES_SHOWN = 3
+EQUAL_SCORES = "All {} rows have the same prediction, {}: only its mean can be judged."
+CERTAIN_SCORES = "All {} predictions are 0 or 1: are these predicted classes, not probabilities?"
 IMPOSSIBLE_OUTCOME = (
     "The outcome had the predicted probability 0 in {}: no calibrated model allows that, so the "
     "test of calibration rejects."
@@ -57,6 +63,23 @@ def impossible_rows(source: Source) -> list[NDArray[np.bool_]]:
     The problems of a stream have rows of their own, and not the same number of them.
     """
     return [are_impossible(sample) for sample in source.samples(reads_only=True)]
+
+
+# --- scores that are no probabilities --------------------------------------------------------
+
+
+def describe_constant_scores(source: Source) -> str:
+    """Write a sentence on scores that are all equal, or all 0 or 1; "" for others."""
+    n = source.count()
+    scores = [sample.s for sample in source.samples(reads_only=True)]
+    if n < MIN_CONSTANT_ROWS:
+        return ""
+    if all(s.min() == s.max() for s in scores):
+        values = ", ".join(f"{s[0]:.4g}" for s in scores[:MAX_VALUES_SHOWN])
+        return EQUAL_SCORES.format(n, values)
+    if all(((s <= 0) | (s >= 1)).all() for s in scores):
+        return CERTAIN_SCORES.format(n)
+    return ""
 
 
 # --- labels that do not belong to the predictions --------------------------------------------

@@ -59,9 +59,22 @@ class RiskRows(NamedTuple):
         return bool(self.y.min() < self.y.max())
 
     @property
+    def clip(self) -> float:
+        """The probability that stands for a score of 0; its complement stands for 1."""
+        return 1 / (2 * self.n + 2)
+
+    @property
+    def is_certain(self) -> NDArray[np.bool_]:
+        """Whether each score (n,) is 0 or 1."""
+        return (self.s <= 0) | (self.s >= 1)
+
+    @property
     def logit(self) -> F64:
         """Logits of the scores, where 0 and 1 are cut at 1 / (2 n + 2)."""
-        low = 1 / (2 * self.n + 2)
+        return self.logit_of_clip(self.clip)
+
+    def logit_of_clip(self, low: float) -> F64:
+        """Compute logits of the scores, where a small probability stands for 0."""
         high = 1 - low
         scores_with_logit = self.s[(self.s > 0) & (self.s < 1)]
         if scores_with_logit.size:  # these are not moved, and the order of all scores stays
@@ -150,9 +163,10 @@ def intercept_model(rows: RiskRows) -> Logistic:
     return Logistic(np.ones((rows.s.size, 1)), rows.logit, rows.y, rows.w, rows.squares)
 
 
-def slope_model(rows: RiskRows) -> Logistic:
+def slope_model(rows: RiskRows, clip: float | None = None) -> Logistic:
     """Make the regression with an intercept and a slope of the logit."""
-    columns = np.column_stack([np.ones(rows.s.size), rows.logit])
+    logit = rows.logit if clip is None else rows.logit_of_clip(clip)
+    columns = np.column_stack([np.ones(rows.s.size), logit])
     return Logistic(columns, np.zeros(rows.s.size), rows.y, rows.w, rows.squares)
 
 

@@ -94,6 +94,13 @@ ONE_OUTCOME = (
 )
 SEPARATED = "A threshold separates events from the others, so the slope is infinite."
 CONSTANT = "All predictions are the same, so there is no slope."
+DECIDED_BY_CLIP = (
+    "{} of {} predictions are 0 or 1; slope and intercept depend on the {:.2g} that stands for "
+    "them."
+)
+# A slope depends on the probability that stands for 0 if so small a part of it moves the slope out
+# of its interval.
+SMALLER_CLIP = 0.1
 INFINITE_SCORE = "The outcome had the predicted probability 0 in {}: the log score is infinite."
 
 
@@ -350,6 +357,9 @@ def write_notes(call: Call, rows: RiskRows, quantities: dict[str, Quantity]) -> 
         notes.append(SEPARATED)
     if rows.s.min() == rows.s.max():
         notes.append(CONSTANT)
+    if is_decided_by_clip(rows, quantities["slope"]):
+        n_certain = int(rows.c[rows.is_certain].sum())
+        notes.append(DECIDED_BY_CLIP.format(n_certain, int(rows.n), rows.clip))
     if math.isinf(quantities["log_score"].value):
         notes.append(
             INFINITE_SCORE.format(
@@ -357,6 +367,15 @@ def write_notes(call: Call, rows: RiskRows, quantities: dict[str, Quantity]) -> 
             )
         )
     return [*notes, *group_notes(call.n_groups)]
+
+
+def is_decided_by_clip(rows: RiskRows, slope: Quantity) -> bool:
+    """Decide whether scores of 0 and 1 decide the slope, by a fit with a smaller clip."""
+    interval = slope.confidence_interval
+    if interval is None or not rows.is_certain.any():
+        return False
+    beta, _ = risk.slope_model(rows, SMALLER_CLIP * rows.clip).fit()
+    return not interval.low <= float(beta[1]) <= interval.high
 
 
 def check_event(event: Any) -> str:

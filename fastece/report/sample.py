@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastece.data.counted import CountedRows
-from fastece.data.doubts import IMPOSSIBLE_OUTCOME, impossible_rows
+from fastece.data.doubts import IMPOSSIBLE_OUTCOME, describe_constant_scores, impossible_rows
 from fastece.data.sources import Problems, Source
 from fastece.display.documents import Cell, Section
 from fastece.display.numbers import Number, first_of, format_p
@@ -138,11 +138,13 @@ def describe_doubts(inputs: ReportInput) -> tuple[str, ...]:
     source = inputs.source
     if not isinstance(source, Problems | CountedRows):
         return ()
+    sentences = []
     impossible = source.callers[np.any(impossible_rows(source), axis=0)]
-    if not impossible.size:
-        return ()
-    rows = first_of(sorted({*impossible.tolist()}), inputs.data.row_name)
-    return (IMPOSSIBLE_OUTCOME.format(rows),)
+    if impossible.size:
+        rows = first_of(sorted({*impossible.tolist()}), inputs.data.row_name)
+        sentences.append(IMPOSSIBLE_OUTCOME.format(rows))
+    constant = describe_constant_scores(source)
+    return (*sentences, constant) if constant else tuple(sentences)
 
 
 def weights_of(inputs: ReportInput) -> F64 | None:

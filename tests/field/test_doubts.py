@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.data.doubts import impossible_rows, warn_of_repeats
+from fastece.data.doubts import (
+    describe_constant_scores,
+    impossible_rows,
+    warn_of_repeats,
+)
 from fastece.data.errors import RowsWarning
 from fastece.data.reading import read_source
 
@@ -92,7 +96,9 @@ def test_rows_of_probability_0_and_1_that_come_true_are_no_sign():
 def test_no_good_sample_has_an_impossible_outcome(n_samples):
     for seed in range(n_samples):
         y, prob = draw_good_sample(seed)
-        assert not np.any(impossible_rows(read_source(y, prob, setting="auto"))), seed
+        source = read_source(y, prob, setting="auto")
+        assert not np.any(impossible_rows(source)), seed
+        assert describe_constant_scores(source) == "", seed
 
 
 # --- labels of other rows -------------------------------------------------------------------
@@ -180,3 +186,56 @@ def test_the_same_rows_in_groups_or_with_other_labels_are_no_sign():
     labels = (np.random.default_rng(1).random(3 * N) < RISKS[rows]).astype(int)
     MEASURES[0](labels, RISKS[rows])
     MEASURES[0](np.tile([0, 1], 100), np.tile([0.2, 0.8], 100))
+
+
+# --- scores that are no probabilities -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prob", "sentence"),
+    [
+        (
+            np.full(N, 0.3),
+            "All 500 rows have the same prediction, 0.3: only its mean can be",
+        ),
+        (np.ones(N), "All 500 rows have the same prediction, 1: only"),
+        (np.tile([0.2, 0.8], (N, 1)), "All 500 rows have the same prediction, 0.8: only"),
+        (RISKS.round(), "All 500 predictions are 0 or 1: are these predicted classes, not"),
+        (np.eye(2)[RISKS.round().astype(int)], "All 500 rows have the same prediction, 1: only"),
+    ],
+)
+def test_reports_name_equal_and_certain_scores(prob, sentence):
+    notes = fastece.calibration_report(EVENTS, prob, n_resamples=0).notes
+    assert any(sentence in note for note in notes)
+    good = fastece.calibration_report(EVENTS, RISKS, n_resamples=0).notes
+    assert not any("prediction" in note for note in good)
+
+
+def test_zeros_and_ones_that_decide_a_slope_have_a_sentence():
+    rng = np.random.default_rng(4)
+    z = rng.normal(0, 2, 2000)
+    prob = rng.binomial(50, 1 / (1 + np.exp(-2.2 * z))) / 50
+    events = (rng.random(2000) < 1 / (1 + np.exp(-z))).astype(int)
+    n_certain = int(((prob == 0) | (prob == 1)).sum())
+    sentence = (
+        f"{n_certain} of 2000 predictions are 0 or 1; slope and intercept depend on the 0.00025 "
+        "that stands for them."
+    )
+    assert sentence in fastece.validate(events, prob, n_resamples=0).notes
+    is_inside = (prob > 0) & (prob < 1)
+    without = fastece.validate(events[is_inside], prob[is_inside], n_resamples=0)
+    assert not any("0 or 1" in note for note in without.notes)
+    counts = rng.integers(1, 4, 2000)
+    of_table = fastece.validate(events, prob, n_resamples=0, counts=counts).notes
+    repeated = fastece.validate(np.repeat(events, counts), np.repeat(prob, counts), n_resamples=0)
+    assert of_table[0] == repeated.notes[0]
+
+
+@pytest.mark.parametrize("n_samples", [30, pytest.param(1000, marks=pytest.mark.slow)])
+def test_zeros_and_ones_of_calibrated_scores_never_have_the_sentence(n_samples):
+    for seed in range(n_samples):
+        rng = np.random.default_rng(seed)
+        prob = rng.binomial(50, rng.beta(*rng.uniform(0.02, 2.0, 2), 300)) / 50
+        events = (rng.random(300) < prob).astype(int)
+        notes = fastece.validate(events, prob, n_resamples=0).notes
+        assert not any("are 0 or 1" in note for note in notes)
