@@ -1,34 +1,129 @@
-"""The command ``demo``: the report on predictions that ship with fastece."""
+"""The command ``demo``: a report on predictions that ship with fastece, and their recalibration."""
 
 from argparse import Namespace
-from importlib.resources import as_file, files
+from dataclasses import replace
+from typing import NamedTuple
 
-from fastece.cli.inputs import read_file
-from fastece.cli.options import ERRORS, FULL, HTML, Command
+import fastece
+from fastece import datasets
+from fastece.cli.options import (
+    CONFIDENCE_LEVEL,
+    ESTIMATORS,
+    FULL,
+    HTML,
+    INPUT,
+    N_BINS,
+    PLOT,
+    RESAMPLES,
+    SEED,
+    SETTING,
+    Command,
+    choice,
+    flag,
+)
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.cli.report import N_KERNELS, choose_extent, make_page, report_of_rows
+from fastece.data.errors import InputError
+from fastece.display.documents import Section, Table
+from fastece.display.numbers import Number
+from fastece.files import FilePredictions
+from fastece.recalibration import METHODS, recalibrate
+from fastece.report.first_page import MAX_DIAGRAM_ROWS, MIN_DIAGRAM_ROWS, bins_section, main_errors
+from fastece.report.inputs import LEAD, TEST
+from fastece.report.result import Report
 
-PREDICTIONS = "digits_neural_network.npz"
-TITLE = "handwritten digits, a small neural network"
+FOREST = "forest"
+METHOD = "temperature"
+NEXT = (
+    "Your predictions: fastece report FILE, then fastece recalibrate FILE --out NEW",
+    "More of this demo: --full; pictures: --html FILE; other models: --model network, --binary",
+)
+
+
+class Demonstration(NamedTuple):
+    """A data set of `fastece.datasets`, and the title of its page."""
+
+    dataset: str
+    title: str
+
+
+MODELS = {
+    FOREST: Demonstration(
+        "digits_random_forest", "Random forest, handwritten digits: 1797 rows, 10 classes"
+    ),
+    "network": Demonstration(
+        "digits_network", "Small neural network, handwritten digits: 1797 rows, 10 classes"
+    ),
+}
+RISK = Demonstration(
+    "breast_cancer", "Naive Bayes, probability that a tumour is malignant: 569 rows"
+)
 
 
 def describe() -> Command:
     """Describe ``fastece demo``."""
     return Command(
-        "Report on a small neural network that reads handwritten digits (1797 rows, 10 classes, "
-        "cross-validated).",
+        "Report on predictions that ship with fastece, and on what recalibration makes of them: a "
+        "random forest that reads handwritten digits, cross-validated.",
         run,
         (),
-        (*ERRORS, FULL, HTML),
+        (
+            choice("--model", INPUT, "the random forest, which is under-confident, or a small "
+                   "neural network, which is nearly calibrated", [*MODELS], FOREST),
+            flag("--binary", INPUT, "a risk model instead: breast cancer, by naive Bayes"),
+            ESTIMATORS, N_BINS, SETTING, RESAMPLES, CONFIDENCE_LEVEL, SEED, PLOT, FULL, HTML,
+        ),
         n_kernels=N_KERNELS,
-    )
+    )  # fmt: skip
 
 
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece demo``."""
+    if options.binary and options.model != FOREST:
+        raise InputError("binary", "goes without {model}")
+    demonstration = RISK if options.binary else MODELS[options.model]
     options.event = None
     extent = choose_extent(options)
-    with as_file(files("fastece").joinpath("data", PREDICTIONS)) as path:
-        rows = read_file(str(path), options)
-    return make_page(report_of_rows(rows, TITLE, extent, options, progress), extent, options)
+    y_true, y_prob = datasets.load(demonstration.dataset)
+    rows = FilePredictions(y_true, y_prob, y_true)
+    report = report_of_rows(rows, demonstration.title, extent, options, progress)
+    page = make_page(report, extent, options)
+    if options.form.wants_all:
+        return page
+    progress("recalibration")
+    recalibrated = describe_recalibration(rows, report)
+    if extent.shows_all:
+        sections = [*page.description.sections, recalibrated]
+    else:
+        sections = [*first_sections(report, options), recalibrated, Section(notes=NEXT)]
+    return replace(page, description=replace(page.description, sections=sections))
+
+
+def first_sections(report: Report, options: Namespace) -> list[Section]:
+    """Describe the main errors and the diagram; its bins leave room for files."""
+    writes_files = options.html is not None or options.plot is not None
+    bins = bins_section(report, MIN_DIAGRAM_ROWS if writes_files else MAX_DIAGRAM_ROWS)
+    errors = main_errors(report, [LEAD, TEST, *options.estimators])
+    return [errors] if bins is None else [errors, bins]
+
+
+def describe_recalibration(rows: FilePredictions, report: Report) -> Section:
+    """Recalibrate rows out of fold, and describe errors before and after."""
+    y_true = rows.y_true
+    y_prob = recalibrate(y_true, rows.y_prob, method=METHOD)
+    setting = report.setting.partition(" ")[0]
+    lead = fastece.estimate(y_true, y_prob, setting=setting)
+    lead_before, usual_before = report.measures[:2]
+    interval = lead.confidence_interval
+    usual = fastece.ece(y_true, y_prob, setting=setting)
+    loss_before, loss = (fastece.log_loss(y_true, p) for p in (rows.y_prob, y_prob))
+    table = Table(
+        ["", "before", "after", "95 % CI"],
+        [
+            [LEAD, Number(lead_before.value, interval), Number(lead.value, interval), interval],
+            [TEST, Number(usual_before.value, interval), Number(usual, interval), None],
+            ["log_loss", Number(loss_before, interval), Number(loss, interval), None],
+        ],
+    )
+    return Section(f"After {METHODS[METHOD].title}, fitted out of fold", table=table)

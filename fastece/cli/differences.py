@@ -112,7 +112,7 @@ def cells_of(name: str, result: ComparisonResult) -> list[Any]:
     """Return the cells of one line of a table."""
     interval = result.confidence_interval
     numbers = [Number(x, interval) for x in (result.a, result.b, result.value)]
-    return [name, *numbers, interval, PValue(result.p_value)]
+    return [name, *numbers, interval, PValue(result.p_value, result.smallest_p_value)]
 
 
 def measure_differences(

@@ -238,4 +238,6 @@ def make_page(report: Report, extent: Extent, options: Namespace) -> Page:
     def draw(path: Path) -> None:
         save_picture(path, report._pictures.panels)
 
-    return Page(document, report.to_dict(), {"html": report.to_html, "plot": draw})
+    # Some numbers are for programs alone, and take as long as half of the others.
+    values = report.to_dict() if options.form.wants_all else {}
+    return Page(document, values, {"html": report.to_html, "plot": draw})

@@ -70,12 +70,20 @@ class Number:
 
 @dataclass(frozen=True)
 class PValue:
-    """A p-value; None where there is no test."""
+    """A p-value; None where there is no test.
+
+    Attributes
+    ----------
+    value : float or None
+    smallest : float or None
+        The smallest p-value that so many draws can give; None for a p-value without draws.
+    """
 
     value: Any
+    smallest: float | None = None
 
     def __str__(self) -> str:
-        return format_p(self.value)
+        return format_p(self.value, self.smallest)
 
 
 # --- text -----------------------------------------------------------------------------------
@@ -151,13 +159,31 @@ def form_of_weight(weight: float) -> str:
     return ".0f" if is_written else ".7g"
 
 
-def format_p(p_value: float | None) -> str:
-    """Write a p-value with two digits, or as an inequality where it is too small."""
+def format_p(p_value: float | None, smallest: float | None = None) -> str:
+    """Write a p-value with two digits, or as an inequality where it is too small.
+
+    A p-value from draws that is the `smallest` they can give shows only that it is no larger.
+    """
     if p_value is None or math.isnan(p_value):
         return "-"
     if p_value < MIN_P_VALUE:
         return f"<{MIN_P_VALUE:.4f}"
+    if smallest is not None and p_value <= smallest * (1 + SHOWN_AS_ZERO):
+        return f"<={smallest:.2g}"
     return f"{p_value:.2g}" if p_value < MAX_P_VALUE_OF_DIGITS else f"{p_value:.2f}"
+
+
+def equate_p(p_value: float, smallest: float | None = None) -> str:
+    """Write a p-value in a sentence: p = 0.02, p < 0.0001 or p <= 0.0005."""
+    text = format_p(p_value, smallest)
+    number = text.lstrip("<=")
+    sign = text.removesuffix(number) or "="
+    return f"p {sign} {number}"
+
+
+def smallest_p(n_resamples: int) -> float:
+    """Return the smallest p-value that a number of replicates can give."""
+    return 1 / (n_resamples + 1)
 
 
 def format_cell(cell: Any) -> str:

@@ -6,7 +6,7 @@ one table.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
@@ -152,13 +152,17 @@ class EstimatorResult(Result):
     def _rows(self) -> list[dict[str, Cell]]:
         """Return the numbers as cells by name: one row, or one for each class."""
         if np.ndim(self.value) == 0:
-            return [cells_of(self._numbers)]
+            return [cells_of(self._numbers, self._smallest_p_value)]
         rows = []
         for k in range(len(self.value)):
             numbers = {name: one_of(x, k) for name, x in self._numbers.items()}
             name = self._names[k] if self._names else k
-            rows.append({"class": name, **cells_of(numbers)})
+            rows.append({"class": name, **cells_of(numbers, self._smallest_p_value)})
         return rows
+
+    def _smallest_p_value(self, name: str) -> float | None:  # noqa: ARG002
+        """Return the smallest p-value that the draws can give; None without draws."""
+        return None
 
     def document(self) -> Document:
         """Describe the numbers: as facts, or as a table of classes."""
@@ -188,13 +192,15 @@ def one_of(value: Any, k: int) -> Any:
     return value[k].item() if np.ndim(value) else value
 
 
-def cells_of(numbers: dict[str, Any]) -> dict[str, Cell]:
+def cells_of(
+    numbers: dict[str, Any], smallest_p_value: Callable[[str], float | None]
+) -> dict[str, Cell]:
     """Turn numbers into cells, with the digits that their interval is worth."""
     interval = numbers.get(INTERVAL)
     cells: dict[str, Cell] = {}
     for name, x in numbers.items():
         if name.endswith("p_value"):
-            cells[name] = PValue(x)
+            cells[name] = PValue(x, smallest_p_value(name))
         elif isinstance(x, float):
             cells[name] = Number(x, interval)
         else:

@@ -12,7 +12,7 @@ from fastece.data.errors import InputError, InputTypeError
 from fastece.data.samples import Sample
 from fastece.data.separate import SeparateProblems
 from fastece.data.sources import ROWS, SQUARES, need_rows
-from fastece.display.numbers import ConfidenceInterval
+from fastece.display.numbers import ConfidenceInterval, smallest_p
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes.estimator import BayesCurve
@@ -116,6 +116,9 @@ class Estimate(IntervalResult):
     @property
     def _numbers(self) -> dict[str, Any]:
         return {**super()._numbers, "floor": self.floor.mean}
+
+    def _smallest_p_value(self, name: str) -> float | None:  # noqa: ARG002
+        return smallest_p(self.n_resamples) if self.n_resamples else None
 
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
         """Compute the interval at a level between 0 and 1, by default the result's own."""

@@ -81,6 +81,9 @@ class Difference:
     low: F64
     high: F64
 
+    # Beyond the last level but one the ends are those of all errors.
+    smallest_p_value = float(ALPHAS[-2])
+
     def interval(self, level: float) -> ConfidenceInterval:
         """Return the interval at a level."""
         log_alpha = math.log(max(1 - level, MIN_ALPHA))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece.data.parameters import check_choice
-from fastece.display.numbers import ConfidenceInterval
+from fastece.display.numbers import ConfidenceInterval, smallest_p
 from fastece.resampling.intervals import as_float, p_value_of
 from fastece.resampling.results import BootstrapResult
 
@@ -83,6 +83,16 @@ class ComparisonResult(BootstrapResult):
         if self._differences is not None:  # there are no replicates
             del numbers["standard_error"], numbers["bias"]
         return numbers
+
+    @property
+    def smallest_p_value(self) -> float:
+        """The smallest p-value that the replicates, or levels, of this result can give."""
+        if self._differences is not None:
+            return float(self._differences[0].smallest_p_value)
+        return smallest_p(self._distribution.shape[-1])
+
+    def _smallest_p_value(self, name: str) -> float | None:  # noqa: ARG002
+        return self.smallest_p_value
 
     def interval(
         self, confidence_level: float | None = None, method: Any = None

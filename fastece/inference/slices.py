@@ -14,7 +14,7 @@ from fastece.data.samples import scale_weights
 from fastece.data.sources import ROWS, Source, need_rows
 from fastece.data.threads import with_threads
 from fastece.display.documents import Document, Section, Table
-from fastece.display.numbers import ConfidenceInterval, Number, PValue
+from fastece.display.numbers import ConfidenceInterval, Number, PValue, smallest_p
 from fastece.display.results import Record, Result, group_notes, sample_text
 from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
 from fastece.inference.selections import Selection, select_by_class, select_by_columns
@@ -178,7 +178,8 @@ class Slices(Result, Sequence[Slice]):
         means = ["accuracy", "confidence"] if is_top else ["observed", "predicted"]
         interval = f"joint {100 * self.confidence_level:g} % CI"
         head = [name, "rows", *means, "value", interval, "p-value", ""]
-        rows = [table_row(row) for row in self.rows[:max_lines]]
+        smallest = len(self.rows) * smallest_p(self.n_resamples) if self.n_resamples else None
+        rows = [table_row(row, smallest) for row in self.rows[:max_lines]]
         if not any(note for *_, note in rows):  # without notes they need no column
             return Table(head[:-1], [row[:-1] for row in rows])
         return Table(head, rows)
@@ -188,11 +189,12 @@ class Slices(Result, Sequence[Slice]):
         return {name: [getattr(row, name) for row in self] for name in names}
 
 
-def table_row(row: Slice) -> tuple[Any, ...]:
-    """Describe a slice in the cells of a table."""
+def table_row(row: Slice, smallest_p_value: float | None) -> tuple[Any, ...]:
+    """Describe a slice in cells; p-values at the smallest are inequalities."""
     interval = row.confidence_interval
     numbers = [Number(number, interval) for number in (row.events, row.predicted, row.value)]
-    return (str(row.label), row.n, *numbers, interval, PValue(row.p_value), row.note)
+    p_value = PValue(row.p_value, smallest_p_value)
+    return (str(row.label), row.n, *numbers, interval, p_value, row.note)
 
 
 # --- the slices of a call -------------------------------------------------------------------

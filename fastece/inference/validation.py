@@ -17,10 +17,10 @@ from fastece.display.numbers import (
     Number,
     PValue,
     decimals,
+    equate_p,
     first_of,
     format_cell,
     format_number,
-    format_p,
     format_percent,
 )
 from fastece.display.pictures import draw_risks
@@ -221,7 +221,7 @@ class Validation(Result):
             slope, *interval = self._texts_of("slope")
             parts.append(" ".join([slope, *(f"({text})" for text in interval)]))
         if self.recalibration_test.p_value is not None:
-            p_value = f"p = {format_p(self.recalibration_test.p_value)}".replace("= <", "< ")
+            p_value = equate_p(self.recalibration_test.p_value)
             parts.append(f"joint test of intercept 0 and slope 1: {p_value}")
         return f"{'; '.join(parts)}."
 

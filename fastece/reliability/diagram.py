@@ -144,8 +144,9 @@ class ReliabilityDiagram(Plottable):
         return Document(title, sections=[Section(table=self.table())])
 
     def pool(self, max_bins: int) -> "ReliabilityDiagram":
-        """Put neighbouring bins together until there are at most `max_bins`."""
-        first = np.arange(0, self.count.size, math.ceil(self.count.size / max_bins))
+        """Put neighbouring bins together, evenly, until there are `max_bins`."""
+        n_bins = min(max_bins, self.count.size)
+        first = np.ceil(np.arange(n_bins) * self.count.size / n_bins).astype(np.int64)
         count = np.add.reduceat(self.count, first)
 
         def pool_means(means: F64) -> F64:
@@ -187,8 +188,9 @@ class ReliabilityDiagram(Plottable):
 
     def _bin_names(self, cuts: Sequence[int]) -> list[str]:
         """Name the intervals between the edges at some places."""
-        decimals = 3 if self.count.size <= MAX_BINS_OF_THREE_DECIMALS else 6
-        edges = [f"{edge:.{decimals}f}" for edge in self.edges[[*cuts]]]
+        edges = [f"{edge:.3f}" for edge in self.edges[[*cuts]]]
+        if self.count.size > MAX_BINS_OF_THREE_DECIMALS or len(set(edges)) < len(edges):
+            edges = [f"{edge:.6f}" for edge in self.edges[[*cuts]]]
         names = [f"{low}, {high}" for low, high in pairwise(edges)]
         if self.closed == "left":
             return [f"[{name})" for name in names[:-1]] + [f"[{names[-1]}]"]

@@ -10,7 +10,7 @@ import numpy as np
 from fastece.data.sources import Problems
 from fastece.data.threads import with_threads
 from fastece.display.documents import Section, Table
-from fastece.display.numbers import PValue, format_p
+from fastece.display.numbers import PValue, equate_p, smallest_p
 from fastece.display.results import Record
 from fastece.estimators.table import ESTIMATORS
 from fastece.report.inputs import ReportInput
@@ -81,7 +81,8 @@ class ClassVectors(Record):
     def evidence(self, level: float) -> list[str]:
         """Describe the evidence of miscalibration, if the stronger test rejects."""
         return [
-            f"the test of class vectors rejects ({line.name}, p = {format_p(line.p_value)})"
+            f"the test of class vectors rejects ({line.name}, "
+            f"{equate_p(line.p_value, smallest_p(self.n_resamples))})"
             for line in self.lines
             if line.name == DECISIVE and line.p_value is not None and line.p_value < 1 - level
         ]
@@ -173,8 +174,9 @@ def class_vectors_section(vectors: ClassVectors | None) -> Section | None:
         return None
     if vectors.note:
         return Section(VECTORS_TITLE, notes=[vectors.note])
+    smallest = smallest_p(vectors.n_resamples)
     rows = [
-        [line.name, line.value, line.if_calibrated, PValue(line.p_value), line.meaning]
+        [line.name, line.value, line.if_calibrated, PValue(line.p_value, smallest), line.meaning]
         for line in vectors.lines
     ]
     table = Table(["error", "value", "chance alone", "p-value", ""], rows)

@@ -166,15 +166,23 @@ def with_interval(value: Any, low: Any, high: Any) -> list[Cell]:
 
 
 def errors_table(
-    lines: Sequence[ErrorLine], level: float, texts: Sequence[str], title: str = ""
+    lines: Sequence[ErrorLine], test: ReportTest, texts: Sequence[str], title: str = ""
 ) -> Table:
     """Make the table of errors, whose last column has a text and a title of its own."""
     rows = []
     for line, text in zip(lines, texts, strict=True):
         number, interval = with_interval(line.value, line.low, line.high)
         floor = Number(line.floor, interval)
-        rows.append([line.name, number, interval, floor, PValue(line.p_value), text])
-    head = ["error", "value", interval_name(level), "chance alone", "p-value", title]
+        p_value = PValue(line.p_value, test.smallest_p_value)
+        rows.append([line.name, number, interval, floor, p_value, text])
+    head = [
+        "error",
+        "value",
+        interval_name(test.confidence_level),
+        "chance alone",
+        "p-value",
+        title,
+    ]
     return Table(head, rows)
 
 
@@ -187,6 +195,6 @@ def errors_section(lines: Sequence[ErrorLine], test: ReportTest, n_problems: int
             mean = "mean " if n_problems > 1 else ""
             text += f", {mean}bandwidth {line.bandwidth:.4g}"
         texts.append(text)
-    table = errors_table(lines, test.confidence_level, texts, "estimator")
+    table = errors_table(lines, test, texts, "estimator")
     notes = [] if test.p_value is None else [ERRORS_NOTE]
     return Section("Calibration errors", table=table, notes=notes)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Container
 from dataclasses import replace
 
-from fastece.display.documents import Cell, Document, Section
+from fastece.display.documents import Cell, Document, Section, Table
 from fastece.display.numbers import format_cell
 from fastece.display.writers import LINE_WIDTH, to_text
 from fastece.report.breakdown import classes_section, slices_section
@@ -12,16 +12,23 @@ from fastece.report.errors import errors_table
 from fastece.report.pictures import DIAGRAM_TITLE
 from fastece.report.result import Report
 from fastece.report.sample import sample_section, stream_section
+from fastece.report.verdict import MISCALIBRATED
 
-# Lines of the first page, and of its diagram with the head.
+# Lines of the first page.
 MAX_PAGE_LINES = 30
-MAX_DIAGRAM_LINES = 10
+# Rows of its diagram; where the fewest do not fit, the sample is described in fewer lines.
+MIN_DIAGRAM_ROWS = 6
+MAX_DIAGRAM_ROWS = 10
 # Lines of each table of classes or slices.
 MAX_BRIEF_LINES = 3
+# Facts that the headline or a table repeats.
+REPEATED = {
+    "classes", "predicted rate", "observed rate", "accuracy", "mean confidence", "direction",
+}  # fmt: skip
 # Texts beside the errors that always come first.
-BEST_GUESS = "best guess of the error"
+BEST_GUESS = "best estimate of the error"
 USUAL = "the usual ECE, {} of {} bins used"
-MORE = "--full: other errors, scores, class vectors, classes, bins; --html FILE: pictures; --json"
+MORE = "More: --full; pictures: --html FILE; for programs: --json"
 
 
 def first_page(report: Report, errors: Container[str], max_lines: int = MAX_PAGE_LINES) -> Document:
@@ -35,21 +42,45 @@ def first_page(report: Report, errors: Container[str], max_lines: int = MAX_PAGE
     max_lines : int
         Lines of the page; the diagram takes the lines that are left.
     """
-    sections = [
-        Section("Sample", brief_facts(report), notes=report.notes),
-        main_errors(report, errors),
-        *short_breakdowns(report),
-    ]
     stream_notes = (report.stream or {}).get("notes", [])
     end = Section(notes=[*stream_notes[:1], MORE])
-    page = Document(report.title, report.headline, [*sections, end])
-    # Two lines are the title of the diagram and the one above it.
-    lines_left = min(max_lines - count_lines(page) - 2, MAX_DIAGRAM_LINES)
-    bins = lines_left - 1  # without the head
-    if len(report.diagrams) == 1 and bins > 1:
-        table = report.diagrams[0].pool(bins).table()
-        sections.append(Section(DIAGRAM_TITLE, table=table))
+    parts = [main_errors(report, errors), *short_breakdowns(report)]
+    has_diagram = bins_section(report, MIN_DIAGRAM_ROWS) is not None
+    lines_left = 0
+    for facts in (brief_facts(report), briefest_facts(report)):
+        sections = [Section("Sample", facts, notes=report.notes), *parts]
+        page = Document(report.title, report.headline, [*sections, end])
+        # Two lines are the title of the diagram and the one above it, one is its head.
+        lines_left = max_lines - count_lines(page) - 3
+        if not has_diagram or lines_left >= MIN_DIAGRAM_ROWS:
+            break
+    bins = bins_section(report, min(lines_left, MAX_DIAGRAM_ROWS)) if lines_left > 1 else None
+    if bins is not None:
+        sections.append(bins)
     return replace(page, sections=[*sections, end])
+
+
+def bins_section(report: Report, max_rows: int) -> Section | None:
+    """Show the diagram in at most so many rows; None for the diagrams of all classes.
+
+    A single event has deciles of its predictions, of which most may lie in one bin of equal width.
+    """
+    deciles = report._pictures.deciles
+    if deciles is None and len(report.diagrams) > 1:
+        return None
+    diagram = report.diagrams[0] if deciles is None else deciles
+    n_bins = diagram.count.size
+    kind = "equal width" if deciles is None else "equal mass"
+    title = f"{DIAGRAM_TITLE}, {n_bins} bins of {kind}"
+    if n_bins > max_rows:
+        title += ", neighbours put together"
+    if deciles is None:
+        bins_per_row = math.ceil(n_bins / max_rows)
+        table = diagram.pool(math.ceil(n_bins / bins_per_row)).table()
+        return Section(title, table=table)
+    table = diagram.pool(max_rows).table()
+    # Bars, which show how many rows there are, would all be alike.
+    return Section(title, table=Table(table.head[:-1], [row[:-1] for row in table.rows]))
 
 
 def count_lines(page: Document) -> int:
@@ -62,8 +93,9 @@ def brief_facts(report: Report) -> dict[str, Cell]:
     stream = stream_section(report.stream) or Section()
     sample = sample_section(report._names, report._summary, report._test)
     facts = {**stream.facts, **sample.facts}
+    facts.pop("test", None)  # the headline has its p-value
     direction = report.direction
-    if direction is not None:
+    if direction is not None and report.verdict == MISCALIBRATED:
         over, under, gap = map(format_cell, (direction.over, direction.under, direction.mean_gap))
         interval = format_cell(direction.mean_gap_interval)
         gap_text = f"observed minus predicted {gap} {interval}"
@@ -74,13 +106,18 @@ def brief_facts(report: Report) -> dict[str, Cell]:
     return facts
 
 
+def briefest_facts(report: Report) -> dict[str, Cell]:
+    """Describe the rows without numbers that the headline or a table has too."""
+    return {name: fact for name, fact in brief_facts(report).items() if name not in REPEATED}
+
+
 def main_errors(report: Report, errors: Container[str]) -> Section:
     """Describe the first error, the usual one, and others by name."""
     lines = [line for line in report.measures if line.name in errors]
     usual = lines[1]
     texts = [BEST_GUESS, USUAL.format(usual.occupied, usual.n_bins)]
     texts += [""] * (len(lines) - len(texts))
-    table = errors_table(lines, report.confidence_level, texts)
+    table = errors_table(lines, report._test, texts)
     return Section("Calibration errors", table=table)
 
 

@@ -11,6 +11,7 @@ from fastece.display.documents import Section, Table
 from fastece.display.pages import Panel, draw_page
 from fastece.display.pictures import draw_cumulative
 from fastece.display.svg import to_svg
+from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS
 from fastece.reliability.cumulative import cumulative_of
 from fastece.reliability.curve import ReliabilityCurve, curves_of
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 DIAGRAM_TITLE = "Reliability diagram"
 # The error whose bins are drawn where one equal-width bin holds most rows.
 EQUAL_MASS = "ece_a"
+# The bins of the first page for a single event.
+DECILES = Binned(10, edges="quantile")
 # Rows of a path of gaps and of a validation, which takes 10 us and 100 bytes of memory a row.
 MAX_ROWS_OF_PATHS = 2 * 10**5
 # Characters of the name of a file in a legend.
@@ -39,6 +42,9 @@ class ReportPictures:
     ----------
     diagrams : list of ReliabilityDiagram
         The diagram of each problem.
+    deciles : ReliabilityDiagram or None
+        The diagram of ten equal-mass bins, where there is a single event: most predictions of
+        risks lie in a few bins of equal width.
     curve : ReliabilityCurve or None
         The Bayesian curve, where there is one problem.
     panels : list of Panel
@@ -48,6 +54,7 @@ class ReportPictures:
     """
 
     diagrams: list[ReliabilityDiagram]
+    deciles: ReliabilityDiagram | None
     curve: ReliabilityCurve | None
     panels: list[Panel]
     cumulative: Any
@@ -59,18 +66,34 @@ class ReportPictures:
 def prepare_pictures(inputs: ReportInput) -> ReportPictures:
     """Compute the numbers of the pictures of a report, or its diagrams alone."""
     if not inputs.is_full:
-        return ReportPictures(diagrams=inputs.diagrams, curve=None, panels=[], cumulative=None)
+        return ReportPictures(
+            diagrams=inputs.diagrams,
+            deciles=measure_deciles(inputs),
+            curve=None,
+            panels=[],
+            cumulative=None,
+        )
     panels = diagram_panels(inputs.call, [None], inputs.seed if inputs.has_test else None)
     if inputs.source.setting.per_class:
-        return ReportPictures(diagrams=inputs.diagrams, curve=None, panels=panels, cumulative=None)
+        return ReportPictures(
+            diagrams=inputs.diagrams, deciles=None, curve=None, panels=panels, cumulative=None
+        )
     (curve,) = curves_of(replace(inputs.lead, n_resamples=0), None)
     has_path = inputs.has_rows and inputs.n_rows <= MAX_ROWS_OF_PATHS
     return ReportPictures(
         diagrams=inputs.diagrams,
+        deciles=measure_deciles(inputs),
         curve=curve,
         panels=[*panels, Panel({None: curve.drawing()})],
         cumulative=cumulative_of(inputs.source) if has_path else None,
     )
+
+
+def measure_deciles(inputs: ReportInput) -> ReliabilityDiagram | None:
+    """Measure ten equal-mass bins of a single event; None for other settings."""
+    if inputs.is_top_label or inputs.source.setting.per_class:
+        return None
+    return diagrams_of(DECILES, inputs.source)[0]
 
 
 def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:

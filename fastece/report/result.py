@@ -181,6 +181,7 @@ class Report(Result):
             error=self.value,
             interval=interval,
             p_value=self.p_value,
+            smallest_p_value=self._test.smallest_p_value,
             over=direction.over,
             total=direction.value,
             mean_gap=direction.mean_gap,
@@ -188,6 +189,8 @@ class Report(Result):
             off=self._breakdowns.off,
             others=vectors.evidence(self.confidence_level),
             rates=self._summary.rates,
+            linear_slope=self._summary.linear_slope,
+            hits=self._summary.hits,
             event=self.event,
         )
         return judge(evidence)

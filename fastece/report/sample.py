@@ -9,7 +9,7 @@ from fastece.data.counted import CountedRows
 from fastece.data.doubts import IMPOSSIBLE_OUTCOME, describe_constant_scores, impossible_rows
 from fastece.data.sources import Problems, Source
 from fastece.display.documents import Cell, Section
-from fastece.display.numbers import Number, first_of, format_p
+from fastece.display.numbers import Number, equate_p, first_of, format_p, smallest_p
 from fastece.display.results import group_notes
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.plan import ROWS_AT_ONCE
@@ -50,6 +50,9 @@ class RowSummary:
     accuracy, mean_confidence : float or None
     rates : pair of float, or None
         Predicted and observed rate, where there is a single event.
+    linear_slope : float or None
+        Slope of the observed frequency over the predicted probability, where there is a single
+        event: less than 1 where predictions are too extreme.
     setting : str
     pairs : bool
     total_weight : float or None
@@ -69,12 +72,21 @@ class RowSummary:
     accuracy: float | None
     mean_confidence: float | None
     rates: tuple[float, float] | None
+    linear_slope: float | None
     setting: str
     pairs: bool
     total_weight: float | None = None
     may_be_counts: bool = False
     n_table_rows: int | None = None
     doubts: tuple[str, ...] = ()
+
+    @property
+    def hits(self) -> tuple[float, float] | None:
+        """Accuracy and mean confidence, where top labels are measured."""
+        if self.accuracy is None or self.mean_confidence is None:
+            return None
+        is_top_label = self.pairs or self.setting == "confidence"
+        return (self.accuracy, self.mean_confidence) if is_top_label else None
 
     @property
     def notes(self) -> list[str]:
@@ -105,6 +117,11 @@ class ReportTest:
     p_value: float | None
     components: tuple[Any, ...] | None
 
+    @property
+    def smallest_p_value(self) -> float:
+        """The smallest p-value that the replicates can give."""
+        return smallest_p(self.n_resamples)
+
 
 # --- numbers --------------------------------------------------------------------------------
 
@@ -124,6 +141,7 @@ def summarize_rows(inputs: ReportInput) -> RowSummary:
         accuracy=accuracy,
         mean_confidence=confidence,
         rates=None if inputs.is_top_label else rates_of(inputs.diagrams),
+        linear_slope=None if inputs.is_top_label else linear_slope_of(inputs.diagrams),
         setting=call.setting,
         pairs=inputs.data.pairs,
         total_weight=None if weights is None else float(weights.sum()),
@@ -215,6 +233,18 @@ def rates_of(diagrams: list[ReliabilityDiagram]) -> tuple[float, float] | None:
     return predicted, observed
 
 
+def linear_slope_of(diagrams: list[ReliabilityDiagram]) -> float | None:
+    """Compute the slope of a line through the bins, if there is a single event."""
+    if len(diagrams) > 1:
+        return None
+    (diagram,) = diagrams
+    share = diagram.count / max(float(diagram.count.sum()), 1e-300)
+    score = np.nan_to_num(diagram.score)
+    distance = share * (score - share @ score)
+    variance = float(distance @ score)
+    return None if variance <= 0 else float(distance @ np.nan_to_num(diagram.frequency)) / variance
+
+
 def run_test(inputs: ReportInput) -> ReportTest:
     """Run the adaptive test of calibration, where there is one."""
     call = inputs.call
@@ -257,9 +287,11 @@ def sample_section(names: ReportNames, rows: RowSummary, test: ReportTest) -> Se
         facts["accuracy"] = Number(rows.accuracy, form=".4f")
         facts["mean confidence"] = Number(rows.mean_confidence, form=".4f")
     facts["setting"] = question(rows.setting, rows.pairs)
-    if test.components is not None:
-        p_values = ", ".join(f"{format_p(x.p_value)} ({x.name})" for x in test.components)
-        facts["test"] = f"p-value {format_p(test.p_value)}; p-values of its parts: {p_values}"
+    if test.p_value is not None and test.components is not None:
+        smallest = test.smallest_p_value
+        p_values = [f"{format_p(x.p_value, smallest)} ({x.name})" for x in test.components]
+        p_value = equate_p(test.p_value, smallest)
+        facts["test"] = f"{p_value}; p-values of its statistics: {', '.join(p_values)}"
     if names.note:
         facts["read as"] = names.note
     return Section("Sample", facts, notes=rows.notes)

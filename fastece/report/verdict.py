@@ -15,9 +15,9 @@ from fastece.display.numbers import (
     ConfidenceInterval,
     count_of,
     decimals,
+    equate_p,
     format_interval,
     format_number,
-    format_p,
     format_percent,
 )
 from fastece.report.words import sentence
@@ -35,10 +35,12 @@ MIN_ROWS = 30
 ENOUGH_ROWS = 400
 # An error is of one direction from this share of it on.
 ONE_SIDED_SHARE = 0.75
+# From this distance of the slope to 1 on, an error of both directions is called one of the slope.
+MIN_SLOPE_CHANGE = 0.05
 # Name of the test whose p-value stands in a headline, after an error that has an interval.
 TEST = "test of calibration"
 # Added to the headline of a test that rejects although the interval reaches 0.
-SURE_WITHOUT_SIZE = "The interval reaches 0: that there is an error is surer than its size."
+SURE_WITHOUT_SIZE = "The test rejects, but the size is uncertain: the interval reaches 0."
 
 
 class Verdict(NamedTuple):
@@ -68,6 +70,8 @@ class ReportEvidence:
         Interval of the error.
     p_value : float or None
         Result of the calibration test; None without one.
+    smallest_p_value : float
+        The smallest p-value that the replicates of the test can give.
     over, total : float
         Error of the scores that are too high, and the error of all scores.
     mean_gap : float
@@ -78,6 +82,10 @@ class ReportEvidence:
         Other evidence of miscalibration, in words.
     rates : pair of float, or None
         Predicted and observed rate, for a single event.
+    linear_slope : float or None
+        Slope of the observed frequency over the predicted probability, for a single event.
+    hits : pair of float, or None
+        Accuracy and mean confidence, for top labels.
     event : str
         Name of the event, "" without one.
     """
@@ -88,6 +96,7 @@ class ReportEvidence:
     error: float
     interval: ConfidenceInterval
     p_value: float | None
+    smallest_p_value: float
     over: float
     total: float
     mean_gap: float
@@ -95,6 +104,8 @@ class ReportEvidence:
     off: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     others: Sequence[str] = ()
     rates: tuple[float, float] | None = None
+    linear_slope: float | None = None
+    hits: tuple[float, float] | None = None
     event: str = ""
 
     @property
@@ -114,7 +125,9 @@ def judge(evidence: ReportEvidence) -> Verdict:
     """Judge a model by the test, or by the interval where there is none."""
     if evidence.n < MIN_ROWS:
         return Verdict(TOO_FEW, headline_of_few_rows(evidence))
-    p_value = p_value_text(evidence.p_value)
+    p_value = ""
+    if evidence.p_value is not None:
+        p_value = equate_p(evidence.p_value, evidence.smallest_p_value)
     test = f"{TEST}: {p_value}" if p_value else ""
     error = name_error(evidence)
     if evidence.rejects:
@@ -123,7 +136,7 @@ def judge(evidence: ReportEvidence) -> Verdict:
             text += f" {SURE_WITHOUT_SIZE}"
         return Verdict(MISCALIBRATED, text)
     if evidence.excludes_zero:
-        text = f"the interval leaves out 0, but the {TEST} does not reject ({p_value})"
+        text = f"the interval excludes 0, but the {TEST} does not reject ({p_value})"
         return Verdict(UNCLEAR, f"Perhaps {error}; {text}.")
     fit = "; ".join(filter(None, [size_with_rates(evidence), test]))
     doubts = list_doubts(evidence)
@@ -150,7 +163,7 @@ def headline_of_few_rows(evidence: ReportEvidence) -> str:
     low, high = (format_number(end, places) for end in evidence.interval)
     rows = count_of(round(evidence.n), "row")
     return (
-        f"Too few rows to judge: with {rows} the error may be from {low} to {high}; some "
+        f"Too few rows to judge: with {rows} the error may be from {low} to {high}; about "
         f"{ENOUGH_ROWS} rows are enough for most models."
     )
 
@@ -158,19 +171,27 @@ def headline_of_few_rows(evidence: ReportEvidence) -> str:
 def name_error(evidence: ReportEvidence) -> str:
     """Write direction and size of the error: over-confident by 0.1 (95 % CI ...)."""
     share = evidence.over / evidence.total if evidence.total > 0 else 0.5
-    name = direction(share, evidence.setting, evidence.event)
-    if evidence.rates is None:
-        return f"{name} by {size_of_error(evidence)}"
-    return f"{name}: {size_with_rates(evidence)}"
+    name = direction(share, evidence.setting, evidence.event, evidence.linear_slope)
+    if evidence.rates is not None:
+        return f"{name}: {size_with_rates(evidence)}"
+    size = f"{name} by {size_of_error(evidence)}"
+    return size if evidence.hits is None else f"{size}: {claim_of(evidence.hits)}"
 
 
 def size_with_rates(evidence: ReportEvidence) -> str:
-    """Write the size of the error, after the rates of a single event."""
+    """Write the size of the error, with the rates of an event or of right top labels."""
     if evidence.rates is None:
-        return f"error {size_of_error(evidence)}"
+        size = f"error {size_of_error(evidence)}"
+        return size if evidence.hits is None else f"{size}, {claim_of(evidence.hits)}"
     predicted, observed = map(format_percent, evidence.rates)
     size = size_of_error(evidence)
     return f"{predicted} predicted, {observed} observed; calibration error {size}"
+
+
+def claim_of(hits: tuple[float, float]) -> str:
+    """Write how often a model is right, and how often by its confidence."""
+    accuracy, confidence = map(format_percent, hits)
+    return f"right {accuracy} of the time, claims {confidence}"
 
 
 def size_of_error(evidence: ReportEvidence) -> str:
@@ -197,7 +218,9 @@ def list_doubts(evidence: ReportEvidence) -> list[str]:
     return [*doubts, *evidence.others]
 
 
-def direction(share: float, setting: str, event: str = "") -> str:
+def direction(
+    share: float, setting: str, event: str = "", linear_slope: float | None = None
+) -> str:
     """Name the direction of an error from the share of scores that are too high."""
     is_both = 1 - ONE_SIDED_SHARE < share < ONE_SIDED_SHARE
     is_over = share > 0.5
@@ -211,6 +234,9 @@ def direction(share: float, setting: str, event: str = "") -> str:
             return "miscalibrated in both directions"
         return f"miscalibrated: probabilities too {side}"
     probabilities = f"probabilities of {event}" if event else "probabilities"
+    if is_both and linear_slope is not None and abs(linear_slope - 1) >= MIN_SLOPE_CHANGE:
+        extreme = "too extreme" if linear_slope < 1 else "not extreme enough"
+        return f"{probabilities} are {extreme}"
     if is_both:
         return f"{probabilities} are too high for some rows and too low for others"
     return f"{probabilities} are too {side}"
@@ -219,10 +245,3 @@ def direction(share: float, setting: str, event: str = "") -> str:
 def joint_p_text(off: int, count: int, name: str, level: float) -> str:
     """Write in how many classes or slices the joint p-value rejects."""
     return f"joint p <= {1 - level:.2g} in {off} of {count} {name}"
-
-
-def p_value_text(p_value: float | None) -> str:
-    """Write a p-value; "" without one."""
-    if p_value is None:
-        return ""
-    return f"p = {format_p(p_value)}".replace("= <", "< ")

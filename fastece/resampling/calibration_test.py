@@ -12,6 +12,7 @@ from fastece.data.doubts import impossible_rows
 from fastece.data.samples import Sample
 from fastece.data.separate import SeparateProblems
 from fastece.data.sources import ROWS, Source
+from fastece.display.numbers import smallest_p
 from fastece.display.results import EstimatorResult, Record, Results
 from fastece.estimators.base import Estimator, Statistic
 from fastece.estimators.binned import Binned, Bins
@@ -111,6 +112,9 @@ class CalibrationTestResult(EstimatorResult):
             return {"value": self.value, "if_calibrated": mean, "p_value": self.p_value}
         return {"p_value": self.p_value, **self._p_values_of_components()}
 
+    def _smallest_p_value(self, name: str) -> float | None:  # noqa: ARG002
+        return smallest_p(self.null_distribution.shape[-1])
+
     def _p_values_of_components(self) -> dict[str, Any]:
         """Return the p-value, or the p-values of all classes, of each component by name."""
         if not np.ndim(self.value):
@@ -143,6 +147,9 @@ class HosmerLemeshowResult(CalibrationTestResult):
     @property
     def _numbers(self) -> dict[str, Any]:
         return {**super()._numbers, "df": self.df, "chi_squared_p_value": self.asymptotic_p_value}
+
+    def _smallest_p_value(self, name: str) -> float | None:
+        return None if name == "chi_squared_p_value" else super()._smallest_p_value(name)
 
 
 # --- estimators with bins -------------------------------------------------------------------

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from fastece.display.numbers import (
     ConfidenceInterval,
     Number,
+    PValue,
     decimals,
+    equate_p,
     first_of,
     format_interval,
     format_number,
@@ -95,6 +97,24 @@ def test_no_interval_and_no_p_value_are_a_dash(interval, p_value):
 )
 def test_p_values_have_two_digits_or_an_inequality(p_value, text):
     assert format_p(p_value) == text
+
+
+@pytest.mark.parametrize(
+    ("p_value", "smallest", "text"),
+    [
+        (0.0005, 1 / 2000, "p <= 0.0005"),
+        (0.001, 1 / 2000, "p = 0.001"),
+        (1 / 3, 1 / 3, "p <= 0.33"),
+        (1e-7, None, "p < 0.0001"),
+        (1e-5, 1e-5, "p < 0.0001"),
+        (0.93, 1 / 2000, "p = 0.93"),
+    ],
+)
+def test_the_smallest_p_value_of_draws_is_an_upper_bound(p_value, smallest, text):
+    assert equate_p(p_value, smallest) == text
+    assert str(PValue(p_value, smallest)) == text.removeprefix("p ").removeprefix("= ").replace(
+        " ", ""
+    )
 
 
 @pytest.mark.parametrize(
