@@ -13,16 +13,14 @@ import argparse
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from importlib.resources import as_file, files
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import fastece
-from fastece.cli.demo import PREDICTIONS as DEMO
+from fastece import datasets
 from fastece.data.sources import one_problem
 from fastece.estimators.protocol import Sample
-from fastece.files import read_predictions
 
 SEED = 20240601
 # Rows of the population that defines the true error.
@@ -74,8 +72,7 @@ def hundredths(rng: np.random.Generator, n: int) -> Any:
 @lru_cache(maxsize=1)
 def digits() -> Any:
     """Read a network's scores of its top labels on handwritten digits."""
-    with as_file(files("fastece").joinpath("data", DEMO)) as shipped:
-        return np.asarray(read_predictions(shipped).y_prob, np.float64).max(1)
+    return np.asarray(datasets.load("digits_network").y_prob, np.float64).max(1)
 
 
 def real(rng: np.random.Generator, n: int) -> Any:
