@@ -56,7 +56,10 @@ SLOW_PAGES = {
         "how_to/report",
         "how_to/scikit_learn",
         "how_to/streams",
+        "tutorials/gallery",
+        "tutorials/language_model",
         "tutorials/quickstart",
+        "tutorials/risk_model",
     )
 }
 PYTHON = {page: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for page, text in PAGES.items()}
@@ -255,13 +258,36 @@ def words_of(page):
     return " ".join(PAGES[page].split())
 
 
+def printed_on(page, call):
+    """Return the numbers in the comment beside a call of print on a page."""
+    return re.findall(r"\d+\.\d+|\d+", re.search(rf"print\({call}.*\)\s+# (.*)", PAGES[page])[1])
+
+
 def test_numbers_in_sentences_are_those_of_the_output_above():
-    low, high = re.search(r"print\(.*\)  # 0\.\d+ \[(\S+) (\S+)\]", PAGES[QUICKSTART]).groups()
-    assert f"lies between {low} and {high} with 95 % confidence" in words_of(QUICKSTART)
-    percent = re.search(r"curve\(0\.9\).*# 0\.(\d\d) ", PAGES[QUICKSTART])[1]
-    assert f"it is right in about {percent} of 100 rows" in words_of(QUICKSTART)
+    words = words_of(QUICKSTART)
+    _, low, high = map(float, printed_on(QUICKSTART, r"round\(result.value, 3"))
+    assert f"lies between {low:.3f} and {high:.3f} with 95 % confidence" in words
+    observed, *_ = printed_on(QUICKSTART, r"round\(curve\(0.5\)")
+    assert f"it is right in {float(observed):.0%}".removesuffix("%") + " of 100 cases" in words
+    claimed, right = printed_on(QUICKSTART, r"round\(p.max")
+    assert f"right {float(right):.1%}".replace("%", " % of the time") in words
+    assert f"claims {float(claimed):.1%}".replace("%", " %") in words
+    before, after = printed_on(QUICKSTART, r"np.round\(errors")
+    assert f"from {before} to {after}" in words
     numbers = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-    assert f"There are {numbers[len(METHODS) - 1]} other maps" in words_of(QUICKSTART)
+    assert f"There are {numbers[len(METHODS) - 1]} other methods" in words
+
+
+def test_numbers_of_the_validation_are_the_same_in_the_example_and_in_its_paragraph():
+    page = PAGES["docs/tutorials/risk_model.md"]
+    predicted, observed, *ratio = re.search(
+        r"# (\S+) % predicted, (\S+) % observed \(O/E (\S+), 95 % CI (\S+) to (\S+)\)", page
+    ).groups()
+    quote = " ".join(page.replace("\n> ", " ").split())
+    assert f"risk was {predicted} % and {observed} % were observed" in quote
+    assert "(O/E {}, 95 % CI {} to {})".format(*ratio) in quote.partition("In 569 patients")[2]
+    slope = re.search(r"# slope (\S+) \(95 % CI (\S+) to (\S+)\)", page).groups()
+    assert "slope was {} ({} to {})".format(*slope) in quote
 
 
 def test_times_in_sentences_are_those_of_the_tables():

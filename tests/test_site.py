@@ -159,8 +159,9 @@ def test_pages_have_pictures_of_notebooks_and_names_of_files(site):
 @pytest.mark.slow
 def test_pictures_are_those_that_the_script_draws(tmp_path):
     image = pytest.importorskip("matplotlib.image")
-    script = ROOT / "scripts" / "pictures" / "draw_pictures.py"
-    subprocess.run([sys.executable, str(script), "--out", str(tmp_path)], check=True)
+    for name in ("draw_pictures.py", "draw_gallery.py"):
+        script = ROOT / "scripts" / "pictures" / name
+        subprocess.run([sys.executable, str(script), "--out", str(tmp_path)], check=True)
     for path in tmp_path.iterdir():
         kept = ROOT / "docs" / "pictures" / path.name
         assert kept.stat().st_size < 60_000

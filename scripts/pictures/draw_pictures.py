@@ -176,20 +176,30 @@ def smoothed_gap(y: Any, p: Any) -> tuple[Any, Any]:
     return score, gap
 
 
+def bias_picture() -> "Figure":
+    """Draw the mean error of calibrated models by their number of rows, for some numbers of bins."""
+    rng = np.random.default_rng(0)
+    sizes = np.geomspace(50, 20_000, 10).astype(int)
+    estimators = [("50 bins", fastece.Binned(50)), ("15 bins", fastece.Binned(15))]
+    estimators += [("5 bins", fastece.Binned(5)), ("ece_bayes", fastece.BayesCurve())]
+    values: dict[str, list[float]] = {name: [] for name, _ in estimators}
+    for n in sizes:
+        samples = rng.random((20, 2, n))
+        for name, estimator in estimators:
+            errors = [fastece.ece(u < p, p, estimator=estimator) for u, p in samples]
+            values[name].append(float(np.mean(errors)))
+    figure = new_figure((WIDTH, 3.2))
+    ax = figure.subplots()
+    for (name, errors), colour in zip(values.items(), COLOURS, strict=False):
+        ax.plot(sizes, errors, "o-", markersize=3, color=colour, label=name)
+    ax.set(xscale="log", xlabel="rows", ylabel="mean error of a calibrated model", ylim=(0, None))
+    ax.legend(fontsize=8, frameon=False)
+    return figure
+
+
 def twisted(p: Any) -> Any:
     """Return the true probabilities of docs/explanation/canonical.md; each class is calibrated."""
     return p * (1 + np.roll(p, -1, axis=1) - np.roll(p, -2, axis=1))
-
-
-def validation_picture() -> "Figure":
-    """Draw the validation of the risk model in docs/tutorials/risk_model.md."""
-    rng = np.random.default_rng(0)
-    logit = rng.normal(-3.1, 1.2, 1000)
-    p = 1 / (1 + np.exp(-logit))
-    y = rng.random(1000) < 1 / (1 + np.exp(1 - 0.65 * logit))
-    figure = new_figure((4.5, 5.4))
-    fastece.validate(y, p, event="readmission", n_resamples=0).plot(figure.subplots())
-    return figure
 
 
 def canonical_picture() -> "Figure":
@@ -357,9 +367,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
     folder = parser.parse_args().out
     save(front_picture(), folder / "front.png")
-    save(validation_picture(), folder / "validation.png")
     save(monitor_picture(), folder / "monitor.png")
     save(paper_picture(), folder / "paper.png")
+    save(bias_picture(), folder / "bias.png")
     save(bins_picture(), folder / "bins.png")
     save(curves_picture(), folder / "no_bins.png")
     save(canonical_picture(), folder / "canonical.png")
