@@ -177,7 +177,7 @@ def smoothed_gap(y: Any, p: Any) -> tuple[Any, Any]:
 
 
 def bias_picture() -> "Figure":
-    """Draw the mean error of calibrated models by their number of rows, for some numbers of bins."""
+    """Draw the mean error of calibrated models over their number of rows."""
     rng = np.random.default_rng(0)
     sizes = np.geomspace(50, 20_000, 10).astype(int)
     estimators = [("50 bins", fastece.Binned(50)), ("15 bins", fastece.Binned(15))]
