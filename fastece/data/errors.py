@@ -5,6 +5,7 @@ value. Python shows these as they are; the command line and `compat` rename the 
 `rename_arguments`, and messages about files have a place instead.
 """
 
+import math
 import re
 import sys
 import warnings
@@ -40,13 +41,20 @@ Hint = str | tuple[str, ...]
 REFERENCE = re.compile(r"\{(\w+)\}")
 # Characters of a value that a message shows.
 WIDTH = 80
+# Entries of an array that a message shows.
+MAX_ENTRIES_SHOWN = 12
 # Characters that a terminal obeys, or that move the text around them: controls except the ends of
 # lines and tabs, separators of lines, and marks that turn the direction of the text.
 CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def repr_of(value: Any) -> str:
-    """Write a value as in Python, shortened."""
+    """Write a value as in Python, shortened; data only by their kind."""
+    shape = getattr(value, "shape", ())
+    if isinstance(shape, tuple) and math.prod(shape) > MAX_ENTRIES_SHOWN:
+        return f"{type(value).__name__} of shape {shape}"
+    if isinstance(value, dict) and any(np.ndim(entry) for entry in value.values()):
+        return f"a dict of {', '.join(map(repr, value))}"[:WIDTH]
     return f"{value.item() if isinstance(value, np.generic) else value!r:.{WIDTH}}"
 
 

@@ -1,7 +1,7 @@
 """Figures and axes: how they are made, named and laid out. Needs matplotlib."""
 
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fastece.data.errors import to_printable
 from fastece.data.parameters import check_real
@@ -29,6 +29,8 @@ LETTER_WIDTH = 0.53
 # A histogram below axes: its height, and how far its bottom lies below them, as parts of theirs.
 HISTOGRAM_HEIGHT = 0.25
 HISTOGRAM_DEPTH = 0.3
+# By this label the axes of a histogram are found.
+HISTOGRAM_LABEL = "distribution of scores"
 # How often the layout of a figure is computed until square axes have their place: their width
 # depends on the height that the first turn leaves them.
 LAYOUT_TURNS = 2
@@ -60,9 +62,16 @@ def new_axes(count: int) -> "list[Axes]":
 
 
 def axes_below(ax: "Axes") -> "Axes":
-    """Make axes for a histogram of scores below axes, which share its ticks across."""
+    """Return the axes for a histogram of scores below axes, which share its ticks across.
+
+    A second picture on the same axes has the histogram of the first.
+    """
+    for child in ax.child_axes:
+        if child.get_label() == HISTOGRAM_LABEL:
+            return cast("Axes", child)
     ax.tick_params(labelbottom=False)
-    return ax.inset_axes((0, -HISTOGRAM_DEPTH, 1, HISTOGRAM_HEIGHT), sharex=ax)
+    place = (0, -HISTOGRAM_DEPTH, 1, HISTOGRAM_HEIGHT)
+    return ax.inset_axes(place, sharex=ax, label=HISTOGRAM_LABEL)
 
 
 def settle_layout(figure: "Figure | SubFigure") -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from fastece.display import axes, legends, marks
 from fastece.display.numbers import Number, decimals, format_number
 from fastece.estimators.binned import Binned
 from fastece.inference.estimate import estimate_results
+from fastece.inference.selections import select_by_columns
 from fastece.kernels.types import F64
 from fastece.reliability.curve import curve_of, smooth_end
 from fastece.reliability.decomposition import isotonic_blocks
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CURVES = ("bayes", "isotonic", "none")
+# Groups of rows in one picture: with more, curves are not told apart.
+MAX_CURVES = 4
 # Equal-mass bins that are drawn as points.
 N_BINS = 10
 # Bars of the distribution of scores, from 0 to the end of the axes.
@@ -178,7 +182,7 @@ def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
 
 def reliability_plot(
     y_true: Any, y_prob: Any = None, *, curve: Literal["bayes", "isotonic", "none"] = "bayes",
-    bins: int = N_BINS, zoom: float | None = None, ax: "Axes | None" = None,
+    by: Any = None, bins: int = N_BINS, zoom: float | None = None, ax: "Axes | None" = None,
     figsize: tuple[float, float] = FIGURE_SIZE, groups: Any = None, rng: Any = 0, **options: Any,
 ) -> "Axes":  # fmt: skip
     """Draw a reliability diagram for a paper, from arrays; needs matplotlib.
@@ -196,6 +200,10 @@ def reliability_plot(
         "bayes": the curve of `BayesCurve` with the interval at each score, whose ends are smoothed.
         "isotonic": isotonic regression, with the band in which it lies, at each score, if the model
         is calibrated: the consistency band of Dimitriadis et al. "none": points alone.
+    by : (n,) array_like, optional
+        The group of each row, such as the sex of patients: a curve of each, with its name and its
+        own error. Numbers are cut at their quartiles, as in `fastece.slices`, which has a table of
+        more than 4 groups.
     bins : int, default 10
         Number of equal-mass bins.
     zoom : float, optional
@@ -244,17 +252,37 @@ def reliability_plot(
     (95 % CI 0.138 to 0.192)
     """
     kind = check_choice("curve", curve, CURVES)
+    if by is not None and isinstance(y_prob, Mapping):
+        raise InputError("by", "goes with one model, and {y_prob} is a dict of models")
     options |= {"estimator": "ece_bayes", "n_resamples": 0}
     models = {}
     for name, prob in models_by_name(y_prob).items():
         call = read_call("reliability_plot", y_true, {"y_prob": prob}, 0, **options)
-        models[name] = plotted_model(add_groups(call, groups, prob), kind, bins, rng)
+        call = add_groups(call, groups, prob)
+        calls = {name: call} if by is None else calls_on_groups(call, by, prob)
+        for label, call_on_rows in calls.items():
+            models[label] = plotted_model(call_on_rows, kind, bins, rng)
     largest_score = max(float(model.score[-1]) for model in models.values())
-    end = axes.choose_end(zoom, marks.axes_end(largest_score))
+    default_end = marks.axes_end(largest_score)
+    if ax is not None and marks.count_models(ax):
+        default_end = max(default_end, ax.get_xlim()[1])
+    end = axes.choose_end(zoom, default_end)
     ax = axes.open_figure(figsize).subplots() if ax is None else ax
     draw_models(ax, models, end)
     axes.settle_layout(ax.figure)
     return ax
+
+
+def calls_on_groups(call: Call, by: Any, y_prob: Any) -> dict[Any, Call]:
+    """Return a call on the rows of each group of rows, by its label."""
+    selections = select_by_columns(call, by, y_prob)
+    if len(selections) > MAX_CURVES:
+        raise InputError("by", f"must have at most {MAX_CURVES} groups", value=len(selections))
+    calls = {}
+    for selection in selections:
+        groups = None if call.groups is None else call.groups.where(selection.rows)
+        calls[selection.label] = replace(call, sources=[selection.make_source()], groups=groups)
+    return calls
 
 
 def draw_models(ax: "Axes", models: Mapping[Any, PlottedModel], end: float) -> None:
@@ -329,6 +357,7 @@ def name_axes(ax: "Axes", below: "Axes", setting: str, end: float) -> None:
     ax.tick_params(labelsize=FONT_SIZE)
     below.set_xlabel(across, fontsize=FONT_SIZE)
     below.set_ylabel("Share of rows", fontsize=FONT_SIZE)
+    below.autoscale(axis="y")  # there may be bars of an earlier picture
     below.set(xlim=(0, end), ylim=(0, None))
     below.locator_params(axis="y", nbins=2)
     below.tick_params(labelsize=FONT_SIZE)

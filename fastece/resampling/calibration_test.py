@@ -68,8 +68,8 @@ class ConsistencyBand(Record):
     confidence_level : float
     """
 
-    low: F64
-    high: F64
+    low: F64 = field(repr=False)
+    high: F64 = field(repr=False)
     confidence_level: float
 
 

@@ -166,3 +166,73 @@ def test_streams_groups_and_weights_can_be_drawn(ax):
 def test_bad_input(data, options, message, ax):
     with pytest.raises(ValueError, match=message):
         reliability_plot(*data, ax=ax, **options)
+
+
+# --- groups of rows -----------------------------------------------------------------------------
+
+
+def draw_sexes(n=400):
+    """Draw outcomes and risks of two groups of rows, of which one has higher risks."""
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["women", "men"], n)
+    prob = np.where(sex == "men", rng.beta(2, 5, n), rng.beta(5, 2, n))
+    return (rng.random(n) < prob).astype(int), prob, sex
+
+
+def test_groups_of_rows_have_the_curves_of_their_rows():
+    y, p, sex = draw_sexes()
+    ax = reliability_plot(y, p, by=sex, ax=Figure().subplots())
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    for group in ("men", "women"):
+        rows = sex == group
+        alone = reliability_plot(y[rows], {group: p[rows]}, ax=Figure().subplots())
+        (name,) = [x.get_text() for x in alone.get_legend().get_texts() if group in x.get_text()]
+        assert name in names
+        (line,) = [x for x in alone.get_lines() if x.get_label() == name]
+        np.testing.assert_array_equal(lines[name].get_ydata(), line.get_ydata())
+
+
+def test_groups_of_dependent_rows_keep_their_groups():
+    y, p, sex = draw_sexes()
+    patients = np.arange(y.size) // 4
+    ax = reliability_plot(y, p, by=sex, groups=patients, ax=Figure().subplots())
+    rows = sex == "men"
+    alone = reliability_plot(y[rows], p[rows], groups=patients[rows], ax=Figure().subplots())
+    text = alone.get_legend().get_texts()[1].get_text().replace(" (", "\n(")
+    assert f"men: {text}" in [x.get_text() for x in ax.get_legend().get_texts()]
+
+
+def test_a_second_picture_shares_the_scores_below():
+    y, p, sex = draw_sexes()
+    ax = Figure().subplots()
+    for group in ("men", "women"):
+        reliability_plot(y[sex == group], {group: p[sex == group]}, ax=ax)
+    (below,) = ax.child_axes
+    heights = [patch.get_data().values.max() for patch in below.patches]
+    assert len(heights) == 2
+    assert below.get_ylim()[1] >= max(heights)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sum("men: " in label for label in labels) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"by": np.arange(400) % 5}, "by: must have at most 4 groups, got 5"),
+        ({"by": np.arange(3)}, "by: must have shape"),
+        ({"by": np.arange(400) % 2, "y_prob": {"a": np.full(400, 0.5)}}, "by: goes with one model"),
+    ],
+)
+def test_bad_groups_are_refused(change, message):
+    y, p, _ = draw_sexes()
+    with pytest.raises(ValueError, match=message):
+        reliability_plot(y, **{"y_prob": p, **change})
+
+
+def test_errors_and_results_print_no_data():
+    y, p, _ = draw_sexes()
+    with pytest.raises(TypeError, match=r"y_true: must be an array, no dict, got a dict of 'a'$"):
+        reliability_plot({"a": y}, p)
+    band = fastece.calibration_test(y, p, estimator="ece", n_resamples=49).band
+    assert repr(band) == "ConsistencyBand(confidence_level=0.95)"
