@@ -9,9 +9,10 @@ from fastece.compat.conventions import CONVENTIONS
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "evidence" / "write_conventions.py"))
+INDEX = ROOT / "docs/how_to/migration/index.md"
 PAGES = [
     ROOT / "docs/reference/conventions.md",
-    *sorted((ROOT / "docs/how_to/migration").glob("*.md")),
+    *sorted({*INDEX.parent.glob("*.md")} - {INDEX}),
 ]
 
 
