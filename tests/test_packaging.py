@@ -169,6 +169,21 @@ def test_metadata_of_archives_are_those_of_the_project():
     assert doi in [x["identifier"] for x in zenodo["related_identifiers"]]
 
 
+def test_the_readme_cites_what_the_citation_file_has():
+    (entry,) = re.findall(r"```bibtex\n@software\{fastece,\n(.*?)\n\}\n```", README, re.DOTALL)
+    fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
+    author = re.search(r"^  - name: (.+)", CITATION, re.MULTILINE)[1]
+    assert fields == {
+        "title": cited("title"),
+        "author": author,
+        "version": cited("version"),
+        "year": cited("date-released")[:4],
+        "url": cited("repository-code"),
+    }
+    doi = re.search(r"doi: (.+)", CITATION)[1]
+    assert f"(https://doi.org/{doi})" in README
+
+
 def test_the_paper_cites_what_its_bibliography_has():
     keys = re.findall(r"^@\w+\{(\w+),", BIB, re.MULTILINE)
     assert len({*keys}) == len(keys)

@@ -16,6 +16,7 @@ import numpy as np
 import fastece
 from fastece.display.axes import new_figure
 from fastece.display.marks import BLACK, GREY
+from fastece.recalibration import recalibrate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,13 +36,6 @@ WIDTH = 5.4
 HEIGHT = 5.2
 
 
-def readme_model() -> tuple[Any, Any]:
-    """Return labels and probabilities of the README's example."""
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet([0.5, 0.5, 0.5], size=2000)
-    return np.array([rng.choice(3, p=0.7 * row + 0.1) for row in p]), p
-
-
 def small_model() -> tuple[Any, Any]:
     """Return hits and scores of 200 rows of an over-confident model."""
     rng = np.random.default_rng(4)
@@ -55,13 +49,17 @@ def truth_of(score: Any) -> Any:
 
 
 def front_picture() -> "Figure":
-    """Draw a diagram and a curve of the same model, as `plot` draws them."""
-    y, p = readme_model()
-    figure = new_figure((6.2, 3.6))
-    left, right = figure.subplots(1, 2)
-    fastece.reliability_diagram(y, p).plot(left)
-    fastece.reliability_curve(y, p, estimator="ece_bayes").plot(right)
-    for ax, title in ((left, "Bins: reliability_diagram"), (right, "Bayes: reliability_curve")):
+    """Draw a random forest before and after temperature scaling, out of fold."""
+    y, p = fastece.datasets.load("digits_random_forest")
+    recalibrated = recalibrate(y, p, method="temperature")
+    figure = new_figure((7.0, 4.4))
+    for ax, title, probability in zip(
+        figure.subplots(1, 2),
+        ("A random forest: under-confident", "After temperature scaling"),
+        (p, recalibrated),
+        strict=True,
+    ):
+        fastece.reliability_plot(y, probability, ax=ax)
         ax.set_title(title, fontsize=10)
     return figure
 
