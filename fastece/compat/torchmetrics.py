@@ -17,6 +17,7 @@ Notes
 """
 
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -25,10 +26,11 @@ from numpy.typing import NDArray
 from fastece.compat.conventions import CONVENTIONS
 from fastece.compat.names import LIBRARIES
 from fastece.data.containers import as_array, as_real
-from fastece.data.errors import InputError
+from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_choice, check_integer
 from fastece.estimators.binned import Binned, Bins
 from fastece.kernels import GAP, WEIGHT
+from fastece.streams.metric import LoopMetric
 
 Norm = Literal["l1", "l2", "max"]
 Task = Literal["binary", "multiclass"]
@@ -134,7 +136,7 @@ def calibration_error(
     return metric.error(preds, target)
 
 
-class BinaryCalibrationError:
+class BinaryCalibrationError(LoopMetric):
     """Calibration error of a binary model, batch by batch, as torchmetrics has it.
 
     It keeps sums over the bins and not the rows, so that memory does not grow. Each batch by itself
@@ -295,3 +297,103 @@ def CalibrationError(  # noqa: N802
     if num_classes is None:
         raise InputError("num_classes", "is needed for task='multiclass'")
     return MulticlassCalibrationError(num_classes, n_bins, norm, ignore_index, validate_args)
+
+
+class MetricCollection(Mapping[str, Any]):
+    """Metrics that take the same batches, as torchmetrics has it.
+
+    It takes the metrics of this module, `fastece.streams.CalibrationMetric`, and those of
+    torchmetrics, whose own collection takes modules of torch alone.
+
+    Parameters
+    ----------
+    metrics : sequence, or dict by name
+        Those of a sequence have the names of their classes, which must differ.
+    prefix, postfix : str, optional
+        What stands before and after the names in results.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For two metrics of one name, and for an object without `update` and `compute`.
+
+    Examples
+    --------
+    >>> collection = MetricCollection({"l1": BinaryCalibrationError(n_bins=2)}, prefix="val_")
+    >>> collection.update([0.25, 0.25, 0.55], [0, 0, 1])
+    >>> {name: float(value.round(4)) for name, value in collection.compute().items()}
+    {'val_l1': 0.3167}
+    """
+
+    def __init__(self, metrics: Any, prefix: str | None = None, postfix: str | None = None) -> None:
+        self.prefix = prefix or ""
+        self.postfix = postfix or ""
+        self.metrics = metrics_by_name(metrics)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.metrics[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.metrics)
+
+    def __len__(self) -> int:
+        return len(self.metrics)
+
+    def __repr__(self) -> str:
+        return f"MetricCollection({self.metrics!r})"
+
+    def update(self, preds: Any, target: Any) -> None:
+        """Count a batch in every metric."""
+        for metric in self.values():
+            metric.update(preds, target)
+
+    def forward(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Count a batch in every metric, and return the values of this batch by name."""
+        return self._results(lambda metric: metric(preds, target))
+
+    __call__ = forward
+
+    def compute(self) -> dict[str, Any]:
+        """Compute the value of every metric by name."""
+        return self._results(lambda metric: metric.compute())
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        for metric in self.values():
+            metric.reset()
+
+    def to(self, *args: Any, **options: Any) -> "MetricCollection":
+        """Move the metrics that have a device; ours stay on the host."""
+        self.metrics = {name: metric.to(*args, **options) for name, metric in self.items()}
+        return self
+
+    def clone(self, prefix: str | None = None, postfix: str | None = None) -> "MetricCollection":
+        """Return a copy of all metrics, perhaps with other names in results."""
+        return MetricCollection(
+            {name: metric.clone() for name, metric in self.items()},
+            self.prefix if prefix is None else prefix,
+            self.postfix if postfix is None else postfix,
+        )
+
+    def _results(self, value_of: Callable[[Any], Any]) -> dict[str, Any]:
+        """Return a value of each metric by its name in results."""
+        return {
+            f"{self.prefix}{name}{self.postfix}": value_of(metric) for name, metric in self.items()
+        }
+
+
+def metrics_by_name(metrics: Any) -> dict[str, Any]:
+    """Read metrics of a collection by their names."""
+    if isinstance(metrics, Mapping):
+        named = list(metrics.items())
+    else:
+        listed = metrics if isinstance(metrics, Sequence) else [metrics]
+        named = [(type(metric).__name__, metric) for metric in listed]
+    collected: dict[str, Any] = {}
+    for name, metric in named:
+        if not (hasattr(metric, "update") and hasattr(metric, "compute")):
+            raise InputTypeError("metrics", "must have update and compute", value=metric)
+        if name in collected:
+            raise InputError("metrics", "must have different names", value=name, hint="pass a dict")
+        collected[name] = metric
+    return collected

@@ -62,7 +62,7 @@ def new_axes(count: int) -> "list[Axes]":
 
 
 def axes_below(ax: "Axes") -> "Axes":
-    """Return the axes for a histogram of scores below axes, which share its ticks across.
+    """Return the axes for a histogram of scores below others, with ticks in common.
 
     A second picture on the same axes has the histogram of the first.
     """

@@ -8,18 +8,65 @@
 0.275
 """
 
+import copy
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from fastece.data.errors import InputTypeError
+from fastece.display.axes import open_figure
 from fastece.kernels.types import I64
 from fastece.metrics import ece
 from fastece.streams.accumulator import Accumulator
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-class CalibrationMetric:
+# Width and height in inches of a picture of errors.
+PLOT_SIZE = (4.0, 3.0)
+
+
+class LoopMetric:
+    """Base class of metrics of training loops, with the methods that such loops call.
+
+    A subclass has `compute`.
+    """
+
+    def to(self, *args: Any, **options: Any) -> Self:  # noqa: ARG002
+        """Return the metric as it is, since its sums stay on the host."""
+        return self
+
+    def clone(self) -> Self:
+        """Return a copy with the same rows, which go their own ways from then on."""
+        return copy.deepcopy(self)
+
+    def plot(self, val: Any = None, ax: "Axes | None" = None) -> tuple[Any, "Axes"]:
+        """Draw the error, or the errors of several epochs; needs matplotlib.
+
+        Parameters
+        ----------
+        val : float or sequence of float, optional
+            Results of `compute` or of batches; by default the error of all rows so far.
+        ax : matplotlib Axes, optional
+            Where to draw; without it, on a new figure.
+
+        Returns
+        -------
+        matplotlib Figure and Axes
+        """
+        computed: Any = self.compute() if val is None else val  # type: ignore[attr-defined]
+        errors = np.atleast_1d(np.asarray(computed, np.float64))
+        if ax is None:
+            ax = open_figure(PLOT_SIZE).subplots()
+        ax.plot(np.arange(1, errors.size + 1), errors, marker="o")
+        ax.set(xlabel="step", ylabel="calibration error", ylim=(0, None))
+        ax.locator_params(axis="x", integer=True)
+        ax.set_title(type(self).__name__)
+        return ax.figure, ax
+
+
+class CalibrationMetric(LoopMetric):
     """The calibration error of all rows since the last `reset`, in constant memory.
 
     Parameters

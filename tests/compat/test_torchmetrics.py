@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fastece.compat import torchmetrics as compat
+from fastece.streams import CalibrationMetric
 from helpers.compat_cases import (
     ONLY_QUICK,
     SEEDS,
@@ -318,3 +319,70 @@ def test_half_precision_is_counted_in_more(torch):
     want = reference.torch_error(p.double().tolist(), y.tolist(), 15, "l1", np.float32)
     assert compat.binary_calibration_error(p, y) == pytest.approx(want, abs=1e-12)
     assert compat.binary_calibration_error(p.numpy(), y) == pytest.approx(want, abs=1e-12)
+
+
+# --- loops --------------------------------------------------------------------------------------
+
+
+def loop_metrics():
+    """Make a metric of each class, with batches that it takes."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(40)
+    vectors = rng.dirichlet([1, 1, 1], 40)
+    return {
+        "binary": (compat.BinaryCalibrationError(n_bins=5), scores, rng.integers(0, 2, 40)),
+        "multiclass": (compat.MulticlassCalibrationError(3), vectors, rng.integers(0, 3, 40)),
+        "stream": (CalibrationMetric(n_bins=5), scores, rng.integers(0, 2, 40)),
+    }
+
+
+@pytest.mark.parametrize("name", loop_metrics())
+def test_a_clone_has_the_rows_and_goes_its_own_way(name):
+    metric, preds, target = loop_metrics()[name]
+    assert metric.to("cpu", dtype=None) is metric
+    metric.update(preds[:20], target[:20])
+    clone = metric.clone()
+    before = metric.compute()
+    assert clone.compute() == before
+    clone.update(preds[20:], target[20:])
+    assert metric.compute() == before
+    metric.update(preds[20:], target[20:])
+    assert clone.compute() == metric.compute() != before
+
+
+@pytest.mark.parametrize("name", loop_metrics())
+def test_a_plot_has_the_error_or_the_errors_of_epochs(name):
+    figure_class = pytest.importorskip("matplotlib.figure").Figure
+    metric, preds, target = loop_metrics()[name]
+    metric.update(preds, target)
+    ax = figure_class().subplots()
+    figure, same = metric.plot(ax=ax)
+    assert (figure, same) == (ax.figure, ax)
+    assert ax.get_lines()[0].get_ydata().tolist() == [metric.compute()]
+    metric.plot([0.3, 0.2], ax=ax)
+    assert ax.get_lines()[1].get_ydata().tolist() == [0.3, 0.2]
+
+
+def test_a_collection_counts_every_batch_in_every_metric():
+    metric, preds, target = loop_metrics()["binary"]
+    other = CalibrationMetric()
+    collection = compat.MetricCollection([metric, other], prefix="val_")
+    first = collection(preds[:20], target[:20])
+    names = ["val_BinaryCalibrationError", "val_CalibrationMetric"]
+    assert list(first) == names
+    assert [*first.values()] == pytest.approx([metric.compute(), other.compute()], abs=1e-12)
+    clone = collection.clone(prefix="test_")
+    collection.update(preds[20:], target[20:])
+    expected = {name: x.clone().compute() for name, x in collection.items()}
+    assert collection.to("cpu").compute() == {f"val_{name}": x for name, x in expected.items()}
+    assert [*clone.compute().values()] == pytest.approx([*first.values()], abs=1e-12)
+    assert list(clone.compute()) == ["test_BinaryCalibrationError", "test_CalibrationMetric"]
+    clone.reset()
+    assert clone["CalibrationMetric"].accumulator.n == 0
+
+
+def test_bad_collections_are_refused():
+    with pytest.raises(TypeError, match="metrics: must have update and compute, got 3"):
+        compat.MetricCollection([3])
+    with pytest.raises(ValueError, match="metrics: must have different names"):
+        compat.MetricCollection([compat.BinaryCalibrationError(), compat.BinaryCalibrationError()])
