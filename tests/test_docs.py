@@ -95,6 +95,38 @@ def test_python_blocks_print_what_is_beside_them(page, capsys, tmp_path, monkeyp
             assert line in printed
 
 
+# Pages for readers, without those of the API, whose text comes from docstrings.
+READ = [page for page in PAGES if page.startswith("docs/") and not page.startswith("docs/api/")]
+# Its tables list options with all that each accepts.
+WIDE_TABLES = {"docs/reference/command_line.md"}
+MAX_CELL_WORDS = 20
+MAX_LINE = 110
+
+
+@pytest.mark.parametrize("page", READ)
+def test_pages_have_a_title_a_question_and_what_comes_next(page):
+    title, blank, first, *_ = PAGES[page].splitlines()
+    assert re.match(r"# \S", title)
+    assert blank == ""
+    assert re.match(r"[A-Z`]", first), "the first paragraph is about what the page answers"
+    assert len(re.findall(r"^# ", re.sub(r"(?s)```.*?```", "", PAGES[page]), re.MULTILINE)) == 1
+    last = PAGES[page].rpartition("\n## ")[2]
+    assert re.match(r"Next\n\n(- .*\n(  .*\n)*)+$", last)
+
+
+@pytest.mark.parametrize("page", READ)
+def test_pages_have_short_lines_and_short_cells(page):
+    text = re.sub(r"(?s)```.*?```", "", PAGES[page])
+    for line in text.splitlines():
+        is_free = line.startswith(("|", "<!--")) or "](" in line
+        assert len(line) <= MAX_LINE or is_free, line
+    if page not in WIDE_TABLES:
+        for row in rows_of(page):
+            for cell in row:
+                words = re.sub(r"`[^`]*`", "code", cell).split()
+                assert len(words) <= MAX_CELL_WORDS, cell
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_pictures_of_pages_are_there(page):
     for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", PAGES[page]):
