@@ -49,6 +49,8 @@ class Selection(NamedTuple):
         A note for the reader of the slice's numbers; "" without one.
     rows : int64 array or None
         Positions of the rows among all rows of positive weight; None where these are all of them.
+    problem : int or None
+        The only problem of the slice; None where it has all problems of its rows.
     """
 
     label: Any
@@ -57,6 +59,7 @@ class Selection(NamedTuple):
     make_source: Callable[[], Source]
     note: str = ""
     rows: I64 | None = None
+    problem: int | None = None
 
 
 # --- columns --------------------------------------------------------------------------------
@@ -228,7 +231,8 @@ def select_class(source: Source, k: int, label: Any) -> Selection:
     if isinstance(source, Problems | CountedRows):
         n_effective = sample.n_effective
     make_source = partial(source.problem, k)
-    return Selection(label, n, n_effective, make_source, note="" if n else NEVER)
+    note = "" if n else NEVER
+    return Selection(label, n, n_effective, make_source, note=note, problem=k)
 
 
 def select_by_prediction(call: Call, classes: Problems) -> list[Selection]:

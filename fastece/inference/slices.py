@@ -9,14 +9,16 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from fastece.data.counted import CountedRows
 from fastece.data.errors import InputTypeError
 from fastece.data.samples import scale_weights
-from fastece.data.sources import ROWS, Source, need_rows
+from fastece.data.sources import ROWS, Problems, Source, need_rows
 from fastece.data.threads import with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue, smallest_p
 from fastece.display.results import Record, Result, group_notes, sample_text
 from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
+from fastece.inference.joint_test import JointPValues, holm, joint_p_values
 from fastece.inference.selections import Selection, select_by_class, select_by_columns
 from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.arguments import (
@@ -40,6 +42,9 @@ P_VALUES_BELOW_LEVEL = 4
 MAX_DRAWN_ROWS = 2 * 10**9
 # The cost of a test without any rows, in drawn rows.
 ROWS_PER_TEST = 1000
+# How p-values are adjusted.
+MIN_P = "step-down min-p"
+HOLM = "Holm"
 # Slices that are printed.
 MAX_LINES = 40
 
@@ -67,8 +72,8 @@ class Slice(Record):
     low, high : float
         The interval, which holds simultaneously with the intervals of all slices.
     p_value : float
-        P-value of the hypothesis that the slice is calibrated, multiplied by the number of slices,
-        at most 1.
+        P-value of the hypothesis that the slice is calibrated, adjusted for all slices: the
+        probability that any calibrated slice has a p-value of at most alpha is at most alpha.
     raw_p_value : float
         The p-value of this slice alone.
     note : str
@@ -108,8 +113,8 @@ class Slices(Result, Sequence[Slice]):
         The level at which all intervals hold simultaneously.
     method : {"posterior", "test inversion"}
         The method of the intervals, as in `fastece.Estimate`.
-    correction : str
-        "Bonferroni": each interval has the level ``1 - (1 - confidence_level) / len(rows)``.
+    correction : {"step-down min-p", "Holm"}
+        How p-values are adjusted: on draws that all slices share, or whatever they have in common.
     n : int
         Rows of positive weight.
     n_resamples : int
@@ -123,7 +128,7 @@ class Slices(Result, Sequence[Slice]):
     rows: tuple[Slice, ...]
     confidence_level: float
     method: str
-    correction: str = "Bonferroni"
+    correction: str
     n: int
     n_resamples: int
     key: int
@@ -164,7 +169,8 @@ class Slices(Result, Sequence[Slice]):
         """Describe the slices with the most evidence."""
         title = f"{self.estimator}, setting {self.setting}: {sample_text(self)}"
         notes = [
-            f"Joint intervals by {self.method}, p-values by {self.test} ({self.correction}).",
+            f"Joint intervals by {self.method} (Bonferroni), p-values by {self.test} "
+            f"({self.correction}).",
             *self.notes,
         ]
         n_hidden = len(self) - MAX_LINES
@@ -178,7 +184,7 @@ class Slices(Result, Sequence[Slice]):
         means = ["accuracy", "confidence"] if is_top else ["observed", "predicted"]
         interval = f"joint {100 * self.confidence_level:g} % CI"
         head = [name, "rows", *means, "value", interval, "p-value", ""]
-        smallest = len(self.rows) * smallest_p(self.n_resamples) if self.n_resamples else None
+        smallest = smallest_p(self.n_resamples) if self.n_resamples else None
         rows = [table_row(row, smallest) for row in self.rows[:max_lines]]
         if not any(note for *_, note in rows):  # without notes they need no column
             return Table(head[:-1], [row[:-1] for row in rows])
@@ -190,10 +196,11 @@ class Slices(Result, Sequence[Slice]):
 
 
 def table_row(row: Slice, smallest_p_value: float | None) -> tuple[Any, ...]:
-    """Describe a slice in cells; p-values at the smallest are inequalities."""
+    """Describe a slice in cells; if draws give no smaller p-value, it is a bound."""
     interval = row.confidence_interval
     numbers = [Number(number, interval) for number in (row.events, row.predicted, row.value)]
-    p_value = PValue(row.p_value, smallest_p_value)
+    is_smallest = smallest_p_value is not None and row.raw_p_value <= smallest_p_value
+    p_value = PValue(row.p_value, row.p_value if is_smallest else None)
     return (str(row.label), row.n, *numbers, interval, p_value, row.note)
 
 
@@ -273,32 +280,59 @@ def slices_of(call: Call, selections: Sequence[Selection], key: int) -> Slices:
     ((name, estimator),) = call.estimators.items()
     alpha = (1 - call.level) / len(selections)
     has_posterior = posterior_maker(estimator) is not None
-    n_resamples = max(call.n_resamples, math.ceil(P_VALUES_BELOW_LEVEL / alpha))
+    n_resamples = max(call.n_resamples, count_replicates(call, selections))
     if has_posterior and not can_test(call, selections, n_resamples):
         n_resamples = 0
-    call_of_slices = replace(
-        call,
-        average="macro",
-        level=1 - alpha,
-        n_resamples=n_resamples,
-        workers=call.workers._replace(jobs=1),
-    )
-    measure = partial(measure_slice, call_of_slices, key, has_posterior and n_resamples > 0)
+    call_of_slices = replace(call, average="macro", level=1 - alpha, n_resamples=n_resamples)
+    tests_cells = has_posterior and n_resamples > 0
+    shares_draws = tests_cells and share_rows(call, selections)
+    p_values = None
+    if shares_draws:
+        p_values = joint_p_values(call_of_slices, selections, key)
+    call_on_thread = replace(call_of_slices, workers=call.workers._replace(jobs=1))
+    measure = partial(measure_slice, call_on_thread, key, tests_cells and not shares_draws)
     results = with_threads(call.workers.jobs, lambda run: [*run(measure, selections)])
+    if p_values is None:
+        alone = np.array([result.raw_p_value for result in results])
+        p_values = JointPValues(alone, holm(alone))
+    else:
+        pairs = zip(results, p_values.alone.tolist(), strict=True)
+        results = [result._replace(p_value=p_value) for result, p_value in pairs]
     ranked = [
-        (result.rank, make_slice(selection, result, len(selections)))
-        for selection, result in zip(selections, results, strict=True)
+        (result.rank, make_slice(selection, result, p_value))
+        for selection, result, p_value in zip(
+            selections, results, p_values.joint.tolist(), strict=True
+        )
     ]
     fields = common_fields(call, name, key)
     fields |= {"confidence_level": call.level, "n_resamples": n_resamples}
-    rows = tuple(row for _, row in sorted(ranked, key=itemgetter(0)))
-    return Slices(rows=rows, method=POSTERIOR if has_posterior else INVERSION, **fields)
+    return Slices(
+        rows=tuple(row for _, row in sorted(ranked, key=itemgetter(0))),
+        method=POSTERIOR if has_posterior else INVERSION,
+        correction=MIN_P if shares_draws else HOLM,
+        **fields,
+    )
 
 
-def measure_slice(
-    call: Call, key: int, has_adaptive_test: bool, selection: Selection
-) -> SliceResult:
-    """Estimate the error of a selection, and test whether it is calibrated.
+def count_replicates(call: Call, selections: Sequence[Selection]) -> int:
+    """Count the replicates that the p-values of all different selections need."""
+    n_slices = len(selections)
+    if share_rows(call, selections):
+        rows = (None if each.rows is None else each.rows.tobytes() for each in selections)
+        problems = (each.problem for each in selections)
+        n_slices = len(set(zip(rows, problems, strict=True)))
+    return math.ceil(P_VALUES_BELOW_LEVEL * n_slices / (1 - call.level))
+
+
+def share_rows(call: Call, selections: Sequence[Selection]) -> bool:
+    """Return whether all selections have rows or problems of the source of a call."""
+    has_rows = isinstance(call.sources[0], Problems | CountedRows)
+    are_of_it = (each.rows is not None or each.problem is not None for each in selections)
+    return has_rows and all(are_of_it)
+
+
+def measure_slice(call: Call, key: int, has_own_test: bool, selection: Selection) -> SliceResult:
+    """Estimate the error of a selection, and perhaps test whether it is calibrated.
 
     With a posterior, the p-value comes from the adaptive test if there is one, and otherwise from
     the Bayes factor. Without a posterior it is the p-value of the estimate.
@@ -309,7 +343,7 @@ def measure_slice(
     (name,) = call.estimators
     estimate = estimate_of(call, name, key)
     p_value = estimate.p_value
-    if has_adaptive_test:
+    if has_own_test:
         p_value = calibration_result(call.with_estimator(ADAPTIVE), "", key).p_value
     events, predicted = mean_outcome_and_score(source)
     return SliceResult(
@@ -321,8 +355,8 @@ def measure_slice(
     )
 
 
-def make_slice(selection: Selection, result: SliceResult, n_slices: int) -> Slice:
-    """Make the row of a selection, with the p-value of the worst of all slices."""
+def make_slice(selection: Selection, result: SliceResult, p_value: float) -> Slice:
+    """Make the row of a selection, with its joint p-value."""
     note = selection.note
     if not note and result.n_effective < MIN_ROWS:
         note = TOO_FEW
@@ -336,7 +370,7 @@ def make_slice(selection: Selection, result: SliceResult, n_slices: int) -> Slic
         value=result.estimate.value,
         low=low,
         high=high,
-        p_value=min(n_slices * result.raw_p_value, 1.0),
+        p_value=p_value,
         raw_p_value=result.raw_p_value,
         note=note,
     )
@@ -363,7 +397,7 @@ def slices(
     estimator : str or object, default "ece_bayes"
         As in `fastece.ece`.
     n_resamples : int, default 1999
-        Replicates for the test of each slice; with many slices G there are more,
+        Replicates for the tests; with many different slices G there are more,
         ``4 G / (1 - confidence_level)``.
     rng : None, int or numpy.random.Generator, default 0
         Seed of the tests: the same seed gives the same result.
@@ -392,18 +426,32 @@ def slices(
     Notes
     -----
     With G slices, each interval is the interval of `fastece.estimate` on the rows of the slice at
-    the level ``1 - (1 - confidence_level) / G``, and each p-value is multiplied by G (Bonferroni).
-    The intervals therefore cover all true errors simultaneously at `confidence_level`, whichever
-    rows the slices share.
+    the level ``1 - (1 - confidence_level) / G`` (Bonferroni). The intervals therefore cover all
+    true errors simultaneously at `confidence_level`, whichever rows the slices share.
 
     With an estimator that has a posterior, the p-value comes from the adaptive test of
-    `fastece.calibration_test`. It may reject where the interval still begins at 0, as it takes less
-    evidence to show that there is an error than to measure it. For streams, with `n_resamples` 0,
-    and where the tests would take more than some seconds, the p-value is the inverse of the Bayes
-    factor, which is valid by Markov's inequality and conservative. With other estimators, the
-    p-value is the one of `fastece.estimate`, and the interval begins at 0 exactly where it exceeds
-    1 - `confidence_level`. Their errors of small slices are inflated by noise, so they cannot be
-    compared with errors of large slices; the errors of the default can.
+    `fastece.calibration_test`. The outcomes of all rows are drawn once, and every slice is tested
+    on its part of each draw. The joint p-value is adjusted by step-down min-p (Westfall and Young
+    1993, "Resampling-based multiple testing", algorithm 2.8): with the raw p-values
+    ``p_1 <= ... <= p_G`` of the data, and those of draw r among all draws, ``p_i(r)``, it is
+
+    ``max_{j <= k} (1 + #{r: min_{i >= j} p_i(r) <= p_j}) / (n_resamples + 1)``.
+
+    Draws with the same raw p-value are ordered by the geometric mean of the p-values of the three
+    statistics. So slices that share rows cost less than their number, and a column that is named
+    five times costs nothing. The probability that a calibrated slice has a joint p-value of at most
+    alpha is at most alpha, whatever the other slices are. With `groups`, the dependence of outcomes
+    is estimated from all rows.
+
+    The test may reject where the interval still begins at 0, as it takes less evidence to show that
+    there is an error than to measure it. For streams, and where the tests would take more than some
+    seconds, the p-value is the inverse of the Bayes factor, which is valid by Markov's inequality
+    and conservative. With other estimators, the raw p-value is the one of `fastece.estimate`, and
+    the interval begins at 0 exactly where it exceeds ``(1 - confidence_level) / G``. These p-values
+    share no draws, so they are adjusted as Holm (1979, "A simple sequentially rejective multiple
+    test procedure") does: the j-th smallest is multiplied by ``G - j + 1``. Errors of small slices
+    by other estimators are inflated by noise, so they cannot be compared with errors of large
+    slices; the errors of the default can.
 
     Examples
     --------
@@ -415,11 +463,11 @@ def slices(
     >>> table = slices(y, p, by=site)
     >>> print(table)
     BayesCurve(), setting binary: 3000 rows
-      group  rows  observed  predicted  value   joint 95 % CI  p-value
-      west   1004     0.402      0.488  0.082  [0.055, 0.114]   0.0015
-      south   970     0.520      0.497  0.039      [0, 0.077]     0.41
-      north  1026     0.508      0.507  0.026      [0, 0.065]     1.00
-      Joint intervals by posterior, p-values by adaptive test (Bonferroni).
+      group  rows  observed  predicted  value   joint 95 % CI   p-value
+      west   1004     0.402      0.488  0.082  [0.055, 0.114]  <=0.0015
+      south   970     0.520      0.497  0.039      [0, 0.077]      0.23
+      north  1026     0.508      0.507  0.026      [0, 0.065]      0.43
+      Joint intervals by posterior (Bonferroni), p-values by adaptive test (step-down min-p).
     >>> table[0].label
     'west'
 
@@ -428,13 +476,13 @@ def slices(
     >>> age = rng.integers(18, 91, 3000)
     >>> print(slices(y, p, by={"age": age, "site": site}, bins=2))
     BayesCurve(), setting binary: 3000 rows
-      group         rows  observed  predicted  value   joint 95 % CI  p-value
-      site west     1004     0.402      0.488  0.082  [0.053, 0.118]   0.0025
-      age [18, 54]  1517     0.473      0.503  0.038      [0, 0.075]     0.03
-      site south     970     0.520      0.497  0.039      [0, 0.089]     0.68
-      site north    1026     0.508      0.507  0.026      [0, 0.079]     1.00
-      age (54, 90]  1483     0.479      0.492  0.026      [0, 0.073]     1.00
-      Joint intervals by posterior, p-values by adaptive test (Bonferroni).
+      group         rows  observed  predicted  value   joint 95 % CI   p-value
+      site west     1004     0.402      0.488  0.082  [0.053, 0.118]  <=0.0025
+      age [18, 54]  1517     0.473      0.503  0.038      [0, 0.075]     0.037
+      site south     970     0.520      0.497  0.039      [0, 0.089]      0.31
+      site north    1026     0.508      0.507  0.026      [0, 0.079]      0.65
+      age (54, 90]  1483     0.479      0.492  0.026      [0, 0.073]      0.65
+      Joint intervals by posterior (Bonferroni), p-values by adaptive test (step-down min-p).
     >>> slices(y, p, by={"age": age, "site": site}, bins=2, cross=True)[0].label
     'age [18, 54], site west'
     """

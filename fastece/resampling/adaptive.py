@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from fastece.estimators.binned import Binned
+from fastece.estimators.binned import Binned, Bins
 from fastece.kernels.types import F64
 from fastece.resampling.call import Call, average_classes
 from fastece.resampling.engine import ranges
@@ -132,24 +132,58 @@ def score_statistics(directions: F64, gaps: F64) -> F64:
     return np.stack([slope, smooth])
 
 
+@dataclass(frozen=True)
+class ScoreTest:
+    """Score statistics of K problems, from the outcomes in their cells.
+
+    Attributes
+    ----------
+    bins : Bins
+        Sums of the data over the C cells of each problem.
+    directions : list of (D, C) float64 arrays
+        Those of each problem, as `make_directions` computes them.
+    """
+
+    bins: Bins
+    directions: list[F64]
+
+    def of_data(self) -> list[F64]:
+        """Compute the statistics (2, 1) of each problem on the data."""
+        return self._of_gaps(self.bins.gap[:, :, None])
+
+    def of_outcomes(self, weights: F64) -> list[F64]:
+        """Compute the statistics (2, R) of each problem from weights (K, C, R)."""
+        return self._of_gaps(weights - self.bins.score[:, :, None])
+
+    def _of_gaps(self, gaps: F64) -> list[F64]:
+        pairs = zip(self.directions, gaps, strict=True)
+        return [score_statistics(directions, gap) for directions, gap in pairs]
+
+
+def make_score_test(bins: Bins, variance: F64, n: float) -> ScoreTest:
+    """Make the test of n rows from bins, and the variances (K, C) of their gaps."""
+    score = np.divide(bins.score, bins.weight, out=np.zeros_like(bins.score), where=bins.weight > 0)
+    pairs = zip(score, variance, strict=True)
+    return ScoreTest(bins, [make_directions(mean, noise, n) for mean, noise in pairs])
+
+
+def score_cells(n_problems: int) -> Binned:
+    """Return the equal-mass cells in which outcomes are summed up."""
+    n_cells = max(MIN_CELLS, min(MAX_CELLS, MAX_CELLS_OF_CLASSES // n_problems))
+    return Binned(n_cells, edges="quantile")
+
+
 def compute_score_statistics(call: Call, key: int) -> F64:
     """Compute score statistics (K, 2, 1 + R) of each problem, of the data first."""
     data = rows_or_cells(call, "the test")
-    n_cells = max(MIN_CELLS, min(MAX_CELLS, MAX_CELLS_OF_CLASSES // data.n_problems))
-    binned = Binned(n_cells, edges="quantile")
+    binned = score_cells(data.n_problems)
     bins = binned.bins(data)
-    model = NullModel(call, data, make_outcome_sums(binned, data, n_cells), key)
-    score = np.divide(bins.score, bins.weight, out=np.zeros_like(bins.score), where=bins.weight > 0)
-    variance = model.noise()[0]
-    directions = [make_directions(*pair, call.n) for pair in zip(score, variance, strict=True)]
-
-    def statistics_of(gaps: F64) -> list[F64]:
-        return [score_statistics(*pair) for pair in zip(directions, gaps, strict=True)]
-
-    statistics = [statistics_of(bins.gap[:, :, None])]
+    model = NullModel(call, data, make_outcome_sums(binned, data, bins.gap.shape[1]), key)
+    test = make_score_test(bins, model.noise()[0], call.n)
+    statistics = [test.of_data()]
     step = max(1, MAX_SUMS // bins.gap.size)
     for first, last in ranges(0, call.n_resamples, step):
-        statistics.append(statistics_of(model.draw(first, last) - bins.score[:, :, None]))
+        statistics.append(test.of_outcomes(model.draw(first, last)))
     return np.concatenate(statistics, axis=-1)
 
 

@@ -68,7 +68,10 @@ class OutcomeSums(Statistic):
 
     def values(self, tiles: Tiles, draws: Counts) -> F64:
         """Compute weights (B, 32 G) for the counts (G, 2 n, 32) of `OutcomeDraws`."""
-        ones = draws.c[:, : tiles.order.size]
+        return self.add_up(tiles, draws.c[:, : tiles.order.size])
+
+    def add_up(self, tiles: Tiles, ones: NDArray[Any]) -> F64:
+        """Compute weights (B, 32 G) of outcomes 1, which are given as (G, n, 32)."""
         step = max(1, MAX_SUMS // (REPLICATES * self.layout.cells))
         weights = [
             tiles.sums(contiguous(ones[start:end], np.uint8))[0]

@@ -75,10 +75,10 @@ def test_test_direction_and_slices_equal_the_functions(report, classes):
     assert report.p_value == fastece.calibration_test(y, p, rng=0, **QUICK).p_value
     direction = fastece.direction(y, p, estimator="ece_bayes")
     assert report.direction.to_dict() == direction.to_dict()
-    slices = fastece.slices(y, p, by=by, rng=0)
+    slices = fastece.slices(y, p, by=by, rng=0, **QUICK)
     assert [row.label for row in report.slices] == [row.label for row in slices]
     assert [row.low for row in report.slices] == [row.low for row in slices]
-    by_class = fastece.slices(y, p, setting="classwise", rng=0)
+    by_class = fastece.slices(y, p, setting="classwise", rng=0, **QUICK)
     assert [row.value for row in report.classes] == [row.value for row in by_class]
 
 
