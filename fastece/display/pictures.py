@@ -33,6 +33,8 @@ MAX_PATH_POINTS = 2000
 BROWNIAN_QUANTILE = 2.241403
 # E-values that are larger, infinite ones among them, are drawn here.
 MAX_E_VALUE = 1e200
+# The area of skill, which has to differ from the grey bars of the rows.
+SKILL_COLOR = "tab:olive"
 # Opacity of bands.
 BAND_ALPHA = 0.2
 
@@ -107,6 +109,33 @@ def draw_model(
     if label is not None:
         name = f"{shorten(label)}, {name}"
     drawing.draw(ax, marks.next_style(ax, name, color, span=span))
+    if legend:
+        draw_legend(ax)
+
+
+def draw_attributes(ax: "Axes", base_rate: float, legend: bool = True) -> None:
+    """Draw the lines and the area of the attributes diagram behind a model.
+
+    With the observed base rate o, a forecast of o alone has no resolution, the horizontal line, and
+    stands at the vertical one. A point (s, y) adds to the Brier skill score where it is nearer to
+    the diagonal than to o: beyond the line of no skill, ``y = (s + o) / 2``.
+    """
+    low, high = ax.get_xlim()
+    scores = np.array([low, base_rate, high])
+    no_skill = (scores + base_rate) / 2
+    grey: dict[str, Any] = {"color": marks.GREY, "linewidth": 1.0, "zorder": 1}
+    ax.plot([low, high], [base_rate, base_rate], linestyle=":", label="no resolution", **grey)
+    ax.plot([base_rate, base_rate], [low, high], linestyle=":", **grey)
+    ax.plot(scores, no_skill, linestyle="-.", label="no skill", **grey)
+    has_skill: dict[str, Any] = {
+        "facecolor": SKILL_COLOR,
+        "alpha": BAND_ALPHA,
+        "linewidth": 0,
+        "zorder": 0,
+    }
+    ax.fill_between(scores[:2], low, no_skill[:2], **has_skill)
+    ax.fill_between(scores[1:], no_skill[1:], high, **has_skill, label="adds to the Brier skill")
+    ax.set(xlim=(low, high), ylim=(low, high))
     if legend:
         draw_legend(ax)
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import pairwise
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.parameters import check_jobs
+from fastece.data.parameters import check_flag, check_jobs
 from fastece.data.reading import read_and_use, read_source
 from fastece.data.separate import SeparateProblems
 from fastece.data.sources import Source
@@ -18,12 +18,16 @@ from fastece.data.threads import Map
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
 from fastece.display.numbers import ConfidenceInterval, Number, form_of_weight
+from fastece.display.pictures import draw_attributes
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.binomial import binomial_ends
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64
 from fastece.reliability.plottable import Plottable
 from fastece.resampling.intervals import check_level, tails_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Characters of the bar of the fullest bin.
 BAR_WIDTH = 30
@@ -203,6 +207,38 @@ class ReliabilityDiagram(Plottable):
         }  # fmt: skip
 
     # --- picture ----------------------------------------------------------------------------
+
+    def plot(self, ax: "Axes | None" = None, *, attributes: bool = False, **options: Any) -> "Axes":
+        """Draw the observed frequency over the score; needs matplotlib.
+
+        Parameters
+        ----------
+        ax, **options
+            `color`, `label`, `legend`, `band` and `zoom`, as in `ReliabilityCurve.plot`.
+        attributes : bool, default False
+            Whether to draw an attributes diagram, as the World Meteorological Organization asks for
+            in verification of probability forecasts: lines of no resolution, at the observed base
+            rate o, the line of no skill ``(s + o) / 2``, and shaded where points add to the Brier
+            skill score (Hsu and Murphy 1986, "The attributes diagram: a geometrical framework for
+            assessing the quality of probability forecasts").
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in `ReliabilityCurve.plot`.
+        """
+        has_attributes = check_flag("attributes", attributes)
+        ax = super().plot(ax, **options)
+        if has_attributes:
+            has_rows = self.count > 0
+            weight = self.count[has_rows]
+            base_rate = float(weight @ self.frequency[has_rows] / weight.sum())
+            draw_attributes(ax, base_rate, options.get("legend", True))
+        return ax
 
     def drawing(self, band: Any = True) -> BinDrawing:
         """Collect the bins to draw, with intervals or the band of a test."""

@@ -236,3 +236,40 @@ def test_errors_and_results_print_no_data():
         reliability_plot({"a": y}, p)
     band = fastece.calibration_test(y, p, estimator="ece", n_resamples=49).band
     assert repr(band) == "ConsistencyBand(confidence_level=0.95)"
+
+
+# --- attributes diagram -------------------------------------------------------------------------
+
+
+def test_attributes_are_lines_through_the_base_rate():
+    diagram = fastece.reliability_diagram(Y, P, n_bins=10)
+    ax = diagram.plot(Figure().subplots(), attributes=True)
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    base_rate = Y.mean()
+    assert lines["no resolution"].get_ydata() == pytest.approx([base_rate, base_rate])
+    no_skill = lines["no skill"]
+    assert no_skill.get_ydata() == pytest.approx((no_skill.get_xdata() + base_rate) / 2)
+    assert "adds to the Brier skill" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert ax.get_xlim() == (0, 1)
+
+
+def test_points_in_the_shaded_area_add_to_the_brier_skill():
+    diagram = fastece.reliability_diagram(Y, P, n_bins=10)
+    ax = diagram.plot(Figure().subplots(), attributes=True)
+    base_rate = Y.mean()
+    areas = [x.get_paths()[0] for x in ax.collections if x.get_zorder() == 0]
+    assert len(areas) == 2
+    for score, frequency in np.random.default_rng(0).random((200, 2)):
+        is_shaded = any(area.contains_point((score, frequency)) for area in areas)
+        adds = (frequency - base_rate) ** 2 > (frequency - score) ** 2
+        assert is_shaded == adds
+
+
+def test_a_plot_has_attributes_only_if_asked():
+    diagram = fastece.reliability_diagram(Y, P, n_bins=10)
+    plain = [line.get_label() for line in diagram.plot(Figure().subplots()).get_lines()]
+    assert "no skill" not in plain
+    with pytest.raises(TypeError, match="attributes: must be True or False"):
+        diagram.plot(Figure().subplots(), attributes=1)
+    ax = diagram.plot(Figure().subplots(), attributes=True, legend=False)
+    assert ax.get_legend() is None
