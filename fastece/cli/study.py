@@ -10,7 +10,9 @@ from fastece.cli.options import (
     INPUT,
     JOBS,
     MEASURE,
+    MISSING,
     OUTPUT,
+    PERCENT,
     SEED,
     Y_PROB,
     Y_TRUE,
@@ -25,7 +27,7 @@ from fastece.data.errors import InputError
 
 # Options that belong to simulated models, and those that belong to files.
 OF_SIMULATED_MODELS = ("preset", "holdout", "largest")
-OF_FILES = ("sizes", "y_true", "y_prob")
+OF_FILES = ("sizes", "y_true", "y_prob", "percent", "missing")
 # Options that are part of the name of the folder, in its order.
 OF_DESIGN = ("convention", *OF_SIMULATED_MODELS, *OF_FILES, "draws")
 # Characters that the text of a tuple has beside its numbers, and names of folders do not have.
@@ -45,7 +47,7 @@ def describe() -> Command:
         run,
         (),
         (
-            Option("--predictions", INPUT, predictions), Y_TRUE, Y_PROB,
+            Option("--predictions", INPUT, predictions), Y_TRUE, Y_PROB, PERCENT, MISSING,
             value("--preset", MEASURE, "quick (default: less than a minute) or paper (69 million "
                   "values)"),
             value("--sizes", MEASURE, "evaluation sets (default: 50 to a tenth of the rows)",
@@ -75,7 +77,8 @@ def run(options: Namespace, progress: Progress) -> Page:  # noqa: ARG001
         # Their modules may be in the working folder.
         sys.path.append(os.getcwd())
     fields = {name: getattr(options, name) for name in OF_DESIGN}
-    fields = {name: x for name, x in fields.items() if x is not None}
+    # Options that are not given are no part of the name of the folder.
+    fields = {name: x for name, x in fields.items() if x not in (None, False, "stop")}
     if options.seed:
         # 0 is the usual one, and no part of the name of the folder.
         fields["seed"] = options.seed

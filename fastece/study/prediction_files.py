@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fastece.data.errors import BadArgumentError, InputError, warn
-from fastece.data.parameters import check_integer
+from fastece.data.parameters import check_choice, check_flag, check_integer
 from fastece.data.reading import read_problems
 from fastece.data.sources import Problems
 from fastece.files import read_predictions
@@ -21,6 +21,8 @@ DEFAULT_SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 ROWS_PER_DRAWN_ROW = 10
 MIN_SIZE = 2
 # Settings of a file, by its content.
+# The number that stands for certainty in percents.
+PERCENT = 100.0
 SETTINGS_OF_CONTENT = {
     "probabilities": ("binary",),
     "class vectors": ("confidence", "classwise"),
@@ -97,6 +99,10 @@ class Predictions(StudyDesign[PredictionFile]):
         As in `Design`.
     y_true, y_prob : str, optional
         Columns of labels and of probabilities, several separated by commas, if not named as usual.
+    percent : bool, default False
+        Whether probabilities are percents, which are divided by 100.
+    missing : {"stop", "skip"}, default "stop"
+        Whether rows without a label are an error, or left out.
 
     Raises
     ------
@@ -126,9 +132,13 @@ class Predictions(StudyDesign[PredictionFile]):
     sizes: tuple[int, ...] | None = None
     y_true: str | None = None
     y_prob: str | None = None
+    percent: bool = False
+    missing: str = "stop"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_flag("percent", self.percent)
+        check_choice("missing", self.missing, ("stop", "skip"))
         object.__setattr__(self, "files", tuple(map(str, self.files)))
         if self.sizes is not None:
             for size in self.sizes:
@@ -153,7 +163,13 @@ class Predictions(StudyDesign[PredictionFile]):
 
     def read(self, file: str) -> FileContent:
         """Read the content of a file; errors name the file."""
-        predictions = read_predictions(file, y_true=self.y_true, y_prob=self.y_prob)
+        predictions = read_predictions(
+            file,
+            y_true=self.y_true,
+            y_prob=self.y_prob,
+            scale=PERCENT if self.percent else None,
+            skips_missing=self.missing == "skip",
+        )
         has_vectors = np.ndim(predictions.y_prob) == 2
         layout = "class vectors" if has_vectors else "probabilities"
         try:

@@ -250,6 +250,8 @@ def test_sizes_above_a_tenth_are_warned_about_once_for_each_file(files):
         ({"files": ("a.csv", "a.csv")}, ValueError, "files: has 'a.csv' twice"),
         ({"files": ("nowhere.csv",)}, OSError, "nowhere.csv"),
         ({"y_prob": "q"}, ValueError, "binary.csv: no column 'q'"),
+        ({"missing": "leave"}, ValueError, "missing: "),
+        ({"percent": 1}, TypeError, "percent: must be True or False"),
     ],
 )
 def test_wrong_studies_of_files_are_refused(files, changes, error, message):
@@ -277,6 +279,35 @@ def test_results_of_a_file_that_has_changed_are_refused(tmp_path):
     write_csv(tmp_path / "a.csv", ["y_true", "y_prob"], 1 - y, s)
     with pytest.raises(ValueError, match=r"holds a study with source of .*a\.csv '"):
         run_study(Predictions((path,), draws=2), tmp_path / "a", pictures=False)
+
+
+def test_percents_and_rows_without_a_label_are_the_rows_that_they_stand_for(tmp_path):
+    s, y = drawn(700)
+    plain = write_csv(tmp_path / "plain.csv", ["y_true", "y_prob"], y[100:], s[100:])
+    labels = y.astype(object)
+    labels[:100] = ""
+    percents = (100 * s).round(1)
+    path = write_csv(tmp_path / "percents.csv", ["y_true", "y_prob"], labels, percents)
+    with pytest.raises(ValueError, match=r"percents\.csv"):
+        Predictions((path,), percent=True)
+    (problems,) = Predictions((path,), percent=True, missing="skip").read(path).problems
+    (expected,) = Predictions((plain,)).read(plain).problems
+    assert problems.label.tolist() == expected.label.tolist()
+    assert problems.prob == pytest.approx(expected.prob, abs=1e-12)
+
+
+def test_the_command_reads_percents_and_missing_labels(capsys, tmp_path, monkeypatch):
+    cases.with_quick_figures(monkeypatch.setattr)
+    s, y = drawn(600)
+    labels = y.astype(object)
+    labels[:5] = ""
+    path = write_csv(tmp_path / "percents.csv", ["y_true", "y_prob"], labels, (100 * s).round(1))
+    out = tmp_path / "out"
+    options = ["--predictions", path, "--draws", 2, "--sizes", 20, "--out", out]
+    code, _, error = run(capsys, [*options, "--percent", "--missing", "skip"])
+    assert code == 0, error
+    code, _, error = run(capsys, options)
+    assert code == 2
 
 
 def run(capsys, arguments):
