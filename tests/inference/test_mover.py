@@ -71,7 +71,7 @@ def test_mover_has_the_values_of_other_methods():
 
 def test_exchanging_the_models_mirrors_the_interval():
     true, a, b = two_models(80)
-    for estimator in ("ece", Stand()):
+    for estimator in ("ece", "ece_bayes", Stand()):
         one = compare(true, a, b, estimator=estimator, **OPTIONS)
         other = compare(true, b, a, estimator=estimator, **OPTIONS)
         for level in LEVELS:
