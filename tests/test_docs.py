@@ -676,14 +676,15 @@ def test_tables_of_the_monitor_have_the_cases_of_the_script(table, heading, stre
 
 
 @pytest.mark.parametrize(
-    ("heading", "tables"),
+    ("script", "heading", "tables"),
     [
-        ("`estimate`", ["shapes", "shapes"]),
-        ("`compare`", ["pairs", "equal_pairs"]),
+        ("estimate_coverage.py", "`estimate`", ["shapes", "shapes"]),
+        ("estimate_coverage.py", "Comparisons of binned errors", ["pairs", "equal_pairs"]),
     ],
 )
-def test_tables_of_coverage_have_the_cases_of_the_script(heading, tables):
-    code = runpy.run_path(str(ROOT / "scripts" / "evidence" / "estimate_coverage.py"))
+def test_tables_of_coverage_have_the_cases_of_the_script(script, heading, tables, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "evidence"))
+    code = runpy.run_path(str(ROOT / "scripts" / "evidence" / script))
     section = section_of(COVERAGE, heading)
     written = re.findall(r"(?:^\|.*\n)+", section + "\n", re.MULTILINE)
     for lines, cases in zip(written, tables, strict=True):

@@ -138,7 +138,7 @@ def compare(
     method : {"mover", "basic", "percentile", "bca"} or None, default None
         How the interval of the difference is made:
 
-        - "mover": joined from the intervals of `fastece.estimate` for both models, with a p-value
+        - "mover": joined from confidence distributions of both models' errors, with a p-value
           that is less than 1 - level exactly where the interval does not hold 0. It holds the true
           difference of calibration errors where the others often miss it, and is wider.
         - "basic", "percentile", "bca": from draws of the rows, as in `fastece.bootstrap`; the basic
@@ -163,15 +163,19 @@ def compare(
     Notes
     -----
     Both models are evaluated on the same draws, so that common noise cancels:
-    ``p = (1 + #{|d* - d| >= |d|}) / (n_resamples + 1)`` with the difference d and its replicates
-    d* (Efron and Tibshirani 1993, section 16.4; the 1 as in Davison and Hinkley 1997, "Bootstrap
-    methods and their application", eq. 4.11). Intervals of "mover" have quantiles of the difference
-    of two errors that follow the confidence distributions of both models, joined by a normal copula
+    ``p = (1 + #{|d* - d| >= |d|}) / (n_resamples + 1)`` with the difference d and its replicates d*
+    (Efron and Tibshirani 1993, section 16.4; the 1 as in Davison and Hinkley 1997, "Bootstrap methods and
+    their application", eq. 4.11). Intervals of "mover" have quantiles of the difference of two
+    errors that follow the confidence distributions of both models, joined by a normal copula
     with the correlation of the changes that each row makes. They recover the variance of a
     difference from the two answers, as Zou (2007, "Toward using confidence intervals to compare
     correlations") does from ends alone; each answer is made of at most 1999 replicates, or of a
-    posterior. ``docs/evidence/coverage.md`` has the coverage of "basic" and "mover", and how
-    often they find a difference between equal models.
+    posterior, whose ends lie elsewhere than in `estimate`, since a difference adds up what is
+    too wide in both. For "ece_bayes", where the scores of one model are an increasing function
+    of the other's, as after recalibration, its error is larger by at most the mean distance of
+    the scores (by the inequalities of Jensen and Minkowski), and the interval ends there.
+    ``docs/evidence/coverage.md`` has the coverage of "basic" and "mover", and how often they
+    find a difference between equal models.
 
     Examples
     --------
@@ -185,15 +189,15 @@ def compare(
       a                0.170
       b                0.027
       a - b            0.142
-      95 % CI (mover)  [0.097, 0.192]
-      p-value          0.00054
+      95 % CI (mover)  [0.092, 0.174]
+      p-value          0.0018
     >>> print(compare(y, p**2, p, estimator="brier_score"))
     BrierScore(), setting binary: 1000 rows, 1999 replicates
       a                0.202
       b                0.166
       a - b            0.036
       95 % CI (basic)  [0.025, 0.047]
-      p-value          0.0005
+      p-value          <=0.0005
       standard error   0.005
       bias             0.000
     """

@@ -246,7 +246,7 @@ def are_same_models(pairs: list[tuple[Sample, Sample]]) -> bool:
 
 @lru_cache(maxsize=1)
 def bound_quantiles() -> F64:
-    """Return the normal quantiles (M,) of bounds for intervals with the levels ``1 - ALPHAS``.
+    """Return normal quantiles (M,) of the bounds at the levels ``1 - ALPHAS``.
 
     A bound has a quarter of alpha, half of what an end has: the ends beyond it use up the rest. It
     costs half a percent of width.

@@ -35,7 +35,9 @@ FIRST_ROWS = 256
 
 
 class ScoreDistance(NamedTuple):
-    """Mean of ``|a - b|**p`` of the scores of two models, with the norm p of their errors.
+    """Mean distance ``|a - b|**p`` of two models' scores, and which one follows.
+
+    The norm of their errors is p.
 
     Attributes
     ----------
@@ -52,7 +54,7 @@ class ScoreDistance(NamedTuple):
     is_function_of_first: bool
 
     def upper_ends(self, z: F64) -> F64:
-        """Compute upper confidence limits (M,) of the distance for normal quantiles z (M,).
+        """Compute upper limits (M,) of the distance for normal quantiles z (M,).
 
         The log of the mean is taken to be normal, as means of distances are skewed.
         """
@@ -66,8 +68,7 @@ class ScoreDistance(NamedTuple):
 def norm_of_distance(estimator: Any) -> float | None:  # noqa: ARG001
     """Return the norm of an error of curves without bins; None without the bound.
 
-    Bins of one model are other sets of rows than those of the other, so that their errors have no
-    such bound.
+    The bins of two models are different sets of rows, so that binned errors have no such bound.
     """
     return None
 

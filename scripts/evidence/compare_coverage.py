@@ -5,7 +5,7 @@ curves, scores near 1, few events, ties, weights, groups and several classes. Th
 from 100 000 other rows, with the exact chances averaged over 400 neighbours. The unit of widths is
 the mean width of the basic bootstrap interval for "ece".
 
-Prints the tables of ``docs/evidence/compare.md``. Every simulation has its own seed.
+Prints the tables of ``docs/evidence/coverage.md``. Every simulation has its own seed.
 """
 
 import argparse
@@ -40,7 +40,7 @@ LEVELS = (0.8, 0.9, 0.95, 0.99)
 GROUP_ROWS = 5
 # Several classes take as many times longer, and have as many times fewer simulations.
 CLASS_FACTOR = 4
-# A true difference below this is that of equal errors, up to the noise of the reference.
+# Errors with a smaller true difference count as equal: the reference has noise.
 EQUAL = 0.001
 
 
@@ -102,7 +102,7 @@ def top_heavy(rng: np.random.Generator, n: int) -> Any:
     return np.where(rng.random(n) < 0.6, rng.beta(40, 1.2, n), rng.beta(2, 1.5, n))
 
 
-def all_pairs() -> list[Pair]:
+def score_pairs() -> list[Pair]:
     """Return the pairs of models with one score for each row."""
     uniform = beta(1, 1)
     rare = beta(0.4, 6)
@@ -148,6 +148,11 @@ CLASS_PAIRS = [
     ClassPair("5 classes: slopes 1.7 and .7", 5, (1.7, 0.7), (0.0, 0.0)),
     ClassPair("10 classes: slope 1.7, shift .8", 10, (1.7, 1.0), (0.0, 0.8)),
 ]
+
+
+def compared_pairs() -> list[Pair | ClassPair]:
+    """Return the pairs of models of the table."""
+    return [*score_pairs(), *CLASS_PAIRS]
 
 
 def simulate(pair: Pair | ClassPair, rng: np.random.Generator, n: int) -> Data:
@@ -233,7 +238,7 @@ def main() -> None:
     cells = []
     alarms = {}
     with ThreadPoolExecutor(options.jobs) as pool:
-        for pair in [*all_pairs(), *CLASS_PAIRS]:
+        for pair in compared_pairs():
             truth = true_difference(pair)
             count = options.simulations
             if isinstance(pair, ClassPair):

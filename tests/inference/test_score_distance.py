@@ -42,11 +42,13 @@ def limit(a, b, level=0.95, norm=1):
 
 def is_function(x, y):
     """The definition, pair by pair."""
-    pairs = [(i, j) for i in range(x.size) for j in range(x.size)]
-    return all(
-        not (x[i] < x[j] and y[i] > y[j] + 1e-6) and not (x[i] == x[j] and abs(y[i] - y[j]) > 1e-6)
-        for i, j in pairs
-    )
+    for i in range(x.size):
+        for j in range(x.size):
+            falls = x[i] < x[j] and y[i] > y[j] + 1e-6
+            differs = x[i] == x[j] and abs(y[i] - y[j]) > 1e-6
+            if falls or differs:
+                return False
+    return True
 
 
 def test_errors_differ_by_at_most_the_distance_of_nested_scores():
@@ -107,8 +109,10 @@ def test_no_bound_for_bins_few_rows_or_other_outcomes():
     first = sample(p, y)
     assert score_distance(first, sample(shifted, y), 1.0, None) is not None
     assert score_distance(first, sample(shifted, 1 - y), 1.0, None) is None
-    few = MIN_ROWS - 1
-    assert score_distance(sample(p[:few], y[:few]), sample(shifted[:few], y[:few]), 1, None) is None
+    first_rows = slice(MIN_ROWS - 1)
+    y = y[first_rows]
+    first = sample(p[first_rows], y)
+    assert score_distance(first, sample(shifted[first_rows], y), 1.0, None) is None
 
 
 def test_order_is_found_as_pair_by_pair():
