@@ -164,18 +164,18 @@ def compare(
     -----
     Both models are evaluated on the same draws, so that common noise cancels:
     ``p = (1 + #{|d* - d| >= |d|}) / (n_resamples + 1)`` with the difference d and its replicates d*
-    (Efron and Tibshirani 1993, section 16.4; the 1 as in Davison and Hinkley 1997, "Bootstrap methods and
-    their application", eq. 4.11). Intervals of "mover" have quantiles of the difference of two
-    errors that follow the confidence distributions of both models, joined by a normal copula
-    with the correlation of the changes that each row makes. They recover the variance of a
-    difference from the two answers, as Zou (2007, "Toward using confidence intervals to compare
-    correlations") does from ends alone; each answer is made of at most 1999 replicates, or of a
-    posterior, whose ends lie elsewhere than in `estimate`, since a difference adds up what is
-    too wide in both. For "ece_bayes", where the scores of one model are an increasing function
-    of the other's, as after recalibration, its error is larger by at most the mean distance of
-    the scores (by the inequalities of Jensen and Minkowski), and the interval ends there.
-    ``docs/evidence/coverage.md`` has the coverage of "basic" and "mover", and how often they
-    find a difference between equal models.
+    (Efron and Tibshirani 1993, section 16.4; the 1 as in Davison and Hinkley 1997, "Bootstrap
+    methods and their application", eq. 4.11). Intervals of "mover" have quantiles of the
+    difference of two errors that follow the confidence distributions of both models, joined by a
+    normal copula with the correlation of the changes that each row makes. They recover the
+    variance of a difference from the two answers, as Zou (2007, "Toward using confidence
+    intervals to compare correlations") does from ends alone; each answer is made of at most 1999
+    replicates, or of a posterior, whose ends lie elsewhere than in `estimate`, since a difference
+    adds up what is too wide in both. For "ece_bayes", where the scores of one model are an
+    increasing function of the other's, as after recalibration, its error is larger by at most the
+    mean distance of the scores (by the inequalities of Jensen and Minkowski), and the interval
+    ends there. ``docs/evidence/coverage.md`` has the coverage of "basic" and "mover", and how
+    often they find a difference between equal models.
 
     Examples
     --------
