@@ -45,7 +45,8 @@ def describe() -> Command:
     """Describe ``fastece check FILE``."""
     return Command(
         "Decide whether a calibration error is small enough. Exit codes: 0 passes (the interval "
-        "lies below the bound), 1 fails (above), 3 cannot tell (it holds the bound), 2 bad input.",
+        "lies below the bound), 1 fails (above), 3 cannot tell (it includes the bound), 2 bad "
+        "input.",
         run,
         (FILE,),
         (
@@ -58,7 +59,8 @@ def describe() -> Command:
                   metavar="E", read=float),
             value("--min-rows", MEASURE, "slices with fewer rows are not judged, and a file with "
                   f"fewer cannot tell ({MIN_ROWS})", metavar="N", read=int, default=MIN_ROWS),
-            value("--estimator", MEASURE, "the error, by name (ece_bayes)", metavar="NAME",
+            value("--estimator", MEASURE, "calibration error to check (default ece_bayes)",
+                  metavar="NAME",
                   default="ece_bayes"),
             value("--junit", OUTPUT, "write the verdicts as JUnit XML", metavar="FILE",
                   writes=JUNIT),

@@ -25,7 +25,7 @@ from fastece.cli.output import Page, save_picture
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section
-from fastece.display.numbers import format_p
+from fastece.display.numbers import equate_p, smallest_p
 from fastece.display.pages import draw_page
 from fastece.display.svg import to_svg
 from fastece.display.writers import to_html
@@ -37,8 +37,10 @@ from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.call import Call
 
-# Models are named a, b, c and so on.
+# In JSON models are a, b, c and so on.
 MAX_MODELS = len(ascii_lowercase)
+# Characters of a name in the head of a column; models with longer names are a, b, c too.
+MAX_NAME = 24
 
 
 class ModelColumns(NamedTuple):
@@ -54,9 +56,9 @@ def describe() -> Command:
     # This command takes the columns of each model.
     rows = [option for option in ROWS if option is not Y_PROB]
     return Command(
-        "Compare files, or columns of one, with the same labels row by row: every error of both "
-        "models, the difference a - b, its interval, and the p-value of there being none. Each of "
-        "more than two models is compared with the first.",
+        "Compare models on the same rows, in files or in columns of one: every error of both "
+        "models, the difference with its interval, and the p-value of no difference. Each of more "
+        "than two models is compared with the first.",
         run,
         (
             FileArgument("a", "A"),
@@ -67,8 +69,9 @@ def describe() -> Command:
             repeated("--y-prob", INPUT, "columns of the probabilities; once for each model, of one "
                      "file or of each", metavar="COLUMN[,COLUMN...]"),
             *rows,
-            value("--groups", INPUT, "rows with the same value in this column of A belong together",
-                  metavar="COLUMN"),
+            value("--groups", INPUT, "column of A that identifies correlated rows (such as "
+                  "patient); "
+                  "intervals and tests account for it", metavar="COLUMN"),
             *ERRORS, HTML,
         ),
     )  # fmt: skip
@@ -124,7 +127,20 @@ def read_models(models: Sequence[ModelColumns], options: Namespace) -> list[Mode
         predictions.append(read_file(model.path, own_options))
     for other in predictions[1:]:
         check_same_rows(predictions[0], other)
-    return list(map(Model, ascii_lowercase, predictions))
+    names = short_names([model.title for model in models])
+    return list(map(Model, ascii_lowercase, names, predictions))
+
+
+def short_names(titles: Sequence[str]) -> list[str]:
+    """Shorten titles of models to columns, or to file names without their endings."""
+    names = [Path(title.partition(", ")[0]).name.partition(".")[0] for title in titles]
+    columns = [title.partition(", ")[2] for title in titles]
+    if len(set(columns)) == len(titles):
+        return columns
+    names = [" ".join(filter(None, pair)) for pair in zip(names, columns, strict=True)]
+    if len(set(names)) < len(names) or not all(names) or max(map(len, names)) > MAX_NAME:
+        return list(ascii_lowercase[: len(titles)])
+    return names
 
 
 def adaptive_p_values(
@@ -146,12 +162,15 @@ def make_page(
 ) -> Page:  # fmt: skip
     """Make the page of all comparisons with the first model."""
     names = {model.name: title for model, title in zip(models, titles, strict=True)}
+    keys = {model.key: title for model, title in zip(models, titles, strict=True)}
     note = describe_reading(models)
     verdict = " ".join(map(write_verdict, differences))
     first_section = {
         **names,
         **describe_data(call, replace(models[0].predictions, note=note)),
-        "test of calibration": ", ".join(write_p(p, name) for name, p in p_values.items()),
+        "test of calibration": ", ".join(
+            f"{equate_p(p, smallest_p(call.n_resamples))} ({name})" for name, p in p_values.items()
+        ),
     }
     head = Section(facts=first_section)
     tables = describe_differences(differences)
@@ -169,11 +188,11 @@ def make_page(
         write_file(path, to_html(document).encode())
 
     values: dict[str, Any] = {
-        **names,
+        **keys,
         "n_groups": call.n_groups,
         "note": note,
         "verdict": verdict,
-        "p_values": p_values,
+        "p_values": {x.key: p_values[x.name] for x in models},
     }
     if len(differences) == 1:
         values |= differences[0].values()
@@ -189,11 +208,6 @@ def describe_reading(models: Sequence[Model]) -> str:
     if len(notes) == 1:
         return notes.pop()
     return ", ".join(f"{x.predictions.note or 'as it is'} ({x.name})" for x in models)
-
-
-def write_p(p_value: float, name: str) -> str:
-    """Write the p-value of a model."""
-    return f"p = {format_p(p_value)} ({name})".replace("= <", "< ")
 
 
 def describe_differences(differences: Sequence[Differences]) -> list[Section]:
@@ -214,14 +228,18 @@ def write_verdict(differences: Differences) -> str:
     """Write a sentence on which model is better calibrated, and which predicts better."""
     lead = differences.errors[LEAD]
     test = differences.errors[TEST]
-    claims = [(lead, f"better calibrated by {LEAD}")]
+    better = f"is better calibrated by {LEAD}"
+    claims = [(lead, better, f"no clear difference in {LEAD}")]
     if sign_of(lead) != sign_of(test):
-        claims.append((test, f"better calibrated by {TEST}"))
-    claims.append((differences.scores["brier_score"], "better overall by the Brier score"))
-    a, b = differences.names
-    subjects = {1: f"model {b} is", -1: f"model {a} is", 0: f"neither {a} nor {b} is shown to be"}
-    parts = [
-        f"{subjects[sign_of(result)]} {praise} {differences.describe_interval(result)}"
-        for result, praise in claims
-    ]
+        better = f"is better calibrated by {TEST}"
+        claims.append((test, better, f"no clear difference in {TEST}"))
+    score = differences.scores["brier_score"]
+    claims.append((score, "has the better Brier score", "no clear difference in the Brier score"))
+    parts = []
+    for result, praise, tie in claims:
+        claim = tie
+        if sign_of(result) != 0:
+            better_model = differences.names[1 if sign_of(result) > 0 else 0]
+            claim = f"model {better_model} {praise}"
+        parts.append(f"{claim} {differences.describe_interval(result)}")
     return sentence("; ".join(parts)) + "."

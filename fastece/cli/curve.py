@@ -37,7 +37,7 @@ DEFAULT_SCORES = (
 def describe() -> Command:
     """Describe ``fastece curve FILE``."""
     return Command(
-        "How often scores of a file come true, as a Bayesian curve or from densities, with "
+        "Observed frequency at each score of a file, as a Bayesian curve or from densities, with "
         "intervals. With --resamples 0 densities have none.",
         run,
         (FILE,),
@@ -45,11 +45,11 @@ def describe() -> Command:
             *ROWS, GROUPS, SETTING, FROM_LOGITS,
             choice("--estimator", MEASURE, "a Bayesian curve (default), which needs no resamples, "
                    "or densities", ["ece_bayes", "ece_kde"], "ece_bayes"),
-            value("--at", MEASURE, f"in [0, 1] (default: {DEFAULT_SCORES})",
+            value("--at", MEASURE, f"scores of the table, in [0, 1] (default: {DEFAULT_SCORES})",
                   metavar="SCORE[,SCORE...]", read=scores),
-            value("--bandwidth", MEASURE, 'of the kernel, or "silverman" (default)', metavar="H",
-                  read=number_or_text(float)),
-            value("--kernel", MEASURE, "default: gaussian"),
+            value("--bandwidth", MEASURE, 'bandwidth of the kernel, or "silverman" (default)',
+                  metavar="H", read=number_or_text(float)),
+            value("--kernel", MEASURE, "kernel of densities (default gaussian)"),
             value("--resamples", MEASURE, f"resamples behind the band of densities ({RESAMPLES})",
                   metavar="N", read=int, default=RESAMPLES),
             CONFIDENCE_LEVEL, SEED, PLOT,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from fastece.cli.inputs import estimators_of, read_data
 from fastece.cli.progress import Progress
 from fastece.display.documents import Section, Table
-from fastece.display.numbers import SHOWN_AS_ZERO, Number, PValue, format_interval
+from fastece.display.numbers import SHOWN_AS_ZERO, Number, PValue, format_interval, outside_text
 from fastece.display.results import Results
 from fastece.files import FilePredictions
 from fastece.inference.compare import comparison_results
@@ -22,17 +22,28 @@ from fastece.report.words import SCORES, infinite_loss
 from fastece.resampling.call import Call, find_infinite_rows
 
 INTERVAL_NOTES = (
-    "p-value of an error: below 0.05 exactly where the 95 % interval leaves out 0",
-    f"Intervals of errors are joined from those of both models: {LEAD} by its posterior, others by "
-    "test inversion. Noise lifts values, so the difference itself may lie outside. Intervals of "
-    "scores are by bootstrap.",
+    "The p-value of an error is below 0.05 exactly where its 95 % interval excludes 0.",
+    f"Intervals of errors combine the intervals of both models: {LEAD} by its posterior, others by "
+    "test inversion. Values are inflated by noise, so a difference may lie outside its interval. "
+    "Intervals of scores are from the bootstrap.",
 )
-GROUP_NOTE = "Groups: intervals of errors are as wide as of independent models, of scores as drawn."
+GROUP_NOTE = "With groups, intervals of errors are as wide as for independent models; scores "
+"are drawn by group."
 
 
 class Model(NamedTuple):
-    """The predictions of a model, and its name on the page."""
+    """The predictions of a model, and its names.
 
+    Attributes
+    ----------
+    key : str
+        Its key in JSON.
+    name : str
+        Its name on the page.
+    predictions : FilePredictions
+    """
+
+    key: str
     name: str
     predictions: FilePredictions
 
@@ -43,8 +54,8 @@ class Differences:
 
     Attributes
     ----------
-    names : tuple of str
-        Names of the models.
+    keys, names : tuple of str
+        Keys of the models in JSON, and their names on the page.
     call : Call
         The data of both.
     errors, scores : Results of ComparisonResult
@@ -52,6 +63,7 @@ class Differences:
         Notes on scores.
     """
 
+    keys: tuple[str, str]
     names: tuple[str, str]
     call: Call
     errors: Results[ComparisonResult]
@@ -71,7 +83,7 @@ class Differences:
 
     def values_of(self, name: str, result: ComparisonResult) -> dict[str, Any]:
         """Return one difference as plain values by name."""
-        first, second = self.names
+        first, second = self.keys
         return {
             "name": name,
             first: result.a,
@@ -85,13 +97,14 @@ class Differences:
 
     def sections(self) -> list[Section]:
         """Describe errors and scores in two tables, as sections of a page."""
-        difference = " - ".join(self.names)
+        difference = "difference"
         head = [*self.names, difference, f"{100 * self.call.level:g} % CI", "p-value"]
-        errors = [[*cells_of(name, x), x.estimator] for name, x in self.errors.items()]
+        errors = [[*cells_of(name, x), estimator_text(x)] for name, x in self.errors.items()]
         scores = [[*cells_of(name, x), SCORES[name]] for name, x in self.scores.items()]
         sign_note = (
-            f"{difference} above 0: {self.names[1]} has the smaller value. Smaller is better for "
-            "errors, the Brier score and the log loss, larger for the accuracy; sharpness and "
+            f"The difference is {' - '.join(self.names)}: above 0, {self.names[1]} has the smaller "
+            "value. Smaller is better for errors, the Brier score and the log loss, larger for "
+            "the accuracy; sharpness and "
             "entropy do not rate a model by themselves."
         )
         notes = [*self.notes, sign_note, *INTERVAL_NOTES]
@@ -105,7 +118,13 @@ class Differences:
     def describe_interval(self, result: ComparisonResult) -> str:
         """Write the interval of a difference, in brackets."""
         interval = format_interval(result.confidence_interval)
-        return f"({100 * self.call.level:g} % interval of {' - '.join(self.names)} {interval})"
+        return f"({100 * self.call.level:g} % CI of the difference {interval})"
+
+
+def estimator_text(result: ComparisonResult) -> str:
+    """Write the estimator, and whether noise puts the difference outside its interval."""
+    remark = outside_text(result.value, result.confidence_interval)
+    return f"{result.estimator}; {remark}" if remark else str(result.estimator)
 
 
 def cells_of(name: str, result: ComparisonResult) -> list[Any]:
@@ -139,7 +158,9 @@ def measure_differences(
                 rows = find_infinite_rows(one_model, score, math.inf)
                 title = f"{score} of {model.name}"
                 notes.append(infinite_loss(title, rows, model.predictions.row))
-    return Differences((first.name, second.name), call, error_results, score_results, notes)
+    keys = (first.key, second.key)
+    names = (first.name, second.name)
+    return Differences(keys, names, call, error_results, score_results, notes)
 
 
 def sign_of(result: ComparisonResult) -> int:

@@ -67,7 +67,8 @@ def describe() -> Command:
                    "skip"),
             value("--level", MEASURE, f"chance of a false alarm, ever ({LEVEL})", metavar="LEVEL",
                   read=float),
-            value("--state", OUTPUT, "go on from this file, if it is there, and write it",
+            value("--state", OUTPUT, "load the monitor's state from this file, if it exists, "
+                  "and save it there",
                   metavar="FILE", writes=STATE),
             PLOT, HTML,
         ),
@@ -116,7 +117,7 @@ def make_monitor(rows: FilePredictions, options: Namespace) -> Monitor:
         return Monitor(level, n_classes=shape[1] if len(shape) > 1 else None)
     monitor = Monitor.load(options.state)
     if options.level not in (None, monitor.level):
-        rule = f"must be {monitor.level:g}, as of the state"
+        rule = f"must be {monitor.level:g}, the level of the state"
         raise InputError("level", rule, value=options.level)
     return monitor
 

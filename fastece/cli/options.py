@@ -158,12 +158,15 @@ Y_PROB = value(
 )  # fmt: skip
 WEIGHTS = value("--weights", INPUT, "column of the weights of the rows", metavar="COLUMN")
 LABELS = value(
-    "--labels", INPUT, "label of each column of probabilities, in their order",
+    "--labels", INPUT, "labels of the columns of probabilities, in their order",
     metavar="LABEL[,LABEL...]",
 )  # fmt: skip
-POS_LABEL = value("--pos-label", INPUT, "which label y_prob is the probability of", metavar="LABEL")
+POS_LABEL = value(
+    "--pos-label", INPUT, "label that the probabilities are of, for two classes", metavar="LABEL"
+)
 CLASSES = value(
-    "--classes", INPUT, "classes behind the predicted one: its confidence is 1/K or more",
+    "--classes", INPUT,
+    "number of classes, for a file of only the predicted class and its confidence",
     metavar="K", read=int,
 )  # fmt: skip
 PERCENT = flag("--percent", INPUT, "probabilities are percents, which are divided by 100")
@@ -176,57 +179,69 @@ MISSING = choice(
     ["stop", "skip"], "stop",
 )  # fmt: skip
 SCORER = value(
-    "--scorer", INPUT, "of a log: the scorer, or the assertion, whose results count",
+    "--scorer", INPUT, "scorer, or assertion, of a log whose results count",
     metavar="NAME",
 )  # fmt: skip
 RIGHT_FROM = value(
-    "--right-from", INPUT, "of a log: the share of full credit, over its scorers, that is right",
+    "--right-from", INPUT, "share of full credit, over the scorers of a log, from which an "
+    "answer is right",
     metavar="SHARE", read=float,
 )  # fmt: skip
 ACC_NORM = flag(
-    "--acc-norm", INPUT, "of a log of lm-evaluation-harness: likelihoods by character of a choice"
+    "--acc-norm", INPUT, "likelihoods per character of a choice, in a log of lm-evaluation-harness"
 )  # fmt: skip
 SOFT = flag("--soft", INPUT, "labels are shares in [0, 1], not 0 or 1")
 VOTES = value(
-    "--votes", INPUT, "column of numbers of votes, of which the labels count those for 1",
+    "--votes", INPUT, "column of the number of votes in each row; labels count the votes for 1",
     metavar="COLUMN",
 )  # fmt: skip
 COUNTS = value(
     "--counts", INPUT, "column of how many independent rows each row stands for", metavar="COLUMN"
 )
 GROUPS = value(
-    "--groups", INPUT, "rows with the same value in this column belong together", metavar="COLUMN"
+    "--groups",
+    INPUT,
+    "column that identifies correlated rows (such as patient); intervals and tests account for it",
+    metavar="COLUMN",
 )
 BY = repeated(
-    "--by", INPUT, "errors by its values or quartiles; repeatable", metavar="COLUMN"
+    "--by", INPUT, "column whose values, or quartiles, are slices; repeatable", metavar="COLUMN"
 )  # fmt: skip
 FROM_LOGITS = flag("--from-logits", INPUT, "the file holds logits")
 CLIP = value(
-    "--clip", INPUT, "clip probabilities to [P, 1 - P], so that no loss is infinite", metavar="P",
+    "--clip", INPUT, "clip probabilities to [P, 1 - P], to keep the log loss finite", metavar="P",
     read=float,
 )  # fmt: skip
 SETTING = value(
-    "--setting", MEASURE, "auto, binary, confidence, classwise or a class index",
+    "--setting", MEASURE,
+    "which probability to check: the positive class (binary), the predicted class (confidence), "
+    "every class (classwise), or one class (its index); by default auto",
     read=number_or_text(int), default="auto",
 )  # fmt: skip
-N_BINS = value("--n-bins", MEASURE, 'a number or "sqrt"', read=number_or_text(int), default=15)
+N_BINS = value(
+    "--n-bins", MEASURE, 'number of bins (default 15), or "sqrt" of the rows', metavar="N",
+    read=number_or_text(int), default=15,
+)  # fmt: skip
 ESTIMATORS = repeated(
-    "--estimator", MEASURE, "one more error, such as mmce; repeatable", metavar="NAME", default=[],
+    "--estimator", MEASURE, "an additional calibration error, such as mmce; repeatable",
+    metavar="NAME", default=[],
     dest="estimators",
 )  # fmt: skip
 RESAMPLES = value(
-    "--resamples", MEASURE, "replicates behind the intervals (default 1999)", metavar="N", read=int,
+    "--resamples", MEASURE, "number of resamples for intervals and tests (default 1999)",
+    metavar="N", read=int,
     default=1999,
 )  # fmt: skip
 CONFIDENCE_LEVEL = value(
-    "--confidence-level", MEASURE, "of the intervals (default 0.95)", metavar="LEVEL", read=float,
+    "--confidence-level", MEASURE, "level of the intervals (default 0.95)",
+    metavar="LEVEL", read=float,
     default=0.95,
 )  # fmt: skip
 SEED = value(
-    "--seed", MEASURE, "of everything that is random (default 0)", read=int, default=0
+    "--seed", MEASURE, "seed of all random numbers (default 0)", read=int, default=0
 )  # fmt: skip
 EVENT = value("--event", MEASURE, "name of the event that is predicted", metavar="NAME")
-FULL = flag("--full", OUTPUT, "everything, not only what one screen holds")
+FULL = flag("--full", OUTPUT, "print everything, not only one screen")
 PLOT = value(
     "--plot", OUTPUT, "write a picture: .png, .svg or .pdf, with matplotlib", metavar="FILE",
     writes=PICTURE,

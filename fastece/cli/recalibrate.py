@@ -59,25 +59,29 @@ BEFORE = "before"
 AFTER = "after"
 LOGITS_REMARK = "(probabilities, where the file has logits)"
 FOLDS_REMARK = "(fitted to all rows; the numbers above are of one for each fold)"
-OUT_OF_FOLDS = "after: out of folds, so no row by what was fitted to it"
+OUT_OF_FOLDS = "after: out-of-fold (no row was used to fit its own correction)"
 # Options that do not go with another one.
 FOLD_OPTIONS = ("folds", "groups")
 EXCLUDED = {"load": ("method", *RATES, *FOLD_OPTIONS, "fit", "save"), "fit": FOLD_OPTIONS}
 # The change of an error, and of the log loss, where the interval of before - after is above 0,
 # below 0, or holds 0.
 ERROR_CHANGES = {
-    1: "made it better calibrated by {}",
-    -1: "made it worse calibrated by {}",
-    0: "is not shown to have changed how well it is calibrated by {}",
+    1: "improved the calibration ({})",
+    -1: "worsened the calibration ({})",
+    0: "made no clear change in the calibration ({})",
 }
-LOSS_CHANGES = {1: "better", -1: "worse", 0: "not shown to be another"}
+LOSS_CHANGES = {
+    1: "better log loss",
+    -1: "worse log loss",
+    0: "no clear change in the log loss",
+}
 
 
 def describe() -> Command:
     """Describe ``fastece recalibrate FILE``."""
     return Command(
-        "Recalibrate a file out of folds, so that no row is recalibrated by what was fitted to it, "
-        "or by a model of another file, and compare before and after.",
+        "Recalibrate predictions and compare them before and after. By default it is out of fold: "
+        "no row is used to fit its own correction.",
         run,
         (FILE,),
         (
@@ -86,18 +90,22 @@ def describe() -> Command:
                   metavar="FILE", reads_file=True),
             value("--load", INPUT, "fit nothing: a model of --save", metavar="FILE",
                   reads_file=True),
-            value("--method", MEASURE, "temperature (default), or another one, or all: the best of "
+            value("--method", MEASURE, "temperature (default), another method, or all for the "
+                  "best of "
                   "them", metavar="NAME"),
-            value("--old", MEASURE, "of prior_shift: base rate that the model is for",
+            value("--old", MEASURE, "base rate of the data that the model was fitted to, for "
+                  "--method prior_shift",
                   metavar="RATE[,RATE...]", read=scores),
-            value("--new", MEASURE, "of prior_shift: present base rate (default: estimated)",
+            value("--new", MEASURE, "base rate of the new data, for --method prior_shift "
+                  "(default: estimated)",
                   metavar="RATE[,RATE...]", read=scores),
-            value("--folds", MEASURE, "recalibrate each of N parts by what the others show "
-                  f"(default {FOLDS})", metavar="N", read=int),
+            value("--folds", MEASURE, f"number of folds, each recalibrated by the others "
+                  f"(default {FOLDS})",
+                  metavar="N", read=int),
             *ERRORS,
-            value("--out", OUTPUT, "write recalibrated predictions, as FILE has them",
+            value("--out", OUTPUT, "write recalibrated predictions to this file",
                   metavar="PATH", writes=PREDICTIONS),
-            flag("--safe-csv", OUTPUT, "put ' before texts in --out that a spreadsheet runs"),
+            flag("--safe-csv", OUTPUT, "escape cells of --out that a spreadsheet would execute"),
             value("--save", OUTPUT, "write the fitted model, as JSON; after folds, one of all rows",
                   metavar="FILE", writes=MODEL),
         ),
@@ -122,7 +130,9 @@ def run(options: Namespace, progress: Progress) -> Page:
     best = ranked[0].method if ranked else next(iter(applied.results))
     model = models[best]
     after = applied.results[best]
-    differences = measure_differences(Model(BEFORE, before), Model(AFTER, after), options, progress)
+    differences = measure_differences(
+        Model(BEFORE, BEFORE, before), Model(AFTER, AFTER, after), options, progress
+    )
     if options.save and uses_folds(options):
         progress(f"{model.title}, fitted to all rows")
         with warnings_of(model):
@@ -225,7 +235,7 @@ def write_verdict(method: str, differences: Differences) -> str:
     if sign_of(lead) != sign_of(test):
         claims.append((test, f"it {ERROR_CHANGES[sign_of(test)].format(TEST)}"))
     if math.isfinite(loss.a) and math.isfinite(loss.b):
-        claims.append((loss, f"the log loss is {LOSS_CHANGES[sign_of(loss)]}"))
+        claims.append((loss, LOSS_CHANGES[sign_of(loss)]))
     parts = []
     for result, claim in claims:
         places = decimals(result.confidence_interval)

@@ -11,17 +11,17 @@ from fastece.cli.options import Command, Option
 SUMMARIES = {
     "report": "size, accuracy, calibration errors and reliability diagram of a file",
     "compare": "the difference between two models or more, on the same rows",
-    "recalibrate": "better calibrated predictions, and whether they are",
-    "demo": "the report on predictions that ship with fastece",
-    "curve": "how often scores come true, at any score",
+    "recalibrate": "recalibrate predictions and report whether it helped",
+    "demo": "report on predictions that ship with fastece, and recalibrate them",
+    "curve": "calibration curve: observed frequency at any score, with intervals",
     "validate": "validation of a risk model: O/E, slope, ICI, C statistic, net benefit",
-    "plan": "how many rows an interval of some width, or a test of some power, takes",
-    "monitor": "an alarm when predictions are calibrated no longer, file by file",
+    "plan": "sample size for a target interval width or test power",
+    "monitor": "sequential monitoring: an alarm when predictions stop being calibrated",
     "check": "a gate: does the calibration error lie below a bound?",
-    "threshold": "the score from which predictions are right often enough to act alone",
-    "warmup": "compile everything ahead, such as for a container image",
-    "info": "versions, the processor and the compiled kernels in use, for a report of a bug",
-    "study": "which estimator is best, on simulated models or on your own files",
+    "threshold": "the score from which predictions are right often enough to act on",
+    "warmup": "compile everything ahead of time, for example for a container image",
+    "info": "versions, processor and compiled kernels in use, for bug reports",
+    "study": "compare estimators on simulated models or on your own files",
 }
 # Arguments of Python whose options have other names; None: no option has it.
 OTHER_NAMES: dict[str, str | None] = {

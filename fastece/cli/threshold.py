@@ -40,11 +40,12 @@ def describe() -> Command:
         (FILE,),
         (
             *COLUMNS,
-            value("--accuracy", MEASURE, "how often predictions that act alone are to be right "
-                  "(0.95)", metavar="A", read=float),
+            value("--accuracy", MEASURE, "how often predictions that are acted on must be right "
+                  "(default 0.95)", metavar="A", read=float),
             value("--cost", MEASURE, "in place of it: act where that costs least",
                   metavar="MISTAKE,ABSTAIN", read=costs),
-            repeated("--by", INPUT, "a threshold for each of its values", metavar="COLUMN"),
+            repeated("--by", INPUT, "column with a threshold for each of its values",
+                     metavar="COLUMN"),
             GROUPS, SETTING, FROM_LOGITS, CONFIDENCE_LEVEL,
             value("--save", OUTPUT, "write the threshold as JSON, for `Threshold.from_json`",
                   metavar="FILE", writes=MODEL),

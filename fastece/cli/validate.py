@@ -29,7 +29,8 @@ def describe() -> Command:
         (FILE,),
         (
             *ROWS, GROUPS, EVENT,
-            value("--thresholds", MEASURE, "of the net benefit (nine from 0.01 to 0.5)",
+            value("--thresholds", MEASURE, "thresholds of the net benefit (default: nine from "
+                  "0.01 to 0.5)",
                   metavar="SCORE[,SCORE...]", read=scores),
             *INTERVALS,
         ),

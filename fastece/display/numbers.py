@@ -133,6 +133,14 @@ def format_number(
     return text.lstrip("-")
 
 
+def outside_text(value: float, interval: ConfidenceInterval | None) -> str:
+    """Write that noise puts a value outside its interval; "" where it is inside."""
+    if interval is None or interval.low is None or math.isnan(interval.low):
+        return ""
+    is_inside = interval.low - SHOWN_AS_ZERO <= value <= interval.high + SHOWN_AS_ZERO
+    return "" if is_inside or math.isnan(value) else "noise puts the value outside its interval"
+
+
 def format_interval(interval: ConfidenceInterval | None) -> str:
     """Write an interval in brackets, with as many digits as it is worth."""
     if interval is None or interval.low is None or math.isnan(interval.low):

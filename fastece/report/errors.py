@@ -9,7 +9,7 @@ import numpy as np
 
 from fastece.data.sources import ROWS
 from fastece.display.documents import Cell, Section, Table
-from fastece.display.numbers import ConfidenceInterval, Number, PValue
+from fastece.display.numbers import ConfidenceInterval, Number, PValue, outside_text
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.inference.estimate import Estimate, estimate_results, posterior_maker
@@ -174,6 +174,7 @@ def errors_table(
         number, interval = with_interval(line.value, line.low, line.high)
         floor = Number(line.floor, interval)
         p_value = PValue(line.p_value, test.smallest_p_value)
+        text = "; ".join(filter(None, [text, outside_text(line.value, interval)]))
         rows.append([line.name, number, interval, floor, p_value, text])
     head = [
         "error",

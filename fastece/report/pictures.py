@@ -105,14 +105,20 @@ def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
 
 
 def compare_panels(call: Call, paths: Mapping[str, str]) -> list[Panel]:
-    """Draw all models on the same axes, for each class, named by letters and files."""
+    """Draw all models on the same axes, for each class, with their names.
+
+    Names of one letter have that of the file beside them.
+    """
     names = []
-    for letter, path in paths.items():
-        name = Path(path).name
-        if len(name) > MAX_FILE_NAME:
-            name = f"…{name[1 - MAX_FILE_NAME :]}"
-        names.append(f"{letter}: {name}")
+    for name, path in paths.items():
+        file_name = shorten(Path(path).name)
+        names.append(f"{name}: {file_name}" if len(name) == 1 else shorten(name))
     return diagram_panels(call, names)
+
+
+def shorten(name: str) -> str:
+    """Leave the beginning of a long name out."""
+    return name if len(name) <= MAX_FILE_NAME else f"…{name[1 - MAX_FILE_NAME :]}"
 
 
 def diagram_panels(call: Call, names: Sequence[str | None], seed: int | None = None) -> list[Panel]:

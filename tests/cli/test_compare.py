@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece.cli.compare import short_names
 from fastece.report.inputs import ERRORS
 from fastece.report.words import SCORES
 from helpers.command_line import DIGITS, FOREST, PAIRS, as_json, text
@@ -40,13 +41,14 @@ def test_two_models_of_the_digits(capsys, tmp_path, figures, setting):
     assert [line["name"] for line in printed["scores"]] == [*SCORES]
     models = (a["y_true"], a["y_prob"], b["y_prob"])
     check_lines(printed, *models, n_resamples=n_resamples, rng=3, setting=setting)
-    assert printed["verdict"].startswith("Model a is better calibrated by ece_bayes")
+    better = "Model digits_neural_network is better calibrated by ece_bayes"
+    assert printed["verdict"].startswith(better)
     (figure,) = figures
     assert " ".join(figure.get_suptitle().split()).endswith(printed["verdict"])
     ax = figure.axes[0]
     legend = ax.get_legend() if setting == "auto" else figure.legends[0]
     names = [entry.get_text() for entry in legend.get_texts()]
-    assert [name[:4] for name in names if name[1] == ":"] == ["a: …", "b: …"]
+    assert {"…its_neural_network", "digits_random_forest"} <= {*names}
     colours = {
         x.get_color() for x in ax.get_lines() if x.get_label() in names if len(x.get_xdata())
     }
@@ -59,9 +61,35 @@ def test_the_page_has_a_column_for_each_value(capsys):
     out = text(capsys, "compare", DIGITS, FOREST, *options)
     assert "sharpness and entropy do not rate a model" in " ".join(out.split())
     lines = [line.split() for line in out.splitlines()]
-    assert ["a", str(DIGITS)] in lines
-    assert ["error", "a", "b", "a", "-", "b", "90", "%", "CI", "p-value", "estimator"] in lines
+    assert ["digits_neural_network", str(DIGITS)] in lines
+    names = ["digits_neural_network", "digits_random_forest"]
+    assert ["error", *names, "difference", "90", "%", "CI", "p-value", "estimator"] in lines
     assert [line[0] for line in lines if line and line[-1].endswith(")")][: len(ERRORS)]
+
+
+@pytest.mark.slow
+def test_a_difference_outside_its_interval_has_a_word_beside_it(capsys):
+    out = text(capsys, "compare", DIGITS, FOREST)
+    remarks = [line.split()[0] for line in out.splitlines() if "outside its interval" in line]
+    printed = as_json(capsys, "compare", DIGITS, FOREST)
+    outside = [
+        x["name"] for x in printed["differences"] if not x["low"] <= x["difference"] <= x["high"]
+    ]
+    assert [name for name in remarks if name in ERRORS] == outside != []
+
+
+@pytest.mark.parametrize(
+    ("titles", "names"),
+    [
+        (["x/old.csv", "y/new.csv.gz"], ["old", "new"]),
+        (["x/same.csv", "y/same.csv"], ["a", "b"]),
+        (["p.csv, old", "p.csv, new"], ["old", "new"]),
+        ([f"{'long' * 9}.csv", "b.csv"], ["a", "b"]),
+        (["standard input", "b.csv"], ["standard input", "b"]),
+    ],
+)
+def test_models_have_the_names_of_their_files_where_these_tell_them_apart(titles, names):
+    assert short_names(titles) == names
 
 
 def test_a_model_differs_from_itself_by_nothing(capsys, write):
@@ -69,7 +97,7 @@ def test_a_model_differs_from_itself_by_nothing(capsys, write):
     printed = as_json(capsys, "compare", path, path, "--resamples", 64)
     for line in printed["differences"]:
         assert (line["difference"], line["p_value"]) == (0, 1)
-    assert printed["verdict"].startswith("Neither a nor b is shown to be better calibrated by ece")
+    assert printed["verdict"].startswith("No clear difference in ece_bayes (95 % CI of")
 
 
 @pytest.mark.slow
@@ -91,15 +119,15 @@ def test_each_of_several_models_is_compared_with_the_first(capsys, write, tmp_pa
             lines, own_lines = ([[*x.values()] for x in printed[table]] for printed in (got, pair))
             assert lines == own_lines
     for figure in figures:  # of the page and of the file
-        names = [x.get_text()[:3] for x in figure.axes[0].get_legend().get_texts()]
-        assert {"a: ", "b: ", "c: "} <= {*names}
+        names = [x.get_text() for x in figure.axes[0].get_legend().get_texts()]
+        assert {"one", "two", "three"} <= {*names}
     printed_page = text(capsys, "compare", path, *columns, *quick)
     content = page.read_text(encoding="utf-8")
-    for title in ("Calibration errors: a and b", "Scores: a and c"):
+    for title in ("Calibration errors: one and two", "Scores: one and three"):
         assert title in printed_page
         assert title in content
     assert "<svg" in content
-    assert printed_page.count("p-value of an error: below 0.05") == 1
+    assert printed_page.count("p-value of an error is below 0.05") == 1
     three = [path] * 3
     assert as_json(capsys, "compare", *three, "--y-prob", "one", *quick)["comparisons"][1]["scores"]
 

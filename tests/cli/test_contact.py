@@ -156,7 +156,7 @@ def test_an_infinite_loss_names_the_row_and_the_remedy(capsys, write):
     page = text(
         capsys, "compare", write(TWO), "--y-prob", "old", "--y-prob", "new", "--resamples", 99
     )
-    assert f"log_loss of a: {note.format(f'line {FIRST + 2}')}" in " ".join(page.split())
+    assert f"log_loss of old: {note.format(f'line {FIRST + 2}')}" in " ".join(page.split())
     report = fastece.calibration_report(Y, ROUND, n_resamples=0)
     assert note.format(f"y_prob[{FIRST}]") in " ".join(str(report).split())
     assert report.scores[1]["note"].startswith("log_loss: ")

@@ -66,7 +66,7 @@ def test_a_state_goes_on_where_it_was(capsys, days, tmp_path):
     assert {x: printed[x] for x in followed(days).to_dict()} == followed(days).to_dict()
     assert fastece.Monitor.load(state).to_dict() == followed(days).to_dict()
     error = failure(capsys, "monitor", days[0][0], "--state", str(state), "--level", "0.1")
-    assert "--level: must be 0.05, as of the state, got 0.1" in error
+    assert "--level: must be 0.05, the level of the state, got 0.1" in error
     assert fastece.Monitor.load(state).n == 800
     other = tmp_path / "vectors.csv"
     other.write_text("y_true,p_0,p_1,p_2\n0,1,0,0\n")

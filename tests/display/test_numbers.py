@@ -18,6 +18,7 @@ from fastece.display.numbers import (
     format_interval,
     format_number,
     format_p,
+    outside_text,
     to_plain,
 )
 
@@ -115,6 +116,22 @@ def test_the_smallest_p_value_of_draws_is_an_upper_bound(p_value, smallest, text
     assert str(PValue(p_value, smallest)) == text.removeprefix("p ").removeprefix("= ").replace(
         " ", ""
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "is_outside"),
+    [
+        (0.2, ConfidenceInterval(0.1, 0.3), False),
+        (0.3, ConfidenceInterval(0.1, 0.3), False),
+        (0.31, ConfidenceInterval(0.1, 0.3), True),
+        (0.05, ConfidenceInterval(0.1, 0.3), True),
+        (0.31, None, False),
+        (math.nan, ConfidenceInterval(0.1, 0.3), False),
+        (0.31, ConfidenceInterval(math.nan, math.nan), False),
+    ],
+)
+def test_a_value_outside_its_interval_has_a_word_beside_it(value, interval, is_outside):
+    assert outside_text(value, interval) == is_outside * "noise puts the value outside its interval"
 
 
 @pytest.mark.parametrize(
