@@ -204,9 +204,13 @@ def test_a_verdict_is_about_the_intervals(capsys, write):
     bad = write(table("y_true,y_prob", y, p**2 / (p**2 + (1 - p) ** 2)), "b.csv")
     wrong = write(table("y_true,y_prob", HIT, np.where(np.arange(120), SCORE, 1 - HIT[0])), "c.csv")
     for options, error, loss in (
-        ([bad], "made it better", "log loss is better"),
-        ([good, "--fit", bad], "made it worse", "log loss is worse"),  # it mends sharp ones
-        ([good], "is not shown", "log loss is worse"),
+        ([bad], "improved the calibration", "; better log loss"),
+        (
+            [good, "--fit", bad],
+            "worsened the calibration",
+            "; worse log loss",
+        ),  # it fixes sharp ones
+        ([good], "no clear change in the calibration", "; worse log loss"),
         ([write(BINARY, "d.csv"), "--method", "isotonic"], "", "log loss is infinite after"),
         ([wrong], "", "log loss was infinite"),
     ):
