@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 import fastece
-from fastece import Binned
+from fastece import Binned, calibration_test
+from fastece.resampling.calibration_test import MIN_EXTREME, ROUNDS
 from helpers.chance import ALPHA, chi_square_p
 from helpers.probes import HitCode, Hits, Mean
 from helpers.resample_cases import (
@@ -156,3 +157,79 @@ def test_band_of_equal_scores_is_binomial(level):
     want = stats.binom.ppf([(1 - level) / 2, (1 + level) / 2], n, s) / n
     slack = 1.01 / n
     assert (result.band.low[0], result.band.high[0]) == pytest.approx(tuple(want), abs=slack)
+
+
+# --- replicates until the p-value is known --------------------------------------------------
+
+
+def small_p_value_rows():
+    """Rows of a model whose p-value is about 0.001."""
+    rng = np.random.default_rng(0)
+    p = rng.random(500)
+    return rng.random(500) < p**1.3, p
+
+
+@pytest.mark.parametrize("estimator", ["adaptive", "ece"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_auto_equals_as_many_replicates_from_the_beginning(estimator, n_jobs):
+    y, p = small_p_value_rows()
+    result = calibration_test(y, p, estimator=estimator, n_resamples="auto", n_jobs=n_jobs)
+    n_resamples = result.null_distribution.size
+    assert n_resamples in ROUNDS[1:3]
+    fixed = calibration_test(y, p, estimator=estimator, n_resamples=n_resamples)
+    assert fixed.p_value == result.p_value
+    assert np.array_equal(fixed.null_distribution, result.null_distribution)
+
+
+def test_auto_stops_at_the_first_round_with_enough_replicates_as_extreme_as_the_data():
+    y, p = small_p_value_rows()
+    result = calibration_test(y, p, n_resamples="auto")
+    reached = ROUNDS.index(result.null_distribution.size)
+    p_values = [calibration_test(y, p, n_resamples=n).p_value for n in ROUNDS[: reached + 1]]
+    n_extreme = [round(p_value * (n + 1)) - 1 for p_value, n in zip(p_values, ROUNDS, strict=False)]
+    assert all(count < MIN_EXTREME for count in n_extreme[:-1])
+    assert n_extreme[-1] >= MIN_EXTREME
+
+
+def test_auto_draws_no_more_where_more_would_show_nothing():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = rng.random(200) < p
+    calibrated = calibration_test(y, p, n_resamples="auto")
+    assert calibrated.null_distribution.size == ROUNDS[0]
+    p[0] = 0.0
+    y[0] = True
+    impossible = calibration_test(y, p, n_resamples="auto")
+    assert impossible.p_value == 1 / (ROUNDS[0] + 1)
+
+
+@pytest.mark.slow
+def test_auto_goes_to_the_last_round_and_no_further():
+    p = np.full(300, 0.5)
+    result = calibration_test(np.ones(300), p, estimator="ece", n_resamples="auto")
+    assert result.p_value == 1 / (ROUNDS[-1] + 1)
+
+
+def test_auto_has_the_level_of_a_test_with_a_fixed_number():
+    rng = np.random.default_rng(1)
+    n_tests = 200_000
+    true_p_value = rng.random(n_tests)
+    n_extreme = np.zeros(n_tests, np.int64)
+    p_value = np.ones(n_tests)
+    is_open = np.ones(n_tests, np.bool_)
+    drawn = 0
+    for n_resamples in ROUNDS:
+        n_extreme += rng.binomial(n_resamples - drawn, true_p_value)
+        drawn = n_resamples
+        p_value[is_open] = ((1 + n_extreme) / (n_resamples + 1))[is_open]
+        is_open &= n_extreme < MIN_EXTREME
+    for alpha in (0.05, 0.01, 0.001, 0.0002):
+        rate = np.mean(p_value <= alpha)
+        assert rate <= alpha + 4 * np.sqrt(alpha / n_tests)
+
+
+@pytest.mark.parametrize("n_resamples", ["all", "AUTO", 0, None, 2.5])
+def test_numbers_of_replicates_are_whole_or_auto(n_resamples):
+    y, p = small_p_value_rows()
+    with pytest.raises((ValueError, TypeError), match="n_resamples"):
+        calibration_test(y, p, n_resamples=n_resamples)
