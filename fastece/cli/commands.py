@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None) -> int:
             page = run_command(options)
             text = options.form.write(page)
         except (OSError, MemoryError, ImportError) as error:
-            return refuse(str(error) or "not enough memory")
+            return refuse(describe_failure(error))
         except BadArgumentError as error:
             error.rename(argument_names())
             return refuse(str(error))
@@ -81,6 +81,13 @@ def open_streams() -> None:
     os.close(number)
     if sys.stderr is None:
         sys.stderr = open(STANDARD_ERROR, "w", closefd=False)  # noqa: SIM115
+
+
+def describe_failure(error: Exception) -> str:
+    """Write an error of the system, or of an import, without its number."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.strerror}: {os.fspath(error.filename)}"
+    return str(error) or "not enough memory"
 
 
 def print_warnings(messages: Sequence[Warning | str]) -> None:

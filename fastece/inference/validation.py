@@ -75,7 +75,9 @@ MEANINGS = {
     "oe": Meaning("O/E", "observed over predicted events: 1 is ideal, below it too many predicted"),
     "intercept": Meaning("intercept", "calibration in the large, on the logit scale: 0 is ideal"),
     "slope": Meaning("slope", "of the logit: 1 is ideal, below it predictions are too extreme"),
-    "slope_intercept": Meaning("intercept at slope", "of the recalibration with that slope"),
+    "slope_intercept": Meaning(
+        "recalibration intercept", "intercept of the recalibration with that slope"
+    ),
     "recalibration_test": Meaning("joint test", "of intercept 0 and slope 1 together, chi-squared"),
     "ici": Meaning("ICI", "mean distance of the calibration curve from the predictions"),
     "e50": Meaning("E50", "median of that distance"),
@@ -170,7 +172,7 @@ class Validation(Result):
 
     def document(self) -> Document:
         """Describe the quantities, and net benefit by threshold, as two tables."""
-        title = f"validation of the predicted probability of {self.event}: {sample_text(self)}"
+        title = f"Validation of the predicted probability of {self.event}: {sample_text(self)}"
         sections = [
             Section(table=self._quantity_table(), notes=self.notes),
             Section("Net benefit", table=self._net_benefit_table()),

@@ -209,7 +209,7 @@ def test_a_verdict_is_about_the_intervals(capsys, write):
             [good, "--fit", bad],
             "worsened the calibration",
             "; worse log loss",
-        ),  # it fixes sharp ones
+        ),
         ([good], "no clear change in the calibration", "; worse log loss"),
         ([write(BINARY, "d.csv"), "--method", "isotonic"], "", "log loss is infinite after"),
         ([wrong], "", "log loss was infinite"),
