@@ -38,6 +38,7 @@ from fastece.display.pages import picture_of
 from fastece.display.writers import to_html
 from fastece.files import FilePredictions, expand_paths, write_file
 from fastece.metrics import ece
+from fastece.recalibration import load
 from fastece.report.inputs import LEAD
 
 # Chance of a false alarm of a new monitor.
@@ -46,10 +47,16 @@ LEVEL = 0.05
 ALARM_CODE = 1
 HEAD = ("file", "rows", "error", "e-value", "p-value", "alarm")
 NOTE = f"error: {LEAD} of the file alone; e-value, p-value, alarm: of all rows up to its end"
+NOTE_ON_REFERENCE = "errors and evidence are those of the predictions that the reference maps"
 
 UNLABELLED = (
     "no label yet and are left out; once they are labelled, give them in a file of their own"
 )
+
+
+def as_list(text: str) -> list[str]:
+    """Return the name of the only column, as options of several columns have it."""
+    return [text]
 
 
 def describe() -> Command:
@@ -57,7 +64,7 @@ def describe() -> Command:
     return Command(
         "Test calibration over time; the chance that it ever alarms falsely is at most the level. "
         "Files come in the order of time, and those of a folder or a pattern in the order of their "
-        "names.",
+        "names; so do the rows of a file. An alarm exits with 1.",
         run,
         (FileArgument("files", "FILE", "+"),),
         (
@@ -65,6 +72,12 @@ def describe() -> Command:
             choice("--missing", INPUT, "rows without a label, such as of patients who were not "
                    "followed up yet, are left out and counted, or an error", ["skip", "stop"],
                    "skip"),
+            value("--by", INPUT, "segment of each row, such as its hospital: an e-value for each, "
+                  "and one level for all", metavar="COLUMN", read=as_list),
+            value("--reference", INPUT, "test what this map makes of the predictions: a model that "
+                  "recalibrate --save wrote at release", metavar="FILE", reads_file=True),
+            value("--forget", MEASURE, "rows over which bets begin evenly, such as those of a "
+                  "year: a long calibrated past delays alarms less", metavar="ROWS", read=int),
             value("--level", MEASURE, f"chance of a false alarm, ever ({LEVEL})", metavar="LEVEL",
                   read=float),
             value("--state", OUTPUT, "load the monitor's state from this file, if it exists, "
@@ -111,14 +124,18 @@ def run(options: Namespace, progress: Progress) -> Page:
 
 def make_monitor(rows: FilePredictions, options: Namespace) -> Monitor:
     """Make a monitor for rows of this kind, or read the one of the state."""
+    reference = None if options.reference is None else load(options.reference)
     if options.state is None or not os.path.exists(options.state):
         shape = np.asarray(rows.y_prob).shape
         level = LEVEL if options.level is None else options.level
-        return Monitor(level, n_classes=shape[1] if len(shape) > 1 else None)
-    monitor = Monitor.load(options.state)
-    if options.level not in (None, monitor.level):
-        rule = f"must be {monitor.level:g}, the level of the state"
-        raise InputError("level", rule, value=options.level)
+        n_classes = shape[1] if len(shape) > 1 else None
+        return Monitor(level, reference=reference, n_classes=n_classes, forget=options.forget)
+    monitor = Monitor.load(options.state, reference)
+    for name in ("level", "forget"):
+        saved = getattr(monitor, name)
+        chosen = getattr(options, name)
+        if chosen not in (None, saved):
+            raise InputError(name, f"must be {saved}, as in the state", value=chosen)
     return monitor
 
 
@@ -129,7 +146,9 @@ def add_file(
     prob = np.asarray(rows.y_prob)
     with rows.located():
         y, _ = class_numbers(data_of(rows, options))
-        monitor.update(y, prob, from_logits=rows.from_logits)
+        monitor.update(y, prob, by=rows.others.get("by"), from_logits=rows.from_logits)
+        if monitor.reference is not None:
+            prob = monitor.reference.transform(prob)
         error = ece(y, prob, estimator=LEAD, from_logits=rows.from_logits)
     return FileLine(
         file=title,
@@ -147,6 +166,8 @@ def make_page(monitor: Monitor, lines: list[FileLine]) -> Page:
     document = monitor.document()
     table = Table(HEAD, [line.cells() for line in lines])
     notes = [NOTE]
+    if monitor.reference is not None:
+        notes.append(NOTE_ON_REFERENCE)
     n_unlabelled = sum(line.unlabelled for line in lines)
     if n_unlabelled:
         rows = "row has" if n_unlabelled == 1 else "rows have"

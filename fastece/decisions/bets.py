@@ -2,7 +2,7 @@
 
 The monitor begins with money of 1 and bets on outcomes. Each bet is on an `Alternative`, by which
 rows with log odds z in truth have log odds ``z + d(z)``. A row with score s and outcome y
-multiplies the money in this bet by its likelihood ratio::
+multiplies the money in this bet by at most its likelihood ratio::
 
     exp(y d) / (1 + s (exp(d) - 1))
 
@@ -11,35 +11,44 @@ e-value, has a mean of at most 1 at any time while predictions are calibrated, a
 ``1 / level`` with a chance of at most `level` (Ville 1939, "Etude critique de la notion de
 collectif").
 
-All computations are on logarithms, since the money may exceed the range of floats.
+With m the middle of the cell that s lies in, and a = exp(d) - 1, the tangent of the logarithm
+bounds the denominator: ``log(1 + s a) <= log(1 + m a) + a (s - m) / (1 + m a)``. The bound is
+linear in s, so a cell needs the sums of its rows alone, and bets gain a thousandth less.
+
+The loops over rows are in `fastece.kernels.bets`; here are the alternatives, the shares of the
+money, and how the money of a monitor is kept.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, product
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from fastece.data.errors import InputError
+from fastece import kernels
+from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_integer
-from fastece.data.samples import Sample
-from fastece.kernels.types import F64, I64
+from fastece.kernels.types import F64, I64, U8
 
-# Width of a cell of scores in log odds: with the mean score of a cell in place of each row's own,
-# a thousandth of the evidence is lost.
+if TYPE_CHECKING:
+    from fastece.kernels.bets import Bets, Wagers
+
+# Width of a cell of scores in log odds: with the tangent in the middle of a cell in place of each
+# row's own logarithm, a thousandth of the evidence is lost.
 CELL_WIDTH = 0.25
 # Largest log odds, either way, between two cells; the last cells have all that lies beyond.
 MAX_LOG_ODDS = 14.0
-# Three kinds of alternatives share the money, and the alternatives of a kind have equal shares.
-MONEY_OF_SHIFTS = 0.4
-MONEY_OF_SLOPES = 0.35
-MONEY_OF_RANGES = 0.25
-# Shifts of all log odds. Each is half as large as the next, so that one of them gains at least
-# eight ninths of the growth rate that the true shift would have, for true shifts of 0.04 to 2.1.
-SHIFTS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+# Three kinds of alternatives share the money. Slopes have equal shares, and so have ranges.
+MONEY_OF_SHIFTS = 0.5
+MONEY_OF_SLOPES = 0.3
+MONEY_OF_RANGES = 0.2
+# Shifts of all log odds, with their parts of the money of shifts. Each is half as large as the
+# next, so that one of them gains at least eight ninths of the growth rate that the true shift would
+# have, for true shifts of 0.04 to 2.1. Large shifts need little money, as a day of rows shows them.
+SHIFTS = {0.05: 2, 0.1: 3, 0.2: 4, 0.4: 4, 0.8: 2, 1.6: 1}
 # Slopes of the log odds, each with each of the shifts.
 SLOPES = (0.65, 0.85, 1.15, 1.35)
 SHIFTS_OF_SLOPES = (0.0, 0.4, -0.4, 1.2, -1.2)
@@ -47,18 +56,13 @@ SHIFTS_OF_SLOPES = (0.0, 0.4, -0.4, 1.2, -1.2)
 CUTS = (-math.inf, *range(-5, 6), math.inf)
 SHIFTS_OF_RANGES = (0.3, 0.9)
 SIGNS = (1, -1)
-# Share of the money that is bet before the first row.
-SHARE_BET_AT_START = 0.5
-# Rows after which the money that is not bet yet has shrunk by the factor sqrt(2).
-ROWS_OF_SCHEDULE = 10_000
-# In place of 0, whose logarithm would be infinite, where a batch is too small to bet any money.
-MIN_MONEY = 1e-300
+# Share of the money that is bet on all rows, where segments have the rest.
+MONEY_OF_ALL_ROWS = 0.5
 # Looks that are kept for a picture; when there are more, every second one is dropped.
 MAX_LOOKS = 2000
-# In place of a bet, where an outcome had the probability 0.
-NO_BET = -1
 # Largest number of rows of a saved monitor: above it, floats skip integers.
 MAX_ROWS = 2**53
+NO_SEGMENTS = np.empty(0, np.int64)
 
 
 # --- alternatives ---------------------------------------------------------------------------
@@ -93,11 +97,14 @@ def sigmoid(z: float) -> float:
 
 def make_alternatives() -> tuple[Alternative, ...]:
     """Make the 12 shifts, the 20 slopes with shifts, and the 48 shifts of ranges."""
-    shifts = [size * sign for size, sign in product(SHIFTS, SIGNS)]
+    part = MONEY_OF_SHIFTS / (len(SIGNS) * sum(SHIFTS.values()))
     slopes = [*product(SLOPES, SHIFTS_OF_SLOPES)]
     ranges = [*product(pairwise(CUTS), SHIFTS_OF_RANGES, SIGNS)]
     return (
-        *(Alternative(MONEY_OF_SHIFTS / len(shifts), shift) for shift in shifts),
+        *(
+            Alternative(parts * part, size * sign)
+            for (size, parts), sign in product(SHIFTS.items(), SIGNS)
+        ),
         *(Alternative(MONEY_OF_SLOPES / len(slopes), shift, slope) for slope, shift in slopes),
         *(
             Alternative(MONEY_OF_RANGES / len(ranges), size * sign, 1.0, low, high)
@@ -109,190 +116,302 @@ def make_alternatives() -> tuple[Alternative, ...]:
 ALTERNATIVES = make_alternatives()
 # Share (J,) of the money that is bet on each alternative.
 MONEY = np.array([alternative.money for alternative in ALTERNATIVES])
-
-
-class ChangedOdds(NamedTuple):
-    """Changes of the odds by each of J alternatives in each of C cells of scores.
-
-    Attributes
-    ----------
-    edges : (C - 1,) float64 array
-        Scores between two cells.
-    log_odds : (J, C) float64 array
-        The change d of the log odds in the middle of the cell.
-    odds : (J, C) float64 array
-        The relative change of the odds, ``exp(d) - 1``.
-    """
-
-    edges: F64
-    log_odds: F64
-    odds: F64
+# Shifts and slopes change the odds of all scores, and come first.
+N_EVERYWHERE = len(SHIFTS) * len(SIGNS) + len(SLOPES) * len(SHIFTS_OF_SLOPES)
 
 
 @cache
-def changed_odds() -> ChangedOdds:
-    """Compute the changes of all alternatives, once."""
+def make_wagers(forget: int | None) -> "Wagers":
+    """Compute the gains of each alternative in each cell of scores."""
     edges = np.arange(-MAX_LOG_ODDS, MAX_LOG_ODDS + CELL_WIDTH / 2, CELL_WIDTH)
-    middles = np.append(edges, MAX_LOG_ODDS + CELL_WIDTH) - CELL_WIDTH / 2
-    log_odds = np.zeros((len(ALTERNATIVES), middles.size))
-    for alternative, changes in zip(ALTERNATIVES, log_odds, strict=True):
-        in_range = (alternative.low < middles) & (middles < alternative.high)
-        change = alternative.shift + (alternative.slope - 1) * middles
-        changes[in_range] = change[in_range]
-    return ChangedOdds(1 / (1 + np.exp(-edges)), log_odds, np.expm1(log_odds))
-
-
-def log_likelihood_ratios(sample: Sample) -> F64:
-    """Compute the log likelihood ratio (J,) of each alternative for a batch of rows.
-
-    The rows of a cell are summed up and count with their mean score m, so the order of rows
-    changes no bit. With h outcomes of 1 among the n rows of a cell, its part is::
-
-        h d - n log(1 + m (exp(d) - 1))
-
-    By Jensen's inequality it is at most the sum over the rows with their own scores, so no bet
-    gains more than it should.
-    """
-    changes = changed_odds()
-    ordered = sample.sorted()
-    begin = np.append(0, np.searchsorted(ordered.s, changes.edges))
-    n_rows = np.diff(begin, append=ordered.n)
-    cells = np.flatnonzero(n_rows)
-    n_rows = n_rows[cells]
-    hits = np.add.reduceat(ordered.y, begin[cells], dtype=np.int64)
-    mean_score = np.add.reduceat(ordered.s, begin[cells]) / n_rows
-    log_norm = np.log1p(mean_score * changes.odds[:, cells])
-    ratios = hits * changes.log_odds[:, cells] - n_rows * log_norm
-    return np.asarray(ratios.sum(axis=1))
+    z = np.append(edges, MAX_LOG_ODDS + CELL_WIDTH) - CELL_WIDTH / 2
+    change = np.zeros((len(ALTERNATIVES), z.size))
+    for alternative, changes in zip(ALTERNATIVES, change, strict=True):
+        in_range = (alternative.low < z) & (z < alternative.high)
+        shifted = alternative.shift + (alternative.slope - 1) * z
+        changes[in_range] = shifted[in_range]
+    middles = 1 / (1 + np.exp(-z))
+    norm = 1 + middles * np.expm1(change)
+    gains = np.stack([-np.log(norm), change, -np.expm1(change) / norm])
+    scores = 1 / (1 + np.exp(-edges))
+    pieces = np.arange(kernels.bets.N_PIECES + 1) / kernels.bets.N_PIECES
+    lowest_cell = np.append(np.searchsorted(scores, pieces, side="right"), scores.size)
+    in_cell = change[N_EVERYWHERE:] != 0
+    first = N_EVERYWHERE + in_cell.argmax(axis=0)
+    return kernels.bets.Wagers(
+        edges=scores,
+        middles=middles,
+        lowest_cell=lowest_cell.astype(np.int64),
+        gains=np.ascontiguousarray(gains.transpose(2, 0, 1)),
+        first=first,
+        last=first + in_cell.sum(axis=0),
+        money=MONEY,
+        log_money=np.log(MONEY),
+        n_everywhere=N_EVERYWHERE,
+        forget=float(forget or 0),
+    )
 
 
 # --- money ----------------------------------------------------------------------------------
 
 
-def money_left(n: int) -> float:
-    """Return the share of all money that is not bet yet after n rows."""
-    return (1 - SHARE_BET_AT_START) / math.sqrt(1 + n / ROWS_OF_SCHEDULE)
+def begin_bets(shares: F64, wagers: "Wagers") -> "Bets":
+    """Bet before the first row, with a share (P,) of all money for each problem."""
+    n_bets = (shares.size, wagers.money.size)
+    n_cells = (shares.size, wagers.middles.size)
+    at_start = shares * (1 - kernels.bets.money_left(0.0, wagers.forget))
+    return kernels.bets.Bets(
+        money=np.outer(at_start, wagers.money),
+        log_ratio=np.zeros(n_bets),
+        first_row=np.zeros(n_bets, np.int64),
+        share=shares.astype(np.float64),
+        total=shares.astype(np.float64),
+        rows=np.zeros(shares.size, np.int64),
+        waiting_rows=np.zeros(n_cells, np.int64),
+        waiting_hits=np.zeros(n_cells, np.int64),
+        waiting_distance=np.zeros(n_cells),
+        numbers=np.zeros(5, np.int64),
+        values=np.zeros(6),
+    )
+
+
+class EvidencePoint(NamedTuple):
+    """The evidence after some rows, and the sums of their outcomes and scores."""
+
+    n: int
+    log_e_value: float
+    hits: float
+    scores: float
+
+
+class SegmentEvidence(NamedTuple):
+    """The evidence of the rows of a segment alone."""
+
+    segment: str
+    n: int
+    e_value: float
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The money in every bet after some batches, and where the best bet began.
+    """The money in every bet after some rows, and where the best bet began.
 
-    Each alternative is bet on from the first row, and again with new money after every batch: some
+    Each alternative is bet on from the first row, and again with new money at every look: some
     bet has begun near the change, whenever it was (Shin, Ramdas and Rinaldo 2023, "E-detectors: a
     nonparametric framework for sequential change detection", here with weights that sum to 1).
 
     Attributes
     ----------
-    log_money : (P, J) float64 array
-        Logarithm of the money in the bets of each problem on each alternative, from all beginnings.
-    log_ratio : (P, J) float64 array
-        Log likelihood ratio since the most likely beginning; it begins anew after a batch at whose
-        end it was not above 0 (Page 1954, "Continuous inspection schemes").
-    first_row : (P, J) int64 array
-        Rows before that beginning.
-    n, n_batches : int
-        Rows and batches so far.
-    log_e_value, max_log_e_value : float
-        Logarithm of all money now, and its largest value after any batch.
-    since, best_bet : int
-        Rows before the beginning of the most likely alternative, and its place among the P J bets,
-        both when the e-value was largest. `best_bet` is -1 where an outcome was impossible.
-    looks : tuple of (int, float)
-        Rows and `log_e_value` after batches: at most `MAX_LOOKS` of them.
+    wagers : Wagers
+        The gains of each alternative.
+    bets : Bets
+        The money of each problem: of all rows, and then of the rows of each segment.
+    shares : (Q,) float64 array
+        Shares of the problems of the same rows, which sum to 1.
+    segments : tuple of str, or None
+        Names of the segments in the order in which they appeared; None without segments.
+    looks : tuple of EvidencePoint
+        At most `MAX_LOOKS` of the looks.
     """
 
-    log_money: F64
-    log_ratio: F64
-    first_row: I64
-    n: int = 0
-    n_batches: int = 0
-    log_e_value: float = 0.0
-    max_log_e_value: float = 0.0
-    since: int = 0
-    best_bet: int = 0
-    looks: tuple[tuple[int, float], ...] = ((0, 0.0),)
+    wagers: "Wagers"
+    bets: "Bets"
+    shares: F64
+    segments: tuple[str, ...] | None = None
+    looks: tuple[EvidencePoint, ...] = (EvidencePoint(0, 0.0, 0.0, 0.0),)
 
     @classmethod
-    def of_no_rows(cls, shares: F64) -> Self:
-        """Bet before the first row, with the shares (P, J) of the money in each bet."""
-        return cls(
-            log_money=np.log(SHARE_BET_AT_START * shares),
-            log_ratio=np.zeros(shares.shape),
-            first_row=np.zeros(shares.shape, np.int64),
-        )
+    def of_no_rows(cls, shares: F64, forget: int | None) -> Self:
+        """Bet before the first row, with the shares (Q,) of the problems."""
+        wagers = make_wagers(forget)
+        return cls(wagers, begin_bets(shares, wagers), shares)
 
-    def after_batch(
-        self, log_ratios: F64, shares: F64, n_rows: int, is_impossible: bool
-    ) -> "Evidence":
-        """Return the evidence after one more batch.
+    # --- rows -----------------------------------------------------------------------------------
+
+    def after_rows(self, scores: F64, outcomes: U8, names: Sequence[str] | None) -> "Evidence":
+        """Return the evidence after more rows.
 
         Parameters
         ----------
-        log_ratios : (P, J) float64 array
-            Log likelihood ratios of the batch.
-        shares : (P, J) float64 array
-            Shares of new money that are bet on each alternative when the batch is over.
-        n_rows : int
-            Rows of the batch.
-        is_impossible : bool
-            Whether an outcome of the batch had the predicted probability 0: then the e-value is
-            infinite for good.
+        scores : (Q, n) float64 array
+        outcomes : (Q, n) uint8 array
+        names : (n,) sequence of str, or None
+            The segment of each row.
         """
-        n = self.n + n_rows
-        new_money = max(money_left(self.n) - money_left(n), MIN_MONEY)
-        log_money = np.logaddexp(self.log_money + log_ratios, np.log(shares) + math.log(new_money))
-        log_e_value = math.inf
-        if not is_impossible and self.log_e_value < math.inf:
-            log_not_bet = math.log(money_left(n))
-            log_e_value = float(np.logaddexp.reduce(log_money, axis=None, initial=log_not_bet))
-        first_row = np.where(self.log_ratio > 0, self.first_row, self.n)
-        log_ratio = np.maximum(self.log_ratio, 0.0) + log_ratios
-        max_log_e_value = self.max_log_e_value
-        since = self.since
-        best_bet = self.best_bet
-        if log_e_value > self.max_log_e_value:
-            max_log_e_value = log_e_value
-            best_bet = NO_BET if is_impossible else int(log_ratio.argmax())
-            since = self.n if is_impossible else int(first_row.flat[best_bet])
-        looks = self.looks if len(self.looks) < MAX_LOOKS else self.looks[::2]
-        return Evidence(
-            log_money=log_money, log_ratio=log_ratio, first_row=first_row, n=n,
-            n_batches=self.n_batches + 1, log_e_value=log_e_value,
-            max_log_e_value=max_log_e_value, since=since, best_bet=best_bet,
-            looks=(*looks, (n, log_e_value)),
-        )  # fmt: skip
+        evidence = self
+        segment = NO_SEGMENTS
+        if names is not None:
+            evidence = self._with_segments(names)
+            assert evidence.segments is not None, "there are names"
+            numbers = {name: k for k, name in enumerate(evidence.segments)}
+            segment = np.array([numbers[name] for name in names], np.int64)
+        bets = kernels.bets.Bets._make(array.copy() for array in evidence.bets)
+        looks = np.empty((max_looks(outcomes.shape[1]), len(EvidencePoint._fields)))
+        n_looks = kernels.bets.follow_rows(
+            scores, outcomes, segment, tuple(self.wagers), tuple(bets), looks
+        )
+        all_looks = [*evidence.looks]
+        for n, *values in looks[:n_looks].tolist():
+            if len(all_looks) == MAX_LOOKS:
+                all_looks = all_looks[::2]
+            all_looks.append(EvidencePoint(int(n), *values))
+        return replace(evidence, bets=bets, looks=tuple(all_looks))
+
+    def _with_segments(self, names: Sequence[str]) -> "Evidence":
+        """Begin bets on the segments that appear here first.
+
+        Half of all money is for segments, and number k of them gets the part 1 / (k (k + 1)), so
+        that all segments that may come get no more than there is.
+        """
+        bets = self.bets
+        old_names = self.segments
+        if old_names is None:
+            old_names = ()
+            bets = begin_bets(MONEY_OF_ALL_ROWS * self.shares, self.wagers)
+            bets.values[kernels.bets.RESERVE] = 1 - MONEY_OF_ALL_ROWS
+        new_names = [name for name in dict.fromkeys(names) if name not in old_names]
+        if new_names:
+            k = 1 + len(old_names) + np.arange(len(new_names))
+            parts = (1 - MONEY_OF_ALL_ROWS) / (k * (k + 1))
+            new_bets = begin_bets(np.outer(parts, self.shares).ravel(), self.wagers)
+            scale = math.exp(-bets.values[kernels.bets.LOG_SCALE])
+            new_bets.money[:] *= scale
+            new_bets.total[:] *= scale
+            joined = {
+                name: np.concatenate([array, getattr(new_bets, name)])
+                for name, array in bets._asdict().items()
+            }
+            values = bets.values.copy()
+            values[kernels.bets.RESERVE] = (1 - MONEY_OF_ALL_ROWS) / (k[-1] + 1)
+            bets = kernels.bets.Bets(**{**joined, "numbers": bets.numbers, "values": values})
+        return replace(self, bets=bets, segments=(*old_names, *new_names))
+
+    # --- evidence -------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of rows so far."""
+        return int(self.bets.numbers[kernels.bets.N_ROWS])
+
+    @property
+    def log_e_value(self) -> float:
+        """Logarithm of all money at the last look."""
+        return float(self.bets.values[kernels.bets.LOG_E_VALUE])
+
+    @property
+    def max_log_e_value(self) -> float:
+        """Largest logarithm of all money at any look."""
+        return float(self.bets.values[kernels.bets.MAX_LOG_E_VALUE])
+
+    @property
+    def since(self) -> int:
+        """Rows before the best bet began, when the e-value was largest."""
+        return int(self.bets.numbers[kernels.bets.SINCE])
+
+    @property
+    def best_bet(self) -> tuple[int, int] | None:
+        """Problem and alternative of the best bet; None where an outcome was impossible."""
+        best = int(self.bets.numbers[kernels.bets.BEST])
+        return None if best == kernels.bets.NO_BET else divmod(best, len(ALTERNATIVES))
+
+    def log_e_values_of_segments(self) -> dict[str, float]:
+        """Return the logarithm of the e-value of each segment, whose money began with 1."""
+        n_problems = self.shares.size
+        totals = self.bets.total.reshape(-1, n_problems).sum(axis=1)
+        shares = self.bets.share.reshape(-1, n_problems).sum(axis=1)
+        log_scale = float(self.bets.values[kernels.bets.LOG_SCALE])
+        log_e_values = np.log(totals[1:] / shares[1:]) + log_scale
+        return dict(zip(self.segments or (), log_e_values.tolist(), strict=True))
+
+    def rows_of_segments(self) -> list[int]:
+        """Count the rows of each segment."""
+        first_problems = slice(self.shares.size, None, self.shares.size)
+        waiting = self.bets.waiting_rows[first_problems].sum(axis=1)
+        return [*(self.bets.rows[first_problems] + waiting).tolist()]
+
+    # --- files ----------------------------------------------------------------------------------
 
     def to_saved(self) -> dict[str, Any]:
         """Return all numbers under the names that they have in files."""
-        return {
-            "wealth": self.log_money, "ratio": self.log_ratio, "start": self.first_row,
-            "n": self.n, "batches": self.n_batches, "log_e": self.log_e_value,
-            "most": self.max_log_e_value, "since": self.since, "best": self.best_bet,
-            "looks": self.looks,
-        }  # fmt: skip
+        return {**self.bets._asdict(), "segments": self.segments, "looks": self.looks}
 
-    @classmethod
-    def from_saved(cls, content: Mapping[str, Any], shape: tuple[int, ...]) -> Self:
-        """Read the evidence from the values of a file, with arrays of the shape (P, J)."""
-        n_bets = math.prod(shape)
-        return cls(
-            log_money=read_array("wealth", content["wealth"], shape, np.float64),
-            log_ratio=read_array("ratio", content["ratio"], shape, np.float64),
-            first_row=read_array("start", content["start"], shape, np.int64),
-            n=check_integer("n", content["n"], 0, MAX_ROWS),
-            n_batches=check_integer("batches", content["batches"], 0, MAX_ROWS),
-            log_e_value=float(content["log_e"]),
-            max_log_e_value=float(content["most"]),
-            since=check_integer("since", content["since"], 0, MAX_ROWS),
-            best_bet=check_integer("best", content["best"], NO_BET, n_bets - 1),
-            looks=tuple((int(n), float(log_e_value)) for n, log_e_value in content["looks"]),
+    def from_saved(self, content: Mapping[str, Any]) -> "Evidence":
+        """Read the evidence from the values of a file, for the monitor of this evidence."""
+        segments = content["segments"]
+        evidence = self
+        if segments is not None:
+            segments = tuple(segments)
+            if not all(isinstance(name, str) for name in segments):
+                raise InputTypeError("segments", "must be texts")
+            evidence = self._with_segments(segments)
+        arrays = {
+            name: read_array(name, content[name], array)
+            for name, array in evidence.bets._asdict().items()
+        }
+        check_numbers(arrays["numbers"], arrays["money"].size)
+        looks = tuple(read_point(*values) for values in content["looks"])
+        return replace(evidence, bets=kernels.bets.Bets(**arrays), segments=segments, looks=looks)
+
+    def from_version_1(self, content: Mapping[str, Any]) -> "Evidence":
+        """Read the evidence from a file of version 1, whose bets began after every batch.
+
+        The money in its bets goes on. Rows of looks are all that these files have of the outcomes.
+        """
+        log_money = read_array("wealth", content["wealth"], self.bets.money)
+        n = check_integer("n", content["n"], 0, MAX_ROWS)
+        values = np.zeros(6)
+        values[kernels.bets.LOG_E_VALUE] = float(content["log_e"])
+        values[kernels.bets.MAX_LOG_E_VALUE] = float(content["most"])
+        values[kernels.bets.LOG_SCALE] = max(0.0, log_money.max())
+        scale = math.exp(-values[kernels.bets.LOG_SCALE])
+        numbers = np.zeros(5, np.int64)
+        numbers[kernels.bets.N_ROWS] = n
+        numbers[kernels.bets.N_AT_LOOK] = n
+        numbers[kernels.bets.SINCE] = check_integer("since", content["since"], 0, MAX_ROWS)
+        numbers[kernels.bets.BEST] = check_integer("best", content["best"], -1, log_money.size - 1)
+        is_impossible = numbers[kernels.bets.BEST] == kernels.bets.NO_BET
+        numbers[kernels.bets.IS_IMPOSSIBLE] = 1 if is_impossible else 0
+        money = np.exp(log_money - values[kernels.bets.LOG_SCALE])
+        left = self.shares * kernels.bets.money_left(float(n), 0.0)
+        bets = self.bets._replace(
+            money=money,
+            log_ratio=read_array("ratio", content["ratio"], self.bets.log_ratio),
+            first_row=read_array("start", content["start"], self.bets.first_row),
+            total=money.sum(axis=1) + left * scale,
+            rows=np.full(self.shares.size, n),
+            numbers=numbers,
+            values=values,
         )
+        looks = tuple(read_point(n, log_e_value) for n, log_e_value in content["looks"])
+        return replace(self, bets=bets, looks=looks)
 
 
-def read_array(name: str, value: Any, shape: tuple[int, ...], kind: Any) -> Any:
-    """Read an array of finite numbers of a shape and a type from nested lists."""
-    array = np.array(value, kind)
-    if array.shape != shape or not np.isfinite(array).all():
-        raise InputError(name, f"must be numbers of shape {shape}")
+def max_looks(n_rows: int) -> int:
+    """Return the largest number of looks that so many rows may have."""
+    n_close = kernels.bets.PARTS_BETWEEN_LOOKS * kernels.bets.MAX_WAITING
+    return min(n_rows, n_close) + n_rows // kernels.bets.MAX_WAITING + 1
+
+
+def check_numbers(numbers: I64, n_bets: int) -> None:
+    """Check the numbers of bets from a file: no more rows wait than a look lets wait."""
+    n_at_look = int(numbers[kernels.bets.N_AT_LOOK])
+    check_integer("rows at the last look", n_at_look, 0, MAX_ROWS)
+    end = n_at_look + kernels.bets.rows_between_looks(n_at_look)
+    check_integer("rows", int(numbers[kernels.bets.N_ROWS]), n_at_look, end - 1)
+    check_integer("since", int(numbers[kernels.bets.SINCE]), 0, MAX_ROWS)
+    check_integer("best", int(numbers[kernels.bets.BEST]), kernels.bets.NO_BET, n_bets - 1)
+
+
+def read_point(n: Any, log_e_value: Any, hits: Any = None, scores: Any = None) -> EvidencePoint:
+    """Read a look from the values of a file, in which unknown sums are None."""
+    sums = [math.nan if value is None else float(value) for value in (hits, scores)]
+    return EvidencePoint(int(n), float(log_e_value), *sums)
+
+
+def read_array(name: str, value: Any, like: Any) -> Any:
+    """Read numbers in the shape and the type of an array from nested lists."""
+    array = np.array(value, like.dtype)
+    is_number = np.isfinite(array) if name != "values" else ~np.isnan(array)
+    if array.shape != like.shape or not is_number.all():
+        raise InputError(name, f"must be numbers of shape {like.shape}")
     return array

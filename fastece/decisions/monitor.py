@@ -1,8 +1,6 @@
 """A monitor of calibration over time, which may be looked at after every batch of rows."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
@@ -10,25 +8,19 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fastece.data.containers import as_array
-from fastece.data.errors import InputError, InputTypeError, rename_arguments
+from fastece.data.errors import InputError, InputTypeError, rename_arguments, to_unicode
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
-from fastece.data.samples import Sample
-from fastece.data.sources import NO_ROWS
-from fastece.decisions.bets import (
-    ALTERNATIVES,
-    MONEY,
-    NO_BET,
-    Evidence,
-    log_likelihood_ratios,
-)
+from fastece.data.sources import Problems
+from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence, SegmentEvidence
 from fastece.display.axes import new_figure, open_figure
-from fastece.display.documents import Document, Section
+from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import Number, PValue, to_plain
-from fastece.display.pictures import draw_evidence
+from fastece.display.pictures import EvidenceStory, draw_evidence
 from fastece.display.results import Readable
 from fastece.display.svg import to_svg
 from fastece.files.saved import SavedFormat
+from fastece.kernels.types import F64, U8
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,8 +31,10 @@ MONEY_OF_TOP_LABEL = 0.5
 # Exponentials of larger numbers are larger than floats.
 MAX_EXPONENT = 709.0
 # Width and height of the picture, in inches.
-FIGURE_SIZE = (7.2, 4.0)
-SAVED = SavedFormat("monitor", "fastece.monitor", 1)
+FIGURE_SIZE = (7.2, 4.6)
+SAVED = SavedFormat("monitor", "fastece.monitor", 2)
+# Version of the objects that `pickle` writes.
+PICKLED = 2
 # Predictions that a reference maps, so that a loaded monitor knows it again.
 N_PROBES = 8
 # The numbers of `to_dict`.
@@ -49,6 +43,12 @@ VALUES = (
 )  # fmt: skip
 ALARM = "Alarm: the predictions are not calibrated, or no longer."
 NO_ALARM = "No alarm: these rows do not show that the predictions are miscalibrated."
+NOTE_ON_SEGMENTS = (
+    "e-values of the rows of a segment alone; the chance of a false alarm is that of all together"
+)
+# Rows of each of two labels that are sorted by chance once in 1e11 times.
+MIN_ROWS_OF_LABEL = 20
+SHUFFLE = "shuffle rows of the same time"
 IMPOSSIBLE = "an outcome whose predicted probability was 0"
 
 
@@ -68,6 +68,10 @@ class Monitor(Readable):
         it, the predictions themselves are.
     n_classes : int, optional
         Number of columns K of `y_prob`; None: probabilities of the positive class (n,).
+    forget : int, optional
+        Number of rows of a period, such as those of a year. Bets begin evenly over the first
+        period, and ever less over later ones, so that a long calibrated past delays an alarm less.
+        None: most bets begin early.
 
     Raises
     ------
@@ -87,25 +91,30 @@ class Monitor(Readable):
     ``1 / level`` with a chance of at most `level` (Ville 1939, "Etude critique de la notion de
     collectif").
 
-    The share 0.4 of the money is bet on 12 shifts d from 0.05 to 1.6 either way, 0.35 on four
-    slopes with five shifts each, and 0.25 on shifts by 0.3 or 0.9 of the scores between neighbours
-    of 11 cuts alone. Half of each share is bet before the first row, and more after every batch, so
-    that the share ``0.5 (1 + n / 10000)**-0.5`` of all money is left after n rows: some bet has
-    begun near the change, whenever it was (Shin, Ramdas and Rinaldo 2023, "E-detectors: a
-    nonparametric framework for sequential change detection", here with weights that sum to 1, so
-    that the promise is for all time).
+    The share 0.5 of the money is bet on 12 shifts d from 0.05 to 1.6 either way, 0.3 on four
+    slopes with five shifts each, and 0.2 on shifts by 0.3 or 0.9 of the scores between neighbours
+    of 11 cuts alone. New bets begin at every look, with weights w_j that sum to 1 over all looks
+    that will ever be. A bet with weight w_j that begins at look j is worth w_j on average at any
+    time, so all of them together are worth at most 1: restarts cost no part of the promise (Shin,
+    Ramdas and Rinaldo 2023, "E-detectors: a nonparametric framework for sequential change
+    detection"). Half of each share is bet before the first row, and the share
+    ``0.5 (1 + n / 10000)**-0.5`` is left after n rows. With `forget`, a tenth is bet before the
+    first row, and the share ``0.9 / ((j + 1) (j + 2))`` evenly over period j = 0, 1, ...
 
     With class vectors, half of the money is bet on whether the most probable class is right, and
     the other half on the K classes: a mean of e-values is an e-value (Vovk and Wang 2021,
-    "E-values: calibration, combination and applications"). Henzi and Ziegel (2022, "Valid
-    sequential inference on probability forecast performance") and Arnold, Henzi and Ziegel (2023,
-    "Sequentially valid tests for forecast calibration") test forecasts by betting too.
+    "E-values: calibration, combination and applications"). With segments, half is bet on all rows,
+    and ``1 / (2 k (k + 1))`` on the rows of the segment that appeared as number k. Henzi and Ziegel
+    (2022, "Valid sequential inference on probability forecast performance") and Arnold, Henzi and
+    Ziegel (2023, "Sequentially valid tests for forecast calibration") test forecasts by betting
+    too.
 
-    The rows of a batch are added up in cells of 0.25 in z and count with the mean score of their
-    cell. By Jensen's inequality this never makes the e-value larger, and it makes it hardly
-    smaller; the order of rows in a batch changes no bit. Bets begin at the ends of batches, where
-    one also looks; these must not depend on labels that follow. An outcome that had the predicted
-    probability 0 makes the e-value infinite, for good.
+    There is a look after each of the first 64 rows, then whenever the rows have grown by a 32nd
+    part, and at the latest after 160 more or a 2048th part. This calendar depends on the number of
+    rows alone, so batches may be cut anywhere, and no bit changes. Between two looks, rows are
+    added up in cells of 0.25 in z, and a tangent stands for the logarithm: this never makes the
+    e-value larger, and hardly smaller. An outcome that had the predicted probability 0 makes the
+    e-value infinite at once, for good.
 
     Examples
     --------
@@ -118,18 +127,19 @@ class Monitor(Readable):
     ...     y = rng.random(200) < 1 / (1 + np.exp(-z - shift))
     ...     monitor = monitor.update(y, 1 / (1 + np.exp(-z)))
     >>> print(monitor)
-    Monitor: 6000 rows in 30 batches
+    Monitor: 6000 rows
     Alarm: the predictions are not calibrated, or no longer.
-      e-value             2.22e+11
+      e-value             1.75e+10
       alarm from e-value  20
       p-value             <0.0001
-      change              after about 4000 rows
+      change              after about 2906 rows
       most likely         predictions too low by 0.4 in the log odds
     """
 
     def __init__(
-        self, level: float = 0.05, *, reference: Any = None, n_classes: int | None = None
-    ) -> None:
+        self, level: float = 0.05, *, reference: Any = None, n_classes: int | None = None,
+        forget: int | None = None,
+    ) -> None:  # fmt: skip
         self.level = check_real("level", level, 0.0, 1.0)
         if not 0 < self.level < 1:
             raise InputError("level", "must be between 0 and 1", value=level)
@@ -137,23 +147,29 @@ class Monitor(Readable):
             n_classes = check_integer("n_classes", n_classes, 2, MAX_CLASSES)
         if reference is not None and not callable(getattr(reference, "transform", None)):
             raise InputTypeError("reference", "must have a method transform", value=reference)
+        if forget is not None:
+            forget = check_integer("forget", forget, 1, MAX_ROWS)
         self.reference = reference
         self.n_classes = n_classes
-        self._shares = shares_of_bets(n_classes)
-        self._evidence = Evidence.of_no_rows(self._shares)
+        self.forget = forget
+        self._evidence = Evidence.of_no_rows(shares_of_problems(n_classes), forget)
 
     # --- rows -------------------------------------------------------------------------------
 
     def update(
-        self, y_true: Any, y_prob: Any, *, labels: Any = None, pos_label: Any = None,
-        from_logits: bool = False, percent: bool = False, ignore_label: Any = None,
+        self, y_true: Any, y_prob: Any, *, by: Any = None, labels: Any = None,
+        pos_label: Any = None, from_logits: bool = False, percent: bool = False,
+        ignore_label: Any = None,
     ) -> Self:  # fmt: skip
-        """Add a batch of rows, such as a day; batches come in the order of time.
+        """Add rows, such as a day, in the order of time.
 
         Parameters
         ----------
         y_true, y_prob, labels, pos_label, from_logits, percent, ignore_label
             As in `fastece.ece`. A batch without rows changes nothing.
+        by : (n,) array_like, optional
+            The segment of each row, such as a hospital; equal texts are one segment. All batches
+            have segments, or none has.
 
         Returns
         -------
@@ -163,7 +179,8 @@ class Monitor(Readable):
         Raises
         ------
         ValueError, TypeError
-            As `fastece.ece`, and for another number of classes; then nothing has changed.
+            As `fastece.ece`; for another number of classes; for rows that are sorted by their
+            labels; and for segments that only some batches have. Then nothing has changed.
         """
         if is_empty(y_true) and is_empty(y_prob):
             return self
@@ -174,16 +191,19 @@ class Monitor(Readable):
             "percent": percent,
             "ignore_label": ignore_label,
         }
-        samples = [*self._read(y_true, y_prob, options)]
-        ratios = np.array([log_likelihood_ratios(sample) for sample in samples])
-        is_impossible = any(bool((sample.s == 1 - sample.y).any()) for sample in samples)
-        self._evidence = self._evidence.after_batch(
-            ratios, self._shares, samples[0].n, is_impossible
-        )
+        problems = self._read(y_true, y_prob, options)
+        if problems.vectors is None:
+            sample = problems.view()
+            scores = sample.s[np.newaxis]
+            outcomes = sample.y[np.newaxis]
+        else:
+            scores, outcomes = top_label_and_classes(problems)
+        names = self._read_segments(by, as_array("y_prob", y_prob).shape[0], problems)
+        self._evidence = self._evidence.after_rows(scores, outcomes, names)
         return self
 
-    def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Iterator[Sample]:
-        """Yield the problem of a batch; of class vectors the top label and each class."""
+    def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Problems:
+        """Read a batch, check its shape and its order, and map it by the reference."""
         if self.reference is not None:
             for name in ("from_logits", "percent"):
                 if options[name]:
@@ -193,12 +213,20 @@ class Monitor(Readable):
         self._check_shape(as_array("y_prob", y_prob).shape)
         has_vectors = self.n_classes is not None
         problems = read_problems(y_true, y_prob, vectors=has_vectors, **options)
-        yield replace(problems.view(), rows=NO_ROWS, vectors=None)
-        if problems.vectors is not None:
-            prob, label = problems.read_vectors()
-            for k, p in enumerate(prob.T):
-                y = (label == k).view(np.uint8)
-                yield Sample(p.astype(np.float64), y, None, 0.0, 1.0, NO_ROWS)
+        check_order(problems)
+        return problems
+
+    def _read_segments(self, by: Any, n_rows: int, problems: Problems) -> list[str] | None:
+        """Read the segment of each row whose label is not ignored."""
+        if self.n > 0 and (by is None) != (self._evidence.segments is None):
+            state = "without" if by is not None else "with"
+            raise InputError("by", f"must be as in the batches before, which are {state} segments")
+        if by is None:
+            return None
+        names = as_array("by", by)
+        if names.shape != (n_rows,):
+            raise InputError("by", f"must have shape ({n_rows},)", value=names.shape)
+        return [to_unicode(str(name)) for name in names[problems.positions].tolist()]
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         """Check that probabilities have the monitor's number of classes."""
@@ -215,7 +243,7 @@ class Monitor(Readable):
 
     @property
     def n(self) -> int:
-        """Number of rows so far."""
+        """Number of rows so far; the last few of them may wait for the next look."""
         return self._evidence.n
 
     @property
@@ -245,26 +273,46 @@ class Monitor(Readable):
     def since(self) -> int | None:
         """Rows before the change, as estimated; None without an alarm.
 
-        It is the most likely beginning of the most likely alternative, at the end of some batch,
-        when the e-value was largest. For small changes it is days away from the truth.
+        It is the most likely beginning of the most likely alternative, at some look, when the
+        e-value was largest. For small changes it is days away from the truth.
         """
         return self._evidence.since if self.alarm else None
 
     @property
     def change(self) -> str | None:
-        """Description of the most likely alternative; None without an alarm."""
+        """Description of the most likely alternative; None without an alarm.
+
+        It names the segment that raised the alarm, unless all rows did.
+        """
         if not self.alarm:
             return None
         best_bet = self._evidence.best_bet
-        if best_bet == NO_BET:
+        if best_bet is None:
             return IMPOSSIBLE
-        problem, alternative = divmod(best_bet, len(ALTERNATIVES))
+        problem, alternative = best_bet
+        segment, k = divmod(problem, self._evidence.shares.size)
         description = ALTERNATIVES[alternative].description
-        if self.n_classes is None:
-            return description
-        if problem == 0:
-            return f"top label: {description}"
-        return f"class {problem - 1}: {description}"
+        if self.n_classes is not None:
+            part = "top label" if k == 0 else f"class {k - 1}"
+            description = f"{part}: {description}"
+        if segment > 0:
+            assert self._evidence.segments is not None, "there is a segment"
+            description = f"segment {self._evidence.segments[segment - 1]}: {description}"
+        return description
+
+    @property
+    def segments(self) -> list[SegmentEvidence]:
+        """The segments in the order in which they appeared: `.segment`, `.n`, `.e_value`.
+
+        The e-value of a segment is that of its rows alone, as if they had a monitor of their own.
+        The promise of `level` is for all of them together: look at `alarm`.
+        """
+        log_e_values = self._evidence.log_e_values_of_segments()
+        rows = self._evidence.rows_of_segments()
+        return [
+            SegmentEvidence(name, n, capped_exp(log_e_value))
+            for (name, log_e_value), n in zip(log_e_values.items(), rows, strict=True)
+        ]
 
     # --- pages ------------------------------------------------------------------------------
 
@@ -284,23 +332,35 @@ class Monitor(Readable):
             tone = "bad"
             facts["change"] = f"after about {self.since} rows"
             facts["most likely"] = self.change
-        title = f"Monitor: {self.n} rows in {self._evidence.n_batches} batches"
+        title = f"Monitor: {self.n} rows"
         picture = [lambda key: to_svg(self._figure(), title, key)]
-        return Document(title, lead, [Section(facts=facts, pictures=picture)], tone)
+        sections = [Section(facts=facts, pictures=picture)]
+        if self.segments:
+            lines = [[x.segment, x.n, Number(x.e_value, form=".3g")] for x in self.segments]
+            table = Table(("segment", "rows", "e-value"), lines)
+            sections.append(Section("By segment", table=table, notes=[NOTE_ON_SEGMENTS]))
+        return Document(title, lead, sections, tone)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evidence so far as plain values by name."""
-        plain: dict[str, Any] = to_plain({name: getattr(self, name) for name in VALUES})
+        values = {name: getattr(self, name) for name in VALUES}
+        if self._evidence.segments is not None:
+            values["segments"] = [x._asdict() for x in self.segments]
+        plain: dict[str, Any] = to_plain(values)
         return plain
 
     def _columns(self) -> dict[str, Any]:
-        rows, log_e_values = zip(*self._evidence.looks, strict=True)
-        return {"n": [*rows], "e_value": [*map(capped_exp, log_e_values)]}
+        looks = self._evidence.looks
+        return {
+            "n": [look.n for look in looks],
+            "e_value": [capped_exp(look.log_e_value) for look in looks],
+        }
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the e-value over the rows with the line of the alarm; needs matplotlib.
+        """Draw the e-value over the rows, and below it by how much predictions are off.
 
-        If there are more looks than 2000, some of them are drawn.
+        The title has the verdict, the line the e-value of the alarm, and the shade the rows since
+        the change. If there are more looks than 2000, some of them are drawn. Needs matplotlib.
 
         Parameters
         ----------
@@ -312,7 +372,9 @@ class Monitor(Readable):
         matplotlib Axes
         """
         ax = open_figure(FIGURE_SIZE).subplots() if ax is None else ax
-        return draw_evidence(ax, self._columns(), self.level, self.since)
+        outcome = "outcomes" if self.n_classes is None else "right top labels"
+        story = EvidenceStory(self.level, self.since, self.change, outcome)
+        return draw_evidence(ax, self._evidence.looks, story)
 
     def _figure(self) -> Any:
         """Draw the e-value on a figure outside pyplot."""
@@ -329,14 +391,16 @@ class Monitor(Readable):
             The file is replaced, if there is one.
         """
         content = {
-            "level": self.level, "n_classes": self.n_classes, "reference": self._probe(),
-            "state": self._evidence.to_saved(),
+            "level": self.level, "n_classes": self.n_classes, "forget": self.forget,
+            "reference": self._probe(), "state": self._evidence.to_saved(),
         }  # fmt: skip
         SAVED.save(path, to_plain(content))
 
     @classmethod
     def load(cls, path: str | PathLike[str], reference: Any = None) -> Self:
         """Read a monitor from a file that `save` wrote; it goes on with the same bits.
+
+        Files of earlier releases are read too: the money in their bets goes on.
 
         Parameters
         ----------
@@ -369,9 +433,25 @@ class Monitor(Readable):
     @classmethod
     def _from_saved(cls, reference: Any, content: dict[str, Any]) -> tuple[Self, Any]:
         """Make a monitor from the values of a file, and the probe of its old reference."""
-        monitor = cls(content["level"], reference=reference, n_classes=content["n_classes"])
-        monitor._evidence = Evidence.from_saved(content["state"], monitor._shares.shape)
+        monitor = cls(
+            content["level"], reference=reference, n_classes=content["n_classes"],
+            forget=content.get("forget"),
+        )  # fmt: skip
+        if content["version"] == 1:
+            monitor._evidence = monitor._evidence.from_version_1(content["state"])
+        else:
+            monitor._evidence = monitor._evidence.from_saved(content["state"])
         return monitor, content["reference"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_version": PICKLED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        version = state.pop("_version", 1)
+        if version != PICKLED:
+            rule = f"a pickled monitor of version {version} cannot be read by this release"
+            raise InputError("state", rule, hint="save it by the old release and {load} the file")
+        vars(self).update(state)
 
     def _probe(self) -> Any:
         """Map a few predictions by the reference; None without one."""
@@ -383,18 +463,57 @@ class Monitor(Readable):
         return self.reference.transform(vectors if self.n_classes else vectors[:, 1])
 
 
-def shares_of_bets(n_classes: int | None) -> Any:
-    """Compute the share (P, J) of the money in each bet on each of the problems.
+def shares_of_problems(n_classes: int | None) -> Any:
+    """Compute the share (Q,) of the money of each problem.
 
     Class vectors have K + 1 problems: a mean of e-values is an e-value (Vovk and Wang 2021,
     "E-values: calibration, combination and applications").
     """
     if n_classes is None:
-        money_of_problems = [1.0]
+        return np.ones(1)
+    of_class = (1 - MONEY_OF_TOP_LABEL) / n_classes
+    return np.array([MONEY_OF_TOP_LABEL, *[of_class] * n_classes])
+
+
+def top_label_and_classes(problems: Problems) -> tuple[F64, U8]:
+    """Return scores and outcomes (K + 1, n): of the top label, and of each class."""
+    top = problems.view()
+    prob, label = problems.read_vectors()
+    n, n_classes = prob.shape
+    scores = np.empty((n_classes + 1, n))
+    scores[0] = top.s
+    scores[1:] = prob.T
+    outcomes = np.zeros((n_classes + 1, n), np.uint8)
+    outcomes[0] = top.y
+    outcomes[1 + label, np.arange(n)] = 1
+    return scores, outcomes
+
+
+def check_order(problems: Problems) -> None:
+    """Refuse rows that are sorted by their labels, which are not in the order of time.
+
+    Within each label they would be evidence against any model. So many rows in the order of time
+    are sorted by chance once in 1e11 times. Rows sorted by their scores are no evidence.
+    """
+    if problems.vectors is None:
+        sample = problems.view()
+        label = sample.y
+        if is_monotone(sample.s):
+            return
     else:
-        money_of_class = (1 - MONEY_OF_TOP_LABEL) / n_classes
-        money_of_problems = [MONEY_OF_TOP_LABEL, *[money_of_class] * n_classes]
-    return np.multiply.outer(money_of_problems, MONEY)
+        _, label = problems.read_vectors()
+    if label.size < 2 * MIN_ROWS_OF_LABEL or not is_monotone(label):
+        return
+    n_of_first = int(np.count_nonzero(label == label[0]))
+    if MIN_ROWS_OF_LABEL <= n_of_first <= label.size - MIN_ROWS_OF_LABEL:
+        raise InputError("y_true", "must be in the order of time, and is sorted", hint=SHUFFLE)
+
+
+def is_monotone(values: Any) -> bool:
+    """Return whether values never fall, or never rise."""
+    before = values[:-1]
+    after = values[1:]
+    return bool((before <= after).all() or (before >= after).all())
 
 
 def is_empty(values: Any) -> bool:

@@ -3,8 +3,9 @@
 Several models come on the same axes by one call after the other; each draws in the next style.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -35,6 +36,13 @@ BROWNIAN_QUANTILE = 2.241403
 MAX_E_VALUE = 1e200
 # The area of skill, which has to differ from the grey bars of the rows.
 SKILL_COLOR = "tab:olive"
+# Colours of evidence, and the opacity of the rows since a change.
+ALARM_COLOR = "#c0392b"
+NO_ALARM_COLOR = "#1f77b4"
+SHADE = 0.12
+# Stretches of rows whose gaps are drawn, and the smallest gap that their axes have room for.
+MAX_STRETCHES = 30
+MIN_GAP_OF_AXES = 0.01
 # Opacity of bands.
 BAND_ALPHA = 0.2
 
@@ -174,21 +182,90 @@ def draw_cumulative(
 # --- evidence of a monitor ------------------------------------------------------------------
 
 
-def draw_evidence(
-    ax: "Axes", looks: Mapping[str, Sequence[float]], level: float, since: int | None
-) -> "Axes":
-    """Draw e-values over rows, the line of the alarm, and the change if there is one."""
-    values = np.minimum(looks["e_value"], MAX_E_VALUE)
-    limit = 1 / level
-    dashes = marks.CALIBRATED["linestyle"]
-    alarm = f"alarm from {limit:.3g}"
-    ax.axhline(limit, color=marks.BLACK, linewidth=1, linestyle=dashes, label=alarm)
-    if since is not None:
-        ax.axvline(since, color=marks.GREY, linewidth=1, label=f"change after about {since} rows")
-    ax.plot(looks["n"], values, linewidth=1.5, label=f"e-value {looks['e_value'][-1]:.3g}")
-    ax.set(xlabel="rows", ylabel="e-value: evidence against calibration", yscale="log")
-    draw_legend(ax)
+class SeenEvidence(Protocol):
+    """The evidence after some rows, and the sums of their outcomes and scores."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    @property
+    def log_e_value(self) -> float:
+        """Logarithm of the e-value."""
+
+    @property
+    def hits(self) -> float:
+        """Sum of the outcomes."""
+
+    @property
+    def scores(self) -> float:
+        """Sum of the scores."""
+
+
+class EvidenceStory(NamedTuple):
+    """The words of a picture of evidence.
+
+    Attributes
+    ----------
+    level : float
+        Chance of a false alarm.
+    since : int or None
+        Rows before the change; None without an alarm.
+    change : str or None
+        How the predictions are off.
+    outcome : str
+        The outcomes in the plural.
+    """
+
+    level: float
+    since: int | None
+    change: str | None
+    outcome: str
+
+
+def draw_evidence(ax: "Axes", looks: Sequence[SeenEvidence], story: EvidenceStory) -> "Axes":
+    """Draw e-values with the line of the alarm, and observed - predicted below."""
+    n = np.array([look.n for look in looks])
+    values = np.exp(np.minimum([look.log_e_value for look in looks], math.log(MAX_E_VALUE)))
+    limit = 1 / story.level
+    color = NO_ALARM_COLOR if story.since is None else ALARM_COLOR
+    ax.axhline(limit, color=marks.BLACK, linewidth=1, linestyle=marks.CALIBRATED["linestyle"])
+    place = ax.get_yaxis_transform()
+    ax.text(0.01, limit, f"alarm from {limit:.3g}", transform=place, va="bottom", size="small")
+    ax.plot(n, values, linewidth=2, color=color)
+    ax.set(ylabel="evidence against\ncalibration (e-value)", yscale="log")
+    ax.set_ylim(min(0.1, values.min() / 2), max(10 * limit, 5 * values.max()))
+    ax.set_xlim(0, max(n[-1], 1))
+    below = axes_below(ax)
+    below.set_xlabel("rows")
+    draw_gaps(below, looks, story)
+    if story.since is None:
+        verdict = f"No alarm in {n[-1]} rows: the largest e-value is {values.max():.3g}"
+    else:
+        verdict = f"ALARM, since about row {story.since}: {story.change}"
+        for panel in (ax, below):
+            panel.axvspan(story.since, max(n[-1], 1), color=ALARM_COLOR, alpha=SHADE, linewidth=0)
+    set_title(ax, verdict)
+    ax.title.set(color=color, weight="bold")
     return ax
+
+
+def draw_gaps(ax: "Axes", looks: Sequence[SeenEvidence], story: EvidenceStory) -> None:
+    """Draw bars of the mean outcome minus the mean score in even stretches of rows."""
+    n, hits, scores = np.array([(look.n, look.hits, look.scores) for look in looks]).T
+    ends = np.unique(np.searchsorted(n, np.linspace(0, n[-1], MAX_STRETCHES + 1)))
+    width = np.diff(n[ends])
+    gap = (np.diff(hits[ends]) - np.diff(scores[ends])) / np.maximum(width, 1)
+    ax.axhline(0, color=marks.BLACK, linewidth=1)
+    is_after = n[ends[:-1]] >= (n[-1] if story.since is None else story.since)
+    color = np.where(is_after, ALARM_COLOR, marks.GREY)
+    ax.bar(n[ends[:-1]], gap, width, align="edge", color=color, edgecolor="white", linewidth=0.5)
+    size = 1.2 * np.nanmax(np.abs(gap), initial=MIN_GAP_OF_AXES)
+    ax.set_ylim(-size, size)
+    ax.set_ylabel("observed -\npredicted", size="small")
+    for height, place, word in ((0.95, "top", "more"), (0.05, "bottom", "fewer")):
+        text = f"{word} {story.outcome} than predicted"
+        ax.text(0.01, height, text, transform=ax.transAxes, va=place, size="x-small")
 
 
 # --- risks ----------------------------------------------------------------------------------

@@ -48,14 +48,15 @@ CHANGES: dict[str, tuple[float, float]] = {  # shift and slope of the log odds
     "shift 0.1": (0.1, 1), "shift 0.2": (0.2, 1), "shift 0.3": (0.3, 1), "shift 0.5": (0.5, 1),
     "shift 1": (1.0, 1), "slope 0.7": (0.0, 0.7),
 }  # fmt: skip
-# Days before the change; the estimated change is compared with the middle one.
-BEFORE = (0, 25, 250)
+# Days before the change, and rows of a period; the estimated change is compared with the second.
+BEFORE: tuple[tuple[int, int | None], ...] = ((0, None), (25, None), (250, None), (250, 50_000))
 # Days after the change until a stream without an alarm ends.
 MAX_DAYS = 200
 HEADS = {
     "alarms": ("scores", "rows of a batch", "streams", "alarms", "share"),
     "days": (
-        "scores", "change", "from day 1", "after 25 days", "after 250 days", "`since` off by days",
+        "scores", "change", "from day 1", "after 25 days", "after 250 days",
+        "after 250 days, `forget=50_000`", "`since` off by days",
     ),
     "speed": ("predictions", "rows of a batch", "rows a second"),
 }  # fmt: skip
@@ -82,13 +83,15 @@ def has_alarm(law: str, batch: int, number: int) -> bool:
     return monitor.alarm
 
 
-def days_until_alarm(law: str, change: str, before: int, number: int) -> tuple[float, float]:
+def days_until_alarm(
+    law: str, change: str, before: int, forget: int | None, number: int
+) -> tuple[float, float]:
     """Return the days from the change to the alarm, and from the change to `since`.
 
     Both are nan for a stream with a false alarm.
     """
     rng = np.random.default_rng([SEED, number])
-    monitor = Monitor()
+    monitor = Monitor(forget=forget)
     shift, slope = CHANGES[change]
     for day in range(before + MAX_DAYS):
         z = LAWS[law](rng, DAY)
@@ -145,13 +148,13 @@ def print_days(run: Any, streams: int) -> None:
         for change in CHANGES:
             cells = []
             off = np.nan
-            for before in BEFORE:
-                one = partial(days_until_alarm, law, change, before)
+            for before, forget in BEFORE:
+                one = partial(days_until_alarm, law, change, before, forget)
                 days, off_by = np.transpose([*run(one, range(streams))])
                 days = days[~np.isnan(days)]
                 middle, upper = np.quantile(days, [0.5, 0.9], method="inverted_cdf")
                 cells.append(f"{days_as_text(middle)} ({days_as_text(upper)})")
-                if before == BEFORE[1]:
+                if (before, forget) == BEFORE[1]:
                     off = float(np.nanmedian(off_by))
             print(line([law, change, *cells, f"{off:.0f}"]), flush=True)
 

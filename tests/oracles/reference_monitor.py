@@ -1,6 +1,6 @@
 """Evidence against calibration in plain loops, from the definition; nothing of fastece is imported.
 
-Bets begin before each batch, and each of them is followed by itself.
+Bets begin before the first row and at each look, and each of them is followed by itself.
 """
 
 from collections import defaultdict
@@ -20,69 +20,93 @@ def alternatives():
 
     The logit z of a score becomes shift + slope z between the lowest and the highest log odds.
     """
-    shifts_of_all = [a for size in (0.05, 0.1, 0.2, 0.4, 0.8, 1.6) for a in (size, -size)]
+    parts = {0.05: 2, 0.1: 3, 0.2: 4, 0.4: 4, 0.8: 2, 1.6: 1}
+    shifts_of_all = [(n, a) for size, n in parts.items() for a in (size, -size)]
     lines = [(a, b) for b in (0.65, 0.85, 1.15, 1.35) for a in (0, 0.4, -0.4, 1.2, -1.2)]
     ranges = pairwise([-inf, *range(-5, 6), inf])
     shifts_of_ranges = [(a, u, v) for u, v in ranges for a in (0.3, -0.3, 0.9, -0.9)]
     return [
-        *((0.4 / 12, a, 1, -inf, inf) for a in shifts_of_all),
-        *((0.35 / 20, a, b, -inf, inf) for a, b in lines),
-        *((0.25 / 48, a, 1, u, v) for a, u, v in shifts_of_ranges),
+        *((0.5 * n / 32, a, 1, -inf, inf) for n, a in shifts_of_all),
+        *((0.3 / 20, a, b, -inf, inf) for a, b in lines),
+        *((0.2 / 48, a, 1, u, v) for a, u, v in shifts_of_ranges),
     ]
 
 
 def log_ratio(rows, shift, slope, low, high):
-    """The log likelihood ratio of rows (score, outcome); a cell's rows count with their mean score.
+    """The log likelihood ratio of rows (score, outcome), by the tangent in the middle of a cell.
 
-    A row adds y d - log(1 + s (exp(d) - 1)), with d the change of the log odds in its cell.
+    A row adds y d - log(1 + m a) - (s - m) a / (1 + m a), with d the change of the log odds in its
+    cell, a = exp(d) - 1, and m the score in the middle of the cell.
     """
-    cells = defaultdict(list)
-    for s, y in rows:
-        cells[cell_of(s)].append((s, y))
     terms = []
-    for cell, members in cells.items():
-        z = (cell + 0.5) * 0.25
+    for s, y in rows:
+        z = (cell_of(s) + 0.5) * 0.25
         d = shift + (slope - 1) * z if low < z < high else 0
-        mean = fsum(s for s, _ in members) / len(members)
-        hits = sum(y for _, y in members)
-        terms.append(hits * d - len(members) * log1p(mean * expm1(d)))
+        m = 1 / (1 + exp(-z))
+        norm = 1 + m * expm1(d)
+        terms += [y * d, -log(norm), -(s - m) * expm1(d) / norm]
     return fsum(terms)
 
 
-def idle(n):
-    """The share of the money that has not been bet yet after n rows."""
-    return 0.5 / sqrt(1 + n / 10_000)
+def idle(n, forget):
+    """The share of the money of a problem that has not been bet yet after n of its rows."""
+    if forget is None:
+        return 0.5 / sqrt(1 + n / 10_000)
+    left = 0.9
+    for period in range(n // forget + 1):
+        rows = min(n - period * forget, forget)
+        left -= 0.9 / ((period + 1) * (period + 2)) * rows / forget
+    return left
 
 
-def monitor(batches, weights=(1.0,)):
-    """The e-value after each batch, and the number of rows before the change, as estimated.
+def looks(n):
+    """The numbers of rows after which there is a look."""
+    at = []
+    following = 0
+    while following <= n:
+        at.append(following)
+        following += min(max(following // 32, 1), max(following // 2048, 160))
+    return at
 
-    A batch has, for each problem, a list of rows (score, outcome); `weights` are shares of the
-    money of each problem. The change is estimated at the largest e-value, as the begin of the bet
-    with the largest gain there.
+
+def monitor(rows, weights=(1.0,), forget=None):
+    """The looks, the e-value at each, and the number of rows before the change, as estimated.
+
+    A row has (score, outcome) for each problem, or None if the problem does not have it; `weights`
+    are the shares of the money of the problems. The change is estimated at the largest e-value, as
+    the begin of the bet with the largest gain times its share.
     """
-    bets = [(w * share, k, rule) for k, w in enumerate(weights) for share, *rule in alternatives()]
-    ratios = [[log_ratio(batch[k], *rule) for batch in batches] for _, k, rule in bets]
-    sizes = [len(batch[0]) for batch in batches]
-    rows_before = [sum(sizes[:i]) for i in range(len(batches) + 1)]
-    values = []
-    largest_value = 1.0
+    at = looks(len(rows))
+    gains = defaultdict(list)
+    counts = [[0] for _ in weights]
+    for begin, end in pairwise(at):
+        for k in range(len(weights)):
+            members = [row[k] for row in rows[begin:end] if row[k] is not None]
+            counts[k].append(counts[k][-1] + len(members))
+            for j, (_, *rule) in enumerate(alternatives()):
+                gains[k, j].append(log_ratio(members, *rule))
+    values = [1.0]
     change = 0
-    for t in range(1, len(batches) + 1):
-        money = [idle(rows_before[t])]
-        largest_gain = -inf
-        for (share, _, _), ratio in zip(bets, ratios, strict=True):
-            for begin in range(t + 1):  # the last one begins now
-                stake = 0.5
-                if begin > 0:
-                    stake = idle(rows_before[begin - 1]) - idle(rows_before[begin])
-                gain = fsum(ratio[begin:t])
-                money.append(stake * share * exp(gain))
-                if begin < t and gain >= largest_gain:
-                    largest_gain = gain
-                    begin_of_largest = rows_before[begin]
+    for t in range(1, len(at)):
+        money = [1 - fsum(weights)]
+        best = -inf
+        for k, weight in enumerate(weights):
+            money.append(weight * idle(counts[k][t], forget))
+            for j, (share, *_) in enumerate(alternatives()):
+                highest = -inf
+                for begin in range(t + 1):  # the last one begins now
+                    stake = 1 - idle(0, forget)
+                    if begin > 0:
+                        stake = idle(counts[k][begin - 1], forget) - idle(counts[k][begin], forget)
+                    gain = fsum(gains[k, j][begin:t])
+                    money.append(weight * share * stake * exp(gain))
+                    if begin < t and gain >= highest:
+                        highest = gain
+                        begin_of_highest = at[begin]
+                if log(weight * share) + highest > best:
+                    best = log(weight * share) + highest
+                    begin_of_best = begin_of_highest
         values.append(fsum(money))
-        if values[-1] > largest_value:
-            largest_value = values[-1]
-            change = begin_of_largest
-    return values, change
+        if values[-1] > max(values[:-1]):
+            change = begin_of_best
+    return at, values, change
