@@ -680,6 +680,7 @@ def test_tables_of_the_monitor_have_the_cases_of_the_script(table, heading, stre
     [
         ("estimate_coverage.py", "`estimate`", ["shapes", "shapes"]),
         ("estimate_coverage.py", "Comparisons of binned errors", ["pairs", "equal_pairs"]),
+        ("compare_coverage.py", "`compare`", ["compared_pairs"]),
     ],
 )
 def test_tables_of_coverage_have_the_cases_of_the_script(script, heading, tables, monkeypatch):

@@ -1,6 +1,6 @@
-"""Coverage and width of the intervals of `compare` for "ece_bayes", on 46 pairs of models.
+"""Coverage and width of the intervals of `compare` for "ece_bayes", on 45 pairs of models.
 
-Twenty pairs and four with equal errors come from ``estimate_coverage.py``. The others have rough
+Twenty pairs and three with equal errors come from ``estimate_coverage.py``. The others have rough
 curves, scores near 1, few events, ties, weights, groups and several classes. The true errors come
 from 100 000 other rows, with the exact chances averaged over 400 neighbours. The unit of widths is
 the mean width of the basic bootstrap interval for "ece".
@@ -22,7 +22,6 @@ from estimate_coverage import (
     equal_pairs,
     jump,
     near_one,
-    noisy,
     pair_data,
     pairs,
     real,
@@ -130,7 +129,7 @@ def score_pairs() -> list[Pair]:
         Pair("weights: wave, shift .5", uniform, waved, slope(1, 0.5)),
         Pair("groups: calibrated, slope 1.6", beta(5, 1.5), calibrated, slope(1.6)),
         Pair("groups: slopes 1.5 and .6", beta(5, 1.5), slope(1.5), slope(0.6)),
-        Pair("groups: noise .5 each", beta(2, 0.8), noisy(0.5), noisy(0.5)),
+        Pair("Beta(2, 2): shifts .7 and -.7", beta(2, 2), slope(1, 0.7), slope(1, -0.7)),
     ]
 
 
