@@ -5,7 +5,7 @@ of them, so that whatever is too wide in each adds up. A difference reaches its 
 errors reach theirs, so its low ends may lie further in; and its high ends lie further out, as an
 error that the rows cannot see, of a rough curve, widens the interval of the other model little.
 
-The constants were chosen among 50 sets on 47 pairs of models with 300, 1000 and 3000 rows, 240
+The constants were chosen among 50 sets on 45 pairs of models with 300, 1000 and 3000 rows, 240
 samples of each; ``scripts/evidence/compare_coverage.py`` repeats the measurement on other samples.
 """
 
