@@ -33,7 +33,8 @@ def describe() -> Command:
     """Describe ``fastece threshold FILE``."""
     return Command(
         "Choose the lowest confidence from which predictions are right in a share of cases, with a "
-        "promise that holds after choosing, and the coverage that it gives. With one column of "
+        "promise that holds after choosing, and the coverage that it gives; or the confidence that "
+        "a share of the rows reaches, and their accuracy. With one column of "
         "probabilities it is the confidence in the more probable label; --setting binary takes "
         "label 1.",
         run,
@@ -44,6 +45,8 @@ def describe() -> Command:
                   "(default 0.95)", metavar="A", read=float),
             value("--cost", MEASURE, "in place of it: act where that costs least",
                   metavar="MISTAKE,ABSTAIN", read=costs),
+            value("--coverage", MEASURE, "in place of it: the share of the rows that act, for "
+                  "which the accuracy is printed", metavar="C", read=float),
             repeated("--by", INPUT, "column with a threshold for each of its values",
                      metavar="COLUMN"),
             GROUPS, SETTING, FROM_LOGITS, CONFIDENCE_LEVEL,
@@ -61,7 +64,9 @@ def costs(text: str) -> tuple[float, ...]:
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece threshold FILE``."""
     title = title_of(options.file)
-    promise = check_promise(options.accuracy, options.cost, options.confidence_level)
+    promise = check_promise(
+        options.accuracy, options.cost, options.confidence_level, options.coverage
+    )
     if len(options.by or []) > 1:
         raise InputError("by", "must be one column", value=options.by[1])
     progress(f"reading {title}")

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.errors import InputTypeError
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.parameters import check_real
 from fastece.data.samples import Sample, in_order, scale_weights
 from fastece.estimators.base import check_width
 from fastece.estimators.binomial import binomial_ends
@@ -27,21 +28,31 @@ RANK_FACTOR = 1.02
 RESTART_FACTOR = 3.0
 # In place of a weight or a sum of 0 that is divided by, and of a shape of 0 of the beta law.
 SMALL = 1e-300
-# Relative distance that a rank may lie below the start of a sequence, by rounding alone.
+# Relative distance that a rank may lie below the start of a sequence, or a coverage below the
+# required one, by rounding alone.
 ROUNDING = 1e-12
 
 
 class Promise(NamedTuple):
-    """The promise that a threshold is to keep: an accuracy, or else the least cost."""
+    """The promise that a threshold is to keep: an accuracy, a coverage or the least cost."""
 
     accuracy: float | None
     costs: tuple[float, float] | None  # of a mistake, and of abstaining
     confidence: float
+    coverage: float | None = None
 
 
-def check_promise(accuracy: Any, cost: Any, confidence: Any) -> Promise:
+def check_promise(accuracy: Any, cost: Any, confidence: Any, coverage: Any = None) -> Promise:
     """Check the arguments of a promise; without any it is the default accuracy."""
     confidence = check_threshold("confidence", confidence)
+    if coverage is not None:
+        for name, value in {"accuracy": accuracy, "cost": cost}.items():
+            if value is not None:
+                raise InputTypeError("coverage", f"goes without {{{name}}}, whose place it takes")
+        share = check_real("coverage", coverage, 0.0, 1.0)
+        if share == 0:
+            raise InputError("coverage", "must be greater than 0", value=coverage)
+        return Promise(None, None, confidence, share)
     if cost is None:
         accuracy = DEFAULT_ACCURACY if accuracy is None else accuracy
         return Promise(check_threshold("accuracy", accuracy), None, confidence)
@@ -220,16 +231,34 @@ class Candidates(NamedTuple):
 def find_candidates(rows: RankedRows) -> Candidates:
     """Take scores at ranks that grow by a constant factor; ties stay together."""
     n = rows.score.size
-    last_of_score = np.append(np.flatnonzero(rows.score[1:] < rows.score[:-1]), n - 1)
+    last_of_score = last_rows_of_scores(rows)
     n_ranks = 2 + int(math.log(n) / math.log(RANK_FACTOR))
     ranks = np.rint(np.geomspace(1, n, n_ranks)) - 1
-    end = last_of_score[np.unique(np.searchsorted(last_of_score, ranks))]
-    weight = np.cumsum(rows.weight)[end]
+    return candidates_at(rows, last_of_score[np.unique(np.searchsorted(last_of_score, ranks))])
+
+
+def find_coverage(rows: RankedRows, coverage: float) -> Candidates:
+    """Take the highest score that at least this share of the weight reaches, as a candidate."""
+    last_of_score = last_rows_of_scores(rows)
+    weight = np.cumsum(rows.weight)[last_of_score]
+    needed = coverage * weight[-1] * (1 - ROUNDING)
+    return candidates_at(rows, last_of_score[[np.searchsorted(weight, needed)]])
+
+
+def last_rows_of_scores(rows: RankedRows) -> I64:
+    """Find the last row of each distinct score."""
+    return np.append(np.flatnonzero(rows.score[1:] < rows.score[:-1]), rows.score.size - 1)
+
+
+def candidates_at(rows: RankedRows, end: I64) -> Candidates:
+    """Describe the candidates whose last rows are given."""
+    total_weight = np.cumsum(rows.weight)
+    weight = total_weight[end]
     hits = np.cumsum(rows.weight * rows.outcome)[end]
     return Candidates(
         score=rows.score[end],
         end=end,
-        coverage=weight / weight[-1],
+        coverage=weight / total_weight[-1],
         accuracy=hits / weight,
         n_effective=effective_rows(rows)[end],
     )
@@ -313,6 +342,17 @@ def scale_odds(p: Any, factor: float) -> Any:
     return p * factor / (1 - p + p * factor)
 
 
+def accuracy_bound_of(candidates: Candidates, miss_ratio: float, alpha: float) -> float:
+    """Compute the lower bound of the accuracy of the only candidate, chosen without labels.
+
+    It is Clopper and Pearson's (1934), on the scale where misses weigh as much as hits.
+    """
+    n = candidates.n_effective[0]
+    hits = scale_odds(candidates.accuracy[0], miss_ratio) * n
+    bound, _ = binomial_ends(hits, n - hits, alpha, 1.0)
+    return float(scale_odds(bound, 1 / miss_ratio))
+
+
 # --- least costs ----------------------------------------------------------------------------
 
 
@@ -370,6 +410,10 @@ class Choice(NamedTuple):
 
 def choose(rows: RankedRows, promise: Promise, alpha: float) -> Choice:
     """Choose the threshold of some rows, where the promise may fail with chance alpha."""
+    if promise.coverage is not None:
+        candidates = find_coverage(rows, promise.coverage)
+        bound = Choice(accuracy_bound=accuracy_bound_of(candidates, rows.miss_ratio, alpha))
+        return describe(bound, candidates, 0, rows, promise.confidence)
     candidates = find_candidates(rows)
     if promise.costs is not None:
         cheapest = least_cost(candidates, rows, promise.costs, alpha)

@@ -45,8 +45,13 @@ HEADS = {
 }
 ACCURACY_CLAIM = "predictions are right in at least {:g} % of cases, with {:g} % confidence"
 COST_CLAIM = "acting costs less on these rows than abstaining"
+COVERAGE_CLAIM = "at least {:g} % of the rows act"
 ONE_SCORE = "From the score {} on, {}: {} of the rows."
 NO_SCORE = "No score is found from which {}."
+# The accuracy at a coverage, and its bound.
+RIGHT_AT_COVERAGE = (
+    "{} of them are right, and with {:g} % confidence at least {} of all such predictions"
+)
 SCORE_OF_EACH = "{} of {} values have a score from which {}{}."
 BINARY = (
     "A row is right if its label is 1, as of pairs of hits and confidences. Of probabilities of "
@@ -71,11 +76,14 @@ class Threshold(Result):
         The share of rows, by weight, that may act.
     accuracy, accuracy_bound : float
         How often these are right on the rows of the choice, and a lower bound of how often they
-        are in all, which is at least `required_accuracy`; nan with costs.
+        are in all, which is at least `required_accuracy` if there is one; the bound is nan with
+        costs.
     cost, cost_bound : float
         Mean cost of a row, and its upper bound; nan without costs.
     required_accuracy : float
-        The accuracy that was to be promised; nan with costs.
+        The accuracy that was to be promised; nan with costs or a coverage.
+    required_coverage : float
+        The share of the rows that were to act; nan without it.
     costs : (mistake, abstain) or None
         The costs of a wrong prediction that acted, and of one that did not act.
     confidence : float
@@ -106,6 +114,7 @@ class Threshold(Result):
     cost: Any
     cost_bound: Any
     required_accuracy: float
+    required_coverage: float
     costs: Sequence[float] | None
     confidence: float
     labels: list[Any] | None
@@ -160,16 +169,24 @@ class Threshold(Result):
     def sentence(self) -> str:
         """The promise, in one sentence."""
         claim = COST_CLAIM
-        if self.costs is None:
+        if not math.isnan(self.required_coverage):
+            claim = COVERAGE_CLAIM.format(100 * self.required_coverage)
+        elif self.costs is None:
             claim = ACCURACY_CLAIM.format(100 * self.required_accuracy, 100 * self.confidence)
         if self.labels is not None:
             n_with_score = np.count_nonzero(~np.isnan(self.value))
-            together = ", all of them together" if self.costs is None else ""
+            together = "" if math.isnan(self.required_accuracy) else ", all of them together"
             return SCORE_OF_EACH.format(n_with_score, len(self.labels), claim, together)
         if math.isnan(self.value):
             return NO_SCORE.format(claim)
         score = f"{self.value:{form_of_score(self.value)}}"
-        return ONE_SCORE.format(score, claim, format_percent(self.coverage))
+        sentence = ONE_SCORE.format(score, claim, format_percent(self.coverage))
+        if math.isnan(self.required_coverage):
+            return sentence
+        accuracy = format_percent(self.accuracy)
+        bound = format_percent(self.accuracy_bound)
+        right = RIGHT_AT_COVERAGE.format(accuracy, 100 * self.confidence, bound)
+        return f"{sentence.removesuffix('.')}; {right}."
 
     def document(self) -> Document:
         """Describe the threshold, or one for each value, as a table."""
@@ -218,7 +235,9 @@ class Threshold(Result):
     @classmethod
     def _from_saved(cls, content: dict[str, Any]) -> Self:
         """Make a threshold from the values of its text, by their names."""
-        for name in (*HEADS, "required_accuracy"):
+        # Earlier texts have no coverage, as none could be required.
+        content.setdefault("required_coverage", None)
+        for name in (*HEADS, "required_accuracy", "required_coverage"):
             content[name] = read_numbers(content[name])
         low, high = map(read_numbers, content["coverage_interval"])
         content["coverage_interval"] = ConfidenceInterval(low, high)
@@ -278,6 +297,7 @@ def threshold_of(
         cost=numbers.cost,
         cost_bound=numbers.cost_bound,
         required_accuracy=math.nan if promise.accuracy is None else promise.accuracy,
+        required_coverage=math.nan if promise.coverage is None else promise.coverage,
         costs=promise.costs,
         confidence=promise.confidence,
         labels=labels,
@@ -291,8 +311,8 @@ def threshold_of(
 
 def choose_threshold(
     y_true: Any, y_prob: Any = None, *, accuracy: float | None = None,
-    cost: tuple[float, float] | None = None, confidence: float = 0.95, by: Any = None,
-    groups: Any = None, **options: Any,
+    cost: tuple[float, float] | None = None, coverage: float | None = None,
+    confidence: float = 0.95, by: Any = None, groups: Any = None, **options: Any,
 ) -> Threshold:  # fmt: skip
     """Choose the lowest score above which predictions are right often enough.
 
@@ -307,6 +327,9 @@ def choose_threshold(
     cost : (mistake, abstain), optional
         In place of `accuracy`: the cost of a wrong prediction that acted, and of one that did not
         act. The score is then that from which acting costs least on these rows.
+    coverage : float, optional
+        In place of `accuracy`: the share of these rows that is to act, greater than 0 and at most
+        1. The score is the highest one that so many rows reach; its accuracy comes with a bound.
     confidence : float, default 0.95
         How often such promises are kept.
     by : (n,) array_like, optional
@@ -325,8 +348,8 @@ def choose_threshold(
     Raises
     ------
     ValueError, TypeError
-        As in `fastece.ece`; for an accuracy or a confidence that is not between 0 and 1, costs that
-        are no two positive numbers, both of them, and several problems.
+        As in `fastece.ece`; for an accuracy, a coverage or a confidence that is not between 0 and
+        1, costs that are no two positive numbers, two of the three, and several problems.
 
     Notes
     -----
@@ -342,7 +365,8 @@ def choose_threshold(
     some three times as many, and so on. The starts have parts of the level in the proportion 1, 2,
     3, ..., which are handed on while tests reject (Wiens 2003, "A fixed sequence Bonferroni
     procedure for testing multiple endpoints"). The last candidate that is rejected is the
-    threshold. With V values of `by`, each has the level ``(1 - confidence) / V``.
+    threshold. With V values of `by`, each has the level ``(1 - confidence) / V``. A coverage takes
+    no look at labels, so the bound of its accuracy is that of Clopper and Pearson alone.
 
     With weights, rows count by Kish's effective number, after the weights of misses are scaled to
     the mean weight of hits; with groups, also by the correlation of hits within groups, with a
@@ -361,8 +385,14 @@ def choose_threshold(
     0.763 0.888
     >>> threshold([0.5, 0.99]).tolist()
     [False, True]
+
+    The accuracy at a coverage, with its lower bound:
+
+    >>> threshold = choose_threshold(rng.random(2000) < confidence, confidence, coverage=0.8)
+    >>> print(f"{threshold.accuracy:.3f} {threshold.accuracy_bound:.3f}")
+    0.928 0.917
     """
-    promise = check_promise(accuracy, cost, confidence)
+    promise = check_promise(accuracy, cost, confidence, coverage)
     options |= {"estimator": "accuracy", "n_resamples": 0}
     call = read_call("choose_threshold", y_true, {"y_prob": y_prob}, 0, **options)
     call = add_groups(call, groups, y_prob)

@@ -199,6 +199,44 @@ def test_a_threshold_reads_probabilities_as_the_choice_did():
     assert by_class.labels == [0, 1, 2]
 
 
+@pytest.mark.parametrize("coverage", [0.3, 0.8, 1])
+@pytest.mark.parametrize("digits", [None, 1])
+def test_a_coverage_is_the_highest_score_that_so_many_rows_reach(coverage, digits):
+    y, s = rows(500, digits=digits)
+    threshold = choose_threshold(y, s, coverage=coverage)
+    above = s >= threshold.value
+    assert above.mean() >= coverage
+    assert (s > threshold.value).mean() < coverage
+    assert (threshold.coverage, threshold.accuracy) == pytest.approx(
+        (above.mean(), y[above].mean())
+    )
+    n = above.sum()
+    hits = y[above].sum()
+    # Clopper and Pearson: so many hits or more have the probability 0.05 at the bound.
+    assert betainc(hits, n - hits + 1, threshold.accuracy_bound) == pytest.approx(0.05)
+    assert f"at least {100 * coverage:g} % of the rows act" in threshold.sentence
+    again = Threshold.from_json(threshold.to_json())
+    assert (again.sentence, again.value) == (threshold.sentence, threshold.value)
+    copied = choose_threshold(y, s, coverage=coverage, sample_weight=np.full(500, 3.0))
+    assert numbers(copied)[:4] == pytest.approx(numbers(threshold)[:4])
+
+
+def test_a_coverage_by_values_covers_each_value():
+    y, s = rows(600)
+    by = np.arange(600) % 2
+    threshold = choose_threshold(y, s, coverage=0.5, by=by)
+    assert threshold.coverage.tolist() == [0.5, 0.5]
+    claim = "2 of 2 values have a score from which at least 50 % of the rows act."
+    assert threshold.sentence == claim
+
+
+def test_a_text_without_a_coverage_is_read():
+    threshold = choose_threshold(*rows(), accuracy=0.8)
+    content = json.loads(threshold.to_json())
+    del content["required_coverage"]
+    assert Threshold.from_json(json.dumps(content)).to_json() == threshold.to_json()
+
+
 def test_a_threshold_comes_back_from_json_and_damaged_text_is_refused():
     y, s = rows()
     for options in ({}, {"accuracy": 0.999}, {"cost": (5, 1)}, {"by": np.arange(400) % 2}):
@@ -256,6 +294,11 @@ def test_bad_input_is_refused():
         r"cost: must be a pair": lambda: choose_threshold(y, s, cost=3),
         r"cost: must be positive and finite": lambda: choose_threshold(y, s, cost=(3, 0)),
         r"cost: goes without accuracy=": lambda: choose_threshold(y, s, cost=(3, 1), accuracy=0.9),
+        r"coverage: must be a number from 0 to 1": lambda: choose_threshold(y, s, coverage=80),
+        r"coverage: must be greater than 0": lambda: choose_threshold(y, s, coverage=0),
+        r"coverage: goes without cost=": lambda: choose_threshold(
+            y, s, cost=(3, 1), coverage=0.8
+        ),
         r"by: must have shape \(60,\)": lambda: choose_threshold(y, s, by=[1, 2]),
         r"by: .*missing": lambda: choose_threshold(y, s, by=[None] * 60),
         r"groups: must be at least 2": lambda: choose_threshold(y, s, groups=np.zeros(60)),
