@@ -49,11 +49,11 @@ CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066
 
 
 def repr_of(value: Any) -> str:
-    """Write a value as in Python, shortened; data only by their kind."""
+    """Write a value as in Python, shortened; arrays only by their kind."""
     shape = getattr(value, "shape", ())
     if isinstance(shape, tuple) and math.prod(shape) > MAX_ENTRIES_SHOWN:
         return f"{type(value).__name__} of shape {shape}"
-    if isinstance(value, dict) and any(np.ndim(entry) for entry in value.values()):
+    if isinstance(value, dict) and any(getattr(entry, "shape", ()) for entry in value.values()):
         return f"a dict of {', '.join(map(repr, value))}"[:WIDTH]
     return f"{value.item() if isinstance(value, np.generic) else value!r:.{WIDTH}}"
 

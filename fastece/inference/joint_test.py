@@ -123,7 +123,7 @@ def break_ties(p_values: F64) -> F64:
 
 
 @dataclass(frozen=True)
-class TestedSlice:
+class SliceTest:
     """A slice whose test is a function of the outcomes in its bins.
 
     Attributes
@@ -175,7 +175,7 @@ class TestedSlice:
         return np.concatenate([score_statistics, errors[None]])
 
 
-def make_tested_slice(data: Problems | CountedRows, selection: Selection) -> TestedSlice:
+def make_slice_test(data: Problems | CountedRows, selection: Selection) -> SliceTest:
     """Prepare the test of a selection of rows."""
     rows = selection.rows
     source: Any = data
@@ -195,7 +195,7 @@ def make_tested_slice(data: Problems | CountedRows, selection: Selection) -> Tes
     variance = np.array([sums.noise(sample)[0] for sums, sample in pairs])
     ece = ADAPTIVE.ece
     ece_bins = ece.bins(source)
-    return TestedSlice(
+    return SliceTest(
         rows=rows,
         problems=problems,
         score_test=make_score_test(bins, variance, source.count()),
@@ -259,13 +259,13 @@ class SharedDraws:
         A call on all rows.
     data : Problems or CountedRows
         These rows, with scaled weights.
-    slices : sequence of TestedSlice
+    slices : sequence of SliceTest
     key : int
     """
 
     call: Call
     data: Problems | CountedRows
-    slices: Sequence[TestedSlice]
+    slices: Sequence[SliceTest]
     key: int
 
     def statistics(self) -> F64:
@@ -332,7 +332,7 @@ def joint_p_values(call: Call, selections: Sequence[Selection], key: int) -> Joi
     """Test on shared draws whether each selection of rows is calibrated."""
     data = rows_or_cells(call, "the test")
     assert isinstance(data, Problems | CountedRows), "callers make sure"
-    slices = [make_tested_slice(data, selection) for selection in selections]
+    slices = [make_slice_test(data, selection) for selection in selections]
     of_data = np.array([each.statistics_of_data() for each in slices])
     of_draws = SharedDraws(call, data, slices, key).statistics()
     p_values = rank_p_values(np.concatenate([of_data, of_draws], axis=-1))

@@ -88,7 +88,7 @@ def calibration_report(
     ...     print(part)
     Probabilities are too high: 76.9 % predicted, 66.7 % observed
     calibration error 0.100 (95 % CI 0.072 to 0.123)
-    test of calibration: p = 0.0005.
+    test of calibration: p <= 0.0005.
     """
     estimators = estimator if isinstance(estimator, list | tuple) else [estimator]
     arguments = {
