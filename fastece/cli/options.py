@@ -250,9 +250,6 @@ HTML = value(
     "--html", OUTPUT, "write the report as one HTML page, with matplotlib", metavar="FILE",
     writes=PAGE,
 )  # fmt: skip
-JOBS = value(
-    "--jobs", OUTPUT, "processes (default -1: one per core)", metavar="N", read=int, default=-1
-)
 
 # How a file is read, and how its rows are.
 UNITS = (PERCENT, CONFIDENCE_SCALE)

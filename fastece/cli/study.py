@@ -6,9 +6,9 @@ from argparse import Namespace
 from typing import Any
 
 from fastece import study
+from fastece.cli.cluster import connect_to_cluster
 from fastece.cli.options import (
     INPUT,
-    JOBS,
     MEASURE,
     MISSING,
     OUTPUT,
@@ -61,7 +61,9 @@ def describe() -> Command:
             value("--draws", MEASURE, "evaluation sets of each size (200)", metavar="N", read=int),
             SEED,
             value("--out", OUTPUT, "folder of the results", metavar="PATH"),
-            JOBS,
+            value("--jobs", OUTPUT, "processes (default -1: one per core)", metavar="N", read=int),
+            value("--scheduler", OUTPUT, "a Dask cluster in place of processes: the address of its "
+                  "scheduler, as tcp://HOST:8786", metavar="ADDRESS"),
         ),
     )  # fmt: skip
 
@@ -90,8 +92,19 @@ def run(options: Namespace, progress: Progress) -> Page:  # noqa: ARG001
         design: Any = study.Predictions(tuple(options.predictions), **fields)
     else:
         design = study.preset(title, **fields)
-    result = study.run_study(design, folder, n_jobs=options.jobs)
+    result = run_by_workers(design, folder, options)
     return Page(result.document(), result.to_dict())
+
+
+def run_by_workers(design: Any, folder: str, options: Namespace) -> study.StudyResult:
+    """Run a study in processes of this machine, or on a cluster."""
+    if options.scheduler is None:
+        n_jobs = -1 if options.jobs is None else options.jobs
+        return study.run_study(design, folder, n_jobs=n_jobs)
+    if options.jobs is not None:
+        raise InputError("jobs", "goes without --scheduler, whose cluster has workers of its own")
+    with connect_to_cluster(options.scheduler) as client:
+        return study.run_study(design, folder, executor=client)
 
 
 def check_kind(fields: dict[str, Any], has_files: bool) -> None:
