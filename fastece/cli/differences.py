@@ -27,8 +27,10 @@ INTERVAL_NOTES = (
     "test inversion. Values are inflated by noise, so a difference may lie outside its interval. "
     "Intervals of scores are from the bootstrap.",
 )
-GROUP_NOTE = "With groups, intervals of errors are as wide as for independent models; scores "
-"are drawn by group."
+GROUP_NOTE = (
+    "With groups, intervals of errors are as wide as for independent models; scores are drawn by "
+    "group."
+)
 
 
 class Model(NamedTuple):
@@ -97,15 +99,13 @@ class Differences:
 
     def sections(self) -> list[Section]:
         """Describe errors and scores in two tables, as sections of a page."""
-        difference = "difference"
-        head = [*self.names, difference, f"{100 * self.call.level:g} % CI", "p-value"]
+        head = [*self.names, "difference", f"{100 * self.call.level:g} % CI", "p-value"]
         errors = [[*cells_of(name, x), estimator_text(x)] for name, x in self.errors.items()]
         scores = [[*cells_of(name, x), SCORES[name]] for name, x in self.scores.items()]
         sign_note = (
             f"The difference is {' - '.join(self.names)}: above 0, {self.names[1]} has the smaller "
-            "value. Smaller is better for errors, the Brier score and the log loss, larger for "
-            "the accuracy; sharpness and "
-            "entropy do not rate a model by themselves."
+            "value. Smaller is better for errors, the Brier score and the log loss, larger for the "
+            "accuracy; sharpness and entropy do not rate a model by themselves."
         )
         notes = [*self.notes, sign_note, *INTERVAL_NOTES]
         if self.call.clusters is not None:
@@ -151,16 +151,28 @@ def measure_differences(
     progress(f"scores of both, {options.resamples} replicates")
     score_results = comparison_results(replace(call, estimators=scores), rng=options.seed)
     notes = []
-    for k, model in enumerate((first, second)):
-        for score, result in score_results.items():
-            if math.isinf((result.a, result.b)[k]):
-                one_model = replace(call, sources=[call.sources[k]], estimators=scores)
-                rows = find_infinite_rows(one_model, score, math.inf)
-                title = f"{score} of {model.name}"
-                notes.append(infinite_loss(title, rows, model.predictions.row))
-    keys = (first.key, second.key)
-    names = (first.name, second.name)
-    return Differences(keys, names, call, error_results, score_results, notes)
+    for model, source, value_name in zip((first, second), sources, ("a", "b"), strict=True):
+        call_on_model = replace(call, sources=[source], estimators=scores)
+        values = {name: getattr(result, value_name) for name, result in score_results.items()}
+        notes += describe_infinite_scores(model, call_on_model, values)
+    return Differences(
+        keys=(first.key, second.key),
+        names=(first.name, second.name),
+        call=call,
+        errors=error_results,
+        scores=score_results,
+        notes=notes,
+    )
+
+
+def describe_infinite_scores(model: Model, call: Call, values: dict[str, float]) -> list[str]:
+    """Write for each infinite score of a model which rows make it so."""
+    notes = []
+    for name, value in values.items():
+        if math.isinf(value):
+            rows = find_infinite_rows(call, name, value)
+            notes.append(infinite_loss(f"{name} of {model.name}", rows, model.predictions.row))
+    return notes
 
 
 def sign_of(result: ComparisonResult) -> int:

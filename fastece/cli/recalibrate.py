@@ -91,17 +91,13 @@ def describe() -> Command:
             value("--load", INPUT, "fit nothing: a model of --save", metavar="FILE",
                   reads_file=True),
             value("--method", MEASURE, "temperature (default), another method, or all for the "
-                  "best of "
-                  "them", metavar="NAME"),
+                  "best of them", metavar="NAME"),
             value("--old", MEASURE, "base rate of the data that the model was fitted to, for "
-                  "--method prior_shift",
-                  metavar="RATE[,RATE...]", read=scores),
+                  "--method prior_shift", metavar="RATE[,RATE...]", read=scores),
             value("--new", MEASURE, "base rate of the new data, for --method prior_shift "
-                  "(default: estimated)",
-                  metavar="RATE[,RATE...]", read=scores),
-            value("--folds", MEASURE, f"number of folds, each recalibrated by the others "
-                  f"(default {FOLDS})",
-                  metavar="N", read=int),
+                  "(default: estimated)", metavar="RATE[,RATE...]", read=scores),
+            value("--folds", MEASURE, "number of folds, each recalibrated by the others "
+                  f"(default {FOLDS})", metavar="N", read=int),
             *ERRORS,
             value("--out", OUTPUT, "write recalibrated predictions to this file",
                   metavar="PATH", writes=PREDICTIONS),

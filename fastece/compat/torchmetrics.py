@@ -302,15 +302,15 @@ def CalibrationError(  # noqa: N802
 class MetricCollection(Mapping[str, Any]):
     """Metrics that take the same batches, as torchmetrics has it.
 
-    It takes the metrics of this module, `fastece.streams.CalibrationMetric`, and those of
+    It takes the metrics of this module, `fastece.streams.CalibrationMetric`, and metrics of
     torchmetrics, whose own collection takes modules of torch alone.
 
     Parameters
     ----------
     metrics : sequence, or dict by name
-        Those of a sequence have the names of their classes, which must differ.
+        In a sequence, metrics have the names of their classes, which must differ.
     prefix, postfix : str, optional
-        What stands before and after the names in results.
+        Texts before and after the names in results.
 
     Raises
     ------
@@ -385,12 +385,12 @@ class MetricCollection(Mapping[str, Any]):
 def metrics_by_name(metrics: Any) -> dict[str, Any]:
     """Read metrics of a collection by their names."""
     if isinstance(metrics, Mapping):
-        named = list(metrics.items())
+        pairs = list(metrics.items())
     else:
-        listed = metrics if isinstance(metrics, Sequence) else [metrics]
-        named = [(type(metric).__name__, metric) for metric in listed]
+        sequence = metrics if isinstance(metrics, Sequence) else [metrics]
+        pairs = [(type(metric).__name__, metric) for metric in sequence]
     collected: dict[str, Any] = {}
-    for name, metric in named:
+    for name, metric in pairs:
         if not (hasattr(metric, "update") and hasattr(metric, "compute")):
             raise InputTypeError("metrics", "must have update and compute", value=metric)
         if name in collected:

@@ -128,7 +128,8 @@ class BadArgumentError(Exception):
             text += f"; {', or '.join(hints)}"
         if self.place and self.rows > 1:  # to fix a file, one has to know how many there are
             n_others = self.rows - 1
-            text += f"; and {n_others} more {'row' if n_others == 1 else 'rows'}"
+            noun = "row" if n_others == 1 else "rows"
+            text += f"; and {n_others} more {noun}"
         return to_printable(text)
 
     def rename(self, names: Names) -> None:
@@ -162,7 +163,7 @@ class RowsWarning(InputWarning):
 
 def fill(text: str, names: Names) -> str:
     """Replace names of arguments in braces by the reader's names."""
-    return REFERENCE.sub(lambda found: refer(found[1], names) or found[1], text)
+    return REFERENCE.sub(lambda match: refer(match[1], names) or match[1], text)
 
 
 def fill_hints(hint: Hint, names: Names) -> list[str]:

@@ -116,13 +116,13 @@ class Source(ABC):
     names : list or None
         Names of the classes that are only shown, where labels are class indices.
     has : set of str
-        The content that its samples have, of `NEEDS`.
+        Names in `NEEDS` of the data that its samples have.
     key : int
         The key of the draws of replicates, where the source has some.
     """
 
     has: frozenset[str] = frozenset(NEEDS)
-    votes: float = 1.0  # as of `Sample`
+    votes: float = 1.0  # as in `Sample`
 
     setting: Setting
     n_classes: int

@@ -15,6 +15,11 @@ With m the middle of the cell that s lies in, and a = exp(d) - 1, the tangent of
 bounds the denominator: ``log(1 + s a) <= log(1 + m a) + a (s - m) / (1 + m a)``. The bound is
 linear in s, so a cell needs the sums of its rows alone, and bets gain a thousandth less.
 
+The promise is one for everything that a monitor bets on, since all shares of the money sum to 1:
+over the problems of the same rows in the shares that `Monitor` gives to `Evidence.of_no_rows`, over
+segments in `Evidence._with_segments`, over alternatives in `MONEY`, and over the times at which a
+bet may begin in `kernels.bets.money_left`. `kernels.bets.look` adds all of it up to the e-value.
+
 The loops over rows are in `fastece.kernels.bets`; here are the alternatives, the shares of the
 money, and how the money of a monitor is kept.
 """

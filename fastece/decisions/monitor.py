@@ -304,7 +304,7 @@ class Monitor(Readable):
     def segments(self) -> list[SegmentEvidence]:
         """The segments in the order in which they appeared: `.segment`, `.n`, `.e_value`.
 
-        The e-value of a segment is that of its rows alone, as if they had a monitor of their own.
+        A segment has the e-value that a monitor of its rows alone would have.
         The promise of `level` is for all of them together: look at `alarm`.
         """
         log_e_values = self._evidence.log_e_values_of_segments()

@@ -118,7 +118,11 @@ def bound_difference(
 def score_distance(
     first: Sample, second: Sample, norm: float, clusters: Groups | None
 ) -> ScoreDistance | None:
-    """Compute the distance of the scores of two models; None where none is a function."""
+    """Compute the distance of two models' scores; None where neither follows.
+
+    One model's scores follow from the other's if they are a function of them that never falls, as
+    `ScoreDistance` has it. Few rows do not show that, and models of other outcomes have no bound.
+    """
     if first.n < MIN_ROWS or not np.array_equal(first.y, second.y):
         return None
     is_function_of_first = is_increasing_function(first.s, second.s)
@@ -145,15 +149,18 @@ def score_distance(
 
 
 def is_increasing_function(x: F64, y: F64) -> bool:
-    """Decide whether y (n,) never falls as x (n,) rises, and is equal where x is."""
-    step = -(-x.size // MAX_ORDERED_ROWS)
+    """Decide whether y (n,) never falls as x (n,) rises, and is equal where x is.
+
+    Of many rows, it looks at some alone.
+    """
+    step = math.ceil(x.size / MAX_ORDERED_ROWS)
     if not is_increasing_in_all(x[:FIRST_ROWS], y[:FIRST_ROWS]):
         return False
     return is_increasing_in_all(x[::step], y[::step])
 
 
 def is_increasing_in_all(x: F64, y: F64) -> bool:
-    """Decide the same from the order of all rows."""
+    """Decide whether y (n,) never falls as x (n,) rises, looking at all rows."""
     order = np.argsort(x, kind="stable")
     x = x[order]
     y = y[order]

@@ -248,8 +248,8 @@ class CalibrationMetric(LoopMetric):
         if not distributed.is_initialized():
             raise RuntimeError("sync: call torch.distributed.init_process_group first")
         device = "cuda" if distributed.get_backend(group) == "nccl" else "cpu"
-        for name, part in state.items():
-            tensor = torch.tensor(part, device=device)  # a copy: a sum that fails changes nothing
+        for name, sums in state.items():
+            tensor = torch.tensor(sums, device=device)  # a copy: a sum that fails changes nothing
             distributed.all_reduce(tensor, group=group)
             state[name] = tensor.cpu().numpy()
         return self.load_state_dict({**state, "is_sum": np.ones(1, np.int64)})

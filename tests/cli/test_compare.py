@@ -176,4 +176,6 @@ def test_groups_and_weights_are_columns(capsys, tmp_path):
     expected = [fastece.calibration_test(y, x, **tested).p_value for x in (p, p**2)]
     assert [*printed["p_values"].values()] == expected
     check_lines(printed, y, p, p**2, n_resamples=19, rng=3, groups=passage, sample_weight=weight)
-    assert "  200 in 25 groups\n" in text(capsys, "compare", *files, *options)
+    page = text(capsys, "compare", *files, *options)
+    assert "  200 in 25 groups\n" in page
+    assert "scores are drawn by group." in " ".join(page.split())

@@ -17,9 +17,15 @@ file              contents
 `cell_sums.py`    the loop over chunks of rows, on threads, behind all sums of arrays
 ================  ===============================================================================
 
-Two more files serve speed alone, and may be left out at a first reading: `float_grid.py` finds
-equal-mass bins of many rows without a sort, and `ranks.py` finds scores by their rank, for other
-estimators. Loops over single rows are in `fastece.kernels`; nothing here has one.
+Three more files serve speed alone, and may be left out at a first reading: `mean_gaps.py` has the
+values of a few rows, `float_grid.py` finds equal-mass bins of many rows without a sort, and
+`ranks.py` finds scores by their rank, for other estimators. Loops over single rows are in
+`fastece.kernels`; nothing here has one.
+
+The side of an edge on which a score falls is `Binned.closed`, which `BinRule` hands on as
+`closed_right`, and a `Grid` as `right`. The comparisons of a score with an edge are in
+`kernels.binning`: `uniform_bins` for bins of equal width, `search_knots` for all others, whose
+edges `layouts` makes.
 """
 
 from fastece.estimators.binned.estimator import MAX_BINS as MAX_BINS
