@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from fastece.compat.conventions import CONVENTIONS, check_bins
 from fastece.compat.names import LIBRARIES
 from fastece.data.containers import as_array, refuse_where
-from fastece.data.errors import InputError
+from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_flag, check_integer
 from fastece.estimators.binned import formula_of
 
@@ -80,7 +80,7 @@ class Measure:
         ------
         ValueError, TypeError
             As `fastece.ece`; for labels other than 0 and 1 of a binary problem; for options that
-            are not offered.
+            are not offered; for lists of arrays without `batched`, and other containers with it.
         """
         not_offered = {
             "uncertainty": uncertainty,
@@ -92,7 +92,13 @@ class Measure:
             if option is not None and option is not False:
                 raise InputError(name, "is not offered", value=option, hint="use netcal for it")
         if not batched:
+            if are_arrays(X) and are_arrays(y):
+                rule = "is a list of arrays, which netcal refuses as well"
+                raise InputTypeError("X", rule, hint="batched=True averages the errors of sets")
             return self.error(X, y)
+        for name, sets in {"X": X, "y": y}.items():
+            if not isinstance(sets, list | tuple):
+                raise InputTypeError(name, "must be a list of arrays with {batched}", value=sets)
         if not len(X):
             raise InputError("X", "has no sets of rows")
         if len(X) != len(y):
@@ -123,6 +129,13 @@ class Measure:
         if formula.bin_weights == "equal":  # netcal divides by the number of bins with rows
             value *= bins.gap.size / np.count_nonzero(bins.weight)
         return np.float64(value)
+
+
+def are_arrays(sets: Any) -> bool:
+    """Return whether a value is a list of arrays, such as one for each image."""
+    return isinstance(sets, list | tuple) and all(
+        isinstance(each, np.ndarray) and each.ndim > 0 for each in sets
+    )
 
 
 def read_classes(label: NDArray[Any], n_classes: int) -> NDArray[Any]:

@@ -250,6 +250,7 @@ def read_problems(
     problems = Problems(
         chosen, *arrays, low=1 / n_classes if chosen.is_top else 0.0, high=1.0,
         n_classes=n_classes, v=weights, labels=order, names=names,
+        logits=prob if from_logits else None,
     )  # fmt: skip
     if vectors and prob.ndim == 2 and isinstance(setting, str) and setting == "auto":
         problems.vectors = Vectors(

@@ -86,6 +86,9 @@ class Sample(CopyReadOnlyOnUnpickle):
     votes : float
         How many rows there are for one row of the caller, on average: more than 1 for soft
         labels.
+    log_odds : (n,) float64 array or None
+        Log odds of the scores, from logits, where scores next to 0 or 1 are equal by rounding
+        alone. `ranking` uses them.
     """
 
     s: F64
@@ -97,6 +100,7 @@ class Sample(CopyReadOnlyOnUnpickle):
     vectors: Vectors | None = None
     c: F64 | None = None
     votes: float = 1.0
+    log_odds: F64 | None = None
 
     @property
     def n(self) -> int:
@@ -112,6 +116,11 @@ class Sample(CopyReadOnlyOnUnpickle):
     def weights(self) -> F64:
         """Weight (n,) of each row, of one copy if it counts several times."""
         return np.ones(self.n) if self.v is None else self.v
+
+    @property
+    def ranking(self) -> F64:
+        """Numbers (n,) that order the rows: log odds where scores are rounded."""
+        return self.s if self.log_odds is None else self.log_odds
 
     @property
     def total_weights(self) -> F64:
@@ -164,6 +173,7 @@ class Sample(CopyReadOnlyOnUnpickle):
             vectors=self.vectors,
             c=None if self.c is None else self.c[rows],
             votes=self.votes,
+            log_odds=None if self.log_odds is None else self.log_odds[rows],
         )
 
     def parts(self, rows: int) -> Iterator["Sample"]:
@@ -185,7 +195,8 @@ class Sample(CopyReadOnlyOnUnpickle):
         if self.c is not None and (self.s[1:] >= self.s[:-1]).all():
             return self
         # Where only the outcomes go along with the scores, a sort takes half of the time.
-        if self.v is None and self.c is None and not self.rows.size:
+        has_scores_alone = self.v is self.c is self.log_odds is None and not self.rows.size
+        if has_scores_alone:
             s, y = sort_rows(self.s, self.y)
             return replace(self, s=s, y=y)
         return self.where(in_order(self.s)[1])

@@ -19,6 +19,9 @@ from fastece.kernels.types import F64, I64
 # float32, of which every class is a problem, with classes (n,) from 0 to K - 1, uint8 or int64.
 Arrays = tuple[NDArray[Any], NDArray[Any]]
 NO_ROWS = np.empty(0, np.int64)
+# Logits of greater scores may differ in numbers that the scores do not show: float64 has a distance
+# of 1e-16 next to 1, where a difference of 1e-6 of logits, as float32 has it, is 1e-15 of scores.
+NEAR_1 = 1 - 1e-9
 
 
 @dataclass(frozen=True)
@@ -284,6 +287,8 @@ class Problems(Source):
         The caller's row that each row, also of weight 0, is a label of; None for hard labels.
     votes : float
         As for `Sample`.
+    logits : (n,) or (n, K) array of float, or None
+        The logits that `prob` was made from, perhaps the caller's array.
     """
 
     setting: Setting
@@ -300,6 +305,7 @@ class Problems(Source):
     names: list[str] | None = None
     origin: I64 | None = None
     votes: float = 1.0
+    logits: NDArray[Any] | None = None
 
     @property
     def n(self) -> int:
@@ -351,6 +357,16 @@ class Problems(Source):
             return prob, label
         return prob[:, k].astype(np.float64), (label == k).view(np.uint8)
 
+    def log_odds(self, k: int, s: F64, rows: slice = ALL) -> F64 | None:
+        """Return the log odds of some rows of problem `k`, where they are needed.
+
+        They are where a score is 0, or so near to 1 that others may be equal by rounding alone.
+        """
+        if self.logits is None or not s.size or (s.max() <= NEAR_1 and s.min() > 0):
+            return None
+        column = k if self.setting.per_class else self.setting.column
+        return log_odds_of(self.logits[rows], column)
+
     def read_vectors(self, rows: slice = ALL) -> Arrays:
         """Return the class vectors and classes of some rows, which must be there."""
         assert self.vectors is not None, "an estimator that needs no vectors asks for them"
@@ -362,17 +378,22 @@ class Problems(Source):
         v = None if self.v is None else self.v[rows]
         prob = self.prob[rows]
         label = self.label[rows]
-        return replace(self, prob=prob, label=label, v=v, rows=self.positions[rows])
+        logits = None if self.logits is None else self.logits[rows]
+        positions = self.positions[rows]
+        return replace(self, prob=prob, label=label, v=v, rows=positions, logits=logits)
 
     def view(self, k: int = 0, rows: slice = ALL) -> Sample:
         """Return rows of problem `k` as a sample that is only read, without positions."""
         s, y = self.read_problem(k, rows)
         v = None if self.v is None else self.v[rows]
+        log_odds = self.log_odds(k, s, rows)
         if self.vectors is None:
-            return Sample(s, y, v, self.low, self.high, NO_ROWS, votes=self.votes)
+            return Sample(
+                s, y, v, self.low, self.high, NO_ROWS, votes=self.votes, log_odds=log_odds
+            )
         return Sample(
             s, y, v, self.low, self.high, rows=np.arange(y.size),
-            vectors=Vectors(*self.read_vectors(rows)), votes=self.votes,
+            vectors=Vectors(*self.read_vectors(rows)), votes=self.votes, log_odds=log_odds,
         )  # fmt: skip
 
     def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
@@ -384,7 +405,7 @@ class Problems(Source):
             y = y.copy()
         return Sample(
             s, y, self.v, self.low, self.high, rows=self.positions, vectors=self.vectors,
-            votes=self.votes,
+            votes=self.votes, log_odds=self.log_odds(k, s),
         )  # fmt: skip
 
     def parts(self, rows: int, k: int = 0) -> Iterator[Sample]:
@@ -397,12 +418,28 @@ class Problems(Source):
         return replace(one_problem(replace(self.sample(k), vectors=None)), origin=self.origin)
 
 
+def log_odds_of(logits: NDArray[Any], column: int | None) -> F64:
+    """Compute the log odds (n,) of a class, for None of the largest one of a row."""
+    if logits.ndim == 1:
+        log_odds = logits.astype(np.float64)
+        if column is None:
+            return np.abs(log_odds)
+        return log_odds if column == 1 else -log_odds
+    rows = np.arange(len(logits))
+    chosen = logits.argmax(axis=1) if column is None else np.full(len(logits), column)
+    others = logits.astype(np.float64)
+    score = others[rows, chosen].copy()
+    others[rows, chosen] = -np.inf
+    with np.errstate(divide="ignore"):
+        return np.asarray(score - np.logaddexp.reduce(others, axis=1))
+
+
 def one_problem(sample: Sample) -> Problems:
     """Turn a sample into a problem without a copy; counts become weights."""
     return Problems(
         SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high,
         v=sample.weight,
-        rows=sample.rows, vectors=sample.vectors, votes=sample.votes,
+        rows=sample.rows, vectors=sample.vectors, votes=sample.votes, logits=sample.log_odds,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_array
 from fastece.data.errors import InputError, InputTypeError, rename_arguments, to_unicode
 from fastece.data.parameters import check_integer, check_real
@@ -159,14 +160,15 @@ class Monitor(Readable):
     def update(
         self, y_true: Any, y_prob: Any, *, by: Any = None, labels: Any = None,
         pos_label: Any = None, from_logits: bool = False, percent: bool = False,
-        ignore_label: Any = None,
+        ignore_label: Any = None, class_axis: int | None = None,
     ) -> Self:  # fmt: skip
         """Add rows, such as a day, in the order of time.
 
         Parameters
         ----------
-        y_true, y_prob, labels, pos_label, from_logits, percent, ignore_label
-            As in `fastece.ece`. A batch without rows changes nothing.
+        y_true, y_prob, labels, pos_label, from_logits, percent, ignore_label, class_axis
+            As in `fastece.ece`. A batch without rows changes nothing. With `class_axis` the rows
+            are in the order of the labels, and `by` has their shape.
         by : (n,) array_like, optional
             The segment of each row, such as a hospital; equal texts are one segment. All batches
             have segments, or none has.
@@ -191,6 +193,13 @@ class Monitor(Readable):
             "percent": percent,
             "ignore_label": ignore_label,
         }
+        if class_axis is not None:
+            axes = find_row_axes("y_prob", y_prob, class_axis)
+            y_true = axes.flatten("y_true", y_true)
+            y_prob = axes.flatten_classes("y_prob", y_prob)
+            by = axes.flatten("by", by)
+            with axes.naming_entries("y_prob"):
+                return self.update(y_true, y_prob, by=by, **options)
         problems = self._read(y_true, y_prob, options)
         if problems.vectors is None:
             sample = problems.view()
@@ -237,7 +246,11 @@ class Monitor(Readable):
             has_shape = shape[1:] == (self.n_classes,)
             rule = f"must have shape (n, {self.n_classes})"
         if not has_shape:
-            raise InputError("y_prob", rule, value=shape, hint="as {n_classes} says")
+            hint = "as {n_classes} says"
+            is_class_axis_1 = len(shape) > 2 and shape[1] == self.n_classes
+            if is_class_axis_1:
+                hint = "for classes on axis 1 pass {class_axis_1}"
+            raise InputError("y_prob", rule, value=shape, hint=hint)
 
     # --- evidence ---------------------------------------------------------------------------
 

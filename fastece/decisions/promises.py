@@ -34,7 +34,7 @@ ROUNDING = 1e-12
 
 
 class Promise(NamedTuple):
-    """The promise that a threshold is to keep: an accuracy, a coverage or the least cost."""
+    """The promise of a threshold: an accuracy, a coverage or the least cost."""
 
     accuracy: float | None
     costs: tuple[float, float] | None  # of a mistake, and of abstaining
@@ -238,7 +238,7 @@ def find_candidates(rows: RankedRows) -> Candidates:
 
 
 def find_coverage(rows: RankedRows, coverage: float) -> Candidates:
-    """Take the highest score that at least this share of the weight reaches, as a candidate."""
+    """Take the highest score that this share of the weight reaches."""
     last_of_score = last_rows_of_scores(rows)
     weight = np.cumsum(rows.weight)[last_of_score]
     needed = coverage * weight[-1] * (1 - ROUNDING)
@@ -343,9 +343,10 @@ def scale_odds(p: Any, factor: float) -> Any:
 
 
 def accuracy_bound_of(candidates: Candidates, miss_ratio: float, alpha: float) -> float:
-    """Compute the lower bound of the accuracy of the only candidate, chosen without labels.
+    """Compute a lower bound of the accuracy of a candidate chosen without labels.
 
-    It is Clopper and Pearson's (1934), on the scale where misses weigh as much as hits.
+    It is Clopper and Pearson's (1934) bound for the only candidate, on the scale where misses weigh
+    as much as hits.
     """
     n = candidates.n_effective[0]
     hits = scale_odds(candidates.accuracy[0], miss_ratio) * n

@@ -139,7 +139,7 @@ def risk_coverage_of(call: Call, key: int, score: F64 | None, loss: F64 | None) 
     distinct_scores = None
     if score is not None:  # only the order of a caller's scores counts
         distinct_scores, rank = np.unique(score[data.positions], return_inverse=True)
-        sample = replace(sample, s=rank / distinct_scores.size)
+        sample = replace(sample, s=rank / distinct_scores.size, log_odds=None)
     statistic = RiskAreas(loss)
     ordered = sample.sorted()
     plan = statistic.prepare(ordered, sample.n)

@@ -40,6 +40,8 @@ class RiskRows(NamedTuple):
         How many rows they stand for.
     c : (n,) float64 array
         How often each row counts.
+    ranking : (n,) float64 array
+        Numbers in the order of the scores, which rounding may hide.
     """
 
     s: F64
@@ -47,6 +49,7 @@ class RiskRows(NamedTuple):
     w: F64
     n: float
     c: F64
+    ranking: F64
 
     @property
     def squares(self) -> F64:
@@ -90,7 +93,14 @@ def rows_of(sample: Sample, c: NDArray[Any] | None = None) -> RiskRows:
     w = c if sample.v is None else c * sample.v
     counts = w > 0
     y = sample.y[counts].astype(np.float64)
-    return RiskRows(sample.s[counts], y, w[counts], float(c.sum()), c[counts])
+    return RiskRows(
+        s=sample.s[counts],
+        y=y,
+        w=w[counts],
+        n=float(c.sum()),
+        c=c[counts],
+        ranking=sample.ranking[counts],
+    )
 
 
 # --- logistic recalibration -----------------------------------------------------------------
@@ -204,7 +214,7 @@ def observed_over_expected(rows: RiskRows) -> float:
 
 def placements(rows: RiskRows) -> F64:
     """Compute the share (n,) of rows with the other outcome on the right side."""
-    distinct, place = np.unique(rows.s, return_inverse=True)
+    distinct, place = np.unique(rows.ranking, return_inverse=True)
     out = np.empty(rows.s.size)
     for outcome in (0, 1):
         w = np.bincount(place, np.where(rows.y == outcome, rows.w, 0.0), distinct.size)
@@ -286,9 +296,10 @@ class RiskStatistic(Parameters):
     -----
     Cox (1958, "Two further applications of a model for binary regression"); Austin and Steyerberg
     (2019, "The Integrated Calibration Index (ICI) and related metrics"). Scores of exactly 0 and 1
-    have the logit of ``1 / (2 n + 2)``, or of its complement. The intercept is infinite where all
-    outcomes are the same, the slope where a threshold separates events from the others. A statistic
-    that is not defined is nan. `fastece.validate` gives all of them with intervals.
+    have the logit of ``1 / (2 n + 2)``, or of its complement; with `from_logits` the C statistic
+    ranks rows by their logits, of which rounding makes equal scores. The intercept is infinite
+    where all outcomes are the same, the slope where a threshold separates events from the others. A
+    statistic that is not defined is nan. `fastece.validate` gives all of them with intervals.
 
     Examples
     --------

@@ -114,12 +114,15 @@ def antiderivative(weight: F64) -> F64:
 def prepare_rows(sample: Sample, losses: F64 | None = None) -> RiskPlan:
     """Prepare a sorted sample, with its misses or the losses (N,) of a caller's rows."""
     sample, _ = scale_weights(sample)
-    order = np.arange(sample.n)[::-1]
+    order = np.arange(sample.n)
+    if sample.log_odds is not None:
+        order = np.argsort(sample.log_odds, kind="stable")
+    order = order[::-1]
     if losses is None:
-        return RiskPlan.of(order, sample.s, np.subtract(1.0, sample.y), sample.v)
+        return RiskPlan.of(order, sample.ranking, np.subtract(1.0, sample.y), sample.v)
     loss = losses[sample.rows]
     best = RiskPlan.of(np.argsort(loss, kind="stable"), loss, loss, sample.v)
-    return RiskPlan.of(order, sample.s, loss, sample.v)._replace(best=best)
+    return RiskPlan.of(order, sample.ranking, loss, sample.v)._replace(best=best)
 
 
 @dataclass(frozen=True)

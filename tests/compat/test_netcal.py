@@ -116,6 +116,19 @@ def test_values_equal_the_reference(metric, make, seeds):
         near(got, want, 1e-12, seed)
 
 
+def test_lists_of_arrays_need_batched_as_in_netcal():
+    sets = [np.array([0.2, 0.7]), np.array([0.4, 0.9])]
+    labels = [np.array([0, 1]), np.array([1, 1])]
+    metric = compat.ECE(10)
+    with pytest.raises(TypeError, match=r"X: is a list of arrays.*batched=True averages"):
+        metric.measure(sets, labels)
+    with pytest.raises(TypeError, match="X: must be a list of arrays"):
+        metric.measure(np.array(sets), labels, batched=True)
+    with pytest.raises(TypeError, match="y: must be a list of arrays"):
+        metric.measure(sets, np.array(labels), batched=True)
+    assert metric.measure(sets, labels, batched=True) == pytest.approx((0.25 + 0.35) / 2)
+
+
 @SEEDS
 @SHAPES
 @pytest.mark.parametrize("metric", METRICS)

@@ -109,6 +109,16 @@ def test_images_are_groups(groups, of_rows):
     assert repr(pixels.to_dict()) == repr(rows.to_dict())
 
 
+def test_a_monitor_takes_pixels_in_the_order_of_the_labels():
+    by = RNG.choice(["x", "y"], (N, H, W))
+    pixels = fastece.Monitor(n_classes=C).update(LABELS, PROB, by=by, **PIXELS)
+    rows = fastece.Monitor(n_classes=C).update(LABELS.ravel(), ROWS, by=by.ravel(), **FLAT)
+    assert pixels.n == KEPT.sum()
+    assert (pixels.log_e_value, pixels.segments) == (rows.log_e_value, rows.segments)
+    with pytest.raises(ValueError, match=r"y_prob\[3, 2, 1, 4\] is nan"):
+        fastece.Monitor(n_classes=C).update(LABELS, BAD, **PIXELS)
+
+
 def test_slices_have_the_shape_of_the_labels():
     by = RNG.choice(["x", "y"], (N, H, W))
     for columns, flat in ((by, by.ravel()), ({"side": by}, {"side": by.ravel()})):
@@ -126,8 +136,15 @@ def test_one_image_is_not_copied():
 
 
 def test_who_forgets_the_axis_is_told():
-    for call in (fastece.ece, fastece.Accumulator(C).update, fastece.estimate):
-        with pytest.raises(ValueError, match="for classes on axis 1 pass class_axis=1, or pass np"):
+    calls = [
+        fastece.ece,
+        fastece.Accumulator(C).update,
+        fastece.estimate,
+        lambda y, p: CalibrationMetric(C)(p, y),
+        fastece.Monitor(n_classes=C).update,
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="for classes on axis 1 pass class_axis=1"):
             call(LABELS, PROB)
 
 

@@ -257,3 +257,58 @@ def test_reports_of_one_event_have_the_validation():
         assert fastece.calibration_report(y, vectors, **options).validation is None
     pytest.importorskip("matplotlib")
     assert ": validation</title>" in found.to_html()
+
+
+def draw_logits(n=400):
+    """Draw outcomes and logits of which the sigmoid makes many equal scores, next to 1 and at 0."""
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=n)
+    z = rng.choice([40.0, -760.0], n) + 9 * noise
+    return (rng.random(n) < 1 / (1 + np.exp(-noise))).astype(int), z
+
+
+def share_of_pairs(y, z):
+    """Compute the area under the ROC curve by all pairs."""
+    difference = z[y == 1][:, None] - z[y == 0]
+    return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
+
+
+@pytest.mark.filterwarnings("ignore:.*do the rows belong together")
+@pytest.mark.parametrize("columns", ["one", "two", "class 2 of 3"])
+def test_c_from_logits_ranks_rows_by_their_logits(columns):
+    y, z = draw_logits()
+    zeros = np.zeros(z.size)
+    vectors = {
+        "one": (z, "binary"),
+        "two": (np.column_stack([zeros, z]), 1),
+        "class 2 of 3": (np.column_stack([zeros, zeros - np.inf, z]), 2),
+    }
+    logits, setting = vectors[columns]
+    labels = 2 * y if setting == 2 else y
+    options = {"setting": setting, "from_logits": True}
+    expected = share_of_pairs(y, z)
+    scores = 1 / (1 + np.exp(-np.maximum(z, -700)))
+    assert abs(share_of_pairs(y, scores) - expected) > 1e-3
+    value = fastece.ece(labels, logits, estimator="c_statistic", **options)
+    assert value == pytest.approx(expected, abs=1e-12)
+    validation = fastece.validate(labels, logits, n_resamples=0, **options)
+    assert validation.c_statistic.value == pytest.approx(expected, abs=1e-12)
+    drawn = fastece.bootstrap(labels, logits, estimator="c_statistic", n_resamples=9, **options)
+    assert np.all(drawn.bootstrap_distribution != 0.5)
+    flipped = fastece.ece(y, z, estimator="c_statistic", setting=0, from_logits=True)
+    assert flipped == pytest.approx(expected, abs=1e-12)
+
+
+def test_areas_from_logits_rank_rows_by_their_logits():
+    y, z = draw_logits()
+    _, rank = np.unique(z, return_inverse=True)
+    for area in ("aurc", "e_aurc", "augrc"):
+        expected = fastece.ece(y, rank / z.size, estimator=area)
+        value = fastece.ece(y, z, estimator=area, from_logits=True)
+        assert value == pytest.approx(expected, abs=1e-12)
+        margins = np.abs(z)
+        right = (z > 0) == (y == 1)
+        _, rank_of_margin = np.unique(margins, return_inverse=True)
+        expected = fastece.ece(right, rank_of_margin / z.size, estimator=area)
+        options = {"setting": "confidence", "from_logits": True}
+        assert fastece.ece(y, z, estimator=area, **options) == pytest.approx(expected, abs=1e-12)
