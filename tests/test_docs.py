@@ -470,7 +470,7 @@ def test_tables_of_arenas_have_the_bayesian_curve_and_the_best_of_the_others(pag
 
 def test_table_of_recalibration_maps_is_that_of_the_file():
     code = runpy.run_path(str(ROOT / "scripts" / "evidence" / "recalibration_maps.py"))
-    section = section_of("docs/how_to/recalibration.md", "The curve as a map")
+    section = section_of("docs/evidence/recalibration_maps.md", "Accuracy of recalibration methods")
     written = [line for line in section.splitlines() if line.startswith("|")]
     path = ROOT / "notebooks" / "data" / "recalibration_maps.csv"
     with path.open(encoding="utf-8", newline="") as file:
@@ -634,7 +634,7 @@ def evidence(monkeypatch, capsys):
             "group_coverage",
             ("GROUPS", "ROWS"),
         ),
-        ("docs/how_to/soft_labels.md", "How sure?", "soft_coverage", ("ROWS", "VOTES")),
+        (COVERAGE, "Soft labels and votes", "soft_coverage", ("ROWS", "VOTES")),
     ],
 )
 def test_tables_of_groups_and_votes_have_the_cases_of_the_script(
@@ -695,7 +695,7 @@ def test_tables_of_coverage_have_the_cases_of_the_script(script, heading, tables
 
 @pytest.mark.slow
 def test_table_of_promises_has_the_laws_of_the_script(evidence):
-    section = section_of("docs/how_to/selective_prediction.md", "What the promise is")
+    section = section_of("docs/evidence/decisions.md", "Thresholds")
     table = [x for x in section.splitlines() if x.startswith("|")]
     script = importlib.import_module("threshold_promises")
     # The best coverage is that of two million rows, to which twenty thousand come close.

@@ -404,7 +404,7 @@ def check(
     interval of 95 %, each of the two mistakes at the bound is meant to happen in at most 5 of 100
     test sets: the upper end of an interval that begins at 0 is a bound of 95 % by itself, and each
     end of another one is one of 97.5 %. An interval of 90 % would let an error at the bound pass in
-    10. Measurements are in ``docs/how_to/gate.md``.
+    10. Measurements are in ``docs/evidence/decisions.md``.
 
     With slices and a baseline there are m intervals, each at the level ``1 - (1 -
     confidence_level) / m`` (Bonferroni): so all hold at the same time. The interval of the increase

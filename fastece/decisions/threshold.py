@@ -370,7 +370,7 @@ def choose_threshold(
 
     With weights, rows count by Kish's effective number, after the weights of misses are scaled to
     the mean weight of hits; with groups, also by the correlation of hits within groups, with a
-    margin. Both are approximate; simulations are in ``docs/how_to/selective_prediction.md``. The
+    margin. Both are approximate; simulations are in ``docs/evidence/decisions.md``. The
     bound of a cost adds up the bounds of the shares of mistakes and of rows left out, which hold
     for all candidates at the same time.
 

@@ -1,7 +1,7 @@
 """How often the gate passes, and how often it fails, where the bound is the true error.
 
 The curves and scores are the miscalibrated ones of `bayes_shapes.py`. Prints the table of
-docs/how_to/gate.md, by size of the sample and level of the interval.
+docs/evidence/decisions.md, by size of the sample and level of the interval.
 
     python scripts/evidence/gate_alarms.py --draws 1000
 """

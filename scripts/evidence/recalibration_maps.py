@@ -6,9 +6,9 @@ classes), with 36 distributions of scores each. Every map is fitted to 10 sample
 its error is the mean of ``|map(s) - P(hit | s)|`` over new scores s.
 
 Writes recalibration_maps.csv (in the repository as notebooks/data/recalibration_maps.csv), and
-prints the table of docs/how_to/recalibration.md and the warnings of fits; with --picture it draws
-the picture of that page. Takes about three minutes on one core; results are reproducible to the
-bit.
+prints the table of docs/evidence/recalibration_maps.md and the warnings of fits; with --picture it
+draws the picture of that page. Takes about three minutes on one core; results are reproducible to
+the bit.
 """
 
 import argparse

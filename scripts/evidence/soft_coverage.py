@@ -7,7 +7,7 @@ where a uniform number is less than the hit rate. The number is shared by the ro
 ("none"), 1/2 ("half") or 1 ("full"), and else drawn for the vote alone. Widths are the width of the
 interval of `ece` for the calibrated model. "votes as rows" takes every vote as a separate row.
 
-Prints the table of ``docs/how_to/soft_labels.md``. Every simulation has its own seed.
+Prints the table of ``docs/evidence/coverage.md``. Every simulation has its own seed.
 """
 
 import argparse

@@ -5,7 +5,7 @@ A promise is broken where the true accuracy above the threshold is less than pro
 threshold is the lowest one whose true accuracy suffices; coverage is lost where the chosen one is
 higher. True accuracies come from 2 million rows of the law.
 
-Prints the table of ``docs/how_to/selective_prediction.md``: percentages of the simulations, and
+Prints the table of ``docs/evidence/decisions.md``: percentages of the simulations, and
 lost coverage in percentage points. Every simulation has its own seed.
 """
 

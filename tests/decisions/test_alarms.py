@@ -1,4 +1,4 @@
-"""How often the gate errs at the bound, and the table of docs/how_to/gate.md."""
+"""How often the gate errs at the bound, and the table of docs/evidence/decisions.md."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from fastece import check
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/how_to/gate.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/evidence/decisions.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -299,7 +299,7 @@ def test_with_the_rows_needed_most_samples_decide(shift, bound):
                 check(*draw(rng, result.rows_needed), max_error=bound).passed is not None
             )
     assert len(decided) > 10
-    assert np.mean(decided) > 0.55  # 0.7 to 1 in the cases of docs/how_to/gate.md
+    assert np.mean(decided) > 0.55  # 0.7 to 1 in the cases of docs/evidence/decisions.md
 
 
 # --- output ---------------------------------------------------------------------------------
