@@ -42,6 +42,8 @@ class RiskRows(NamedTuple):
         How often each row counts.
     ranking : (n,) float64 array
         Numbers in the order of the scores, which rounding may hide.
+    chosen_clip : float or None
+        The caller's `clip`.
     """
 
     s: F64
@@ -50,6 +52,7 @@ class RiskRows(NamedTuple):
     n: float
     c: F64
     ranking: F64
+    chosen_clip: float | None = None
 
     @property
     def squares(self) -> F64:
@@ -64,7 +67,7 @@ class RiskRows(NamedTuple):
     @property
     def clip(self) -> float:
         """The probability that stands for a score of 0; its complement stands for 1."""
-        return 1 / (2 * self.n + 2)
+        return 1 / (2 * self.n + 2) if self.chosen_clip is None else self.chosen_clip
 
     @property
     def is_certain(self) -> NDArray[np.bool_]:
@@ -73,8 +76,11 @@ class RiskRows(NamedTuple):
 
     @property
     def logit(self) -> F64:
-        """Logits of the scores, where 0 and 1 are cut at 1 / (2 n + 2)."""
-        return self.logit_of_clip(self.clip)
+        """Logits of the scores; a chosen clip cuts all of them, the other one 0 and 1."""
+        if self.chosen_clip is None:
+            return self.logit_of_clip(self.clip)
+        s = self.s.clip(self.chosen_clip, 1 - self.chosen_clip)
+        return np.asarray(np.log(s) - np.log1p(-s))
 
     def logit_of_clip(self, low: float) -> F64:
         """Compute logits of the scores, where a small probability stands for 0."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
+from fastece.data.parameters import check_real
 from fastece.data.samples import scale_weights
 from fastece.display.axes import new_axes
 from fastece.display.documents import Document, Section, Table
@@ -98,7 +99,7 @@ SEPARATED = "A threshold separates events from the others, so the slope is infin
 CONSTANT = "All predictions are the same, so there is no slope."
 DECIDED_BY_CLIP = (
     "{} of {} predictions are 0 or 1; slope and intercept depend on the {:.2g} that stands for "
-    "them."
+    "them (clip= or --clip chooses another)."
 )
 # A slope depends on the probability that stands for 0 if so small a part of it moves the slope out
 # of its interval.
@@ -301,14 +302,14 @@ class Validation(Result):
 # --- the call -------------------------------------------------------------------------------
 
 
-def validation_of(call: Call, key: int, event: str) -> Validation:
+def validation_of(call: Call, key: int, event: str, clip: float | None = None) -> Validation:
     """Compute the validation of the only model of a call with net benefits."""
     source = call.rows
     if source.n_problems > 1 or source.setting.is_top:
         rule = "must be binary or a class: a risk is that of one event"
         raise InputError("setting", rule, value=call.setting, hint="setting=1")
     sample, unit = scale_weights(source.samples()[0])
-    rows = risk.rows_of(sample)
+    rows = risk.rows_of(sample)._replace(chosen_clip=clip)
     law = SamplingLaw(call.clusters, call.level, call.counts)
     distances = measure_curve(call)
     quantities = {
@@ -387,6 +388,16 @@ def check_event(event: Any) -> str:
     return event or ""
 
 
+def check_clip(clip: Any) -> float | None:
+    """Return the checked probability that stands for 0, None for the default."""
+    if clip is None:
+        return None
+    number = check_real("clip", clip, 0.0, 0.5)
+    if not 0 < number < 0.5:
+        raise InputError("clip", "must be greater than 0 and less than 0.5", value=clip)
+    return number
+
+
 def check_thresholds(thresholds: Any) -> list[NetBenefit]:
     """Return the net benefit at each of a caller's thresholds, in increasing order."""
     if thresholds is None:
@@ -400,7 +411,7 @@ def check_thresholds(thresholds: Any) -> list[NetBenefit]:
 def validate(
     y_true: Any, y_prob: Any, *, event: str | None = None, thresholds: Any = None,
     confidence_level: float = 0.95, n_resamples: int = 1999, rng: Any = 0, groups: Any = None,
-    sample_weight: Any = None, counts: Any = None, **options: Any,
+    sample_weight: Any = None, counts: Any = None, clip: float | None = None, **options: Any,
 ) -> Validation:  # fmt: skip
     """Validate a risk model: rates, recalibration, curve, discrimination, net benefit.
 
@@ -424,6 +435,10 @@ def validate(
         of one hospital: variances are computed between whole groups.
     sample_weight, counts : (n,) array_like, optional
         As in `fastece.ece`.
+    clip : float, optional
+        For slope and intercepts, predictions below it count as it, and those above ``1 - clip`` as
+        that. By default only predictions of 0 and 1 are moved, by ``1 / (2 n + 2)``, or less where
+        another prediction is nearer.
     **options
         `setting` ("binary", or a class of class vectors), `labels`, `pos_label`, `from_logits` and
         `n_jobs`, as in `fastece.ece`.
@@ -435,7 +450,8 @@ def validate(
     Raises
     ------
     ValueError, TypeError
-        As in `fastece.ece`; for thresholds outside (0, 1), and for several events.
+        As in `fastece.ece`; for thresholds outside (0, 1), a clip outside (0, 0.5), and for several
+        events.
 
     Notes
     -----
@@ -466,10 +482,11 @@ def validate(
     joint test of intercept 0 and slope 1: p = 0.13.
     """
     name = check_event(event)
+    clip = check_clip(clip)
     call = read_call(
         "validate", y_true, {"y_prob": y_prob}, 0, estimator=check_thresholds(thresholds),
         confidence_level=confidence_level, n_resamples=n_resamples, sample_weight=sample_weight,
         counts=counts, **options,
     )  # fmt: skip
     call = add_groups(call, groups, y_prob)
-    return validation_of(call, new_key(rng), name or "the event")
+    return validation_of(call, new_key(rng), name or "the event", clip)

@@ -13,6 +13,7 @@ from fastece.data.doubts import (
 )
 from fastece.data.errors import RowsWarning
 from fastece.data.reading import read_source
+from helpers.bad_input import assert_refused
 
 RNG = np.random.default_rng(0)
 N = 500
@@ -219,12 +220,23 @@ def test_zeros_and_ones_that_decide_a_slope_have_a_sentence():
     n_certain = int(((prob == 0) | (prob == 1)).sum())
     sentence = (
         f"{n_certain} of 2000 predictions are 0 or 1; slope and intercept depend on the 0.00025 "
-        "that stands for them."
+        "that stands for them (clip= or --clip chooses another)."
     )
     assert sentence in fastece.validate(events, prob, n_resamples=0).notes
     is_inside = (prob > 0) & (prob < 1)
     without = fastece.validate(events[is_inside], prob[is_inside], n_resamples=0)
     assert not any("0 or 1" in note for note in without.notes)
+    for clip in (1e-6, 0.01):
+        chosen = fastece.validate(events, prob, n_resamples=0, clip=clip)
+        clipped = prob.clip(clip, 1 - clip)
+        by_hand = fastece.validate(events, clipped, n_resamples=0)
+        assert chosen.slope.to_dict() == by_hand.slope.to_dict()
+        assert chosen.intercept.value == pytest.approx(by_hand.intercept.value, abs=0.01)
+        assert chosen.brier.value == pytest.approx(fastece.brier_score(events, prob), abs=1e-12)
+    assert_refused(
+        lambda: fastece.validate(events, prob, clip=0.5),
+        ["clip: must be greater than 0 and less than 0.5, got 0.5"],
+    )
     counts = rng.integers(1, 4, 2000)
     of_table = fastece.validate(events, prob, n_resamples=0, counts=counts).notes
     repeated = fastece.validate(np.repeat(events, counts), np.repeat(prob, counts), n_resamples=0)
