@@ -180,6 +180,31 @@ def begin_bets(shares: F64, wagers: "Wagers") -> "Bets":
     )
 
 
+def first_problems(bets: "Bets", n_problems: int) -> "Bets":
+    """Return the bets of the first problems, as views."""
+    arrays = {name: array[:n_problems] for name, array in bets._asdict().items()}
+    return kernels.bets.Bets(**{**arrays, "numbers": bets.numbers, "values": bets.values})
+
+
+def begin_segment(bets: "Bets", n_problems: int, number: int) -> None:
+    """Move the money of a new segment from the reserve into its bets, in place.
+
+    Parameters
+    ----------
+    bets : Bets
+        With room for the segment, whose money is not on the common scale yet.
+    n_problems : int
+        Number of problems of the same rows.
+    number : int
+        Number of segments that have begun before.
+    """
+    scale = math.exp(-bets.values[kernels.bets.LOG_SCALE])
+    problems = slice(n_problems * (1 + number), n_problems * (2 + number))
+    bets.money[problems] *= scale
+    bets.total[problems] *= scale
+    bets.values[kernels.bets.RESERVE] = (1 - MONEY_OF_ALL_ROWS) / (number + 2)
+
+
 class EvidencePoint(NamedTuple):
     """The evidence after some rows, and the sums of their outcomes and scores."""
 
@@ -245,16 +270,33 @@ class Evidence:
         """
         evidence = self
         segment = NO_SEGMENTS
+        first_rows: list[int] = []
         if names is not None:
             evidence = self._with_segments(names)
             assert evidence.segments is not None, "there are names"
             numbers = {name: k for k, name in enumerate(evidence.segments)}
             segment = np.array([numbers[name] for name in names], np.int64)
+            present, first_row_of_present = np.unique(segment, return_index=True)
+            first_rows = first_row_of_present[present >= len(self.segments or ())].tolist()
         bets = kernels.bets.Bets._make(array.copy() for array in evidence.bets)
-        looks = np.empty((max_looks(outcomes.shape[1]), len(EvidencePoint._fields)))
-        n_looks = kernels.bets.follow_rows(
-            scores, outcomes, segment, tuple(self.wagers), tuple(bets), looks
-        )
+        n_rows = outcomes.shape[1]
+        looks = np.empty((max_looks(n_rows), len(EvidencePoint._fields)))
+        n_looks = 0
+        # Bets on a segment begin right before its first row. If they began with the batch, sums of
+        # money would be rounded in another way for another cut into batches.
+        n_segments = len(self.segments or ())
+        for begin, end in pairwise([0, *first_rows, n_rows]):
+            n_looks += kernels.bets.follow_rows(
+                np.ascontiguousarray(scores[:, begin:end]),
+                np.ascontiguousarray(outcomes[:, begin:end]),
+                segment[begin:end],
+                tuple(self.wagers),
+                tuple(first_problems(bets, self.shares.size * (1 + n_segments))),
+                looks[n_looks:],
+            )
+            if end < n_rows:
+                begin_segment(bets, self.shares.size, n_segments)
+                n_segments += 1
         all_looks = [*evidence.looks]
         for n, *values in looks[:n_looks].tolist():
             if len(all_looks) == MAX_LOOKS:
@@ -263,10 +305,10 @@ class Evidence:
         return replace(evidence, bets=bets, looks=tuple(all_looks))
 
     def _with_segments(self, names: Sequence[str]) -> "Evidence":
-        """Begin bets on the segments that appear here first.
+        """Make room for bets on the segments that appear here first.
 
         Half of all money is for segments, and number k of them gets the part 1 / (k (k + 1)), so
-        that all segments that may come get no more than there is.
+        that all segments that may come get no more than there is. `begin_segment` gives it.
         """
         bets = self.bets
         old_names = self.segments
@@ -279,16 +321,12 @@ class Evidence:
             k = 1 + len(old_names) + np.arange(len(new_names))
             parts = (1 - MONEY_OF_ALL_ROWS) / (k * (k + 1))
             new_bets = begin_bets(np.outer(parts, self.shares).ravel(), self.wagers)
-            scale = math.exp(-bets.values[kernels.bets.LOG_SCALE])
-            new_bets.money[:] *= scale
-            new_bets.total[:] *= scale
             joined = {
                 name: np.concatenate([array, getattr(new_bets, name)])
                 for name, array in bets._asdict().items()
             }
-            values = bets.values.copy()
-            values[kernels.bets.RESERVE] = (1 - MONEY_OF_ALL_ROWS) / (k[-1] + 1)
-            bets = kernels.bets.Bets(**{**joined, "numbers": bets.numbers, "values": values})
+            joined |= {"numbers": bets.numbers, "values": bets.values}
+            bets = kernels.bets.Bets(**joined)
         return replace(self, bets=bets, segments=(*old_names, *new_names))
 
     # --- evidence -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fastece import InputError, InputTypeError, Monitor
@@ -212,6 +212,8 @@ CUTS = st.lists(st.integers(0, 400), max_size=12)
 
 
 @given(st.integers(0, 100), CUTS, st.booleans(), st.none() | st.integers(50, 300))
+@example(26, [3], True, 247)  # a segment appears after the first batch
+@example(56, [1, 2, 4, 5, 7, 7], True, None)
 def test_any_cut_into_batches_has_the_same_bits(seed, cuts, has_segments, forget):
     ((y, p),) = stream(seed, 1, shift=0.5, rows=400)
     by = np.random.default_rng(seed).choice(["a", "b", "c"], 400)
