@@ -5,10 +5,10 @@ from collections.abc import Container
 from dataclasses import replace
 
 from fastece.display.documents import Cell, Document, Section, Table
-from fastece.display.numbers import format_cell
+from fastece.display.numbers import format_cell, outside_text
 from fastece.display.writers import LINE_WIDTH, to_text
 from fastece.report.breakdown import classes_section, slices_section
-from fastece.report.errors import errors_table
+from fastece.report.errors import ErrorLine, errors_table, with_interval
 from fastece.report.pictures import DIAGRAM_TITLE
 from fastece.report.result import Report
 from fastece.report.sample import sample_section, stream_section
@@ -19,8 +19,9 @@ MAX_PAGE_LINES = 30
 # Rows of its diagram; where the fewest do not fit, the sample is described in fewer lines.
 MIN_DIAGRAM_ROWS = 6
 MAX_DIAGRAM_ROWS = 10
-# Lines of each table of classes or slices.
+# Lines of each table of classes or slices, and where the diagram needs the place.
 MAX_BRIEF_LINES = 3
+MIN_BRIEF_LINES = 1
 # Facts that the headline or a table repeats.
 REPEATED = {
     "classes", "predicted rate", "observed rate", "accuracy", "mean confidence", "direction",
@@ -40,21 +41,28 @@ def first_page(report: Report, errors: Container[str], max_lines: int = MAX_PAGE
     errors : container of str
         Names of the errors to show.
     max_lines : int
-        Lines of the page; the diagram takes the lines that are left.
+        Lines of the page; the diagram takes the lines that are left. Where many notes leave too
+        few of them, the page is longer.
     """
     stream_notes = (report.stream or {}).get("notes", [])
     end = Section(notes=[*stream_notes[:1], MORE])
-    parts = [main_errors(report, errors), *short_breakdowns(report)]
     has_diagram = bins_section(report, MIN_DIAGRAM_ROWS) is not None
+    layouts = [
+        (brief_facts(report), MAX_BRIEF_LINES),
+        (briefest_facts(report), MAX_BRIEF_LINES),
+        (briefest_facts(report), MIN_BRIEF_LINES),
+    ]
     lines_left = 0
-    for facts in (brief_facts(report), briefest_facts(report)):
-        sections = [Section("Sample", facts, notes=report.notes), *parts]
+    for facts, max_brief_lines in layouts:
+        sample = Section("Sample", facts, notes=report.notes)
+        breakdowns = short_breakdowns(report, max_brief_lines)
+        sections = [sample, main_errors(report, errors), *breakdowns]
         page = Document(report.title, report.headline, [*sections, end])
         # Two lines are the title of the diagram and the one above it, one is its head.
         lines_left = max_lines - count_lines(page) - 3
         if not has_diagram or lines_left >= MIN_DIAGRAM_ROWS:
             break
-    bins = bins_section(report, min(lines_left, MAX_DIAGRAM_ROWS)) if lines_left > 1 else None
+    bins = bins_section(report, min(max(lines_left, MIN_DIAGRAM_ROWS), MAX_DIAGRAM_ROWS))
     if bins is not None:
         sections.append(bins)
     return replace(page, sections=[*sections, end])
@@ -114,16 +122,23 @@ def briefest_facts(report: Report) -> dict[str, Cell]:
 def main_errors(report: Report, errors: Container[str]) -> Section:
     """Describe the first error, the usual one, and others by name."""
     lines = [line for line in report.measures if line.name in errors]
-    usual = lines[1]
-    texts = [BEST_GUESS, USUAL.format(usual.occupied, usual.n_bins)]
+    texts = [BEST_GUESS, text_of_usual(lines[1])]
     texts += [""] * (len(lines) - len(texts))
     table = errors_table(lines, report._test, texts)
     return Section("Calibration errors", table=table)
 
 
-def short_breakdowns(report: Report) -> list[Section]:
+def text_of_usual(line: ErrorLine) -> str:
+    """Introduce the usual error, unless a remark about its value takes the place."""
+    _, interval = with_interval(line.value, line.low, line.high)
+    if outside_text(line.value, interval):
+        return ""
+    return USUAL.format(line.occupied, line.n_bins)
+
+
+def short_breakdowns(report: Report, max_lines: int) -> list[Section]:
     """Describe the classes and slices with the most evidence, without notes."""
-    sections = [slices_section(report._breakdowns, MAX_BRIEF_LINES)]
+    sections = [slices_section(report._breakdowns, max_lines)]
     if len(report.diagrams) > 1:
-        sections.insert(0, classes_section(report._breakdowns, MAX_BRIEF_LINES))
+        sections.insert(0, classes_section(report._breakdowns, max_lines))
     return [replace(section, notes=[]) for section in sections if section is not None]
