@@ -88,7 +88,9 @@ def ece(
         - "auto", the default: "binary" for (n,) and "confidence" for (n, K).
     average : {"macro", None}, default "macro"
         With "classwise" and "tasks": the mean over the classes or tasks, or a value of each. With
-        "top-label": the mean with shares, or a value of each class that is predicted.
+        "top-label": the mean with shares, or a value of each class that is predicted, in the order
+        of the columns: the classes are ``np.unique(np.argmax(y_prob, axis=1))``. The table of
+        ``estimate(..., average=None)``, also as `to_frame`, names them.
     labels : sequence of K labels, optional
         The classes in the order of the columns of `y_prob`. Without it, these are the names of the
         columns if every label is one of them, with or without a prefix that all names share

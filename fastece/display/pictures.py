@@ -18,6 +18,7 @@ from fastece.display.axes import (
     choose_end,
     error_text,
     new_axes,
+    open_figure,
     set_title,
     shorten,
     title_of,
@@ -43,6 +44,11 @@ SHADE = 0.12
 # Stretches of rows whose gaps are drawn, and the smallest gap that their axes have room for.
 MAX_STRETCHES = 30
 MIN_GAP_OF_AXES = 0.01
+# Slices of one picture, and the inches that each of them and the axis below take.
+MAX_SLICES_DRAWN = 40
+SLICE_HEIGHT = 0.3
+SLICES_MARGIN = 1.1
+SLICES_WIDTH = 5.5
 # Opacity of bands.
 BAND_ALPHA = 0.2
 
@@ -177,6 +183,78 @@ def draw_cumulative(
         scores = [f"{x:.2g}" for x in np.interp(ticks, share, score)]
         ax.secondary_xaxis("top", xlabel=SCORE_AXES[0]).set_xticks(ticks, scores)
     draw_legend(ax)
+
+
+# --- slices ---------------------------------------------------------------------------------
+
+
+class DrawnSlice(Protocol):
+    """A slice with its error, the interval of it, and its joint p-value."""
+
+    @property
+    def label(self) -> Any:
+        """Label of the slice."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    @property
+    def value(self) -> float:
+        """The error."""
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+
+    @property
+    def p_value(self) -> float:
+        """The joint p-value."""
+
+
+def draw_slices(
+    slices: Sequence[DrawnSlice], ax: "Axes | None", level: float, title: str
+) -> "Axes":
+    """Draw the error of each slice with its interval, the first slice on top.
+
+    Slices that are miscalibrated by their joint p-value at the level are filled, others open.
+    """
+    drawn = slices[:MAX_SLICES_DRAWN]
+    if ax is None:
+        height = SLICES_MARGIN + SLICE_HEIGHT * len(drawn)
+        ax = open_figure((SLICES_WIDTH, height)).subplots()
+    height_of_slice = np.arange(len(drawn))[::-1]
+    values = np.array([each.value for each in drawn])
+    is_off = np.array([each.p_value <= 1 - level for each in drawn])
+    ax.hlines(
+        height_of_slice,
+        [each.low for each in drawn],
+        [each.high for each in drawn],
+        color=marks.GREY,
+        linewidth=1.5,
+    )
+    for is_chosen, color, face_color in (
+        (is_off, ALARM_COLOR, ALARM_COLOR),
+        (~is_off, NO_ALARM_COLOR, "white"),
+    ):
+        points = values[is_chosen], height_of_slice[is_chosen]
+        ax.plot(*points, "o", color=color, markerfacecolor=face_color)
+    names = [f"{shorten(str(each.label))} ({each.n} rows)" for each in drawn]
+    ax.set_yticks(height_of_slice, names, parse_math=False)
+    ax.set(
+        xlabel=f"calibration error, joint {100 * level:g} % CI\n"
+        f"filled: joint p-value at most {1 - level:.2g}",
+        xlim=(0, None),
+        ylim=(-0.6, len(drawn) - 0.4),
+    )
+    if len(drawn) < len(slices):
+        title += f"; the {len(drawn)} of {len(slices)} groups with the most evidence"
+    set_title(ax, title)
+    return ax
 
 
 # --- evidence of a monitor ------------------------------------------------------------------

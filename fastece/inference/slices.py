@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fastece.data.sources import ROWS, Problems, Source, need_rows
 from fastece.data.threads import with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue, smallest_p
+from fastece.display.pictures import draw_slices
 from fastece.display.results import Record, Result, group_notes, sample_text
 from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
 from fastece.inference.joint_test import JointPValues, holm, joint_p_values
@@ -30,6 +31,9 @@ from fastece.resampling.arguments import (
 from fastece.resampling.calibration_test import calibration_result
 from fastece.resampling.call import Call, common_fields
 from fastece.resampling.draws import new_key
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Slices of fewer effective rows have a note in the table.
 MIN_ROWS = 20
@@ -177,6 +181,24 @@ class Slices(Result, Sequence[Slice]):
         if n_hidden > 0:
             notes.insert(0, f"and {n_hidden} groups with less evidence")
         return Document(title, sections=[Section(table=self.table("group"), notes=notes)])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the error of each slice with its interval; needs matplotlib.
+
+        The slices stand in the order of the table, with their rows in brackets. Filled points are
+        slices that are miscalibrated by their joint p-value.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        title = f"{self.estimator}, setting {self.setting}"
+        return draw_slices(self.rows, ax, self.confidence_level, title)
 
     def table(self, name: str, max_lines: int = MAX_LINES) -> Table:
         """Describe the first slices in a table whose first column is named `name`."""

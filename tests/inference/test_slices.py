@@ -608,3 +608,28 @@ def test_some_calibrated_group_is_flagged_in_5_of_100_samples_at_most(estimator)
     rng = np.random.default_rng(0)
     flagged = sum(any_flagged(estimator, rng) for _ in range(80))
     assert flagged <= stats.binom.isf(ALPHA, 80, 0.05)
+
+
+def test_a_picture_has_the_intervals_of_the_table_from_the_top():
+    figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
+    rng = np.random.default_rng(0)
+    prob = rng.random(1200)
+    site = rng.choice(["north", "south", "west_$1"], 1200)
+    events = rng.random(1200) < np.where(site == "west_$1", prob**2, prob)
+    table = fastece.slices(events, prob, by=site)
+    ax = table.plot(figure.subplots())
+    figure.draw_without_rendering()
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == [f"{row.label} ({row.n} rows)" for row in table]
+    assert np.all(np.diff(ax.get_yticks()) < 0)
+    (lines,) = ax.collections
+    ends = [segment[:, 0].tolist() for segment in lines.get_segments()]
+    assert ends == [[row.low, row.high] for row in table]
+    filled, hollow = (line.get_xdata().tolist() for line in ax.get_lines())
+    assert filled == [row.value for row in table if row.p_value <= 0.05]
+    assert hollow == [row.value for row in table if row.p_value > 0.05]
+    assert len(filled) == table.off > 0
+    many = fastece.slices(events, prob, by=np.arange(1200) % 45, bins=None, n_resamples=99)
+    drawn = many.plot(figure.subplots())
+    assert len(drawn.get_yticks()) == 40
+    assert "40 of 45 groups" in " ".join(drawn.get_title().split())
