@@ -268,6 +268,20 @@ def test_summaries_are_in_plain_words():
     ]
 
 
+def test_no_statement_is_a_text_alone():
+    """The second line of a text without parentheses would be lost."""
+    lost = [
+        f"{name}: {node.value.value}"
+        for name, tree in trees().items()
+        for block in ast.walk(tree)
+        if isinstance(block, (ast.Module, *DEFINITIONS))
+        for node in block.body[1:]
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node.value.value, str)
+    ]
+    assert not lost
+
+
 def test_names_are_nouns_and_verbs_of_the_field():
     found = {
         f"{name}.{node.name}"

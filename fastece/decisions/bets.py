@@ -180,6 +180,28 @@ def begin_bets(shares: F64, wagers: "Wagers") -> "Bets":
     )
 
 
+def number_segments(
+    names: Sequence[str] | None, segments: Sequence[str] | None, n_old: int
+) -> tuple[I64, list[int]]:
+    """Find the number of each row's segment, and the first rows of new segments.
+
+    Parameters
+    ----------
+    names : (n,) sequence of str, or None
+        The segment of each row; None without segments.
+    segments : sequence of str, or None
+        All segments in the order of their numbers.
+    n_old : int
+        Number of segments that earlier batches have; the others are new.
+    """
+    if names is None or segments is None:
+        return NO_SEGMENTS, []
+    numbers = {name: k for k, name in enumerate(segments)}
+    segment = np.array([numbers[name] for name in names], np.int64)
+    present, first_row = np.unique(segment, return_index=True)
+    return segment, first_row[present >= n_old].tolist()
+
+
 def first_problems(bets: "Bets", n_problems: int) -> "Bets":
     """Return the bets of the first problems, as views."""
     arrays = {name: array[:n_problems] for name, array in bets._asdict().items()}
@@ -268,23 +290,15 @@ class Evidence:
         names : (n,) sequence of str, or None
             The segment of each row.
         """
-        evidence = self
-        segment = NO_SEGMENTS
-        first_rows: list[int] = []
-        if names is not None:
-            evidence = self._with_segments(names)
-            assert evidence.segments is not None, "there are names"
-            numbers = {name: k for k, name in enumerate(evidence.segments)}
-            segment = np.array([numbers[name] for name in names], np.int64)
-            present, first_row_of_present = np.unique(segment, return_index=True)
-            first_rows = first_row_of_present[present >= len(self.segments or ())].tolist()
+        evidence = self if names is None else self._with_segments(names)
+        n_segments = len(self.segments or ())
+        segment, first_rows = number_segments(names, evidence.segments, n_segments)
         bets = kernels.bets.Bets._make(array.copy() for array in evidence.bets)
         n_rows = outcomes.shape[1]
         looks = np.empty((max_looks(n_rows), len(EvidencePoint._fields)))
         n_looks = 0
         # Bets on a segment begin right before its first row. If they began with the batch, sums of
         # money would be rounded in another way for another cut into batches.
-        n_segments = len(self.segments or ())
         for begin, end in pairwise([0, *first_rows, n_rows]):
             n_looks += kernels.bets.follow_rows(
                 np.ascontiguousarray(scores[:, begin:end]),

@@ -273,7 +273,7 @@ def check_of(
     ----------
     call : Call
         One estimator on one model, or on a model and the baseline.
-    groups : sequence of Group
+    groups : sequence of Selection
         The slices of the rows.
     bounds, min_rows, rng
         As in `fastece.check`.
