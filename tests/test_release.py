@@ -19,7 +19,7 @@ CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 HEADINGS = re.findall(r"^## (.*)", CHANGELOG, re.MULTILINE)
 RELEASES = [heading.split(" - ") for heading in HEADINGS if heading != "Unreleased"]
 # Of Keep a Changelog.
-KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+KINDS = {"Breaking changes", "Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 def numbers(version):
