@@ -1,5 +1,7 @@
 """Confidence curves of errors that are norms of gaps."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from fastece.inference.cells import GapCells
@@ -15,7 +17,9 @@ def cell_curve(cells: GapCells) -> ConfidenceCurve:
     if not (cells.max_gap > 0).any():
         return NO_ROWS
     sparse, dense = gap_directions(cells)
-    return curve_of_directions(cells, np.zeros_like(cells.gap), sparse, dense)
+    curve = curve_of_directions(cells, np.zeros_like(cells.gap), sparse, dense)
+    # What chance shows is compared with the value, which has the bias of the estimator.
+    return curve if cells.bias is None else replace(curve, null=cells.calibrated_values())
 
 
 def one_sided_curve(cells: GapCells, side: float) -> ConfidenceCurve:

@@ -95,6 +95,8 @@ class GapCells:
         Cells of one number are made by the same rows, so that a rare row comes to all of them.
     seed : int
         Seed of the random order of replicates with equal gaps.
+    bias : (K, B) float64 array or None
+        The gaps that the estimator itself has where outcomes are what the scores say; None for 0.
     """
 
     gap: F64
@@ -108,6 +110,7 @@ class GapCells:
     share: F64
     group: I64
     seed: int
+    bias: F64 | None = None
 
     # --- the noise of a gap -----------------------------------------------------------------
 
@@ -220,6 +223,21 @@ class GapCells:
         kernels.errors.gap_errors(gaps, stretch, self.null, laws, side, self.norm, errors)
         return errors
 
+    def calibrated_values(self) -> F64:
+        """Compute the values (R,) of the estimator for replicates of a calibrated model."""
+        gaps = np.zeros_like(self.gap) if self.bias is None else self.bias
+        values = np.empty((1, self.null.shape[2]))
+        kernels.errors.gap_errors(
+            gaps[None],
+            np.ones_like(gaps)[None],
+            self.null,
+            kernels.errors.NO_RARE_ROWS,
+            0.0,
+            self.norm,
+            values,
+        )
+        return np.asarray(values[0])
+
     def error(self, gaps: F64, side: float = 0.0) -> F64:
         """Compute the errors (M,) of models with gaps (M, K, B), without noise."""
         no_noise = np.zeros((*gaps.shape[1:], 1))
@@ -268,6 +286,8 @@ def join_cells(parts: Sequence[GapCells], shares: F64) -> GapCells:
             "share": fill_up(part.share, n_missing),
             "group": group,
         })  # fmt: skip
+        if part.bias is not None:
+            padded[-1]["bias"] = fill_up(factor * part.bias, n_missing)
     arrays: dict[str, Any] = {
         name: np.concatenate([fields_of_part[name] for fields_of_part in padded])
         for name in padded[0]
@@ -307,6 +327,8 @@ class CellSums:
         As in `GapCells`.
     n : (K,) float64 array
         Kish's number of rows.
+    bias : (K, B) float64 array or None
+        Sums of ``w a (s - t)`` with the score t that the estimator has for a cell; None for 0.
     """
 
     gap: F64
@@ -317,6 +339,7 @@ class CellSums:
     score: F64
     group: I64
     n: F64
+    bias: F64 | None = None
 
 
 def make_cells(call: Call, sums: CellSums, unit: F64, norm: float, seed: int) -> GapCells:
@@ -339,6 +362,7 @@ def make_cells(call: Call, sums: CellSums, unit: F64, norm: float, seed: int) ->
         share=sums.share,
         group=sums.group,
         seed=seed,
+        bias=None if sums.bias is None else sums.bias * unit,
     )
 
 

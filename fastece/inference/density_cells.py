@@ -89,8 +89,9 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
     """Compute the cells of a density on its grid.
 
     Gaps are smoothed outcomes minus smoothed scores, which are equal where outcomes are 1 as often
-    as the scores say. The estimator itself takes off the density times the score, which is not the
-    same. Problems with fewer points are filled up with zeros.
+    as the scores say. The estimator itself takes off the density times the score: the difference
+    is a bias, which calibrated labels have too. Problems with fewer points are filled up with
+    zeros.
     """
     source = call.sources[0]
     data: Source
@@ -115,7 +116,7 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
     drawn = model.draw(0, n_replicates)
 
     shape = (len(plans), n_points)
-    gap, variance, row_squares, share, score, unit = np.zeros((6, *shape))
+    gap, variance, row_squares, share, score, unit, bias = np.zeros((7, *shape))
     null = np.zeros((*shape, n_replicates))
     group = np.zeros(shape, np.int64)
     for k, plan in enumerate(plans):
@@ -128,6 +129,7 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
         smoothed = squared_noise(mesh, plan.bandwidth, noise[:2, k, nodes]) / total**2
         variance[k, points], squares_of_shares = smoothed
         row_squares[k, points] = squares_of_shares
+        bias[k, points] = score[k, points] - share[k, points] * mesh.score
         unit[k, points] = point_units(kde, mesh, share[k, points])
         group[k, points] = k * n_points + point_groups(plan)
         weight = noise[2, k, nodes]
@@ -144,6 +146,7 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
         score=score,
         group=group,
         n=n,
+        bias=bias,
     )
     return make_cells(call, sums, unit, kde.norm, key)
 

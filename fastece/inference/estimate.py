@@ -444,7 +444,7 @@ def estimate(
       name     value         95 % CI  chance alone   p-value  method
       ece      0.060  [0.010, 0.081]         0.039     0.008  test inversion
       ece_ac   0.058  [0.015, 0.082]         0.032    0.0015  test inversion
-      ece_kde  0.051  [0.026, 0.078]         0.020  <=0.0005  test inversion
+      ece_kde  0.051  [0.026, 0.078]         0.023  <=0.0005  test inversion
     """
     options |= {"estimator": estimator, "n_resamples": n_resamples}
     call = read_call("estimate", y_true, {"y_prob": y_prob}, 0, **options)

@@ -354,3 +354,49 @@ def test_posteriors_of_users_need_effect_for_groups():
     p = np.linspace(0.1, 0.9, 40)
     with pytest.raises(TypeError, match=r"^estimator: must have a posterior that takes .* effect"):
         estimate(y, p, estimator=Stand(), groups=np.arange(40) // 2)
+
+
+# Errors of calibrated labels are drawn so often; the standard error of their mean is about 2 % of
+# it. Five standard errors are exceeded in 1 of 1.7 million tests by chance.
+N_CALIBRATED = 400
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("scores", ["spread", "sharp", "tied"])
+def test_the_floor_of_a_density_is_the_mean_error_of_calibrated_labels(scores, norm):
+    rng = np.random.default_rng(7)
+    draw_scores = {
+        "spread": lambda: rng.random(200),
+        "sharp": lambda: rng.beta(0.15, 0.15, 400),
+        "tied": lambda: rng.choice([0.1, 0.3, 0.5, 0.8], 300),
+    }
+    prob = draw_scores[scores]()
+    estimator = fastece.KDE(norm=norm)
+    labels = (rng.random((N_CALIBRATED, prob.size)) < prob).astype(int)
+    result = fastece.estimate(labels[0], prob, estimator=estimator, n_resamples=1999)
+    errors = np.array([fastece.ece(row, prob, estimator=estimator) for row in labels])
+    standard_error = errors.std(ddof=1) / np.sqrt(N_CALIBRATED)
+    # The floor is a mean of 1999 errors with a noise of its own.
+    deviation = (result.floor.mean - errors.mean()) / (standard_error * np.sqrt(1.2))
+    assert abs(deviation) < 5
+    # The share of errors above a quantile of 95 % is binomial: 5 % and five standard errors.
+    assert np.mean(errors > result.floor.high) < 0.05 + 5 * np.sqrt(0.05 * 0.95 / N_CALIBRATED)
+
+
+def test_the_floor_of_several_densities_is_the_mean_of_their_floors():
+    rng = np.random.default_rng(8)
+    prob = rng.dirichlet(np.full(3, 0.3), 300)
+    labels = np.array([rng.choice(3, p=row) for row in prob])
+    options = {"setting": "classwise", "estimator": "ece_kde", "n_resamples": 499}
+    of_mean = fastece.estimate(labels, prob, **options).floor.mean
+    of_classes = fastece.estimate(labels, prob, average=None, **options).floor.mean
+    assert of_mean == pytest.approx(of_classes.mean(), rel=1e-9)
+    of_tables = fastece.estimate(
+        labels, prob, setting="top-label", estimator="ece_kde", n_resamples=499
+    )
+    alone = fastece.estimate(
+        labels, prob, setting="top-label", estimator="ece_kde", n_resamples=499, average=None
+    )
+    shares = np.bincount(prob.argmax(1)) / 300
+    # Problems with rows of their own draw labels of their own.
+    assert of_tables.floor.mean == pytest.approx(alone.floor.mean @ shares, rel=0.03)
