@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities
-from fastece.data.errors import InputError, InputTypeError
+from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS, class_count
@@ -46,6 +46,11 @@ HEADS = {
 ACCURACY_CLAIM = "predictions are right in at least {:g} % of cases, with {:g} % confidence"
 COST_CLAIM = "acting costs less on these rows than abstaining"
 COVERAGE_CLAIM = "at least {:g} % of the rows act"
+NO_MISS = (
+    "has no weight of a miss, as no row is a miss: how often predictions are right, by weight, has "
+    "no bound"
+)
+NO_MISS_HINT = "leave {sample_weight} out if misses weigh as much as hits"
 ONE_SCORE = "From the score {} on, {}: {} of the rows."
 NO_SCORE = "No score is found from which {}."
 # The accuracy at a coverage, and its bound.
@@ -278,10 +283,15 @@ def threshold_of(
     alpha = (1 - promise.confidence) / n_choices
     sample = data.view()
     choices = []
+    has_unknown_weight = False
     for k in range(n_choices):
         rows = np.flatnonzero(choice_of_row == k)
         groups = None if call.clusters is None else call.clusters.where(rows)
-        choices.append(choose(rank_rows(sample.where(rows), groups), promise, alpha))
+        ranked = rank_rows(sample.where(rows), groups)
+        has_unknown_weight = has_unknown_weight or math.isinf(ranked.miss_ratio)
+        choices.append(choose(ranked, promise, alpha))
+    if has_unknown_weight:
+        warn("sample_weight", NO_MISS, hint=NO_MISS_HINT)
     if labels is None:
         (numbers,) = choices
     else:
@@ -351,6 +361,12 @@ def choose_threshold(
         As in `fastece.ece`; for an accuracy, a coverage or a confidence that is not between 0 and
         1, costs that are no two positive numbers, two of the three, and several problems.
 
+    Warns
+    -----
+    InputWarning
+        With weights, if no row is a miss: no accuracy can be promised, as the weight of a miss is
+        not known.
+
     Notes
     -----
     Among samples of independent rows without weights, at most the share ``1 - confidence`` has a
@@ -370,7 +386,8 @@ def choose_threshold(
 
     With weights, rows count by Kish's effective number, after the weights of misses are scaled to
     the mean weight of hits; with groups, also by the correlation of hits within groups, with a
-    margin. Both are approximate; simulations are in ``docs/evidence/decisions.md``. The
+    margin. Both are approximate, and without a miss its weight is not known, so that weighted rows
+    promise no accuracy; simulations are in ``docs/evidence/decisions.md``. The
     bound of a cost adds up the bounds of the shares of mistakes and of rows left out, which hold
     for all candidates at the same time.
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import betainc
 
 from fastece import Accumulator
+from fastece.data.errors import InputWarning
 from fastece.decisions import Threshold, choose_threshold
 from helpers.bad_input import assert_refused
 from oracles import reference_selective as reference
@@ -66,6 +67,34 @@ def test_59_rows_that_are_all_right_promise_95_percent_and_58_do_not():
     assert np.isnan(choose_threshold(np.arange(59) > 0, np.linspace(0.6, 0.9, 59)).value)
     low, high = threshold.coverage_interval
     assert (low, high) == pytest.approx((0.025 ** (1 / 59), 1.0))
+
+
+@pytest.mark.parametrize("weights", [np.ones(2000), np.linspace(1, 2, 2000)])
+def test_weighted_rows_without_a_miss_promise_nothing(weights):
+    s = np.linspace(0.6, 0.9, 2000)
+    hits = np.ones(2000)
+    promised = {
+        "value": ({"accuracy": 0.5}, np.nan),
+        "cost_bound": ({"cost": (10, 1)}, 10.0),
+        "accuracy_bound": ({"coverage": 0.5}, 0.0),
+    }
+    for name, (options, number) in promised.items():
+        with pytest.warns(InputWarning, match="sample_weight: .*no row is a miss") as caught:
+            threshold = choose_threshold(hits, s, sample_weight=weights, **options)
+        assert [Path(warning.filename).name for warning in caught] == ["test_threshold.py"]
+        assert getattr(threshold, name) == pytest.approx(number, nan_ok=True)
+    one_miss = np.append(0, hits[1:])
+    assert choose_threshold(one_miss, s, sample_weight=weights).coverage > 0.9
+
+
+def test_a_value_without_a_weighted_miss_leaves_the_promises_of_others():
+    y, s = rows(2000)
+    by = np.arange(2000) % 2
+    y[by == 0] = 1
+    w = np.random.default_rng(1).random(2000) + 0.1
+    with pytest.warns(InputWarning, match="no row is a miss"):
+        threshold = choose_threshold(y, s, accuracy=0.85, by=by, sample_weight=w)
+    assert np.isnan(threshold.value).tolist() == [True, False]
 
 
 @settings(max_examples=20)
@@ -319,13 +348,15 @@ LAWS = ("sharp", "saturated", "heaped", "reversing", "on edge", "on edge, groups
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*LAWS, "on edge, one answer a group", "sharp, weights"])
+@pytest.mark.parametrize("name", [*LAWS, "on edge, one answer a group", "sharp, weights",
+    "on edge, misses weigh 3 times"])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*no row is a miss")
 def test_promises_are_broken_in_at_most_5_percent(name):
     """If 5 % are broken, more than 13 of 100 are by chance once in 2000 such tests."""
     code = run_path(
         str(Path(__file__).parents[2] / "scripts" / "evidence" / "threshold_promises.py")
     )
-    for n in (150, 1500):
+    for n in (100, 150, 1500):
         simulations = [code["one_simulation"](name, n, number) for number in range(100)]
         broken, _, _ = np.mean(simulations, axis=0)
         assert broken <= 0.13

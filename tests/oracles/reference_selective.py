@@ -151,7 +151,7 @@ def effective_rows(scores, hits, weights, groups, lowest):
 
 
 def correlation_in_groups(scores, hits, weights, groups):
-    """The correlation of outcomes within a group, plus its standard error, at most 1.
+    """The correlation of outcomes within a group, plus half its standard error, at most 1.
 
     It is the sum of products of deviations from the hit rates of bins of scores, over all pairs in
     a group, divided by the largest possible sum. The standard error is 1 / sqrt(groups with a
@@ -177,4 +177,4 @@ def correlation_in_groups(scores, hits, weights, groups):
     if largest == 0:
         return 1.0
     groups_with_miss = {g for g, hit in zip(groups, hits, strict=True) if not hit}
-    return min(max(products / largest, 0.0) + 1 / sqrt(len(groups_with_miss)), 1.0)
+    return min(max(products / largest, 0.0) + 0.5 / sqrt(len(groups_with_miss)), 1.0)
