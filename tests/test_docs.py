@@ -478,6 +478,37 @@ def test_table_of_recalibration_maps_is_that_of_the_file():
     assert written == [*code["lines_of"](rows)]
 
 
+def test_how_to_pages_quote_the_tables_of_evidence():
+    table = rows_of("docs/evidence/recalibration_maps.md", "binary")
+    distance = {row[1]: row[6].strip("*") for row in table}  # with 500 rows
+    words = words_of("docs/how_to/recalibration.md")
+    monotone = distance["Bayesian curve, monotone"]
+    assert f"was {monotone} ({distance['Bayesian curve']} with `monotone=False`)" in words
+    assert f"isotonic regression had {distance['isotonic']}, beta" in words
+    assert f"beta calibration {distance['beta']} and the scores" in words
+    assert f"themselves {distance['no recalibration']} (" in words
+
+    decisions = section_of("docs/evidence/decisions.md", "Gates").splitlines()
+    gates = rows_in(line for line in decisions if "| 95 % |" in line)
+    words = words_of("docs/how_to/gate.md")
+    passes, fails = ([float(row[column]) for row in gates] for column in (3, 6))
+    assert f"up to {max(passes):.0f} % (passes) and {max(fails)} % (fails)" in words
+
+    section = section_of("docs/evidence/decisions.md", "Thresholds")
+    laws = rows_in([line for line in section.splitlines() if line.startswith("|")][2:])
+    usual = [row for row in laws[:-1] if "3 times" not in row[0]]
+    words = words_of("docs/how_to/selective_prediction.md")
+    assert f"in at most {max(float(x) for row in usual for x in row[2:7])} % of 2000" in words
+    assert f"kept on average {float(laws[-1][8]):.0f} points less" in words
+    assert f"Over {len(laws) - 1} laws" in words
+
+    section = section_of(COVERAGE, "Soft labels and votes")
+    votes = rows_in([line for line in section.splitlines() if line.startswith("|")][2:])
+    cells = [int(x) for row in votes for x in row[2:8]]
+    words = words_of("docs/how_to/soft_labels.md")
+    assert f"in {min(cells)} to {max(cells)} % of samples" in words
+
+
 def test_page_on_the_code_names_every_room():
     floors = [row for row in rows_of(CODE) if len(row) == 3 and "`" in row[1]]
     named = {room.rstrip("/") for row in floors for room in re.findall(r"`([\w./]+)`", row[1])}
