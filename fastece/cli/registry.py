@@ -28,6 +28,7 @@ OTHER_NAMES: dict[str, str | None] = {
     "n_resamples": "--resamples",
     "n_jobs": "--jobs",
     "rng": "--seed",
+    "sample_weight": "--weights",
     "cv": "--folds",
     "y_prob_b": "b",
     "first": None,

@@ -68,3 +68,12 @@ def test_pairs_are_hits_and_confidences(capsys, write):
         "binary",
         choose_threshold(hit, s, accuracy=0.8).value,
     )
+
+
+def test_weighted_rows_without_a_miss_are_a_warning_in_options_of_the_command(capsys, write):
+    rows = "".join(f"1,{0.6 + k / 1000},{1 + k % 2}\n" for k in range(200))
+    assert main(["threshold", str(write(f"y_true,y_prob,w\n{rows}")), "--weights", "w"]) == 0
+    captured = capsys.readouterr()
+    assert "No score is found" in captured.out
+    assert "no row is a miss" in captured.err
+    assert captured.err.endswith("leave --weights out if misses weigh as much as hits\n")
