@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import fastece
 from fastece import datasets
+from fastece.cli.compiled import compile_beside
 from fastece.cli.options import (
     CONFIDENCE_LEVEL,
     ESTIMATORS,
@@ -87,12 +88,13 @@ def run(options: Namespace, progress: Progress) -> Page:
     extent = choose_extent(options)
     y_true, y_prob = datasets.load(demonstration.dataset)
     rows = FilePredictions(y_true, y_prob, y_true)
-    report = report_of_rows(rows, demonstration.title, extent, options, progress)
-    page = make_page(report, extent, options)
-    if options.form.wants_all:
-        return page
-    progress("recalibration")
-    recalibrated = describe_recalibration(rows, report)
+    with compile_beside(f"compile_demo({demonstration.dataset!r}, {METHOD!r})"):
+        report = report_of_rows(rows, demonstration.title, extent, options, progress)
+        page = make_page(report, extent, options)
+        if options.form.wants_all:
+            return page
+        progress("recalibration")
+        recalibrated = describe_recalibration(rows, report)
     if extent.shows_all:
         sections = [*page.description.sections, recalibrated]
     else:

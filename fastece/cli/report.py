@@ -111,7 +111,8 @@ def run(options: Namespace, progress: Progress) -> Page:
         report = report_of_stream(paths, title, extent, options, progress)
     else:
         rows = apply_options(rows, options)
-        report = report_of_rows(rows, title, extent, options, progress)
+        with compile_beside(f"compile_page({kind_of_page(rows)})"):
+            report = report_of_rows(rows, title, extent, options, progress)
     return make_page(report, extent, options)
 
 
@@ -144,6 +145,13 @@ def read_rows(
     return read(paths[0], **file_options(options))
 
 
+def kind_of_page(rows: FilePredictions) -> str:
+    """Write the arguments of `compile_page` for rows: dimensions, and the kind of float."""
+    prob = np.asarray(rows.y_prob)
+    ndim = 2 if prob.ndim > 1 and prob.shape[1] > 2 else 1
+    return f"{ndim}, {prob.dtype.str[1:]!r}"
+
+
 def report_of_rows(
     rows: FilePredictions, title: str, extent: Extent, options: Namespace, progress: Progress
 ) -> Report:
@@ -153,9 +161,7 @@ def report_of_rows(
         # Several logs have a task each.
         columns = {"task": "task", **columns}
     slices = {name: rows.others[argument] for argument, name in columns.items()}
-    prob = np.asarray(rows.y_prob)
-    ndim = 2 if prob.ndim > 1 and prob.shape[1] > 2 else 1
-    with compile_beside(f"compile_page({ndim}, {prob.dtype.str[1:]!r})"), rows.located():
+    with rows.located():
         data = ReportData(
             arguments=data_of(rows, options),
             by=slices if len(slices) > 1 else next(iter(slices.values()), None),

@@ -54,8 +54,9 @@ def describe() -> Command:
                   metavar="N[,N...]", read=sizes),
             value("--convention", MEASURE, "corrected (default), or published: with that code's "
                   "slips", metavar="NAME"),
-            repeated("--estimator", MEASURE, "one more: MODULE:NAME, with prepare and evaluate; "
-                     "repeatable", metavar="NAME", default=[], dest="estimators"),
+            repeated("--estimator", MEASURE, "an additional estimator, as MODULE:NAME, with the "
+                     "methods prepare and evaluate; repeatable", metavar="NAME", default=[],
+                     dest="estimators"),
             value("--holdout", MEASURE, "rows to draw from (200000)", metavar="N", read=int),
             value("--largest", MEASURE, "largest evaluation set (500)", metavar="N", read=int),
             value("--draws", MEASURE, "evaluation sets of each size (200)", metavar="N", read=int),

@@ -1,6 +1,8 @@
 """The command ``threshold``: the score from which predictions may act alone."""
 
+import math
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from fastece.cli.inputs import read_data, read_file, title_of
@@ -24,7 +26,7 @@ from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.data.labels import as_groups
 from fastece.decisions.promises import check_promise
-from fastece.decisions.threshold import threshold_of
+from fastece.decisions.threshold import describe_support, threshold_of
 from fastece.estimators.losses import Accuracy
 from fastece.files import write_file
 
@@ -89,4 +91,9 @@ def run(options: Namespace, progress: Progress) -> Page:
         "sentence": threshold.sentence,
         **threshold.to_dict(),
     }
-    return Page(threshold.document(), values, {"save": save})
+    description = threshold.document()
+    if promise.accuracy is not None and column is None and math.isnan(threshold.value):
+        (section,) = description.sections
+        notes = [note for note in (describe_support(call, promise), *section.notes) if note]
+        description = replace(description, sections=[replace(section, notes=notes)])
+    return Page(description, values, {"save": save})

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastece
+from fastece import datasets
 from fastece.cli.compiled import close_archive, compile_beside, kept_kernels
 from fastece.cli.options import Command
 from fastece.cli.output import Page
@@ -24,7 +25,7 @@ from fastece.cli.progress import Progress
 from fastece.display.documents import Document
 from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.table import ESTIMATORS
-from fastece.recalibration import METHODS
+from fastece.recalibration import METHODS, recalibrate
 from fastece.report.inputs import TEST
 
 # Kernels that the command compiles, about; a second process compiles others.
@@ -117,6 +118,14 @@ def compile_page(ndim: int, kind: str) -> None:
     estimators = [TEST] if ndim == 1 else [TEST, "skce"]
     for estimator in estimators:
         fastece.calibration_test(**data, estimator=estimator, n_resamples=1)
+
+
+def compile_demo(dataset: str, method: str) -> None:
+    """Compile the kernels behind the end of a demo: its test, and what recalibration needs."""
+    y_true, y_prob = datasets.load(dataset)
+    fastece.calibration_test(y_true, y_prob, estimator=TEST, n_resamples=1)
+    recalibrated = recalibrate(y_true, y_prob, method=method)
+    fastece.log_loss(y_true, recalibrated)
 
 
 def compile_all(calls: Iterable[Step], progress: Progress) -> list[str]:

@@ -37,7 +37,8 @@ INCREASE = "increase over the baseline"
 # Lines of the parts.
 JUDGED_LINE = "{}: {} {} ({} {}), at most {:g} allowed"
 NOT_JUDGED_LINE = "not judged: {} has {} rows, fewer than {}"
-ROWS_THAT_TELL = "; about {} would tell, and there are {}"
+ROWS_THAT_DECIDE = "; about {} rows would decide, and there are {}"
+ROWS_OF_SLICE = "; about {} rows in total ({} in this slice) would decide, and there are {} ({})"
 # The least bound: no test set is large enough for a bound of 0.
 MIN_BOUND = 1e-6
 # The largest number of rows that is given as an answer, as of `fastece.rows_needed`.
@@ -138,6 +139,7 @@ class Check(EstimatorResult):
                 "allowed": Number(row.bound, form="g"),
                 "verdict": row.verdict,
                 "rows_needed": row.rows_needed,
+                "in_total": rows_in_total(row, self.n),
             }
             for row in self.rows
         ]
@@ -240,6 +242,11 @@ def rows_to_decide(n: int, low: float, high: float, bound: float) -> int:
     return round_rows(ROWS_FACTOR * n * ratio**2)
 
 
+def rows_in_total(row: Judgement, n: int) -> int | None:
+    """Estimate the rows of a test set, like these n, that has the rows a part needs."""
+    return None if row.rows_needed is None else round_rows(row.rows_needed * n / row.n)
+
+
 def round_rows(rows: float) -> int:
     """Round a number of rows to two digits."""
     return int(float(f"{min(rows, MAX_ROWS):.2g}"))
@@ -303,10 +310,11 @@ def check_of(
     line = decisive.line
     rows_needed = None
     if decisive.rows_needed is not None:
-        rows_needed = round_rows(decisive.rows_needed * call.n / decisive.n)
-        # A line that names a slice gives the rows of the whole test set.
-        rows = "rows" if decisive.n == call.n else "rows in all"
-        line += ROWS_THAT_TELL.format(f"{rows_needed} {rows}", call.n)
+        rows_needed = rows_in_total(decisive, call.n)
+        if decisive.n == call.n:
+            line += ROWS_THAT_DECIDE.format(rows_needed, call.n)
+        else:
+            line += ROWS_OF_SLICE.format(rows_needed, decisive.rows_needed, call.n, decisive.n)
     all_rows = judged[0]
     return Check(
         passed=IS_PASSED[decisive.verdict], line=line, rows_needed=rows_needed,

@@ -327,6 +327,27 @@ def lowest_promise(
     return Passed(last_rejected, float(scale_odds(bound, 1 / miss_ratio)))
 
 
+class Supported(NamedTuple):
+    """The highest accuracy that rows can promise, in whole percents, and its score."""
+
+    accuracy: float
+    score: float
+
+
+def highest_promise(rows: RankedRows, accuracy: float, alpha: float) -> Supported | None:
+    """Find the highest whole percentage, less than an accuracy, that has a threshold.
+
+    The level alpha is valid for an accuracy that was fixed before; this one depends on the rows, so
+    it describes them and promises nothing.
+    """
+    candidates = find_candidates(rows)
+    for percent in range(math.ceil(100 * accuracy) - 1, 0, -1):
+        passed = lowest_promise(candidates, rows.miss_ratio, percent / 100, alpha)
+        if passed is not None:
+            return Supported(percent / 100, float(candidates.score[passed.candidate]))
+    return None
+
+
 def start_levels(n_rows: F64, accuracy: float, alpha: float) -> F64:
     """Share a level among the candidates (M,) where a sequence of tests begins.
 

@@ -23,7 +23,14 @@ from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS, class_count
-from fastece.decisions.promises import Choice, Promise, check_promise, choose, rank_rows
+from fastece.decisions.promises import (
+    Choice,
+    Promise,
+    check_promise,
+    choose,
+    highest_promise,
+    rank_rows,
+)
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, form_of_score, format_percent
 from fastece.display.results import Result, group_notes, one_of, sample_text
@@ -56,6 +63,10 @@ NO_SCORE = "No score is found from which {}."
 # The accuracy at a coverage, and its bound.
 RIGHT_AT_COVERAGE = (
     "{} of them are right, and with {:g} % confidence at least {} of all such predictions"
+)
+SUPPORTED = (
+    "The highest percentage that these rows support is {:g} %, from the score {} on; as it was "
+    "found on them, confirm it on others."
 )
 SCORE_OF_EACH = "{} of {} values have a score from which {}{}."
 BINARY = (
@@ -198,7 +209,12 @@ class Threshold(Result):
         notes = [BINARY] if self.setting == "binary" else []
         notes += group_notes(self.n_groups)
         title = f"Threshold, setting {self.setting}: {sample_text(self)}"
-        return Document(title, self.sentence, [Section(table=self.table(), notes=notes)])
+        is_missing = self.labels is None and math.isnan(self.value)
+        table = None if is_missing else self.table()
+        return Document(title, self.sentence, [Section(table=table, notes=notes)])
+
+    def _columns(self) -> dict[str, Any]:
+        return self.table().columns()
 
     def table(self) -> Table:
         """Describe the numbers of each threshold in a row."""
@@ -317,6 +333,18 @@ def threshold_of(
         n=call.n,
         n_groups=call.n_groups,
     )
+
+
+def describe_support(call: Call, promise: Promise) -> str:
+    """Write the highest accuracy that the rows of a call support; "" without any."""
+    assert promise.accuracy is not None
+    sample = require_one_problem(call, "{by} takes predicted classes").view()
+    rows = rank_rows(sample, call.clusters)
+    supported = highest_promise(rows, promise.accuracy, 1 - promise.confidence)
+    if supported is None:
+        return ""
+    score = Number(supported.score, form=form_of_score(supported.score))
+    return SUPPORTED.format(100 * supported.accuracy, score)
 
 
 def choose_threshold(

@@ -28,7 +28,7 @@ from fastece.resampling.arguments import require_one_problem
 from fastece.resampling.calibration_test import calibration_test
 from fastece.resampling.call import Call
 from fastece.resampling.draws import new_key
-from fastece.resampling.naming import describe
+from fastece.resampling.naming import describe, name_of
 
 # Replicates of each simulated interval. With 199 it would be 3 to 10 % wider than with 1999.
 INTERVAL_RESAMPLES = 999
@@ -62,9 +62,9 @@ WEIGHT_OF_NO_ROWS = 20.0
 INTERVALS_NEAR_ANSWER = 240
 TESTS_NEAR_ANSWER = 900
 TEXT = (
-    "About {value} rows ({low} to {high}, {percent:g} % CI of the simulation) give {goal}: from "
-    "{n_simulations} samples of the scores of {n} rows, with {shape}. Scores and curve are taken "
-    "as these rows have them."
+    "About {value} rows ({low} to {high}, {percent:g} % CI of the simulation) give {goal}. They "
+    "come from {n_simulations} samples of the scores of {n} rows, with {shape}. The pilot's "
+    "scores and calibration curve are taken as given."
 )
 
 
@@ -268,10 +268,10 @@ def width_target(pilot: Pilot, call: Call, width: float) -> Target:
         leverage = math.sqrt(1 / n.size + distance**2 / (centred @ centred))
         return LogRows(log_n.mean() + distance, spread * leverage / -slope)
 
-    (estimator,) = map(describe, call.estimators.values())
+    (name,) = map(name_of, call.estimators.values())
     return Target(
         argument="width",
-        text=f"a mean width of {width:g} of the {100 * call.level:g} % CI of {estimator}",
+        text=f"a mean width of {width:g} of the {100 * call.level:g} % CI of {name}",
         simulate=simulate,
         solve=solve,
         n_samples=INTERVALS_NEAR_ANSWER,

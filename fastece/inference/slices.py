@@ -206,11 +206,15 @@ class Slices(Result, Sequence[Slice]):
         means = ["accuracy", "confidence"] if is_top else ["observed", "predicted"]
         interval = f"joint {100 * self.confidence_level:g} % CI"
         head = [name, "rows", *means, "value", interval, "p-value", ""]
-        smallest = smallest_p(self.n_resamples) if self.n_resamples else None
-        rows = [table_row(row, smallest) for row in self.rows[:max_lines]]
+        rows = [table_row(row, self.bound_of(row)) for row in self.rows[:max_lines]]
         if not any(note for *_, note in rows):  # without notes they need no column
             return Table(head[:-1], [row[:-1] for row in rows])
         return Table(head, rows)
+
+    def bound_of(self, row: Slice) -> float | None:
+        """Return the p-value of a slice if draws give no smaller one, and it is a bound."""
+        smallest = smallest_p(self.n_resamples) if self.n_resamples else 0.0
+        return row.p_value if row.raw_p_value <= smallest else None
 
     def _columns(self) -> dict[str, Any]:
         names = [name for name in Slice.__dataclass_fields__ if not name.startswith("_")]
@@ -218,11 +222,10 @@ class Slices(Result, Sequence[Slice]):
 
 
 def table_row(row: Slice, smallest_p_value: float | None) -> tuple[Any, ...]:
-    """Describe a slice in cells; if draws give no smaller p-value, it is a bound."""
+    """Describe a slice in cells, with the smallest p-value that there can be."""
     interval = row.confidence_interval
     numbers = [Number(number, interval) for number in (row.events, row.predicted, row.value)]
-    is_smallest = smallest_p_value is not None and row.raw_p_value <= smallest_p_value
-    p_value = PValue(row.p_value, row.p_value if is_smallest else None)
+    p_value = PValue(row.p_value, smallest_p_value)
     return (str(row.label), row.n, *numbers, interval, p_value, row.note)
 
 

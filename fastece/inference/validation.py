@@ -90,6 +90,12 @@ MEANINGS = {
     "log_score": Meaning("log score", "mean -log of the probability of the outcome: 0 is best"),
     "c_statistic": Meaning("C statistic", "probability that an event has the higher prediction"),
 }
+# Formats of quantities without an interval that decides about their digits.
+FORMS = {"events": "g", "recalibration_test": ".2f", "spiegelhalter": ".2f"}
+BENEFIT_NOTE = (
+    "Treating nobody has the net benefit 0. At a threshold the model helps where its net benefit "
+    "is above 0 and above that of treating all."
+)
 EXACT_RATIO = "exact interval by Clopper and Pearson, as there are no events"
 ONE_OUTCOME = (
     "All outcomes are the same, so slope, C statistic and scaled Brier score are not defined, and "
@@ -176,7 +182,7 @@ class Validation(Result):
         title = f"Validation of the predicted probability of {self.event}: {sample_text(self)}"
         sections = [
             Section(table=self._quantity_table(), notes=self.notes),
-            Section("Net benefit", table=self._net_benefit_table()),
+            Section("Net benefit", table=self._net_benefit_table(), notes=[BENEFIT_NOTE]),
         ]
         return Document(title, self.sentence, sections)
 
@@ -186,7 +192,7 @@ class Validation(Result):
         for name, meaning in MEANINGS.items():
             quantity = getattr(self, name)
             interval = quantity.confidence_interval
-            number = Number(quantity.value, interval, "g" if name == "events" else "")
+            number = Number(quantity.value, interval, FORMS.get(name, ""))
             p_value = PValue(quantity.p_value)
             rows.append((meaning.title, number, interval, p_value, meaning.text))
         head = ("quantity", "value", self._interval_name, "p-value", "")

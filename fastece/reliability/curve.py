@@ -1,7 +1,7 @@
 """Reliability curves: the observed frequency as a function of the score."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from numbers import Real
@@ -40,6 +40,8 @@ TABLE_SCORES = (0.9, 0.95, 0.99)
 # Decimals of a score in a table.
 MIN_DECIMALS = 3
 MAX_DECIMALS = 9
+# Mark of a point whose interval comes mostly from assumptions: the prior, or the kernel.
+FEW_ROWS = "few rows"
 # Values of all replicates that are kept at once: 256 MB. A finer grid is done in parts.
 MAX_VALUES = 2**25
 # Standard deviation, in scores of a curve's grid, of the average that smooths a band.
@@ -199,7 +201,7 @@ class ReliabilityCurve(Plottable):
             if has_band:
                 row.append(ConfidenceInterval(point["low"], point["high"]))
             row.append(Number(point["rows"], form=".0f"))
-            row.append("" if point["supported"] else "no scores")
+            row.append(mark_of(point))
             rows.append(tuple(row))
         level = [f"{100 * self.confidence_level:g} % CI"] if has_band else []
         title = f"{self.estimator}, setting {self.setting}: error {self.value:.5f}"
@@ -232,6 +234,13 @@ class ReliabilityCurve(Plottable):
             frequency=self.probability, weight=self.density, low=low, high=high, median=median,
             enough=enough, interval_name=f"{100 * self.confidence_level:g} % CI ({origin})",
         )  # fmt: skip
+
+
+def mark_of(point: Mapping[str, Any]) -> str:
+    """Mark a point of a table that rests on few rows, or on none."""
+    if not point["supported"]:
+        return "no scores"
+    return FEW_ROWS if point["rows"] < MIN_ROWS_OF_CURVE else ""
 
 
 def is_no_score(values: F64) -> NDArray[np.bool_]:

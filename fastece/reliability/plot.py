@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice
@@ -37,6 +38,8 @@ N_BINS = 10
 N_BARS = 25
 # Resamples of the outcomes behind a consistency band.
 N_RESAMPLES = 500
+# A curve is drawn across gaps without rows near, up to this width in scores: its pieces look torn.
+MAX_GAP = 0.025
 # Groups of neighbouring scores that outcomes are drawn for, at most.
 MAX_SCORES_OF_BAND = 4000
 # Width and height of a new figure in inches: one column of a journal.
@@ -137,11 +140,21 @@ def bayes_curve(call: Call, ordered: Sample, level: str) -> tuple[CurvePath, Cur
     assert fit.high is not None
     low = smooth_end(fit.probability, fit.low)
     high = smooth_end(fit.probability, fit.high)
+    is_drawn = ~is_in_short_gap(fit.score, fit.supported)
     band = CurveBand(
-        score=fit.score, low=low, high=high, name=f"{level} CI of the curve", color=None,
-        alpha=CURVE_BAND_ALPHA,
+        score=fit.score[is_drawn], low=low[is_drawn], high=high[is_drawn],
+        name=f"{level} CI of the curve", color=None, alpha=CURVE_BAND_ALPHA,
     )  # fmt: skip
-    return CurvePath(fit.score, fit.probability), band
+    return CurvePath(fit.score[is_drawn], fit.probability[is_drawn]), band
+
+
+def is_in_short_gap(score: F64, is_supported: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Find the scores (G,) without rows near, in gaps that a curve is drawn across."""
+    known = score[is_supported]
+    after = np.searchsorted(known, score)
+    is_between = (after > 0) & (after < known.size) & ~is_supported
+    width = known[np.minimum(after, known.size - 1)] - known[np.maximum(after - 1, 0)]
+    return np.asarray(is_between & (width <= MAX_GAP))
 
 
 def isotonic_curve(ordered: Sample) -> CurvePath:

@@ -1,5 +1,6 @@
 """The parts of a report on classes and slices: the errors of parts of the rows."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -7,6 +8,7 @@ from typing import Literal
 from fastece.data.counted import CountedRows
 from fastece.data.sources import Problems, Source, need_rows
 from fastece.display.documents import Section
+from fastece.display.numbers import equate_p
 from fastece.inference.selections import (
     Selection,
     select_by_class,
@@ -16,13 +18,16 @@ from fastece.inference.selections import (
 )
 from fastece.inference.slices import Slices, slices_of
 from fastece.report.inputs import ReportInput
+from fastece.report.verdict import PartsOff
 from fastece.report.words import sentence
 
 # Lines of a table, those with the most evidence first; the others are counted.
 MAX_TABLE_LINES = 40
 # Classes that are shown where none are miscalibrated.
 MIN_CLASS_LINES = 3
-BREAKDOWN_NOTE = "joint p <= {:.2g} in {} of {}, by the {}."
+# Ends the name of classes where predicted classes are there too.
+AGAINST_REST = " against the rest"
+BREAKDOWN_NOTE = "{} of {} with p <= {:.2g}; p-values are of the {}, adjusted for all {} ({})."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,15 +49,32 @@ class Breakdowns:
     by: str
 
     @property
-    def off(self) -> dict[str, tuple[int, int]]:
-        """How many classes and slices are miscalibrated, and of how many, by name."""
-        has_both = self.predicted_classes is not None
-        tables = {
-            "predicted classes": self.predicted_classes,
-            "classes against the rest" if has_both else "classes": self.classes,
-            "slices": self.slices,
-        }
-        return {name: (table.off, len(table)) for name, table in tables.items() if table}
+    def off(self) -> list[PartsOff]:
+        """How many classes and slices are miscalibrated, and which most clearly."""
+        one_class = ("class", "classes")
+        if self.predicted_classes is not None:
+            one_class = (f"class{AGAINST_REST}", f"classes{AGAINST_REST}")
+        tables = [
+            (self.predicted_classes, "predicted class", "predicted classes"),
+            (self.classes, *one_class),
+            (self.slices, "slice", "slices"),
+        ]
+        return [parts_off(table, *names) for table, *names in tables if table]
+
+
+def parts_off(table: Slices, name: str, plural: str) -> PartsOff:
+    """Count the miscalibrated parts of a table, and name the clearest one in words."""
+    first = table[0]
+    label = f"{first.label}"
+    p_value = "" if math.isnan(first.p_value) else equate_p(first.p_value, table.bound_of(first))
+    return PartsOff(
+        n_off=table.off,
+        n_parts=len(table),
+        name=name,
+        plural=plural,
+        clearest=label if name == "slice" else f"class {label.removeprefix('class ')}",
+        p_value=p_value,
+    )
 
 
 # --- numbers --------------------------------------------------------------------------------
@@ -149,7 +171,9 @@ def table_section(
 ) -> Section:
     """Describe the lines with the most evidence, and count the others."""
     alpha = 1 - table.confidence_level
-    note = BREAKDOWN_NOTE.format(alpha, table.off, len(table), table.test)
+    note = BREAKDOWN_NOTE.format(
+        table.off, len(table), alpha, table.test, len(table), table.correction
+    )
     left = len(table) - max_lines
     if left > 0:
         note = f"and {left} with less evidence; {note}"

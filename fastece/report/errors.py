@@ -26,6 +26,15 @@ ERRORS_NOTE = (
     "of mce, even above their intervals. p-value: test of calibration with this error alone; "
     "the first sentence has that of the adaptive test, which also looks for slopes and curves."
 )
+# The best estimate and the usual error come first, and are never left out.
+N_MAIN_ERRORS = 2
+# An error is left out of texts if chance alone gives this share of its value, and more than the
+# upper end of its interval.
+OMITTED_SHARE = 0.8
+OMITTED_NOTE = (
+    "Omitted as noise: {}. Chance alone gives about the same value, above the interval (scores are "
+    "saturated, or bins have few rows)."
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,6 +69,13 @@ class ErrorLine(Line):
     n_bins: int | None = None
     occupied: int | None = None
     bandwidth: float | None = None
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether chance alone explains the value, and is larger than the interval allows."""
+        if self.floor is None or self.high is None:
+            return False
+        return self.floor > self.high and self.floor >= OMITTED_SHARE * self.value
 
 
 # --- numbers --------------------------------------------------------------------------------
@@ -187,8 +203,16 @@ def errors_table(
     return Table(head, rows)
 
 
+def without_noise(lines: Sequence[ErrorLine]) -> tuple[list[ErrorLine], list[str]]:
+    """Leave out errors that are noise, with a note; the first two always stay."""
+    shown = [line for k, line in enumerate(lines) if k < N_MAIN_ERRORS or not line.is_noise]
+    omitted = [line.name for line in lines if line not in shown]
+    return shown, [OMITTED_NOTE.format(", ".join(omitted))] if omitted else []
+
+
 def errors_section(lines: Sequence[ErrorLine], test: ReportTest, n_problems: int) -> Section:
-    """Describe every error with the parameters of its estimator."""
+    """Describe the errors with the parameters of their estimators."""
+    lines, notes = without_noise(lines)
     texts = []
     for line in lines:
         text = line.estimator
@@ -197,5 +221,6 @@ def errors_section(lines: Sequence[ErrorLine], test: ReportTest, n_problems: int
             text += f", {mean}bandwidth {line.bandwidth:.4g}"
         texts.append(text)
     table = errors_table(lines, test, texts, "estimator")
-    notes = [] if test.p_value is None else [ERRORS_NOTE]
+    if test.p_value is not None:
+        notes.append(ERRORS_NOTE)
     return Section("Calibration errors", table=table, notes=notes)

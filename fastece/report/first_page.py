@@ -7,16 +7,17 @@ from dataclasses import replace
 from fastece.display.documents import Cell, Document, Section, Table
 from fastece.display.numbers import format_cell, outside_text
 from fastece.display.writers import LINE_WIDTH, to_text
-from fastece.report.breakdown import classes_section, slices_section
-from fastece.report.errors import ErrorLine, errors_table, with_interval
+from fastece.report.breakdown import AGAINST_REST, classes_section, slices_section
+from fastece.report.errors import ErrorLine, errors_table, with_interval, without_noise
 from fastece.report.pictures import DIAGRAM_TITLE
 from fastece.report.result import Report
 from fastece.report.sample import sample_section, stream_section
-from fastece.report.verdict import MISCALIBRATED
+from fastece.report.verdict import MISCALIBRATED, UNCLEAR
 
 # Lines of the first page.
 MAX_PAGE_LINES = 30
-# Rows of its diagram; where the fewest do not fit, the sample is described in fewer lines.
+# Rows of its diagram; where the fewest do not fit, the sample is described in fewer lines, and then
+# the table of slices has one.
 MIN_DIAGRAM_ROWS = 6
 MAX_DIAGRAM_ROWS = 10
 # Lines of each table of classes or slices, and where the diagram needs the place.
@@ -108,9 +109,10 @@ def brief_facts(report: Report) -> dict[str, Cell]:
         interval = format_cell(direction.mean_gap_interval)
         gap_text = f"observed minus predicted {gap} {interval}"
         facts["direction"] = f"too high {over}, too low {under}; {gap_text}"
-    off = [f"{off} of {count} {name}" for name, (off, count) in report._breakdowns.off.items()]
-    if off:
-        facts[f"joint p <= {1 - report.confidence_level:.2g}"] = ", ".join(off)
+    # A headline that has nothing else to report names the parts itself.
+    if report.verdict != UNCLEAR:
+        off = report._breakdowns.off
+        facts |= {f"by {parts.name.removesuffix(AGAINST_REST)}": parts.fact for parts in off}
     return facts
 
 
@@ -121,11 +123,11 @@ def briefest_facts(report: Report) -> dict[str, Cell]:
 
 def main_errors(report: Report, errors: Container[str]) -> Section:
     """Describe the first error, the usual one, and others by name."""
-    lines = [line for line in report.measures if line.name in errors]
+    lines, notes = without_noise([line for line in report.measures if line.name in errors])
     texts = [BEST_GUESS, text_of_usual(lines[1])]
     texts += [""] * (len(lines) - len(texts))
     table = errors_table(lines, report._test, texts)
-    return Section("Calibration errors", table=table)
+    return Section("Calibration errors", table=table, notes=notes)
 
 
 def text_of_usual(line: ErrorLine) -> str:

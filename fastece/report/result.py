@@ -171,8 +171,8 @@ class Report(Result):
         direction = self.direction
         interval = self.confidence_interval
         if direction is None or interval is None:
-            off, count = self._breakdowns.off["classes"]
-            return judge_classes(off, count, self.confidence_level, self.value)
+            (classes,) = (parts for parts in self._breakdowns.off if parts.name == "class")
+            return judge_classes(classes, self.value)
         vectors = self.vectors or ClassVectors()
         evidence = ReportEvidence(
             n=self.n_effective,

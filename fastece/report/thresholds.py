@@ -11,8 +11,9 @@ from fastece.report.inputs import ReportInput
 # How often predictions are to be right that act without a person.
 ACCURACIES = (0.9, 0.95, 0.99)
 PROMISES_NOTE = (
-    "From each score on, the predicted class is right in at least that share of cases: a promise "
-    "that holds after choosing, with {:g} % confidence for each row; - where none can be made."
+    "With {:g} % confidence for each row, predictions with at least this score are right at least "
+    "that often, although the score was chosen on these data. Without a score, no such promise can "
+    "be made."
 )
 # Columns of the table of a threshold that a report shows: all except the accuracy it promises.
 SHOWN_COLUMNS = slice(1, 5)

@@ -6,8 +6,8 @@ chooses between the two by whether there is an interval. `report.add_class_vecto
 verdict of a report without class vectors, to measure these only where they may change it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from fastece.display.numbers import (
@@ -37,6 +37,11 @@ ENOUGH_ROWS = 400
 ONE_SIDED_SHARE = 0.75
 # From this distance of the slope to 1 on, an error of both directions is called one of the slope.
 MIN_SLOPE_CHANGE = 0.05
+# Headlines begin with these words where the test does not reject: without other evidence, with
+# evidence from classes or slices, and with other evidence from all rows.
+NO_MISCALIBRATION = "No sign of miscalibration"
+NONE_OVERALL = "No miscalibration found overall"
+MIXED_EVIDENCE = "Mixed evidence"
 # Name of the test whose p-value stands in a headline, after an error that has an interval.
 TEST = "test of calibration"
 # Added to the headline of a test that rejects although the interval reaches 0.
@@ -52,6 +57,55 @@ class Verdict(NamedTuple):
 
     verdict: str
     headline: str
+
+
+class PartsOff(NamedTuple):
+    """How many classes or slices are miscalibrated, and which one most clearly.
+
+    Attributes
+    ----------
+    n_off, n_parts : int
+        Parts whose adjusted p-value rejects, and all parts.
+    name, plural : str
+        A part in words, such as "class", and several of them.
+    clearest : str
+        The part with the most evidence, in words.
+    p_value : str
+        Its adjusted p-value, as "p = 0.04"; "" where no part can be tested.
+    """
+
+    n_off: int
+    n_parts: int
+    name: str
+    plural: str
+    clearest: str
+    p_value: str
+
+    @property
+    def text(self) -> str:
+        """Which parts show miscalibration, and by which p-value."""
+        if not self.p_value:
+            return f"no {self.name} can be tested"
+        adjusted = f"adjusted for all {self.n_parts}"
+        if self.n_off == 0:
+            return f"no {self.name} shows miscalibration (smallest {self.p_value}, {adjusted})"
+        evidence = f"{self.clearest}, {self.p_value}, {adjusted}"
+        if self.n_off == 1:
+            return f"one {self.name} shows miscalibration: {evidence}"
+        return f"{self.n_off} {self.plural} show miscalibration, most clearly {evidence}"
+
+    @property
+    def fact(self) -> str:
+        """The same in fewer words, for a line whose name has the parts."""
+        if not self.p_value:
+            return "not tested"
+        p_value = f"adjusted {self.p_value}"
+        if self.n_off == 0:
+            return f"none of {self.n_parts} shows miscalibration (smallest {p_value})"
+        if self.n_off == 1:
+            return f"1 of {self.n_parts} shows miscalibration: {self.clearest} ({p_value})"
+        counts = f"{self.n_off} of {self.n_parts}"
+        return f"{counts} show miscalibration, most clearly {self.clearest} ({p_value})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +130,8 @@ class ReportEvidence:
         Error of the scores that are too high, and the error of all scores.
     mean_gap : float
     mean_gap_interval : ConfidenceInterval or None
-    off : dict of pairs of int
-        How many classes and slices are miscalibrated, and how many there are, by their name.
+    off : sequence of PartsOff
+        Classes and slices, and how many of them are miscalibrated.
     others : sequence of str
         Other evidence of miscalibration, in words.
     rates : pair of float, or None
@@ -101,7 +155,7 @@ class ReportEvidence:
     total: float
     mean_gap: float
     mean_gap_interval: ConfidenceInterval | None
-    off: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    off: Sequence[PartsOff] = ()
     others: Sequence[str] = ()
     rates: tuple[float, float] | None = None
     linear_slope: float | None = None
@@ -139,19 +193,19 @@ def judge(evidence: ReportEvidence) -> Verdict:
         text = f"the interval excludes 0, but the {TEST} does not reject ({p_value})"
         return Verdict(UNCLEAR, f"Perhaps {error}; {text}.")
     fit = "; ".join(filter(None, [size_with_rates(evidence), test]))
-    doubts = list_doubts(evidence)
+    doubts = [*list_doubts(evidence), *evidence.others]
+    parts_off = [parts.text for parts in evidence.off if parts.n_off]
     if doubts:
-        return Verdict(UNCLEAR, f"Unclear: {fit}, but {' and '.join(doubts)}.")
-    return Verdict(NO_SIGN, f"No sign of miscalibration: {fit}.")
+        return Verdict(UNCLEAR, f"{MIXED_EVIDENCE}: {fit}, but {' and '.join(doubts + parts_off)}.")
+    if parts_off:
+        return Verdict(UNCLEAR, f"{NONE_OVERALL}: {fit}. But {' and '.join(parts_off)}.")
+    return Verdict(NO_SIGN, f"{NO_MISCALIBRATION}: {fit}.")
 
 
-def judge_classes(off: int, count: int, level: float, mean: float) -> Verdict:
+def judge_classes(classes: PartsOff, mean: float) -> Verdict:
     """Judge the classes of a stream one by one, whose mean error has no interval."""
-    verdict = MISCALIBRATED if off else NO_SIGN
-    text = (
-        f"{sentence(joint_p_text(off, count, 'classes', level))}; mean error {format_number(mean)}."
-    )
-    return Verdict(verdict, text)
+    verdict = MISCALIBRATED if classes.n_off else NO_SIGN
+    return Verdict(verdict, f"{sentence(classes.text)}; mean error {format_number(mean)}.")
 
 
 # --- sentences ------------------------------------------------------------------------------
@@ -203,19 +257,15 @@ def size_of_error(evidence: ReportEvidence) -> str:
 
 
 def list_doubts(evidence: ReportEvidence) -> list[str]:
-    """List other evidence of miscalibration than the test and the interval."""
-    doubts = []
+    """List evidence of all rows against calibration besides the test and the interval."""
     interval = evidence.mean_gap_interval
     if interval is not None and (interval.low > SHOWN_AS_ZERO or interval.high < -SHOWN_AS_ZERO):
         gap = format_number(evidence.mean_gap, decimals(interval), shows_first_digit=False)
-        doubts.append(
+        return [
             "the observed frequency differs from the mean predicted probability by "
             f"{gap} {format_interval(interval)}"
-        )
-    for name, (off, count) in evidence.off.items():
-        if off:
-            doubts.append(joint_p_text(off, count, name, evidence.confidence_level))
-    return [*doubts, *evidence.others]
+        ]
+    return []
 
 
 def direction(
@@ -240,8 +290,3 @@ def direction(
     if is_both:
         return f"{probabilities} are too high for some rows and too low for others"
     return f"{probabilities} are too {side}"
-
-
-def joint_p_text(off: int, count: int, name: str, level: float) -> str:
-    """Write in how many classes or slices the joint p-value rejects."""
-    return f"joint p <= {1 - level:.2g} in {off} of {count} {name}"

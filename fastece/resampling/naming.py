@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fastece.data.errors import InputError
-from fastece.estimators.table import find_estimator
+from fastece.estimators.table import ESTIMATORS, find_estimator
 
 Finder = Callable[[Any, dict[str, Any], str], Any]
 # Python writes this where an object has no text of its own, another number in every process.
@@ -15,6 +15,14 @@ ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 def describe(estimator: Any) -> str:
     """Write an estimator with its parameters, as the same text in every process."""
     return ADDRESS.sub("", str(estimator))
+
+
+def name_of(estimator: Any) -> str:
+    """Return the name of an estimator in the table, or its text with other parameters."""
+    for name, listed in ESTIMATORS.items():
+        if type(listed) is type(estimator) and listed == estimator:
+            return name
+    return describe(estimator)
 
 
 def find_estimators(

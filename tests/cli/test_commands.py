@@ -294,8 +294,20 @@ def test_the_installed_command_and_the_module_are_the_same():
     assert command.stdout == module.stdout
 
 
+FOREST = Path(cli.__file__).parents[1] / "data" / "digits_random_forest.npz"
+
+
 @pytest.mark.slow
-def test_a_first_page_is_compiled_in_two_processes(capsys, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "function"),
+    [
+        (["demo"], "compile_demo('digits_random_forest', 'temperature')"),
+        (["report", str(FOREST)], "compile_page(2, 'f4')"),
+    ],
+)
+def test_a_first_page_is_compiled_in_two_processes(
+    capsys, monkeypatch, tmp_path, command, function
+):
     process = Mock()
     calls = []
     monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", str(tmp_path))
@@ -306,10 +318,10 @@ def test_a_first_page_is_compiled_in_two_processes(capsys, monkeypatch, tmp_path
     )
     for count in (1, 2):
         monkeypatch.setattr(compiled, "processors", lambda count=count: count)
-        assert run(capsys, "demo", "--resamples", "0")[0] == 0
+        assert run(capsys, *command, "--resamples", "0")[0] == 0
     ((*_, code),) = calls
     exec(code, {})
-    assert code.endswith("compile_page(2, 'f4')")
+    assert code.endswith(function)
     process.kill.assert_called_once_with()
 
 

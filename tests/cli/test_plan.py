@@ -28,5 +28,6 @@ def test_a_plan_is_that_of_python(capsys, write, monkeypatch):
     assert counts[-1] == (900, 900)
     assert main(["plan", path, "--width", "0.3"]) == 0
     page = capsys.readouterr().out
-    assert "a mean width of 0.3 of the 95 % CI" in page
+    words = " ".join(page.split())
+    assert "a mean width of 0.3 of the 95 % CI of ece_bayes. " in words
     assert page.count("\n") < 20

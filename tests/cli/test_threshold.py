@@ -77,3 +77,17 @@ def test_weighted_rows_without_a_miss_are_a_warning_in_options_of_the_command(ca
     assert "No score is found" in captured.out
     assert "no row is a miss" in captured.err
     assert captured.err.endswith("leave --weights out if misses weigh as much as hits\n")
+
+
+def test_without_a_threshold_the_accuracy_that_rows_support_is_shown(capsys, data, path):
+    y, p, *_ = data
+    assert main(["threshold", path, "--accuracy", "0.999"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "No score is found from which predictions are right in at least 99.9 %" in printed
+    assert "coverage" not in printed  # a table of dashes
+    percent, score = re.search(r"support is (\d+) %, from the score (\S+) on", printed).groups()
+    percent = int(percent)
+    found = choose_threshold(y, p, setting="confidence", accuracy=percent / 100)
+    assert found.value == pytest.approx(float(score), abs=1e-3)
+    above = choose_threshold(y, p, setting="confidence", accuracy=(percent + 1) / 100)
+    assert np.isnan(above.value)

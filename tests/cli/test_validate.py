@@ -1,6 +1,7 @@
 """The command `validate` prints the numbers of `fastece.validate`."""
 
 import json
+import re
 
 import numpy as np
 
@@ -33,4 +34,8 @@ def test_a_validation_is_that_of_python(capsys, tmp_path):
     expected = fastece.validate(w, p, votes=w + g % 2, n_resamples=0).to_dict()
     assert printed["slope"] == expected["slope"]
     assert main(["validate", str(path), "--event", "fall", "--resamples", "0"]) == 0
-    assert "predicted probability of fall: 200 rows" in capsys.readouterr().out
+    page = " ".join(capsys.readouterr().out.split())
+    assert "predicted probability of fall: 200 rows" in page
+    assert "Treating nobody has the net benefit 0." in page
+    for name in ("joint test", "Spiegelhalter z"):
+        assert re.search(rf"{name} -?\d+\.\d\d - ", page), name

@@ -48,7 +48,7 @@ def test_slices_and_options_are_passed_on_to_the_check():
 
 def test_rows_that_cannot_tell_warn_fail_or_pass():
     y, p = data(1.0, 100)
-    with pytest.warns(UserWarning, match="cannot tell: .* about .* rows would tell") as caught:
+    with pytest.warns(UserWarning, match="cannot tell: .* about .* rows would decide") as caught:
         assert assert_calibrated(y, p, max_error=0.03).passed is None
     assert caught[0].filename == __file__
     with warnings.catch_warnings():

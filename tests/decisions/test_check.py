@@ -218,7 +218,7 @@ def test_field_fewer_rows_than_asked_for_cannot_tell(max_error):
     assert result.passed is None
     assert result.rows_needed >= 100
     assert result.line.startswith("cannot tell: ")
-    assert result.line.endswith(f"about {result.rows_needed} rows would tell, and there are 60")
+    assert result.line.endswith(f"about {result.rows_needed} rows would decide, and there are 60")
     assert check(y, p, max_error=max_error, min_rows=60).passed is (max_error == 0.9)
 
 
@@ -266,7 +266,7 @@ def test_rows_needed_are_twice_those_of_an_interval_so_short(bound):
         if result.passed is None:
             want = rows_by_hand(500, *result.confidence_interval, bound)
             assert result.rows_needed == pytest.approx(want, rel=0.06)
-            assert f"about {result.rows_needed} rows would tell, and there are 500" in result.line
+            assert f"about {result.rows_needed} rows would decide, and there are 500" in result.line
 
 
 def test_rows_needed_with_slices_are_of_the_whole_file():
@@ -312,7 +312,16 @@ def test_a_line_on_a_slice_has_the_rows_of_all_slices():
     by = np.where(np.arange(500) < 400, "large", "small")
     result = check(y, p, max_error=0.08, by=by)
     assert "calibration error of slice small" in result.line
-    assert f"about {result.rows_needed} rows in all would tell, and there are 500" in result.line
+    needed = {row.label: row.rows_needed for row in result.rows}["slice small"]
+    assert result.line.endswith(
+        f"about {result.rows_needed} rows in total ({needed} in this slice) would decide, and "
+        "there are 500 (100)"
+    )
+    table = result.to_frame().set_index("part")
+    assert table.loc["slice small", ["rows_needed", "in_total"]].tolist() == [
+        needed,
+        result.rows_needed,
+    ]
     (small,) = [row for row in result.rows if row.label == "slice small"]
     assert small.rows_needed == pytest.approx(result.rows_needed / 5, rel=0.1)
 

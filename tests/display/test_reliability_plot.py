@@ -273,3 +273,15 @@ def test_a_plot_has_attributes_only_if_asked():
         diagram.plot(Figure().subplots(), attributes=1)
     ax = diagram.plot(Figure().subplots(), attributes=True, legend=False)
     assert ax.get_legend() is None
+
+
+def test_a_curve_is_drawn_across_gaps_without_rows_that_are_narrow():
+    y = np.arange(200) % 2
+    for width, has_gap in ((0.06, False), (0.2, True)):
+        s = np.append(np.linspace(0.3, 0.4, 100), np.linspace(0.4 + width, 0.6 + width, 100))
+        ax = reliability_plot(y, s, ax=Figure().subplots())
+        (band,) = [x for x in ax.collections if "curve" in str(x.get_label())]
+        assert (len(band.get_paths()) > 1) == has_gap
+        curve = next(line for line in ax.get_lines() if str(line.get_label()).startswith("ECE"))
+        is_inside = (curve.get_xdata() > 0.3) & (curve.get_xdata() < 0.6)
+        assert np.isnan(curve.get_ydata()[is_inside]).any() == has_gap

@@ -343,3 +343,10 @@ def test_a_bayesian_curve_needs_no_resamples():
     ):
         reliability_curve(y, s, estimator="ece_bayes", bandwidth=0.1)
     assert reliability_curve(y, s, estimator="ece_bayes", norm=2).value > curve.value
+
+
+def test_points_with_few_rows_near_are_marked():
+    s = np.append(np.repeat(np.linspace(0.1, 0.4, 50), 4), 0.9)
+    curve = fastece.reliability_curve(np.arange(201) % 3 == 0, s)
+    marks = [row[-1] for row in curve.section([0.2, 0.9, 0.6]).table.rows]
+    assert marks == ["", "few rows", "no scores"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece import calibration_report
+from fastece import calibration_report, datasets
 from fastece.decisions.threshold import choose_threshold
 
 QUICK = {"n_resamples": 99}
@@ -351,7 +351,20 @@ def test_a_miscalibrated_class_is_in_the_verdict():
     assert 2 in off
     assert report.verdict in ("unclear", "miscalibrated")
     if report.verdict == "unclear":
-        assert f"joint p <= 0.05 in {len(off)} of 3 classes" in report.headline
+        assert f"class {report.classes[0].label}, p " in report.headline
+        assert "adjusted for all 3" in report.headline
+
+
+def test_errors_that_are_noise_are_left_out_of_texts_and_stay_in_numbers():
+    y, p = datasets.load("digits_network")
+    report = calibration_report(y, p, n_resamples=199)
+    noise = [line.name for line in report.measures if line.is_noise]
+    assert "ece_kde" in noise
+    for line in report.measures:
+        assert line.is_noise == (line.floor > line.high and line.floor >= 0.8 * line.value)
+    assert f"Omitted as noise: {', '.join(noise)}. " in str(report)
+    assert not [line for line in str(report).splitlines() if line.startswith("  ece_kde ")]
+    assert "ece_kde" in [line["name"] for line in report.to_dict()["measures"]]
 
 
 # --- formats --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 import fastece
 from fastece.display.numbers import ConfidenceInterval
-from fastece.report.verdict import ENOUGH_ROWS, ReportEvidence, judge, judge_classes
+from fastece.report.verdict import ENOUGH_ROWS, PartsOff, ReportEvidence, judge, judge_classes
 
 # ReportEvidence of an over-confident model. Each case below changes some of it.
 OVER_CONFIDENT = {
@@ -26,6 +26,8 @@ OVER_CONFIDENT = {
 RISK = {"setting": "binary", "rates": (0.121, 0.075)}
 FITS = {"interval": ConfidenceInterval(0, 0.031), "p_value": 0.93}
 GAP = ConfidenceInterval(-0.03, -0.001)
+ONE_CLASS = PartsOff(1, 10, "class", "classes", "class 5", "p = 0.04")
+NO_SLICE = PartsOff(0, 3, "slice", "slices", "north", "p = 0.3")
 CASES = [
     # changes, verdict, parts of the headline
     (
@@ -76,10 +78,20 @@ CASES = [
     ({**FITS, "mean_gap_interval": None}, "no sign", []),
     ({**FITS, "mean_gap_interval": GAP}, "unclear", ["-0.010 [-0.030, -0.001]"]),
     (
-        {**FITS, "off": {"classes": (2, 10), "slices": (0, 3)}},
+        {**FITS, "off": [ONE_CLASS, NO_SLICE]},
         "unclear",
-        ["test of calibration: p = 0.93, but joint p <= 0.05 in 2 of 10 classes."],
+        [
+            "No miscalibration found overall: error 0.021 (95 % CI 0 to 0.031); test of "
+            "calibration: p = 0.93. But one class shows miscalibration: class 5, p = 0.04, "
+            "adjusted for all 10."
+        ],
     ),
+    (
+        {**FITS, "off": [NO_SLICE, ONE_CLASS], "others": ["a reason"]},
+        "unclear",
+        ["Mixed evidence: error", "p = 0.93, but a reason and one class shows miscalibration: c"],
+    ),
+    ({**FITS, "off": [NO_SLICE]}, "no sign", ["No sign of miscalibration: error"]),
     ({**FITS, "others": ["a reason"]}, "unclear", ["but a reason."]),
     (
         {**FITS, "p_value": 0.02},
@@ -115,13 +127,35 @@ def test_verdict_and_headline_follow_from_the_evidence(changes, verdict, parts):
 @pytest.mark.parametrize(
     ("off", "verdict", "headline"),
     [
-        (2, "miscalibrated", "Joint p <= 0.1 in 2 of 9 classes"),
-        (0, "no sign", "Joint p <= 0.1 in 0 of 9 classes"),
+        (
+            2,
+            "miscalibrated",
+            "2 classes show miscalibration, most clearly class 5, p = 0.04, adjusted for all 10",
+        ),
+        (
+            0,
+            "no sign",
+            "No class shows miscalibration (smallest p = 0.04, adjusted for all 10)",
+        ),
     ],
 )
 def test_classes_of_a_stream_are_judged_one_by_one(off, verdict, headline):
-    judged = judge_classes(off, 9, 0.9, 0.0312)
+    judged = judge_classes(ONE_CLASS._replace(n_off=off), 0.0312)
     assert judged == (verdict, f"{headline}; mean error 0.0312.")
+
+
+def test_parts_that_cannot_be_tested_have_no_p_value():
+    untested = NO_SLICE._replace(p_value="")
+    assert untested.text == "no slice can be tested"
+    assert untested.fact == "not tested"
+
+
+def test_facts_count_the_parts_that_show_miscalibration():
+    assert NO_SLICE.fact == "none of 3 shows miscalibration (smallest adjusted p = 0.3)"
+    assert ONE_CLASS.fact == "1 of 10 shows miscalibration: class 5 (adjusted p = 0.04)"
+    assert ONE_CLASS._replace(n_off=2).fact == (
+        "2 of 10 show miscalibration, most clearly class 5 (adjusted p = 0.04)"
+    )
 
 
 def test_enough_rows_estimate_the_error_to_within_005():
