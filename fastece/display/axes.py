@@ -24,6 +24,10 @@ MIN_ZOOM = 1e-6
 # Inches of one result with its legend.
 RESULT_WIDTH = 4.5
 RESULT_HEIGHT = 5.4
+# Inches of one result on a page of HTML: three fit in one row of 1120 pixels, and one on a
+# telephone, with letters as large.
+PAGE_RESULT_WIDTH = 3.6
+PAGE_RESULT_HEIGHT = 4.6
 # Width of a letter, as a multiple of the height of its font.
 LETTER_WIDTH = 0.53
 # A histogram below axes: its height, and how far its bottom lies below them, as parts of theirs.

@@ -62,6 +62,8 @@ class Section:
         Sentences below the facts and the table.
     pictures : sequence of callable
         Each takes a key for its ids and gives an SVG element; only pages show them.
+    reading : sequence of str
+        Sentences on how the pictures are read, which stand above them.
     """
 
     title: str = ""
@@ -69,6 +71,7 @@ class Section:
     table: Table | None = None
     notes: Sequence[str] = ()
     pictures: Sequence[Callable[[str], str]] = ()
+    reading: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PICTURE_ENDINGS = (".png", ".svg", ".pdf")
 DOTS_PER_INCH = 150
+RESULT_SIZE = (axes.RESULT_WIDTH, axes.RESULT_HEIGHT)
 # More classes than these cannot be read, so small multiples show the worst.
 MAX_PANELS = 12
 # Inches of a panel with its title, and of the margins around all panels.
@@ -192,14 +193,16 @@ def draw_panel(panel: Panel, ax: "Axes") -> None:
 # --- pages and files ------------------------------------------------------------------------
 
 
-def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
+def draw_page(
+    panels: Sequence[Panel], note: str = "", size: tuple[float, float] = RESULT_SIZE
+) -> "Figure":
     """Draw panels of one setting side by side, or small multiples of classes.
 
-    The note is drawn above them.
+    The note is drawn above them. The size is that of one of the panels side by side, in inches.
     """
     notes = [note] if note else []
     if len({panel.first.setting for panel in panels}) == 1:
-        figure = draw_side_by_side(panels)
+        figure = draw_side_by_side(panels, size)
     else:
         n = min(len(panels), MAX_PANELS)
         width, height = size_of_panels(n, best_columns(n))
@@ -213,10 +216,11 @@ def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
     return figure
 
 
-def draw_side_by_side(panels: Sequence[Panel]) -> "Figure":
-    """Draw panels side by side, each with its own legend."""
+def draw_side_by_side(panels: Sequence[Panel], size: tuple[float, float]) -> "Figure":
+    """Draw panels of a size in inches side by side, each with its own legend."""
     count = len(panels)
-    figure = axes.new_figure((axes.RESULT_WIDTH * count, axes.RESULT_HEIGHT))
+    width, height = size
+    figure = axes.new_figure((width * count, height))
     grid = figure.subplots(1, count, squeeze=False)
     for ax, panel in zip(grid.flat, panels, strict=True):
         span = logit_range(panel.drawings.values()) if panel.is_logit else PLAIN

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 # Points of a cumulative gap that are drawn, besides its extremes.
 MAX_PATH_POINTS = 2000
+# Digits of the scores above a path.
+MIN_TICK_DIGITS = 2
+MAX_TICK_DIGITS = 5
 # Size that Brownian motion on [0, 1] exceeds with the probability 0.05.
 BROWNIAN_QUANTILE = 2.241403
 # E-values that are larger, infinite ones among them, are drawn here.
@@ -165,6 +168,16 @@ def thin_path(path: Sequence[F64]) -> list[F64]:
     return [x[points] for x in path]
 
 
+def distinct_labels(scores: Sequence[float]) -> list[str]:
+    """Write increasing scores with as few digits as make them differ; "" where they repeat."""
+    for digits in range(MIN_TICK_DIGITS, MAX_TICK_DIGITS + 1):
+        labels = [f"{score:.{digits}g}" for score in scores]
+        if len({*labels}) == len({*scores}):
+            break
+    is_new = [k == 0 or labels[k] != labels[k - 1] for k in range(len(labels))]
+    return [label if new else "" for label, new in zip(labels, is_new, strict=True)]
+
+
 def draw_cumulative(
     ax: "Axes", path: Sequence[F64], deviation: float, value: float, label: str | None = None
 ) -> None:
@@ -180,8 +193,8 @@ def draw_cumulative(
     ax.axhspan(-end, end, facecolor=(color, 0.1), zorder=1, label="95 % of calibrated models")
     if label is None and is_first:
         ticks = np.linspace(0, 1, 5)
-        scores = [f"{x:.2g}" for x in np.interp(ticks, share, score)]
-        ax.secondary_xaxis("top", xlabel=SCORE_AXES[0]).set_xticks(ticks, scores)
+        labels = distinct_labels(np.interp(ticks, share, score).tolist())
+        ax.secondary_xaxis("top", xlabel=SCORE_AXES[0]).set_xticks(ticks, labels)
     draw_legend(ax)
 
 

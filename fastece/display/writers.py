@@ -154,6 +154,7 @@ def page_lines(document: Document) -> Iterator[str]:
             yield element("h2", section.title, f' id="part-{k}"')
         yield from facts_lines(section)
         if section.pictures:
+            yield from reading_lines(section)
             figures = [f"<figure>{draw(next(keys))}</figure>" for draw in section.pictures]
             yield from ('<div class="pictures">', *figures, "</div>")
             yield from hidden_table_lines(section)
@@ -210,6 +211,13 @@ def hidden_table_lines(section: Section) -> Iterator[str]:
         yield "<details><summary>As a table</summary>"
         yield from table_lines(section)
         yield "</details>"
+
+
+def reading_lines(section: Section) -> Iterator[str]:
+    """Write how the pictures of a section are read, as a list."""
+    if section.reading:
+        items = "".join(element("li", text) for text in section.reading)
+        yield f'<ul class="reading">{items}</ul>'
 
 
 def note_lines(notes: Sequence[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastece.display.axes import RESULT_HEIGHT, RESULT_WIDTH, new_figure
+from fastece.display.axes import PAGE_RESULT_HEIGHT, PAGE_RESULT_WIDTH, new_figure
 from fastece.display.documents import Section, Table
 from fastece.display.pages import Panel, draw_page
 from fastece.display.pictures import draw_cumulative
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DIAGRAM_TITLE = "Reliability diagram"
+PAGE_SIZE = (PAGE_RESULT_WIDTH, PAGE_RESULT_HEIGHT)
+HOW_TO_READ = (
+    "A calibrated model lies on the dashed diagonal: above it outcomes are more frequent than "
+    "predicted, below it less.",
+    "Vertical lines are intervals of the observed frequency; the points of a calibrated model stay "
+    "in the boxes.",
+    "Grey areas show how many rows there are; points and curves that rest on few may be noise.",
+)
 # The error whose bins are drawn where one equal-width bin holds most rows.
 EQUAL_MASS = "ece_a"
 # The bins of the first page for a single event.
@@ -160,6 +168,7 @@ def diagram_section(pictures: ReportPictures, title: str) -> Section:
         DIAGRAM_TITLE,
         table=table_of_bins(pictures.diagrams),
         pictures=list(list_drawings(pictures, title)),
+        reading=HOW_TO_READ,
     )
 
 
@@ -196,11 +205,11 @@ def list_drawings(pictures: ReportPictures, title: str) -> list[Callable[[str], 
 
 def draw_panels(panels: Sequence[Panel], title: str, key: str) -> str:
     """Draw panels, and return them as SVG."""
-    return to_svg(draw_page(panels), title, key)
+    return to_svg(draw_page(panels, size=PAGE_SIZE), title, key)
 
 
 def draw_svg(draw: Callable[[Any], Any], title: str, key: str) -> str:
     """Draw on new axes, and return them as SVG."""
-    figure = new_figure((RESULT_WIDTH, RESULT_HEIGHT))
+    figure = new_figure(PAGE_SIZE)
     draw(figure.subplots())
     return to_svg(figure, title, key)

@@ -5,7 +5,7 @@ import pytest
 
 import fastece
 from fastece.display.marks import is_model
-from fastece.display.pictures import BROWNIAN_QUANTILE, MAX_PATH_POINTS
+from fastece.display.pictures import BROWNIAN_QUANTILE, MAX_PATH_POINTS, distinct_labels
 from fastece.estimators.cumulative import size_survival
 
 pytest.importorskip("matplotlib")
@@ -79,3 +79,12 @@ def test_a_new_figure_is_made_and_bad_input_refused():
         fastece.cumulative_plot(Y, {})
     with pytest.raises(ValueError, match="setting: must be that of one problem"):
         draw(Y, np.column_stack([1 - P, P]), setting="classwise")
+
+
+def test_scores_above_a_path_have_labels_that_differ():
+    assert distinct_labels([0.341, 0.9960, 0.99971, 0.99998, 1.0]) == [
+        "0.341", "0.996", "0.99971", "0.99998", "1",
+    ]  # fmt: skip
+    assert distinct_labels([0.1, 0.25, 0.5, 0.75, 0.9]) == ["0.1", "0.25", "0.5", "0.75", "0.9"]
+    assert distinct_labels([0.5, 1.0, 1.0, 1.0, 1.0]) == ["0.5", "1", "", "", ""]
+    assert distinct_labels([0.5, 1 - 1e-9, 1.0]) == ["0.5", "1", ""]

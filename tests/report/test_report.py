@@ -298,6 +298,14 @@ def test_a_stream_of_two_classes_has_both(classes):
     assert len(calibration_report(sums, **STREAM).classes) == 2
 
 
+def test_a_page_explains_how_its_first_pictures_are_read(report):
+    page = report.to_html()
+    reading = page.index('<ul class="reading">')
+    assert page.count('<ul class="reading">') == 1
+    assert page[reading : page.index("</ul>")].count("<li>") == 3
+    assert page.index("Reliability diagram</h2>") < reading < page.index("<figure>")
+
+
 # --- few and odd rows -----------------------------------------------------------------------
 
 
