@@ -146,7 +146,7 @@ def read_rows(
 
 
 def kind_of_page(rows: FilePredictions) -> str:
-    """Write the arguments of `compile_page` for rows: dimensions, and the kind of float."""
+    """Write the arguments of `compile_page`: dimensions and kind of float of rows."""
     prob = np.asarray(rows.y_prob)
     ndim = 2 if prob.ndim > 1 and prob.shape[1] > 2 else 1
     return f"{ndim}, {prob.dtype.str[1:]!r}"

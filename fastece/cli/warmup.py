@@ -121,7 +121,7 @@ def compile_page(ndim: int, kind: str) -> None:
 
 
 def compile_demo(dataset: str, method: str) -> None:
-    """Compile the kernels behind the end of a demo: its test, and what recalibration needs."""
+    """Compile the kernels of the test and of the recalibration of a demo."""
     y_true, y_prob = datasets.load(dataset)
     fastece.calibration_test(y_true, y_prob, estimator=TEST, n_resamples=1)
     recalibrated = recalibrate(y_true, y_prob, method=method)

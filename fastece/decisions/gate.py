@@ -433,11 +433,11 @@ def check(
     True
     >>> print(check(y, p, max_error=0.05, by=country))
     fails: calibration error of slice uk 0.082 (joint 95 % CI 0.053 to 0.116), at most 0.05 allowed
-      part      rows  error   joint 95 % CI  allowed  verdict      rows needed
-      all rows  3000  0.029      [0, 0.046]     0.05  passes                 -
-      slice uk  1004  0.082  [0.053, 0.116]     0.05  fails                  -
-      slice fr   970  0.039      [0, 0.085]     0.05  cannot tell         5600
-      slice de  1026  0.026      [0, 0.074]     0.05  cannot tell         4500
+      part      rows  error   joint 95 % CI  allowed  verdict      rows needed  in total
+      all rows  3000  0.029      [0, 0.046]     0.05  passes                 -         -
+      slice uk  1004  0.082  [0.053, 0.116]     0.05  fails                  -         -
+      slice fr   970  0.039      [0, 0.085]     0.05  cannot tell         5600     17000
+      slice de  1026  0.026      [0, 0.074]     0.05  cannot tell         4500     13000
     """
     if "average" in options:
         raise InputTypeError("average", "must be left out, as one error is judged")

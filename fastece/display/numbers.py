@@ -215,7 +215,7 @@ def format_percent(share: float) -> str:
 
 
 def count_of(number: int, name: str, plural: str = "") -> str:
-    """Write a number of rows, or of files, with their name; its plural has an s by default."""
+    """Write a number of rows, or of files, with their name."""
     return f"{number} {name}" if number == 1 else f"{number} {plural or f'{name}s'}"
 
 

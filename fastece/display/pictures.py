@@ -169,7 +169,7 @@ def thin_path(path: Sequence[F64]) -> list[F64]:
 
 
 def distinct_labels(scores: Sequence[float]) -> list[str]:
-    """Write increasing scores with as few digits as make them differ; "" where they repeat."""
+    """Write increasing scores with digits that make them differ; "" for repeats."""
     for digits in range(MIN_TICK_DIGITS, MAX_TICK_DIGITS + 1):
         labels = [f"{score:.{digits}g}" for score in scores]
         if len({*labels}) == len({*scores}):
