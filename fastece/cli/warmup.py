@@ -28,8 +28,8 @@ from fastece.estimators.table import ESTIMATORS
 from fastece.recalibration import METHODS, recalibrate
 from fastece.report.inputs import TEST
 
-# Kernels that the command compiles, about; a second process compiles others.
-N_KERNELS = 155
+# Signatures that the command compiles, about; a second process compiles others.
+N_KERNELS = 220
 # Rows of the small data; three classes where there are classes.
 N_ROWS = 40
 N_CLASSES = 3
@@ -157,6 +157,7 @@ def steps() -> Iterator[Step]:
         yield from steps_of_logits(DataKind(shape, kinds, is_weighted=False))
     yield from steps_of_many_rows()
     yield from steps_of_fine_grids()
+    yield monitor_rows
     for shape in SETTINGS:
         yield from steps_of_resampling(DataKind(shape, KINDS[0], is_weighted=False))
 
@@ -203,6 +204,12 @@ def steps_of_fine_grids() -> Iterator[Step]:
     fine = fastece.KDE(grid_step=0.0003)
     yield partial(fastece.ece, **data, estimator=fine)
     yield partial(fastece.bootstrap, **data, estimator=fine, n_resamples=1, rng=0)
+
+
+def monitor_rows() -> None:
+    """Bet against predictions, until the first look at what the bets are worth."""
+    data = make_data(DataKind((N_ROWS,), KINDS[0], is_weighted=False))
+    fastece.Monitor().update(data["y_true"], data["y_prob"])
 
 
 def steps_of_resampling(kind: DataKind) -> Iterator[Step]:
