@@ -207,7 +207,9 @@ def is_text(value: Any) -> bool:
 
 
 def are_whole(array: NDArray[Any]) -> bool:
-    """Decide whether the first numbers are integers, as labels are."""
+    """Decide whether the first entries are numbers without a fraction, as labels are."""
+    if array.dtype.kind not in "fiub":
+        return False
     return bool((array[:SLICE] == np.trunc(array[:SLICE])).all())
 
 

@@ -141,6 +141,14 @@ def _other_file(tmp_path, monkeypatch):
     (tmp_path / "other.csv").write_text(SMALL)
 
 
+@pytest.mark.parametrize("prob", [np.array(["a"]), np.array([b"x"]), np.zeros(1, "V3")])
+def test_labels_of_two_axes_beside_no_numbers_are_one_line(capsys, write, prob):
+    file = io.BytesIO()
+    np.savez(file, y_true=np.array([[0.3, 0.1, 0.9]]), y_prob=prob)
+    path = write(file.getvalue(), "arrays.npz")
+    failure(capsys, "report", path, path, "--resamples", "0")
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("_other_file")
 def test_any_file_whatever_is_a_verdict_or_one_line(capsys):

@@ -36,6 +36,14 @@ STARTS = [
     b"@relation a\n@data\n", b"\xef\xbb\xbf", b"", b"\n", b" ", b"{", b"[", b"\"", b"[[", b"{}",
 ]  # fmt: skip
 WORDS = ["a", "b", "0", "1", "", "nan", "no", "1:no", "2:yes", "50%", "0,5", "1e999", "-3", "None"]
+# Cells that a table of numbers has by mistake.
+ODD_CELLS = [
+    "", " ", "NA", "#DIV/0!", "#N/A", "1e308", "-1e308", "9" * 400, "0." + "3" * 300, "1,5",
+    "1_000", "½", "\u0660\u066b\u0665", "0x1p-3", "\uff11", "\u00a00.5", "0.5\u200b",
+    "\u22120.5", "+0.5", ".5", "5.", "0.5.5", "\x00", "\x1b[2J", '"', '"0.5', "'0.5'", "=1+1",
+    "TRUE", "yes", "2026-01-01", "1e-400", "-0", "inf", "\ud800", "x" * 70_000, "0,5", "{}",
+    "[0.5]",
+]  # fmt: skip
 # Kinds of cells, as `cells` numbers them, that suit a name.
 KIND_OF_NAME = {
     "y_true": 0, "label": 4, "true_label": 4, "pred_label": 4, "obs": 4, "y_prob": 1, "p": 1,
@@ -52,6 +60,7 @@ def draw_strange_file(rng):
     kinds = [
         start_and_noise, table, table, json_value, json_value, json_lines, zip_archive, arrays,
         pickled, arrow_table, inspect_log, harness_log, plausible, plausible, plausible,
+        marred_table, marred_table,
     ]  # fmt: skip
     content = kinds[rng.integers(len(kinds))](rng)
     fate = 2 * rng.random()
@@ -93,6 +102,34 @@ def plausible(rng):
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("a.csv", text)
     return file.getvalue()
+
+
+def marred_table(rng):
+    """A good table with marks of other programs, people and languages."""
+    n_rows = 30
+    prob = rng.random(n_rows).round(4)
+    label = (rng.random(n_rows) < prob).astype(int)
+    columns = {"y_true": label.astype(str).tolist(), "y_prob": prob.astype(str).tolist()}
+    extra_names = ["", "y_prob", "Y_PROB", " y_prob ", "\u202ey_prob", "\x1b[31m", "名前", "a,b"]
+    for name in rng.choice(extra_names, int(rng.integers(3))):
+        columns[f"{name}"] = [str(rng.choice(ODD_CELLS))] * n_rows
+    for _ in range(int(rng.integers(4))):
+        column = str(rng.choice(list(columns)))
+        columns[column][int(rng.integers(n_rows))] = str(rng.choice(ODD_CELLS))
+    names_of_columns = list(columns)
+    if rng.random() < 0.3:
+        names_of_columns.append(str(rng.choice(names_of_columns)))
+    delimiter = str(rng.choice([",", ",", ";", "\t", "|"]))
+    rows = [names_of_columns]
+    rows += [[columns[name][k] for name in names_of_columns] for k in range(n_rows)]
+    if rng.random() < 0.2:
+        del rows[int(rng.integers(n_rows))][-1]
+    if rng.random() < 0.2:
+        rows[int(rng.integers(1, n_rows))] = []
+    end = str(rng.choice(["\n", "\n", "\r\n", "\r"]))
+    text = "".join(delimiter.join(row) + end for row in rows)
+    start = rng.choice(["", "", "", "\ufeff", "# a comment\n", "sep=;\n", "\n\n"])
+    return (start + text).encode("utf-8", "surrogatepass")
 
 
 def start_and_noise(rng):
