@@ -214,9 +214,9 @@ def format_percent(share: float) -> str:
     return f"{100 * rounded_share:.1f} %"
 
 
-def count_of(number: int, name: str, plural: str = "") -> str:
+def count_of(number: int, name: str) -> str:
     """Write a number of rows, or of files, with their name."""
-    return f"{number} {name}" if number == 1 else f"{number} {plural or f'{name}s'}"
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def first_of(rows: Sequence[int], row: Callable[[int], str] = "row {}".format) -> str:
