@@ -146,7 +146,7 @@ def test_labels_of_two_axes_beside_no_numbers_are_one_line(capsys, write, prob):
     file = io.BytesIO()
     np.savez(file, y_true=np.array([[0.3, 0.1, 0.9]]), y_prob=prob)
     path = write(file.getvalue(), "arrays.npz")
-    failure(capsys, "report", path, path, "--resamples", "0")
+    failure(capsys, "report", path, write(SMALL, "other.csv"), "--resamples", "0")
 
 
 @pytest.mark.slow
