@@ -207,7 +207,7 @@ def steps_of_fine_grids() -> Iterator[Step]:
 
 
 def monitor_rows() -> None:
-    """Bet against predictions, until the first look at what the bets are worth."""
+    """Bet against predictions on enough rows for a first look at the bets."""
     data = make_data(DataKind((N_ROWS,), KINDS[0], is_weighted=False))
     fastece.Monitor().update(data["y_true"], data["y_prob"])
 
