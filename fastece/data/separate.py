@@ -10,9 +10,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.data import containers
 from fastece.data.errors import InputError, rename_indices
@@ -149,14 +151,19 @@ def read_tasks(
         rule = f"must have the shape (n, T) of {prob_name} with 'tasks', {prob.shape}"
         raise InputError("y_true", rule, value=labels.shape)
     n_rows, n_tasks = prob.shape
+    if n_tasks == 0:
+        raise InputError("y_true", "must have a column for each task, and has none")
     weights = containers.as_weights(sample_weight, n_rows)
     columns = containers.column_names(y_prob)
+    check_order_of_columns(containers.column_names(y_true), columns, prob_name)
     problems = []
     for k in range(n_tasks):
         _, is_missing = hide_label(labels[:, k], math.nan)
         rows = np.flatnonzero(~is_missing)
         if not rows.size:
             raise InputError("y_true", f"has no label of task {k}")
+        if weights is not None and weights.any() and not weights[rows].any():
+            raise InputError("sample_weight", f"must not all be 0 where task {k} has a label")
 
         def index_of_caller(
             argument: str, index: tuple[int, ...], rows: I64 = rows, k: int = k
@@ -166,7 +173,8 @@ def read_tasks(
 
         with rename_indices(index_of_caller):
             problem = read(
-                labels[rows, k], prob[rows, k], setting="binary", prob_name=prob_name,
+                plain_labels(labels[rows, k]), prob[rows, k], setting="binary",
+                prob_name=prob_name,
                 sample_weight=None if weights is None else weights[rows], **options,
             )  # fmt: skip
         problems.append(replace(problem, rows=rows[problem.positions]))
@@ -174,6 +182,20 @@ def read_tasks(
     if columns:
         names = [f"task {name!r}" for name in columns]
     return SeparateProblems("tasks", problems, np.full(n_tasks, 1 / n_tasks), names)
+
+
+def check_order_of_columns(label_columns: list[str], columns: list[str], prob_name: str) -> None:
+    """Refuse columns of labels with the names of the predictions in another order."""
+    if label_columns != columns and sorted(label_columns) == sorted(columns):
+        rule = f"must have its columns in the order of {prob_name}, {columns}"
+        raise InputError("y_true", rule, value=label_columns)
+
+
+def plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Turn numbers (n,) that were beside missing labels, as objects, into floats."""
+    if labels.dtype.kind == "O" and all(isinstance(label, Real) for label in labels):
+        return labels.astype(np.float64)
+    return labels
 
 
 # --- the rows of each predicted class -------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_array
 from fastece.data.errors import InputError, InputTypeError, rename_arguments, to_unicode
+from fastece.data.labels import as_groups
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
 from fastece.data.sources import Problems
@@ -170,8 +171,8 @@ class Monitor(Readable):
             As in `fastece.ece`. A batch without rows changes nothing. With `class_axis` the rows
             are in the order of the labels, and `by` has their shape.
         by : (n,) array_like, optional
-            The segment of each row, such as a hospital; equal texts are one segment. All batches
-            have segments, or none has.
+            The segment of each row, such as a hospital, none of them missing; equal texts are one
+            segment. All batches have segments, or none has.
 
         Returns
         -------
@@ -232,10 +233,9 @@ class Monitor(Readable):
             raise InputError("by", f"must be as in the batches before, which are {state} segments")
         if by is None:
             return None
-        names = as_array("by", by)
-        if names.shape != (n_rows,):
-            raise InputError("by", f"must have shape ({n_rows},)", value=names.shape)
-        return [to_unicode(str(name)) for name in names[problems.positions].tolist()]
+        column = as_groups(by, n_rows)
+        names = [to_unicode(str(label)) for label in column.labels]
+        return [names[k] for k in column.position[problems.positions]]
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         """Check that probabilities have the monitor's number of classes."""
@@ -317,8 +317,10 @@ class Monitor(Readable):
     def segments(self) -> list[SegmentEvidence]:
         """The segments in the order in which they appeared: `.segment`, `.n`, `.e_value`.
 
-        A segment has the e-value that a monitor of its rows alone would have.
-        The promise of `level` is for all of them together: look at `alarm`.
+        A segment has nearly the e-value that a monitor of its rows alone would have, whose looks
+        would come at other rows; an outcome that had the predicted probability 0 counts in the
+        e-value of all rows alone. The promise of `level` is for all of them together: look at
+        `alarm`.
         """
         log_e_values = self._evidence.log_e_values_of_segments()
         rows = self._evidence.rows_of_segments()
@@ -531,6 +533,8 @@ def is_monotone(values: Any) -> bool:
 
 def is_empty(values: Any) -> bool:
     """Return whether a container has no rows."""
+    if hasattr(values, "shape"):  # a scalar array has no length
+        return tuple(values.shape[:1]) == (0,)
     return hasattr(values, "__len__") and len(values) == 0
 
 

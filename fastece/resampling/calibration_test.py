@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from fastece.data.doubts import impossible_rows
+from fastece.data.errors import InputTypeError
 from fastece.data.samples import Sample
 from fastece.data.separate import SeparateProblems
 from fastece.data.sources import ROWS, Source
@@ -595,6 +596,8 @@ def calibration_test(
     (31999, '0.0012')
     """
     is_sequential = isinstance(n_resamples, str) and n_resamples == AUTO
+    if isinstance(n_resamples, str) and not is_sequential:
+        raise InputTypeError("n_resamples", f"must be an integer or {AUTO!r}", value=n_resamples)
     options["n_resamples"] = ROUNDS[0] if is_sequential else n_resamples
     options["estimator"] = estimator
     call = read_call("calibration_test", y_true, {"y_prob": y_prob}, 1, find_test, **options)

@@ -292,6 +292,13 @@ def test_a_batch_with_a_bad_row_changes_nothing():
     assert bits(monitor) == before
 
 
+def test_segments_of_equal_texts_are_one():
+    one = Monitor().update([0, 1, 1], [0.5, 0.6, 0.4], by=np.array([7, 8, 7]))
+    other = Monitor().update([0, 1, 1], [0.5, 0.6, 0.4], by=[7, "8", "7"])
+    assert bits(one) == bits(other)
+    assert [segment.segment for segment in one.segments] == ["7", "8"]
+
+
 # --- outcomes that cannot be ----------------------------------------------------------------
 
 
@@ -600,6 +607,7 @@ def test_bad_options_are_refused(options, error, argument):
         ([0, 3], [[0.5, 0.5, 0]] * 2, {"n_classes": 3}, "y_true", (1,)),
         ([0], [0.5, 0.5], {}, "y_true", None),
         ([], [0.5, 0.5], {}, "y_true", None),
+        (np.array(1), np.array(0.5), {}, "y_prob", None),
     ],
 )
 def test_bad_rows_are_refused(y, p, options, argument, index):
@@ -615,6 +623,17 @@ def test_segments_that_only_some_batches_have_are_refused():
             monitor.update([0, 1], [0.5, 0.6], by=then)
         assert error.value.argument == "by"
         assert monitor.n == 2
+
+
+@pytest.mark.parametrize(
+    ("by", "index"), [(["a", None], (1,)), ([np.nan, 1.0], (0,)), (["", "b"], (0,)), (["a"], None)]
+)
+def test_missing_segments_are_refused(by, index):
+    monitor = Monitor()
+    with pytest.raises(InputError) as error:
+        monitor.update([0, 1], [0.5, 0.6], by=by)
+    assert (error.value.argument, error.value.index) == ("by", index)
+    assert monitor.n == 0
 
 
 def test_a_reference_that_takes_something_else_is_refused():

@@ -206,6 +206,12 @@ def test_labels_of_tasks_are_left_out_by_value_too():
     assert value == fastece.ece(LABELS, PROB, setting="tasks")
 
 
+def test_labels_of_tasks_may_be_lists_with_none():
+    labels = [[None if math.isnan(y) else int(y) for y in row] for row in LABELS.tolist()]
+    value = fastece.ece(labels, PROB.tolist(), setting="tasks")
+    assert value == fastece.ece(LABELS, PROB, setting="tasks")
+
+
 def test_groups_of_rows_widen_the_interval():
     labels, prob = draw_tasks(60, missing=0.0)
     labels, prob = np.repeat(labels, 5, axis=0), np.repeat(prob, 5, axis=0)
@@ -258,11 +264,31 @@ def test_functions_that_need_the_same_rows_refuse_the_setting(name, setting):
         (LABELS[:, 0], PROB[:, 0], "y_true: must have the shape (n, T) of y_prob"),
         (np.where(np.arange(3) == 1, math.nan, LABELS), PROB, "y_true: has no label of task 1"),
         (np.where(LABELS == 1, 2, LABELS), PROB, "y_true: labels must be from 0 to 1"),
+        (LABELS[:, :0], PROB[:, :0], "y_true: must have a column for each task"),
     ],
 )
 def test_bad_tasks_are_refused(labels, prob, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         fastece.ece(labels, prob, setting="tasks")
+
+
+def test_a_task_without_a_row_of_positive_weight_is_named():
+    labels = np.nan_to_num(LABELS)
+    weights = np.where(np.arange(len(labels)) < 100, 1.0, 0.0)
+    labels[:100, 2] = math.nan
+    with pytest.raises(ValueError, match=r"^sample_weight: .* where task 2 has a label"):
+        fastece.ece(labels, PROB, setting="tasks", sample_weight=weights)
+
+
+def test_tasks_in_another_order_than_the_predictions_are_refused():
+    pd = pytest.importorskip("pandas")
+    labels = pd.DataFrame(LABELS, columns=["skin", "liver", "heart"])
+    prob = pd.DataFrame(PROB, columns=["liver", "skin", "heart"])
+    with pytest.raises(ValueError, match=r"^y_true: must have its columns in the order of y_prob"):
+        fastece.ece(labels, prob, setting="tasks")
+    other_names = labels.set_axis(["a", "b", "c"], axis=1)
+    value = fastece.ece(other_names, prob, setting="tasks")
+    assert value == fastece.ece(LABELS, PROB, setting="tasks")
 
 
 def test_a_bad_value_of_a_task_is_named_by_row_and_task():

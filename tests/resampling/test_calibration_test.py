@@ -232,5 +232,7 @@ def test_auto_has_the_level_of_a_test_with_a_fixed_number():
 @pytest.mark.parametrize("n_resamples", ["all", "AUTO", 0, None, 2.5])
 def test_numbers_of_replicates_are_whole_or_auto(n_resamples):
     y, p = small_p_value_rows()
-    with pytest.raises((ValueError, TypeError), match="n_resamples"):
+    with pytest.raises((ValueError, TypeError), match="n_resamples") as error:
         calibration_test(y, p, n_resamples=n_resamples)
+    if isinstance(n_resamples, str):
+        assert "an integer or 'auto'" in str(error.value)
