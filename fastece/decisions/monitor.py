@@ -48,6 +48,9 @@ NO_ALARM = "No alarm: these rows do not show that the predictions are miscalibra
 NOTE_ON_SEGMENTS = (
     "e-values of the rows of a segment alone; the chance of a false alarm is that of all together"
 )
+NOTE_ON_IMPOSSIBLE = (
+    "an outcome whose predicted probability was 0 counts in the e-value of all rows alone"
+)
 # Rows of each of two labels that are sorted by chance once in 1e11 times.
 MIN_ROWS_OF_LABEL = 20
 SHUFFLE = "shuffle rows of the same time"
@@ -147,8 +150,7 @@ class Monitor(Readable):
             raise InputError("level", "must be between 0 and 1", value=level)
         if n_classes is not None:
             n_classes = check_integer("n_classes", n_classes, 2, MAX_CLASSES)
-        if reference is not None and not callable(getattr(reference, "transform", None)):
-            raise InputTypeError("reference", "must have a method transform", value=reference)
+        check_reference(reference)
         if forget is not None:
             forget = check_integer("forget", forget, 1, MAX_ROWS)
         self.reference = reference
@@ -353,7 +355,10 @@ class Monitor(Readable):
         if self.segments:
             lines = [[x.segment, x.n, Number(x.e_value, form=".3g")] for x in self.segments]
             table = Table(("segment", "rows", "e-value"), lines)
-            sections.append(Section("By segment", table=table, notes=[NOTE_ON_SEGMENTS]))
+            notes = [NOTE_ON_SEGMENTS]
+            if math.isinf(self.e_value):
+                notes.append(NOTE_ON_IMPOSSIBLE)
+            sections.append(Section("By segment", table=table, notes=notes))
         return Document(title, lead, sections, tone)
 
     def to_dict(self) -> dict[str, Any]:
@@ -435,6 +440,7 @@ class Monitor(Readable):
         OSError
             For a file that cannot be read.
         """
+        check_reference(reference)
         monitor, saved_probe = SAVED.load(path, partial(cls._from_saved, reference))
         probe = monitor._probe()
         if probe is None or saved_probe is None:
@@ -476,6 +482,12 @@ class Monitor(Readable):
         vectors = 1.0 + np.outer(range(N_PROBES), range(n_classes)) % 7
         vectors /= vectors.sum(axis=1, keepdims=True)
         return self.reference.transform(vectors if self.n_classes else vectors[:, 1])
+
+
+def check_reference(reference: Any) -> None:
+    """Check that a reference, if there is one, has a method transform."""
+    if reference is not None and not callable(getattr(reference, "transform", None)):
+        raise InputTypeError("reference", "must have a method transform", value=reference)
 
 
 def shares_of_problems(n_classes: int | None) -> Any:

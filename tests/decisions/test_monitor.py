@@ -625,6 +625,22 @@ def test_segments_that_only_some_batches_have_are_refused():
         assert monitor.n == 2
 
 
+def test_an_impossible_outcome_counts_in_the_e_value_of_all_rows_alone():
+    monitor = Monitor().update([1, 0], [0.0, 0.5], by=["a", "b"])
+    assert monitor.e_value == inf
+    assert all(segment.e_value < inf for segment in monitor.segments)
+    text = " ".join(str(monitor).split())
+    assert "an outcome whose predicted probability was 0 counts in the e-value of all" in text
+    assert "counts in the e-value" not in str(Monitor().update([1], [0.5], by=["a"]))
+
+
+def test_a_reference_without_transform_is_refused_before_the_file(tmp_path):
+    path = tmp_path / "monitor.json"
+    Monitor().save(path)
+    with pytest.raises(InputTypeError, match=r"^reference: must have a method transform"):
+        Monitor.load(path, reference=3)
+
+
 @pytest.mark.parametrize(
     ("by", "index"), [(["a", None], (1,)), ([np.nan, 1.0], (0,)), (["", "b"], (0,)), (["a"], None)]
 )
