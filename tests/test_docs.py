@@ -415,7 +415,7 @@ def test_sentence_for_a_paper_has_the_numbers_of_the_demo(capsys):
     assert f": {n} rows, " in printed
     assert " ece_bayes {} [{}, {}] ".format(*estimate) in printed
     assert " ece {} [{}, {}] ".format(*binned) in printed
-    assert f" test of calibration: p = {p_value}," in printed
+    assert f" test of calibration: p = {p_value}." in printed
 
 
 def recommendations(page):

@@ -125,7 +125,7 @@ def test_options_are_arguments_of_a_report(capsys, rows, columns, data, options,
         (["--y-prob", "p_0,p_1,p_2", "--setting", "classwise", "--estimator", "mmce"],
          ["Classes, most", "\n  mmce "]),
         (["--y-prob", "p_0,p_1,p_2", "--n-bins", 60, "--estimator", "ece_kde"], ["\n  ece_kde "]),
-        (["--y-prob", "p_0,p_1,p_2", "--stream", "--by", "g"], ["files               1", "Slices"]),
+        (["--y-prob", "p_0,p_1,p_2", "--stream", "--by", "g"], ["files     1\n", "Slices"]),
         (["--y-prob", "p_0,p_1,p_2", "--stream", "--setting", "classwise"], ["Classes, most"]),
     ],
 )  # fmt: skip
