@@ -147,7 +147,10 @@ def read_tasks(
     """
     prob = containers.as_array(prob_name, y_prob)
     labels = containers.as_array("y_true", y_true)
-    if prob.ndim != 2 or labels.shape != prob.shape:
+    if prob.ndim != 2:
+        rule = f"'tasks' needs {prob_name} of shape (n, T), a column for each task"
+        raise InputError("setting", rule, value=prob.shape)
+    if labels.shape != prob.shape:
         rule = f"must have the shape (n, T) of {prob_name} with 'tasks', {prob.shape}"
         raise InputError("y_true", rule, value=labels.shape)
     n_rows, n_tasks = prob.shape

@@ -228,7 +228,9 @@ def check_size(call: Call, size: Any) -> int:
     """Return the checked number of rows per draw, by default all."""
     if size is None:
         return call.n
-    if call.groups is not None or call.clusters is not None:
+    # Problems with rows of their own have clusters too, and refuse a size by the setting.
+    has_clusters = call.clusters is not None and not isinstance(call.sources[0], SeparateProblems)
+    if call.groups is not None or has_clusters:
         rule = "must be left out with groups and soft labels, all of which count"
         raise InputError("size", rule, value=size)
     return check_integer("size", size, 1, MAX_SIZE)

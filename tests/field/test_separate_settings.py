@@ -245,6 +245,7 @@ REFUSED = {
     "counts": lambda y, p, **options: fastece.ece(y, p, counts=np.ones(len(p), int), **options),
     "votes": lambda y, p, **options: fastece.ece(y, p, votes=np.ones(len(p), int), **options),
     "bca": lambda y, p, **options: fastece.bootstrap(y, p, method="bca", **options),
+    "size": lambda y, p, **options: fastece.bootstrap(y, p, size=len(p) // 2, **options),
     "inversion": lambda y, p, **options: fastece.estimate(y, p, estimator="mmce", **options),
 }
 
@@ -261,7 +262,8 @@ def test_functions_that_need_the_same_rows_refuse_the_setting(name, setting):
     ("labels", "prob", "message"),
     [
         (LABELS[:, :2], PROB, "y_true: must have the shape (n, T) of y_prob"),
-        (LABELS[:, 0], PROB[:, 0], "y_true: must have the shape (n, T) of y_prob"),
+        (LABELS[:, 0], PROB, "y_true: must have the shape (n, T) of y_prob"),
+        (LABELS[:, 0], PROB[:, 0], "setting: 'tasks' needs y_prob of shape (n, T)"),
         (np.where(np.arange(3) == 1, math.nan, LABELS), PROB, "y_true: has no label of task 1"),
         (np.where(LABELS == 1, 2, LABELS), PROB, "y_true: labels must be from 0 to 1"),
         (LABELS[:, :0], PROB[:, :0], "y_true: must have a column for each task"),
