@@ -185,11 +185,12 @@ def find_impossible(scores: F64, outcomes: U8) -> int:
     n_impossible = 0
     for i in range(scores.size):
         n_impossible += scores[i] == 1.0 - outcomes[i]
-    if n_impossible > 0:
-        for i in range(scores.size):
-            if scores[i] == 1.0 - outcomes[i]:
-                return i
-    return -1
+    if n_impossible == 0:
+        return -1
+    i = 0
+    while scores[i] != 1.0 - outcomes[i]:
+        i += 1
+    return i
 
 
 @jit

@@ -57,3 +57,30 @@ def test_follow_rows_finds_the_first_impossible_outcome_before_a_look():
     assert copied.values[bets.LOG_E_VALUE] == np.inf
     assert copied.numbers[bets.SINCE] == 1001
     assert copied.numbers[bets.BEST] == bets.NO_BET
+
+
+def test_a_later_impossible_outcome_changes_nothing_and_looks_go_on():
+    evidence = Evidence.of_no_rows(np.ones(1), None)
+    for _ in range(2):
+        batch = np.full((1, 200), 0.5)
+        batch[0, 3] = 1.0
+        evidence = evidence.after_rows(batch, np.zeros((1, 200), np.uint8), None)
+    assert evidence.since == 3
+    assert evidence.log_e_value == evidence.max_log_e_value == np.inf
+    assert evidence.bets.numbers[bets.N_AT_LOOK] > 200
+
+
+def test_rows_of_a_segment_are_bet_on_as_if_they_were_alone():
+    rng = np.random.default_rng(0)
+    scores = rng.random((1, 60))
+    outcomes = (rng.random((1, 60)) < scores**2).astype(np.uint8)
+    names = ["a", "b", "b"] * 20
+    evidence = Evidence.of_no_rows(np.ones(1), None).after_rows(scores, outcomes, names)
+    for number, name in enumerate("ab"):
+        is_member = np.array(names) == name
+        alone = Evidence.of_no_rows(np.ones(1), None)
+        alone = alone.after_rows(scores[:, is_member], outcomes[:, is_member], None)
+        assert evidence.rows_of_segments()[number] == is_member.sum()
+        # Among the first 64 rows each is a look, so no row waits in either.
+        ratio = evidence.bets.log_ratio[1 + number]
+        np.testing.assert_allclose(ratio, alone.bets.log_ratio[0], rtol=1e-12, atol=1e-12)
