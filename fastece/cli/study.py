@@ -28,6 +28,8 @@ from fastece.data.errors import InputError
 # Options that belong to simulated models, and those that belong to files.
 OF_SIMULATED_MODELS = ("preset", "holdout", "largest")
 OF_FILES = ("sizes", "y_true", "y_prob", "percent", "missing")
+# Values of these that mean that an option is not given.
+DEFAULTS = {"percent": False, "missing": MISSING.keywords["default"]}
 # Options that are part of the name of the folder, in its order.
 OF_DESIGN = ("convention", *OF_SIMULATED_MODELS, *OF_FILES, "draws")
 # Characters that the text of a tuple has beside its numbers, and names of folders do not have.
@@ -81,7 +83,7 @@ def run(options: Namespace, progress: Progress) -> Page:  # noqa: ARG001
         sys.path.append(os.getcwd())
     fields = {name: getattr(options, name) for name in OF_DESIGN}
     # Options that are not given are no part of the name of the folder.
-    fields = {name: x for name, x in fields.items() if x not in (None, False, "stop")}
+    fields = {name: x for name, x in fields.items() if x != DEFAULTS.get(name)}
     if options.seed:
         # 0 is the usual one, and no part of the name of the folder.
         fields["seed"] = options.seed

@@ -254,6 +254,12 @@ def test_parquet_without_pyarrow_names_the_package(capsys, tmp_path, monkeypatch
     assert "'fastece[files]'" in failure(capsys, "report", tmp_path / "a.parquet")
 
 
+def test_a_study_of_no_draws_is_refused_and_not_one_of_the_usual_number(capsys, tmp_path):
+    message = failure(capsys, "study", "--draws", 0, "--out", tmp_path / "study")
+    assert "--draws" in message
+    assert not (tmp_path / "study").exists()
+
+
 @pytest.mark.parametrize("name", ["nothing_there:X", "json:nothing"])
 def test_study_looks_for_modules_in_the_working_folder_only_for_an_estimator(
     capsys, monkeypatch, tmp_path, name
