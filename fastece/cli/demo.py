@@ -94,7 +94,7 @@ def run(options: Namespace, progress: Progress) -> Page:
         if options.form.wants_all:
             return page
         progress("recalibration")
-        recalibrated = describe_recalibration(rows, report)
+        recalibrated = describe_recalibration(rows, report, options.setting)
     if extent.shows_all:
         sections = [*page.description.sections, recalibrated]
     else:
@@ -110,11 +110,10 @@ def first_sections(report: Report, options: Namespace) -> list[Section]:
     return [errors] if bins is None else [errors, bins]
 
 
-def describe_recalibration(rows: FilePredictions, report: Report) -> Section:
+def describe_recalibration(rows: FilePredictions, report: Report, setting: str | int) -> Section:
     """Recalibrate rows out of fold, and describe errors before and after."""
     y_true = rows.y_true
     y_prob = recalibrate(y_true, rows.y_prob, method=METHOD)
-    setting = report.setting.partition(" ")[0]
     lead = fastece.estimate(y_true, y_prob, setting=setting)
     lead_before, usual_before = report.measures[:2]
     interval = lead.confidence_interval

@@ -57,6 +57,17 @@ def test_recalibration_out_of_fold_is_shown_before_and_after(capsys, options, na
         np.testing.assert_allclose(np.float64(printed), [measure(p), measure(q)], atol=6e-4)
 
 
+@pytest.mark.parametrize(
+    ("options", "name"), [((), "digits_random_forest"), (("--binary",), "breast_cancer")]
+)
+def test_recalibration_of_a_single_class_has_its_error(capsys, options, name):
+    page = text(capsys, "demo", *options, "--setting", 1)
+    y, p = datasets.load(name)
+    q = recalibrate(y, p, method="temperature")
+    (_, after) = re.findall(r"^  ece +([\d.]+) +([\d.]+) ", page, re.M)[-1]
+    assert float(after) == pytest.approx(fastece.ece(y, q, setting=1), abs=6e-4)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("options", "name"), MODELS.items())
 def test_the_demo_has_the_numbers_of_the_report(capsys, options, name):
