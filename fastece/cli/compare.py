@@ -127,19 +127,20 @@ def read_models(models: Sequence[ModelColumns], options: Namespace) -> list[Mode
         predictions.append(read_file(model.path, own_options))
     for other in predictions[1:]:
         check_same_rows(predictions[0], other)
-    names = short_names([model.title for model in models])
+    names = short_names(models)
     return list(map(Model, ascii_lowercase, names, predictions))
 
 
-def short_names(titles: Sequence[str]) -> list[str]:
-    """Shorten titles of models to columns, or to file names without their endings."""
-    names = [Path(title.partition(", ")[0]).name.partition(".")[0] for title in titles]
-    columns = [title.partition(", ")[2] for title in titles]
-    if len(set(columns)) == len(titles):
+def short_names(models: Sequence[ModelColumns]) -> list[str]:
+    """Name models by their columns, or by their files without folders and endings."""
+    columns = [model.columns or "" for model in models]
+    if len(set(columns)) == len(models):
         return columns
-    names = [" ".join(filter(None, pair)) for pair in zip(names, columns, strict=True)]
+    names = [Path(title_of(model.path)).name.partition(".")[0] for model in models]
+    if len(set(columns)) > 1:
+        names = [" ".join(filter(None, pair)) for pair in zip(names, columns, strict=True)]
     if len(set(names)) < len(names) or not all(names) or max(map(len, names)) > MAX_NAME:
-        return list(ascii_lowercase[: len(titles)])
+        return list(ascii_lowercase[: len(models)])
     return names
 
 

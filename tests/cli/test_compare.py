@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.cli.compare import short_names
+from fastece.cli.compare import ModelColumns, short_names
 from fastece.report.inputs import ERRORS
 from fastece.report.words import SCORES
 from helpers.command_line import DIGITS, FOREST, PAIRS, as_json, text
@@ -80,17 +80,21 @@ def test_a_difference_outside_its_interval_has_a_word_beside_it(capsys):
 
 
 @pytest.mark.parametrize(
-    ("titles", "names"),
+    ("files", "columns", "names"),
     [
-        (["x/old.csv", "y/new.csv.gz"], ["old", "new"]),
-        (["x/same.csv", "y/same.csv"], ["a", "b"]),
-        (["p.csv, old", "p.csv, new"], ["old", "new"]),
-        ([f"{'long' * 9}.csv", "b.csv"], ["a", "b"]),
-        (["standard input", "b.csv"], ["standard input", "b"]),
+        (["x/old.csv", "y/new.csv.gz"], [None, None], ["old", "new"]),
+        (["x/old.csv", "y/new.csv.gz"], ["p", "p"], ["old", "new"]),
+        (["x/same.csv", "y/same.csv"], [None, None], ["a", "b"]),
+        (["p.csv", "p.csv"], ["old", "new"], ["old", "new"]),
+        ([f"{'long' * 9}.csv", "b.csv"], [None, None], ["a", "b"]),
+        (["-", "b.csv"], [None, None], ["standard input", "b"]),
+        (["a, b.csv", "a, c.csv"], [None, None], ["a, b", "a, c"]),
+        (["a.csv", "b.csv", "b.csv"], ["p", "p", "q"], ["a p", "b p", "b q"]),
     ],
 )
-def test_models_have_the_names_of_their_files_where_these_tell_them_apart(titles, names):
-    assert short_names(titles) == names
+def test_models_have_the_names_of_their_files_where_these_tell_them_apart(files, columns, names):
+    models = [ModelColumns(*pair, title="") for pair in zip(files, columns, strict=True)]
+    assert short_names(models) == names
 
 
 def test_a_model_differs_from_itself_by_nothing(capsys, write):
