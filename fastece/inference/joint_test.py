@@ -268,6 +268,16 @@ class SharedDraws:
     slices: Sequence[SliceTest]
     key: int
 
+    @property
+    def members(self) -> list[tuple[int, int]]:
+        """Numbers of the problem and the slice of each member, problem by problem."""
+        return [
+            (k, number)
+            for k in range(self.data.n_problems)
+            for number, each in enumerate(self.slices)
+            if k in each.problems
+        ]
+
     def statistics(self) -> F64:
         """Compute the statistics (S, 3, R) of all slices on all replicates."""
         parts = self._arrange_parts()
@@ -285,13 +295,9 @@ class SharedDraws:
 
     def _statistics_of_outcomes(self, weights: F64) -> F64:
         """Compute statistics (S, 3, R) from the weights of all members."""
-        # Members are ordered by problem, and then by slice.
         by_slice: list[list[F64]] = [[] for _ in self.slices]
-        members = iter(weights)
-        for k in range(self.data.n_problems):
-            for each, weights_of_slice in zip(self.slices, by_slice, strict=True):
-                if k in each.problems:
-                    weights_of_slice.append(next(members))
+        for (_, number), weights_of_member in zip(self.members, weights, strict=True):
+            by_slice[number].append(weights_of_member)
         pairs = zip(self.slices, by_slice, strict=True)
         return np.array([each.statistics_of_outcomes(np.array(x)) for each, x in pairs])
 
@@ -304,18 +310,17 @@ class SharedDraws:
 
     def _arrange(self, start: int, end: int) -> Replicates:
         """Prepare the sums of every problem of every slice over consecutive rows."""
-        problems = range(self.data.n_problems)
-        scores = [self._view(k, slice(start, end)).s for k in problems]
+        all_rows = slice(start, end)
+        scores = [self._view(k, all_rows).s for k in range(self.data.n_problems)]
         draws = make_null_draws(self.call, scores, self.key, start)
         members = []
-        for k in problems:
-            for each in self.slices:
-                if k in each.problems:
-                    first, last = np.searchsorted(each.rows, [start, end])
-                    rows = each.rows[first:last]
-                    statistic = SumsOfSlice(each.sums_of(k), rows - start)
-                    plan = statistic.prepare(self._view(k, rows), self.call.n)
-                    members.append(PreparedStatistic(k, None, None, statistic, plan))
+        for k, number in self.members:
+            each = self.slices[number]
+            first, last = np.searchsorted(each.rows, [start, end])
+            rows = each.rows[first:last]
+            statistic = SumsOfSlice(each.sums_of(k), rows - start)
+            plan = statistic.prepare(self._view(k, rows), self.call.n)
+            members.append(PreparedStatistic(k, None, None, statistic, plan))
         return Replicates(draws, members)
 
     def _view(self, k: int, rows: Any) -> Sample:

@@ -48,16 +48,19 @@ def first_page(report: Report, errors: Container[str], max_lines: int = MAX_PAGE
     stream_notes = (report.stream or {}).get("notes", [])
     end = Section(notes=[*stream_notes[:1], MORE])
     has_diagram = bins_section(report, MIN_DIAGRAM_ROWS) is not None
+    facts_of_sample = brief_facts(report)
+    fewer_facts = {name: fact for name, fact in facts_of_sample.items() if name not in REPEATED}
     layouts = [
-        (brief_facts(report), MAX_BRIEF_LINES),
-        (briefest_facts(report), MAX_BRIEF_LINES),
-        (briefest_facts(report), MIN_BRIEF_LINES),
+        (facts_of_sample, MAX_BRIEF_LINES),
+        (fewer_facts, MAX_BRIEF_LINES),
+        (fewer_facts, MIN_BRIEF_LINES),
     ]
+    measured = main_errors(report, errors)
     lines_left = 0
     for facts, max_brief_lines in layouts:
         sample = Section("Sample", facts, notes=report.notes)
         breakdowns = short_breakdowns(report, max_brief_lines)
-        sections = [sample, main_errors(report, errors), *breakdowns]
+        sections = [sample, measured, *breakdowns]
         page = Document(report.title, report.headline, [*sections, end])
         # Two lines are the title of the diagram and the one above it, one is its head.
         lines_left = max_lines - count_lines(page) - 3
@@ -114,11 +117,6 @@ def brief_facts(report: Report) -> dict[str, Cell]:
         off = report._breakdowns.off
         facts |= {f"by {parts.name.removesuffix(AGAINST_REST)}": parts.fact for parts in off}
     return facts
-
-
-def briefest_facts(report: Report) -> dict[str, Cell]:
-    """Describe the rows without numbers that the headline or a table has too."""
-    return {name: fact for name, fact in brief_facts(report).items() if name not in REPEATED}
 
 
 def main_errors(report: Report, errors: Container[str]) -> Section:

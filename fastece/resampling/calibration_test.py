@@ -325,8 +325,8 @@ def separate_result(call: Call, name: str, key: int) -> CalibrationTestResult:
         "band": None if bands[0] is None else bands,
     }
     if call.per_class:
-        for field_name in ("df", "asymptotic_p_value"):
-            if isinstance(estimator, HosmerLemeshow):
+        if isinstance(estimator, HosmerLemeshow):
+            for field_name in ("df", "asymptotic_p_value"):
                 fields[field_name] = np.array([getattr(x, field_name) for x in results])
         if isinstance(estimator, AdaptiveTest):
             fields["components"] = [result.components for result in results]

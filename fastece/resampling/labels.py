@@ -43,7 +43,6 @@ def make_null_draws(
         The number of the first of these rows.
     """
     is_per_class = call.sources[0].setting.per_class
-    first_row += call.first_row
     if call.counts is not None:
         assert call.dependence is None, "groups of a table are refused before"
         if is_per_class:
@@ -51,10 +50,11 @@ def make_null_draws(
         return TableOutcomeDraws(key, scores[0], counts=call.counts)
     dependence = call.dependence
     if dependence is not None:
-        dependence = dependence.rows(first_row - call.first_row, len(scores[0]))
+        dependence = dependence.rows(first_row, len(scores[0]))
+    first_row_of_draws = call.first_row + first_row
     if is_per_class:
-        return ClassDraws(key, np.column_stack(scores), first_row, dependence)
-    return OutcomeDraws(key, scores[0], first_row, dependence)
+        return ClassDraws(key, np.column_stack(scores), first_row_of_draws, dependence)
+    return OutcomeDraws(key, scores[0], first_row_of_draws, dependence)
 
 
 @dataclass(frozen=True)
