@@ -74,7 +74,7 @@ class Monitor(Readable):
     n_classes : int, optional
         Number of columns K of `y_prob`; None: probabilities of the positive class (n,).
     forget : int, optional
-        Number of rows of a period, such as those of a year. Bets begin evenly over the first
+        Number of rows of a period, such as a year. Bets begin evenly over the first
         period, and ever less over later ones, so that a long calibrated past delays an alarm less.
         None: most bets begin early.
 

@@ -409,8 +409,8 @@ def choose_threshold(
     some three times as many, and so on. The starts have parts of the level in the proportion 1, 2,
     3, ..., which are handed on while tests reject (Wiens 2003, "A fixed sequence Bonferroni
     procedure for testing multiple endpoints"). The last candidate that is rejected is the
-    threshold. With V values of `by`, each has the level ``(1 - confidence) / V``. A coverage takes
-    no look at labels, so the bound of its accuracy is that of Clopper and Pearson alone.
+    threshold. With V values of `by`, each has the level ``(1 - confidence) / V``. A coverage is
+    reached without a look at the labels, so its accuracy has the bound of Clopper and Pearson.
 
     With weights, rows count by Kish's effective number, after the weights of misses are scaled to
     the mean weight of hits; with groups, also by the correlation of hits within groups, with a

@@ -198,7 +198,7 @@ def draw_page(
 ) -> "Figure":
     """Draw panels of one setting side by side, or small multiples of classes.
 
-    The note is drawn above them. The size is that of one of the panels side by side, in inches.
+    The note is drawn above them. Each of the panels side by side has the size, in inches.
     """
     notes = [note] if note else []
     if len({panel.first.setting for panel in panels}) == 1:

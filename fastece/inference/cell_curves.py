@@ -18,7 +18,7 @@ def cell_curve(cells: GapCells) -> ConfidenceCurve:
         return NO_ROWS
     sparse, dense = gap_directions(cells)
     curve = curve_of_directions(cells, np.zeros_like(cells.gap), sparse, dense)
-    # What chance shows is compared with the value, which has the bias of the estimator.
+    # The value has the bias of the estimator, so errors by chance have it too.
     return curve if cells.bias is None else replace(curve, null=cells.calibrated_values())
 
 
