@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import fastece
 from fastece import recalibration
@@ -772,3 +773,74 @@ def test_the_script_of_coverage_prints_tables():
     for table, lines in tables.items():
         options = [table, "--simulations", "1", "--replicates", "9", "--sizes", "50"]
         assert len(printed_by("estimate_coverage.py", *options)) == 2 + lines
+
+
+POSSIBLE = "docs/evidence/how_far_from_possible.md"
+
+
+@pytest.mark.parametrize(
+    ("heading", "script", "cases", "sizes"),
+    [
+        ("Intervals", "possible_widths", "models", "SIZES"),
+        ("Tests", "best_power", "alternatives", None),
+    ],
+)
+def test_tables_of_the_possible_have_the_cases_of_the_scripts(
+    heading, script, cases, sizes, monkeypatch
+):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "evidence"))
+    code = runpy.run_path(str(ROOT / "scripts" / "evidence" / f"{script}.py"))
+    table = [x for x in section_of(POSSIBLE, heading).splitlines() if x.startswith("| ")]
+    head, _, *rows = rows_in(table)
+    assert head == [*code["HEAD"]]
+    names = [model.name for model in code[cases]()]
+    if sizes is None:
+        assert [row[0] for row in rows] == names
+    else:
+        assert [row[:2] for row in rows] == [[a, f"{n}"] for a, n in product(names, code[sizes])]
+
+
+def test_ratios_to_the_bounds_are_those_of_their_table():
+    for _, _, _, *figures, _ in rows_of(POSSIBLE, "")[2:17]:
+        smooth, blocks, width, over_smooth, over_blocks = map(float, figures)
+        assert smooth <= blocks
+        assert over_smooth == pytest.approx(width / smooth, rel=0.02)
+        assert over_blocks == pytest.approx(width / blocks, rel=0.02)
+
+
+@pytest.mark.slow
+def test_scripts_of_the_possible_print_their_tables(evidence):
+    widths = importlib.import_module("possible_widths")
+    small = {"DRAWS": 200, "DRAWS_TO_CHOOSE": 100, "PLACES": 3, "SAMPLES": 1, "SIZES": (200,)}
+    assert len(evidence(widths, **small)) == 2 + len(widths.models())
+    power = importlib.import_module("best_power")
+    assert len(evidence(power, DRAWS=200, SAMPLES=1)) == 2 + len(power.alternatives())
+
+
+def test_best_power_is_the_power_of_the_exact_test(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "evidence"))
+    script = importlib.import_module("possible_widths")
+    n, null, drawn = 60, 0.5, 0.65
+    hits = np.random.default_rng(0).binomial(n, drawn, 100_000)
+    ratio = (null / drawn) ** hits * ((1 - null) / (1 - drawn)) ** (n - hits)
+    # The exact test rejects many hits, and at the last number some of the samples.
+    first = binom.ppf(0.95, n, null)
+    share = (0.05 - binom.sf(first, n, null)) / binom.pmf(first, n, null)
+    exact = binom.sf(first, n, drawn) + share * binom.pmf(first, n, drawn)
+    assert script.best_power(ratio) == pytest.approx(exact, abs=0.005)
+
+
+@pytest.mark.parametrize("error", [0.01, 0.03, 0.08])
+def test_curves_of_a_bound_have_its_error(error, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "evidence"))
+    script = importlib.import_module("possible_widths")
+    score = script.quantile_scores()
+    for model in script.models():
+        problem = script.Problem(score, model.curve(score) - score, 1000)
+        *_, largest_mixture = script.smooth_mixtures(problem, error)
+        gaps = [*largest_mixture.args[0]]
+        for mixture in script.block_mixtures(problem, error):
+            gaps += mixture.args[:2]
+        for gap in gaps:
+            assert np.abs(gap).mean() == pytest.approx(error, rel=1e-6)
+            assert 0 < (score + gap).min() < (score + gap).max() < 1
