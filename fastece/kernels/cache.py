@@ -162,12 +162,14 @@ def source_times(folder: Path = FOLDER) -> list[tuple[Any, ...]]:
 
     On POSIX no edit can leave these times as they were. An archive has no such list.
     """
-    times = []
-    with suppress(OSError):
-        for path in sorted(folder.glob("[!.]*.py")):
-            status = path.stat()
-            times.append((path.name, *status[1:7], status.st_mtime_ns, status.st_ctime_ns))
-    return times
+    times: list[tuple[Any, ...]] = []
+    # `Path.glob` takes five times as long, and every kernel asks.
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py") and not entry.name.startswith("."):
+                status = entry.stat()
+                times.append((entry.name, *status[1:7], status.st_mtime_ns, status.st_ctime_ns))
+    return sorted(times)
 
 
 # --- the folder -----------------------------------------------------------------------------
