@@ -58,7 +58,7 @@ def describe() -> Command:
     return Command(
         "Compare models on the same rows, in files or in columns of one: every error of both "
         "models, the difference with its interval, and the p-value of no difference. Each of more "
-        "than two models is compared with the first.",
+        "than two models is compared with the first; intervals and p-values are then joint ones.",
         run,
         (
             FileArgument("a", "A"),
@@ -87,7 +87,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     titles = [model.title for model in columns]
     progress(f"reading {' and '.join(titles)}")
     models = read_models(columns, options)
-    differences = [measure_differences(models[0], model, options, progress) for model in models[1:]]
+    differences = measure_differences(models, options, progress)
     sources = [differences[0].call.sources[0], *(x.call.sources[1] for x in differences)]
     call = replace(differences[0].call, sources=sources)
     p_values = adaptive_p_values(call, [model.name for model in models], options.seed, progress)

@@ -5,6 +5,7 @@
 
 import math
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,18 +15,22 @@ from fastece.display.documents import Section, Table
 from fastece.display.numbers import SHOWN_AS_ZERO, Number, PValue, format_interval, outside_text
 from fastece.display.results import Results
 from fastece.files import FilePredictions
-from fastece.inference.compare import comparison_results
-from fastece.inference.results import ComparisonResult
+from fastece.inference.compare import check_same_classes, comparisons_with_first
+from fastece.inference.results import ComparisonResult, JointComparisonResult
 from fastece.report.inputs import LEAD
 from fastece.report.scores import scores_of
 from fastece.report.words import SCORES, infinite_loss
 from fastece.resampling.call import Call, find_infinite_rows
 
-INTERVAL_NOTES = (
-    "The p-value of an error is below 0.05 exactly where its 95 % interval excludes 0.",
+P_VALUE_NOTE = "The p-value of an error is below 0.05 exactly where its 95 % interval excludes 0."
+JOINT_NOTE = (
+    "Each error and score has joint intervals and p-values, which hold for all {} comparisons "
+    "together (step-down min-p)."
+)
+INTERVAL_NOTE = (
     f"Intervals of errors combine the intervals of both models: {LEAD} by its posterior, others by "
     "test inversion. Values are inflated by noise, so a difference may lie outside its interval. "
-    "Intervals of scores are from the bootstrap.",
+    "Intervals of scores are from the bootstrap."
 )
 GROUP_NOTE = (
     "With groups, intervals of errors are as wide as for independent models; scores are drawn by "
@@ -63,6 +68,8 @@ class Differences:
     errors, scores : Results of ComparisonResult
     notes : list of str
         Notes on scores.
+    n_comparisons : int
+        Number of models that are compared with the first, for all of which numbers hold together.
     """
 
     keys: tuple[str, str]
@@ -71,6 +78,13 @@ class Differences:
     errors: Results[ComparisonResult]
     scores: Results[ComparisonResult]
     notes: list[str]
+    n_comparisons: int
+
+    @property
+    def interval_name(self) -> str:
+        """Name of the intervals in print."""
+        name = f"{100 * self.call.level:g} % CI"
+        return f"joint {name}" if self.n_comparisons > 1 else name
 
     def values(self) -> dict[str, Any]:
         """Return the differences as plain values by name."""
@@ -86,7 +100,7 @@ class Differences:
     def values_of(self, name: str, result: ComparisonResult) -> dict[str, Any]:
         """Return one difference as plain values by name."""
         first, second = self.keys
-        return {
+        values = {
             "name": name,
             first: result.a,
             second: result.b,
@@ -96,10 +110,14 @@ class Differences:
             "method": result.method,
             "estimator": result.estimator,
         }
+        if isinstance(result, JointComparisonResult):
+            values["raw_p_value"] = result.raw_p_value
+        return values
 
     def sections(self) -> list[Section]:
         """Describe errors and scores in two tables, as sections of a page."""
-        head = [*self.names, "difference", f"{100 * self.call.level:g} % CI", "p-value"]
+        p_value = "joint p-value" if self.n_comparisons > 1 else "p-value"
+        head = [*self.names, "difference", self.interval_name, p_value]
         errors = [[*cells_of(name, x), estimator_text(x)] for name, x in self.errors.items()]
         scores = [[*cells_of(name, x), SCORES[name]] for name, x in self.scores.items()]
         sign_note = (
@@ -107,7 +125,10 @@ class Differences:
             "value. Smaller is better for errors, the Brier score and the log loss, larger for the "
             "accuracy; sharpness and entropy do not rate a model by themselves."
         )
-        notes = [*self.notes, sign_note, *INTERVAL_NOTES]
+        p_value_note = P_VALUE_NOTE
+        if self.n_comparisons > 1:
+            p_value_note = JOINT_NOTE.format(self.n_comparisons)
+        notes = [*self.notes, sign_note, p_value_note, INTERVAL_NOTE]
         if self.call.clusters is not None:
             notes.append(GROUP_NOTE)
         return [
@@ -118,7 +139,7 @@ class Differences:
     def describe_interval(self, result: ComparisonResult) -> str:
         """Write the interval of a difference, in brackets."""
         interval = format_interval(result.confidence_interval)
-        return f"({100 * self.call.level:g} % CI of the difference {interval})"
+        return f"({self.interval_name} of the difference {interval})"
 
 
 def estimator_text(result: ComparisonResult) -> str:
@@ -135,34 +156,48 @@ def cells_of(name: str, result: ComparisonResult) -> list[Any]:
 
 
 def measure_differences(
-    first: Model, second: Model, options: Namespace, progress: Progress
-) -> Differences:
-    """Measure two models on the same rows."""
+    models: Sequence[Model], options: Namespace, progress: Progress
+) -> list[Differences]:
+    """Measure each model but the first against the first, on the same rows."""
+    first = models[0]
     errors = estimators_of(first.predictions, options)
     scores = scores_of(first.predictions.pairs)
-    first_call, second_call = (
+    calls = [
         read_data(model.predictions, options, {**errors, **scores}, min_resamples=1)
-        for model in (first, second)
-    )
-    sources = [*first_call.sources, *second_call.sources]
-    call = replace(first_call, estimators=errors, sources=sources)
-    progress(f"errors of both, {options.resamples} replicates")
-    error_results = comparison_results(call, rng=options.seed)
-    progress(f"scores of both, {options.resamples} replicates")
-    score_results = comparison_results(replace(call, estimators=scores), rng=options.seed)
-    notes = []
-    for model, source, value_name in zip((first, second), sources, ("a", "b"), strict=True):
-        call_on_model = replace(call, sources=[source], estimators=scores)
-        values = {name: getattr(result, value_name) for name, result in score_results.items()}
-        notes += describe_infinite_scores(model, call_on_model, values)
-    return Differences(
-        keys=(first.key, second.key),
-        names=(first.name, second.name),
-        call=call,
-        errors=error_results,
-        scores=score_results,
-        notes=notes,
-    )
+        for model in models
+    ]
+    sources = [source for call in calls for source in call.sources]
+    call = replace(calls[0], estimators=errors, sources=sources)
+    check_same_classes(call, ["y_prob_b"] * (len(models) - 1))
+    name = "both" if len(models) == 2 else "all models"
+    progress(f"errors of {name}, {options.resamples} replicates")
+    errors_by_name = comparisons_with_first(call, rng=options.seed)
+    progress(f"scores of {name}, {options.resamples} replicates")
+    call_on_scores = replace(call, estimators=scores)
+    scores_by_name = comparisons_with_first(call_on_scores, rng=options.seed)
+    differences = []
+    for number, second in enumerate(models[1:]):
+        pair = replace(call, sources=[sources[0], sources[1 + number]])
+        score_results = Results({name: x[number] for name, x in scores_by_name.items()})
+        notes = []
+        for model, source, value_name in zip(
+            (first, second), pair.sources, ("a", "b"), strict=True
+        ):
+            call_on_model = replace(call, sources=[source], estimators=scores)
+            values = {name: getattr(result, value_name) for name, result in score_results.items()}
+            notes += describe_infinite_scores(model, call_on_model, values)
+        differences.append(
+            Differences(
+                keys=(first.key, second.key),
+                names=(first.name, second.name),
+                call=pair,
+                errors=Results({name: x[number] for name, x in errors_by_name.items()}),
+                scores=score_results,
+                notes=notes,
+                n_comparisons=len(models) - 1,
+            )
+        )
+    return differences
 
 
 def describe_infinite_scores(model: Model, call: Call, values: dict[str, float]) -> list[str]:

@@ -126,9 +126,8 @@ def run(options: Namespace, progress: Progress) -> Page:
     best = ranked[0].method if ranked else next(iter(applied.results))
     model = models[best]
     after = applied.results[best]
-    differences = measure_differences(
-        Model(BEFORE, BEFORE, before), Model(AFTER, AFTER, after), options, progress
-    )
+    before_and_after = [Model(BEFORE, BEFORE, before), Model(AFTER, AFTER, after)]
+    (differences,) = measure_differences(before_and_after, options, progress)
     if options.save and uses_folds(options):
         progress(f"{model.title}, fitted to all rows")
         with warnings_of(model):

@@ -96,6 +96,34 @@ def holm(p_values: F64) -> F64:
     return joint
 
 
+def adjust_on_draws(alone: F64, p_values: F64) -> F64:
+    """Adjust p-values (S,) for the smallest of all, whose law comes from shared draws.
+
+    The p-values may come from any test. The draws give the dependence of the hypotheses alone:
+    each has p-values that are evenly spread over the draws. The adjusted p-values lie between the
+    given ones and Holm's. A hypothesis whose p-value is nan is not tested, and counts for none.
+
+    Parameters
+    ----------
+    alone : (S,) float64 array
+        P-value of each hypothesis by itself.
+    p_values : (S, R) float64 array
+        P-values of R draws among themselves, multiples of ``1 / R``.
+    """
+    joint = np.full(alone.size, np.nan)
+    is_tested = ~np.isnan(alone)
+    if not is_tested.any():
+        return joint
+    tested = alone[is_tested]
+    n_draws = p_values.shape[1]
+    # The smallest p-value that there is has one draw of each hypothesis.
+    of_draws = p_values[is_tested] * (n_draws / (n_draws + 1))
+    with_data = step_down_min_p(np.column_stack([tested, of_draws]))
+    # The p-values alone have counted the data among their draws already.
+    joint[is_tested] = np.clip(with_data - 1 / (n_draws + 1), tested, holm(tested))
+    return joint
+
+
 def share_as_small(values: F64) -> F64:
     """Compute the share (..., R) of values (..., R) that are as small as each."""
     lines = values.reshape(-1, values.shape[-1])

@@ -7,7 +7,7 @@ frequentist distribution estimator of a parameter"), are joined by a normal copu
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, singledispatch
 from statistics import NormalDist
@@ -204,21 +204,41 @@ def interval_quantiles(interval: Callable[[float], Any]) -> Callable[[F64], F64]
 # --- the errors of the models of a call -----------------------------------------------------
 
 
-def compute_differences(call: Call, name: str, values: list[Any], key: int) -> list[Difference]:
-    """Compute the difference of the errors of two models, or of each class.
+def errors_of_models(
+    call: Call, name: str, values: Sequence[Any], key: int
+) -> list[list[ModelError]]:
+    """Compute the error of each model of a call, or of each class of each.
 
-    `values` are the values of the estimator of a name for both models; draws depend on the key.
+    `values` are the values of the estimator of a name for all models; draws depend on the key.
     """
     estimator = call.estimators[name]
     count = min(call.n_resamples, MAX_RESAMPLES)
-    errors_of_models = []
+    errors = []
     for model, value in zip(call.sources, values, strict=True):
         call_on_model = replace(call, sources=[model], n_resamples=count)
-        errors_of_models.append(model_errors(call_on_model, estimator, value, key))
+        errors.append(model_errors(call_on_model, estimator, value, key))
+    return errors
+
+
+def compute_differences(
+    call: Call, name: str, values: Sequence[Any], errors: Sequence[Sequence[ModelError]]
+) -> list[Difference]:
+    """Compute the difference of the errors of two models, or of each class.
+
+    `values` are the values of the estimator of a name for both models, and `errors` the errors that
+    `errors_of_models` computes of them.
+    """
+    estimator = call.estimators[name]
     shared = SHARE_OF_BINS if influence_bins(estimator) is estimator else SHARE_OF_CURVES
+    if call.clusters is not None:
+        # Joined as if the models were independent: with the correlation of their groups, intervals
+        # of 100 groups of 10 equal rows hold 62 % where one model is calibrated, now 100.
+        errors = [
+            [error._replace(influence=np.zeros(1)) for error in of_model] for of_model in errors
+        ]
     first_values = np.atleast_1d(values[0])
     norm = norm_of_distance(estimator)
-    parts = zip(first_values, pair_samples(call), *errors_of_models, strict=True)
+    parts = zip(first_values, pair_samples(call), *errors, strict=True)
     differences = []
     for value, pairs, error_of_a, error_of_b in parts:
         if are_same_models(pairs) and not math.isnan(value):
@@ -257,14 +277,8 @@ def bound_quantiles() -> F64:
 def model_errors(call: Call, estimator: Any, value: Any, key: int) -> list[ModelError]:
     """Compute the error of the only model of a call, or the error of each class."""
     if posterior_maker(estimator) is None:
-        errors = errors_by_inversion(call, estimator, value, key)
-    else:
-        errors = errors_by_posterior(call, estimator)
-    if call.clusters is None:
-        return errors
-    # Joined as if the models were independent: with the correlation of their groups, intervals of
-    # 100 groups of 10 equal rows hold 62 % where one model is calibrated, now 100.
-    return [error._replace(influence=np.zeros(1)) for error in errors]
+        return errors_by_inversion(call, estimator, value, key)
+    return errors_by_posterior(call, estimator)
 
 
 def errors_by_posterior(call: Call, estimator: Any) -> list[ModelError]:

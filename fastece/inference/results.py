@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fastece.data.parameters import check_choice
 from fastece.display.numbers import ConfidenceInterval, smallest_p
+from fastece.kernels.types import F64
 from fastece.resampling.intervals import as_float, p_value_of
 from fastece.resampling.results import BootstrapResult
 
@@ -38,6 +39,32 @@ def intervals_of(parts: Sequence[Any], level: float, per_class: bool) -> Confide
     return ConfidenceInterval(*ends[0].tolist())
 
 
+@dataclass(frozen=True, eq=False)
+class JointLevels:
+    """The level of each of several intervals that hold together.
+
+    Attributes
+    ----------
+    smallest : (R,) float64 array
+        The smallest two-tailed p-value of all differences in each draw, in increasing order.
+    n_comparisons : int
+    """
+
+    smallest: F64
+    n_comparisons: int
+
+    def level_of_each(self, level: float) -> float:
+        """Compute the level of each interval so that all cover together at `level`.
+
+        In the share `level` of the draws no difference has a p-value below one minus the level of
+        each. That lies between alpha over the number of comparisons (Bonferroni) and alpha.
+        """
+        alpha = 1 - level
+        n_outside = int(alpha * (self.smallest.size + 1))
+        alpha_of_each = self.smallest[n_outside - 1] if n_outside > 0 else 0.0
+        return 1 - float(np.clip(alpha_of_each, alpha / self.n_comparisons, alpha))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ComparisonResult(BootstrapResult):
     """The difference between the calibration errors of two models on the same rows.
@@ -63,7 +90,7 @@ class ComparisonResult(BootstrapResult):
     _differences: Sequence[Any] | None = field(repr=False, default=None)
 
     _lowest = -np.inf
-    _derived = ("standard_error", "bias", "p_value", "notes")
+    _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias", "p_value", "notes")
     _shown = ("a", "b", "value", "confidence_interval", "p_value", "standard_error", "bias")
 
     @property
@@ -117,3 +144,87 @@ class ComparisonResult(BootstrapResult):
             return as_float(p_values if np.ndim(self.value) else p_values[0])
         deviations = np.abs(self._distribution - np.asarray(self.value)[..., None])
         return p_value_of(np.abs(self.value), deviations)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JointComparisonResult(ComparisonResult):
+    """The comparison of one of several models with the first, by a joint test.
+
+    Attributes
+    ----------
+    p_value : float or (K,) float64 array
+        P-value of equal errors, adjusted for all comparisons: the probability that any model whose
+        error equals the first one's has a p-value of at most alpha is at most alpha.
+    raw_p_value : float or (K,) float64 array
+        The p-value of this comparison alone.
+    confidence_interval : ConfidenceInterval
+        The intervals of all comparisons cover all differences together at `confidence_level`. The
+        p-value may be below 1 - `confidence_level` where the interval still includes 0, since it is
+        adjusted step by step.
+    n_comparisons : int
+        Number of models that are compared with the first.
+
+    Each class that has a value of its own is adjusted by itself. All else is as in
+    `ComparisonResult`.
+    """
+
+    n_comparisons: int
+    _joint_p_value: Any = field(repr=False)
+    # The levels of the intervals of each class, or of the only one.
+    _joint_levels: Sequence[JointLevels] = field(repr=False)
+
+    _derived: ClassVar[tuple[str, ...]] = (*ComparisonResult._derived, "raw_p_value")
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that stand below the numbers."""
+        note = (
+            f"Joint intervals and p-values hold for all {self.n_comparisons} comparisons together"
+        )
+        return [*super().notes, f"{note} (step-down min-p)."]
+
+    @property
+    def _interval_name(self) -> str:
+        return f"joint {super()._interval_name}"
+
+    def _label(self, name: str) -> str:
+        return "joint p-value" if name == "p_value" else super()._label(name)
+
+    def interval(
+        self, confidence_level: float | None = None, method: Any = None
+    ) -> ConfidenceInterval:
+        """Compute the interval ``(low, high)`` at another joint level or method.
+
+        The arguments are as in `ComparisonResult.interval`.
+        """
+        level = self._level(confidence_level)
+        intervals = [
+            super(JointComparisonResult, self).interval(joint.level_of_each(level), method)
+            for joint in self._joint_levels
+        ]
+        if not np.ndim(self.value):
+            return intervals[0]
+        low = np.array([interval.low[k] for k, interval in enumerate(intervals)])
+        high = np.array([interval.high[k] for k, interval in enumerate(intervals)])
+        return ConfidenceInterval(low, high)
+
+    @property
+    def p_value(self) -> Any:
+        """Two-sided p-value of equal errors, adjusted for all comparisons."""
+        return self._joint_p_value
+
+    @property
+    def raw_p_value(self) -> Any:
+        """Two-sided p-value of equal errors of this comparison alone."""
+        return super().p_value
+
+    @property
+    def smallest_p_value(self) -> float:
+        """The p-value of this comparison if draws give no smaller one; 0 if they do.
+
+        For classes it is the smallest p-value of one of them alone.
+        """
+        smallest = super().smallest_p_value
+        if np.ndim(self.value):
+            return smallest
+        return float(self.p_value) if self.raw_p_value <= smallest else 0.0

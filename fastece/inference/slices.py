@@ -19,6 +19,7 @@ from fastece.display.numbers import ConfidenceInterval, Number, PValue, smallest
 from fastece.display.pictures import draw_slices
 from fastece.display.results import Record, Result, group_notes, sample_text
 from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
+from fastece.inference.joint_errors import joint_p_values_of_errors
 from fastece.inference.joint_test import JointPValues, holm, joint_p_values
 from fastece.inference.selections import Selection, select_by_class, select_by_columns
 from fastece.resampling.adaptive import ADAPTIVE
@@ -42,7 +43,7 @@ TOO_FEW = "too few rows"
 # upper end of its interval would be the largest error that there is.
 P_VALUES_BELOW_LEVEL = 4
 # Rows that are drawn for the tests of all slices at most, which takes some two seconds. Beyond it
-# p-values come from Bayes factors.
+# p-values come from Bayes factors, or those of other estimators are adjusted by Holm's method.
 MAX_DRAWN_ROWS = 2 * 10**9
 # The cost of a test without any rows, in drawn rows.
 ROWS_PER_TEST = 1000
@@ -306,20 +307,24 @@ def slices_of(call: Call, selections: Sequence[Selection], key: int) -> Slices:
     alpha = (1 - call.level) / len(selections)
     has_posterior = posterior_maker(estimator) is not None
     n_resamples = max(call.n_resamples, count_replicates(call, selections))
-    if has_posterior and not can_test(call, selections, n_resamples):
+    can_draw = can_test(call, selections, n_resamples)
+    if has_posterior and not can_draw:
         n_resamples = 0
     call_of_slices = replace(call, average="macro", level=1 - alpha, n_resamples=n_resamples)
-    tests_cells = has_posterior and n_resamples > 0
-    shares_draws = tests_cells and share_rows(call, selections)
+    tests_cells = has_posterior and can_draw
+    shares_draws = can_draw and share_rows(call, selections)
     p_values = None
-    if shares_draws:
+    if tests_cells and shares_draws:
         p_values = joint_p_values(call_of_slices, selections, key)
     call_on_thread = replace(call_of_slices, workers=call.workers._replace(jobs=1))
     measure = partial(measure_slice, call_on_thread, key, tests_cells and not shares_draws)
     results = with_threads(call.workers.jobs, lambda run: [*run(measure, selections)])
     if p_values is None:
         alone = np.array([result.raw_p_value for result in results])
-        p_values = JointPValues(alone, holm(alone))
+        if shares_draws:
+            p_values = joint_p_values_of_errors(call_of_slices, selections, alone, key)
+        else:
+            p_values = JointPValues(alone, holm(alone))
     else:
         pairs = zip(results, p_values.alone.tolist(), strict=True)
         results = [result._replace(p_value=p_value) for result, p_value in pairs]
@@ -471,12 +476,13 @@ def slices(
     The test may reject where the interval still begins at 0, as it takes less evidence to show that
     there is an error than to measure it. For streams, and where the tests would take more than some
     seconds, the p-value is the inverse of the Bayes factor, which is valid by Markov's inequality
-    and conservative. With other estimators, the raw p-value is the one of `fastece.estimate`, and
-    the interval begins at 0 exactly where it exceeds ``(1 - confidence_level) / G``. These p-values
-    share no draws, so they are adjusted as Holm (1979, "A simple sequentially rejective multiple
-    test procedure") does: the j-th smallest is multiplied by ``G - j + 1``. Errors of small slices
-    by other estimators are inflated by noise, so they cannot be compared with errors of large
-    slices; the errors of the default can.
+    and conservative. These p-values share no draws, so they are adjusted as Holm (1979, "A simple
+    sequentially rejective multiple test procedure") does: the j-th smallest is multiplied by
+    ``G - j + 1``. With other estimators, the raw p-value is the one of `fastece.estimate`, and the
+    interval begins at 0 exactly where it exceeds ``(1 - confidence_level) / G``. The joint p-value
+    is adjusted by step-down min-p too: p_i(r) is the share of draws in which the error of slice i
+    is as large as in draw r. Errors of small slices by other estimators are inflated by noise, so
+    they cannot be compared with errors of large slices; the errors of the default can.
 
     Examples
     --------

@@ -1,11 +1,13 @@
-"""Family-wise level and power of the joint p-values of slices.
+"""Family-wise level and power of the joint p-values of slices, and of several models.
 
-``python scripts/evidence/joint_p_values.py [SAMPLES] [POWER]`` prints two tables. The first has for
-calibrated models the percentage of samples in which any slice has a joint p-value of at most 5 %:
-SAMPLES samples of each of twelve designs. The second has for models that are off in some slices the
-percentage of these slices that are found, in POWER samples. "Bonferroni" multiplies the p-value of
-each slice by the number of slices, and "Holm" by the number of slices that are left.
-docs/explanation/tests.md has figures of fewer samples. A sample takes some 0.1 s.
+``python scripts/evidence/joint_p_values.py [SAMPLES] [POWER]`` prints four tables. The first has
+for calibrated models the percentage of samples in which any slice has a joint p-value of at most
+5 %: SAMPLES samples of each of fourteen designs. The second has for models that are off in some
+slices the percentage of these slices that are found, in POWER samples. The third and the fourth are
+the same for several models that are compared with the first: models with equal errors, and models
+of which some are worse. "Bonferroni" multiplies the p-value of each slice, or of each comparison,
+by their number, and "Holm" by the number that are left. docs/explanation/tests.md has the figures.
+A sample takes some 0.1 s; ``--design NAME`` runs the designs whose names begin like this.
 """
 
 import argparse
@@ -14,7 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
+from fastece import compare
+from fastece import slices as fastece_slices
 from fastece.inference.joint_test import holm, joint_p_values
 from fastece.inference.selections import select_by_class, select_by_columns
 from fastece.resampling.arguments import add_groups, read_call
@@ -37,6 +42,8 @@ class Sample:
     groups, sample_weight : (n,) arrays or None
     predicted : bool
         Whether the slices are the predicted classes.
+    estimator : str
+        The estimator of the slices' errors.
     """
 
     y: Any
@@ -45,6 +52,7 @@ class Sample:
     groups: Any = None
     sample_weight: Any = None
     predicted: bool = False
+    estimator: str = "ece_bayes"
 
 
 def expit(x: Any) -> Any:
@@ -55,6 +63,14 @@ def expit(x: Any) -> Any:
 def p_values(sample: Sample, key: int) -> tuple[Any, Any, list[Any]]:
     """Compute the p-values of each slice alone, and of all together, with the labels of slices."""
     options = {"sample_weight": sample.sample_weight, "n_resamples": DRAWS, "n_jobs": 1}
+    if sample.estimator != "ece_bayes":
+        table = fastece_slices(
+            sample.y, sample.p, by=sample.by, bins=None, estimator=sample.estimator, rng=key,
+            **options,
+        )  # fmt: skip
+        alone = np.array([row.raw_p_value for row in table])
+        joint = np.array([row.p_value for row in table])
+        return alone, joint, [row.label for row in table]
     if sample.by is None and not sample.predicted:
         options["setting"] = "classwise"
     call = read_call(
@@ -166,6 +182,11 @@ def grouped(rng: RNG) -> Sample:
     return Sample(u < p, p, {"site": group % 10}, groups=group)
 
 
+def with_ece(draw: Callable[[RNG], Sample]) -> Callable[[RNG], Sample]:
+    """Return a function that draws the same samples for the estimator "ece"."""
+    return lambda rng: replace(draw(rng), estimator="ece")
+
+
 LEVELS: dict[str, Callable[[RNG], Sample]] = {
     "10 slices of 100 rows": calibrated(lambda r: disjoint(r, 10, 100), uniform),
     "20 slices of 30 rows": calibrated(lambda r: disjoint(r, 20, 30), uniform),
@@ -181,6 +202,10 @@ LEVELS: dict[str, Callable[[RNG], Sample]] = {
     "6 predicted classes": predicted_classes,
     "weights, 10 slices of 100 rows": weighted,
     "groups of 4 rows, 10 slices": grouped,
+    "ece, 10 slices of 100 rows": with_ece(calibrated(lambda r: disjoint(r, 10, 100), uniform)),
+    "ece, 20 slices, 5 columns of 4 values": with_ece(
+        calibrated(lambda r: columns(r, 5, 4, 1000), uniform)
+    ),
 }
 
 
@@ -234,37 +259,143 @@ def power_designs() -> dict[str, tuple[Any, list[str]]]:
     }
 
 
+# --- several models -------------------------------------------------------------------------
+
+# Standard deviation of the noise with which each model sees the hidden risk.
+NOISE = 0.7
+ROWS_OF_MODELS = 500
+
+
+@dataclass(frozen=True)
+class Models:
+    """Models that see a hidden normal risk z with noise, and whose probits are shifted.
+
+    Attributes
+    ----------
+    shifts : tuple of float
+        The shift of each model. Models whose shifts differ in sign alone have equal errors.
+    twins : float
+        Correlation of the noise of the last two models; others are independent.
+    estimator : str
+    """
+
+    shifts: tuple[float, ...]
+    twins: float = 0.0
+    estimator: str = "ece_bayes"
+
+    def draw(self, rng: RNG) -> tuple[Any, Any, dict[int, Any]]:
+        """Draw outcomes, the probabilities of the first model, and those of the others."""
+        z = rng.normal(0, 1, ROWS_OF_MODELS)
+        noise = rng.normal(0, 1, (len(self.shifts), ROWS_OF_MODELS))
+        noise[-1] = self.twins * noise[-2] + np.sqrt(1 - self.twins**2) * noise[-1]
+        y = rng.random(ROWS_OF_MODELS) < stats.norm.cdf(z)
+        # Given what a model sees, z is normal with this mean and variance.
+        mean = (z + NOISE * noise) / (1 + NOISE**2)
+        variance = NOISE**2 / (1 + NOISE**2)
+        shifts = np.array(self.shifts)[:, None]
+        first, *others = stats.norm.cdf(mean / np.sqrt(1 + variance) + shifts)
+        return y, first, dict(enumerate(others))
+
+    def p_values(self, rng: RNG, key: int) -> tuple[Any, Any]:
+        """Compute the p-values of each comparison alone, and of all together."""
+        results = compare(
+            *self.draw(rng), estimator=self.estimator, n_resamples=DRAWS, rng=key, n_jobs=1
+        )
+        alone = np.array([result.raw_p_value for result in results.values()])
+        return alone, np.array([result.p_value for result in results.values()])
+
+
+FIVE_CALIBRATED = (0.0,) * 5
+FIVE_EQUAL = (0.4, -0.4, 0.4, -0.4, 0.4)
+MODEL_LEVELS = {
+    "5 models, calibrated": Models(FIVE_CALIBRATED),
+    "5 models, equal errors": Models(FIVE_EQUAL),
+    "5 models, equal errors, two alike": Models(FIVE_EQUAL, 0.95),
+    "Brier score: 5 models, calibrated": Models(FIVE_CALIBRATED, estimator="brier_score"),
+    "Brier score: 5 models, equal errors": Models(FIVE_EQUAL, estimator="brier_score"),
+    "Brier score: 5 models, equal errors, two alike": Models(FIVE_EQUAL, 0.95, "brier_score"),
+}
+MODEL_POWERS = {
+    "5 models, 1 off": Models((0.0, 0.0, 0.0, 0.0, 0.35)),
+    "5 models, 4 off, two alike": Models((0.0, 0.35, 0.35, 0.35, 0.35), 0.95),
+    "Brier score: 5 models, 1 off": Models((0.0, 0.0, 0.0, 0.0, 0.3), estimator="brier_score"),
+    "Brier score: 5 models, 4 off, two alike": Models(
+        (0.0, 0.3, 0.3, 0.3, 0.3), 0.95, "brier_score"
+    ),
+}
+
+
+# --- tables ---------------------------------------------------------------------------------
+
+
 def percent(x: Any) -> str:
     """Write a share in percent."""
     return f"{100 * float(np.mean(x)):.1f}"
 
 
+def print_row(name: str, shares: Any) -> None:
+    """Print a row of a table, with the mean share of each column."""
+    print(f"| {name} | {' | '.join(map(percent, np.transpose(shares)))} |", flush=True)
+
+
+def print_levels(name: str, samples: int, p_values_of: Callable[[int], tuple[Any, Any]]) -> None:
+    """Print how often any hypothesis of true ones is rejected."""
+    alarms = []
+    for key in range(samples):
+        alone, joint = p_values_of(key)
+        alarms.append([joint.min() <= LEVEL, alone.size * alone.min() <= LEVEL])
+    print_row(name, alarms)
+
+
+def found_by_method(alone: Any, joint: Any, is_off: Any) -> list[float]:
+    """Compute the share of false hypotheses that each method rejects."""
+    methods = (joint, holm(alone), alone.size * alone)
+    return [np.mean(x[is_off] <= LEVEL) for x in methods]
+
+
+def print_tables_of_slices(samples: int, power: int, design: str) -> None:
+    """Print the level and the power of joint tests of slices."""
+    print("| % of samples with a false alarm at 5 % | joint | Bonferroni |\n|---|---:|---:|")
+    for i, (name, draw) in enumerate(LEVELS.items()):
+        if name.startswith(design):
+            rng = np.random.default_rng(i)
+            print_levels(name, samples, lambda key, d=draw, r=rng: p_values(d(r), key)[:2])
+    print("\n| % of miscalibrated slices found | joint | Holm | Bonferroni |\n|---|---:|---:|---:|")
+    for i, (name, (draw, off)) in enumerate(power_designs().items()):
+        if name.startswith(design):
+            rng = np.random.default_rng(100 + i)
+            found = []
+            for key in range(power):
+                alone, joint, labels = p_values(draw(rng), key)
+                found.append(found_by_method(alone, joint, np.isin(labels, off)))
+            print_row(name, found)
+
+
+def print_tables_of_models(samples: int, power: int, design: str) -> None:
+    """Print the level and the power of joint comparisons of several models with the first."""
+    print("\n| % of samples with a false alarm at 5 % | joint | Bonferroni |\n|---|---:|---:|")
+    for i, (name, models) in enumerate(MODEL_LEVELS.items()):
+        if name.startswith(design):
+            rng = np.random.default_rng(200 + i)
+            print_levels(name, samples, lambda key, m=models, r=rng: m.p_values(r, key))
+    print("\n| % of worse models found | joint | Holm | Bonferroni |\n|---|---:|---:|---:|")
+    for i, (name, models) in enumerate(MODEL_POWERS.items()):
+        if name.startswith(design):
+            rng = np.random.default_rng(300 + i)
+            is_off = np.array(models.shifts[1:]) != models.shifts[0]
+            found = [found_by_method(*models.p_values(rng, key), is_off) for key in range(power)]
+            print_row(name, found)
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("samples", type=int, nargs="?", default=2000)
     parser.add_argument("power", type=int, nargs="?", default=400)
+    parser.add_argument("--design", default="", help="the beginning of the names of designs to run")
     options = parser.parse_args()
-    print("| % of samples with a false alarm at 5 % | joint | Bonferroni |\n|---|---:|---:|")
-    for i, (name, draw) in enumerate(LEVELS.items()):
-        rng = np.random.default_rng(i)
-        alarms = []
-        for key in range(options.samples):
-            alone, joint, _ = p_values(draw(rng), key)
-            alarms.append([joint.min() <= LEVEL, alone.size * alone.min() <= LEVEL])
-        cells = " | ".join(map(percent, np.transpose(alarms)))
-        print(f"| {name} | {cells} |", flush=True)
-    print("\n| % of miscalibrated slices found | joint | Holm | Bonferroni |\n|---|---:|---:|---:|")
-    for i, (name, (draw, off)) in enumerate(power_designs().items()):
-        rng = np.random.default_rng(100 + i)
-        found = []
-        for key in range(options.power):
-            alone, joint, labels = p_values(draw(rng), key)
-            is_off = np.isin(labels, off)
-            methods = (joint, holm(alone), alone.size * alone)
-            found.append([np.mean(x[is_off] <= LEVEL) for x in methods])
-        cells = " | ".join(map(percent, np.transpose(found)))
-        print(f"| {name} | {cells} |", flush=True)
+    print_tables_of_slices(options.samples, options.power, options.design)
+    print_tables_of_models(options.samples, options.power, options.design)
 
 
 if __name__ == "__main__":

@@ -121,8 +121,11 @@ def test_each_of_several_models_is_compared_with_the_first(capsys, write, tmp_pa
     for name, got in zip(("two", "three"), printed["comparisons"], strict=True):
         pair = as_json(capsys, "compare", path, *columns[:2], "--y-prob", name, *quick)
         for table in ("differences", "scores"):
-            lines, own_lines = ([[*x.values()] for x in printed[table]] for printed in (got, pair))
-            assert lines == own_lines
+            for line, own_line in zip(got[table], pair[table], strict=True):
+                assert [*line.values()][:4] == [*own_line.values()][:4]
+                assert line["raw_p_value"] == own_line["p_value"] <= line["p_value"]
+                assert line["p_value"] <= 2 * line["raw_p_value"]
+                assert line["low"] <= own_line["low"] <= own_line["high"] <= line["high"]
     for figure in figures:  # of the page and of the file
         names = [x.get_text().partition(",")[0] for x in figure.axes[0].get_legend().get_texts()]
         assert {"one", "two", "three"} <= {*names}
@@ -132,7 +135,9 @@ def test_each_of_several_models_is_compared_with_the_first(capsys, write, tmp_pa
         assert title in printed_page
         assert title in content
     assert "<svg" in content
-    assert printed_page.count("p-value of an error is below 0.05") == 1
+    assert "joint 95 % CI" in printed_page
+    assert printed_page.count("hold for all 2 comparisons together") == 1
+    assert "p-value of an error is below 0.05" not in printed_page
     three = [path] * 3
     assert as_json(capsys, "compare", *three, "--y-prob", "one", *quick)["comparisons"][1]["scores"]
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 import fastece
 from fastece import calibration_test, estimate, slices
-from fastece.inference.joint_test import break_ties, holm, step_down_min_p
+from fastece.inference.joint_test import adjust_on_draws, break_ties, holm, step_down_min_p
 from fastece.inference.slices import MAX_LINES, MIN_ROWS, TOO_FEW
 from helpers.answer_cases import Stand
 from helpers.bad_input import assert_refused
@@ -79,10 +79,13 @@ def test_rows_that_come_first_have_the_draws_of_their_test_alone(options):
     assert row.p_value == row.raw_p_value
 
 
-def test_slices_that_are_named_several_times_count_once():
+# Errors by cells, by density, by all pairs of rows, and of a user's own estimator.
+@pytest.mark.parametrize("estimator", ["ece_bayes", "ece", "ece_a", "ece_kde", "mmce", OneBin()])
+def test_slices_that_are_named_several_times_count_once(estimator):
     y, p, by = data(400)
-    one = {str(row.label): row for row in slices(y, p, by=by)}
-    five = slices(y, p, by={f"c{k}": by for k in range(5)})
+    options = {"estimator": estimator}
+    one = {str(row.label): row for row in slices(y, p, by=by, **options)}
+    five = slices(y, p, by={f"c{k}": by for k in range(5)}, **options)
     assert len(five) == 20
     for row in five:
         alone = one[row.label.split()[1]]
@@ -90,18 +93,54 @@ def test_slices_that_are_named_several_times_count_once():
     assert five.n_resamples == 1999
 
 
-def test_joint_p_values_lie_between_the_p_value_alone_and_bonferroni():
+@pytest.mark.parametrize("estimator", ["ece_bayes", "ece", "ece_kde", "mmce"])
+@pytest.mark.parametrize("options", [{}, {"sample_weight": np.arange(600) % 3 + 1}])
+def test_joint_p_values_lie_between_the_p_value_alone_and_bonferroni(estimator, options):
     rng = np.random.default_rng(2)
     y, p, _ = data(600, seed=4)
     by = {f"c{k}": rng.integers(0, 4, 600) for k in range(5)}
-    table = slices(y, p, by=by)
+    table = slices(y, p, by=by, estimator=estimator, **options)
     assert table.correction == "step-down min-p"
     joint = [row.p_value for row in table]
     assert joint == sorted(joint)
     for row in table:
         assert row.raw_p_value <= row.p_value
-    smallest = table[0]
-    assert smallest.p_value < 20 * smallest.raw_p_value
+    bounds = holm(np.array([row.raw_p_value for row in table]))
+    assert np.all(np.array(joint) <= bounds + 1e-12)
+    assert np.any(np.array(joint) < 0.9 * bounds)
+
+
+@pytest.mark.parametrize("estimator", ["ece", "canonical"])
+def test_classes_and_slices_of_class_vectors_share_their_labels(estimator):
+    true, prob = classes(200, 4)
+    by_class = slices(true, prob, setting="classwise", estimator=estimator, n_resamples=199)
+    by_prediction = slices(true, prob, by=prob.argmax(axis=1), estimator=estimator, n_resamples=199)
+    for table in (by_class, by_prediction):
+        assert table.correction == "step-down min-p"
+        alone = np.array([row.raw_p_value for row in table])
+        joint = np.array([row.p_value for row in table])
+        assert np.all((alone <= joint) & (joint <= holm(alone)))
+    doubled = slices(
+        true, prob, by={"a": prob.argmax(axis=1), "b": prob.argmax(axis=1)},
+        estimator=estimator, n_resamples=by_prediction.n_resamples,
+    )  # fmt: skip
+    for row in by_prediction:
+        (copy,) = [x for x in doubled if x.label == f"b {row.label}"]
+        assert copy.p_value == row.p_value
+
+
+def test_p_values_of_any_test_are_adjusted_by_the_draws_of_another():
+    alone = np.array([0.02, np.nan, 0.3, 0.02])
+    draws = np.random.default_rng(0).permuted(np.tile(np.arange(1, 1001) / 1000, (4, 1)), axis=1)
+    draws[3] = draws[0]
+    joint = adjust_on_draws(alone, draws)
+    assert np.isnan(joint).tolist() == [False, True, False, False]
+    # The two that are the same count once, and the one that is not tested for none.
+    assert joint[0] == joint[3] == pytest.approx(1 - 0.98**2, abs=0.005)
+    assert joint[2] == pytest.approx(0.3, abs=0.002)
+    assert np.isnan(adjust_on_draws(np.full(4, np.nan), draws)).all()
+    # As many draws as hypotheses cannot make a p-value larger than Holm's.
+    assert np.all(adjust_on_draws(alone[[0, 2]], draws[[0, 2], :2]) <= holm(alone[[0, 2]]))
 
 
 def test_step_down_min_p_equals_plain_loops():
@@ -214,9 +253,9 @@ def test_other_names_and_another_order_of_rows_change_nothing(estimator):
     order = np.argsort(by, kind="stable")  # groups are moved, their rows keep their order
     moved = numbers(slices(y[order], p[order], by=by[order], estimator=estimator, rng=0))
     for label, row in moved.items():
-        # The adaptive test draws the outcomes of all rows in their order.
-        n_same = 6 if estimator == "ece" else 4
-        assert row[:n_same] == one[label][:n_same]
+        # Joint tests draw the outcomes of all rows in their order.
+        assert row[:4] == one[label][:4]
+        assert estimator != "ece" or row[5] == one[label][5]
         assert row[4:] == pytest.approx(one[label][4:], abs=0.06)
 
 
