@@ -726,6 +726,25 @@ def test_tables_of_coverage_have_the_cases_of_the_script(script, heading, tables
         assert list(dict.fromkeys(names)) == [case.name for case in code[cases]()]
 
 
+def test_wide_comparisons_are_those_that_the_table_shows_as_wide():
+    lines = [x for x in section_of(COVERAGE, "`compare`").splitlines() if x.startswith("|")]
+    sizes = ("300", "1000", "3000")
+    wide = [
+        (row[0], n)
+        for row in rows_in(lines[2:])
+        for n, width in zip(sizes, row[4::3], strict=True)
+        if float(width) > 2.1
+    ]
+    section = section_of(COVERAGE, "Comparisons with wide intervals")
+    table = rows_in([x for x in section.splitlines() if x.startswith("|")][2:])
+    assert [(row[0], row[1]) for row in table] == wide
+    stretched = [float(row[5]) for row in table]
+    n_below = sum(x < 2.1 for x in stretched)
+    assert f"In this unit {n_below} of the {len(table)} cells are below 2.1" in section
+    means = [sum(float(row[k]) for row in table) / len(table) for k in (4, 5)]
+    assert "falls from {:.2f} to {:.2f}".format(*means) in section
+
+
 @pytest.mark.slow
 def test_table_of_promises_has_the_laws_of_the_script(evidence):
     section = section_of("docs/evidence/decisions.md", "Thresholds")
