@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.kernels.arithmetic import lane_sum, sigmoid, zero
+from fastece.kernels.arithmetic import exponential, lane_sum, sigmoid, zero
 from fastece.kernels.compiling import jit
 from fastece.kernels.types import F64, I32, U8
 
@@ -337,24 +337,28 @@ def move(x: F64, t: F64, b: F64, logit: F64, state: F64) -> float:
 
 
 @jit
-def log_one_plus(x: F64) -> None:
-    """Replace x, from 0 to 1, by log(1 + x); unlike the library's this vectorises."""
-    for i in range(x.size):
-        e = x[i] / (2.0 + x[i])
-        total = 0.0
-        for factor in ATANH:
-            total = total * (e * e) + factor
-        x[i] = e * total
+def log_one_plus(x: float) -> float:
+    """Return log(1 + x) for x from 0 to 1; unlike the library's, a loop over it vectorises."""
+    e = x / (2.0 + x)
+    total = 0.0
+    for factor in ATANH:
+        total = total * (e * e) + factor
+    return e * total
 
 
 @jit
-def add_evidence(logit: F64, log_rest: F64, cells: RankCells, priors: Priors, fits: Fits) -> None:
-    """Compute log evidences from the logits z (C * 16,) of the fits.
+def add_evidence(logit: F64, cells: RankCells, priors: Priors, fits: Fits) -> None:
+    """Compute log evidences from the logits (C * 16,) of the fits.
 
     With Laplace's approximation: log likelihood + log prior - half the log determinant of the
-    posterior precision. On the way `ALONG` gets its back substitution. `log_rest` is
-    ``log(1 + exp(-abs(z)))``.
+    posterior precision. On the way `ALONG` gets its back substitution.
     """
+    log_rest = np.empty_like(logit)  # log(1 + exp(-abs(z))) of the logits z
+    for i in range(logit.size):
+        log_rest[i] = -abs(logit[i])
+    exponential(log_rest, np.empty_like(logit))
+    for i in range(logit.size):
+        log_rest[i] = log_one_plus(log_rest[i])
     state, b, schur, out = fits
     bands, line, half = priors
     middle = np.uint64(MIDDLE) * BANDS
@@ -395,17 +399,21 @@ def add_evidence(logit: F64, log_rest: F64, cells: RankCells, priors: Priors, fi
 
 
 @jit
-def fit(x: F64, t: F64, cells: RankCells, priors: Priors, logit: F64, fits: Fits) -> int:
+def fit(x: F64, t: F64, cells: RankCells, priors: Priors, fits: Fits) -> int:
     """Fit the curve of every hyperparameter by Laplace's method; return the steps.
 
-    `x` and `t` (C,) are logits of the scores and their distances from the mean. Overwritten are all
-    of `fits` except the evidence, and the logits (C * 16,) of the curves, which begin at `x`.
+    `x` and `t` (C,) are logits of the scores and their distances from the mean. All of `fits` is
+    overwritten.
     """
     state = fits.state
     b = fits.line
     schur = fits.schur
     zero(state)  # the padding is read, and where f begins
     zero(b.reshape(b.size))
+    logit = np.empty(x.size * LANES)
+    for c in range(x.size):
+        for g in range(LANES):
+            logit[c * LANES + g] = x[c]
     steps = 0
     largest = np.inf
     while largest > SMALL_STEP and steps < MAX_STEPS:
@@ -414,6 +422,7 @@ def fit(x: F64, t: F64, cells: RankCells, priors: Priors, logit: F64, fits: Fits
         substitute(t, b, priors.line, schur, state)
         largest = move(x, t, b, logit, state)
         steps += 1
+    add_evidence(logit, cells, priors, fits)
     return steps
 
 

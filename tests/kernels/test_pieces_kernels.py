@@ -24,12 +24,12 @@ def example(n_cells=5, n=30.0):
     return cells, np.array(x), chain_states(60, n_cells)
 
 
-def filtered(name, kernel, monkeypatch):
-    """The example, and its chains with one kernel replaced by this form of it."""
-    cells, x, states = example()
+def filtered(kernel, monkeypatch, heavy=1.0):
+    """The example, its weights times a number, and its chains from this form of the kernel."""
+    cells, x, states = example(n=30.0 * heavy)
     monkeypatch.setattr(chains_module, "chain_laws", lambda _: np.array(LAWS))
     monkeypatch.setattr(chains_module, "chain_states", lambda *_: states)
-    monkeypatch.setattr(pieces, name, kernel)
+    monkeypatch.setattr(pieces, "filter_cells", kernel)
     return cells, x, *filter_cells(30.0, cells, x)
 
 
@@ -44,8 +44,8 @@ def expected_of(cells, x, states, prior, law):
 
 
 def test_priors_of_states_equal_the_definition(monkeypatch):
-    for kernel in forms(pieces.fill_likelihoods):
-        _, x, states, chains = filtered("fill_likelihoods", kernel, monkeypatch)
+    for kernel in forms(pieces.filter_cells):
+        _, x, states, chains = filtered(kernel, monkeypatch)
         n = states.value.size
         moves = states.prior.shape[1]
         assert n % 8 == 0
@@ -58,9 +58,11 @@ def test_priors_of_states_equal_the_definition(monkeypatch):
                 assert line[c, moves:] == pytest.approx(LEVEL_SHARE * density)
 
 
-def test_evidence_equals_the_matrices(monkeypatch):
-    for kernel in forms(pieces.filter_chains):
-        cells, x, states, chains = filtered("filter_chains", kernel, monkeypatch)
+@pytest.mark.parametrize("heavy", [1.0, 3e4])
+def test_evidence_equals_the_matrices(monkeypatch, heavy):
+    """With heavy cells too, where a product of the totals of all cells would soon be 0."""
+    for kernel in forms(pieces.filter_cells):
+        cells, x, states, chains = filtered(kernel, monkeypatch, heavy)
         prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
         for i, law in enumerate(LAWS):
             evidence, _ = expected_of(cells, x, states, prior, law)
@@ -74,7 +76,7 @@ def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
     These are 30 numbers, and with random draws the probability that any of them is off by 4.5
     standard errors is 1 in 5000.
     """
-    cells, x, states, chains = filtered("filter_chains", pieces.filter_chains, monkeypatch)
+    cells, x, states, chains = filtered(pieces.filter_cells, monkeypatch)
     prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
     moves = states.prior.shape[1]
     draws = 2000
@@ -83,11 +85,10 @@ def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
     uniform = rng.random((ends[-1], x.size))
     normal = rng.normal(size=(ends[-1], x.size))
     logits = []
-    paths = np.full((ends[-1], x.size), -1)
-    for draw, place in zip(forms(pieces.draw_paths), forms(pieces.place_pieces), strict=True):
-        logits.append(np.full((ends[-1], x.size), np.nan))
-        draw(states, chains, ends, uniform, paths)
-        place(x, states, chains.log_sums, paths, normal, logits[-1])
+    for draw in forms(pieces.draw_curves):
+        logit = np.full((x.size, ends[-1]), np.nan)
+        draw(x, states, chains, ends, uniform, normal, logit)
+        logits.append(logit.T)
     assert logits[0] == pytest.approx(logits[-1])
     for law, logit in zip(LAWS, np.split(logits[0], len(LAWS)), strict=True):
         _, chance = expected_of(cells, x, states, prior, law)
@@ -108,13 +109,11 @@ def test_a_piece_has_the_normal_law_of_its_likelihood(monkeypatch):
     monkeypatch.setattr(chains_module, "chain_laws", lambda _: np.array([(1e-9, 0.0, 0.01, 1.0)]))
     states, chains = filter_cells(400.0, cells, np.zeros(4))
     rng = np.random.default_rng(0)
-    logit = np.empty((1000, 4))
-    paths = np.empty((1000, 4), np.int64)
+    logit = np.empty((4, 1000))
     uniform = rng.random((1000, 4))
     normal = rng.normal(size=(1000, 4))
-    pieces.draw_paths(states, chains, np.array([1000]), uniform, paths)
-    pieces.place_pieces(np.zeros(4), states, chains.log_sums, paths, normal, logit)
-    assert (logit == logit[:, :1]).all()
+    pieces.draw_curves(np.zeros(4), states, chains, np.array([1000]), uniform, normal, logit)
+    assert (logit == logit[:1]).all()
     top = np.log(0.83 / 0.17)
     deviation = 1 / np.sqrt(8000 * 0.83 * 0.17)
     assert logit.mean() == pytest.approx(top, abs=2 * deviation)

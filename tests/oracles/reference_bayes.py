@@ -211,11 +211,14 @@ def chain(cells, x, law, value, prior, n_shifts, n_levels, drift):
     n = len(value)
     assert n == n_shifts + 2 + n_levels
 
-    likelihood = np.empty((len(x), n))
+    log_of_state = np.empty((len(x), n))
     for c, cell in enumerate(cells):
         for k in range(n):
             z = x[c] + value[k] if k <= always_calibrated else value[k]
-            likelihood[c, k] = exp(log_likelihood([cell], [z]))
+            log_of_state[c, k] = log_likelihood([cell], [z])
+    # Likelihoods of many rows are too small for a float64, unless they are over the largest.
+    largest = log_of_state.max(axis=1, keepdims=True)
+    likelihood = np.exp(log_of_state - largest)
 
     transitions = []
     for c in range(1, len(x)):
@@ -245,5 +248,5 @@ def chain(cells, x, law, value, prior, n_shifts, n_levels, drift):
 
     joint = np.array(forward) * np.array(backward)
     not_always_calibrated = 1 - spike * (1 - jump + jump * spike) ** (len(x) - 1)
-    log_evidence = log(joint[0].sum() / not_always_calibrated)
+    log_evidence = log(joint[0].sum() / not_always_calibrated) + largest.sum()
     return log_evidence, joint / joint.sum(1, keepdims=True)

@@ -11,7 +11,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -70,14 +70,20 @@ HIGH_BELIEF = Belief(prior=(0.15, 0.7, 0.15), reserved=(0.0, 0.0, 0.12))
 PROCESS_ALONE = Belief(prior=(0.0, 1.0, 0.0))
 
 
-def family_shares(log_evidence: F64, beliefs: Sequence[Belief]) -> F64:
+def family_shares(log_evidence: F64, beliefs: tuple[Belief, ...]) -> F64:
     """Compute the posterior probabilities (B, 3) of the families with each belief."""
-    prior = np.array([belief.prior for belief in beliefs])
-    reserved = np.array([belief.reserved for belief in beliefs])
+    prior, reserved, shared_out = arrange_beliefs(beliefs)
     p = prior * np.exp(log_evidence - log_evidence.max())
     p = np.maximum(p, prior * MIN_LIKELIHOOD)
-    shared_out = 1 - reserved.sum(1, keepdims=True)
     return np.asarray(shared_out * p / p.sum(1, keepdims=True) + reserved)
+
+
+@lru_cache(maxsize=8)
+def arrange_beliefs(beliefs: tuple[Belief, ...]) -> tuple[F64, F64, F64]:
+    """Arrange priors (B, 3), reserved shares (B, 3), and shares (B, 1) that evidence decides on."""
+    prior = np.array([belief.prior for belief in beliefs])
+    reserved = np.array([belief.reserved for belief in beliefs])
+    return prior, reserved, 1 - reserved.sum(1, keepdims=True)
 
 
 class CutLogits(NamedTuple):
@@ -218,10 +224,16 @@ class Curves:
 
     # --- errors
 
+    @cached_property
+    def cell_shares(self) -> F64:
+        """Shares (C,) of the cells in the weight."""
+        weight = self.rows.cells.weight
+        return np.asarray(weight / weight.sum())
+
     def values(self, norm: float, sides: Sequence[int] = (0,)) -> F64:
         """Compute the posterior mean (D,) of the error and of its parts on some sides."""
         evidence = self.log_evidence(self.priors.value)
-        share = family_shares(evidence, [VALUE_BELIEF])[0]
+        share = family_shares(evidence, (VALUE_BELIEF,))[0]
         share[share < MIN_SHARE] = 0.0
         total = np.zeros(len(sides))
         for family in np.flatnonzero(share).tolist():
@@ -241,9 +253,7 @@ class Curves:
 
         Side 1 counts only scores below the curve, and side -1 only scores above it.
         """
-        weight = self.rows.cells.weight
-        share = weight / weight.sum()
-        scale = np.sign(share) if norm == math.inf else share ** (1 / norm)
+        scale = np.sign(self.cell_shares) if norm == math.inf else self.cell_shares ** (1 / norm)
         gap = (-scale * self.rows.cells.score)[None, None]
         no_rare_rows = kernels.errors.NO_RARE_ROWS
         out = np.empty((1, p.shape[1]))

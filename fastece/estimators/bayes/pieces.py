@@ -13,7 +13,6 @@ import numpy as np
 
 from fastece import kernels
 from fastece.estimators.bayes.fixed_numbers import chain_numbers
-from fastece.estimators.bayes.process import log_one_plus_exp
 from fastece.kernels.types import F64
 
 if TYPE_CHECKING:
@@ -83,8 +82,12 @@ def chain_states(n: float, n_cells: int) -> "States":
     prior *= (1 - LEVEL_SHARE) / prior.sum(1, keepdims=True)
     calibrated = np.zeros(N_CALIBRATED)
     drift = DRIFT * math.sqrt(DRIFT_CELLS / n_cells)
+    value = np.concatenate([shift, calibrated, level])
     return kernels.pieces.States(
-        value=np.concatenate([shift, calibrated, level]),
+        value=value,
+        odds=np.exp(value),
+        inverse_odds=np.exp(-value),
+        log_rest=np.log1p(np.exp(-np.abs(value))),
         width=np.concatenate([shift_width, calibrated, level_width]),
         prior=np.append(prior, np.zeros((len(SHIFT_SCALES), N_CALIBRATED)), axis=1),
         squares=FREEDOM * scale[:, 0] ** 2,
@@ -124,12 +127,7 @@ def filter_cells(n: float, cells: "RankCells", x: F64) -> FilteredChains:
     """Filter the cells of `n` rows, with logits x (C,), by all chains."""
     states = chain_states(max(round(n), 1), x.size)
     chains = allocate_chains(states, chain_laws(x.size), x.size)
-    n_moves = states.prior.shape[1]
-    shifted = np.add.outer(x, states.value[:n_moves]).ravel()
-    log_rest = log_one_plus_exp(np.concatenate([shifted, states.value[n_moves:]]))
-    largest = kernels.pieces.fill_likelihoods(cells, x, log_rest, states, chains)
-    kernels.arithmetic.exponential(chains.likelihood, chains.filter)
-    kernels.pieces.filter_chains(largest, states, chains)
+    kernels.pieces.filter_cells(cells, x, states, chains)
     return FilteredChains(states, chains)
 
 
@@ -140,7 +138,6 @@ def allocate_chains(states: "States", law: F64, n_cells: int) -> "Chains":
     size = n_cells * n_states
     sizes = {
         "prior": len(SHIFT_SCALES) * size,
-        "likelihood": size,
         "log_sums": size + n_states,
         "filter": n_laws * size,
         "total": n_laws * n_cells,
@@ -161,8 +158,6 @@ def draw_chains(x: F64, filtered: FilteredChains, share: F64, draws: int) -> F64
     states, chains = filtered
     ends = np.floor(share.cumsum() * (draws / share.sum()) + 0.5).astype(np.int64)
     uniform, normal = chain_numbers(x.size, draws)
-    paths = np.empty((draws, x.size), np.int64)
-    logit = np.empty((draws, x.size))
-    kernels.pieces.draw_paths(states, chains, ends, uniform, paths)
-    kernels.pieces.place_pieces(x, states, chains.log_sums, paths, normal, logit)
-    return logit.T.copy()
+    logit = np.empty((x.size, draws))
+    kernels.pieces.draw_curves(x, states, chains, ends, uniform, normal, logit)
+    return logit

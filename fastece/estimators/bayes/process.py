@@ -147,18 +147,8 @@ def fit_process(cells: "RankCells", x: F64, t: F64, priors: "Priors") -> "Fits":
         schur=np.empty((3, bayes.LANES)),
         log_evidence=np.empty(bayes.LANES),
     )
-    logit = np.repeat(x, bayes.LANES)
-    bayes.fit(x, t, cells, priors, logit, fits)
-    bayes.add_evidence(logit, log_one_plus_exp(logit), cells, priors, fits)
+    bayes.fit(x, t, cells, priors, fits)
     return fits
-
-
-def log_one_plus_exp(logit: F64) -> F64:
-    """Compute ``log(1 + exp(-abs(z)))`` (n,) of logits z."""
-    log_rest = -np.abs(logit)
-    kernels.arithmetic.exponential(log_rest, np.empty_like(log_rest))
-    kernels.bayes.log_one_plus(log_rest)
-    return log_rest
 
 
 def draw_process(x: F64, t: F64, fits: "Fits", log_prior: F64, k: int, count: int) -> F64:
