@@ -1,14 +1,6 @@
-"""Compiled kernels of a command: kept ones, shipped ones, and a process that compiles more."""
+"""Lists of compiled kernels: those that are kept on disk, and those that came with the package."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
-
-from fastece.data.parameters import processors
 
 
 def kept_kernels() -> list[str]:
@@ -45,30 +37,3 @@ def close_archive() -> None:
 
     if archive.ARCHIVE is not None:
         archive.ARCHIVE.close()
-
-
-def is_worth_two_processes() -> bool:
-    """Decide whether kernels are to be compiled in two processes: there are none yet."""
-    # Where the folder cannot be read nothing is kept, and the second process would not help.
-    with suppress(OSError):
-        return processors() > 1 and not kept_kernels() and not shipped_kernels()
-    return False
-
-
-@contextmanager
-def compile_beside(call: str) -> Iterator[None]:
-    """Call a function of `warmup` in a second process, if that saves time.
-
-    Each process reads the kernels that the other has kept, so all are compiled in half of the time.
-    """
-    if not is_worth_two_processes():
-        yield
-        return
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "FASTECE_QUIET": "1"}
-    code = f"from fastece.cli.warmup import *; {call}"
-    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
-    with subprocess.Popen([sys.executable, "-P", "-c", code], **quiet) as process:
-        try:
-            yield
-        finally:
-            process.kill()

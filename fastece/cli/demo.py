@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import fastece
 from fastece import datasets
-from fastece.cli.compiled import compile_beside
 from fastece.cli.options import (
     CONFIDENCE_LEVEL,
     ESTIMATORS,
@@ -26,10 +25,12 @@ from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.cli.report import N_KERNELS, choose_extent, make_page, report_of_rows
 from fastece.data.errors import InputError
+from fastece.data.second_process import compile_beside
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import Number
 from fastece.files import FilePredictions
 from fastece.recalibration import METHODS, recalibrate
+from fastece.report.ahead import compile_report
 from fastece.report.first_page import MAX_DIAGRAM_ROWS, MIN_DIAGRAM_ROWS, bins_section, main_errors
 from fastece.report.inputs import LEAD, TEST
 from fastece.report.result import Report
@@ -88,7 +89,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     extent = choose_extent(options)
     y_true, y_prob = datasets.load(demonstration.dataset)
     rows = FilePredictions(y_true, y_prob, y_true)
-    with compile_beside(f"compile_demo({demonstration.dataset!r}, {METHOD!r})"):
+    with compile_beside(compile_demo, demonstration.dataset):
         report = report_of_rows(rows, demonstration.title, extent, options, progress)
         page = make_page(report, extent, options)
         if options.form.wants_all:
@@ -100,6 +101,14 @@ def run(options: Namespace, progress: Progress) -> Page:
     else:
         sections = [*first_sections(report, options), recalibrated, Section(notes=NEXT)]
     return replace(page, description=replace(page.description, sections=sections))
+
+
+def compile_demo(dataset: str) -> None:
+    """Compile the kernels of the recalibration of a demo, then of its report."""
+    y_true, y_prob = datasets.load(dataset)
+    fastece.log_loss(y_true, recalibrate(y_true, y_prob, method=METHOD))
+    is_matrix = y_prob.ndim == 2
+    compile_report(is_matrix, y_prob.dtype.str, [LEAD, TEST], is_full=False, has_all_vectors=False)
 
 
 def first_sections(report: Report, options: Namespace) -> list[Section]:

@@ -9,9 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from fastece.cli.compiled import compile_beside
 from fastece.cli.inputs import (
     apply_options,
     data_of,
@@ -111,8 +108,7 @@ def run(options: Namespace, progress: Progress) -> Page:
         report = report_of_stream(paths, title, extent, options, progress)
     else:
         rows = apply_options(rows, options)
-        with compile_beside(f"compile_page({kind_of_page(rows)})"):
-            report = report_of_rows(rows, title, extent, options, progress)
+        report = report_of_rows(rows, title, extent, options, progress)
     return make_page(report, extent, options)
 
 
@@ -143,13 +139,6 @@ def read_rows(
     # A file that is too large is read again as a stream, which a pipe cannot be.
     read = read_predictions if is_piped(paths[0]) else read_whole
     return read(paths[0], **file_options(options))
-
-
-def kind_of_page(rows: FilePredictions) -> str:
-    """Write the arguments of `compile_page`: dimensions and kind of float of rows."""
-    prob = np.asarray(rows.y_prob)
-    ndim = 2 if prob.ndim > 1 and prob.shape[1] > 2 else 1
-    return f"{ndim}, {prob.dtype.str[1:]!r}"
 
 
 def report_of_rows(

@@ -17,16 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastece
-from fastece import datasets
-from fastece.cli.compiled import close_archive, compile_beside, kept_kernels
+from fastece.cli.compiled import close_archive, kept_kernels
 from fastece.cli.options import Command
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
+from fastece.data.second_process import compile_beside
 from fastece.display.documents import Document
 from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.table import ESTIMATORS
-from fastece.recalibration import METHODS, recalibrate
-from fastece.report.inputs import TEST
+from fastece.recalibration import METHODS
 
 # Signatures that the command compiles, about; a second process compiles others.
 N_KERNELS = 220
@@ -89,11 +88,10 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     # Not before the command runs, as the import warns of a folder that cannot be used.
     from fastece.kernels import cache
 
-    close_archive()  # with its kernels at hand, a second process would not be worth it
     start = time.perf_counter()
     n_cached = len(kept_kernels())
     # The other process begins at the end: each reads the kernels that the other has kept.
-    with compile_beside("compile_all(reversed([*steps()]), print)"):
+    with compile_beside(compile_backwards):
         names = compile_all(steps(), progress)
     seconds = time.perf_counter() - start
     n_kernels = len(set(names))
@@ -111,21 +109,9 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     return Page(Document(text), values)
 
 
-def compile_page(ndim: int, kind: str) -> None:
-    """Compile the kernels behind the end of the first page of a report."""
-    shape = (N_ROWS, N_CLASSES)[:ndim]
-    data = make_data(DataKind(shape, NumberKinds(kind, "i8"), is_weighted=False))
-    estimators = [TEST] if ndim == 1 else [TEST, "skce"]
-    for estimator in estimators:
-        fastece.calibration_test(**data, estimator=estimator, n_resamples=1)
-
-
-def compile_demo(dataset: str, method: str) -> None:
-    """Compile the kernels of the test and of the recalibration of a demo."""
-    y_true, y_prob = datasets.load(dataset)
-    fastece.calibration_test(y_true, y_prob, estimator=TEST, n_resamples=1)
-    recalibrated = recalibrate(y_true, y_prob, method=method)
-    fastece.log_loss(y_true, recalibrated)
+def compile_backwards() -> None:
+    """Compile all kernels, beginning with the last step."""
+    compile_all(reversed([*steps()]), lambda _: None)
 
 
 def compile_all(calls: Iterable[Step], progress: Progress) -> list[str]:

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
 
 # Seconds of compiling that pass in silence.
 PATIENCE = 1.0
@@ -29,12 +30,15 @@ class Progress:
         Number of kernels whose compilation has begun.
     seconds : float
         Time spent on compiling.
+    watchers : list of callables
+        Called before each kernel is compiled.
     """
 
     def __init__(self) -> None:
         self.expected = 0
         self.done = 0
         self.seconds = 0.0
+        self.watchers: list[Callable[[], None]] = []
         # When each compilation that is still running began: a kernel compiles its callees.
         self._starts: list[float] = []
         self._is_shown = False
@@ -43,6 +47,8 @@ class Progress:
         """Count a kernel that is about to be compiled, and show it after some time."""
         self.done += 1
         self._starts.append(time.perf_counter())
+        for watcher in tuple(self.watchers):
+            watcher()
         seconds = self.seconds + self._starts[-1] - self._starts[0]
         if seconds > PATIENCE and not is_quiet():
             self._show(name)

@@ -8,6 +8,7 @@ from fastece.data.reading import refuse_options
 from fastece.data.sources import Source
 from fastece.inference.direction import Direction, direction_of
 from fastece.inference.validation import check_event
+from fastece.report.ahead import compile_report_beside
 from fastece.report.breakdown import measure_breakdowns, select_slices
 from fastece.report.class_vectors import DECISIVE, VECTOR_ERRORS, has_class_vectors, measure_vectors
 from fastece.report.errors import measure_errors
@@ -154,12 +155,18 @@ def make_report(
     """
     progress("reading")
     inputs = read_input(names, data, options, progress)
+    with compile_report_beside(inputs):
+        return measure_parts(inputs)
+
+
+def measure_parts(inputs: ReportInput) -> Report:
+    """Measure all parts of a report, one after another."""
     selections = select_slices(inputs)
     has_all = inputs.is_full and inputs.has_rows
     measures = measure_errors(inputs)
     test = run_test(inputs)
     pictures = prepare_pictures(inputs)
-    progress("direction, scores, classes and slices")
+    inputs.progress("direction, scores, classes and slices")
     report = Report(
         measures=measures,
         direction=measure_direction(inputs),
@@ -168,7 +175,7 @@ def make_report(
         validation=validate_rows(inputs) if has_all else None,
         thresholds=choose_thresholds(inputs) if has_all and inputs.call.counts is None else None,
         stream=describe_stream(inputs),
-        _names=names,
+        _names=inputs.names,
         _summary=summarize_rows(inputs),
         _test=test,
         _breakdowns=measure_breakdowns(inputs, selections),

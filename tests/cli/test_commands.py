@@ -6,18 +6,18 @@ import sys
 import threading
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
 from fastece import cli
-from fastece.cli import commands, compiled, main, warmup
+from fastece.cli import commands, demo, main, warmup
 from fastece.cli.output import Page
 from fastece.cli.parser import make_parser
 from fastece.cli.progress import show_progress
 from fastece.display.documents import Document
 from fastece.kernels import cache as kernel_cache
 from fastece.kernels import progress as kernel_progress
+from fastece.report import ahead
 from fastece.resampling import engine
 from helpers.command_line import SMALL, failure, run, text
 
@@ -299,30 +299,28 @@ FOREST = Path(cli.__file__).parents[1] / "data" / "digits_random_forest.npz"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("command", "function"),
+    ("command", "arguments"),
     [
-        (["demo"], "compile_demo('digits_random_forest', 'temperature')"),
-        (["report", str(FOREST)], "compile_page(2, 'f4')"),
+        (["demo"], ("compile_demo", ("digits_random_forest",))),
+        (
+            ["report", str(FOREST)],
+            ("compile_report", (True, "<f4", ("ece_bayes", "ece"), False, False)),
+        ),
     ],
 )
-def test_a_first_page_is_compiled_in_two_processes(
-    capsys, monkeypatch, tmp_path, command, function
-):
-    process = Mock()
-    calls = []
-    monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", str(tmp_path))
-    monkeypatch.setattr(kernel_cache, "FAILURES", [])
-    monkeypatch.setattr(compiled, "kept_kernels", list)
-    monkeypatch.setattr(
-        compiled.subprocess, "Popen", lambda call, **_: calls.append(call) or nullcontext(process)
-    )
-    for count in (1, 2):
-        monkeypatch.setattr(compiled, "processors", lambda count=count: count)
-        assert run(capsys, *command, "--resamples", "0")[0] == 0
-    ((*_, code),) = calls
-    exec(code, {})
-    assert code.endswith(function)
-    process.kill.assert_called_once_with()
+def test_a_first_page_is_compiled_in_two_processes(capsys, monkeypatch, command, arguments):
+    works = []
+
+    def note(work, *arguments):
+        works.append((work, arguments))
+        return nullcontext()
+
+    monkeypatch.setattr(demo, "compile_beside", note)
+    monkeypatch.setattr(ahead, "compile_beside", note)
+    assert run(capsys, *command, "--resamples", "0")[0] == 0
+    work, arguments_of_work = works[0]
+    assert (work.__name__, arguments_of_work) == arguments
+    work(*arguments_of_work)
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
@@ -333,7 +331,6 @@ def test_warmup_counts_signatures_and_shows_them_on_a_terminal(
     monkeypatch.setattr(kernel_cache, "FAILURES", [])
     files = (tmp_path / f"{name}.nbc" for name in ("f-1", "f-2", "g-1"))
     monkeypatch.setattr(warmup, "steps", lambda: (file.touch for file in files))
-    monkeypatch.setattr(compiled.subprocess, "Popen", lambda *_, **__: nullcontext(Mock()))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     code, out, err = run(capsys, "warmup", "--json")
     printed = json.loads(out)

@@ -1,0 +1,144 @@
+"""A report on small data from its last part to its first, by which a second process compiles."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fastece.data.second_process import compile_beside
+from fastece.data.sources import Problems
+from fastece.estimators.table import ESTIMATORS
+from fastece.inference.direction import direction_of
+from fastece.report.breakdown import measure_breakdowns
+from fastece.report.class_vectors import DECISIVE, VECTOR_ERRORS, has_class_vectors, measure_vectors
+from fastece.report.errors import measure_errors
+from fastece.report.inputs import (
+    ERRORS,
+    LEAD,
+    ReportData,
+    ReportInput,
+    ReportNames,
+    ReportOptions,
+    choose_errors,
+    read_input,
+)
+from fastece.report.pictures import prepare_pictures
+from fastece.report.sample import run_test, summarize_rows
+from fastece.report.scores import decompose_brier_score, measure_scores
+from fastece.report.thresholds import choose_thresholds
+from fastece.report.validation import validate_rows
+
+# Errors in the order in which they are compiled. Densities take longest, and the other process
+# comes to bins of equal mass as soon as it has the posterior of the first error.
+ORDER = ("ece_kde", "ece_c", "mce", "ece", "ece_ac", "ece_a")
+# The kind of float to which kinds that no kernel reads are converted.
+F64_KIND = "<f8"
+# Rows of the small data, and classes where there are classes.
+N_ROWS = 60
+N_CLASSES = 3
+# Replicates, of which a block of kernels has 32.
+N_RESAMPLES = 99
+
+
+def compile_report_beside(inputs: ReportInput) -> AbstractContextManager[None]:
+    """Compile kernels in a second process, while the block makes the report."""
+    source = inputs.source
+    if not isinstance(source, Problems):
+        return nullcontext()
+    names = tuple(name for name in inputs.call.estimators if name in ERRORS or name in ESTIMATORS)
+    is_matrix = source.n_classes >= N_CLASSES and not inputs.data.pairs
+    options = inputs.options
+    return compile_beside(
+        compile_report,
+        is_matrix,
+        kind_of_float(inputs.data.arguments.get("y_prob")),
+        names,
+        options.is_full,
+        options.measures_all_vectors,
+    )
+
+
+def kind_of_float(y_prob: Any) -> str:
+    """Return the kind of float in which kernels read probabilities of any container."""
+    kind = getattr(y_prob, "dtype", None)
+    return kind.str if isinstance(kind, np.dtype) and kind.kind == "f" else F64_KIND
+
+
+def compile_report(
+    is_matrix: bool, kind: str, names: Sequence[str], is_full: bool, has_all_vectors: bool
+) -> None:
+    """Measure the parts of a report on small data, the last one first.
+
+    Parameters
+    ----------
+    is_matrix : bool
+        Whether probabilities are a matrix, or of one class.
+    kind : str
+        Kind of float of the probabilities, as numpy writes it.
+    names : sequence of str
+        Names of the errors.
+    is_full, has_all_vectors : bool
+        As in `ReportOptions`.
+    """
+    options = ReportOptions(
+        errors=choose_errors(names),
+        n_resamples=N_RESAMPLES,
+        is_full=is_full,
+        has_all_vectors=has_all_vectors,
+    )
+    data = ReportData(arguments=make_data(is_matrix, kind))
+    inputs = read_input(ReportNames(title=""), data, options, lambda _: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for measure in parts_backwards(inputs):
+            # What small data do not have is compiled by the process that needs it.
+            with suppress(ValueError, TypeError):
+                measure()
+
+
+def make_data(is_matrix: bool, kind: str) -> dict[str, Any]:
+    """Make labels, and probabilities of classes or of one event, in steps of 1/64."""
+    score = 0.5 + np.arange(N_ROWS) % 33 / 64
+    prob = np.stack([score, 1 - score, 0 * score], axis=1) if is_matrix else score
+    return {"y_true": np.arange(N_ROWS) % 2, "y_prob": prob.astype(kind)}
+
+
+def parts_backwards(inputs: ReportInput) -> list[Callable[[], object]]:
+    """List the parts of a report about from its end.
+
+    The other process begins with the posterior of the first error, and goes on to bins of equal
+    mass. Whatever needs one of these comes late, so that the two do not compile the same.
+    """
+    measures = [partial(measure_one_error, inputs, name) for name in errors_backwards(inputs)]
+    parts: list[Callable[[], object]] = [*measures, partial(run_test, inputs)]
+    if inputs.is_full:
+        parts.insert(0, partial(choose_thresholds, inputs))
+        parts.append(partial(measure_scores, inputs))
+        parts.append(partial(decompose_brier_score, inputs))
+    if has_class_vectors(inputs):
+        has_all = inputs.options.measures_all_vectors
+        names = list(VECTOR_ERRORS) if has_all else [DECISIVE]
+        parts.append(partial(measure_vectors, inputs, names))
+    parts.append(partial(summarize_rows, inputs))
+    parts.append(partial(measure_breakdowns, inputs, None))
+    parts.append(partial(direction_of, inputs.lead, inputs.key))
+    if inputs.is_full:
+        parts.append(partial(validate_rows, inputs))
+    parts.append(partial(prepare_pictures, inputs))
+    return parts
+
+
+def errors_backwards(inputs: ReportInput) -> list[str]:
+    """List the errors without the first one, in the order of `ORDER`."""
+    names = [name for name in inputs.call.estimators if name != LEAD]
+    return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else -1)
+
+
+def measure_one_error(inputs: ReportInput, name: str) -> None:
+    """Measure an error with its interval and its test."""
+    estimators = {name: inputs.call.estimators[name]}
+    measure_errors(replace(inputs, call=inputs.call_with(inputs.source, estimators)))
