@@ -4,10 +4,16 @@
 at 5 %: first for calibrated models (LEVELS samples), then for models that are miscalibrated in 24
 ways (SAMPLES samples). docs/explanation/tests.md has the figures for 400 and 4000, which take about
 ten minutes.
+
+Then it prints the least level at which tests of the three statistics reach two goals. Such a test
+rejects if any p-value is at most the level of its statistic, as the smallest p-value does with any
+weights. The goals are a power within `POINTS_BEHIND_BEST` of the best statistic alone in all cases,
+and within `POINTS_BEHIND_ECE` of "ece" alone. The level is counted on the calibrated samples.
 """
 
 import argparse
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,6 +24,12 @@ RNG = np.random.Generator
 DRAWS = 499
 LEVEL = 0.05
 NAMES = "adaptive", "slope", "smooth", "ece"
+# Goals of the power, in points.
+POINTS_BEHIND_BEST = 10.0
+POINTS_BEHIND_ECE = 2.0
+# Levels that a statistic may have by itself, and the largest level of the whole test.
+OWN_LEVELS = np.append(0.0, np.geomspace(0.004, 0.06, 22))
+MAX_LEVEL = 0.1
 
 
 def logit(s: Any) -> Any:
@@ -146,19 +158,67 @@ def sample(name: str, rng: RNG, seed: int) -> list[float]:
     return p_values(rng.random(n) < s, s, seed, **options)
 
 
+def reject(p: Any, levels: Any) -> Any:
+    """Return how often any p-value (..., 3) is at most its statistic's own level, in percent."""
+    return 100 * np.mean((p <= levels).any(axis=-1), axis=-1)
+
+
+def least_level(calibrated: Any, off: Any, points_behind_ece: float) -> tuple[float, Any]:
+    """Find the least level in percent that reaches the goals, and the statistics' own levels.
+
+    Parameters
+    ----------
+    calibrated : (N, 3) array
+        P-values of the statistics on calibrated samples.
+    off : (C, S, 3) array
+        P-values on the samples of each case that is miscalibrated.
+    points_behind_ece : float
+        Points that the power may lie behind "ece" alone.
+    """
+    power_alone = 100 * np.mean(off <= LEVEL, axis=1)
+    goal_of_best = power_alone.max(axis=1) - POINTS_BEHIND_BEST
+    goals = np.maximum(goal_of_best, power_alone[:, -1] - points_behind_ece)
+    least: tuple[float, Any] = (np.inf, None)
+    for own_levels in product(OWN_LEVELS, repeat=3):
+        level = reject(calibrated, np.array(own_levels))
+        if level < min(least[0], 100 * MAX_LEVEL):
+            is_reached = reject(off, np.array(own_levels)) >= goals
+            if is_reached.all():
+                least = (level, own_levels)
+    return least
+
+
+def print_least_levels(calibrated: Any, off: Any) -> None:
+    """Print the least levels for both goals, and for the first one alone."""
+    goals = f"within {POINTS_BEHIND_BEST:g} points of the best"
+    for points_behind_ece in (POINTS_BEHIND_ECE, 100.0):
+        level, own_levels = least_level(calibrated, off, points_behind_ece)
+        if own_levels is None:
+            print(f"{goals}: not below {100 * MAX_LEVEL:g} %")
+            continue
+        pairs = zip(NAMES[1:], own_levels, strict=True)
+        own = ", ".join(f"{name} {100 * value:.1f}" for name, value in pairs)
+        behind = f' and {POINTS_BEHIND_ECE:g} of "ece"' if points_behind_ece < 100 else ""
+        print(f"{goals}{behind}: level {level:.1f} % ({own})")
+
+
 def main() -> None:
-    """Print a line for each case."""
+    """Print a line for each case, and the least levels."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("samples", type=int, nargs="?", default=400)
     parser.add_argument("levels", type=int, nargs="?", default=4000)
     options = parser.parse_args()
     print("| % reject at 5 % | " + " | ".join(NAMES) + " |\n|---|" + "---:|" * len(NAMES))
+    calibrated = []
+    off = []
     for i, name in enumerate([*CALIBRATED, *OFF]):
         rng = np.random.default_rng(i)
         count = options.samples if name in OFF else options.levels
         p = np.array([sample(name, rng, seed) for seed in range(count)])
+        (off if name in OFF else calibrated).append(p[:, 1:])
         percent = 100 * np.mean(p <= LEVEL, axis=0)
         print(f"| {name} | " + " | ".join(f"{x:.1f}" for x in percent) + " |", flush=True)
+    print_least_levels(np.concatenate(calibrated), np.array(off))
 
 
 if __name__ == "__main__":
