@@ -4,7 +4,7 @@ import os
 from argparse import Namespace
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,10 @@ ALARM_CODE = 1
 HEAD = ("file", "rows", "error", "e-value", "p-value", "alarm")
 NOTE = f"error: {LEAD} of the file alone; e-value, p-value, alarm: of all rows up to its end"
 NOTE_ON_REFERENCE = "errors and evidence are those of the predictions that the reference maps"
-
+NOTE_ON_LATE_ROWS = (
+    "rows wait until their day is more than {} days ago, whatever their label; those that come "
+    "later than that are left out"
+)
 UNLABELLED = (
     "no label yet and are left out; once they are labelled, give them in a file of their own"
 )
@@ -57,6 +60,21 @@ UNLABELLED = (
 def as_list(text: str) -> list[str]:
     """Return the name of the only column, as options of several columns have it."""
     return [text]
+
+
+class LateOption(NamedTuple):
+    """The column of the day of each prediction, and the days after which labels have come."""
+
+    column: str
+    horizon: int
+
+
+def read_late(text: str) -> LateOption:
+    """Read a column and its number of days from COLUMN=DAYS."""
+    column, sign, days = text.rpartition("=")
+    if not (column and sign and days.isascii() and days.isdigit()):
+        raise InputError("late", "must be COLUMN=DAYS, such as date=30", value=text)
+    return LateOption(column, int(days))
 
 
 def describe() -> Command:
@@ -74,6 +92,9 @@ def describe() -> Command:
                    "skip"),
             value("--by", INPUT, "segment of each row, such as its hospital: an e-value for each, "
                   "and one level for all", metavar="COLUMN", read=as_list),
+            value("--late", INPUT, "labels come days late: column of the day of each prediction, "
+                  "and days after which every label has come; rows wait that long, in the state",
+                  metavar="COLUMN=DAYS"),
             value("--reference", INPUT, "test what this map makes of the predictions: a model that "
                   "recalibrate --save wrote at release", metavar="FILE", reads_file=True),
             value("--forget", MEASURE, "rows over which bets begin evenly, such as those of a "
@@ -110,6 +131,8 @@ class FileLine:
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece monitor FILE [FILE ...]``."""
     options.setting = "auto"
+    if options.late is not None:
+        options.late = read_late(options.late)
     monitor: Monitor | None = None
     lines = []
     for path in expand_paths(options.files):
@@ -129,14 +152,27 @@ def make_monitor(rows: FilePredictions, options: Namespace) -> Monitor:
         shape = np.asarray(rows.y_prob).shape
         level = LEVEL if options.level is None else options.level
         n_classes = shape[1] if len(shape) > 1 else None
-        return Monitor(level, reference=reference, n_classes=n_classes, forget=options.forget)
+        return Monitor(
+            level, reference=reference, n_classes=n_classes, forget=options.forget,
+            horizon=horizon_of(options),
+        )  # fmt: skip
     monitor = Monitor.load(options.state, reference)
     for name in ("level", "forget"):
         saved = getattr(monitor, name)
         chosen = getattr(options, name)
         if chosen not in (None, saved):
             raise InputError(name, f"must be {saved}, as in the state", value=chosen)
+    if horizon_of(options) != monitor.horizon:
+        state = "labels are not late"
+        if monitor.horizon is not None:
+            state = f"labels take {monitor.horizon} days"
+        raise InputError("late", f"must be as in the state, where {state}")
     return monitor
+
+
+def horizon_of(options: Namespace) -> int | None:
+    """Return the days after which every label has come; None if labels are not late."""
+    return None if options.late is None else options.late.horizon
 
 
 def add_file(
@@ -146,7 +182,10 @@ def add_file(
     prob = np.asarray(rows.y_prob)
     with rows.located():
         y, _ = class_numbers(data_of(rows, options))
-        monitor.update(y, prob, by=rows.others.get("by"), from_logits=rows.from_logits)
+        monitor.update(
+            y, prob, by=rows.others.get("by"), from_logits=rows.from_logits,
+            day=rows.others.get("day"),
+        )  # fmt: skip
         if monitor.reference is not None:
             prob = monitor.reference.transform(prob)
         error = ece(y, prob, estimator=LEAD, from_logits=rows.from_logits)
@@ -172,6 +211,8 @@ def make_page(monitor: Monitor, lines: list[FileLine]) -> Page:
     if n_unlabelled:
         rows = "row has" if n_unlabelled == 1 else "rows have"
         notes.append(f"{n_unlabelled} {rows} {UNLABELLED}")
+    if monitor.horizon is not None:
+        notes.append(NOTE_ON_LATE_ROWS.format(monitor.horizon))
     by_file = Section("By file", table=table, notes=notes)
     document = replace(document, sections=[*document.sections, by_file])
 

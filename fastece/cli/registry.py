@@ -31,6 +31,8 @@ OTHER_NAMES: dict[str, str | None] = {
     "sample_weight": "--weights",
     "cv": "--folds",
     "y_prob_b": "b",
+    "day": "--late",
+    "horizon": "--late",
     "first": None,
     "n_classes": None,
     "confidence": "--confidence-level",

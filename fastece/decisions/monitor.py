@@ -15,9 +15,10 @@ from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
 from fastece.data.sources import Problems
 from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence, SegmentEvidence
+from fastece.decisions.late_rows import MAX_DAY, LateRows, RowsOfDay, read_days
 from fastece.display.axes import new_figure, open_figure
 from fastece.display.documents import Document, Section, Table
-from fastece.display.numbers import Number, PValue, to_plain
+from fastece.display.numbers import Number, PValue, count_of, to_plain
 from fastece.display.pictures import EvidenceStory, draw_evidence
 from fastece.display.results import Readable
 from fastece.display.svg import to_svg
@@ -43,6 +44,8 @@ N_PROBES = 8
 VALUES = (
     "level", "n_classes", "n", "e_value", "log_e_value", "p_value", "alarm", "since", "change",
 )  # fmt: skip
+# With a horizon there are these, too.
+VALUES_OF_LATE_ROWS = ("horizon", "n_waiting", "n_too_late")
 ALARM = "Alarm: the predictions are not calibrated, or no longer."
 NO_ALARM = "No alarm: these rows do not show that the predictions are miscalibrated."
 NOTE_ON_SEGMENTS = (
@@ -77,6 +80,9 @@ class Monitor(Readable):
         Number of rows of a period, such as a year. Bets begin evenly over the first
         period, and ever less over later ones, so that a long calibrated past delays an alarm less.
         None: most bets begin early.
+    horizon : int, optional
+        Days after which every label has come. Rows wait until their day is longer ago than
+        that, whatever their label is and whenever it came. None: rows count as they come.
 
     Raises
     ------
@@ -121,6 +127,13 @@ class Monitor(Readable):
     e-value larger, and hardly smaller. An outcome that had the predicted probability 0 makes the
     e-value infinite at once, for good.
 
+    The promise needs bets that are made before the labels are seen, so whether and when a row
+    counts must not depend on its label given its score. Where labels come late, and those of one
+    outcome earlier, `horizon` makes it so: a day is closed once rows have come that are later by
+    more than `horizon` days, and then counts as a whole, shuffled in a way that depends neither on
+    its labels nor on the order in which they came. Any order of late batches has the same bits.
+    Rows that come after their day was closed are left out, and counted in `n_too_late`.
+
     Examples
     --------
     >>> import numpy as np
@@ -143,7 +156,7 @@ class Monitor(Readable):
 
     def __init__(
         self, level: float = 0.05, *, reference: Any = None, n_classes: int | None = None,
-        forget: int | None = None,
+        forget: int | None = None, horizon: int | None = None,
     ) -> None:  # fmt: skip
         self.level = check_real("level", level, 0.0, 1.0)
         if not 0 < self.level < 1:
@@ -155,15 +168,20 @@ class Monitor(Readable):
             forget = check_integer("forget", forget, 1, MAX_ROWS)
         self.reference = reference
         self.n_classes = n_classes
+        if horizon is not None:
+            horizon = check_integer("horizon", horizon, 0, MAX_DAY)
         self.forget = forget
-        self._evidence = Evidence.of_no_rows(shares_of_problems(n_classes), forget)
+        self.horizon = horizon
+        shares = shares_of_problems(n_classes)
+        self._evidence = Evidence.of_no_rows(shares, forget)
+        self._late = None if horizon is None else LateRows.of_no_rows(horizon, shares.size)
 
     # --- rows -------------------------------------------------------------------------------
 
     def update(
         self, y_true: Any, y_prob: Any, *, by: Any = None, labels: Any = None,
         pos_label: Any = None, from_logits: bool = False, percent: bool = False,
-        ignore_label: Any = None, class_axis: int | None = None,
+        ignore_label: Any = None, class_axis: int | None = None, day: Any = None,
     ) -> Self:  # fmt: skip
         """Add rows, such as a day, in the order of time.
 
@@ -175,6 +193,9 @@ class Monitor(Readable):
         by : (n,) array_like, optional
             The segment of each row, such as a hospital, none of them missing; equal texts are one
             segment. All batches have segments, or none has.
+        day : (n,) array_like, optional
+            The day of each prediction, with `horizon`: dates, texts such as "2025-06-14", or
+            numbers. Rows may come in any order.
 
         Returns
         -------
@@ -201,8 +222,9 @@ class Monitor(Readable):
             y_true = axes.flatten("y_true", y_true)
             y_prob = axes.flatten_classes("y_prob", y_prob)
             by = axes.flatten("by", by)
+            day = axes.flatten("day", day)
             with axes.naming_entries("y_prob"):
-                return self.update(y_true, y_prob, by=by, **options)
+                return self.update(y_true, y_prob, by=by, day=day, **options)
         problems = self._read(y_true, y_prob, options)
         if problems.vectors is None:
             sample = problems.view()
@@ -210,9 +232,26 @@ class Monitor(Readable):
             outcomes = sample.y[np.newaxis]
         else:
             scores, outcomes = top_label_and_classes(problems)
-        names = self._read_segments(by, as_array("y_prob", y_prob).shape[0], problems)
-        self._evidence = self._evidence.after_rows(scores, outcomes, names)
+        n_rows = as_array("y_prob", y_prob).shape[0]
+        names = self._read_segments(by, n_rows, problems)
+        if self._late is None:
+            if day is not None:
+                raise InputError("day", "needs {horizon}, the days that labels take")
+            self._evidence = self._evidence.after_rows(scores, outcomes, names)
+            return self
+        if day is None:
+            raise InputError("day", "is needed with {horizon}")
+        column = read_days(day, n_rows).select(problems.positions)
+        self._count_closed_days(self._late.after_rows(column, RowsOfDay(scores, outcomes, names)))
         return self
+
+    def _count_closed_days(self, late: LateRows) -> None:
+        """Count the rows of each closed day, in an order that no label has a bearing on."""
+        evidence = self._evidence
+        for rows in late.closed_days():
+            evidence = evidence.after_rows(*rows.shuffled(evidence.n))
+        self._evidence = evidence
+        self._late = late.without_closed_days()
 
     def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Problems:
         """Read a batch, check its shape and its order, and map it by the reference."""
@@ -225,12 +264,17 @@ class Monitor(Readable):
         self._check_shape(as_array("y_prob", y_prob).shape)
         has_vectors = self.n_classes is not None
         problems = read_problems(y_true, y_prob, vectors=has_vectors, **options)
-        check_order(problems)
+        if self._late is None:  # late rows are shuffled
+            check_order(problems)
         return problems
 
     def _read_segments(self, by: Any, n_rows: int, problems: Problems) -> list[str] | None:
         """Read the segment of each row whose label is not ignored."""
-        if self.n > 0 and (by is None) != (self._evidence.segments is None):
+        has_rows = self.n > 0 or self.n_waiting > 0
+        has_segments = self._evidence.segments is not None
+        if self._late is not None and self.n_waiting > 0:
+            has_segments = self._late.rows.names is not None
+        if has_rows and (by is not None) != has_segments:
             state = "without" if by is not None else "with"
             raise InputError("by", f"must be as in the batches before, which are {state} segments")
         if by is None:
@@ -260,6 +304,16 @@ class Monitor(Readable):
     def n(self) -> int:
         """Number of rows so far; the last few of them may wait for the next look."""
         return self._evidence.n
+
+    @property
+    def n_waiting(self) -> int:
+        """Number of labelled rows that wait until their day is closed; 0 without a horizon."""
+        return 0 if self._late is None else self._late.days.size
+
+    @property
+    def n_too_late(self) -> int:
+        """Number of rows left out as they came after their day was closed."""
+        return 0 if self._late is None else self._late.n_too_late
 
     @property
     def e_value(self) -> float:
@@ -349,7 +403,10 @@ class Monitor(Readable):
             tone = "bad"
             facts["change"] = f"after about {self.since} rows"
             facts["most likely"] = self.change
-        title = f"Monitor: {self.n} rows"
+        if self.horizon is not None:
+            facts["waiting"] = count_of(self.n_waiting, "row")
+            facts["too late"] = count_of(self.n_too_late, "row")
+        title = f"Monitor: {count_of(self.n, 'row')}"
         picture = [lambda key: to_svg(self._figure(), title, key)]
         sections = [Section(facts=facts, pictures=picture)]
         if self.segments:
@@ -366,6 +423,8 @@ class Monitor(Readable):
         values = {name: getattr(self, name) for name in VALUES}
         if self._evidence.segments is not None:
             values["segments"] = [x._asdict() for x in self.segments]
+        if self.horizon is not None:
+            values |= {name: getattr(self, name) for name in VALUES_OF_LATE_ROWS}
         plain: dict[str, Any] = to_plain(values)
         return plain
 
@@ -414,6 +473,8 @@ class Monitor(Readable):
             "level": self.level, "n_classes": self.n_classes, "forget": self.forget,
             "reference": self._probe(), "state": self._evidence.to_saved(),
         }  # fmt: skip
+        if self._late is not None:
+            content["late"] = {"horizon": self.horizon, **self._late.to_saved()}
         SAVED.save(path, to_plain(content))
 
     @classmethod
@@ -454,10 +515,13 @@ class Monitor(Readable):
     @classmethod
     def _from_saved(cls, reference: Any, content: dict[str, Any]) -> tuple[Self, Any]:
         """Make a monitor from the values of a file, and the probe of its old reference."""
+        late = content.get("late")
         monitor = cls(
             content["level"], reference=reference, n_classes=content["n_classes"],
-            forget=content.get("forget"),
+            forget=content.get("forget"), horizon=None if late is None else late["horizon"],
         )  # fmt: skip
+        if monitor._late is not None:
+            monitor._late = monitor._late.from_saved(content["late"])
         if content["version"] == 1:
             monitor._evidence = monitor._evidence.from_version_1(content["state"])
         else:

@@ -143,3 +143,77 @@ def test_an_impossible_outcome_is_infinite_evidence(capsys, tmp_path):
     page = capsys.readouterr().out
     assert "an outcome whose predicted probability was 0" in page
     assert " inf " in page
+
+
+@pytest.fixture
+def late_files(tmp_path):
+    """Files of eight days whose labels come at once for events, and after two days for others."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for day in range(8):
+        z = rng.normal(0, 1.5, 100)
+        p = (1 / (1 + np.exp(-z))).round(4)
+        y = (rng.random(100) < p).astype(int)
+        rows += [(day + 2 * (label == 0), day, label, x) for label, x in zip(y, p, strict=True)]
+    paths = []
+    for come in range(10):
+        lines = [f"{y},{p},2025-06-{14 + day}" for today, day, y, p in rows if today == come]
+        if come == 9:
+            lines.append(",0.5,2025-06-23")
+        paths.append(tmp_path / f"come{come}.csv")
+        paths[-1].write_text("\n".join(["y_true,y_prob,date", *lines, ""]))
+    return paths, rows
+
+
+def test_late_labels_wait_in_the_state_until_their_day_is_closed(capsys, late_files, tmp_path):
+    paths, rows = late_files
+    state = tmp_path / "state.json"
+    for path in paths:
+        options = ["--late", "date=2", "--state", str(state), "--json"]
+        code = main(["monitor", str(path), *options])
+        printed = json.loads(capsys.readouterr().out)
+        assert code == int(printed["alarm"]) == 0
+    _, day, y, p = np.transpose(rows)
+    monitor = fastece.Monitor(horizon=2).update(y.astype(int), p, day=day)
+    assert printed["n"] == monitor.n == 500
+    assert (printed["n_waiting"], printed["n_too_late"], printed["horizon"]) == (300, 0, 2)
+    assert printed["log_e_value"] == monitor.log_e_value
+    assert printed["files"][0]["unlabelled"] == 1
+    # The first file again comes too late.
+    assert main(["monitor", str(paths[0]), *options[:-1]]) == 0
+    page = capsys.readouterr().out
+    too_late = sum(come == 0 for come, *_ in rows)
+    assert f"too late            {too_late} rows" in page
+    assert "until their day is more than 2 days ago" in " ".join(page.split())
+
+
+@pytest.mark.parametrize(
+    ("late", "message"),
+    [
+        ("date", "--late: must be COLUMN=DAYS, such as date=30, got 'date'"),
+        ("date=-1", "got 'date=-1'"),
+        ("=3", "got '=3'"),
+        ("when=3", "no column 'when'"),
+        (None, "--late: must be as in the state, where labels take 2 days"),
+        ("date=3", "--late: must be as in the state, where labels take 2 days"),
+    ],
+)
+def test_bad_late_labels_are_refused(capsys, late_files, tmp_path, late, message):
+    paths, _ = late_files
+    state = ["--state", str(tmp_path / "state.json")]
+    assert main(["monitor", str(paths[0]), "--late", "date=2", *state]) == 0
+    capsys.readouterr()
+    if message.endswith("2 days"):
+        options = [] if late is None else ["--late", late]
+        assert message in failure(capsys, "monitor", str(paths[1]), *options, *state)
+    else:
+        assert message in failure(capsys, "monitor", str(paths[1]), "--late", late)
+
+
+def test_a_day_that_cannot_be_read_has_its_line(capsys, tmp_path):
+    path = tmp_path / "days.csv"
+    path.write_text("y_true,y_prob,date\n1,0.5,2025-06-14\n0,0.5,yesterday\n")
+    error = failure(capsys, "monitor", str(path), "--late", "date=2")
+    assert "line 3" in error
+    assert "must be a date, such as 2025-06-14" in error
+    assert "yesterday" in error
