@@ -86,7 +86,7 @@ class FirstCalls(Benchmark):
             try:
                 results[name] = first_calls.measure(call, CHECKOUT)
             except (CalledProcessError, ValueError):
-                results[name] = first_calls.FirstCall(nan, nan, nan, {})
+                results[name] = first_calls.FirstCall(nan, nan, nan, nan, nan, {})
         return results
 
     setup_cache.timeout = 1800  # type: ignore[attr-defined]

@@ -1,8 +1,10 @@
 """Measure first calls, which compile kernels, and print the table in docs/evidence/speed.md.
 
 Each call runs in a new process, whose folder of compiled kernels is empty. Several checkouts take
-turns, and the last column is the ratio of processor seconds of the last checkout to the first: only
-this ratio can be trusted on a machine that does other work too.
+turns, and the last column is the ratio of processor seconds of the last checkout to the first.
+Small functions are multiples of the processor seconds in which numba compiles a loop with one sum,
+in a process just before: those of the first process are what one waits for on two quiet cores, and
+do not depend much on what else a machine does.
 
     python scripts/evidence/first_calls.py [--rounds 3] [--kernels] [CHECKOUT ...]
 """
@@ -19,6 +21,7 @@ from typing import NamedTuple
 
 HERE = Path(__file__).parents[2]
 DATA = HERE / "fastece" / "data" / "digits_neural_network.npz"
+SMALL_FUNCTION = "import compile_costs; print(compile_costs.seconds_of_small_function())"
 COMMAND = "from fastece.cli import main; main({})"
 BINARY = (
     "import numpy as np, fastece; p = np.random.default_rng(0).random(1000); "
@@ -28,13 +31,14 @@ CALLS = {
     "`ece`": BINARY.format("ece"),
     "`estimate`": BINARY.format("estimate"),
     "`bootstrap`": BINARY.format("bootstrap"),
+    "`calibration_report`": BINARY.format("calibration_report"),
     "`fastece demo`": COMMAND.format(["demo"]),
     "`fastece report FILE`": COMMAND.format(["report", str(DATA)]),
     "`fastece demo --full`": COMMAND.format(["demo", "--full"]),
     "`fastece warmup`": COMMAND.format(["warmup"]),
 }
-# Runs a call and prints, as its last line, how long the compiler worked on each kernel, without the
-# kernels that it calls.
+# Runs a call and prints, as its last line, its processor seconds, and how long the compiler worked
+# on each kernel, without the kernels that it calls.
 CHILD = """
 import json, sys, time
 from collections import Counter
@@ -55,21 +59,28 @@ class Clock(event.Listener):
 event.register("numba:compile", Clock())
 exec(sys.argv[1])
 print()
-print(json.dumps(seconds))
+print(json.dumps([time.process_time(), seconds]))
 """
 
 
 class FirstCall(NamedTuple):
-    """How long a first call took, and the kernels that it compiled."""
+    """How long a first call took, and the kernels that it compiled.
+
+    Processor seconds are of all processes, and of the first alone; `unit` is the processor seconds
+    of the small function.
+    """
 
     seconds: float
     processor_seconds: float
+    first_process: float
+    unit: float
     n_kernels: int
     seconds_of_kernel: dict[str, float]
 
 
 def measure(call: str, checkout: Path) -> FirstCall:
     """Run a call in a new process, and return its times and its kernels."""
+    unit = seconds_of_small_function()
     with tempfile.TemporaryDirectory() as folder:
         quiet = {"FASTECE_QUIET": "1", "FASTECE_CACHE_DIR": folder, "PYTHONPATH": str(checkout)}
         start = os.times()
@@ -77,15 +88,27 @@ def measure(call: str, checkout: Path) -> FirstCall:
             [sys.executable, "-c", CHILD, call],
             capture_output=True, text=True, check=True, env={**os.environ, **quiet}, cwd=folder,
         )  # fmt: skip
-        seconds = json.loads(done.stdout.splitlines()[-1])
+        first_process, seconds = json.loads(done.stdout.splitlines()[-1])
         count = len([*Path(folder).rglob("*.nbc")])
         end = os.times()
         return FirstCall(
             seconds=end.elapsed - start.elapsed,
             processor_seconds=sum(end[2:4]) - sum(start[2:4]),  # user and system, of children
+            first_process=first_process,
+            unit=unit,
             n_kernels=count,
             seconds_of_kernel=seconds,
         )
+
+
+def seconds_of_small_function() -> float:
+    """Measure the processor seconds of the small function in a new process."""
+    folder = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL_FUNCTION],
+        capture_output=True, text=True, check=True, cwd=folder,
+    )  # fmt: skip
+    return float(done.stdout)
 
 
 def main() -> None:
@@ -96,8 +119,11 @@ def main() -> None:
     parser.add_argument("--call", action="append", help="only calls whose name contains this")
     parser.add_argument("--kernels", action="store_true", help="also print the slowest kernels")
     options = parser.parse_args()
-    print("| first call | seconds | of a processor | kernels compiled | of the first checkout |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+    print(
+        "| first call | seconds | of a processor | small functions, first process | all processes "
+        "| kernels compiled | of the first checkout |"
+    )
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, call in CALLS.items():
         if options.call and not any(part in name for part in options.call):
             continue
@@ -105,9 +131,13 @@ def main() -> None:
         seconds = median(turns[-1].seconds for turns in rounds)
         busy = median(turns[-1].processor_seconds for turns in rounds)
         ratio = median(turns[-1].processor_seconds / turns[0].processor_seconds for turns in rounds)
+        first = median(turns[-1].first_process / turns[-1].unit for turns in rounds)
+        total = median(turns[-1].processor_seconds / turns[-1].unit for turns in rounds)
         last = rounds[-1][-1]
         print(
-            f"| {name} | {seconds:.1f} | {busy:.1f} | {last.n_kernels} | {ratio:.2f}x |", flush=True
+            f"| {name} | {seconds:.1f} | {busy:.1f} | {first:.0f} | {total:.0f} | "
+            f"{last.n_kernels} | {ratio:.2f}x |",
+            flush=True,
         )
         if options.kernels:
             slowest = sorted(last.seconds_of_kernel.items(), key=lambda pair: -pair[1])[:12]
