@@ -341,7 +341,7 @@ class ReliabilityDisplay:
         ValueError
             For `ax`, where there is one diagram for each class: they take a figure.
         """
-        from fastece.display.axes import new_axes, settle_layout
+        from fastece.display.axes import check_axes, new_axes, settle_layout
         from fastece.display.pages import plot_classes
 
         name = self.name if name is None else name
@@ -354,6 +354,7 @@ class ReliabilityDisplay:
             self.ax_ = np.array(self.figure_.axes)
             self.artists_ = artists_of(self.ax_)
             return self
+        check_axes(ax)
         self.ax_ = new_axes(1)[0] if ax is None else ax
         before = artists_of([self.ax_])
         self.diagram.plot(self.ax_, color=color, label=name, legend=legend, band=band)

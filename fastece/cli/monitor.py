@@ -14,6 +14,7 @@ from fastece.cli.options import (
     HTML,
     INPUT,
     LABELS,
+    LATE,
     LOGS,
     MEASURE,
     OUTPUT,
@@ -92,9 +93,7 @@ def describe() -> Command:
                    "skip"),
             value("--by", INPUT, "segment of each row, such as its hospital: an e-value for each, "
                   "and one level for all", metavar="COLUMN", read=as_list),
-            value("--late", INPUT, "labels come days late: column of the day of each prediction, "
-                  "and days after which every label has come; rows wait that long, in the state",
-                  metavar="COLUMN=DAYS"),
+            LATE,
             value("--reference", INPUT, "test what this map makes of the predictions: a model that "
                   "recalibrate --save wrote at release", metavar="FILE", reads_file=True),
             value("--forget", MEASURE, "rows over which bets begin evenly, such as those of a "

@@ -1,6 +1,7 @@
 """The command ``validate``: the validation of a risk model, on one page."""
 
 from argparse import Namespace
+from pathlib import Path
 
 from fastece.cli.inputs import read_data, read_file, title_of
 from fastece.cli.options import (
@@ -9,6 +10,7 @@ from fastece.cli.options import (
     GROUPS,
     INTERVALS,
     MEASURE,
+    PLOT,
     ROWS,
     Command,
     scores,
@@ -16,6 +18,9 @@ from fastece.cli.options import (
 )
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
+from fastece.display.axes import RESULT_HEIGHT, RESULT_WIDTH, new_figure
+from fastece.display.pages import picture_of
+from fastece.files import write_file
 from fastece.inference.validation import check_thresholds, validation_of
 from fastece.resampling.draws import new_key
 
@@ -32,7 +37,7 @@ def describe() -> Command:
             value("--thresholds", MEASURE, "thresholds of the net benefit (default: nine from "
                   "0.01 to 0.5)",
                   metavar="SCORE[,SCORE...]", read=scores),
-            *INTERVALS,
+            *INTERVALS, PLOT,
         ),
     )  # fmt: skip
 
@@ -47,4 +52,10 @@ def run(options: Namespace, progress: Progress) -> Page:
     progress(f"validation, {options.resamples} replicates")
     validation = validation_of(call, new_key(options.seed), options.event or "the event")
     values = {"title": title, "note": predictions.note, **validation.to_dict()}
-    return Page(validation.document(), values)
+
+    def draw(path: Path) -> None:
+        figure = new_figure((RESULT_WIDTH, RESULT_HEIGHT))
+        validation.plot(figure.subplots())
+        write_file(path, picture_of(path, figure))
+
+    return Page(validation.document(), values, {"plot": draw})

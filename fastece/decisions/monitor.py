@@ -16,7 +16,7 @@ from fastece.data.reading import read_problems
 from fastece.data.sources import Problems
 from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence, SegmentEvidence
 from fastece.decisions.late_rows import MAX_DAY, LateRows, RowsOfDay, read_days
-from fastece.display.axes import new_figure, open_figure
+from fastece.display.axes import check_axes, new_figure, open_figure
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import Number, PValue, count_of, to_plain
 from fastece.display.pictures import EvidenceStory, draw_evidence
@@ -150,7 +150,7 @@ class Monitor(Readable):
       e-value             1.75e+10
       alarm from e-value  20
       p-value             <0.0001
-      change              after about 2906 rows
+      change              roughly after 2906 rows, where the best bet began
       most likely         predictions too low by 0.4 in the log odds
     """
 
@@ -343,7 +343,9 @@ class Monitor(Readable):
         """Rows before the change, as estimated; None without an alarm.
 
         It is the most likely beginning of the most likely alternative, at some look, when the
-        e-value was largest. For small changes it is days away from the truth.
+        e-value was largest. Calibrated rows cost a bet little, so it may begin long before the
+        change: in the example of this class the change comes after 4000 rows, and the best bet
+        began after 2906. It may begin later, too. For small changes it is days away from the truth.
         """
         return self._evidence.since if self.alarm else None
 
@@ -401,7 +403,8 @@ class Monitor(Readable):
         if self.alarm:
             lead = ALARM
             tone = "bad"
-            facts["change"] = f"after about {self.since} rows"
+            rows_before = count_of(self.since or 0, "row")
+            facts["change"] = f"roughly after {rows_before}, where the best bet began"
             facts["most likely"] = self.change
         if self.horizon is not None:
             facts["waiting"] = count_of(self.n_waiting, "row")
@@ -450,6 +453,7 @@ class Monitor(Readable):
         -------
         matplotlib Axes
         """
+        check_axes(ax)
         ax = open_figure(FIGURE_SIZE).subplots() if ax is None else ax
         outcome = "outcomes" if self.n_classes is None else "right top labels"
         story = EvidenceStory(self.level, self.since, self.change, outcome)

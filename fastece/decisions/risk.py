@@ -8,7 +8,7 @@ import numpy as np
 
 from fastece.data.containers import as_probabilities, as_row_numbers, refuse_infinite
 from fastece.data.samples import Sample
-from fastece.display.axes import new_axes, shorten
+from fastece.display.axes import check_axes, new_axes, shorten
 from fastece.display.documents import Document, Section, Table
 from fastece.display.legends import draw_legend
 from fastece.display.numbers import ConfidenceInterval, Number
@@ -113,6 +113,7 @@ class RiskCoverage(Result):
         -------
         matplotlib Axes
         """
+        check_axes(ax)
         ax = new_axes(1)[0] if ax is None else ax
         name = "" if label is None else f"{shorten(label)}, "
         ax.plot(self.coverage, self.risk, label=f"{name}AURC {self.aurc:.4f}")

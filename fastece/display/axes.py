@@ -3,7 +3,7 @@
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, cast
 
-from fastece.data.errors import to_printable
+from fastece.data.errors import InputTypeError, to_printable
 from fastece.data.parameters import check_real
 from fastece.display import marks
 
@@ -57,6 +57,12 @@ def new_figure(size: tuple[float, float]) -> "Figure":
     from matplotlib.figure import Figure
 
     return Figure(figsize=size, layout="constrained")
+
+
+def check_axes(ax: Any) -> None:
+    """Check that a caller's axes are axes of matplotlib, or None."""
+    if ax is not None and not hasattr(ax, "get_lines"):
+        raise InputTypeError("ax", "must be Axes of matplotlib", value=ax)
 
 
 def new_axes(count: int) -> "list[Axes]":

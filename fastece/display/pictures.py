@@ -15,6 +15,7 @@ from fastece.display.axes import (
     SCORE_AXES,
     axes_below,
     axis_labels,
+    check_axes,
     choose_end,
     error_text,
     new_axes,
@@ -24,6 +25,7 @@ from fastece.display.axes import (
     title_of,
 )
 from fastece.display.legends import draw_legend
+from fastece.display.numbers import count_of
 from fastece.kernels.types import F64
 
 if TYPE_CHECKING:
@@ -88,6 +90,7 @@ def plot_result(
     -------
     matplotlib Axes
     """
+    check_axes(ax)
     check_flag("legend", legend)
     drawing = result.drawing(band)
     end = choose_end(zoom, drawing.end)
@@ -236,6 +239,7 @@ def draw_slices(
 
     Slices that are miscalibrated by their joint p-value at the level are filled, others open.
     """
+    check_axes(ax)
     drawn = slices[:MAX_SLICES_DRAWN]
     if ax is None:
         height = SLICES_MARGIN + SLICE_HEIGHT * len(drawn)
@@ -256,7 +260,7 @@ def draw_slices(
     ):
         points = values[is_chosen], height_of_slice[is_chosen]
         ax.plot(*points, "o", color=color, markerfacecolor=face_color)
-    names = [f"{shorten(str(each.label))} ({each.n} rows)" for each in drawn]
+    names = [f"{shorten(str(each.label))} ({count_of(each.n, 'row')})" for each in drawn]
     ax.set_yticks(height_of_slice, names, parse_math=False)
     ax.set(
         xlabel=f"calibration error, joint {100 * level:g} % CI\n"

@@ -13,7 +13,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from fastece.display.documents import Cell, Document, Section, Table
-from fastece.display.numbers import ConfidenceInterval, Number, PValue, format_cell, to_plain
+from fastece.display.numbers import (
+    ConfidenceInterval,
+    Number,
+    PValue,
+    count_of,
+    format_cell,
+    to_plain,
+)
 from fastece.display.writers import to_fragment, to_markdown, to_text
 
 INTERVAL = "confidence_interval"
@@ -101,7 +108,7 @@ def group_notes(n_groups: int | None) -> list[str]:
 
 def sample_text(result: Any) -> str:
     """Write the number of rows of a result, and of their groups."""
-    rows = f"{result.n} rows"
+    rows = count_of(result.n, "row")
     return rows if result.n_groups is None else f"{rows} in {result.n_groups} groups"
 
 

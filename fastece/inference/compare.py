@@ -126,6 +126,9 @@ class Comparisons:
         errors: list[list[ModelError]] = []
         if self.methods[name] == MOVER:
             errors = errors_of_models(self.call, name, [first_value, *values], self.key)
+            if self.call.clusters is not None:
+                # Estimates take into account that rows of a group depend on each other.
+                first_value, *values = (value_of_errors(self.call, x) for x in errors)
         results = []
         for number, (pair, value) in enumerate(zip(pairs, values, strict=True)):
             both_values = [first_value, value]
@@ -181,6 +184,12 @@ class Comparisons:
             )
             for result, p_value in zip(results, test.p_values, strict=True)
         ]
+
+
+def value_of_errors(call: Call, errors: Sequence[ModelError]) -> Any:
+    """Return the estimates of all classes of a model as an array, or the only one."""
+    values = [error.value for error in errors]
+    return as_float(values if call.per_class else values[0])
 
 
 def comparisons_with_first(

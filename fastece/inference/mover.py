@@ -62,12 +62,15 @@ class ModelError(NamedTuple):
 
     Attributes
     ----------
+    value : float
+        Its estimate, as in `fastece.estimate`.
     quantiles : callable
         Quantiles (L,) of its confidence distribution at levels (L,).
     influence : (n,) float64 array
         Change of the error with the weight of each row, up to a factor.
     """
 
+    value: float
     quantiles: Callable[[F64], F64]
     influence: F64
 
@@ -290,7 +293,7 @@ def errors_by_posterior(call: Call, estimator: Any) -> list[ModelError]:
         if weight is not None:
             influence = weight * influence
         quantiles = interval_quantiles(comparison_interval(posterior))
-        errors.append(ModelError(quantiles, influence))
+        errors.append(ModelError(float(posterior.value), quantiles, influence))
     return errors
 
 
@@ -305,8 +308,9 @@ def errors_by_inversion(call: Call, estimator: Any, value: Any, key: int) -> lis
     influences = compute_influences(call, influence_bins(estimator))
     if not call.per_class:
         influences = influences.mean(0, keepdims=True)
-    pairs = zip(curves(call, estimator, value, key), influences, strict=True)
-    return [ModelError(curve.quantiles, influence) for curve, influence in pairs]
+    values = np.atleast_1d(value).tolist()
+    parts = zip(values, curves(call, estimator, value, key), influences, strict=True)
+    return [ModelError(each, curve.quantiles, influence) for each, curve, influence in parts]
 
 
 @singledispatch

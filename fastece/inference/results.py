@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fastece.data.parameters import check_choice
-from fastece.display.numbers import ConfidenceInterval, smallest_p
+from fastece.display.numbers import ConfidenceInterval, count_of, smallest_p
 from fastece.kernels.types import F64
 from fastece.resampling.intervals import as_float, p_value_of
 from fastece.resampling.results import BootstrapResult
@@ -99,7 +99,7 @@ class ComparisonResult(BootstrapResult):
 
     @property
     def _sample(self) -> str:
-        return super()._sample if self._differences is None else f"{self.n} rows"
+        return super()._sample if self._differences is None else count_of(self.n, "row")
 
     def _label(self, name: str) -> str:
         return "a - b" if name == "value" else super()._label(name)

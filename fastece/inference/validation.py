@@ -10,7 +10,7 @@ import numpy as np
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_real
 from fastece.data.samples import scale_weights
-from fastece.display.axes import new_axes
+from fastece.display.axes import check_axes, new_axes
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import (
     MIN_DECIMALS,
@@ -261,6 +261,7 @@ class Validation(Result):
         -------
         matplotlib Axes
         """
+        check_axes(ax)
         lines = [self._line_of(name) for name in IN_PICTURE]
         ax = new_axes(1)[0] if ax is None else ax
         return draw_risks(ax, self._curve, self._risks, self.event, self._interval_name, lines)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastece.data.reading import read_source
 from fastece.data.sources import Source
-from fastece.display.axes import new_axes
+from fastece.display.axes import check_axes, new_axes
 from fastece.display.pictures import draw_cumulative, thin_path
 from fastece.estimators.cumulative import CumulativeError, cumulative_path, null_deviation
 from fastece.kernels.types import F64
@@ -89,6 +89,7 @@ def cumulative_plot(
     >>> ax.get_ylabel()
     'cumulative gap'
     """
+    check_axes(ax)
     gaps_of_models = {}
     for name, prob in models_by_name(y_prob).items():
         source = read_source(y_true, prob, **options)

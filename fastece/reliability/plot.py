@@ -276,6 +276,7 @@ def reliability_plot(
             models[label] = plotted_model(call_on_rows, kind, bins, rng)
     largest_score = max(float(model.score[-1]) for model in models.values())
     default_end = marks.axes_end(largest_score)
+    axes.check_axes(ax)
     if ax is not None and marks.count_models(ax):
         default_end = max(default_end, ax.get_xlim()[1])
     end = axes.choose_end(zoom, default_end)

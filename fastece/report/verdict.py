@@ -86,6 +86,10 @@ class PartsOff(NamedTuple):
         """Which parts show miscalibration, and by which p-value."""
         if not self.p_value:
             return f"no {self.name} can be tested"
+        if self.n_parts == 1:
+            if self.n_off == 0:
+                return f"the only {self.name} shows no miscalibration ({self.p_value})"
+            return f"the only {self.name} shows miscalibration: {self.clearest}, {self.p_value}"
         adjusted = f"adjusted for all {self.n_parts}"
         if self.n_off == 0:
             return f"no {self.name} shows miscalibration (smallest {self.p_value}, {adjusted})"
@@ -99,6 +103,10 @@ class PartsOff(NamedTuple):
         """The same in fewer words, for a line whose name has the parts."""
         if not self.p_value:
             return "not tested"
+        if self.n_parts == 1:
+            if self.n_off == 0:
+                return f"shows no miscalibration ({self.p_value})"
+            return f"shows miscalibration: {self.clearest} ({self.p_value})"
         p_value = f"adjusted {self.p_value}"
         if self.n_off == 0:
             return f"none of {self.n_parts} shows miscalibration (smallest {p_value})"

@@ -4,9 +4,12 @@ import json
 import re
 
 import numpy as np
+import pytest
 
 import fastece
 from fastece.cli import main
+from fastece.display.axes import new_figure
+from fastece.display.pages import picture_of
 
 
 def test_a_validation_is_that_of_python(capsys, tmp_path):
@@ -39,3 +42,30 @@ def test_a_validation_is_that_of_python(capsys, tmp_path):
     assert "Treating nobody has the net benefit 0." in page
     for name in ("joint test", "Spiegelhalter z"):
         assert re.search(rf"{name} -?\d+\.\d\d - ", page), name
+
+
+def test_a_validation_is_drawn_as_python_draws_it(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(0)
+    p = rng.random(200).round(3)
+    y = (rng.random(200) < p).astype(int)
+    path = tmp_path / "a.csv"
+    np.savetxt(path, np.column_stack([y, p]), "%g", ",", header="y_true,y_prob", comments="")
+    figures = []
+
+    def record_picture(path, figure):
+        figures.append(figure)
+        return picture_of(path, figure)
+
+    monkeypatch.setattr("fastece.cli.validate.picture_of", record_picture)
+    picture = tmp_path / "a.svg"
+    options = ["--resamples", "99", "--event", "fall", "--plot", str(picture)]
+    assert main(["validate", str(path), *options]) == 0
+    assert str(picture) in capsys.readouterr().out
+    assert "<svg" in picture.read_text(encoding="utf-8")
+    (figure,) = figures
+    drawn = fastece.validate(y, p, event="fall", n_resamples=99).plot(new_figure((4, 4)).subplots())
+    lines, own_lines = (
+        [line.get_ydata().tolist() for line in ax.get_lines()] for ax in (figure.axes[0], drawn)
+    )
+    assert lines == own_lines

@@ -421,7 +421,7 @@ def test_a_page_has_the_alarm_and_the_change():
     ]
     assert "change" not in str(quiet)
     assert "Alarm: the predictions are not calibrated, or no longer." in str(loud)
-    assert "after about 0 rows" in str(loud)
+    assert "roughly after 0 rows" in str(loud)
     assert "e-value" in loud._repr_html_()
     assert json.loads(json.dumps(loud.to_dict()))["since"] == 0
     assert str(Monitor()).startswith("Monitor: 0 rows")

@@ -285,3 +285,21 @@ def test_a_curve_is_drawn_across_gaps_without_rows_that_are_narrow():
         curve = next(line for line in ax.get_lines() if str(line.get_label()).startswith("ECE"))
         is_inside = (curve.get_xdata() > 0.3) & (curve.get_xdata() < 0.6)
         assert np.isnan(curve.get_ydata()[is_inside]).any() == has_gap
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda ax: reliability_plot(Y, P, ax=ax),
+        lambda ax: fastece.cumulative_plot(Y, P, ax=ax),
+        lambda ax: fastece.reliability_diagram(Y, P).plot(ax),
+        lambda ax: fastece.reliability_curve(Y, P).plot(ax),
+        lambda ax: fastece.slices(Y, P, by=Y).plot(ax),
+        lambda ax: fastece.validate(Y, P, n_resamples=0).plot(ax),
+        lambda ax: fastece.Monitor().update(Y, P).plot(ax),
+        lambda ax: fastece.decisions.risk_coverage(Y, P).plot(ax),
+    ],
+)
+def test_axes_that_are_none_of_matplotlib_are_refused(draw):
+    with pytest.raises(TypeError, match="ax: must be Axes of matplotlib, got 3"):
+        draw(3)

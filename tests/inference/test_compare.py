@@ -72,6 +72,18 @@ def test_default_method_is_mover_for_errors_and_basic_for_means():
     assert fastece.compare(*data, n_resamples=9, groups=groups).method == "mover"
 
 
+@pytest.mark.parametrize("estimator", ["ece_bayes", "ece"])
+@pytest.mark.parametrize("setting", ["binary", "classwise"])
+def test_errors_with_groups_are_those_of_estimate(estimator, setting):
+    true, prob = binary(120) if setting == "binary" else classes(120)
+    options = {"groups": np.arange(120) // 6, "estimator": estimator, "setting": setting}
+    options["average"] = None if setting == "classwise" else "macro"
+    result = fastece.compare(true, prob, prob[::-1], **options)
+    assert result.a == near(fastece.estimate(true, prob, **options).value)
+    assert result.b == near(fastece.estimate(true, prob[::-1], **options).value)
+    assert result.value == near(result.a - result.b)
+
+
 # --- several models --------------------------------------------------------------------------
 
 WAYS = [{}, {"estimator": "ece"}, {"estimator": "brier_score"}, BASIC]

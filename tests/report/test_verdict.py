@@ -169,3 +169,12 @@ def test_enough_rows_estimate_the_error_to_within_005():
             low, high = fastece.estimate(y, p).confidence_interval
             widths.append(high - low)
         assert np.median(widths) <= 0.1
+
+
+def test_a_table_of_one_part_has_no_smallest_p_value():
+    parts = PartsOff(0, 1, "slice", "slices", "north", "p = 0.3")
+    assert parts.fact == "shows no miscalibration (p = 0.3)"
+    assert parts.text == "the only slice shows no miscalibration (p = 0.3)"
+    parts = PartsOff(1, 1, "slice", "slices", "north", "p = 0.01")
+    assert parts.fact == "shows miscalibration: north (p = 0.01)"
+    assert parts.text == "the only slice shows miscalibration: north, p = 0.01"
