@@ -32,7 +32,7 @@ from fastece.files import FilePredictions
 from fastece.recalibration import METHODS, recalibrate
 from fastece.report.ahead import compile_report
 from fastece.report.first_page import MAX_DIAGRAM_ROWS, MIN_DIAGRAM_ROWS, bins_section, main_errors
-from fastece.report.inputs import LEAD, TEST
+from fastece.report.inputs import ERRORS, LEAD, TEST
 from fastece.report.result import Report
 
 FOREST = "forest"
@@ -89,7 +89,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     extent = choose_extent(options)
     y_true, y_prob = datasets.load(demonstration.dataset)
     rows = FilePredictions(y_true, y_prob, y_true)
-    with compile_beside(compile_demo, demonstration.dataset):
+    with compile_beside(compile_demo, demonstration.dataset, extent.is_full, extent.has_vectors):
         report = report_of_rows(rows, demonstration.title, extent, options, progress)
         page = make_page(report, extent, options)
         if options.form.wants_all:
@@ -103,12 +103,12 @@ def run(options: Namespace, progress: Progress) -> Page:
     return replace(page, description=replace(page.description, sections=sections))
 
 
-def compile_demo(dataset: str) -> None:
+def compile_demo(dataset: str, is_full: bool, has_vectors: bool) -> None:
     """Compile the kernels of the recalibration of a demo, then of its report."""
     y_true, y_prob = datasets.load(dataset)
     fastece.log_loss(y_true, recalibrate(y_true, y_prob, method=METHOD))
-    is_matrix = y_prob.ndim == 2
-    compile_report(is_matrix, y_prob.dtype.str, [LEAD, TEST], is_full=False, has_all_vectors=False)
+    names = list(ERRORS) if is_full else [LEAD, TEST]
+    compile_report(y_prob.ndim == 2, y_prob.dtype.str, names, is_full, has_vectors)
 
 
 def first_sections(report: Report, options: Namespace) -> list[Section]:

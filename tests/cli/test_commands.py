@@ -301,7 +301,7 @@ FOREST = Path(cli.__file__).parents[1] / "data" / "digits_random_forest.npz"
 @pytest.mark.parametrize(
     ("command", "arguments"),
     [
-        (["demo"], ("compile_demo", ("digits_random_forest",))),
+        (["demo"], ("compile_demo", ("digits_random_forest", False, False))),
         (
             ["report", str(FOREST)],
             ("compile_report", (True, "<f4", ("ece_bayes", "ece"), False, False)),
