@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 from fastece.cli.output_files import PAGE, PICTURE, OutputFile
 from fastece.cli.progress import Progress
 
+# The value of --resamples for which a report's test draws replicates until its p-value is known.
+AUTO = "auto"
+
 # Heads of a command's help, in their order.
 INPUT = "input"
 MEASURE = "what to measure"
@@ -108,6 +111,16 @@ def value(
     """Describe an option with a value, which `read` reads from its text."""
     keywords |= {"metavar": metavar, "help": help, "type": read, "default": default}
     return Option(name, head, keywords, reads_file=reads_file, writes=writes)
+
+
+def read_resamples(text: str) -> int | str:
+    """Read a number of resamples, or the word for as many as the test needs."""
+    if text == AUTO:
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"invalid int value: {text!r}") from None
 
 
 def repeated(name: str, head: str, help: str, *, metavar: str, **keywords: Any) -> Option:  # noqa: A002
@@ -228,9 +241,9 @@ ESTIMATORS = repeated(
     dest="estimators",
 )  # fmt: skip
 RESAMPLES = value(
-    "--resamples", MEASURE, "number of resamples for intervals and tests (default 1999)",
-    metavar="N", read=int,
-    default=1999,
+    "--resamples", MEASURE, "number of resamples for intervals and tests (default 1999); auto, in "
+    "reports: more for the test, until its p-value is known",
+    metavar="N", read=read_resamples, default=1999,
 )  # fmt: skip
 CONFIDENCE_LEVEL = value(
     "--confidence-level", MEASURE, "level of the intervals (default 0.95)",

@@ -17,6 +17,7 @@ from fastece.inference.selections import columns_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.report.words import SCORES
 from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
+from fastece.resampling.calibration_test import AUTO, ROUNDS
 from fastece.resampling.call import Call
 from fastece.resampling.draws import new_key
 
@@ -106,12 +107,17 @@ class ReportOptions:
 
     errors: dict[str, Any]
     rng: Any = 0
-    n_resamples: int = 1999
+    n_resamples: int | str = 1999
     confidence_level: float = 0.95
     n_jobs: int | None = None
     executor: Any = None
     is_full: bool = True
     has_all_vectors: bool | None = None
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether the test draws more replicates until its p-value is known."""
+        return isinstance(self.n_resamples, str) and self.n_resamples == AUTO
 
     @property
     def measures_all_vectors(self) -> bool:
@@ -218,7 +224,7 @@ def read_input(
         {"y_prob": y_prob},
         0,
         estimator=list(SCORES),
-        n_resamples=options.n_resamples,
+        n_resamples=ROUNDS[0] if options.is_sequential else options.n_resamples,
         confidence_level=options.confidence_level,
         n_jobs=options.n_jobs,
         executor=options.executor,

@@ -1,7 +1,7 @@
 """The call that makes a report: each part is measured by one function, in the order below."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from fastece.data.axes import find_row_axes
 from fastece.data.reading import refuse_options
@@ -38,7 +38,7 @@ def calibration_report(
     setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
     counts: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
     percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
-    n_resamples: int = 1999, confidence_level: float = 0.95, rng: Any = 0,
+    n_resamples: int | Literal["auto"] = 1999, confidence_level: float = 0.95, rng: Any = 0,
     n_jobs: int | None = None, executor: Any = None,
 ) -> Report:  # fmt: skip
     """Report on the calibration of one model: errors, direction, scores, slices.
@@ -62,8 +62,9 @@ def calibration_report(
     title : str
     event : str, optional
         Name of the event of a binary problem in the sentences, such as "readmission".
-    n_resamples : int, default 1999
-        Replicates behind intervals and p-values; with 0 there are only posterior intervals.
+    n_resamples : int or "auto", default 1999
+        Replicates behind intervals and p-values; with 0 there are only posterior intervals. "auto":
+        1999, and more for the test until its p-value is known, as in `fastece.calibration_test`.
     rng : None, int or numpy.random.Generator, default 0
         Seed: the same seed gives the same report.
     confidence_level, n_jobs, executor

@@ -19,7 +19,7 @@ from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.report.inputs import TEST, ReportInput, ReportNames
 from fastece.report.words import question
 from fastece.resampling.adaptive import AdaptiveTest
-from fastece.resampling.calibration_test import calibration_results
+from fastece.resampling.calibration_test import calibration_results, sequential_results
 
 GROUPS_NOTE = (
     "Rows of one group may depend on each other: intervals and p-values are those of whole groups."
@@ -249,13 +249,16 @@ def run_test(inputs: ReportInput) -> ReportTest:
     """Run the adaptive test of calibration, where there is one."""
     call = inputs.call
     p_value = components = None
+    n_resamples = 0
     if inputs.has_test:
         adaptive = call.with_estimator(AdaptiveTest(call.estimators[TEST].n_bins))
-        result = calibration_results(adaptive, inputs.seed)
+        test = sequential_results if inputs.options.is_sequential else calibration_results
+        result = test(adaptive, inputs.seed)
         p_value = result.p_value
         components = result.components
+        n_resamples = result.null_distribution.shape[-1]
     return ReportTest(
-        n_resamples=call.n_resamples if inputs.has_test else 0,
+        n_resamples=n_resamples,
         confidence_level=call.level,
         seed=inputs.seed,
         p_value=p_value,

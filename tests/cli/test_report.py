@@ -338,3 +338,19 @@ def test_pictures_are_refused_without_matplotlib_before_anything_is_read(
     missing = [tmp_path / "nothing.csv"] * n_files
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "--plot: " in failure(capsys, command, *missing, "--plot", tmp_path / "a.png")
+
+
+def test_resamples_of_a_report_may_be_as_many_as_its_test_needs(capsys, write):
+    rng = np.random.default_rng(0)
+    p = rng.random(300).round(3)
+    y = (rng.random(300) < p**1.5).astype(int)
+    rows = "".join(f"{label},{score}\n" for label, score in zip(y, p, strict=True))
+    path = write(f"y_true,y_prob\n{rows}")
+    printed = as_json(capsys, "report", path, "--resamples", "auto")
+    expected = fastece.calibration_report(y, p, n_resamples="auto")
+    assert printed["p_value"] == expected.p_value
+    assert printed["n_resamples"] == expected.n_resamples > 1999
+    assert "must be an integer" in failure(capsys, "compare", path, path, "--resamples", "auto")
+    with pytest.raises(SystemExit):
+        main(["report", path, "--resamples", "few"])
+    assert "--resamples: invalid int value: 'few'" in capsys.readouterr().err

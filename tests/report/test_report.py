@@ -478,3 +478,20 @@ def test_the_page_escapes_texts_and_loads_nothing(classes, tmp_path):
     assert "url(http" not in text
     assert "@import" not in text
     assert text.count("<svg") >= 1
+
+
+def test_the_test_of_a_report_draws_until_its_p_value_is_known():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y = rng.random(400) < p**1.5
+    report = fastece.calibration_report(y, p, n_resamples="auto")
+    test = fastece.calibration_test(y, p, n_resamples="auto")
+    assert report.p_value == test.p_value < 1 / 2000
+    assert report.n_resamples == test.null_distribution.size
+    plain = fastece.calibration_report(y, p)
+    intervals, plain_intervals = ([(x.low, x.high) for x in r.measures] for r in (report, plain))
+    assert intervals == plain_intervals
+    calm = fastece.calibration_report(rng.random(400) < p, p, n_resamples="auto")
+    assert calm.n_resamples == 1999
+    with pytest.raises(TypeError, match="n_resamples"):
+        fastece.calibration_report(y, p, n_resamples="many")
