@@ -64,7 +64,7 @@ def as_list(text: str) -> list[str]:
 
 
 class LateOption(NamedTuple):
-    """The column of the day of each prediction, and the days after which labels have come."""
+    """The column of the day of each prediction, and the days that labels take."""
 
     column: str
     horizon: int

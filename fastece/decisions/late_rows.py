@@ -103,7 +103,7 @@ class LateRows:
         return None if self.today is None else self.today - self.horizon - 1
 
     def after_rows(self, column: "DayColumn", rows: RowsOfDay) -> "LateRows":
-        """Return the rows with more that have come, except those that came too late."""
+        """Add rows that have come, except the ones whose day was closed before."""
         if self.has_dates not in (None, column.has_dates):
             kind = "dates" if self.has_dates else "numbers"
             raise InputError("day", f"must be {kind}, as in the batches before")
@@ -237,7 +237,7 @@ def read_number(label: Any) -> float | None:
 
 
 def read_date(label: Any) -> float | None:
-    """Read the date with which a text or a time begins, as its number; None without one."""
+    """Read the date that a text or a time begins with, as a number, or None."""
     try:
         return float(date.fromisoformat(str(label)[:DATE_LENGTH]).toordinal())
     except ValueError:

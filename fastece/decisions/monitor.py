@@ -307,7 +307,7 @@ class Monitor(Readable):
 
     @property
     def n_waiting(self) -> int:
-        """Number of labelled rows that wait until their day is closed; 0 without a horizon."""
+        """Number of labelled rows that wait until their day is closed."""
         return 0 if self._late is None else self._late.days.size
 
     @property

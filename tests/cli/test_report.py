@@ -352,5 +352,5 @@ def test_resamples_of_a_report_may_be_as_many_as_its_test_needs(capsys, write):
     assert printed["n_resamples"] == expected.n_resamples > 1999
     assert "must be an integer" in failure(capsys, "compare", path, path, "--resamples", "auto")
     with pytest.raises(SystemExit):
-        main(["report", path, "--resamples", "few"])
+        main(["report", str(path), "--resamples", "few"])
     assert "--resamples: invalid int value: 'few'" in capsys.readouterr().err
