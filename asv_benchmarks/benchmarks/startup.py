@@ -6,6 +6,7 @@ from math import nan
 from pathlib import Path
 from statistics import median
 from subprocess import CalledProcessError
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import fastece
@@ -21,6 +22,8 @@ KERNELS = {
     for path in CHECKOUT.glob("fastece/kernels/*.py")
     for name in re.findall(r"^@jit\ndef (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
 }
+# Times of a call that the measured version refuses.
+NO_CALL = first_calls.FirstCall(nan, nan, nan, nan, nan, {})
 IMPORT = "import fastece"
 FIRST_CALL = "import fastece; fastece.ece([0, 1, 1], [0.2, 0.6, 0.9])"
 
@@ -73,6 +76,17 @@ class StartUp(Benchmark):
     track_ratio_to_numpy.unit = "of numpy's"  # type: ignore[attr-defined]
 
 
+def measure_calls(checkout: Path) -> dict[str, first_calls.FirstCall]:
+    """Make each first call once; all times are nan where the version refuses it."""
+    results: dict[str, first_calls.FirstCall] = {}
+    for name, call in first_calls.CALLS.items():
+        try:
+            results[name] = first_calls.measure(call, checkout)
+        except (CalledProcessError, ValueError):
+            results[name] = NO_CALL
+    return results
+
+
 class FirstCalls(Benchmark):
     """Measure first calls in new processes, whose folder of compiled kernels is empty."""
 
@@ -81,13 +95,7 @@ class FirstCalls(Benchmark):
 
     def setup_cache(self) -> dict[str, first_calls.FirstCall]:
         """Make each call once; all times are nan where the measured version refuses it."""
-        results: dict[str, first_calls.FirstCall] = {}
-        for name, call in first_calls.CALLS.items():
-            try:
-                results[name] = first_calls.measure(call, CHECKOUT)
-            except (CalledProcessError, ValueError):
-                results[name] = first_calls.FirstCall(nan, nan, nan, nan, nan, {})
-        return results
+        return measure_calls(CHECKOUT)
 
     setup_cache.timeout = 1800  # type: ignore[attr-defined]
 
@@ -107,6 +115,21 @@ class FirstCalls(Benchmark):
 
     track_seconds.unit = track_processor_seconds.unit = "s"  # type: ignore[attr-defined]
     track_kernels.unit = "kernels"  # type: ignore[attr-defined]
+
+
+class ShippedCalls(FirstCalls):
+    """Measure first calls of a package that carries compiled kernels, as a wheel does."""
+
+    def setup_cache(self) -> dict[str, first_calls.FirstCall]:
+        """Compile kernels into a copy of the package, which takes minutes, and make each call."""
+        with TemporaryDirectory() as folder:
+            try:
+                package = first_calls.ship_kernels(CHECKOUT, Path(folder))
+            except (FileNotFoundError, CalledProcessError):
+                return dict.fromkeys(first_calls.CALLS, NO_CALL)
+            return measure_calls(package)
+
+    setup_cache.timeout = 1800  # type: ignore[attr-defined]
 
 
 class Compile(Benchmark):

@@ -4,17 +4,20 @@ Each call runs in a new process, whose folder of compiled kernels is empty. Seve
 turns, and the last column is the ratio of processor seconds of the last checkout to the first.
 Small functions are multiples of the processor seconds in which numba compiles a loop with one sum,
 in a process just before: those of the first process are what one waits for on two quiet cores, and
-do not depend much on what else a machine does.
+do not depend much on what else a machine does. With ``--shipped`` each checkout is measured as a
+wheel that carries kernels of its machine's plainest level, which takes minutes.
 
-    python scripts/evidence/first_calls.py [--rounds 3] [--kernels] [CHECKOUT ...]
+    python scripts/evidence/first_calls.py [--rounds 3] [--kernels] [--shipped] [CHECKOUT ...]
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -63,6 +66,10 @@ print(json.dumps([time.process_time(), seconds]))
 """
 
 
+# Prints the level of processors that needs the fewest features.
+PLAINEST_LEVEL = "from fastece.kernels.archive import LEVELS; print(LEVELS[-1].name)"
+
+
 class FirstCall(NamedTuple):
     """How long a first call took, and the kernels that it compiled.
 
@@ -76,6 +83,27 @@ class FirstCall(NamedTuple):
     unit: float
     n_kernels: int
     seconds_of_kernel: dict[str, float]
+
+
+def ship_kernels(checkout: Path, folder: Path) -> Path:
+    """Copy the package of a checkout into a folder, with kernels as a wheel has them.
+
+    Raises
+    ------
+    FileNotFoundError, subprocess.CalledProcessError
+        If this version of the package cannot ship kernels.
+    """
+    shutil.copytree(checkout / "fastece", folder / "fastece")
+    build = checkout / "scripts" / "release" / "build_kernels.py"
+    if not build.exists():
+        raise FileNotFoundError(build)
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    python = partial(
+        subprocess.run, check=True, capture_output=True, text=True, env=environment, cwd=folder
+    )
+    level = python([sys.executable, "-c", PLAINEST_LEVEL]).stdout.strip()
+    python([sys.executable, build, folder / "fastece" / "kernels" / "shipped", level])
+    return folder
 
 
 def measure(call: str, checkout: Path) -> FirstCall:
@@ -118,7 +146,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--call", action="append", help="only calls whose name contains this")
     parser.add_argument("--kernels", action="store_true", help="also print the slowest kernels")
+    parser.add_argument("--shipped", action="store_true", help="measure wheels with kernels")
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as parent:
+        checkouts = options.checkouts
+        if options.shipped:
+            folders = [Path(tempfile.mkdtemp(dir=parent)) for _ in checkouts]
+            checkouts = [*map(ship_kernels, checkouts, folders)]
+        print_table(checkouts, options)
+
+
+def print_table(checkouts: list[Path], options: argparse.Namespace) -> None:
+    """Measure the calls in the checkouts, which take turns, and print a line for each."""
     print(
         "| first call | seconds | of a processor | small functions, first process | all processes "
         "| kernels compiled | of the first checkout |"
@@ -127,7 +166,7 @@ def main() -> None:
     for name, call in CALLS.items():
         if options.call and not any(part in name for part in options.call):
             continue
-        rounds = [[measure(call, x) for x in options.checkouts] for _ in range(options.rounds)]
+        rounds = [[measure(call, x) for x in checkouts] for _ in range(options.rounds)]
         seconds = median(turns[-1].seconds for turns in rounds)
         busy = median(turns[-1].processor_seconds for turns in rounds)
         ratio = median(turns[-1].processor_seconds / turns[0].processor_seconds for turns in rounds)

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -32,7 +33,15 @@ BENCHMARKS = [
     and hasattr(benchmark_class, "params")
 ]
 # These start processes, or need torch.
-SLOW = {"Memory", "BootstrapMemory", "StartUp", "FirstCalls", "Compile", "Temperature"}
+SLOW = {
+    "Memory",
+    "BootstrapMemory",
+    "StartUp",
+    "FirstCalls",
+    "ShippedCalls",
+    "Compile",
+    "Temperature",
+}
 QUICK = [x for x in BENCHMARKS if x.__name__ not in SLOW]
 SINGLE = [x for x in BENCHMARKS if issubclass(x, COMMON.Single)]
 REPLICATED = [x for x in BENCHMARKS if issubclass(x, COMMON.Replicated)]
@@ -434,3 +443,73 @@ def test_smallest_number_of_all_rounds_is_kept_with_its_statistics(tmp_path):
     assert results["time"][0] == [1.0, 3.0]
     assert results["time"][5] == [10.0, 30.0]
     assert results["track"][0] == [7.0, 5.0, 1.0]
+
+
+def test_a_change_counts_if_it_exceeds_the_factor_and_the_control():
+    check_change = importlib.import_module("check_change")
+
+    def verdict(new, control):
+        return check_change.Quotients(new, control).verdict(1.1)
+
+    assert verdict([1.2, 1.3, 1.25], [0.98, 1.01, 1.03]) == "slower"
+    assert verdict([0.8, 0.75, 0.7], [0.98, 1.01, 1.03]) == "faster"
+    assert verdict([1.05, 1.08, 1.09], [1.0, 1.0, 1.0]) == ""
+    assert verdict([1.2, 1.3, 1.25], [0.98, 1.01, 1.3]) == ""
+    assert verdict([1.2, 1.3, 1.25], [0.7, 1.01, 1.0]) == ""
+    # A single group that was interrupted is no change.
+    assert verdict([5.0, 1.0, 1.0], [1.0, 1.0, 1.0]) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_steps", "code"), [(0, 0), (20_000, 1)])
+def test_check_of_a_change_notices_a_slow_call(tmp_path, monkeypatch, capsys, n_steps, code):
+    """The base is this package, and the change is a loop in front of each `ece`."""
+    pytest.importorskip("asv")
+    check_change = importlib.import_module("check_change")
+    package = Path(fastece.__file__).parent
+    new = tmp_path / "new"
+    shutil.copytree(package, new / "fastece", ignore=shutil.ignore_patterns("__pycache__"))
+    source = new / "fastece" / "metrics.py"
+    line = "    check_average(average)\n"
+    text = source.read_text(encoding="utf-8")
+    assert text.count(line) == 1
+    loop = f"    for _ in range({n_steps}):\n        pass\n"
+    source.write_text(text.replace(line, loop + line), encoding="utf-8")
+    folders = {"base": package.parent, "new": new}
+    monkeypatch.setattr(check_change, "check_out", lambda commit, _: folders[commit])
+    bench = r"single\.Sizes\.track_ratio_to_numpy\('ece', 100\)"
+    words = ["check_change.py", "base", "new", "--bench", bench, "--factor", "3", "--seconds", "1"]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        check_change.main()
+    assert ended.value.code == code
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].startswith("| single.Sizes.track_ratio_to_numpy('ece', 100) | ")
+    assert lines[2].endswith("| slower |") == bool(code)
+
+
+def test_costs_of_steps_add_up_to_the_call(monkeypatch, capsys):
+    step_costs = importlib.import_module("step_costs")
+    monkeypatch.setattr(step_costs, "SIZES", (50,))
+    monkeypatch.setattr(step_costs, "MAX_REPEATS", 5)
+    step_costs.main()
+    heads, _, *lines = capsys.readouterr().out.partition("\n\n")[0].splitlines()
+    assert len(lines) == len(step_costs.CALLS)
+    for line in lines:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert len(cells) == heads.count("|") - 1
+        percent = [int(cell.removesuffix(" %")) for cell in cells[3:] if cell]
+        assert sum(percent) == pytest.approx(100, abs=len(step_costs.STEPS))
+        assert cells[-1]  # no call is made of kernels alone
+        assert len(percent) > 1
+    assert "__call__" not in vars(step_costs.CPUDispatcher)
+
+
+def test_versions_that_cannot_ship_kernels_have_no_numbers(monkeypatch, tmp_path):
+    startup = MODULES["startup"]
+    (tmp_path / "fastece").mkdir()
+    monkeypatch.setattr(startup, "CHECKOUT", tmp_path)
+    results = startup.ShippedCalls().setup_cache()
+    assert list(results) == list(startup.first_calls.CALLS)
+    for name in methods_of(startup.ShippedCalls()):
+        assert np.isnan(getattr(startup.ShippedCalls(), name)(results, "`ece`"))
