@@ -102,15 +102,19 @@ def rank_rows(sample: Sample, groups: Groups | None) -> RankedRows:
     """Order the rows of a sample, and the groups they belong to, by falling scores."""
     order = in_order(sample.s)[1][::-1]
     outcome = sample.y[order]
-    weights = scale_weights(sample)[0].weights
-    weight = np.maximum(weights[order] / weights.max(), SMALL)
-    miss_ratio = 1.0 if sample.v is None else ratio_of_weights(outcome, weight)
+    weight = balanced_weight = np.ones(sample.n)
+    miss_ratio = 1.0
+    if sample.v is not None:
+        weights = scale_weights(sample)[0].weights
+        weight = np.maximum(weights[order] / weights.max(), SMALL)
+        miss_ratio = ratio_of_weights(outcome, weight)
+        balanced_weight = np.where(outcome == 1, weight, weight / miss_ratio)
     return RankedRows(
         score=sample.s[order],
         outcome=outcome,
         weight=weight,
         miss_ratio=miss_ratio,
-        balanced_weight=np.where(outcome == 1, weight, weight / miss_ratio),
+        balanced_weight=balanced_weight,
         groups=None if groups is None else groups.where(order),
     )
 
@@ -130,8 +134,13 @@ def ratio_of_weights(outcome: NDArray[Any], weight: F64) -> float:
     return float((weight @ (outcome == 0)) / (weight @ outcome) * n_hits / n_misses)
 
 
-def effective_rows(rows: RankedRows) -> F64:
-    """Count the independent rows that the rows down to each one (n,) are worth.
+def sums_down_to(values: NDArray[Any], end: I64) -> F64:
+    """Sum the values (n,) of the rows down to each end (M,)."""
+    return np.asarray(np.cumsum(values)[end])
+
+
+def effective_rows(rows: RankedRows, end: I64) -> F64:
+    """Count the independent rows that the rows down to each end (M,) are worth.
 
     With the balanced weights w and the correlation r of two hits of one group it is Kish's number
     (1965, "Survey sampling", sections 5.4 and 11.7), where the second sum is over the ordered pairs
@@ -143,13 +152,14 @@ def effective_rows(rows: RankedRows) -> F64:
     normal ones.
     """
     weight = rows.balanced_weight
-    squares = np.cumsum(weight**2)
+    squares = sums_down_to(weight**2, end)
     factor = 1.0
     if rows.groups is not None:
-        pairs = 2 * np.cumsum(weight * earlier_weight_of_group(weight, rows.groups))
+        earlier = earlier_weight_of_group(weight, rows.groups)
+        pairs = 2 * sums_down_to(weight * earlier, end)
         squares = squares + correlation_of_hits(rows, rows.groups) * pairs
         factor = max(1 - 2 / rows.groups.count, 0.0)
-    return factor * np.cumsum(weight) ** 2 / np.maximum(squares, SMALL)
+    return factor * sums_down_to(weight, end) ** 2 / np.maximum(squares, SMALL)
 
 
 def earlier_weight_of_group(weight: F64, groups: Groups) -> F64:
@@ -264,15 +274,15 @@ def last_rows_of_scores(rows: RankedRows) -> I64:
 
 def candidates_at(rows: RankedRows, end: I64) -> Candidates:
     """Describe the candidates whose last rows are given."""
-    total_weight = np.cumsum(rows.weight)
-    weight = total_weight[end]
-    hits = np.cumsum(rows.weight * rows.outcome)[end]
+    *weights, total_weight = sums_down_to(rows.weight, np.append(end, -1))
+    weight = np.array(weights)
+    hits = sums_down_to(rows.weight * rows.outcome, end)
     return Candidates(
         score=rows.score[end],
         end=end,
-        coverage=weight / total_weight[-1],
+        coverage=weight / total_weight,
         accuracy=hits / weight,
-        n_effective=effective_rows(rows)[end],
+        n_effective=effective_rows(rows, end),
     )
 
 

@@ -22,6 +22,7 @@ from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.reading import read_problems
+from fastece.data.samples import ALL
 from fastece.data.sources import SETTINGS, class_count
 from fastece.decisions.promises import (
     Choice,
@@ -290,18 +291,17 @@ def threshold_of(
     `by` has the label of each row of the caller.
     """
     data = require_one_problem(call, "{by} takes predicted classes")
+    sample = data.view()
     labels = None
-    choice_of_row = np.zeros(data.n, np.int64)
+    rows_of_choices: list[Any] = [ALL]
     if by is not None:
         present, choice_of_row = np.unique(by.position[data.positions], return_inverse=True)
         labels = [to_json_label(by.labels[k]) for k in present]
-    n_choices = 1 if labels is None else len(labels)
-    alpha = (1 - promise.confidence) / n_choices
-    sample = data.view()
+        rows_of_choices = [np.flatnonzero(choice_of_row == k) for k in range(len(labels))]
+    alpha = (1 - promise.confidence) / len(rows_of_choices)
     choices = []
     has_unknown_weight = False
-    for k in range(n_choices):
-        rows = np.flatnonzero(choice_of_row == k)
+    for rows in rows_of_choices:
         groups = None if call.clusters is None else call.clusters.where(rows)
         ranked = rank_rows(sample.where(rows), groups)
         has_unknown_weight = has_unknown_weight or math.isinf(ranked.miss_ratio)

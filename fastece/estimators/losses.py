@@ -9,13 +9,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.data.containers import contiguous
 from fastece.data.errors import InputError, InvalidRowsError
 from fastece.data.parameters import check_real
 from fastece.data.samples import ALL, CopyReadOnlyOnUnpickle, Sample, scale_weights
@@ -24,7 +25,7 @@ from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, Plan
 from fastece.estimators.draws import Counts, Draws, Rows
 from fastece.kernels import REPLICATES
-from fastece.kernels.types import F64, I32
+from fastece.kernels.types import F64, I32, U8
 
 # Rows that are added up in one piece: with their multiplicities they fit into the first-level
 # cache, and sums of few rounded numbers lose less.
@@ -37,8 +38,32 @@ ROWS_OF_SUM = 2**16
 MAX_ENTRIES = 2**17
 
 
+class SumPlan(Plan, CopyReadOnlyOnUnpickle):
+    """Rows with their terms in sums over the rows that were drawn.
+
+    A plan keeps all terms, or makes them part by part each time that they are added up.
+    """
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of rows."""
+
+    @abstractmethod
+    def terms_of(self, rows: slice) -> F64:
+        """Return the terms (Q, m) of some rows."""
+
+    @abstractmethod
+    def sums_of(self, drawn: I32) -> F64:
+        """Sum the terms (Q, R) of lists of rows (R, size)."""
+
+    @abstractmethod
+    def means(self, sums: F64, size: float) -> F64:
+        """Compute means (averaged, R) from sums (Q, R) of draws of `size` rows."""
+
+
 @dataclass(frozen=True)
-class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
+class MeanPlan(SumPlan):
     """Terms of each row in the sums over rows.
 
     Attributes
@@ -57,12 +82,18 @@ class MeanPlan(Plan, CopyReadOnlyOnUnpickle):
     weighted: bool
     has_infinite: bool
 
-    @cached_property
-    def tiles(self) -> tuple[I32, I32, I32]:
-        """Rows in order, the starts of their tiles, and the only cell of each tile."""
-        n = self.terms.shape[1]
-        starts = np.append(np.arange(0, n, TILE), n).astype(np.int32)
-        return np.arange(n, dtype=np.int32), starts, np.zeros(starts.size - 1, np.int32)
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.terms.shape[1])
+
+    def terms_of(self, rows: slice) -> F64:
+        """Return the terms (Q, m) of some rows."""
+        return self.terms[:, rows]
+
+    def sums_of(self, drawn: I32) -> F64:
+        """Sum the terms (Q, R) of lists of rows (R, size)."""
+        return np.array([np.take(term, drawn).sum(axis=1) for term in self.terms])
 
     def means(self, sums: F64, size: float) -> F64:
         """Compute means (averaged, R) from sums (Q, R) of draws of `size` rows."""
@@ -88,7 +119,7 @@ class Mean(Parameters):
         """Compute the values (R,) from the means (Q, R)."""
         return np.asarray(means[0])
 
-    def prepare(self, sample: Sample, size: int) -> MeanPlan:  # noqa: ARG002
+    def prepare(self, sample: Sample, size: int) -> SumPlan:  # noqa: ARG002
         """Compute the terms of every row of a sample."""
         sample, _ = scale_weights(sample)
         numbers = np.atleast_2d(self.numbers(sample))
@@ -119,26 +150,48 @@ class Mean(Parameters):
         """Compute the means (Q,) of the numbers of all parts of a sample."""
         return mean_of(parts(), self.numbers)
 
-    def evaluate(self, plan: MeanPlan, c: NDArray[Any]) -> float:
+    def evaluate(self, plan: SumPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
         c = c.astype(np.float64)
-        sums = sum_rows(plan.terms * c)
+        sums = sum_rows(plan.terms_of(ALL) * c)
         return float(self.value(plan.means(sums[:, None], float(c.sum())))[0])
 
-    def values(self, plan: MeanPlan, draws: Draws) -> F64:
+    def values(self, plan: SumPlan, draws: Draws) -> F64:
         """Compute the value of each replicate, of counts in one pass over the rows."""
         match draws:
             case Counts():
-                c = draws.blocks(plan.terms.shape[1])
-                rows, starts, cells = plan.tiles
-                sums = np.empty((len(plan.terms), 1, REPLICATES * len(c)))
-                kernels.replicates.tile_sums(plan.terms, rows, starts, cells, 0, c, sums)
+                c = draws.blocks(plan.n)
                 size = float(c[0, :, 0].sum(dtype=np.int64))
-                return self.value(plan.means(sums[:, 0], size))
+                return self.value(plan.means(sum_counted_rows(plan, c), size))
             case Rows(rows):
-                sums = np.array([np.take(term, rows).sum(axis=1) for term in plan.terms])
-                return self.value(plan.means(sums, float(rows.shape[1])))
+                return self.value(plan.means(plan.sums_of(rows), float(rows.shape[1])))
         return super().values(plan, draws)
+
+
+def sum_counted_rows(plan: SumPlan, c: U8) -> F64:
+    """Sum the terms (Q, 32 G) of the rows in each replicate, given counts (G, n, 32).
+
+    Sums of tiles are added up one after another, whatever the parts are.
+    """
+    sums: Any = 0.0
+    for start in range(0, plan.n, ROWS_OF_SUM):
+        rows = slice(start, start + ROWS_OF_SUM)
+        terms = contiguous(plan.terms_of(rows), np.float64)
+        order, starts, cells = tiles_of(terms.shape[1])
+        # Cell 0 has the sums of the parts before, and every tile of this part has a cell.
+        sums_of_cells = np.empty((len(terms), 1 + cells.size, REPLICATES * len(c)))
+        counts = contiguous(c[:, rows], np.uint8)
+        kernels.replicates.tile_sums(terms, order, starts, cells, 0, counts, sums_of_cells)
+        sums_of_cells[:, 0] = sums
+        sums = np.add.reduce(sums_of_cells, axis=1)
+    return np.asarray(sums)
+
+
+@lru_cache(maxsize=8)
+def tiles_of(n: int) -> tuple[I32, I32, I32]:
+    """Return `n` rows in order, the starts of their tiles, and the cell of each, from 1 on."""
+    starts = np.append(np.arange(0, n, TILE), n).astype(np.int32)
+    return np.arange(n, dtype=np.int32), starts, np.arange(1, starts.size, dtype=np.int32)
 
 
 def sum_rows(terms: F64) -> F64:

@@ -16,8 +16,8 @@ from fastece.estimators.base import Parameters
 from fastece.estimators.bayes.cells import cells_of_rows
 from fastece.estimators.bayes.curves import Curves
 from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.losses import Mean
-from fastece.kernels.types import F64
+from fastece.estimators.losses import Mean, SumPlan
+from fastece.kernels.types import F64, I32, I64, U8
 
 # Newton's method stops where the likelihood rises by less than this part of it.
 PRECISION = 1e-13
@@ -97,16 +97,14 @@ def rows_of(sample: Sample, c: NDArray[Any] | None = None) -> RiskRows:
     """Return the rows of a sample that count, row i ``c[i]`` times."""
     c = np.asarray(sample.counts if c is None else c, np.float64)
     w = c if sample.v is None else c * sample.v
+    n = float(c.sum())
     counts = w > 0
-    y = sample.y[counts].astype(np.float64)
-    return RiskRows(
-        s=sample.s[counts],
-        y=y,
-        w=w[counts],
-        n=float(c.sum()),
-        c=c[counts],
-        ranking=sample.ranking[counts],
-    )
+    if not counts.all():
+        sample = sample.where(counts)
+        w = w[counts]
+        c = c[counts]
+    # Millions of rows are not copied where all of them count.
+    return RiskRows(sample.s, sample.y.astype(np.float64), w, n, c, sample.ranking)
 
 
 # --- logistic recalibration -----------------------------------------------------------------
@@ -127,12 +125,26 @@ class Logistic(NamedTuple):
 
     def log_likelihood(self, beta: F64) -> float:
         """Compute the weighted log likelihood at some coefficients."""
-        eta = self.offset + self.x @ beta
-        return float(self.w @ (self.y * eta - np.logaddexp(0.0, eta)))
+        eta = self.logits(beta)
+        terms = self.y * eta
+        terms -= np.logaddexp(0.0, eta, out=eta)
+        return float(self.w @ terms)
+
+    def logits(self, beta: F64) -> F64:
+        """Compute the logits (n,) at some coefficients."""
+        eta = np.asarray(self.x @ beta)
+        eta += self.offset
+        return eta
 
     def fitted(self, beta: F64) -> F64:
         """Compute the probabilities (n,) at some coefficients."""
-        return np.asarray(0.5 * (1 + np.tanh((self.offset + self.x @ beta) / 2)))
+        # In place, as validations of millions of rows hold a dozen such arrays.
+        p = self.logits(beta)
+        p /= 2
+        np.tanh(p, out=p)
+        p += 1
+        p *= 0.5
+        return p
 
     def information(self, beta: F64) -> F64:
         """Compute the Fisher information (k, k)."""
@@ -145,7 +157,10 @@ class Logistic(NamedTuple):
     def _products(self, beta: F64, weights: F64) -> F64:
         """Sum ``weights p (1 - p)`` times products of the columns (k, k)."""
         p = self.fitted(beta)
-        return np.asarray((self.x.T * (weights * p * (1 - p))) @ self.x)
+        complement = 1 - p
+        p *= weights
+        p *= complement
+        return np.asarray((self.x.T * p) @ self.x)
 
     def fit(self) -> tuple[F64, float]:
         """Maximise the likelihood by Newton's method, with steps halved where it falls."""
@@ -183,7 +198,8 @@ def slope_model(rows: RiskRows, clip: float | None = None) -> Logistic:
     """Make the regression with an intercept and a slope of the logit."""
     logit = rows.logit if clip is None else rows.logit_of_clip(clip)
     columns = np.column_stack([np.ones(rows.s.size), logit])
-    return Logistic(columns, np.zeros(rows.s.size), rows.y, rows.w, rows.squares)
+    no_offset = np.broadcast_to(0.0, rows.s.size)
+    return Logistic(columns, no_offset, rows.y, rows.w, rows.squares)
 
 
 def intercept(rows: RiskRows) -> float:
@@ -220,14 +236,33 @@ def observed_over_expected(rows: RiskRows) -> float:
 
 def placements(rows: RiskRows) -> F64:
     """Compute the share (n,) of rows with the other outcome on the right side."""
-    distinct, place = np.unique(rows.ranking, return_inverse=True)
+    place = places_of(rows.ranking)
     out = np.empty(rows.s.size)
+    n_scores = int(place.max()) + 1
     for outcome in (0, 1):
-        w = np.bincount(place, np.where(rows.y == outcome, rows.w, 0.0), distinct.size)
-        below = (np.cumsum(w) - w / 2) / w.sum()
+        weights = np.where(rows.y == outcome, rows.w, 0.0)
+        w = np.asarray(np.bincount(place, weights, n_scores), np.float64)
+        total = w.sum()
+        # The weight below each score, with half of the weight at it.
+        share: F64 = np.cumsum(w)
+        w /= 2
+        share -= w
+        share /= total
+        if outcome == 1:
+            np.subtract(1, share, out=share)
         other = rows.y != outcome
-        out[other] = (below if outcome == 0 else 1 - below)[place[other]]
+        out[other] = share[place[other]]
     return out
+
+
+def places_of(numbers: F64) -> I64:
+    """Return the place (n,) of each number among the distinct ones, in increasing order."""
+    order = np.argsort(numbers)
+    in_order = numbers[order]
+    is_larger = np.append(False, in_order[1:] > in_order[:-1])
+    place = np.empty_like(order)
+    place[order] = np.cumsum(is_larger)
+    return place
 
 
 def c_statistic(rows: RiskRows) -> float:
@@ -382,5 +417,52 @@ class NetBenefit(Mean):
 
     def numbers(self, sample: Sample) -> F64:
         """Compute the benefit (n,) of each row, 0 of those below the threshold."""
-        odds = self.threshold / (1 - self.threshold)
-        return np.where(sample.s >= self.threshold, sample.y - odds * (1.0 - sample.y), 0.0)
+        return benefits(self.threshold, sample.s, sample.y)
+
+    def prepare(self, sample: Sample, size: int) -> SumPlan:
+        """Keep the rows of a sample, or the terms of rows with weights."""
+        if sample.v is not None:
+            return super().prepare(sample, size)
+        return BenefitPlan(self.threshold, sample.s, sample.y)
+
+
+def benefits(threshold: float, s: F64, y: U8) -> F64:
+    """Compute the benefit (n,) of treating rows with some scores and outcomes."""
+    odds = threshold / (1 - threshold)
+    return np.where(s >= threshold, y - odds * (1.0 - y), 0.0)
+
+
+@dataclass(frozen=True)
+class BenefitPlan(SumPlan):
+    """Rows without weights, whose benefits are computed each time that they are added up.
+
+    A validation has nine thresholds, whose terms would take 72 bytes a row.
+
+    Attributes
+    ----------
+    threshold : float
+    s, y : (n,) float64 and uint8 arrays
+        Scores and outcomes.
+    """
+
+    threshold: float
+    s: F64
+    y: U8
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.s.size
+
+    def terms_of(self, rows: slice) -> F64:
+        """Compute the benefits (1, m) of some rows."""
+        return benefits(self.threshold, self.s[rows], self.y[rows])[None]
+
+    def sums_of(self, drawn: I32) -> F64:
+        """Sum the benefits (1, R) of lists of rows (R, size)."""
+        sums: F64 = benefits(self.threshold, self.s[drawn], self.y[drawn]).sum(axis=1)
+        return sums[None]
+
+    def means(self, sums: F64, size: float) -> F64:
+        """Compute the mean benefit (1, R) from sums over draws of `size` rows."""
+        return sums / size
