@@ -189,7 +189,7 @@ def sum_counted_rows(plan: SumPlan, c: U8) -> F64:
 
 @lru_cache(maxsize=8)
 def tiles_of(n: int) -> tuple[I32, I32, I32]:
-    """Return `n` rows in order, the starts of their tiles, and the cell of each, from 1 on."""
+    """Return `n` rows in order, where their tiles start, and the cell of each tile."""
     starts = np.append(np.arange(0, n, TILE), n).astype(np.int32)
     return np.arange(n, dtype=np.int32), starts, np.arange(1, starts.size, dtype=np.int32)
 

@@ -156,11 +156,15 @@ class Logistic(NamedTuple):
 
     def _products(self, beta: F64, weights: F64) -> F64:
         """Sum ``weights p (1 - p)`` times products of the columns (k, k)."""
+        return np.asarray((self.x.T * self._variances(beta, weights)) @ self.x)
+
+    def _variances(self, beta: F64, weights: F64) -> F64:
+        """Compute ``weights p (1 - p)`` of all rows (n,)."""
         p = self.fitted(beta)
         complement = 1 - p
         p *= weights
         p *= complement
-        return np.asarray((self.x.T * p) @ self.x)
+        return p
 
     def fit(self) -> tuple[F64, float]:
         """Maximise the likelihood by Newton's method, with steps halved where it falls."""
@@ -256,7 +260,7 @@ def placements(rows: RiskRows) -> F64:
 
 
 def places_of(numbers: F64) -> I64:
-    """Return the place (n,) of each number among the distinct ones, in increasing order."""
+    """Return the place (n,) of each number among the distinct ones, in order."""
     order = np.argsort(numbers)
     in_order = numbers[order]
     is_larger = np.append(False, in_order[1:] > in_order[:-1])
@@ -434,7 +438,7 @@ def benefits(threshold: float, s: F64, y: U8) -> F64:
 
 @dataclass(frozen=True)
 class BenefitPlan(SumPlan):
-    """Rows without weights, whose benefits are computed each time that they are added up.
+    """Rows without weights, whose benefits are computed when they are added up.
 
     A validation has nine thresholds, whose terms would take 72 bytes a row.
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fastece.data.errors import BadArgumentError, InputError
 from fastece.data.labels import SKIP_MISSING
+from fastece.files.arrow import release_memory
 from fastece.files.batches import Batch, ChosenColumns, Header, Places, read_columns
 from fastece.files.cells import (
     LABEL_FORMS,
@@ -413,6 +414,7 @@ def read_up_to(reader: Reader, max_rows: float, max_numbers: float) -> FilePredi
     numbers = {
         name: join_columns([x.numbers.pop(name) for x in pieces]) for name in [*first.numbers]
     }
+    release_memory()
     return reader.interpret(ReadRows(replace(first.batch, places=places), labels, numbers))
 
 

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 import fastece
 from fastece import NetBenefit, RiskStatistic, validate
+from fastece.estimators import losses
 
 # By statsmodels' GLM (offset, profile of the slope by brentq, freq_weights), scikit-learn's
 # roc_auc_score and dcurves' dca on `data()`.
@@ -312,3 +313,19 @@ def test_areas_from_logits_rank_rows_by_their_logits():
         expected = fastece.ece(right, rank_of_margin / z.size, estimator=area)
         options = {"setting": "confidence", "from_logits": True}
         assert fastece.ece(y, z, estimator=area, **options) == pytest.approx(expected, abs=1e-12)
+
+
+def test_net_benefits_in_parts_equal_those_of_rows_with_weights_of_one():
+    rng = np.random.default_rng(5)
+    p = rng.random(2 * losses.ROWS_OF_SUM + 77)
+    y = rng.random(p.size) < p
+    options = {"estimator": fastece.NetBenefit(0.3), "n_resamples": 40, "rng": 0}
+    plain = fastece.bootstrap(y, p, **options)
+    weighted = fastece.bootstrap(y, p, sample_weight=np.ones(p.size), **options)
+    expected = weighted.bootstrap_distribution
+    assert np.allclose(plain.bootstrap_distribution, expected, rtol=0, atol=1e-12)
+    drawn = {**options, "size": 1000}
+    plain = fastece.bootstrap(y, p, **drawn)
+    weighted = fastece.bootstrap(y, p, sample_weight=np.ones(p.size), **drawn)
+    expected = weighted.bootstrap_distribution
+    assert np.allclose(plain.bootstrap_distribution, expected, rtol=0, atol=1e-12)
