@@ -110,15 +110,21 @@ def make_data(is_matrix: bool, kind: str) -> dict[str, Any]:
 def parts_backwards(inputs: ReportInput) -> list[Callable[[], object]]:
     """List the parts of a report about from its end.
 
-    The other process begins with the posterior of the first error, and goes on to bins of equal
-    mass. Whatever needs one of these comes late, so that the two do not compile the same.
+    The other process begins with the posterior of the first error, and of a full report goes on to
+    bins of equal mass. Whatever needs one of these comes late, so that the two do not compile the
+    same. On a first page, the test alone has bins of equal mass.
     """
     measures = [partial(measure_one_error, inputs, name) for name in errors_backwards(inputs)]
-    parts: list[Callable[[], object]] = [*measures, partial(run_test, inputs)]
+    test = partial(run_test, inputs)
+    parts: list[Callable[[], object]] = [test, *measures]
     if inputs.is_full:
-        parts.insert(0, partial(choose_thresholds, inputs))
-        parts.append(partial(measure_scores, inputs))
-        parts.append(partial(decompose_brier_score, inputs))
+        parts = [
+            partial(choose_thresholds, inputs),
+            *measures,
+            test,
+            partial(measure_scores, inputs),
+            partial(decompose_brier_score, inputs),
+        ]
     if has_class_vectors(inputs):
         has_all = inputs.options.measures_all_vectors
         names = list(VECTOR_ERRORS) if has_all else [DECISIVE]

@@ -17,6 +17,7 @@ from fastece.data.second_process import ONE_PROCESS, WORKER_OF_TESTS, compile_be
 from fastece.kernels import cache
 from fastece.kernels.progress import progress
 
+# A killed process is gone at once; a busy machine takes longer.
 SECONDS_TO_END = 30.0
 
 
