@@ -794,6 +794,26 @@ def test_the_script_of_coverage_prints_tables():
         assert len(printed_by("estimate_coverage.py", *options)) == 2 + lines
 
 
+def test_table_of_means_over_classes_has_the_cases_of_the_script(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "evidence"))
+    code = runpy.run_path(str(ROOT / "scripts" / "evidence" / "class_coverage.py"))
+    section = section_of(COVERAGE, "Means over classes")
+    head, _, *rows = rows_in([x for x in section.splitlines() if x.startswith("|")])
+    assert head == [*code["HEAD"]]
+    cases = product(code["SIZES"], code["MODELS"])
+    assert [row[:4] for row in rows] == [[model, *map(str, size)] for size, model in cases]
+    coverages = [float(row[6]) for row in rows]
+    assert f"{np.mean(coverages):.1f} % of the samples" in " ".join(section.split())
+    assert f"and in {min(coverages):.1f} % in the lowest cell" in " ".join(section.split())
+
+
+@pytest.mark.slow
+def test_script_of_means_over_classes_prints_its_table(evidence):
+    script = importlib.import_module("class_coverage")
+    printed = evidence(script, SIZES=(script.Size(3, 100, 2),), REFERENCE=2000)
+    assert len(printed) == 2 + len(script.MODELS)
+
+
 POSSIBLE = "docs/evidence/how_far_from_possible.md"
 
 

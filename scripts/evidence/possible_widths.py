@@ -222,9 +222,11 @@ def block_gap(problem: Problem, keeps_side: Any, k: float) -> Any:
     The sizes are those nearest to the true gaps on average over the sides.
     """
     variance_part = k * problem.variance
-    kept = np.maximum(np.abs(problem.gap) + variance_part, 0.0)
-    free = np.clip(variance_part, 0.0, FILLED * np.minimum(problem.score, 1 - problem.score))
-    return in_range(problem, problem.side * np.where(keeps_side, kept, free))
+    size = np.maximum(np.abs(problem.gap) + variance_part, 0.0)
+    size_on_both_sides = np.clip(
+        variance_part, 0.0, FILLED * np.minimum(problem.score, 1 - problem.score)
+    )
+    return in_range(problem, problem.side * np.where(keeps_side, size, size_on_both_sides))
 
 
 def block_ratio(gap: Any, mirrored: Any, blocks: int, problem: Problem, draws: Draws) -> Any:
@@ -322,10 +324,10 @@ def main() -> None:
         truth = np.abs(model.curve(score) - score).mean()
         for n in SIZES:
             rng = np.random.default_rng([SEED, n, *model.name.encode()])
-            least = least_widths(model, n, rng)
+            bounds = least_widths(model, n, rng)
             width, covers = widths_of_estimate(model, n)
-            numbers = f"{truth:.4f} | {least.smooth:.4f} | {least.blocks:.4f} | {width:.4f}"
-            ratios = f"{width / least.smooth:.2f} | {width / least.blocks:.2f}"
+            numbers = f"{truth:.4f} | {bounds.smooth:.4f} | {bounds.blocks:.4f} | {width:.4f}"
+            ratios = f"{width / bounds.smooth:.2f} | {width / bounds.blocks:.2f}"
             print(f"| {model.name} | {n} | {numbers} | {ratios} | {100 * covers:.1f} |", flush=True)
 
 

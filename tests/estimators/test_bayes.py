@@ -9,6 +9,7 @@ from fastece import BayesCurve, ece
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample, effective_rows
 from fastece.estimators.bayes import curves as curves_module
+from fastece.estimators.bayes.calibrated_share import calibrated_draws, calibrated_share
 from fastece.estimators.bayes.cells import (
     MAX_CELLS,
     cell_count,
@@ -394,6 +395,41 @@ def test_fixed_normal_numbers_are_normal_and_differ_by_class():
 def test_the_effective_number_of_rows_has_no_unit(unit):
     w = np.arange(1.0, 8)
     assert effective_rows(unit * w, 7) == pytest.approx(28**2 / 140, rel=1e-12)
+
+
+@pytest.mark.parametrize("log_factors", [[-1, -0.5, 8], [3, -2, -1, -1, 4, 0.2], [-1, -1], [5, 9]])
+def test_share_of_calibrated_problems_is_the_likeliest(log_factors):
+    factors = np.exp(np.array(log_factors, np.float64))
+    shares = np.linspace(0, 1, 10_001)
+    likelihoods = (shares + (1 - shares) * factors[:, None]).prod(axis=0)
+    likeliest = shares[likelihoods.argmax()]
+    assert calibrated_share(factors) == pytest.approx(likeliest, abs=2e-4)
+    drawn = calibrated_draws(np.log(factors)).mean(axis=1)
+    expected = likeliest / (likeliest + (1 - likeliest) * factors)
+    assert drawn == pytest.approx(expected, abs=1 / DRAWS)
+
+
+def test_factors_beyond_numbers_decide():
+    draws = calibrated_draws(np.array([np.inf, 1e4, -1e4]))
+    assert draws.mean(axis=1).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("n_classes", [20, 40])
+def test_interval_of_a_mean_holds_the_error_of_one_class(n_classes):
+    """The noise of many calibrated classes is not taken for error."""
+    rng = np.random.default_rng(n_classes)
+    covers = []
+    for _ in range(5):
+        samples = []
+        for k in range(n_classes):
+            s = rng.beta(1, 4, 1000)
+            chance = s * 0.3 if k == 0 else s
+            samples.append(sample_of(s, rng.random(1000) < chance))
+        truth = 0.7 * 0.2 / n_classes
+        low, high = BayesCurve().posterior(samples).interval()
+        assert low > 0  # the class is found
+        covers.append(low <= truth <= high)
+    assert all(covers)
 
 
 CURVES = {

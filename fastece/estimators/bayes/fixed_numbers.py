@@ -12,6 +12,7 @@ from fastece.kernels.types import F64, I64
 DRAWS = 128
 SEED = 5
 SEED_OF_CHAINS = 7
+SEED_OF_LEVELS = 11
 
 
 @lru_cache(maxsize=8)
@@ -64,3 +65,10 @@ def shuffled_positions(k: int, sizes: tuple[int, ...], ordered: int) -> I64:
     return np.concatenate(
         [group if j == ordered else rng.permutation(group) for j, group in enumerate(groups)]
     )
+
+
+@lru_cache(maxsize=256)
+def shuffled_levels(k: int, draws: int = DRAWS) -> F64:
+    """Return the levels (q + 1/2) / S between 0 and 1, in an order of problem k."""
+    rng = np.random.RandomState([SEED_OF_LEVELS, k])  # whose stream never changes
+    return (rng.permutation(draws) + 0.5) / draws

@@ -18,6 +18,7 @@ from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample
 from fastece.data.sources import one_problem
+from fastece.estimators.bayes.calibrated_share import calibrated_draws
 from fastece.estimators.bayes.cells import CellRows, cells_of_problems, cells_of_rows
 from fastece.estimators.bayes.curves import (
     ERROR_BELIEF,
@@ -116,6 +117,9 @@ class Posterior:
         The largest possible error.
     end_errors : (2, S) float64 array or None
         The errors under the priors of the low end and of the high end; None: `errors`, for both.
+    errors_with_calibrated : (S,) float64 array or None
+        Errors of a mean in whose draws some problems are calibrated, for the low end of its
+        interval; None for one problem.
     norm : float
         Norm of the gaps.
     wrong_rows : WrongRows or None
@@ -130,6 +134,7 @@ class Posterior:
     problems: tuple[ProblemPosterior, ...] = field(repr=False)
     max_error: float = 1.0
     end_errors: F64 | None = None
+    errors_with_calibrated: F64 | None = None
     norm: float = 1.0
     wrong_rows: WrongRows | None = None
     shares: F64 | None = None
@@ -174,6 +179,8 @@ class Posterior:
         low_errors = high_errors = self.errors
         if self.end_errors is not None:
             low_errors, high_errors = self.end_errors
+        if self.errors_with_calibrated is not None:
+            low_errors = self.errors_with_calibrated
         low = self.quantile(low_errors, below) if below else 0.0
         high = self.quantile(high_errors, 1 - above)
         if self.wrong_rows is not None:
@@ -266,16 +273,18 @@ def posteriors_of(
     log_bayes_factor = top + math.log(np.average(np.exp(factors - top), weights=shares))
     errors_of_problems = np.array([problem.errors for problem in errors_by_problem])
     values_of_problems = [problem.values for problem in errors_by_problem]
-    if shares is None:
-        errors = errors_of_problems.sum(axis=0) / len(errors_by_problem)
-    else:
-        errors = np.tensordot(shares, errors_of_problems, axes=1)
-    errors = np.minimum(errors * sampling_widening(errors[0], problems, norm, shares), max_error)
+    errors = mean_over_problems(errors_of_problems, shares)
+    widening = sampling_widening(errors[0], problems, norm, shares)
+    errors = np.minimum(errors * widening, max_error)
+    low_errors = None
+    if len(samples) > 1:
+        low_errors = errors_with_calibrated(errors_of_problems, factors, widening, shares)
     values = np.average(values_of_problems, axis=0, weights=shares).tolist()
     posteriors = []
-    for side, value, (error, low, high, process_alone) in zip(sides, values, errors, strict=True):
+    for d, side in enumerate(sides):
+        error, low, high, process_alone = errors[d]
         end_errors = np.sort([low, high])
-        if len(samples) > 1:
+        if low_errors is not None:
             process_alone = np.sort(process_alone)
             end_errors[0] = np.minimum(end_errors[0], process_alone)
             end_errors[1] = np.maximum(end_errors[1], process_alone)
@@ -284,18 +293,37 @@ def posteriors_of(
             wrong_rows = count_wrong_rows(problems[0].rows, side)
         posteriors.append(
             Posterior(
-                value=value,
+                value=values[d],
                 errors=error,
                 log_bayes_factor=log_bayes_factor,
                 problems=problems,
                 max_error=max_error,
                 end_errors=end_errors,
+                errors_with_calibrated=None if low_errors is None else low_errors[d],
                 norm=norm,
                 wrong_rows=wrong_rows,
                 shares=shares,
             )
         )
     return posteriors
+
+
+def mean_over_problems(errors: F64, shares: F64 | None) -> F64:
+    """Average errors (K, ...) over problems, with shares or equal weights."""
+    if shares is None:
+        return np.asarray(errors.sum(axis=0) / len(errors))
+    return np.asarray(np.tensordot(shares, errors, axes=1))
+
+
+def errors_with_calibrated(errors: F64, log_factors: F64, widening: F64, shares: F64 | None) -> F64:
+    """Compute mean errors (D, S) that are 0 for calibrated problems, in increasing order.
+
+    The smaller ones with the belief of the low end and with the process alone.
+    """
+    is_calibrated = calibrated_draws(log_factors)[:, None, None]
+    means = mean_over_problems(np.where(is_calibrated, 0.0, errors), shares)
+    _, low, _, process_alone = np.moveaxis(np.sort(means * widening), 1, 0)
+    return np.asarray(np.minimum(low, process_alone))
 
 
 def curves_of(samples: Sequence[Sample], effect: float) -> Iterator[Curves]:
