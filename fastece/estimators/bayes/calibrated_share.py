@@ -17,10 +17,11 @@ MAX_LOG_FACTOR = 700.0
 
 
 def calibrated_draws(log_factors: F64) -> NDArray[np.bool_]:
-    """Decide in which draws (K, S) each problem is calibrated, from log Bayes factors (K,).
+    """Decide in which draws (K, S) problems are calibrated, from log factors (K,).
 
-    Each factor compares a curve with ``c = s``. The share of draws in which a problem is calibrated
-    is its posterior probability, and its prior probability is the share of calibrated problems.
+    Each Bayes factor compares a curve with ``c = s``. The share of draws in which a problem is
+    calibrated is its posterior probability, and its prior probability is the share of calibrated
+    problems.
     """
     factors = np.exp(np.clip(log_factors, -MAX_LOG_FACTOR, MAX_LOG_FACTOR))
     share = calibrated_share(factors)
@@ -30,7 +31,7 @@ def calibrated_draws(log_factors: F64) -> NDArray[np.bool_]:
 
 
 def calibrated_share(factors: F64) -> float:
-    """Compute the share of calibrated problems that is likeliest for Bayes factors (K,).
+    """Compute the likeliest share of calibrated problems from Bayes factors (K,).
 
     With the share x a problem with the Bayes factor B has the likelihood ``x + (1 - x) B``, up to a
     constant (Efron 2008, "Microarrays, empirical Bayes and the two-groups model"). The logarithm of

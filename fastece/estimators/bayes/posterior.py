@@ -316,7 +316,7 @@ def mean_over_problems(errors: F64, shares: F64 | None) -> F64:
 
 
 def errors_with_calibrated(errors: F64, log_factors: F64, widening: F64, shares: F64 | None) -> F64:
-    """Compute mean errors (D, S) that are 0 for calibrated problems, in increasing order.
+    """Compute sorted mean errors (D, S) that are 0 for calibrated problems.
 
     The smaller ones with the belief of the low end and with the process alone.
     """
