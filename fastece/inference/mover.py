@@ -62,17 +62,17 @@ class ModelError(NamedTuple):
 
     Attributes
     ----------
-    value : float
-        Its estimate, as in `fastece.estimate`.
     quantiles : callable
         Quantiles (L,) of its confidence distribution at levels (L,).
     influence : (n,) float64 array
         Change of the error with the weight of each row, up to a factor.
+    value : float
+        Its estimate, as in `fastece.estimate`.
     """
 
-    value: float
     quantiles: Callable[[F64], F64]
     influence: F64
+    value: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +293,7 @@ def errors_by_posterior(call: Call, estimator: Any) -> list[ModelError]:
         if weight is not None:
             influence = weight * influence
         quantiles = interval_quantiles(comparison_interval(posterior))
-        errors.append(ModelError(float(posterior.value), quantiles, influence))
+        errors.append(ModelError(quantiles, influence, float(posterior.value)))
     return errors
 
 
@@ -310,7 +310,7 @@ def errors_by_inversion(call: Call, estimator: Any, value: Any, key: int) -> lis
         influences = influences.mean(0, keepdims=True)
     values = np.atleast_1d(value).tolist()
     parts = zip(values, curves(call, estimator, value, key), influences, strict=True)
-    return [ModelError(each, curve.quantiles, influence) for each, curve, influence in parts]
+    return [ModelError(curve.quantiles, influence, each) for each, curve, influence in parts]
 
 
 @singledispatch
