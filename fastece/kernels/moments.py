@@ -38,7 +38,13 @@ from fastece.kernels.binning import (
     uniform_bins,
 )
 from fastece.kernels.compiling import jit
-from fastece.kernels.quantiles import increasing_order, quantile_edges, total_weight
+from fastece.kernels.quantiles import (
+    MAX_FEW_SCORES,
+    increasing_order,
+    quantile_edges,
+    sort_at_cuts,
+    total_weight,
+)
 from fastece.kernels.reading import read_binary, read_problem
 from fastece.kernels.types import F64, I32, I64, U8
 
@@ -512,8 +518,12 @@ def add_rows(
 
 
 @jit
-def sorted_scores(s: F64, weight: F64, rule: EqualMass, u: F64, w: F64, row: I32) -> int:
+def sorted_scores(
+    s: F64, weight: F64, n_bins: int, rule: EqualMass, u: F64, w: F64, row: I32
+) -> int:
     """Sort the scores that exist, with their weights; return their number.
+
+    Without weights they may be sorted only where `quantile_edges` reads them for so many bins.
 
     Parameters
     ----------
@@ -538,7 +548,11 @@ def sorted_scores(s: F64, weight: F64, rule: EqualMass, u: F64, w: F64, row: I32
             u[i] = s[i]
         for i in range(row.size):
             row[i] = i
-    increasing_order(u[:count], np.empty(0, np.uint8), row[: min(count, row.size)])
+    is_sorted = False
+    if weight.size == 0 and count > MAX_FEW_SCORES:
+        is_sorted = sort_at_cuts(u[:count], n_bins)
+    if not is_sorted:
+        increasing_order(u[:count], np.empty(0, np.uint8), row[: min(count, row.size)])
     for i in range(min(count, row.size)):
         w[i] = weight[row[i]]
     for i in range(count):
@@ -581,7 +595,7 @@ def equal_mass_moments(
     block = new_block(min(n, BLOCK))
     for k in range(problems):
         s, y = read_problem(prob, label, first + k, score, hit)
-        count = sorted_scores(s, weight, rule, u, w, row)
+        count = sorted_scores(s, weight, n_bins, rule, u=u, w=w, row=row)
         grid = equal_mass_grid(
             u[:count], w[: min(count, w.size)], rule, edges[k], knots, bin_of_cell
         )

@@ -220,6 +220,27 @@ def test_classes_in_bins_of_equal_weight_have_the_bits_of_single_problems(dtype,
             assert sums[:, 0].tolist() == out[:, k - 1].tolist()
 
 
+@pytest.mark.parametrize("low", [0.0, 0.4])
+@pytest.mark.parametrize("power", [0.5, 40.0])
+def test_weights_of_one_have_the_bits_of_no_weights(power, low):
+    """Without weights, spread scores are sorted at the cuts alone, and crowded ones in full."""
+    rng = np.random.default_rng(7)
+    n = 1100
+    score = 1 - rng.random(n) ** power
+    hit = (rng.random(n) < score).astype(np.uint8)
+    rule = low, 1.0, True, False, -inf
+    kinds = np.array(MOMENTS[:2])
+    for kernel in forms(moments.equal_mass_moments):
+        edges = np.empty((2, 1, 16))
+        sums = np.empty((2, 2, 1, 15))
+        for weight, edges_of_weight, sums_of_weight in zip(
+            (NO_WEIGHTS, np.ones(n)), edges, sums, strict=True
+        ):
+            kernel(score, hit, weight, 0, rule, kinds, edges_of_weight, sums_of_weight)
+        assert edges[0].tolist() == edges[1].tolist()
+        assert sums[0].tolist() == sums[1].tolist()
+
+
 @pytest.mark.representative
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("cells", [1, 4])
