@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fastece.data.errors import RowsWarning, warn
 from fastece.data.samples import Sample
 from fastece.data.scores import MAX_ENTRIES_READ, class_vectors, two_columns
-from fastece.data.sources import Problems, Source
+from fastece.data.sources import Problems, Source, class_count
 from fastece.kernels.types import F64, I64
 
 # Standard deviations by which a constant guess must have more hits than predictions for a warning.
@@ -91,23 +91,44 @@ class LabelledVectors:
 
     Attributes
     ----------
-    p : (n, K) array
-        Probabilities, or logits.
+    p : (n,) or (n, K) array
+        Probabilities, or logits; (n,) of the positive class.
     y : (n,) int64 array
-    is_binary : bool
-        Whether the caller has one column.
     from_logits : bool
     """
 
     p: NDArray[Any]
     y: I64
-    is_binary: bool
     from_logits: bool
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the caller has one column."""
+        return self.p.ndim == 1
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return class_count(self.p.shape)
+
+    @cached_property
+    def advantage(self) -> F64:
+        """Probability of the positive class minus the other one, or its logit (n,)."""
+        p = self.p.astype(np.float64, copy=False)
+        return p if self.from_logits else np.asarray(p - (1 - p))
+
+    @cached_property
+    def predicted(self) -> I64:
+        """The most probable class (n,) of each row, the first of equal ones."""
+        if self.is_binary:
+            return (self.advantage > 0).astype(np.int64)
+        return np.asarray(self.p.argmax(axis=1))
 
     @cached_property
     def probabilities(self) -> F64:
         """Probabilities (n, K)."""
-        return class_vectors(self.p, self.from_logits)
+        p = two_columns(self.p, self.from_logits) if self.is_binary else self.p
+        return class_vectors(p, self.from_logits)
 
 
 def warn_of_labels(
@@ -118,11 +139,7 @@ def warn_of_labels(
     rows = np.arange(0, label.size, 1 + prob.size // MAX_ENTRIES_READ)
     if is_kept is not None:
         rows = rows[is_kept[rows]]
-    p = prob[rows]
-    is_binary = prob.ndim == 1
-    if is_binary:
-        p = two_columns(p, from_logits)
-    labelled = LabelledVectors(p, label[rows].astype(np.int64), is_binary, from_logits)
+    labelled = LabelledVectors(prob[rows], label[rows].astype(np.int64), from_logits)
     rule = contradiction(labelled, names) or independence(labelled)
     if rule:
         warn(prob_name, rule, kind=RowsWarning)
@@ -135,16 +152,15 @@ def contradiction(rows: LabelledVectors, names: Any) -> str:
     labels have no higher probability than in other rows. One column may hold confidences of hits:
     their complement has to be right more often than the most frequent class would be.
     """
-    p = rows.p
     y = rows.y
-    share = np.bincount(y, minlength=p.shape[1]) / max(y.size, 1)
+    share = np.bincount(y, minlength=rows.n_classes) / max(y.size, 1)
     most_frequent = int(share.argmax())
     is_guess_right = (y == most_frequent).astype(np.float64)
-    is_prediction_right = (p.argmax(axis=1) == y).astype(np.float64)
+    is_prediction_right = (rows.predicted == y).astype(np.float64)
     gain = is_prediction_right - is_guess_right
     loss = -gain
     if rows.is_binary:
-        is_complement_right = (p.argmin(axis=1) == y).astype(np.float64)
+        is_complement_right = ((rows.advantage < 0) == y).astype(np.float64)
         loss = is_complement_right - is_guess_right
     if loss.sum() <= MIN_DEVIATIONS * math.sqrt(abs(loss).sum()):
         return ""
@@ -173,8 +189,8 @@ def independence(rows: LabelledVectors) -> str:
     true classes independent.
     """
     n = rows.y.size
-    predicted = rows.p.argmax(axis=1)
-    n_classes = rows.p.shape[1]
+    predicted = rows.predicted
+    n_classes = rows.n_classes
     of_predicted = np.bincount(predicted, minlength=n_classes)
     of_true = np.bincount(rows.y, minlength=n_classes)
     chance = float(of_predicted @ of_true) / max(n, 1) ** 2
