@@ -19,7 +19,6 @@ from fastece.estimators.bayes.cells import cells_of_rows
 from fastece.estimators.bayes.curves import Curves
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.risk import Logistic, RiskRows
-from fastece.inference.roots import find_root
 from fastece.inference.variance import LOG, LOGIT, Quantity, SamplingLaw, wilson_interval
 from fastece.kernels.types import F64
 from fastece.resampling.bootstrap import Resampling, resample
@@ -77,6 +76,8 @@ def most_events_behind_none(rows: RiskRows, law: SamplingLaw) -> float:
     that differ have a lower end. For unequal weights, the maximum is where ``W (1 - q)`` is the
     same for all units with a risk above 0.
     """
+    from scipy.optimize import brentq
+
     if law.groups is None:
         weight = rows.w / rows.c
         n_units = rows.c
@@ -91,7 +92,7 @@ def most_events_behind_none(rows: RiskRows, law: SamplingLaw) -> float:
         """Compute ``-log(1 - q)`` of each unit, which is 0 for the lightest units."""
         return np.maximum(shift + log_share, 0.0)
 
-    shift = find_root(lambda x: n_units @ log_survival(x) - total, 0.0, total, tolerance=1e-300)
+    shift = brentq(lambda x: n_units @ log_survival(x) - total, 0.0, total, xtol=1e-300)
     return float((n_units * weight) @ -np.expm1(-log_survival(shift)))
 
 
@@ -153,10 +154,12 @@ def find_crossing(
     function: Callable[[float], float], limit: float, start: float, step: float
 ) -> float:
     """Find where a function that rises from a start exceeds a limit, or an infinity."""
+    from scipy.optimize import brentq
+
     for k in range(MAX_DOUBLINGS):
         end = start + step * 2.0**k
         if function(end) > limit:
-            return find_root(lambda x: function(x) - limit, start, end, tolerance=1e-9)
+            return float(brentq(lambda x: function(x) - limit, start, end, xtol=1e-9))
     return math.copysign(math.inf, step)
 
 

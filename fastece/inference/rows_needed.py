@@ -22,7 +22,6 @@ from fastece.estimators.bayes.curves import Curves
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.risk import Logistic, curve_probabilities
 from fastece.inference.estimate import estimate_of
-from fastece.inference.roots import find_root
 from fastece.kernels.types import F64
 from fastece.resampling import arguments, engine
 from fastece.resampling.arguments import require_one_problem
@@ -163,8 +162,10 @@ class Pilot:
 
     def frequencies_with_error(self, error: float) -> F64:
         """Compute frequencies (N,) with an error, or with the largest one if that is less."""
+        from scipy.optimize import brentq
+
         error = min(error, self.largest_error())
-        factor = find_root(lambda factor: self.error(factor) - error, 0.0, MAX_ROWS)
+        factor = brentq(lambda factor: self.error(factor) - error, 0.0, MAX_ROWS)
         return self.frequencies(factor)
 
 

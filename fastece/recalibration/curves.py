@@ -18,7 +18,6 @@ from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
 from fastece.recalibration.outputs import BinaryProblem, Score, scale_to_unit_sum
 from fastece.reliability.curve import reliability_curve
 from fastece.reliability.decomposition import isotonic_blocks
-from fastece.reliability.isotonic import fit_isotonic
 
 # Weight of a point without rows in a projection, as a share of the weight of all rows.
 MIN_POINT_WEIGHT = 1e-6
@@ -53,9 +52,8 @@ class IsotonicCalibration(Interpolation):
     Notes
     -----
     Zadrozny and Elkan (2002, "Transforming classifier scores into accurate multiclass probability
-    estimates"), with the bits of `scipy.optimize.isotonic_regression`; rows of equal scores count
-    as one. A piece without an outcome of 1 has probability 0: one such outcome makes the log loss
-    infinite.
+    estimates"), by `scipy.optimize.isotonic_regression`; rows of equal scores count as one. A piece
+    without an outcome of 1 has probability 0: one such outcome makes the log loss infinite.
 
     Examples
     --------
@@ -152,13 +150,15 @@ class CurveCalibration(Interpolation):
             )
 
     def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
+        from scipy.optimize import isotonic_regression
+
         estimator: Any = find_estimator(self.estimator, {})
         points = CURVES[type(estimator)](estimator, problem.to_sample())
         is_supported = ~np.isnan(points.probability)
         score = points.score[is_supported]
         value = points.probability[is_supported]
         if self.monotone:
-            value = fit_isotonic(value, points.weight[is_supported]).values
+            value = isotonic_regression(value, weights=points.weight[is_supported]).x
         return BinaryFit((score, value.clip(0.0, 1.0)))
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from fastece.data import containers as arrays
 from fastece.data.errors import InputError
-from fastece.inference.roots import find_root
 from fastece.kernels.types import F64
 
 # Twice the log likelihood that is lost at the ends of an interval of 95 %, by Wilks' theorem: a
@@ -132,6 +131,8 @@ def rate_interval(ratio: F64, weight: F64, x: F64, k: int) -> tuple[float, float
     the other rates above 0 move with it on a straight line, by the curvature at the maximum. With
     two classes that is the profile likelihood.
     """
+    from scipy.optimize import brentq
+
     moves = (x > 0) | (np.arange(x.size) == k)
     if moves.sum() < 2:  # All rows are of class k: any other class may take a share.
         moves = np.ones(x.size, bool)
@@ -150,6 +151,6 @@ def rate_interval(ratio: F64, weight: F64, x: F64, k: int) -> tuple[float, float
         return -2 * float(weight @ np.log(relative)) - LOST_LIKELIHOOD
 
     def end_towards(bound: float) -> float:
-        return bound if excess(bound) <= 0 else find_root(excess, x[k], bound)
+        return bound if excess(bound) <= 0 else float(brentq(excess, x[k], bound))
 
     return end_towards(0.0), end_towards(1.0)

@@ -18,7 +18,6 @@ from fastece.display.results import Result
 from fastece.estimators.binned import Binned
 from fastece.estimators.losses import BrierScore, LogLoss, Mean, surprise
 from fastece.kernels.types import F64
-from fastece.reliability.isotonic import fit_isotonic
 
 # Rows that are pooled at once.
 ROWS_PER_POOL = 2**18
@@ -466,9 +465,11 @@ def blocks_of_scores(ordered: Sample) -> Blocks:
 
 
 def pool(blocks: Blocks) -> Blocks:
-    """Pool neighbouring blocks whose rate decreases, by isotonic regression."""
+    """Pool neighbouring blocks whose rate decreases, by the algorithm of scipy."""
+    from scipy.optimize import isotonic_regression
+
     weight = blocks.hits + blocks.misses
-    ends = fit_isotonic(blocks.hits / weight, weight).first
+    ends = isotonic_regression(blocks.hits / weight, weights=weight).blocks
     first = ends[:-1]
     return Blocks(
         first_score=blocks.first_score[first],

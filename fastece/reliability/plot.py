@@ -20,7 +20,6 @@ from fastece.kernels.types import F64
 from fastece.reliability.curve import curve_of, smooth_end
 from fastece.reliability.decomposition import isotonic_blocks
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
-from fastece.reliability.isotonic import fit_isotonic
 from fastece.reliability.models import check_one_problem, models_by_name
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import Call
@@ -172,6 +171,8 @@ def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
     2021). A score of several rows with weights w has the mean of a binomial number of
     ``(sum w)^2 / sum w^2`` outcomes.
     """
+    from scipy.optimize import isotonic_regression
+
     row_weights = ordered.total_weights
     first = np.flatnonzero(ordered.is_first_of_score)
     first = first[:: math.ceil(first.size / MAX_SCORES_OF_BAND)]
@@ -181,7 +182,7 @@ def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
     n_rows = np.maximum(np.rint(weight**2 / squares), 1).astype(np.int64)
     generator = np.random.default_rng(new_key(rng))
     hits = generator.binomial(n_rows, score, (N_RESAMPLES, score.size))
-    fits = [fit_isotonic(rates, weight).values for rates in hits / n_rows]
+    fits = [isotonic_regression(rates, weights=weight).x for rates in hits / n_rows]
     low, high = np.quantile(fits, tails_of(level), axis=0)
     return CurveBand(
         score=score, low=low, high=high, name=f"{100 * level:g} % of calibrated models",
