@@ -338,7 +338,10 @@ def move(x: F64, t: F64, b: F64, logit: F64, state: F64) -> float:
 
 @jit
 def log_one_plus(x: float) -> float:
-    """Return log(1 + x) for x from 0 to 1; unlike the library's, a loop over it vectorises."""
+    """Return log(1 + x) for x from 0 to 1.
+
+    Unlike the C library's function, it is vectorised in a loop.
+    """
     e = x / (2.0 + x)
     total = 0.0
     for factor in ATANH:

@@ -149,9 +149,10 @@ def fill_priors(c: int, x: float, states: States, height: F64, chains: Chains) -
 
 @jit
 def drift_states(f: F64, line: Any, step: float, states: States, moved: F64) -> None:
-    """Move half of the share `step` of each shift to either side, from a line of f to `moved`.
+    """Move half of the share `step` of each shift to either side.
 
-    At an end, the half that has no place to go to stays. Not filled in are the calibrated states.
+    Shares come from a line of f and go to `moved`, whose calibrated states are not filled in. At an
+    end, the half that has no place to go to stays.
     """
     n = np.uint64(states.value.size)
     moves = np.uint64(states.prior.shape[1])

@@ -192,10 +192,11 @@ def count_edges(u: F64, right: bool, edges: F64, knots: F64) -> None:
 
 @jit
 def sort_at_cuts(u: F64, n_bins: int) -> bool:
-    """Sort scores in [0, 1] in place where `count_edges` reads them; return if they are sorted.
+    """Sort scores in [0, 1] in place at the cuts, where `count_edges` reads them.
 
-    Every score gets into its even part of the range, and the parts with the score before a cut or
-    the one behind it are sorted. Where scores crowd in one of them, nothing is done.
+    Every score is moved into its part of the range, and the parts that hold the score before a cut
+    or the one behind it are sorted. Where scores crowd in one part, nothing is done, and the answer
+    is False.
     """
     n = u.size
     step = n // PROBES + 1

@@ -80,7 +80,10 @@ def family_shares(log_evidence: F64, beliefs: tuple[Belief, ...]) -> F64:
 
 @lru_cache(maxsize=8)
 def arrange_beliefs(beliefs: tuple[Belief, ...]) -> tuple[F64, F64, F64]:
-    """Arrange priors (B, 3), reserved shares (B, 3), and shares (B, 1) that evidence decides on."""
+    """Arrange priors and shares of B beliefs for the evidence.
+
+    Returns priors (B, 3), reserved shares (B, 3), and shares (B, 1) that the evidence decides on.
+    """
     prior = np.array([belief.prior for belief in beliefs])
     reserved = np.array([belief.reserved for belief in beliefs])
     return prior, reserved, 1 - reserved.sum(1, keepdims=True)
