@@ -22,7 +22,7 @@ from fastece.data.parameters import processors
 ONE_PROCESS = "FASTECE_ONE_PROCESS"
 # The variable that pytest-xdist sets in its workers, which multiprocessing does not know of.
 WORKER_OF_TESTS = "PYTEST_XDIST_WORKER"
-# What the second process runs.
+# The program of the second process.
 CODE = """
 from fastece.data.second_process import follow
 follow({directory!r})
@@ -40,7 +40,8 @@ def compile_beside(work: Callable[..., object], *arguments: Any) -> Iterator[Non
     Parameters
     ----------
     work : callable
-        A function of a module of this package; its calls compile what the block needs at its end.
+        A function of a module of this package, which compiles the kernels that the block needs
+        last.
     *arguments
         Numbers, strings and tuples of them.
     """

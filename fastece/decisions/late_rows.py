@@ -1,6 +1,6 @@
 """Rows of a monitor that wait until all labels of their day have come.
 
-Labels come days after their predictions, and those of one outcome earlier than those of the other:
+Labels come days after their predictions, and one outcome is known earlier than the other:
 a default is known when it happens, its absence at the end of the loan. Counted as they come, such
 rows would be evidence against any model. So a row waits until its day is more than the horizon ago,
 whatever its label is and whenever it came. A day is then counted as a whole, in an order of its

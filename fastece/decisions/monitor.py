@@ -128,10 +128,10 @@ class Monitor(Readable):
     e-value infinite at once, for good.
 
     The promise needs bets that are made before the labels are seen, so whether and when a row
-    counts must not depend on its label given its score. Where labels come late, and those of one
-    outcome earlier, `horizon` makes it so: a day is closed once rows have come that are later by
-    more than `horizon` days, and then counts as a whole, shuffled in a way that depends neither on
-    its labels nor on the order in which they came. Any order of late batches has the same bits.
+    counts must not depend on its label given its score. Where labels come late, and one
+    outcome is known earlier than the other, `horizon` ensures this: a day is closed once rows have
+    come that are later by more than `horizon` days. It then counts as a whole, shuffled in a way
+    that depends neither on its labels nor on the order in which they came. Any order of late batches has the same bits.
     Rows that come after their day was closed are left out, and counted in `n_too_late`.
 
     Examples

@@ -95,7 +95,7 @@ def compile_report(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for measure in parts_backwards(inputs):
-            # What small data do not have is compiled by the process that needs it.
+            # Small data do not have every part; its kernels are compiled where it is needed.
             with suppress(ValueError, TypeError):
                 measure()
 
@@ -111,8 +111,8 @@ def parts_backwards(inputs: ReportInput) -> list[Callable[[], object]]:
     """List the parts of a report about from its end.
 
     The other process begins with the posterior of the first error, and of a full report goes on to
-    bins of equal mass. Whatever needs one of these comes late, so that the two do not compile the
-    same. On a first page, the test alone has bins of equal mass.
+    bins of equal mass. Parts that need one of these come late, so that the two processes do not
+    compile the same kernels. On a first page, the test alone has bins of equal mass.
     """
     measures = [partial(measure_one_error, inputs, name) for name in errors_backwards(inputs)]
     test = partial(run_test, inputs)
