@@ -131,7 +131,8 @@ class Monitor(Readable):
     counts must not depend on its label given its score. Where labels come late, and one
     outcome is known earlier than the other, `horizon` ensures this: a day is closed once rows have
     come that are later by more than `horizon` days. It then counts as a whole, shuffled in a way
-    that depends neither on its labels nor on the order in which they came. Any order of late batches has the same bits.
+    that depends neither on its labels nor on the order in which they came. Any order of late
+    batches has the same bits.
     Rows that come after their day was closed are left out, and counted in `n_too_late`.
 
     Examples
