@@ -269,7 +269,8 @@ def find_coverage(rows: RankedRows, coverage: float) -> Candidates:
 
 def last_rows_of_scores(rows: RankedRows) -> I64:
     """Find the last row of each distinct score."""
-    return np.append(np.flatnonzero(rows.score[1:] < rows.score[:-1]), rows.score.size - 1)
+    # Truth values are appended to, as they take an eighth of the memory of row numbers.
+    return np.flatnonzero(np.append(rows.score[1:] < rows.score[:-1], True))
 
 
 def candidates_at(rows: RankedRows, end: I64) -> Candidates:

@@ -471,4 +471,8 @@ class Entropy(Mean):
 
 def surprise(p: F64) -> F64:
     """Compute ``-p log p`` of probabilities, which is 0 for 0."""
-    return np.asarray(p * np.abs(np.log(p, out=np.zeros_like(p), where=p > 0)))
+    surprises = np.zeros_like(p)
+    np.log(p, out=surprises, where=p > 0)
+    np.abs(surprises, out=surprises)
+    surprises *= p
+    return surprises

@@ -159,8 +159,15 @@ def find_crossing(
     for k in range(MAX_DOUBLINGS):
         end = start + step * 2.0**k
         if function(end) > limit:
-            return float(brentq(lambda x: function(x) - limit, start, end, xtol=1e-9))
+            # scipy's wrapper refers to itself and to a function, not to its arguments: the rows
+            # behind a lambda would stay in memory until Python looks for cycles of references.
+            return float(brentq(excess, start, end, args=(function, limit), xtol=1e-9))
     return math.copysign(math.inf, step)
+
+
+def excess(x: float, function: Callable[[float], float], limit: float) -> float:
+    """Compute by how much a function of x exceeds a limit."""
+    return function(x) - limit
 
 
 def joint_test(rows: RiskRows, law: SamplingLaw) -> Quantity:

@@ -112,10 +112,11 @@ def score_interval(call: Call, name: str, value: float) -> ConfidenceInterval | 
     mean = call.estimators[name]
     law = SamplingLaw(call.clusters, call.level, call.counts)
     samples = call.sources[0].samples(reads_only=True)
-    numbers = [np.atleast_2d(mean.numbers(x))[0] for x in samples]
-    weights = samples[0].total_weights
-    share = weights / weights.sum()
-    deviations = share * (np.mean(numbers, axis=0) - value)
+    # In place, as reports of millions of rows hold every array of this function at once.
+    deviations = np.mean([np.atleast_2d(mean.numbers(x))[0] for x in samples], axis=0)
+    deviations -= value
+    weight = samples[0].weight
+    deviations *= 1 / samples[0].n if weight is None else weight / weight.sum()
     if name == "accuracy":
         return wilson_interval(value, deviations, law)
     return law.quantity(value, deviations, low=0.0).confidence_interval
