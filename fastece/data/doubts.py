@@ -136,10 +136,13 @@ def warn_of_labels(
     names: Any, prob_name: str,
 ) -> None:  # fmt: skip
     """Warn of labels that contradict the predictions, or are independent of them."""
-    rows = np.arange(0, label.size, 1 + prob.size // MAX_ENTRIES_READ)
-    if is_kept is not None:
-        rows = rows[is_kept[rows]]
-    labelled = LabelledVectors(prob[rows], label[rows].astype(np.int64), from_logits)
+    rows = slice(None, None, 1 + prob.size // MAX_ENTRIES_READ)
+    prob = prob[rows]
+    label = label[rows]
+    if is_kept is not None and not is_kept[rows].all():
+        prob = prob[is_kept[rows]]
+        label = label[is_kept[rows]]
+    labelled = LabelledVectors(prob, label.astype(np.int64, copy=False), from_logits)
     rule = contradiction(labelled, names) or independence(labelled)
     if rule:
         warn(prob_name, rule, kind=RowsWarning)
@@ -155,14 +158,16 @@ def contradiction(rows: LabelledVectors, names: Any) -> str:
     y = rows.y
     share = np.bincount(y, minlength=rows.n_classes) / max(y.size, 1)
     most_frequent = int(share.argmax())
-    is_guess_right = (y == most_frequent).astype(np.float64)
-    is_prediction_right = (rows.predicted == y).astype(np.float64)
-    gain = is_prediction_right - is_guess_right
-    loss = -gain
+    is_guess_right = y == most_frequent
+    is_prediction_right = rows.predicted == y
+    n_gained = np.count_nonzero(is_prediction_right) - np.count_nonzero(is_guess_right)
+    n_lost = -n_gained
+    n_changed = np.count_nonzero(is_prediction_right != is_guess_right)
     if rows.is_binary:
-        is_complement_right = ((rows.advantage < 0) == y).astype(np.float64)
-        loss = is_complement_right - is_guess_right
-    if loss.sum() <= MIN_DEVIATIONS * math.sqrt(abs(loss).sum()):
+        is_complement_right = (rows.advantage < 0) == y
+        n_lost = np.count_nonzero(is_complement_right) - np.count_nonzero(is_guess_right)
+        n_changed = np.count_nonzero(is_complement_right != is_guess_right)
+    if n_lost <= MIN_DEVIATIONS * math.sqrt(n_changed):
         return ""
     p = rows.probabilities
     p = p - p.mean(axis=0)
@@ -170,7 +175,7 @@ def contradiction(rows: LabelledVectors, names: Any) -> str:
     if lift.mean() >= 3 * lift.std() / math.sqrt(y.size) - MEAN_TOLERANCE:
         return ""
     class_names = names or range(p.shape[1])
-    right = f"{100 * (gain.mean() + share[most_frequent]):.3g} %"
+    right = f"{100 * (n_gained / y.size + share[most_frequent]):.3g} %"
     by_guess = f"{100 * share[most_frequent]:.3g} %"
     question = "are labels and columns in the same order?"
     if rows.is_binary:
