@@ -14,6 +14,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.data.errors import InputError
 from fastece.data.labels import as_groups
@@ -108,9 +109,7 @@ class LateRows:
             kind = "dates" if self.has_dates else "numbers"
             raise InputError("day", f"must be {kind}, as in the batches before")
         today = int(column.days.max(initial=self.today if self.today is not None else -MAX_DAY))
-        is_in_time = np.ones(column.days.size, bool)
-        if self.last_closed is not None:
-            is_in_time = column.days > self.last_closed
+        is_in_time = self.are_open(column.days)
         in_time = rows.select(np.flatnonzero(is_in_time))
         names = in_time.names
         if names is not None:
@@ -129,7 +128,7 @@ class LateRows:
             has_dates=column.has_dates,
             n_too_late=self.n_too_late + int(np.count_nonzero(~is_in_time)),
         )
-        n_waiting = int(np.count_nonzero(late.days > today - self.horizon - 1))
+        n_waiting = int(np.count_nonzero(late.are_open(late.days)))
         if n_waiting > max_rows:
             rule = f"must leave at most {max_rows} rows waiting"
             raise InputError("horizon", rule, value=self.horizon, rows=n_waiting)
@@ -137,20 +136,19 @@ class LateRows:
 
     def closed_days(self) -> list[RowsOfDay]:
         """Return the rows of each day that is closed, in the order of the days."""
-        closed = np.unique(self.days[~self._is_waiting])
+        closed = np.unique(self.days[~self.are_open(self.days)])
         return [self.rows.select(np.flatnonzero(self.days == day)) for day in closed]
 
     def without_closed_days(self) -> "LateRows":
         """Return the rows that go on waiting."""
-        waiting = np.flatnonzero(self._is_waiting)
+        waiting = np.flatnonzero(self.are_open(self.days))
         return replace(self, days=self.days[waiting], rows=self.rows.select(waiting))
 
-    @property
-    def _is_waiting(self) -> Any:
-        """Whether the day of each row is still open."""
+    def are_open(self, days: I64) -> NDArray[np.bool_]:
+        """Decide which days are not closed yet."""
         if self.last_closed is None:
-            return np.ones(self.days.size, bool)
-        return self.days > self.last_closed
+            return np.ones(days.size, bool)
+        return np.asarray(days > self.last_closed)
 
     # --- files ------------------------------------------------------------------------------
 
@@ -175,7 +173,9 @@ class LateRows:
         if not ((scores >= 0) & (scores <= 1)).all() or (outcomes > 1).any():
             raise InputError("scores", "must be from 0 to 1, and outcomes 0 or 1")
         names = content["names"]
-        if names is not None and [isinstance(name, str) for name in names] != [True] * days.size:
+        if names is not None and (
+            len(names) != days.size or not all(isinstance(name, str) for name in names)
+        ):
             raise InputError("names", "must be a text for each row")
         today = content["today"]
         return replace(

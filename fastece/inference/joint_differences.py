@@ -86,13 +86,13 @@ def draw_deviations(call: Call, errors: Sequence[Sequence[ModelError]], key: int
     key : int
     """
     n_classes = len(errors[0])
-    influences = [error.influence for of_model in errors for error in of_model]
-    statistic = InfluenceSums(influences)
+    errors_of_all = [error for of_model in errors for error in of_model]
+    statistic = InfluenceSums([error.influence for error in errors_of_all])
     member = PreparedStatistic(0, None, None, statistic, None)
     draws = make_draws(call, key, call.n)
     sums = evaluate(Replicates(draws, [member]), 0, call.n_resamples, call.workers)[0]
     deviations = []
-    for of_draws, error in zip(sums, [error for x in errors for error in x], strict=True):
+    for of_draws, error in zip(sums, errors_of_all, strict=True):
         low, high = error.quantiles(ONE_DEVIATION)
         spread = of_draws.std()
         unit = (high - low) / 2 / spread if spread > 0 else 0.0

@@ -43,7 +43,7 @@ TOO_FEW = "too few rows"
 # upper end of its interval would be the largest error that there is.
 P_VALUES_BELOW_LEVEL = 4
 # Rows that are drawn for the tests of all slices at most, which takes some two seconds. Beyond it
-# p-values come from Bayes factors, or those of other estimators are adjusted by Holm's method.
+# p-values come from Bayes factors; with other estimators they are adjusted by Holm's method.
 MAX_DRAWN_ROWS = 2 * 10**9
 # The cost of a test without any rows, in drawn rows.
 ROWS_PER_TEST = 1000
