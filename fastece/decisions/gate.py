@@ -352,6 +352,7 @@ def errors_of_rows(
 def increase_over_baseline(call: Call, alpha: float, bound: float, rng: Any) -> BoundedError:
     """Compare the error of the model with the error of the baseline."""
     with rename_arguments(NAMES_OF_MODELS):
+        compare.check_same_classes(call)
         pair = compare.comparison_results(replace(call, level=1 - alpha), rng=rng)
     return BoundedError(INCREASE, call.n, pair.value, pair.confidence_interval, bound)
 
