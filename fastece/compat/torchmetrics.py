@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS
+from fastece.compat.conventions import CONVENTIONS, check_bins
 from fastece.compat.names import LIBRARIES
 from fastece.data.containers import as_array, as_real
 from fastece.data.errors import InputError, InputTypeError
@@ -172,7 +172,7 @@ class BinaryCalibrationError(LoopMetric):
         self.ignore_index = ignore_index
         self.validate_args = validate_args
         self.fields: dict[str, Any] = {"norm": NORMS[check_choice("norm", norm, tuple(NORMS))]}
-        self.convention.binned(n_bins, **self.fields)
+        check_bins("n_bins", n_bins)
         self.reset()
 
     def reset(self) -> None:
@@ -233,10 +233,11 @@ class BinaryCalibrationError(LoopMetric):
         if prob.shape != shape:
             rule = f"must have shape {shape} for target {label.shape}"
             raise InputError("preds", rule, value=prob.shape)
-        if classes and len(shape) > 2:
-            prob = np.moveaxis(prob, 1, -1)
-        prob = prob.reshape(-1, *classes)
-        label = label.reshape(-1)
+        if label.ndim != 1:
+            if classes and len(shape) > 2:
+                prob = np.moveaxis(prob, 1, -1)
+            prob = prob.reshape(-1, *classes)
+            label = label.reshape(-1)
         if self.ignore_index is None:
             return label, prob
         is_counted = label != self.ignore_index

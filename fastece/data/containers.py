@@ -50,13 +50,12 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
     """Read any accepted container as a numpy array, where possible without a copy."""
     if type(value) is np.ndarray:
         return value
-    refuse_container(name, value)
+    is_tensor = hasattr(value, "detach") and hasattr(value, "resolve_neg")
+    if not is_tensor:  # a tensor has nothing that is refused
+        refuse_container(name, value)
     try:
-        if hasattr(value, "detach") and hasattr(value, "resolve_neg"):  # a tensor, on any device
-            value = value.detach().cpu().resolve_conj().resolve_neg()
-            if str(value.dtype) == "torch.bfloat16":  # numpy has none; every one is a float32
-                value = value.float()
-            return np.asarray(value.numpy())
+        if is_tensor:
+            return array_of_tensor(value)
         if not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
         array = np.asarray(value)
@@ -67,6 +66,23 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
             array = value.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError, RuntimeError, BufferError, LookupError) as error:
         raise InputError(name, f"cannot be read as a numeric array: {error}") from error
+    return array
+
+
+def array_of_tensor(tensor: Any) -> NDArray[Any]:
+    """Read a tensor on any device; on the host, without a gradient, it is not copied.
+
+    Most tensors are such, and torch refuses all others. To ask torch for all steps at once takes
+    2 us a tensor, and twice that where other work has just run.
+    """
+    array: NDArray[Any]
+    try:
+        array = tensor.numpy()
+    except (TypeError, RuntimeError):
+        tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+        if str(tensor.dtype) == "torch.bfloat16":  # numpy has none; every one is a float32
+            tensor = tensor.float()
+        array = tensor.numpy()
     return array
 
 

@@ -29,6 +29,8 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> str:
 
 def check_integer(name: str, value: Any, low: int, high: int, kind: str = "an integer") -> int:
     """Check an integer from low to high; bools and floats are refused."""
+    if type(value) is int and low <= value <= high:  # a third of the time of the general checks
+        return value
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise InputTypeError(name, f"must be {kind}", value=value)
     if not low <= int(value) <= high:

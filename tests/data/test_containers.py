@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece.data.containers import as_array
 from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, WEIGHT, put
 from helpers.layouts import frozen, strided
 
@@ -20,7 +21,7 @@ NO_ARRAYS = {
     "real numbers, got dtype object": lambda: frame(package("pandas"), PROB.astype(object)),
     "dtype object": lambda: frame(package("pandas"), ROWS.astype(object)),
     "": lambda: package("torch").empty(8, device="meta"),
-    "y_prob": lambda: package("torch").eye(8).to_sparse(),
+    "Sparse layout": lambda: package("torch").eye(8).to_sparse(),
 }
 
 
@@ -280,23 +281,54 @@ def test_lazy_parts_of_tensors_are_read():
 
 
 class Tensor:
-    """What is read of a tensor on another device, that needs a gradient, in bfloat16."""
+    """What is read of a tensor on another device, that needs a gradient, in bfloat16.
 
-    def __init__(self, values, dtype="torch.bfloat16"):
-        self.values, self.dtype, self.calls = values, dtype, []
+    As torch, it refuses to be an array until all steps are taken, each of which makes a new tensor.
+    """
+
+    def __init__(self, values, dtype="torch.bfloat16", steps=()):
+        self.values, self.dtype, self.steps = values, dtype, steps
 
     def __getattr__(self, name):
         if name not in {"detach", "cpu", "resolve_conj", "resolve_neg", "float"}:
             raise AttributeError(name)
-        return lambda: self.calls.append(name) or self
+        return lambda: type(self)(self.values, self.dtype, (*self.steps, name))
 
     def __len__(self):
         return len(self.values)
 
     def numpy(self):
-        assert self.calls[:2] == ["detach", "cpu"]
-        assert ("float" in self.calls) == (self.dtype == "torch.bfloat16")
+        if "detach" not in self.steps:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        if "cpu" not in self.steps:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy.")
+        if self.dtype == "torch.bfloat16" and "float" not in self.steps:
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        assert ("float" in self.steps) == (self.dtype == "torch.bfloat16")
         return np.array(self.values, np.float32)
+
+
+class HostTensor(Tensor):
+    """A tensor on the host, without a gradient: an array as it is."""
+
+    def numpy(self):
+        assert not self.steps
+        return self.values
+
+
+def test_tensors_on_the_host_are_read_without_a_copy():
+    tensor = HostTensor(PROB)
+    assert as_array("y_prob", tensor) is PROB
+    assert fastece.ece(TRUE, tensor) == fastece.ece(TRUE, PROB)
+
+
+def test_tensors_that_no_step_turns_into_arrays_are_named():
+    class Sparse(Tensor):
+        def numpy(self):
+            raise TypeError("can't convert Sparse layout tensor to numpy.")
+
+    with pytest.raises(ValueError, match="y_prob: cannot be read as a numeric array: can't conv"):
+        fastece.ece(TRUE, Sparse(PROB))
 
 
 @pytest.mark.parametrize("dtype", ["torch.bfloat16", "torch.float32"])
