@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fastece.data import containers
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups, hide_label
+from fastece.data.plain import are_plain, plain_problems
 from fastece.data.reading import read_problems
 from fastece.data.scores import NEARLY, read_top_label
 from fastece.data.sources import Problems
@@ -45,8 +46,8 @@ def read_batch(
     weight = None
     if sample_weight is not None:
         weight = containers.as_real("sample_weight", sample_weight)
-    elif settings.is_auto_vector and not settings.from_logits and ignore_label is None:
-        batch = read_class_vectors(settings, y_true, y_prob, prob)
+    elif ignore_label is None and not settings.from_logits:
+        batch = read_plain_batch(settings, y_true, y_prob, prob)
         if batch is not None:
             return batch
     if ignore_label is not None and hide_label(y_true, ignore_label)[1].all():
@@ -95,6 +96,23 @@ def check_smallest_weight(settings: Settings, weight: F64) -> None:
         lambda part: (part > 0) & (part < smallest),
         "multiply all weights by one number",
     )
+
+
+def read_plain_batch(
+    settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
+) -> Batch | None:
+    """Read rows without weights by one kernel; None if they are no plain arrays, or invalid.
+
+    `read_problems` gives the same rows, and takes 4 us longer.
+    """
+    if settings.is_auto_vector:
+        return read_class_vectors(settings, y_true, y_prob, prob)
+    if not are_plain(y_true, y_prob):
+        return None
+    problems = plain_problems(
+        y_true, y_prob, settings.setting, sample_weight=None, with_vectors=False, run=map
+    )
+    return None if problems is None else Batch(problems, NO_WEIGHTS)
 
 
 def read_class_vectors(

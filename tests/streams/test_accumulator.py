@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import fastece
 from fastece import Accumulator
 from helpers.bad_input import assert_refused
+from helpers.layouts import frozen, strided
 from helpers.resample_cases import same_bits
 from helpers.strategies import binary
 from helpers.stream_cases import (
@@ -527,3 +528,16 @@ def test_states_do_not_depend_on_the_layout_of_rows():
     y, p = binary_data("spread", 60)
     for labels in (y == 1, y.astype(np.int8), y.astype(np.float32)):
         assert_same(state_of(labels, p), state_of(y, p))
+
+
+@pytest.mark.parametrize("n_replicates", [0, 4])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("setting", ["auto", *SETTINGS])
+def test_plain_arrays_have_the_state_of_lists(setting, dtype, n_replicates):
+    n_classes, y, p = data_of(setting, 300, dtype)
+    options = {"n_classes": n_classes, "setting": setting, "n_replicates": n_replicates}
+    options["seed"] = 0 if n_replicates else None
+    expected = state_of(y.tolist(), p.tolist(), **options)
+    for labels in (y, y.astype(np.uint8), frozen(y)):
+        assert_same(state_of(labels, p, **options), expected)
+    assert_same(state_of(y, strided(p), **options), expected)
