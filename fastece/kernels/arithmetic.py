@@ -125,10 +125,9 @@ def exponential(x: F64, work: F64) -> None:
         p89 = 2.7620088445409746e-07 + 2.510038549551032e-08 * r
         p = (p01 + p23 * r2) + ((p45 + p67 * r2) + p89 * r4) * r4
         x[i] = (p * r2 + r) + 1.0
-    powers = work.view(np.int64)
-    bits = x.view(np.int64)
     for i in range(x.size):
-        bits[i] += powers[i] << 52
+        power = np.float64(work[i]).view(np.int64) << 52
+        x[i] = np.int64(np.float64(x[i]).view(np.int64) + power).view(np.float64)
 
 
 @jit

@@ -147,9 +147,8 @@ def float_cells(s: F64, low: float, high: float, work: F64, cell: I32) -> None:
         x = high if x > high else x
         distance = x if x < 0.5 else 1.0 - x
         work[i] = distance if distance > SMALLEST else SMALLEST
-    bits = work.view(np.int64)
     for i in range(s.size):
-        j = np.int32((bits[i] >> SHIFT) - FIRST)
+        j = np.int32((np.float64(work[i]).view(np.int64) >> SHIFT) - FIRST)
         below = ((s[i] < 0.5) & (low < 0.5)) | (high < 0.5)  # where it was moved to
         cell[i] = j if below else last - j
 

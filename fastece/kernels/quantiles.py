@@ -75,14 +75,14 @@ def increasing_order(score: F64, hit: U8, row: I32) -> None:
     """
     n = score.size
     bits = score.view(np.uint64)
-    key = np.empty_like(bits)
+    key = np.empty(n, np.uint64)
     moved = bits
     old_row = row
-    moved_row = np.empty_like(row)
-    distance = key.view(np.float64)
+    moved_row = np.empty(row.size, np.int32)
     for i in range(n):
-        distance[i] = score[i] + 0.0 if score[i] < 0.5 else 1.0 - score[i]
-        key[i] = (key[i] if score[i] < 0.5 else HALF + HALF - key[i]) << ONE
+        distance = score[i] + 0.0 if score[i] < 0.5 else 1.0 - score[i]
+        bits_of_distance = np.float64(distance).view(np.uint64)
+        key[i] = (bits_of_distance if score[i] < 0.5 else HALF + HALF - bits_of_distance) << ONE
     for i in range(hit.size):
         key[i] |= np.uint64(hit[i])
     top = TOP_OF_FEW if n <= MAX_FEW_SCORES else TOP

@@ -289,15 +289,15 @@ def rows_reaching(
     compared as integers: a branch that depends on the draw would be mispredicted, and take five
     times as long.
     """
-    bits = below.view(np.int64)
-    target_bits = target.view(np.int64)
     for r in range(REPLICATES):
         row[r] = 0
     step = below.shape[0] // 2
     while step > 0:
         for r in range(REPLICATES):
             # The sign, -1 or 0, is a mask: step if this cumulative weight is less.
-            row[r] += ((bits[np.uint64(row[r] + step), r] - target_bits[r]) >> 63) & step
+            weight_bits = np.float64(below[np.uint64(row[r] + step), r]).view(np.int64)
+            target_bits = np.float64(target[r]).view(np.int64)
+            row[r] += ((weight_bits - target_bits) >> 63) & step
         step //= 2
     last = c.shape[0] - 1
     for r in range(REPLICATES):
@@ -407,7 +407,6 @@ def centres_of(
     `bins`, the first bin with each; `count`, their number.
     """
     middle = np.empty(REPLICATES)
-    middle_bits = middle.view(np.int64)
     row = np.empty(REPLICATES, np.int64)
     for r in range(REPLICATES):
         count[r] = 0
@@ -418,7 +417,8 @@ def centres_of(
         step = bits.size // 2
         while step > 0:  # scores below are counted without branches, as in `rows_reaching`
             for r in range(REPLICATES):
-                row[r] += ((bits[np.uint64(row[r] + step - 1)] - middle_bits[r]) >> 63) & step
+                middle_bits = np.float64(middle[r]).view(np.int64)
+                row[r] += ((bits[np.uint64(row[r] + step - 1)] - middle_bits) >> 63) & step
             step //= 2
         for r in range(REPLICATES):
             t = count[r]
