@@ -135,7 +135,9 @@ def add_distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
 def bandwidth_of_scores(s: F64, w: F64, low: float, high: float, n: float) -> float:
     """Compute Silverman's bandwidth of unsorted scores (n,) in [low, high]."""
     ordered = s.copy()
-    row = np.arange(w.size).astype(np.int32)
+    row = np.empty(w.size, np.int32)
+    for i in range(w.size):
+        row[i] = i
     increasing_order(ordered, np.empty(0, np.uint8), row)
     weight = np.empty(w.size)
     for i in range(w.size):
