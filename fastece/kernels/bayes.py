@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.kernels.arithmetic import exponential, lane_sum, sigmoid, zero
+from fastece.kernels.arithmetic import exponential, lane_sum
 from fastece.kernels.compiling import jit
 from fastece.kernels.types import F64, I32, U8
 
@@ -47,19 +47,27 @@ PIVOTS_PER_LOGARITHM = 16
 ATANH = tuple(2.0 / (2 * k + 1) for k in reversed(range(14)))
 
 # Hyperparameters side by side, and where each quantity begins in the line of a cell.
-LANES = 16
-F, LOWER1, LOWER2, PIVOT, ALONG0, ALONG1, STEP = (np.uint64(LANES * j) for j in range(7))
-SUM00, SUM01, SUM11, REST0, REST1, LINE = (np.uint64(LANES * j) for j in range(7, 13))
+LANES = np.uint64(16)
+F, LOWER1, LOWER2, PIVOT, ALONG0, ALONG1, STEP = (LANES * j for j in range(7))
+SUM00, SUM01, SUM11, REST0, REST1, LINE = (LANES * j for j in range(7, 13))
 # On the way up the sums are over, and their place has the changes of b_0 and b_1, and the largest
 # change of a logit.
 CHANGE0 = SUM00
 CHANGE1 = SUM01
 LARGEST = SUM11
-LINE2 = np.uint64(2) * LINE
+LINE2 = LINE + LINE
+# Where each quantity of the lines b begins in `Fits.line`; `Priors.line` begins with the precisions
+# of b_0 and b_1, too. The last three are work space of a step, and of the evidence.
+B0, B1, SCHUR00, SCHUR01, SCHUR11, DAMPING, QUADRATIC, PRODUCT = (LANES * j for j in range(8))
+LINE_QUANTITIES = 8
 # Rows of the prior precision that differ: the first two, all in the middle, and the last two; and
 # their entries on the diagonal and to its left.
 MIDDLE = 2
-BAND1, BAND2, BANDS = (np.uint64(LANES * j) for j in range(1, 4))
+BAND1, BAND2, BANDS = (LANES * j for j in range(1, 4))
+# Unsigned, as positions are.
+ZERO = np.uint64(0)
+ONE = np.uint64(1)
+TWO = np.uint64(2)
 
 
 class RankCells(NamedTuple):
@@ -78,7 +86,7 @@ class Priors(NamedTuple):
     """
 
     bands: F64  # (5 * BANDS,)
-    line: F64  # (2, 16): of b_0 and b_1
+    line: F64  # (2 * 16,): of b_0 and b_1
     half: F64  # (16,): half the log determinant of both
 
 
@@ -92,17 +100,22 @@ class Fits(NamedTuple):
     ----------
     state : ((C + 4) * LINE,) float64 array
         Lines of C cells, with two lines of padding before and after.
-    line : (2, 16) float64 array
-        b_0 and b_1.
-    schur : (3, 16) float64 array
-        Precision of b with f integrated out: its entries 00, 01, 11.
+    line : (8 * 16,) float64 array
+        b_0 and b_1; the entries 00, 01, 11 of their precision with f integrated out; work space.
     log_evidence : (16,) float64 array
     """
 
     state: F64
     line: F64
-    schur: F64
     log_evidence: F64
+
+
+class Logits(NamedTuple):
+    """Logits of the probabilities of hits in the cells of all curves, in a fit."""
+
+    logit: F64  # (C * 16,)
+    odds: F64  # (C * 16,): exp(-abs(logit))
+    work: F64  # (C * 16,): work space
 
 
 @jit
@@ -207,26 +220,29 @@ def prior_pull(bands: F64, state: F64, middle: Any, k: Any) -> float:
 
 
 @jit
-def factorise(p: F64, t: F64, cells: RankCells, bands: F64, state: F64) -> None:
-    """Turn probabilities p (C * 16,) into the factors of A, on the way down.
+def factorise(t: F64, cells: RankCells, logits: Logits, bands: F64, state: F64) -> None:
+    """Turn logits into the factors of A, on the way down.
 
     The state gets the factors of A, and the right sides after forward substitution: the gradient
     and W T. On the way it gets running sums of the terms of the two equations of the line.
     """
+    logit = logits.logit
+    odds = logits.odds
     middle = np.uint64(MIDDLE) * BANDS
     for c in range(t.size):
         first = np.uint64(c + 2) * LINE
+        first_logit = np.uint64(c) * LANES
         row = np.uint64(min(c, MIDDLE) + max(c - t.size + 3, 0)) * BANDS
         weight = cells.weight[c]
         hits = cells.hits[c]
         a = t[c]
-        for g in range(LANES):
-            lane = np.uint64(g)
+        for lane in range(ZERO, LANES):
             k = first + lane
             band = row + lane
             up = k - LINE
             up2 = k - LINE2
-            q = p[c * LANES + g]
+            e = odds[first_logit + lane]
+            q = (1.0 if logit[first_logit + lane] >= 0.0 else e) / (1.0 + e)
             w = weight * q * (1.0 - q)
             residual = hits - weight * q
             pull = prior_pull(bands, state, middle + lane, k)
@@ -252,31 +268,32 @@ def factorise(p: F64, t: F64, cells: RankCells, bands: F64, state: F64) -> None:
 
 
 @jit
-def substitute(t: F64, b: F64, line: F64, schur: F64, state: F64) -> None:
+def solve_steps(t: F64, precision: F64, b: F64, state: F64) -> None:
     """Solve for the steps of lines and curves by back substitution, on the way up.
 
-    The state gets the changes of b and the largest change of a logit, by curve; `schur` is filled.
+    The state gets the changes of b and the largest change of a logit, by curve. `precision` has the
+    prior precisions of b; after b stand the entries of its posterior precision, filled in here.
     """
-    for g in range(LANES):
-        k = np.uint64(t.size + 1) * LINE + np.uint64(g)
-        s00 = line[0, g] + state[k + SUM00]
-        s11 = line[1, g] + state[k + SUM11]
-        s01 = state[k + SUM01]
-        rest0 = state[k + REST0] - line[0, g] * b[0, g]
-        rest1 = state[k + REST1] - line[1, g] * b[1, g]
+    end = np.uint64(t.size + 2) * LINE
+    for lane in range(ZERO, LANES):
+        last = end + lane - LINE
+        s00 = precision[B0 + lane] + state[last + SUM00]
+        s11 = precision[B1 + lane] + state[last + SUM11]
+        s01 = state[last + SUM01]
+        rest0 = state[last + REST0] - precision[B0 + lane] * b[B0 + lane]
+        rest1 = state[last + REST1] - precision[B1 + lane] * b[B1 + lane]
         det = s00 * s11 - s01 * s01
-        end = k + LINE
-        state[end + CHANGE0] = (s11 * rest0 - s01 * rest1) / det
-        state[end + CHANGE1] = (s00 * rest1 - s01 * rest0) / det
-        state[end + LARGEST] = 0.0
-        schur[0, g] = s00
-        schur[1, g] = s01
-        schur[2, g] = s11
+        state[end + lane + CHANGE0] = (s11 * rest0 - s01 * rest1) / det
+        state[end + lane + CHANGE1] = (s00 * rest1 - s01 * rest0) / det
+        state[end + lane + LARGEST] = 0.0
+        b[SCHUR00 + lane] = s00
+        b[SCHUR01 + lane] = s01
+        b[SCHUR11 + lane] = s11
     for c in range(t.size - 1, -1, -1):
         first = np.uint64(c + 2) * LINE
         along = t[c]
-        for g in range(LANES):
-            k = first + np.uint64(g)
+        for lane in range(ZERO, LANES):
+            k = first + lane
             down = k + LINE
             down2 = k + LINE2
             d0 = state[down + CHANGE0]
@@ -291,44 +308,44 @@ def substitute(t: F64, b: F64, line: F64, schur: F64, state: F64) -> None:
 
 
 @jit
-def move(x: F64, t: F64, b: F64, logit: F64, state: F64) -> float:
+def move(x: F64, t: F64, b: F64, logits: Logits, state: F64) -> float:
     """Take a damped step of lines and curves; return the largest undamped change.
 
-    The logits (C * 16,) of the curves are overwritten.
+    The logits of the curves are overwritten, and their odds by the logarithms of these.
 
     A whole step of Newton's method may go too far. ``log(1 + m) / m`` of it, with m its largest
     change of a logit, never does for a logistic likelihood (Sun and Tran-Dinh 2019, "Generalized
     self-concordant functions", theorem 2 for nu = 2), and is soon all of it: no objective is
     computed on the way.
     """
+    logit = logits.logit
+    odds = logits.odds
     largest = 0.0
-    lanes = np.empty((3, LANES))  # rows of one array, since loops over three do not vectorise
-    intercept = lanes[0]
-    slope = lanes[1]
-    damping = lanes[2]
-    for g in range(LANES):
-        k = LINE2 + np.uint64(g)
+    for lane in range(ZERO, LANES):
+        k = LINE2 + lane
         m = state[k + LARGEST]
         largest = max(largest, m)
-        damping[g] = math.log1p(m) / m if m > SMALL_STEP else 1.0
-        b[0, g] += damping[g] * state[k + CHANGE0]
-        b[1, g] += damping[g] * state[k + CHANGE1]
-        intercept[g] = b[0, g]
-        slope[g] = b[1, g]
-    for c in range(t.size):
-        first = np.uint64(c + 2) * LINE
+        damping = math.log1p(m) / m if m > SMALL_STEP else 1.0
+        b[DAMPING + lane] = damping
+        b[B0 + lane] += damping * state[k + CHANGE0]
+        b[B1 + lane] += damping * state[k + CHANGE1]
+    n_cells = np.uint64(x.size)
+    for c in range(ZERO, n_cells):
+        first = (c + TWO) * LINE
+        first_logit = c * LANES
         middle = x[c]
         along = t[c]
-        for g in range(LANES):
-            lane = np.uint64(g)
+        for lane in range(ZERO, LANES):
             k = first + lane
-            f = state[k] + damping[lane] * state[k + STEP]
+            f = state[k] + b[DAMPING + lane] * state[k + STEP]
+            z = middle + b[B0 + lane] + b[B1 + lane] * along + f
             state[k] = f
-            logit[c * LANES + g] = middle + intercept[lane] + slope[lane] * along + f
-    after_last = np.uint64(t.size + 2) * LINE
-    for g in range(LANES):
-        k = LINE2 + np.uint64(g)
-        end = after_last + np.uint64(g)
+            logit[first_logit + lane] = z
+            odds[first_logit + lane] = -abs(z)
+    after_last = (n_cells + TWO) * LINE
+    for lane in range(ZERO, LANES):
+        k = LINE2 + lane
+        end = after_last + lane
         state[k - LINE] = state[k]
         state[k - LINE2] = state[k + LINE]
         state[end] = state[end - LINE]
@@ -350,39 +367,39 @@ def log_one_plus(x: float) -> float:
 
 
 @jit
-def add_evidence(logit: F64, cells: RankCells, priors: Priors, fits: Fits) -> None:
-    """Compute log evidences from the logits (C * 16,) of the fits.
+def fill_evidence(cells: RankCells, logits: Logits, priors: Priors, fits: Fits) -> None:
+    """Compute the log evidence of each fit from the logits of its mode.
 
     With Laplace's approximation: log likelihood + log prior - half the log determinant of the
     posterior precision. On the way `ALONG` gets its back substitution.
     """
-    log_rest = np.empty_like(logit)  # log(1 + exp(-abs(z))) of the logits z
+    state = fits.state
+    logit = logits.logit
+    log_rest = logits.work  # log(1 + exp(-abs(logit)))
     for i in range(logit.size):
-        log_rest[i] = -abs(logit[i])
-    exponential(log_rest, np.empty_like(logit))
-    for i in range(logit.size):
-        log_rest[i] = log_one_plus(log_rest[i])
-    state, b, schur, out = fits
-    bands, line, half = priors
+        log_rest[i] = log_one_plus(logits.odds[i])
+    b = fits.line
+    out = fits.log_evidence
+    bands = priors.bands
+    line = priors.line
     middle = np.uint64(MIDDLE) * BANDS
-    quadratic = np.empty(LANES)
-    product = np.empty(LANES)
-    for g in range(LANES):
-        out[g] = half[g]
-        quadratic[g] = line[0, g] * b[0, g] * b[0, g] + line[1, g] * b[1, g] * b[1, g]
-        product[g] = 1.0 / (schur[0, g] * schur[2, g] - schur[1, g] * schur[1, g])
+    for lane in range(ZERO, LANES):
+        b0 = b[B0 + lane]
+        b1 = b[B1 + lane]
+        schur01 = b[SCHUR01 + lane]
+        out[lane] = priors.half[lane]
+        b[QUADRATIC + lane] = line[B0 + lane] * b0 * b0 + line[B1 + lane] * b1 * b1
+        b[PRODUCT + lane] = 1.0 / (b[SCHUR00 + lane] * b[SCHUR11 + lane] - schur01 * schur01)
     for c in range(cells.weight.size - 1, -1, -1):
         first = np.uint64(c + 2) * LINE
+        first_logit = np.uint64(c) * LANES
         weight = cells.weight[c]
         hits = cells.hits[c]
-        for g in range(LANES):
-            z = logit[c * LANES + g]
-            out[g] += hits * z - weight * (max(z, 0.0) + log_rest[c * LANES + g])
-        for g in range(LANES):
-            k = first + np.uint64(g)
-            quadratic[g] += state[k] * prior_pull(bands, state, middle + np.uint64(g), k)
-        for g in range(LANES):
-            k = first + np.uint64(g)
+        for lane in range(ZERO, LANES):
+            z = logit[first_logit + lane]
+            out[lane] += hits * z - weight * (max(z, 0.0) + log_rest[first_logit + lane])
+        for lane in range(ZERO, LANES):
+            k = first + lane
             down = k + LINE
             down2 = k + LINE2
             pivot = state[k + PIVOT]
@@ -392,41 +409,38 @@ def add_evidence(logit: F64, cells: RankCells, priors: Priors, fits: Fits) -> No
             a1 = state[k + ALONG1] * pivot - l1 * state[down + ALONG1] - l2 * state[down2 + ALONG1]
             state[k + ALONG0] = a0
             state[k + ALONG1] = a1
-            product[g] *= pivot
+            b[PRODUCT + lane] *= pivot
+            b[QUADRATIC + lane] += state[k] * prior_pull(bands, state, middle + lane, k)
         if c % PIVOTS_PER_LOGARITHM == 0:
-            for g in range(LANES):
-                out[g] += 0.5 * math.log(product[g])
-                product[g] = 1.0
-    for g in range(LANES):
-        out[g] -= 0.5 * quadratic[g]
+            for lane in range(ZERO, LANES):
+                out[lane] += 0.5 * math.log(b[PRODUCT + lane])
+                b[PRODUCT + lane] = 1.0
+    for lane in range(ZERO, LANES):
+        out[lane] -= 0.5 * b[QUADRATIC + lane]
 
 
 @jit
-def fit(x: F64, t: F64, cells: RankCells, priors: Priors, fits: Fits) -> int:
+def fit(x: F64, t: F64, cells: RankCells, logits: Logits, priors: Priors, fits: Fits) -> int:
     """Fit the curve of every hyperparameter by Laplace's method; return the steps.
 
-    `x` and `t` (C,) are logits of the scores and their distances from the mean. All of `fits` is
-    overwritten.
+    `x` and `t` (C,) are logits of the scores and their distances from the mean. State and line of
+    `fits` are 0 before; they and `logits` are overwritten.
     """
-    state = fits.state
-    b = fits.line
-    schur = fits.schur
-    zero(state)  # the padding is read, and where f begins
-    zero(b.reshape(b.size))
-    logit = np.empty(x.size * LANES)
-    for c in range(x.size):
-        for g in range(LANES):
-            logit[c * LANES + g] = x[c]
+    odds = logits.odds
+    for c in range(ZERO, np.uint64(x.size)):
+        for k in range(c * LANES, (c + ONE) * LANES):
+            logits.logit[k] = x[c]
+            odds[k] = -abs(x[c])
     steps = 0
     largest = np.inf
-    while largest > SMALL_STEP and steps < MAX_STEPS:
-        sigmoid(logit, logit)
-        factorise(logit, t, cells, priors.bands, state)
-        substitute(t, b, priors.line, schur, state)
-        largest = move(x, t, b, logit, state)
+    while True:
+        exponential(odds, logits.work)
+        if largest <= SMALL_STEP or steps == MAX_STEPS:
+            return steps
+        factorise(t, cells, logits, priors.bands, fits.state)
+        solve_steps(t, priors.line, fits.line, fits.state)
+        largest = move(x, t, fits.line, logits, fits.state)
         steps += 1
-    add_evidence(logit, cells, priors, fits)
-    return steps
 
 
 @jit
@@ -440,47 +454,48 @@ def draw_logits(x: F64, t: F64, fits: Fits, log_prior: F64, normals: F64, logit:
         posterior probabilities, in order, passes ``(q + 1/2) / S``.
     normals : (C + 2, S) float64 array
         Standard normal numbers.
-    logit : (C, S) float64 array
-        Logits of the probability of a hit in each cell; overwritten.
+    logit : (C + 2, S) float64 array
+        Logits of the probability of a hit in each cell; overwritten. The last two lines, 0 before,
+        get the distances of b from its mode.
     """
-    n_cells, draws = logit.shape
-    state, b, schur, log_evidence = fits
+    n_cells = x.size
+    draws = logit.shape[1]
+    state = fits.state
+    b = fits.line
+    log_evidence = fits.log_evidence
     top = -np.inf
     total = 0.0
     for lane in range(LANES):
         top = max(top, log_evidence[lane] + log_prior[lane])
     for lane in range(LANES):
         total += math.exp(log_evidence[lane] + log_prior[lane] - top)
-    d0 = np.empty(draws)
-    d1 = np.empty(draws)
-    bends = np.zeros((3, draws))  # of the present cell and of the two below it
     begin = 0
     passed = 0.0
     for lane in range(LANES):
         passed += math.exp(log_evidence[lane] + log_prior[lane] - top) / total
         end = min(math.floor(passed * draws + 0.5), draws)
-        if end <= begin:
-            continue
-        l00 = math.sqrt(schur[0, lane])
-        l10 = schur[1, lane] / l00
-        l11 = math.sqrt(schur[2, lane] - l10 * l10)
-        for q in range(begin, end):
-            d1[q] = normals[n_cells + 1, q] / l11
-            d0[q] = (normals[n_cells, q] - l10 * d1[q]) / l00
         for c in range(n_cells - 1, -1, -1):
             k = np.uint64(c + 2) * LINE + np.uint64(lane)
             scale = math.sqrt(state[k + PIVOT])
             l1 = state[k + LINE + LOWER1]
             l2 = state[k + LINE2 + LOWER2]
-            middle = x[c] + state[k] + b[0, lane] + b[1, lane] * t[c]
+            for q in range(begin, end):
+                bend = scale * normals[c, q] - l1 * logit[c + 1, q] - l2 * logit[c + 2, q]
+                logit[c, q] = bend
+        l00 = math.sqrt(b[SCHUR00 + lane])
+        l10 = b[SCHUR01 + lane] / l00
+        l11 = math.sqrt(b[SCHUR11 + lane] - l10 * l10)
+        for q in range(begin, end):
+            logit[n_cells + 1, q] = normals[n_cells + 1, q] / l11
+            logit[n_cells, q] = (normals[n_cells, q] - l10 * logit[n_cells + 1, q]) / l00
+        for c in range(n_cells):
+            k = np.uint64(c + 2) * LINE + np.uint64(lane)
+            middle = x[c] + state[k] + b[B0 + lane] + b[B1 + lane] * t[c]
             by0 = 1.0 - state[k + ALONG0]
             by1 = t[c] - state[k + ALONG1]
-            bend = bends[c % 3]
-            bend_below = bends[(c + 1) % 3]
-            bend_two_below = bends[(c + 2) % 3]
             for q in range(begin, end):
-                bend[q] = scale * normals[c, q] - l1 * bend_below[q] - l2 * bend_two_below[q]
-                logit[c, q] = bend[q] + (middle + by0 * d0[q] + by1 * d1[q])
+                line = middle + by0 * logit[n_cells, q] + by1 * logit[n_cells + 1, q]
+                logit[c, q] += line
         begin = end
 
 
@@ -490,14 +505,12 @@ def mean_gaps(score: F64, p: F64, share: F64, out: F64) -> None:
 
     Draws have shares (S,); the means are in `out` (3, C).
     """
-    gap = np.empty(share.size)
-    sign = np.empty(share.size)
+    terms = np.empty((3, share.size))
     for c in range(score.size):
         for q in range(share.size):
-            gap[q] = share[q] * (p[c, q] - score[c])
-            sign[q] = share[q] if p[c, q] > score[c] else -share[q]
-        out[0, c] = lane_sum(gap)
-        out[2, c] = lane_sum(sign)
-        for q in range(share.size):
-            gap[q] = abs(gap[q])
-        out[1, c] = lane_sum(gap)
+            gap = share[q] * (p[c, q] - score[c])
+            terms[0, q] = gap
+            terms[1, q] = abs(gap)
+            terms[2, q] = share[q] if p[c, q] > score[c] else -share[q]
+        for j in range(3):
+            out[j, c] = lane_sum(terms[j])

@@ -202,7 +202,7 @@ def importance_sample(curves, draws=3000, seed=0):
         if log_p + curves.fits.log_evidence[g] < (log_prior + curves.fits.log_evidence).max() - 8:
             continue
         prior = np.array(reference.prior_precision(n, tau, *family))
-        top = np.append(tops[:, g], curves.fits.line[:, g])
+        top = np.append(tops[:, g], curves.fits.line.reshape(-1, bayes.LANES)[:2, g])
         p = 1 / (1 + np.exp(-(x + lines @ top)))
         factor = np.linalg.cholesky(prior + lines.T @ ((weight * p * (1 - p))[:, None] * lines))
         z = rng.normal(size=(draws, n + 2))
@@ -233,8 +233,9 @@ def test_posterior_is_that_of_importance_sampling(name):
     t = curves.logits.t
     log_prior = hyperpriors(x.size).interval
     normal_numbers = np.random.default_rng(1).normal(size=(x.size + 2, 4000))
-    logit = np.empty((x.size, 4000))
+    logit = np.zeros((x.size + 2, 4000))
     bayes.draw_logits(x, t, curves.fits, log_prior, normal_numbers, logit)
+    logit = logit[: x.size]
     drawn_errors = curves.errors(probabilities(logit), 1.0)
     assert drawn_errors.mean() == pytest.approx(weights @ errors / weights.sum(), rel=0.05)
     q = [0.1, 0.5, 0.9]

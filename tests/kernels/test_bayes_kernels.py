@@ -40,16 +40,19 @@ def example(n_cells=7, seed=0, heavy=1.0):
 
 
 def start(n_cells):
-    """The priors of sixteen hyperparameters, and room for their fits."""
-    state = np.full((n_cells + 4) * int(bayes.LINE), np.nan)
-    arrays = (np.full(shape, np.nan) for shape in ((2, bayes.LANES), (3, bayes.LANES), bayes.LANES))
-    return arrange_priors(n_cells, HYPERPARAMETERS), bayes.Fits(state, *arrays)
+    """The priors of sixteen hyperparameters, and room for their fits and for the logits."""
+    state = np.zeros((n_cells + 4) * int(bayes.LINE))
+    line = np.zeros(bayes.LINE_QUANTITIES * int(bayes.LANES))
+    logits = bayes.Logits(*np.full((3, n_cells * int(bayes.LANES)), np.nan))
+    priors = arrange_priors(n_cells, HYPERPARAMETERS)
+    return priors, bayes.Fits(state, line, np.full(bayes.LANES, np.nan)), logits
 
 
 def theta_of(fits, n_cells, g):
     """f, b_0 and b_1 of one fit."""
     lines = fits.state.reshape(n_cells + 4, -1, bayes.LANES)
-    return np.append(lines[2:-2, int(bayes.F) // bayes.LANES, g], fits.line[:, g])
+    b = fits.line.reshape(-1, bayes.LANES)[:2, g]
+    return np.append(lines[2:-2, int(bayes.F) // bayes.LANES, g], b)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -114,9 +117,11 @@ def test_fits_equal_the_reference_for_any_rows():
         cells = cells_of(weight, hits, score)
         x, t = (np.array(z) for z in reference.logits(list(zip(*cells, strict=True)), -9.0, 9.0))
         sets.append((cells, x, t))
-    for kernel, (cells, x, t) in product(forms(bayes.fit), sets):
-        priors, fits = start(6)
-        assert kernel(x, t, cells, priors, fits) < 60
+    kernels = zip(forms(bayes.fit), forms(bayes.fill_evidence), strict=True)
+    for (fit, fill_evidence), (cells, x, t) in product(kernels, sets):
+        priors, fits, logits = start(6)
+        assert fit(x, t, cells, logits, priors, fits) < 60
+        fill_evidence(cells, logits, priors, fits)
         rows_of_cells = list(zip(*cells, strict=True))
         for g in (0, 7, 13):
             prior = reference.prior_precision(6, *HYPERPARAMETERS[g])
@@ -129,21 +134,22 @@ def test_draws_equal_the_dense_posterior():
     cells, x, t = example()
     n = x.size
     rng = np.random.default_rng(8)
-    priors, fits = start(n)
-    bayes.fit(x, t, cells, priors, fits)
+    priors, fits, logits = start(n)
+    bayes.fit(x, t, cells, logits, priors, fits)
+    bayes.fill_evidence(cells, logits, priors, fits)
     share = rng.dirichlet(np.ones(bayes.LANES))
     normals = rng.normal(size=(n + 2, 40))
     rows_of_cells = list(zip(*cells, strict=True))
     fit_of_draw = np.searchsorted(np.cumsum(share), (np.arange(40) + 0.5) / 40)
     for kernel in forms(bayes.draw_logits):
-        logit = np.empty((n, 40))
+        logit = np.vstack([np.full((n, 40), np.nan), np.zeros((2, 40))])
         kernel(x, t, fits, np.log(share) - fits.log_evidence, normals, logit)
         for q in range(0, 40, 3):
             g = fit_of_draw[q]
             prior = reference.prior_precision(n, *HYPERPARAMETERS[g])
             theta, factor, _ = reference.laplace(rows_of_cells, x.tolist(), t.tolist(), prior)
             drawn = np.add(theta, reference.solve_up(factor, normals[:, q].tolist()))
-            assert logit[:, q] == pytest.approx(reference.curve(x, t, drawn), rel=1e-5, abs=1e-6)
+            assert logit[:n, q] == pytest.approx(reference.curve(x, t, drawn), rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, 3.5, inf])

@@ -10,6 +10,8 @@ from fastece.kernels import bayes, pieces
 from helpers.kernel_forms import forms
 from oracles import reference_bayes as reference
 
+# Positions of the forms of a kernel: as it is called, and as plain Python.
+FORMS = range(len(forms(pieces.filter_cells)))
 LAWS = [(0.2, 0.0, 0.7, 0.0), (0.1, 0.6, 0.3, 1.0), (0.4, 0.0, 0.05, 1.0)]
 
 
@@ -24,30 +26,33 @@ def example(n_cells=5, n=30.0):
     return cells, np.array(x), chain_states(60, n_cells)
 
 
-def filtered(kernel, monkeypatch, heavy=1.0):
-    """The example, its weights times a number, and its chains from this form of the kernel."""
+def filtered(monkeypatch, form, heavy=1.0):
+    """The example, its weights times a number, and its chains from this form of the kernels."""
     cells, x, states = example(n=30.0 * heavy)
     monkeypatch.setattr(chains_module, "chain_laws", lambda _: np.array(LAWS))
     monkeypatch.setattr(chains_module, "chain_states", lambda *_: states)
-    monkeypatch.setattr(pieces, "filter_cells", kernel)
-    return cells, x, *filter_cells(30.0, cells, x)
+    with monkeypatch.context() as patch:
+        for kernel in (pieces.fill_likelihoods, pieces.fill_priors, pieces.filter_cells):
+            patch.setattr(pieces, kernel.__name__, forms(kernel)[form])
+        return cells, x, *filter_cells(30.0, cells, x)
 
 
 def expected_of(cells, x, states, prior, law):
-    n_shifts = states.prior.shape[1] - 2
+    n_shifts = states.layout.moves - 2
     n_levels = states.value.size - n_shifts - 2
     rows_of_cells = list(zip(*cells, strict=True))
     return reference.chain(
         rows_of_cells, x.tolist(), law[:3], states.value.tolist(), prior[int(law[3])],
-        n_shifts, n_levels, states.drift,
+        n_shifts, n_levels, states.layout.drift,
     )  # fmt: skip
 
 
 def test_priors_of_states_equal_the_definition(monkeypatch):
-    for kernel in forms(pieces.filter_cells):
-        _, x, states, chains = filtered(kernel, monkeypatch)
-        n = states.value.size
-        moves = states.prior.shape[1]
+    for form in FORMS:
+        _, x, states, chains = filtered(monkeypatch, form)
+        n = states.layout.states
+        moves = states.layout.moves
+        assert states.value.size == n
         assert n % 8 == 0
         prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, n)
         assert prior.sum(2) == pytest.approx(np.ones(prior.shape[:2]))
@@ -61,8 +66,8 @@ def test_priors_of_states_equal_the_definition(monkeypatch):
 @pytest.mark.parametrize("heavy", [1.0, 3e4])
 def test_evidence_equals_the_matrices(monkeypatch, heavy):
     """With heavy cells too, where a product of the totals of all cells would soon be 0."""
-    for kernel in forms(pieces.filter_cells):
-        cells, x, states, chains = filtered(kernel, monkeypatch, heavy)
+    for form in FORMS:
+        cells, x, states, chains = filtered(monkeypatch, form, heavy)
         prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
         for i, law in enumerate(LAWS):
             evidence, _ = expected_of(cells, x, states, prior, law)
@@ -76,18 +81,20 @@ def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
     These are 30 numbers, and with random draws the probability that any of them is off by 4.5
     standard errors is 1 in 5000.
     """
-    cells, x, states, chains = filtered(pieces.filter_cells, monkeypatch)
+    cells, x, states, chains = filtered(monkeypatch, 0)
     prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
-    moves = states.prior.shape[1]
+    moves = states.layout.moves
     draws = 2000
     rng = np.random.default_rng(3)
     ends = draws * np.arange(1, len(LAWS) + 1)
     uniform = rng.random((ends[-1], x.size))
     normal = rng.normal(size=(ends[-1], x.size))
     logits = []
-    for draw in forms(pieces.draw_curves):
+    for draw, place in zip(forms(pieces.draw_paths), forms(pieces.place_pieces), strict=True):
+        path = np.full((ends[-1], x.size), -1)
+        draw(states.layout, chains, ends, uniform, path)
         logit = np.full((x.size, ends[-1]), np.nan)
-        draw(x, states, chains, ends, uniform, normal, logit)
+        place(path, x, states, chains.log_sums, normal, logit)
         logits.append(logit.T)
     assert logits[0] == pytest.approx(logits[-1])
     for law, logit in zip(LAWS, np.split(logits[0], len(LAWS)), strict=True):
@@ -112,7 +119,9 @@ def test_a_piece_has_the_normal_law_of_its_likelihood(monkeypatch):
     logit = np.empty((4, 1000))
     uniform = rng.random((1000, 4))
     normal = rng.normal(size=(1000, 4))
-    pieces.draw_curves(np.zeros(4), states, chains, np.array([1000]), uniform, normal, logit)
+    path = np.empty((1000, 4), np.int64)
+    pieces.draw_paths(states.layout, chains, np.array([1000]), uniform, path)
+    pieces.place_pieces(path, np.zeros(4), states, chains.log_sums, normal, logit)
     assert (logit == logit[:1]).all()
     top = np.log(0.83 / 0.17)
     deviation = 1 / np.sqrt(8000 * 0.83 * 0.17)

@@ -83,7 +83,11 @@ def chain_states(n: float, n_cells: int) -> "States":
     calibrated = np.zeros(N_CALIBRATED)
     drift = DRIFT * math.sqrt(DRIFT_CELLS / n_cells)
     value = np.concatenate([shift, calibrated, level])
+    layout = kernels.pieces.Layout(
+        states=value.size, moves=shift.size + N_CALIBRATED, drift=max(1, round(drift / first))
+    )
     return kernels.pieces.States(
+        layout=layout,
         value=value,
         odds=np.exp(value),
         inverse_odds=np.exp(-value),
@@ -92,7 +96,6 @@ def chain_states(n: float, n_cells: int) -> "States":
         prior=np.append(prior, np.zeros((len(SHIFT_SCALES), N_CALIBRATED)), axis=1),
         squares=FREEDOM * scale[:, 0] ** 2,
         levels=LEVEL_SHARE,
-        drift=max(1, round(drift / first)),
     )
 
 
@@ -127,7 +130,10 @@ def filter_cells(n: float, cells: "RankCells", x: F64) -> FilteredChains:
     """Filter the cells of `n` rows, with logits x (C,), by all chains."""
     states = chain_states(max(round(n), 1), x.size)
     chains = allocate_chains(states, chain_laws(x.size), x.size)
-    kernels.pieces.filter_cells(cells, x, states, chains)
+    largest = kernels.pieces.fill_likelihoods(cells, x, states, chains)
+    kernels.arithmetic.exponential(chains.likelihood, chains.filter)
+    kernels.pieces.fill_priors(x, states, chains.prior)
+    kernels.pieces.filter_cells(states.layout, largest, chains)
     return FilteredChains(states, chains)
 
 
@@ -139,7 +145,8 @@ def allocate_chains(states: "States", law: F64, n_cells: int) -> "Chains":
     sizes = {
         "prior": len(SHIFT_SCALES) * size,
         "log_sums": size + n_states,
-        "filter": n_laws * size,
+        "likelihood": size,
+        "filter": n_laws * size + 2 * n_states,
         "total": n_laws * n_cells,
         "log_evidence": n_laws,
     }
@@ -158,6 +165,8 @@ def draw_chains(x: F64, filtered: FilteredChains, share: F64, draws: int) -> F64
     states, chains = filtered
     ends = np.floor(share.cumsum() * (draws / share.sum()) + 0.5).astype(np.int64)
     uniform, normal = chain_numbers(x.size, draws)
+    path = np.empty((draws, x.size), np.int64)
+    kernels.pieces.draw_paths(states.layout, chains, ends, uniform, path)
     logit = np.empty((x.size, draws))
-    kernels.pieces.draw_curves(x, states, chains, ends, uniform, normal, logit)
+    kernels.pieces.place_pieces(path, x, states, chains.log_sums, normal, logit)
     return logit

@@ -82,7 +82,7 @@ def arrange_priors(n_cells: int, hyperparameters: Sequence[tuple[float, float, i
     lines = np.array([precision.line for precision in precisions])
     log_dets = np.array([precision.log_det for precision in precisions])
     rows = bands[:, :, [0, 1, kernels.bayes.MIDDLE, n_cells - 2, n_cells - 1]].T.ravel()
-    return kernels.bayes.Priors(rows, lines.T.copy(), log_dets / 2)
+    return kernels.bayes.Priors(rows, lines.T.ravel(), log_dets / 2)
 
 
 class PriorPrecision(NamedTuple):
@@ -141,13 +141,14 @@ def fit_process(cells: "RankCells", x: F64, t: F64, priors: "Priors") -> "Fits":
     x and t (C,) are the logits of the scores and their distances from the mean.
     """
     bayes = kernels.bayes
+    logits = bayes.Logits(*np.empty((3, x.size * int(bayes.LANES))))
     fits = bayes.Fits(
-        state=np.empty((x.size + 4) * int(bayes.LINE)),
-        line=np.empty((2, bayes.LANES)),
-        schur=np.empty((3, bayes.LANES)),
+        state=np.zeros((x.size + 4) * int(bayes.LINE)),
+        line=np.zeros(bayes.LINE_QUANTITIES * int(bayes.LANES)),
         log_evidence=np.empty(bayes.LANES),
     )
-    bayes.fit(x, t, cells, priors, fits)
+    bayes.fit(x, t, cells, logits, priors, fits)
+    bayes.fill_evidence(cells, logits, priors, fits)
     return fits
 
 
@@ -157,6 +158,7 @@ def draw_process(x: F64, t: F64, fits: "Fits", log_prior: F64, k: int, count: in
     With the fixed numbers of problem k, from the mixture over hyperparameters whose log prior
     probabilities (16,) are given.
     """
-    logit = np.empty((x.size, count))
+    logit = np.empty((x.size + 2, count))
+    logit[x.size :] = 0.0
     kernels.bayes.draw_logits(x, t, fits, log_prior, process_normals(x.size, k, count), logit)
-    return logit
+    return logit[: x.size]
