@@ -100,9 +100,11 @@ class RankedRows(NamedTuple):
 
 def rank_rows(sample: Sample, groups: Groups | None) -> RankedRows:
     """Order the rows of a sample, and the groups they belong to, by falling scores."""
-    order = in_order(sample.s)[1][::-1]
+    rising_score, rising_order = in_order(sample.s)
+    order = rising_order[::-1]
     outcome = sample.y[order]
-    weight = balanced_weight = np.ones(sample.n)
+    # One number in place of n, as a report of millions of rows holds most of its memory here.
+    weight = balanced_weight = np.broadcast_to(1.0, sample.n)
     miss_ratio = 1.0
     if sample.v is not None:
         weights = scale_weights(sample)[0].weights
@@ -110,7 +112,7 @@ def rank_rows(sample: Sample, groups: Groups | None) -> RankedRows:
         miss_ratio = ratio_of_weights(outcome, weight)
         balanced_weight = np.where(outcome == 1, weight, weight / miss_ratio)
     return RankedRows(
-        score=sample.s[order],
+        score=rising_score[::-1],
         outcome=outcome,
         weight=weight,
         miss_ratio=miss_ratio,
@@ -139,6 +141,14 @@ def sums_down_to(values: NDArray[Any], end: I64) -> F64:
     return np.asarray(np.cumsum(values)[end])
 
 
+def products_down_to(a: F64, b: NDArray[Any], end: I64) -> F64:
+    """Sum the products of two values (n,) of the rows down to each end (M,)."""
+    products = a * b
+    # In place, which saves 8 bytes a row.
+    np.cumsum(products, out=products)
+    return np.asarray(products[end])
+
+
 def effective_rows(rows: RankedRows, end: I64) -> F64:
     """Count the independent rows that the rows down to each end (M,) are worth.
 
@@ -152,11 +162,11 @@ def effective_rows(rows: RankedRows, end: I64) -> F64:
     normal ones.
     """
     weight = rows.balanced_weight
-    squares = sums_down_to(weight**2, end)
+    squares = products_down_to(weight, weight, end)
     factor = 1.0
     if rows.groups is not None:
         earlier = earlier_weight_of_group(weight, rows.groups)
-        pairs = 2 * sums_down_to(weight * earlier, end)
+        pairs = 2 * products_down_to(weight, earlier, end)
         squares = squares + correlation_of_hits(rows, rows.groups) * pairs
         factor = max(1 - 2 / rows.groups.count, 0.0)
     return factor * sums_down_to(weight, end) ** 2 / np.maximum(squares, SMALL)
@@ -216,7 +226,8 @@ def effective_rows_of_share(rows: RankedRows, share: float, end: int) -> float:
     is_above = np.arange(rows.weight.size) <= end
     if share < 1:
         variance = share * (1 - share)
-        residual = rows.weight * np.where(is_above, 1 - share, -share)
+        residual = np.where(is_above, 1 - share, -share)
+        residual *= rows.weight
     else:
         variance = 1.0
         residual = np.where(is_above, rows.weight, 0.0)
@@ -252,11 +263,17 @@ class Candidates(NamedTuple):
 
 def find_candidates(rows: RankedRows) -> Candidates:
     """Take scores at ranks that grow by a constant factor; ties stay together."""
+    return candidates_at(rows, last_rows_at_ranks(rows))
+
+
+def last_rows_at_ranks(rows: RankedRows) -> I64:
+    """Find the last row of the score at each of the ranks that candidates have."""
     n = rows.score.size
-    last_of_score = last_rows_of_scores(rows)
     n_ranks = 2 + int(math.log(n) / math.log(RANK_FACTOR))
-    ranks = np.rint(np.geomspace(1, n, n_ranks)) - 1
-    return candidates_at(rows, last_of_score[np.unique(np.searchsorted(last_of_score, ranks))])
+    # Integers, since numpy would convert the rows of all scores to the type of the ranks.
+    ranks = np.rint(np.geomspace(1, n, n_ranks)).astype(np.int64) - 1
+    last_of_score = last_rows_of_scores(rows)
+    return last_of_score[np.unique(np.searchsorted(last_of_score, ranks))]
 
 
 def find_coverage(rows: RankedRows, coverage: float) -> Candidates:
@@ -277,7 +294,7 @@ def candidates_at(rows: RankedRows, end: I64) -> Candidates:
     """Describe the candidates whose last rows are given."""
     *weights, total_weight = sums_down_to(rows.weight, np.append(end, -1))
     weight = np.array(weights)
-    hits = sums_down_to(rows.weight * rows.outcome, end)
+    hits = products_down_to(rows.weight, rows.outcome, end)
     return Candidates(
         score=rows.score[end],
         end=end,

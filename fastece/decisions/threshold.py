@@ -12,7 +12,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,11 @@ from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.reading import read_problems
-from fastece.data.samples import ALL
-from fastece.data.sources import SETTINGS, class_count
+from fastece.data.sources import SETTINGS, Problems, class_count
 from fastece.decisions.promises import (
     Choice,
     Promise,
+    RankedRows,
     check_promise,
     choose,
     highest_promise,
@@ -283,6 +283,42 @@ def to_json_label(label: Any) -> Any:
 # --- the call -------------------------------------------------------------------------------
 
 
+class Ranking(NamedTuple):
+    """The rows of a call from the highest score down, of each label by itself.
+
+    Attributes
+    ----------
+    data : Problems
+        The rows as they came.
+    labels : list or None
+        The labels; None for all rows together.
+    rows_of_labels : list of RankedRows
+    """
+
+    data: Problems
+    labels: list[Any] | None
+    rows_of_labels: list[RankedRows]
+
+
+def rank_call(call: Call, by: LabelledRows | None = None) -> Ranking:
+    """Rank the rows of the only model of a call, of each label by itself.
+
+    `by` has the label of each row of the caller.
+    """
+    data = require_one_problem(call, "{by} takes predicted classes")
+    sample = data.view()
+    if by is None:
+        return Ranking(data, None, [rank_rows(sample, call.clusters)])
+    present, choice_of_row = np.unique(by.position[data.positions], return_inverse=True)
+    labels = [to_json_label(by.labels[k]) for k in present]
+    rows_of_labels = []
+    for k in range(len(labels)):
+        rows = np.flatnonzero(choice_of_row == k)
+        groups = None if call.clusters is None else call.clusters.where(rows)
+        rows_of_labels.append(rank_rows(sample.where(rows), groups))
+    return Ranking(data, labels, rows_of_labels)
+
+
 def threshold_of(
     call: Call, promise: Promise, by: LabelledRows | None = None, from_logits: bool = False,
 ) -> Threshold:  # fmt: skip
@@ -290,23 +326,17 @@ def threshold_of(
 
     `by` has the label of each row of the caller.
     """
-    data = require_one_problem(call, "{by} takes predicted classes")
-    sample = data.view()
-    labels = None
-    rows_of_choices: list[Any] = [ALL]
-    if by is not None:
-        present, choice_of_row = np.unique(by.position[data.positions], return_inverse=True)
-        labels = [to_json_label(by.labels[k]) for k in present]
-        rows_of_choices = [np.flatnonzero(choice_of_row == k) for k in range(len(labels))]
-    alpha = (1 - promise.confidence) / len(rows_of_choices)
-    choices = []
-    has_unknown_weight = False
-    for rows in rows_of_choices:
-        groups = None if call.clusters is None else call.clusters.where(rows)
-        ranked = rank_rows(sample.where(rows), groups)
-        has_unknown_weight = has_unknown_weight or math.isinf(ranked.miss_ratio)
-        choices.append(choose(ranked, promise, alpha))
-    if has_unknown_weight:
+    return threshold_of_ranking(call, rank_call(call, by), promise, from_logits)
+
+
+def threshold_of_ranking(
+    call: Call, ranking: Ranking, promise: Promise, from_logits: bool = False
+) -> Threshold:
+    """Choose the threshold of rows that are ranked, or one for each label."""
+    data, labels, rows_of_labels = ranking
+    alpha = (1 - promise.confidence) / len(rows_of_labels)
+    choices = [choose(rows, promise, alpha) for rows in rows_of_labels]
+    if any(math.isinf(rows.miss_ratio) for rows in rows_of_labels):
         warn("sample_weight", NO_MISS, hint=NO_MISS_HINT)
     if labels is None:
         (numbers,) = choices
@@ -338,8 +368,7 @@ def threshold_of(
 def describe_support(call: Call, promise: Promise) -> str:
     """Write the highest accuracy that the rows of a call support; "" without any."""
     assert promise.accuracy is not None
-    sample = require_one_problem(call, "{by} takes predicted classes").view()
-    rows = rank_rows(sample, call.clusters)
+    (rows,) = rank_call(call).rows_of_labels
     supported = highest_promise(rows, promise.accuracy, 1 - promise.confidence)
     if supported is None:
         return ""

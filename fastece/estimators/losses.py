@@ -438,8 +438,11 @@ class Sharpness(Mean):
 
 def squares_and_distances(sample: Sample, centre: float) -> F64:
     """Compute squared distances of the scores from a centre, and the distances (2, n)."""
-    distance = sample.s - centre
-    return np.stack([distance * distance, distance])
+    squares_and_distances = np.empty((2, sample.n))
+    square, distance = squares_and_distances
+    np.subtract(sample.s, centre, out=distance)
+    np.multiply(distance, distance, out=square)
+    return squares_and_distances
 
 
 @dataclass(frozen=True)

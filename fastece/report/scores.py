@@ -9,11 +9,13 @@ import numpy as np
 
 from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError
+from fastece.data.samples import Sample
 from fastece.data.sources import Source
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import ConfidenceInterval
 from fastece.estimators.table import ESTIMATORS
 from fastece.inference.variance import SamplingLaw, wilson_interval
+from fastece.kernels.types import F64
 from fastece.reliability.decomposition import ScoreComponents, ScoreDecomposition, score_components
 from fastece.report.errors import interval_name, with_interval
 from fastece.report.inputs import ReportInput
@@ -113,13 +115,20 @@ def score_interval(call: Call, name: str, value: float) -> ConfidenceInterval | 
     law = SamplingLaw(call.clusters, call.level, call.counts)
     samples = call.sources[0].samples(reads_only=True)
     # In place, as reports of millions of rows hold every array of this function at once.
-    deviations = np.mean([np.atleast_2d(mean.numbers(x))[0] for x in samples], axis=0)
+    deviations = mean_numbers(mean, samples)
     deviations -= value
     weight = samples[0].weight
     deviations *= 1 / samples[0].n if weight is None else weight / weight.sum()
     if name == "accuracy":
         return wilson_interval(value, deviations, law)
     return law.quantity(value, deviations, low=0.0).confidence_interval
+
+
+def mean_numbers(mean: Any, samples: Sequence[Sample]) -> F64:
+    """Average the numbers (n,) whose mean is a score, over all problems."""
+    # Copies, since a score may have more numbers of each row, which are then free.
+    numbers = [np.atleast_2d(mean.numbers(sample))[0].copy() for sample in samples]
+    return np.asarray(np.mean(numbers, axis=0))
 
 
 def decompose_brier_score(inputs: ReportInput) -> ScoreDecomposition:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fastece.decisions.promises import Promise
-from fastece.decisions.threshold import Threshold, threshold_of
+from fastece.decisions.threshold import Threshold, rank_call, threshold_of_ranking
 from fastece.display.documents import Section, Table
 from fastece.estimators.table import ESTIMATORS
 from fastece.report.inputs import ReportInput
@@ -23,7 +23,9 @@ def choose_thresholds(inputs: ReportInput) -> list[Threshold]:
     """Choose the scores from which the most probable class is right often enough."""
     source = inputs.source if inputs.is_top_label else inputs.read_rows(setting="confidence")
     call = inputs.call_with(source, {"": ESTIMATORS["accuracy"]})
-    return [threshold_of(call, Promise(accuracy, None, call.level)) for accuracy in ACCURACIES]
+    ranking = rank_call(call)
+    promises = [Promise(accuracy, None, call.level) for accuracy in ACCURACIES]
+    return [threshold_of_ranking(call, ranking, promise) for promise in promises]
 
 
 def thresholds_section(thresholds: Sequence[Threshold] | None, level: float) -> Section | None:

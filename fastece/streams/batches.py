@@ -101,7 +101,7 @@ def check_smallest_weight(settings: Settings, weight: F64) -> None:
 def read_plain_batch(
     settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
 ) -> Batch | None:
-    """Read rows without weights by one kernel; None if they are no plain arrays, or invalid.
+    """Read plain arrays without weights; None if a closer look is needed.
 
     `read_problems` gives the same rows, and takes 4 us longer.
     """

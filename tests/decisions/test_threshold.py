@@ -1,6 +1,7 @@
 """Thresholds from which predictions may act alone: the choice by plain loops, and its promise."""
 
 import json
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from runpy import run_path
@@ -15,6 +16,7 @@ from fastece import Accumulator
 from fastece.data.errors import InputWarning
 from fastece.decisions import Threshold, choose_threshold
 from helpers.bad_input import assert_refused
+from helpers.kernel_forms import PLAIN
 from oracles import reference_selective as reference
 
 NUMBERS = ("value", "coverage", "accuracy", "accuracy_bound", "cost", "cost_bound")
@@ -342,6 +344,18 @@ def test_bad_input_is_refused():
     }  # fmt: skip
     for message, call in bad.items():
         assert_refused(call, [message])
+
+
+@pytest.mark.skipif(PLAIN, reason="many rows")
+@pytest.mark.parametrize(("options", "bytes_of_row"), [({}, 33), ({"setting": "confidence"}, 42)])
+def test_a_choice_holds_few_numbers_of_each_row(options, bytes_of_row):
+    y, s = rows(200_000)
+    choose_threshold(y, s, **options)
+    tracemalloc.start()
+    choose_threshold(y, s, **options)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < bytes_of_row * s.size
 
 
 LAWS = ("sharp", "saturated", "heaped", "reversing", "on edge", "on edge, groups of 10")

@@ -3,6 +3,7 @@ Python, and through everything that takes an estimator."""
 
 import pickle
 import re
+import tracemalloc
 from dataclasses import dataclass
 from math import inf, log, nan
 
@@ -256,3 +257,15 @@ def test_functions_that_ask_for_calibration_refuse_scores(name):
 def test_the_study_refuses_scores():
     with pytest.raises(ValueError, match="'fastece:BrierScore' is no calibration error"):
         import_estimator("fastece:BrierScore")
+
+
+def test_the_numbers_of_sharpness_are_all_that_it_holds():
+    s = np.random.default_rng(0).random(100_000)
+    sample = read_problems(np.zeros(s.size, np.uint8), s).view()
+    sharpness = ESTIMATORS["sharpness"]
+    tracemalloc.start()
+    squares, distances = sharpness.numbers(sample)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (squares == distances**2).all()
+    assert peak < 1.1 * (squares.nbytes + distances.nbytes)
