@@ -105,11 +105,11 @@ def sum_states(f: F64, first: Any, last: Any) -> float:
 
 
 @jit
-def fill_likelihoods(cells: RankCells, x: F64, states: States, chains: Chains) -> float:
-    """Fill in log likelihoods of cells over the largest; return the log of this.
+def fill_cells(cells: RankCells, x: F64, states: States, chains: Chains) -> float:
+    """Fill in log likelihoods and priors of cells; return the largest log likelihood.
 
-    `x` (C,) are the logits of the scores. The odds of a shifted score are a product, so that no
-    exponential is computed for each cell and shift.
+    `x` (C,) are the logits of the scores. Likelihoods are over the largest possible. The odds of a
+    shifted score are a product, so that no exponential is computed for each cell and shift.
     """
     value = states.value
     odds = states.odds
@@ -117,6 +117,7 @@ def fill_likelihoods(cells: RankCells, x: F64, states: States, chains: Chains) -
     log_rest = states.log_rest
     like = chains.likelihood
     log_sums = chains.log_sums
+    priors = chains.prior
     n = np.uint64(states.layout.states)
     moves = np.uint64(states.layout.moves)
     for k in range(ZERO, n):
@@ -126,14 +127,15 @@ def fill_likelihoods(cells: RankCells, x: F64, states: States, chains: Chains) -
         cell = c * n
         weight = cells.weight[c]
         hits = cells.hits[c]
+        middle = x[c]
         top = 0.0  # log likelihood of the observed frequency, which no state exceeds
         if 0.0 < hits < weight:
             top = hits * math.log(hits / weight) + (weight - hits) * math.log1p(-hits / weight)
         largest += top
-        odds_of_score = math.exp(x[c])
-        inverse_odds_of_score = math.exp(-x[c])
+        odds_of_score = math.exp(middle)
+        inverse_odds_of_score = math.exp(-middle)
         for k in range(ZERO, moves):
-            z = x[c] + value[k]
+            z = middle + value[k]
             if_positive = inverse_odds_of_score * inverse_odds[k]
             if_negative = odds_of_score * odds[k]
             log_odds = max(z, 0.0) + log_one_plus(if_positive if z >= 0.0 else if_negative)
@@ -143,28 +145,19 @@ def fill_likelihoods(cells: RankCells, x: F64, states: States, chains: Chains) -
             like[cell + k] = hits * z - weight * (max(z, 0.0) + log_rest[k]) - top
         for k in range(cell, cell + n):
             log_sums[k + n] = log_sums[k] + like[k]
-    return largest
-
-
-@jit
-def fill_priors(x: F64, states: States, priors: F64) -> None:
-    """Fill in the priors (P * C * N,) of cells, whose scores have the logits x (C,)."""
-    value = states.value
-    n = np.uint64(states.layout.states)
-    moves = np.uint64(states.layout.moves)
-    for p in range(states.squares.size):
-        square = states.squares[p]
-        for c in range(x.size):
-            line = np.uint64(p * x.size + c) * n
+        for p in range(states.squares.size):
+            line = np.uint64(p * x.size) * n + cell
+            square = states.squares[p]
             for k in range(ZERO, moves):
                 priors[line + k] = states.prior[p, k]
             for k in range(moves, n):
-                away = value[k] - x[c]
+                away = value[k] - middle
                 v = 1.0 / (1.0 + away * away / square)
                 priors[line + k] = v * v
             scale = states.levels / sum_states(priors, line + moves, line + n)
-            for k in range(moves, n):
-                priors[line + k] *= scale
+            for k in range(line + moves, line + n):
+                priors[k] *= scale
+    return largest
 
 
 @jit
@@ -323,10 +316,8 @@ def draw_paths(layout: Layout, chains: Chains, ends: I64, uniform: F64, path: I6
             jumped = 1.0
             down = up = state
             may_be_ever = state < ever - 1 or ever < state < n
-            share_of_ever = f[k0 + ever]
             if not may_be_ever:
-                total -= share_of_ever
-                f[k0 + ever] = 0.0
+                total -= f[k0 + ever]
             if state < n:
                 same = (1.0 - jump) * f[k0 + state]
                 jumped = jump * spike * total
@@ -342,12 +333,14 @@ def draw_paths(layout: Layout, chains: Chains, ends: I64, uniform: F64, path: I6
             u = uniform[q, c] * (same + lower + upper + jumped)
             if u >= same + lower + upper:
                 u = (u - same - lower - upper) * (total / jumped)
+                share_of_ever = f[k0 + ever]
+                f[k0 + ever] = share_of_ever if may_be_ever else 0.0
                 state = find_state(f, np.uint64(k0), np.uint64(n), u)
+                f[k0 + ever] = share_of_ever
                 # Rounding may lead to `ever`, although it has no share.
                 state = ever - 1 if state == ever and not may_be_ever else state
             elif u >= same:
                 state = down if u < same + lower else up
-            f[k0 + ever] = share_of_ever
             path[q, c] = state
 
 

@@ -32,7 +32,7 @@ def filtered(monkeypatch, form, heavy=1.0):
     monkeypatch.setattr(chains_module, "chain_laws", lambda _: np.array(LAWS))
     monkeypatch.setattr(chains_module, "chain_states", lambda *_: states)
     with monkeypatch.context() as patch:
-        for kernel in (pieces.fill_likelihoods, pieces.fill_priors, pieces.filter_cells):
+        for kernel in (pieces.fill_cells, pieces.filter_cells):
             patch.setattr(pieces, kernel.__name__, forms(kernel)[form])
         return cells, x, *filter_cells(30.0, cells, x)
 

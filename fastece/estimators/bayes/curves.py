@@ -11,7 +11,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -70,23 +70,20 @@ HIGH_BELIEF = Belief(prior=(0.15, 0.7, 0.15), reserved=(0.0, 0.0, 0.12))
 PROCESS_ALONE = Belief(prior=(0.0, 1.0, 0.0))
 
 
-def family_shares(log_evidence: F64, beliefs: tuple[Belief, ...]) -> F64:
-    """Compute the posterior probabilities (B, 3) of the families with each belief."""
-    prior, reserved, shared_out = arrange_beliefs(beliefs)
-    p = prior * np.exp(log_evidence - log_evidence.max())
-    p = np.maximum(p, prior * MIN_LIKELIHOOD)
-    return np.asarray(shared_out * p / p.sum(1, keepdims=True) + reserved)
-
-
-@lru_cache(maxsize=8)
-def arrange_beliefs(beliefs: tuple[Belief, ...]) -> tuple[F64, F64, F64]:
-    """Arrange priors and shares of B beliefs for the evidence.
-
-    Returns priors (B, 3), reserved shares (B, 3), and shares (B, 1) that the evidence decides on.
-    """
-    prior = np.array([belief.prior for belief in beliefs])
-    reserved = np.array([belief.reserved for belief in beliefs])
-    return prior, reserved, 1 - reserved.sum(1, keepdims=True)
+def family_shares(log_evidence: F64, belief: Belief) -> list[float]:
+    """Compute the posterior probability of each family with a belief."""
+    evidence = log_evidence.tolist()
+    top = max(evidence)
+    weights = [
+        prior * max(math.exp(log_e - top), MIN_LIKELIHOOD)
+        for prior, log_e in zip(belief.prior, evidence, strict=True)
+    ]
+    shared_out = 1 - sum(belief.reserved)
+    total = sum(weights)
+    return [
+        shared_out * weight / total + reserved
+        for weight, reserved in zip(weights, belief.reserved, strict=True)
+    ]
 
 
 class CutLogits(NamedTuple):
@@ -198,10 +195,11 @@ class Curves:
 
     def _draw_chains(self, family: int) -> F64:
         """Draw logits (C, S) of the chains of a family, with one set of numbers."""
-        log_evidence = self.chains.chains.log_evidence
+        log_evidence = self.chains.chains.log_evidence.tolist()
         laws = LAWS_OF_FAMILY[family]
-        share = np.zeros(log_evidence.size)
-        share[laws] = np.exp(log_evidence[laws] - log_evidence[laws].max())
+        top = max(log_evidence[laws])
+        share = [0.0] * len(log_evidence)
+        share[laws] = [math.exp(log_e - top) for log_e in log_evidence[laws]]
         return draw_chains(self.logits.x, self.chains, share, FAMILY_DRAWS[family])
 
     def pool(self) -> F64:
@@ -211,8 +209,8 @@ class Curves:
 
     def choose(self, *beliefs: Belief) -> I64:
         """Choose the curves (B, S) of the pool that make up a posterior with each belief."""
-        shares = family_shares(self.interval_evidence, beliefs)
-        share_of_curve = np.repeat(shares / FAMILY_DRAWS, FAMILY_DRAWS, axis=1)
+        shares = [family_shares(self.interval_evidence, belief) for belief in beliefs]
+        share_of_curve = np.repeat(np.array(shares) / FAMILY_DRAWS, FAMILY_DRAWS, axis=1)
         # Sums of belief b lie between b and b + 1, so that all of them are one sorted sequence.
         begin = np.arange(len(beliefs))[:, None]
         sums = begin + np.cumsum(share_of_curve, axis=1)
@@ -236,14 +234,15 @@ class Curves:
     def values(self, norm: float, sides: Sequence[int] = (0,)) -> F64:
         """Compute the posterior mean (D,) of the error and of its parts on some sides."""
         evidence = self.log_evidence(self.priors.value)
-        share = family_shares(evidence, (VALUE_BELIEF,))[0]
-        share[share < MIN_SHARE] = 0.0
         total = np.zeros(len(sides))
-        for family in np.flatnonzero(share).tolist():
-            p = probabilities(self._value_draws(family))
-            means = [self.errors(p, norm, side).sum() / p.shape[1] for side in sides]
-            total += share[family] * np.array(means)
-        return np.asarray(total / share.sum())
+        total_share = 0.0
+        for family, share in enumerate(family_shares(evidence, VALUE_BELIEF)):
+            if share >= MIN_SHARE:
+                p = probabilities(self._value_draws(family))
+                means = [self.errors(p, norm, side).sum() / p.shape[1] for side in sides]
+                total += share * np.array(means)
+                total_share += share
+        return np.asarray(total / total_share)
 
     def _value_draws(self, family: int) -> F64:
         """Draw logits (C, S) of curves of a family, for the value."""

@@ -7,6 +7,7 @@ and the reasons of the constants in docs/explanation/bayes.md.
 
 import math
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -130,9 +131,8 @@ def filter_cells(n: float, cells: "RankCells", x: F64) -> FilteredChains:
     """Filter the cells of `n` rows, with logits x (C,), by all chains."""
     states = chain_states(max(round(n), 1), x.size)
     chains = allocate_chains(states, chain_laws(x.size), x.size)
-    largest = kernels.pieces.fill_likelihoods(cells, x, states, chains)
+    largest = kernels.pieces.fill_cells(cells, x, states, chains)
     kernels.arithmetic.exponential(chains.likelihood, chains.filter)
-    kernels.pieces.fill_priors(x, states, chains.prior)
     kernels.pieces.filter_cells(states.layout, largest, chains)
     return FilteredChains(states, chains)
 
@@ -160,10 +160,11 @@ def allocate_chains(states: "States", law: F64, n_cells: int) -> "Chains":
     return kernels.pieces.Chains(law=law, **arrays)
 
 
-def draw_chains(x: F64, filtered: FilteredChains, share: F64, draws: int) -> F64:
-    """Draw logits (C, S) of curves of chains that have shares (M,)."""
+def draw_chains(x: F64, filtered: FilteredChains, share: list[float], draws: int) -> F64:
+    """Draw logits (C, S) of curves of M chains, each of which has a share."""
     states, chains = filtered
-    ends = np.floor(share.cumsum() * (draws / share.sum()) + 0.5).astype(np.int64)
+    draws_of_share = draws / sum(share)
+    ends = np.array([int(passed * draws_of_share + 0.5) for passed in accumulate(share)])
     uniform, normal = chain_numbers(x.size, draws)
     path = np.empty((draws, x.size), np.int64)
     kernels.pieces.draw_paths(states.layout, chains, ends, uniform, path)
