@@ -89,7 +89,8 @@ def run(options: Namespace, progress: Progress) -> Page:
     extent = choose_extent(options)
     y_true, y_prob = datasets.load(demonstration.dataset)
     rows = FilePredictions(y_true, y_prob, y_true)
-    with compile_beside(compile_demo, demonstration.dataset, extent.is_full, extent.has_vectors):
+    description = (demonstration.dataset, extent.is_full, extent.has_vectors)
+    with compile_beside(compile_demo, lambda: description):
         report = report_of_rows(rows, demonstration.title, extent, options, progress)
         page = make_page(report, extent, options)
         if options.form.wants_all:

@@ -10,13 +10,14 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
 from fastece.data.parameters import processors
+from fastece.kernels.progress import progress
 
 # With this variable, kernels are compiled in this process alone.
 ONE_PROCESS = "FASTECE_ONE_PROCESS"
@@ -33,8 +34,9 @@ from {module} import {name}
 only_one = Lock()
 
 
-@contextmanager
-def compile_beside(work: Callable[..., object], *arguments: Any) -> Iterator[None]:
+def compile_beside(
+    work: Callable[..., object], describe: Callable[[], tuple[Any, ...]] = tuple
+) -> "SecondProcess":
     """Call a function in a second process, if the block compiles kernels.
 
     Parameters
@@ -42,31 +44,33 @@ def compile_beside(work: Callable[..., object], *arguments: Any) -> Iterator[Non
     work : callable
         A function of a module of this package, which compiles the kernels that the block needs
         last.
-    *arguments
-        Numbers, strings and tuples of them.
+    describe : callable
+        Returns the arguments of the function: numbers, strings and tuples of them. It is called
+        when a process is started.
     """
-    from fastece.kernels.progress import progress
-
-    second = SecondProcess(work, arguments)
-    progress.watchers.append(second.start)
-    try:
-        yield
-    finally:
-        progress.watchers.remove(second.start)
-        second.end()
+    return SecondProcess(work, describe)
 
 
 class SecondProcess:
     """A process that is started at most once, and ends with the block that it serves."""
 
-    def __init__(self, work: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+    def __init__(
+        self, work: Callable[..., object], describe: Callable[[], tuple[Any, ...]]
+    ) -> None:
         self._work = work
-        self._arguments = arguments
+        self._describe = describe
         self._process: subprocess.Popen[bytes] | None = None
         # Another thread may compile while the block ends.
         self._guard = Lock()
         self._was_tried = False
         self._has_turn = False
+
+    def __enter__(self) -> None:
+        progress.watchers.append(self.start)
+
+    def __exit__(self, *_: object) -> None:
+        progress.watchers.remove(self.start)
+        self.end()
 
     def start(self) -> None:
         """Start the process, if there is none yet and it can save time."""
@@ -99,7 +103,7 @@ class SecondProcess:
             directory=cache.CACHE_DIRECTORY,
             module=self._work.__module__,
             name=self._work.__name__,
-            arguments=self._arguments,
+            arguments=self._describe(),
         )
 
 

@@ -5,9 +5,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
-
-import numpy as np
 
 from fastece.data.second_process import compile_beside
 from fastece.data.sources import Problems
@@ -31,15 +28,11 @@ from fastece.report.sample import run_test, summarize_rows
 from fastece.report.scores import decompose_brier_score, measure_scores
 from fastece.report.thresholds import choose_thresholds
 from fastece.report.validation import validate_rows
+from fastece.resampling.ahead import N_CLASSES, kind_of_float, make_data
 
 # Errors in the order in which they are compiled. Densities take longest, and the other process
 # comes to bins of equal mass as soon as it has the posterior of the first error.
 ORDER = ("ece_kde", "ece_c", "mce", "ece", "ece_ac", "ece_a")
-# The kind of float to which kinds that no kernel reads are converted.
-F64_KIND = "<f8"
-# Rows of the small data, and classes where there are classes.
-N_ROWS = 60
-N_CLASSES = 3
 # Replicates, of which a block of kernels has 32.
 N_RESAMPLES = 99
 
@@ -52,20 +45,9 @@ def compile_report_beside(inputs: ReportInput) -> AbstractContextManager[None]:
     names = tuple(name for name in inputs.call.estimators if name in ERRORS or name in ESTIMATORS)
     is_matrix = source.n_classes >= N_CLASSES and not inputs.data.pairs
     options = inputs.options
-    return compile_beside(
-        compile_report,
-        is_matrix,
-        kind_of_float(inputs.data.arguments.get("y_prob")),
-        names,
-        options.is_full,
-        options.measures_all_vectors,
-    )
-
-
-def kind_of_float(y_prob: Any) -> str:
-    """Return the kind of float in which kernels read probabilities of any container."""
-    kind = getattr(y_prob, "dtype", None)
-    return kind.str if isinstance(kind, np.dtype) and kind.kind == "f" else F64_KIND
+    kind = kind_of_float(inputs.data.arguments.get("y_prob"))
+    description = (is_matrix, kind, names, options.is_full, options.measures_all_vectors)
+    return compile_beside(compile_report, lambda: description)
 
 
 def compile_report(
@@ -90,7 +72,7 @@ def compile_report(
         is_full=is_full,
         has_all_vectors=has_all_vectors,
     )
-    data = ReportData(arguments=make_data(is_matrix, kind))
+    data = ReportData(arguments=make_data(N_CLASSES if is_matrix else 1, kind))
     inputs = read_input(ReportNames(title=""), data, options, lambda _: None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -98,13 +80,6 @@ def compile_report(
             # Small data do not have every part; its kernels are compiled where it is needed.
             with suppress(ValueError, TypeError):
                 measure()
-
-
-def make_data(is_matrix: bool, kind: str) -> dict[str, Any]:
-    """Make labels, and probabilities of classes or of one event, in steps of 1/64."""
-    score = 0.5 + np.arange(N_ROWS) % 33 / 64
-    prob = np.stack([score, 1 - score, 0 * score], axis=1) if is_matrix else score
-    return {"y_true": np.arange(N_ROWS) % 2, "y_prob": prob.astype(kind)}
 
 
 def parts_backwards(inputs: ReportInput) -> list[Callable[[], object]]:

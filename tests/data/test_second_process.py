@@ -52,7 +52,7 @@ def compile_a_kernel():
 
 
 def test_a_process_starts_with_the_first_kernel_and_once(codes, tmp_path):
-    with compile_beside(wait_forever, 1, "two", (3.0,)):
+    with compile_beside(wait_forever, lambda: (1, "two", (3.0,))):
         assert codes == []
         compile_a_kernel()
         compile_a_kernel()
@@ -208,8 +208,9 @@ def run_python(code, **changes):
     )  # fmt: skip
 
 
-# Makes a report and prints it with the number of second processes, and of kernels compiled here.
-REPORT = """
+# Makes a call and prints its result with the number of second processes, and of kernels compiled
+# here.
+FIRST_CALL = """
 import json
 import numpy as np
 import fastece
@@ -224,29 +225,32 @@ def count(code):
     return start_python(code)
 second_process.start_python = count
 p = np.random.default_rng(0).random(300)
-report = fastece.calibration_report((p > 0.4).astype(int), p, n_resamples=99)
+result = fastece.{}((p > 0.4).astype(int), p, n_resamples=99, rng=0)
 n_compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS)
-print(json.dumps([n_started, n_compiled, str(report)]))
+print(json.dumps([n_started, n_compiled, str(result)]))
 """
 
 
 @pytest.mark.slow
-def test_a_first_report_is_compiled_by_two_processes_and_is_the_same(tmp_path):
+@pytest.mark.parametrize("function", ["calibration_report", "estimate", "bootstrap"])
+def test_a_first_call_is_compiled_by_two_processes_and_is_the_same(tmp_path, function):
+    code = FIRST_CALL.format(function)
+
     def run(folder, **changes):
         done = run_python(
-            REPORT, FASTECE_CACHE_DIR=str(tmp_path / folder), FASTECE_QUIET="", **changes
+            code, FASTECE_CACHE_DIR=str(tmp_path / folder), FASTECE_QUIET="", **changes
         )
         assert done.returncode == 0, done.stderr
         assert "compiling once" in done.stderr or not json.loads(done.stdout)[1]
         return json.loads(done.stdout)
 
-    n_started, n_compiled, report = run("two")
-    n_started_alone, n_compiled_alone, report_alone = run("one", **{ONE_PROCESS: "1"})
+    n_started, n_compiled, result = run("two")
+    n_started_alone, n_compiled_alone, result_alone = run("one", **{ONE_PROCESS: "1"})
     assert (n_started, n_started_alone) == (1, 0)
     assert n_compiled < n_compiled_alone
-    assert report == report_alone
+    assert result == result_alone
     assert run("two")[:2] == [0, 0]
-    assert run("two")[2] == report
+    assert run("two")[2] == result
 
 
 # Does the work of the second process, and then makes the report.
