@@ -492,6 +492,20 @@ def test_two_jobs_give_the_same_bits_as_one(estimator):
         assert same(one, np.abs(np.bincount(bins, true - prob, 15)).sum() / n)
 
 
+@pytest.mark.parametrize("estimator", ["ece_a", "ece_kde", "mmce"])
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_classes_on_two_threads_have_the_bits_of_one(estimator, has_weights):
+    rng = np.random.default_rng(11)
+    prob = rng.dirichlet(np.ones(5), 400)
+    true = rng.integers(0, 5, 400)
+    options = {"setting": "classwise", "average": None, "estimator": estimator}
+    options["sample_weight"] = rng.random(400) + 0.1 if has_weights else None
+    one = fastece.ece(true, prob, n_jobs=1, **options)
+    assert np.array_equal(fastece.ece(true, prob, n_jobs=2, **options), one)
+    of_classes = [fastece.ece(true, prob, **{**options, "setting": k}) for k in range(5)]
+    assert np.allclose(of_classes, one, rtol=1e-12, atol=0)
+
+
 @pytest.mark.skipif(PLAIN, reason="two million rows")
 def test_scores_are_not_copied_as_a_whole():
     p = np.linspace(0, 1, 2**21)
