@@ -57,9 +57,9 @@ CHANGE1 = SUM01
 LARGEST = SUM11
 LINE2 = LINE + LINE
 # Where each quantity of the lines b begins in `Fits.line`; `Priors.line` begins with the precisions
-# of b_0 and b_1, too. The last three are work space of a step, and of the evidence.
-B0, B1, SCHUR00, SCHUR01, SCHUR11, DAMPING, QUADRATIC, PRODUCT = (LANES * j for j in range(8))
-LINE_QUANTITIES = 8
+# of b_0 and b_1, too. The last two are work space of a step, and of the evidence.
+B0, B1, SCHUR00, SCHUR01, SCHUR11, DAMPING, PRODUCT = (LANES * j for j in range(7))
+LINE_QUANTITIES = 7
 # Rows of the prior precision that differ: the first two, all in the middle, and the last two; and
 # their entries on the diagonal and to its left.
 MIDDLE = 2
@@ -100,7 +100,7 @@ class Fits(NamedTuple):
     ----------
     state : ((C + 4) * LINE,) float64 array
         Lines of C cells, with two lines of padding before and after.
-    line : (8 * 16,) float64 array
+    line : (7 * 16,) float64 array
         b_0 and b_1; the entries 00, 01, 11 of their precision with f integrated out; work space.
     log_evidence : (16,) float64 array
     """
@@ -162,13 +162,16 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: RankCells, cell: I32) 
 
 @jit
 def cut_logits(
-    cells: RankCells, near: float, far: float, x: F64, t: F64
+    cells: RankCells, near: float, far: float, x: F64, t: F64, sums: F64
 ) -> tuple[float, float, float]:
     """Fill in the logits x (C,) of mean scores, and distances t from their mean.
 
     They are cut at `near`, or at an end at `far`, if the hits of the cells beyond `near` are
     likelier then. Empty cells have the logit of the cell before, the first ones the logit of the
     first cell that is not empty.
+
+    `sums` (3, 2), 0 before, get the log likelihoods of both sides: of all cells, and of those beyond
+    `near` with either cut.
 
     Returns
     -------
@@ -179,8 +182,6 @@ def cut_logits(
     """
     first = x.size
     total = mean = 0.0
-    # Log likelihoods of both sides: of all cells, and of those beyond `near` with either cut.
-    sums = np.zeros((3, 2))
     cuts = INFINITE_LOGIT, near, far
     for c in range(x.size):
         x[c] = x[c - 1] if c > first else 0.0
@@ -388,16 +389,13 @@ def fill_evidence(cells: RankCells, logits: Logits, priors: Priors, fits: Fits) 
         b1 = b[B1 + lane]
         schur01 = b[SCHUR01 + lane]
         out[lane] = priors.half[lane]
-        b[QUADRATIC + lane] = line[B0 + lane] * b0 * b0 + line[B1 + lane] * b1 * b1
+        out[lane] -= 0.5 * (line[B0 + lane] * b0 * b0 + line[B1 + lane] * b1 * b1)
         b[PRODUCT + lane] = 1.0 / (b[SCHUR00 + lane] * b[SCHUR11 + lane] - schur01 * schur01)
     for c in range(cells.weight.size - 1, -1, -1):
         first = np.uint64(c + 2) * LINE
         first_logit = np.uint64(c) * LANES
         weight = cells.weight[c]
         hits = cells.hits[c]
-        for lane in range(ZERO, LANES):
-            z = logit[first_logit + lane]
-            out[lane] += hits * z - weight * (max(z, 0.0) + log_rest[first_logit + lane])
         for lane in range(ZERO, LANES):
             k = first + lane
             down = k + LINE
@@ -410,13 +408,13 @@ def fill_evidence(cells: RankCells, logits: Logits, priors: Priors, fits: Fits) 
             state[k + ALONG0] = a0
             state[k + ALONG1] = a1
             b[PRODUCT + lane] *= pivot
-            b[QUADRATIC + lane] += state[k] * prior_pull(bands, state, middle + lane, k)
+            z = logit[first_logit + lane]
+            out[lane] += hits * z - weight * (max(z, 0.0) + log_rest[first_logit + lane])
+            out[lane] -= 0.5 * state[k] * prior_pull(bands, state, middle + lane, k)
         if c % PIVOTS_PER_LOGARITHM == 0:
             for lane in range(ZERO, LANES):
                 out[lane] += 0.5 * math.log(b[PRODUCT + lane])
                 b[PRODUCT + lane] = 1.0
-    for lane in range(ZERO, LANES):
-        out[lane] -= 0.5 * b[QUADRATIC + lane]
 
 
 @jit
@@ -465,17 +463,17 @@ def draw_logits(x: F64, t: F64, fits: Fits, log_prior: F64, normals: F64, logit:
     log_evidence = fits.log_evidence
     top = -np.inf
     total = 0.0
-    for lane in range(LANES):
+    for lane in range(ZERO, LANES):
         top = max(top, log_evidence[lane] + log_prior[lane])
-    for lane in range(LANES):
+    for lane in range(ZERO, LANES):
         total += math.exp(log_evidence[lane] + log_prior[lane] - top)
     begin = 0
     passed = 0.0
-    for lane in range(LANES):
+    for lane in range(ZERO, LANES):
         passed += math.exp(log_evidence[lane] + log_prior[lane] - top) / total
         end = min(math.floor(passed * draws + 0.5), draws)
         for c in range(n_cells - 1, -1, -1):
-            k = np.uint64(c + 2) * LINE + np.uint64(lane)
+            k = np.uint64(c + 2) * LINE + lane
             scale = math.sqrt(state[k + PIVOT])
             l1 = state[k + LINE + LOWER1]
             l2 = state[k + LINE2 + LOWER2]
@@ -489,7 +487,7 @@ def draw_logits(x: F64, t: F64, fits: Fits, log_prior: F64, normals: F64, logit:
             logit[n_cells + 1, q] = normals[n_cells + 1, q] / l11
             logit[n_cells, q] = (normals[n_cells, q] - l10 * logit[n_cells + 1, q]) / l00
         for c in range(n_cells):
-            k = np.uint64(c + 2) * LINE + np.uint64(lane)
+            k = np.uint64(c + 2) * LINE + lane
             middle = x[c] + state[k] + b[B0 + lane] + b[B1 + lane] * t[c]
             by0 = 1.0 - state[k + ALONG0]
             by1 = t[c] - state[k + ALONG1]

@@ -84,12 +84,13 @@ def test_logits_are_cut_and_empty_cells_take_the_logits_of_others():
     cells = cells_of([0, 2, 0, 1, 3], [0, 1, 0, 1, 0], [0, 0, 0, 0.4, 1])
     for kernel in forms(bayes.cut_logits):
         x, t = np.empty((2, 5))
-        low, high, _ = kernel(cells, 5.0, 6.0, x, t)
+        low, high, _ = kernel(cells, 5.0, 6.0, x, t, np.zeros((3, 2)))
         assert (low, high) == (-5.0, 5.0)  # half of them hit at 0, and none at 1
         assert x == pytest.approx([-5, -5, -5, log(0.4 / 0.6), 5])
         assert t == pytest.approx(x - (2 * x[1] + x[3] + 3 * x[4]) / 6)
         right = cells_of([40, 2, 40], [0, 1, 40], [0, 0.5, 1])
-        assert kernel(right, 5.0, 6.0, x[:3], t[:3])[:2] == (-6.0, 6.0)
+        cuts = kernel(right, 5.0, 6.0, x[:3], t[:3], np.zeros((3, 2)))[:2]
+        assert cuts == (-6.0, 6.0)
         assert x[:3].tolist() == [-6.0, 0.0, 6.0]
 
 
@@ -98,12 +99,13 @@ def test_the_likelihood_of_logits_counts_the_cells_that_are_not_empty():
     rows_of_cells = list(zip(*cells, strict=True))
     for kernel in forms(bayes.cut_logits):
         filled, t = np.full((2, x.size), np.nan)
-        low, high, value = kernel(cells, 4.0, 4.0, filled, t)
+        low, high, value = kernel(cells, 4.0, 4.0, filled, t, np.zeros((3, 2)))
         assert (low, high) == (-4.0, 4.0)
         assert filled == pytest.approx(x)
         uncut, _ = reference.logits(rows_of_cells, -700.0, 700.0)
         assert value == pytest.approx(reference.log_likelihood(rows_of_cells, uncut))
-        *_, certain = kernel(cells_of([2, 0], [0, 0], [0, 0]), 4.0, 5.0, np.empty(2), np.empty(2))
+        never = cells_of([2, 0], [0, 0], [0, 0])
+        *_, certain = kernel(never, 4.0, 5.0, np.empty(2), np.empty(2), np.zeros((3, 2)))
         assert certain == pytest.approx(0.0, abs=1e-300)
 
 

@@ -133,7 +133,8 @@ class Curves:
         near = math.log(MIN_ODDS + NEAR_ODDS_PER_ROW * self.rows.n)
         far = math.log(MIN_ODDS + FAR_ODDS_PER_ROW * self.rows.n)
         x, t = np.empty((2, self.rows.cells.weight.size))
-        low, high, log_likelihood = kernels.bayes.cut_logits(self.rows.cells, near, far, x, t)
+        sums = np.zeros((3, 2))
+        low, high, log_likelihood = kernels.bayes.cut_logits(self.rows.cells, near, far, x, t, sums)
         return CutLogits(low, high, log_likelihood, x, t)
 
     @property
