@@ -170,7 +170,7 @@ def cut_logits(
     likelier then. Empty cells have the logit of the cell before, the first ones the logit of the
     first cell that is not empty.
 
-    `sums` (3, 2), 0 before, get the log likelihoods of both sides: of all cells, and of those beyond
+    `sums` (3, 2), 0 before, get log likelihoods of both sides: of all cells, and of those beyond
     `near` with either cut.
 
     Returns
