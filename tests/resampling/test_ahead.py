@@ -79,10 +79,12 @@ def test_a_stream_has_no_second_process():
 COMPARE = """
 import numpy as np
 from fastece.data.rehearsal import rehearse
-from fastece.inference.estimate import estimate
+from fastece.inference.compare import compare, compile_comparison
+from fastece.inference.estimate import compile_estimate, estimate
 from fastece.kernels.compiling import KERNELS
 from fastece.resampling import ahead
-from fastece.resampling.bootstrap import bootstrap
+from fastece.resampling.bootstrap import bootstrap, compile_bootstrap
+from fastece.resampling.calibration_test import calibration_test, compile_test
 
 rng = np.random.default_rng(0)
 vectors = rng.dirichlet(np.ones(3), 300)
@@ -90,6 +92,10 @@ p = vectors[:, 0]
 y = rng.integers(0, 3, 300)
 needed = set()
 ahead.compile_backwards = lambda call: needed.update(map(tuple, rehearse(call)))
+works = {
+    estimate: compile_estimate, bootstrap: compile_bootstrap, calibration_test: compile_test,
+    compare: compile_comparison,
+}
 calls = [
     (estimate, y // 2, p, {"estimator": "ece_bayes"}),
     (estimate, y // 2, p, {"estimator": "ece", "sample_weight": 1 + p}),
@@ -97,10 +103,15 @@ calls = [
     (bootstrap, y // 2, p, {"estimator": "ece", "groups": np.arange(300) // 3}),
     (bootstrap, y, vectors, {"estimator": "ece_ac", "setting": "classwise", "average": None}),
     (bootstrap, y // 2, p, {"estimator": "brier_score", "counts": 1 + y}),
+    (calibration_test, y // 2, p, {"estimator": "adaptive"}),
+    (calibration_test, y, vectors, {"estimator": "ece_c", "setting": "classwise"}),
+    (compare, y // 2, p, {"estimator": "ece_bayes"}),
+    (compare, y, vectors, {"estimator": "ece", "method": "basic", "setting": 1}),
 ]
 for function, labels, prob, options in calls:
-    ahead.compile_call(function, *ahead.describe_call(prob, options))
-    function(labels, prob, n_resamples=99, rng=0, **options)
+    works[function](*ahead.describe_call(prob, options))
+    models = [prob, prob[::-1].copy()] if function is compare else [prob]
+    function(labels, *models, n_resamples=99, rng=0, **options)
 loaded = {(kernel, types) for kernel in KERNELS for types in kernel.overloads}
 is_compiled = any(kernel.stats.cache_misses for kernel in KERNELS)
 print(is_compiled, [kernel.__name__ for kernel, _ in loaded - needed])
