@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 
+from fastece.data.rehearsal import compile_backwards
 from fastece.data.second_process import compile_beside
 from fastece.data.sources import Problems
 from fastece.estimators.table import ESTIMATORS
@@ -87,11 +88,12 @@ def parts_backwards(inputs: ReportInput) -> list[Callable[[], object]]:
 
     The other process begins with the posterior of the first error, and of a full report goes on to
     bins of equal mass. Parts that need one of these come late, so that the two processes do not
-    compile the same kernels. On a first page, the test alone has bins of equal mass.
+    compile the same kernels. On a first page, the test alone has bins of equal mass, and soon both
+    processes need all of its kernels: this one begins with the last.
     """
     measures = [partial(measure_one_error, inputs, name) for name in errors_backwards(inputs)]
     test = partial(run_test, inputs)
-    parts: list[Callable[[], object]] = [test, *measures]
+    parts: list[Callable[[], object]] = [partial(compile_backwards, test), *measures]
     if inputs.is_full:
         parts = [
             partial(choose_thresholds, inputs),
