@@ -23,8 +23,9 @@ from fastece.kernels.progress import progress
 ONE_PROCESS = "FASTECE_ONE_PROCESS"
 # The variable that pytest-xdist sets in its workers, which multiprocessing does not know of.
 WORKER_OF_TESTS = "PYTEST_XDIST_WORKER"
-# The program of the second process.
+# The program of the second process. An infinite argument is written as `inf`.
 CODE = """
+from math import inf
 from fastece.data.second_process import follow
 follow({directory!r})
 from {module} import {name}

@@ -26,8 +26,8 @@ COLUMNS = ("sample_weight", "counts", "groups")
 LEFT_OUT = (
     "labels", "pos_label", "ignore_label", "class_axis", "size", "n_resamples", "n_jobs", "rng",
 )  # fmt: skip
-# Types of options that mean the same for the small data.
-SIMPLE_TYPES = (str, int, float, type(None))
+# Types of options that mean the same for the small data, and are written as they are read.
+SIMPLE_TYPES = (str, int, float, bool, type(None))
 Options = Sequence[tuple[str, Any]]
 
 
@@ -72,7 +72,7 @@ def simplify_options(options: dict[str, Any]) -> Options:
             simple[name] = value is not None
         elif name == "estimator":
             simple[name] = name_estimators(value)
-        elif isinstance(value, SIMPLE_TYPES) and name not in LEFT_OUT:
+        elif type(value) in SIMPLE_TYPES and name not in LEFT_OUT:
             simple[name] = value
     return tuple(simple.items())
 

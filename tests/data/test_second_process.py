@@ -1,6 +1,7 @@
 """Kernels are compiled in a second process too: where that is safe, and never elsewhere."""
 
 import json
+import math
 import multiprocessing
 import os
 import signal
@@ -52,7 +53,7 @@ def compile_a_kernel():
 
 
 def test_a_process_starts_with_the_first_kernel_and_once(codes, tmp_path):
-    with compile_beside(wait_forever, lambda: (1, "two", (3.0,))):
+    with compile_beside(wait_forever, lambda: (1, "two", (math.inf,))):
         assert codes == []
         compile_a_kernel()
         compile_a_kernel()
@@ -61,7 +62,8 @@ def test_a_process_starts_with_the_first_kernel_and_once(codes, tmp_path):
     (code,) = codes
     assert f"follow({str(tmp_path)!r})" in code
     assert f"from {__name__} import wait_forever" in code
-    assert "wait_forever(*(1, 'two', (3.0,)))" in code
+    assert "from math import inf" in code
+    assert "wait_forever(*(1, 'two', (inf,)))" in code
 
 
 def test_no_process_starts_where_all_kernels_are_at_hand(codes):

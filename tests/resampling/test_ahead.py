@@ -61,6 +61,11 @@ def test_estimators_are_described_by_names(estimator, name):
     assert description_of(P, estimator=estimator)[2]["estimator"] == name
 
 
+def test_numbers_that_are_not_written_as_they_are_read_are_left_out():
+    options = description_of(P, n_bins=np.int64(9), debias=True, score_range=(0.0, 1.0))[2]
+    assert options == {"estimator": "ece", "debias": True}
+
+
 def test_a_description_is_read_from_its_text():
     description = describe_call(P, {"estimator": ["ece"], "average": None, "groups": P})
     assert json.loads(json.dumps(description)) == [
