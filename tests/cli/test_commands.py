@@ -311,8 +311,8 @@ FOREST = Path(cli.__file__).parents[1] / "data" / "digits_random_forest.npz"
 def test_a_first_page_is_compiled_in_two_processes(capsys, monkeypatch, command, arguments):
     works = []
 
-    def note(work, *arguments):
-        works.append((work, arguments))
+    def note(work, describe):
+        works.append((work, describe()))
         return nullcontext()
 
     monkeypatch.setattr(demo, "compile_beside", note)
