@@ -208,14 +208,26 @@ def rename_indices(rename: Callable[[str, tuple[int, ...]], tuple[int, ...]]) ->
         raise
 
 
-@contextmanager
-def rename_arguments(names: Names) -> Iterator[None]:
+def rename_arguments(names: Names) -> "Renaming":
     """Rename arguments in errors raised by the block.
 
     A name of None marks an argument that the reader does not have.
     """
-    try:
-        yield
-    except (InputError, InputTypeError) as error:
-        error.rename(names)
-        raise
+    return Renaming(names)
+
+
+class Renaming:
+    """A block whose errors name their arguments as the reader knows them.
+
+    A generator in place of this class takes twice as long, 1 to 2 us of a call of 20.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, InputError | InputTypeError):
+            error.rename(self._names)

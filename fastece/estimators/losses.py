@@ -438,11 +438,11 @@ class Sharpness(Mean):
 
 def squares_and_distances(sample: Sample, centre: float) -> F64:
     """Compute squared distances of the scores from a centre, and the distances (2, n)."""
-    squares_and_distances = np.empty((2, sample.n))
-    square, distance = squares_and_distances
+    numbers = np.empty((2, sample.n))
+    square, distance = numbers
     np.subtract(sample.s, centre, out=distance)
     np.multiply(distance, distance, out=square)
-    return squares_and_distances
+    return numbers
 
 
 @dataclass(frozen=True)

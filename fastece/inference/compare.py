@@ -352,8 +352,8 @@ def compare(
             rule = f"must have the classes of y_prob_a, {n_classes}"
             raise InputError(name, rule, value=n_classes_of_other)
     options |= {"estimator": estimator, "n_resamples": n_resamples}
-    shown = {**options, "method": method, "groups": groups}
-    with compile_call_beside(compile_comparison, y_prob_a, shown):
+    described = {**options, "method": method, "groups": groups}
+    with compile_call_beside(compile_comparison, y_prob_a, described):
         call = read_call("compare", y_true, {"y_prob_a": y_prob_a, **others}, **options)
         call = add_groups(call, groups, y_prob_a, "y_prob_a")
         check_same_classes(call, list(others))

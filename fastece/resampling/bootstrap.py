@@ -402,8 +402,8 @@ def bootstrap(
         "from_logits": from_logits, "soft": soft, "votes": votes, "percent": percent,
         "ignore_label": ignore_label, "class_axis": class_axis, "n_jobs": n_jobs, **fields,
     }  # fmt: skip
-    shown = {**options, "method": method, "groups": groups}
-    with compile_call_beside(compile_bootstrap, y_prob, shown):
+    described = {**options, "method": method, "groups": groups}
+    with compile_call_beside(compile_bootstrap, y_prob, described):
         call = read_call(
             "bootstrap", y_true, {"y_prob": y_prob},
             confidence_level=confidence_level, executor=executor, **options,

@@ -72,11 +72,9 @@ PROCESS_ALONE = Belief(prior=(0.0, 1.0, 0.0))
 
 def family_shares(log_evidence: F64, belief: Belief) -> list[float]:
     """Compute the posterior probability of each family with a belief."""
-    evidence = log_evidence.tolist()
-    top = max(evidence)
     weights = [
-        prior * max(math.exp(log_e - top), MIN_LIKELIHOOD)
-        for prior, log_e in zip(belief.prior, evidence, strict=True)
+        prior * max(likelihood, MIN_LIKELIHOOD)
+        for prior, likelihood in zip(belief.prior, over_largest(log_evidence.tolist()), strict=True)
     ]
     shared_out = 1 - sum(belief.reserved)
     total = sum(weights)
@@ -84,6 +82,12 @@ def family_shares(log_evidence: F64, belief: Belief) -> list[float]:
         shared_out * weight / total + reserved
         for weight, reserved in zip(weights, belief.reserved, strict=True)
     ]
+
+
+def over_largest(log_evidence: list[float]) -> list[float]:
+    """Return how many times as likely as the likeliest each evidence is."""
+    top = max(log_evidence)
+    return [math.exp(log_e - top) for log_e in log_evidence]
 
 
 class CutLogits(NamedTuple):
@@ -198,9 +202,8 @@ class Curves:
         """Draw logits (C, S) of the chains of a family, with one set of numbers."""
         log_evidence = self.chains.chains.log_evidence.tolist()
         laws = LAWS_OF_FAMILY[family]
-        top = max(log_evidence[laws])
         share = [0.0] * len(log_evidence)
-        share[laws] = [math.exp(log_e - top) for log_e in log_evidence[laws]]
+        share[laws] = over_largest(log_evidence[laws])
         return draw_chains(self.logits.x, self.chains, share, FAMILY_DRAWS[family])
 
     def pool(self) -> F64:

@@ -132,6 +132,7 @@ def filter_cells(n: float, cells: "RankCells", x: F64) -> FilteredChains:
     states = chain_states(max(round(n), 1), x.size)
     chains = allocate_chains(states, chain_laws(x.size), x.size)
     largest = kernels.pieces.fill_cells(cells, x, states, chains)
+    # The filter has room for the work of the exponential, and is filled in afterwards.
     kernels.arithmetic.exponential(chains.likelihood, chains.filter)
     kernels.pieces.filter_cells(states.layout, largest, chains)
     return FilteredChains(states, chains)
