@@ -23,7 +23,7 @@ KERNELS = {
     for name in re.findall(r"^@jit\ndef (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
 }
 # Times of a call that the measured version refuses.
-NO_CALL = first_calls.FirstCall(nan, nan, nan, nan, nan, {})
+NO_CALL = first_calls.FirstCall(nan, nan, nan, nan, {})
 IMPORT = "import fastece"
 FIRST_CALL = "import fastece; fastece.ece([0, 1, 1], [0.2, 0.6, 0.9])"
 

@@ -66,7 +66,7 @@ def run_command(options: Namespace) -> Any:
     command = load_command(options.command)
     check_files(command, options)
     allow_interrupts()
-    with show_progress(command.n_kernels) as progress:
+    with show_progress() as progress:
         return write_files(command.run(options, progress), command, options, progress)
 
 

@@ -23,16 +23,14 @@ from fastece.cli.options import (
 )
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
-from fastece.cli.report import N_KERNELS, choose_extent, make_page, report_of_rows
+from fastece.cli.report import choose_extent, make_page, report_of_rows
 from fastece.data.errors import InputError
-from fastece.data.second_process import compile_beside
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import Number
 from fastece.files import FilePredictions
 from fastece.recalibration import METHODS, recalibrate
-from fastece.report.ahead import compile_report
 from fastece.report.first_page import MAX_DIAGRAM_ROWS, MIN_DIAGRAM_ROWS, bins_section, main_errors
-from fastece.report.inputs import ERRORS, LEAD, TEST
+from fastece.report.inputs import LEAD, TEST
 from fastece.report.result import Report
 
 FOREST = "forest"
@@ -76,7 +74,6 @@ def describe() -> Command:
             flag("--binary", INPUT, "a risk model instead: breast cancer, by naive Bayes"),
             ESTIMATORS, N_BINS, SETTING, RESAMPLES, CONFIDENCE_LEVEL, SEED, PLOT, FULL, HTML,
         ),
-        n_kernels=N_KERNELS,
     )  # fmt: skip
 
 
@@ -89,27 +86,17 @@ def run(options: Namespace, progress: Progress) -> Page:
     extent = choose_extent(options)
     y_true, y_prob = datasets.load(demonstration.dataset)
     rows = FilePredictions(y_true, y_prob, y_true)
-    description = (demonstration.dataset, extent.is_full, extent.has_vectors)
-    with compile_beside(compile_demo, lambda: description):
-        report = report_of_rows(rows, demonstration.title, extent, options, progress)
-        page = make_page(report, extent, options)
-        if options.form.wants_all:
-            return page
-        progress("recalibration")
-        recalibrated = describe_recalibration(rows, report, options.setting)
+    report = report_of_rows(rows, demonstration.title, extent, options, progress)
+    page = make_page(report, extent, options)
+    if options.form.wants_all:
+        return page
+    progress("recalibration")
+    recalibrated = describe_recalibration(rows, report, options.setting)
     if extent.shows_all:
         sections = [*page.description.sections, recalibrated]
     else:
         sections = [*first_sections(report, options), recalibrated, Section(notes=NEXT)]
     return replace(page, description=replace(page.description, sections=sections))
-
-
-def compile_demo(dataset: str, is_full: bool, has_vectors: bool) -> None:
-    """Compile the kernels of the recalibration of a demo, then of its report."""
-    y_true, y_prob = datasets.load(dataset)
-    fastece.log_loss(y_true, recalibrate(y_true, y_prob, method=METHOD))
-    names = list(ERRORS) if is_full else [LEAD, TEST]
-    compile_report(y_prob.ndim == 2, y_prob.dtype.str, names, is_full, has_vectors)
 
 
 def first_sections(report: Report, options: Namespace) -> list[Section]:

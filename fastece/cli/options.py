@@ -8,7 +8,7 @@ is the argument of the Python function that checks it, so that errors name it.
 import argparse
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fastece.cli.output_files import PAGE, PICTURE, OutputFile
@@ -89,15 +89,12 @@ class Command:
         Takes the parsed options and a function that shows the next step; returns a `Page`.
     files : tuple of FileArgument
     options : tuple of Option
-    n_kernels : int
-        Kernels that its process compiles where none are kept, about; a second one compiles more.
     """
 
     description: str
     run: Callable[[argparse.Namespace, Progress], Any]
     files: tuple[FileArgument, ...] = ()
     options: tuple[Option, ...] = ()
-    n_kernels: int = field(default=0, kw_only=True)
 
 
 # --- kinds of options -----------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The progress of a command, in a line on a terminal."""
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,17 +11,19 @@ from fastece.data.errors import to_printable
 Progress = Callable[[str], None]
 
 
+def overwrite_line(text: str) -> None:
+    """Overwrite the line on stderr with a text, cut to the width of the terminal."""
+    width = shutil.get_terminal_size().columns - 1
+    print(f"\r\x1b[K{text[:width]}", end="", file=sys.stderr, flush=True)
+
+
 @contextmanager
-def show_progress(n_kernels: int = 0) -> Iterator[Progress]:
+def show_progress() -> Iterator[Progress]:
     """Show the steps of the block in a line on stderr, if it is a terminal.
 
     The block gets a function that takes the name of its next step. The tasks of a step that are
-    done are shown behind it; without the name of a step no tasks are shown. `n_kernels` is
-    the number of kernels that the block is expected to compile.
+    done are shown behind it; without the name of a step no tasks are shown.
     """
-    from fastece.kernels.progress import overwrite_line, progress
-
-    progress.expected = n_kernels
     if not sys.stderr.isatty():
         yield lambda _: None
         return

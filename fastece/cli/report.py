@@ -51,8 +51,6 @@ from fastece.report.inputs import LEAD, TEST, ReportData, ReportNames, ReportOpt
 from fastece.report.report import make_report
 from fastece.report.result import Report
 
-# Kernels that a report compiles, about; a second process compiles others.
-N_KERNELS = 28
 # Lines of the first page that list the files that were written.
 FILE_LINES = 4
 
@@ -74,7 +72,6 @@ def describe() -> Command:
             choice("--on-error", INPUT, "of a stream: whether bad rows and cut files are an error, "
                    "or left out and counted", ["stop", "skip"], "stop"),
         ),
-        n_kernels=N_KERNELS,
     )  # fmt: skip
 
 

@@ -21,14 +21,11 @@ from fastece.cli.compiled import close_archive, kept_kernels
 from fastece.cli.options import Command
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
-from fastece.data.second_process import compile_beside
 from fastece.display.documents import Document
 from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.table import ESTIMATORS
 from fastece.recalibration import METHODS
 
-# Signatures that the command compiles, about; a second process compiles others.
-N_KERNELS = 220
 # Rows of the small data; three classes where there are classes.
 N_ROWS = 40
 N_CLASSES = 3
@@ -73,7 +70,6 @@ def describe() -> Command:
         "Compile every kernel for every kind of input, and keep them in a folder of "
         "FASTECE_CACHE_DIR or of the user's cache folder.",
         run,
-        n_kernels=N_KERNELS,
     )
 
 
@@ -90,9 +86,7 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
 
     start = time.perf_counter()
     n_cached = len(kept_kernels())
-    # The other process begins at the end: each reads the kernels that the other has kept.
-    with compile_beside(compile_backwards):
-        names = compile_all(steps(), progress)
+    names = compile_all(steps(), progress)
     seconds = time.perf_counter() - start
     n_kernels = len(set(names))
     text = (
@@ -107,11 +101,6 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
         "cached": n_cached,
     }
     return Page(Document(text), values)
-
-
-def compile_backwards() -> None:
-    """Compile all kernels, beginning with the last step."""
-    compile_all(reversed([*steps()]), lambda _: None)
 
 
 def compile_all(calls: Iterable[Step], progress: Progress) -> list[str]:

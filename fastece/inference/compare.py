@@ -16,7 +16,6 @@ from fastece.estimators.base import Estimator
 from fastece.inference.joint_differences import draw_deviations, join_comparisons
 from fastece.inference.mover import ModelError, compute_differences, errors_of_models
 from fastece.inference.results import ComparisonResult, JointComparisonResult
-from fastece.resampling.ahead import Options, compile_call, compile_call_beside
 from fastece.resampling.arguments import (
     add_groups,
     check_single,
@@ -352,24 +351,13 @@ def compare(
             rule = f"must have the classes of y_prob_a, {n_classes}"
             raise InputError(name, rule, value=n_classes_of_other)
     options |= {"estimator": estimator, "n_resamples": n_resamples}
-    described = {**options, "method": method, "groups": groups}
-    with compile_call_beside(compile_comparison, y_prob_a, described):
-        call = read_call("compare", y_true, {"y_prob_a": y_prob_a, **others}, **options)
-        call = add_groups(call, groups, y_prob_a, "y_prob_a")
-        check_same_classes(call, list(others))
-        if not isinstance(y_prob_b, Mapping):
-            return comparison_results(call, method=method, size=size, rng=rng)
-        (results,) = comparisons_with_first(call, method=method, size=size, rng=rng).values()
-        return Results(dict(zip(y_prob_b, results, strict=True)))
-
-
-def compile_comparison(n_columns: int, kind: str, options: Options) -> None:
-    """Compile the kernels of a comparison of two models, the last one first."""
-
-    def compare_models(y_true: Any, y_prob: Any, **others: Any) -> None:
-        compare(y_true, y_prob, y_prob[::-1].copy(), **others)
-
-    compile_call(compare_models, n_columns, kind, options)
+    call = read_call("compare", y_true, {"y_prob_a": y_prob_a, **others}, **options)
+    call = add_groups(call, groups, y_prob_a, "y_prob_a")
+    check_same_classes(call, list(others))
+    if not isinstance(y_prob_b, Mapping):
+        return comparison_results(call, method=method, size=size, rng=rng)
+    (results,) = comparisons_with_first(call, method=method, size=size, rng=rng).values()
+    return Results(dict(zip(y_prob_b, results, strict=True)))
 
 
 def name_models(y_prob_b: Any) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from fastece.inference.inversion import NO_CURVE, NO_VALUES, ConfidenceCurve
 from fastece.inference.label_curves import label_curve
 from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import Floor, intervals_of
-from fastece.resampling.ahead import Options, compile_call, compile_call_beside
 from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
 from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import (
@@ -448,15 +447,9 @@ def estimate(
       ece_kde  0.051  [0.026, 0.078]         0.023  <=0.0005  test inversion
     """
     options |= {"estimator": estimator, "n_resamples": n_resamples}
-    with compile_call_beside(compile_estimate, y_prob, {**options, "groups": groups}):
-        call = read_call("estimate", y_true, {"y_prob": y_prob}, 0, **options)
-        by_inversion = [e for e in call.estimators.values() if posterior_maker(e) is None]
-        if by_inversion and not call.n_resamples:
-            rule = f"must be at least 1 for {describe(by_inversion[0])}, which has no posterior"
-            raise InputError("n_resamples", rule, value=0)
-        return estimate_results(add_groups(call, groups, y_prob), rng=rng)
-
-
-def compile_estimate(n_columns: int, kind: str, options: Options) -> None:
-    """Compile the kernels of an estimate, the last one first."""
-    compile_call(estimate, n_columns, kind, options)
+    call = read_call("estimate", y_true, {"y_prob": y_prob}, 0, **options)
+    by_inversion = [e for e in call.estimators.values() if posterior_maker(e) is None]
+    if by_inversion and not call.n_resamples:
+        rule = f"must be at least 1 for {describe(by_inversion[0])}, which has no posterior"
+        raise InputError("n_resamples", rule, value=0)
+    return estimate_results(add_groups(call, groups, y_prob), rng=rng)

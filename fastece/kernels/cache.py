@@ -37,7 +37,7 @@ import llvmlite
 import numba
 from llvmlite.binding import get_host_cpu_name, get_process_triple
 
-from fastece.kernels.progress import progress
+from fastece.kernels.progress import announce_compiling
 
 # The first and the last version of numba that have been tested.
 MIN_NUMBA = (0, 61)
@@ -297,7 +297,6 @@ class KernelCache:
         function = dispatcher.py_func
         code = b"".join(code_parts(function.__code__))
         self._identity = f"{function.__module__} {function.__qualname__} ".encode() + code
-        self._name = function.__name__
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
         self._dispatcher = dispatcher
         self._shipped = shipped
@@ -311,7 +310,7 @@ class KernelCache:
         if loaded is None:
             warn_of_failures()
             with suppress(OSError, ValueError):  # of a closed stream
-                progress.begin(self._name)
+                announce_compiling()
             skip_check_of_blas()
         return loaded
 
@@ -334,8 +333,6 @@ class KernelCache:
         After one warning, no more is tried. Code with addresses in it, also in the name of a type,
         means nothing to another process.
         """
-        with suppress(OSError, ValueError):
-            progress.end()
         has_addresses = compiled.library.has_dynamic_globals or " at 0x" in repr(sig)
         if self.cache_path is None or compiled.lifted or has_addresses or FAILURES:
             return

@@ -8,7 +8,6 @@ from fastece.data.reading import refuse_options
 from fastece.data.sources import Source
 from fastece.inference.direction import Direction, direction_of
 from fastece.inference.validation import check_event
-from fastece.report.ahead import compile_report_beside
 from fastece.report.breakdown import measure_breakdowns, select_slices
 from fastece.report.class_vectors import DECISIVE, VECTOR_ERRORS, has_class_vectors, measure_vectors
 from fastece.report.errors import measure_errors
@@ -155,9 +154,7 @@ def make_report(
         As in `calibration_report`.
     """
     progress("reading")
-    inputs = read_input(names, data, options, progress)
-    with compile_report_beside(inputs):
-        return measure_parts(inputs)
+    return measure_parts(read_input(names, data, options, progress))
 
 
 def measure_parts(inputs: ReportInput) -> Report:

@@ -17,7 +17,6 @@ from fastece.display.results import Results
 from fastece.estimators.base import Estimator, Statistic
 from fastece.estimators.draws import Counts
 from fastece.kernels.types import F64
-from fastece.resampling.ahead import Options, compile_call, compile_call_beside
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import (
     Call,
@@ -396,27 +395,17 @@ def bootstrap(
     >>> print(*map("{:.5f}".format, bootstrap(y, p, method="bca", rng=0).interval(0.9)))
     0.03619 0.06817
     """
-    options = {
-        "estimator": estimator, "n_resamples": n_resamples, "setting": setting, "average": average,
-        "labels": labels, "pos_label": pos_label, "sample_weight": sample_weight, "counts": counts,
-        "from_logits": from_logits, "soft": soft, "votes": votes, "percent": percent,
-        "ignore_label": ignore_label, "class_axis": class_axis, "n_jobs": n_jobs, **fields,
-    }  # fmt: skip
-    described = {**options, "method": method, "groups": groups}
-    with compile_call_beside(compile_bootstrap, y_prob, described):
-        call = read_call(
-            "bootstrap", y_true, {"y_prob": y_prob},
-            confidence_level=confidence_level, executor=executor, **options,
-        )  # fmt: skip
-        source = call.sources[0]
-        if not isinstance(source, Problems | CountedRows | SeparateProblems):
-            count = None if n_resamples == DEFAULT_RESAMPLES else n_resamples
-            refuse_options(source, n_resamples=count, groups=groups, size=size, rng=rng)
-            return streamed_results(call, method)
-        call = add_groups(call, groups, y_prob)
-        return bootstrap_results(call, method=method, size=size, rng=rng)
-
-
-def compile_bootstrap(n_columns: int, kind: str, options: Options) -> None:
-    """Compile the kernels of a bootstrap, the last one first."""
-    compile_call(bootstrap, n_columns, kind, options)
+    call = read_call(
+        "bootstrap", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
+        confidence_level=confidence_level, setting=setting, average=average, labels=labels,
+        pos_label=pos_label, sample_weight=sample_weight, counts=counts, from_logits=from_logits,
+        soft=soft, votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
+        n_jobs=n_jobs, executor=executor, **fields,
+    )  # fmt: skip
+    source = call.sources[0]
+    if not isinstance(source, Problems | CountedRows | SeparateProblems):
+        count = None if n_resamples == DEFAULT_RESAMPLES else n_resamples
+        refuse_options(source, n_resamples=count, groups=groups, size=size, rng=rng)
+        return streamed_results(call, method)
+    call = add_groups(call, groups, y_prob)
+    return bootstrap_results(call, method=method, size=size, rng=rng)

@@ -28,7 +28,6 @@ from fastece.resampling.adaptive import (
     compute_components,
     min_p_statistics,
 )
-from fastece.resampling.ahead import Options, compile_call, compile_call_beside
 from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
 from fastece.resampling.call import (
     Call,
@@ -601,12 +600,6 @@ def calibration_test(
         raise InputTypeError("n_resamples", f"must be an integer or {AUTO!r}", value=n_resamples)
     options["n_resamples"] = ROUNDS[0] if is_sequential else n_resamples
     options["estimator"] = estimator
-    with compile_call_beside(compile_test, y_prob, {**options, "groups": groups}):
-        call = read_call("calibration_test", y_true, {"y_prob": y_prob}, 1, find_test, **options)
-        call = add_groups(call, groups, y_prob)
-        return sequential_results(call, rng) if is_sequential else calibration_results(call, rng)
-
-
-def compile_test(n_columns: int, kind: str, options: Options) -> None:
-    """Compile the kernels of a test of calibration, the last one first."""
-    compile_call(calibration_test, n_columns, kind, options)
+    call = read_call("calibration_test", y_true, {"y_prob": y_prob}, 1, find_test, **options)
+    call = add_groups(call, groups, y_prob)
+    return sequential_results(call, rng) if is_sequential else calibration_results(call, rng)

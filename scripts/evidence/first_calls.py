@@ -3,9 +3,9 @@
 Each call runs in a new process, whose folder of compiled kernels is empty. Several checkouts take
 turns, and the last column is the ratio of processor seconds of the last checkout to the first.
 Small functions are multiples of the processor seconds in which numba compiles a loop with one sum,
-in a process just before: those of the first process are what one waits for on two quiet cores, and
-do not depend much on what else a machine does. With ``--shipped`` each checkout is measured as a
-wheel that carries kernels of its machine's plainest level, which takes minutes.
+in a process just before, and do not depend much on what else a machine does. With ``--shipped``
+each checkout is measured as a wheel that carries kernels of its machine's plainest level, which
+takes minutes.
 
     python scripts/evidence/first_calls.py [--rounds 3] [--kernels] [--shipped] [CHECKOUT ...]
 """
@@ -40,8 +40,8 @@ CALLS = {
     "`fastece demo --full`": COMMAND.format(["demo", "--full"]),
     "`fastece warmup`": COMMAND.format(["warmup"]),
 }
-# Runs a call and prints, as its last line, its processor seconds, and how long the compiler worked
-# on each kernel, without the kernels that it calls.
+# Runs a call and prints, as its last line, how long the compiler worked on each kernel, without the
+# kernels that it calls.
 CHILD = """
 import json, sys, time
 from collections import Counter
@@ -62,7 +62,7 @@ class Clock(event.Listener):
 event.register("numba:compile", Clock())
 exec(sys.argv[1])
 print()
-print(json.dumps([time.process_time(), seconds]))
+print(json.dumps(seconds))
 """
 
 
@@ -73,13 +73,11 @@ PLAINEST_LEVEL = "from fastece.kernels.archive import LEVELS; print(LEVELS[-1].n
 class FirstCall(NamedTuple):
     """How long a first call took, and the kernels that it compiled.
 
-    Processor seconds are of all processes, and of the first alone; `unit` is the processor seconds
-    of the small function.
+    `unit` is the processor seconds of the small function.
     """
 
     seconds: float
     processor_seconds: float
-    first_process: float
     unit: float
     n_kernels: int
     seconds_of_kernel: dict[str, float]
@@ -116,13 +114,12 @@ def measure(call: str, checkout: Path) -> FirstCall:
             [sys.executable, "-c", CHILD, call],
             capture_output=True, text=True, check=True, env={**os.environ, **quiet}, cwd=folder,
         )  # fmt: skip
-        first_process, seconds = json.loads(done.stdout.splitlines()[-1])
+        seconds = json.loads(done.stdout.splitlines()[-1])
         count = len([*Path(folder).rglob("*.nbc")])
         end = os.times()
         return FirstCall(
             seconds=end.elapsed - start.elapsed,
             processor_seconds=sum(end[2:4]) - sum(start[2:4]),  # user and system, of children
-            first_process=first_process,
             unit=unit,
             n_kernels=count,
             seconds_of_kernel=seconds,
@@ -159,10 +156,10 @@ def main() -> None:
 def print_table(checkouts: list[Path], options: argparse.Namespace) -> None:
     """Measure the calls in the checkouts, which take turns, and print a line for each."""
     print(
-        "| first call | seconds | of a processor | small functions, first process | all processes "
+        "| first call | seconds | of a processor | small functions "
         "| kernels compiled | of the first checkout |"
     )
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for name, call in CALLS.items():
         if options.call and not any(part in name for part in options.call):
             continue
@@ -170,11 +167,10 @@ def print_table(checkouts: list[Path], options: argparse.Namespace) -> None:
         seconds = median(turns[-1].seconds for turns in rounds)
         busy = median(turns[-1].processor_seconds for turns in rounds)
         ratio = median(turns[-1].processor_seconds / turns[0].processor_seconds for turns in rounds)
-        first = median(turns[-1].first_process / turns[-1].unit for turns in rounds)
         total = median(turns[-1].processor_seconds / turns[-1].unit for turns in rounds)
         last = rounds[-1][-1]
         print(
-            f"| {name} | {seconds:.1f} | {busy:.1f} | {first:.0f} | {total:.0f} | "
+            f"| {name} | {seconds:.1f} | {busy:.1f} | {total:.0f} | "
             f"{last.n_kernels} | {ratio:.2f}x |",
             flush=True,
         )

@@ -4,20 +4,18 @@ import json
 import subprocess
 import sys
 import threading
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from fastece import cli
-from fastece.cli import commands, demo, main, warmup
+from fastece.cli import commands, main, warmup
 from fastece.cli.output import Page
 from fastece.cli.parser import make_parser
-from fastece.cli.progress import show_progress
+from fastece.cli.progress import overwrite_line, show_progress
 from fastece.display.documents import Document
 from fastece.kernels import cache as kernel_cache
-from fastece.kernels import progress as kernel_progress
-from fastece.report import ahead
 from fastece.resampling import engine
 from helpers.command_line import SMALL, failure, run, text
 
@@ -122,14 +120,13 @@ def use_terminal(monkeypatch):
 
 def test_steps_and_their_tasks_are_shown_on_one_line(capsys, monkeypatch):
     use_terminal(monkeypatch)
-    with show_progress(28) as progress:
+    with show_progress() as progress:
         progress("bootstrap")
         (tasks,) = engine.progress_callbacks
         tasks(1, 11)
     steps = capsys.readouterr().err.split(CLEAR)[1:]
     assert steps == ["bootstrap", "bootstrap: 1 of 11 parts done", ""]
     assert engine.progress_callbacks == []
-    assert kernel_progress.progress.expected == 28
 
 
 def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
@@ -145,7 +142,7 @@ def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
         assert engine.progress_callbacks == []
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("COLUMNS", "20")
-    kernel_progress.overwrite_line("reading " + "x" * 100)
+    overwrite_line("reading " + "x" * 100)
     assert capsys.readouterr().err == CLEAR + "reading xxxxxxxxxxx"
 
 
@@ -292,35 +289,6 @@ def test_the_installed_command_and_the_module_are_the_same():
         pytest.skip("fastece is not installed beside this interpreter")
     command = subprocess.run([script, *options], capture_output=True, check=True)
     assert command.stdout == module.stdout
-
-
-FOREST = Path(cli.__file__).parents[1] / "data" / "digits_random_forest.npz"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "arguments"),
-    [
-        (["demo"], ("compile_demo", ("digits_random_forest", False, False))),
-        (
-            ["report", str(FOREST)],
-            ("compile_report", (True, "<f4", ("ece_bayes", "ece"), False, False)),
-        ),
-    ],
-)
-def test_a_first_page_is_compiled_in_two_processes(capsys, monkeypatch, command, arguments):
-    works = []
-
-    def note(work, describe):
-        works.append((work, describe()))
-        return nullcontext()
-
-    monkeypatch.setattr(demo, "compile_beside", note)
-    monkeypatch.setattr(ahead, "compile_beside", note)
-    assert run(capsys, *command, "--resamples", "0")[0] == 0
-    work, arguments_of_work = works[0]
-    assert (work.__name__, arguments_of_work) == arguments
-    work(*arguments_of_work)
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])

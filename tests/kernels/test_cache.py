@@ -429,20 +429,6 @@ def test_the_package_allows_the_versions_of_numba_that_are_tested():
 
 
 @pytest.mark.slow
-def test_progress_counts_the_kernels_that_this_process_compiles(tmp_path, package):
-    watch = (
-        "from fastece.kernels import progress as module; module.PATIENCE = -1;"
-        "import sys; sys.stderr.isatty = lambda: True;"
-        "done = lambda: module.progress.done;"
-        "module.overwrite_line = lambda text: text and print(text.split()[-1], done());"
-    )
-    options = {"FASTECE_CACHE_DIR": tmp_path, "FASTECE_QUIET": ""}
-    first = output_of(watch + PAIR, package, **options)
-    assert first == "doubled 1\nincreased 2\ndoubled 3\nincreased 4\n" + PAIR_SHOWS
-    assert output_of(watch + PAIR, package, **options) == PAIR_SHOWS
-
-
-@pytest.mark.slow
 def test_an_edited_callee_in_another_file_is_compiled_again(tmp_path, cache):
     package = copy_package(tmp_path / "package")
     callee = package / "fastece/kernels/callee.py"

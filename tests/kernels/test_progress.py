@@ -1,4 +1,4 @@
-"""The line on stderr while kernels are compiled."""
+"""The message on stderr before kernels are compiled."""
 
 import multiprocessing
 import sys
@@ -6,60 +6,40 @@ import sys
 import pytest
 
 from fastece.kernels import compiling
-from fastece.kernels import progress as module
-
-CLEAR = "\r\x1b[K"
+from fastece.kernels.progress import MESSAGE, announce_compiling
 
 
-def compile_kernels(progress, monkeypatch, is_terminal):
-    """Compile a kernel that calls another kernel, and a third one after them."""
-    times = iter([0.0, 2.0, 4.0, 10.0, 11.0])
-    monkeypatch.setattr(module.time, "perf_counter", lambda: next(times))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    progress.begin("outer")
-    progress.begin("inner")
-    progress.end()
-    progress.end()
-    progress.begin("third")
-    progress.end()
-
-
-@pytest.mark.parametrize(
-    ("is_terminal", "expected", "lines"),
-    [
-        (True, 9, [CLEAR + "fastece: compiling once, about 3 s: kernel 2 of 9, inner", CLEAR,
-                   CLEAR + "fastece: compiling once, about 3 s: kernel 3 of 9, third", CLEAR]),
-        (True, 0, [CLEAR + "fastece: compiling once, a few seconds: kernel 2, inner", CLEAR,
-                   CLEAR + "fastece: compiling once, a few seconds: kernel 3, third", CLEAR]),
-        (False, 9, ["fastece: compiling once, about 3 s\n"]),
-    ],
-)  # fmt: skip
-def test_long_compiling_is_shown(capsys, monkeypatch, is_terminal, expected, lines):
+@pytest.fixture
+def compile_one(monkeypatch):
+    """Compile a kernel in a process that has compiled nothing yet, and whose user reads stderr."""
     monkeypatch.delenv("FASTECE_QUIET")
-    progress = module.Progress()
-    progress.expected = expected
-    compile_kernels(progress, monkeypatch, is_terminal)
-    assert capsys.readouterr().err == "".join(lines)
-    assert (progress.done, progress.seconds) == (3, 5.0)
+    announce_compiling.cache_clear()
+    step = 1  # A kernel with a variable of a closure is compiled anew in every process.
+    yield lambda: compiling.jit(lambda x: x + step)(1)
+    announce_compiling.cache_clear()
 
 
-@pytest.mark.parametrize("reason", ["FASTECE_QUIET", "worker", "fast"])
-def test_nothing_is_shown_by_workers_or_on_request(capsys, monkeypatch, reason):
-    if reason != "FASTECE_QUIET":
-        monkeypatch.delenv("FASTECE_QUIET")
+@pytest.mark.parametrize(("is_terminal", "clearing"), [(False, ""), (True, "\r\x1b[K")])
+def test_the_message_appears_once(capsys, monkeypatch, compile_one, is_terminal, clearing):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    compile_one()
+    compile_one()
+    assert capsys.readouterr().err == f"{clearing}{MESSAGE}\n"
+
+
+@pytest.mark.parametrize("reason", ["FASTECE_QUIET", "worker"])
+def test_nothing_is_shown_by_workers_or_on_request(capsys, monkeypatch, compile_one, reason):
     if reason == "worker":
         monkeypatch.setattr(multiprocessing, "parent_process", lambda: "another")
-    if reason == "fast":
-        monkeypatch.setattr(module, "PATIENCE", 99.0)
-    compile_kernels(module.Progress(), monkeypatch, True)
+    else:
+        monkeypatch.setenv("FASTECE_QUIET", "1")
+    compile_one()
     assert capsys.readouterr().err == ""
 
 
-def test_a_closed_stream_is_no_reason_to_fail(monkeypatch):
-    def fail(*_):
+def test_a_closed_stream_is_no_reason_to_fail(monkeypatch, compile_one):
+    def fail(*_, **__):
         raise BrokenPipeError
 
-    monkeypatch.setattr(module.progress, "begin", fail)
-    monkeypatch.setattr(module.progress, "end", fail)
-    kernel = compiling.jit(lambda x: x + 1)
-    assert kernel(1) == 2
+    monkeypatch.setattr("builtins.print", fail)
+    assert compile_one() == 2
