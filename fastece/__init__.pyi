@@ -10,6 +10,7 @@ from .metrics import (
     kernel_calibration_error as kernel_calibration_error,
     log_loss as log_loss,
     mce as mce,
+    ranked_probability_score as ranked_probability_score,
     sce as sce,
     sharpness as sharpness,
     tace as tace,
@@ -33,6 +34,7 @@ from .estimators.losses import (
     BrierScore as BrierScore,
     Entropy as Entropy,
     LogLoss as LogLoss,
+    RankedProbabilityScore as RankedProbabilityScore,
     Sharpness as Sharpness,
 )
 from .estimators.risk import NetBenefit as NetBenefit, RiskStatistic as RiskStatistic

@@ -159,6 +159,7 @@ def ece(
     - "canonical", DirichletKDE(bandwidth='likelihood'): error of whole class vectors
     - "skce", SKCE(form='biased'): squared kernel calibration error of whole class vectors
     - "brier_score", BrierScore(): mean squared distance from the outcomes
+    - "ranked_probability_score", RankedProbabilityScore(): the same of classes with an order
     - "log_loss", LogLoss(clip=None): mean negative log probability of the true label
     - "accuracy", Accuracy(): share of rows whose most probable label is right
     - "sharpness", Sharpness(): variance of the score
@@ -347,6 +348,40 @@ def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     0.16
     """
     return ece(y_true, y_prob, **fix("brier_score", options, estimator="brier_score"))
+
+
+@measure
+def ranked_probability_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+    """Compute the ranked probability score of classes whose order has a meaning.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `ece`, but no estimator. Columns, and `labels`, go from the lowest class to the
+        highest.
+
+    Returns
+    -------
+    float, or (K,) float64 array with ``setting="classwise", average=None``
+        0 is best, and the number of classes minus 1 is worst.
+
+    Notes
+    -----
+    ``sum_i w_i sum_k (P_ik - [y_i <= k])^2 / sum_i w_i`` with the probability P_ik of the classes
+    up to k (Epstein 1969, "A scoring system for probability forecasts of ranked categories"; Murphy
+    1971, "A note on the ranked probability score", eq. 1). Some divide it by K - 1. For
+    probabilities of one class it is the Brier score.
+
+    Examples
+    --------
+    >>> from fastece import ranked_probability_score
+    >>> round(ranked_probability_score([2], [[0.2, 0.5, 0.3]]), 6)
+    0.53
+    >>> round(ranked_probability_score([2], [[0.5, 0.2, 0.3]]), 6)
+    0.74
+    """
+    options = fix("ranked_probability_score", options, estimator="ranked_probability_score")
+    return ece(y_true, y_prob, **options)
 
 
 @measure

@@ -603,6 +603,13 @@ def squared_distance(p, y):
     return (p - y) ** 2
 
 
+def squared_cumulative_distance(p, y):
+    """(p - y)^2, or sum_k (p_0 + ... + p_k - [y <= k])^2 over the classes except the last."""
+    if hasattr(p, "__len__"):
+        return fsum((fsum(p[: k + 1]) - (y <= k)) ** 2 for k in range(len(p) - 1))
+    return (p - y) ** 2
+
+
 def minus_log_likelihood(p, y, clip=None):
     """-log of the probability of the observed label, limited to [clip, 1 - clip]."""
     of_labels = p if hasattr(p, "__len__") else [1 - p, p]
@@ -625,6 +632,7 @@ def is_right(p, y):
 
 LOSSES = {
     "brier_score": squared_distance,
+    "ranked_probability_score": squared_cumulative_distance,
     "log_loss": minus_log_likelihood,
     "entropy": entropy,
     "accuracy": is_right,

@@ -80,6 +80,7 @@ CALLS = {
     "kernel_calibration_error": lambda: fastece.kernel_calibration_error(LABELS, Q),
     "log_loss": lambda: fastece.log_loss(LABELS, Q),
     "mce": lambda: fastece.mce(LABELS, Q),
+    "ranked_probability_score": lambda: fastece.ranked_probability_score(LABELS, Q),
     "reliability_curve": lambda: fastece.reliability_curve(
         Y, P, estimator="ece_kde", n_resamples=99, rng=0
     )(0.5),

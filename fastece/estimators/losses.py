@@ -1,4 +1,4 @@
-"""Means over rows as estimators: Brier score, log loss, accuracy, sharpness and entropy.
+"""Means over rows as estimators: proper scores, accuracy, sharpness and entropy.
 
 Each row brings one number or two, whatever the other rows are, so a replicate of the bootstrap is a
 sum over the rows, and many replicates are the product of two matrices: the numbers of the rows, and
@@ -327,6 +327,42 @@ class BrierScore(MeanOfTerms):
     kind = kernels.DISTANCE
     needs = "squares"
     greater_is_better = False
+
+
+@dataclass(frozen=True)
+class RankedProbabilityScore(Mean):
+    """Mean squared distance between cumulative probabilities and outcomes; 0 is best.
+
+    ``sum_i w_i sum_k (P_ik - [y_i <= k])^2 / W`` of class vectors (setting "auto") with the
+    probability ``P_ik = p_i0 + ... + p_ik`` of the classes up to k, whose order has a meaning
+    (Epstein 1969, "A scoring system for probability forecasts of ranked categories"; Murphy 1971,
+    "A note on the ranked probability score", eq. 1). A near miss costs less than a far one. It is
+    from 0 to K - 1, and ``sum_i w_i (s_i - y_i)^2 / W`` of a binary problem.
+
+    Examples
+    --------
+    >>> from fastece import RankedProbabilityScore, ece
+    >>> near = [[0.2, 0.5, 0.3]]
+    >>> far = [[0.5, 0.2, 0.3]]
+    >>> [round(ece([2], p, estimator=RankedProbabilityScore()), 6) for p in (near, far)]
+    [0.53, 0.74]
+    """
+
+    needs = "squares"
+    needs_vectors = True
+    greater_is_better = False
+
+    def numbers(self, sample: Sample) -> F64:
+        """Compute the score (n,) of class vectors, or of a binary problem."""
+        if sample.vectors is None:
+            return np.asarray((sample.s - sample.y) ** 2)
+        scores = np.empty(sample.n)
+        for rows, prob, label in vectors_of(sample):
+            cumulative = prob.astype(np.float64).cumsum(axis=1)
+            has_come = label[:, None] <= np.arange(prob.shape[1])
+            # The last term is the rounding of the sum of all probabilities.
+            scores[rows] = ((cumulative - has_come)[:, :-1] ** 2).sum(axis=1)
+        return scores
 
 
 @dataclass(frozen=True)

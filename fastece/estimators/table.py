@@ -13,7 +13,14 @@ from fastece.estimators.binned import Binned, Sweep
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.cumulative import CumulativeError
 from fastece.estimators.density.estimator import KDE
-from fastece.estimators.losses import Accuracy, BrierScore, Entropy, LogLoss, Sharpness
+from fastece.estimators.losses import (
+    Accuracy,
+    BrierScore,
+    Entropy,
+    LogLoss,
+    RankedProbabilityScore,
+    Sharpness,
+)
 from fastece.estimators.risk import QUANTITIES, RiskStatistic
 from fastece.estimators.selective import AREAS, SelectiveRisk
 from fastece.estimators.smooth import MMCE, SmoothECE
@@ -34,6 +41,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "canonical": DirichletKDE(),
     "skce": SKCE(),
     "brier_score": BrierScore(),
+    "ranked_probability_score": RankedProbabilityScore(),
     "log_loss": LogLoss(),
     "accuracy": Accuracy(),
     "sharpness": Sharpness(),

@@ -25,7 +25,9 @@ from fastece.resampling.problem import Problem
 from fastece.study.candidates import import_estimator
 from helpers import strategies as cases
 
-NAMES = ["brier_score", "log_loss", "accuracy", "sharpness", "entropy"]
+NAMES = [
+    "brier_score", "ranked_probability_score", "log_loss", "accuracy", "sharpness", "entropy",
+]  # fmt: skip
 SETTINGS = ["auto", "confidence", "classwise", 1]
 MESSAGE = "is no calibration error"
 
@@ -100,13 +102,13 @@ def test_clipped_log_losses_equal_the_reference(data, clip):
 @pytest.mark.parametrize(
     ("true", "prob", "values"),
     [
-        ([1], [0.75], (0.0625, -log(0.75), 1, 0, None)),
-        ([0, 1], [0.0, 1.0], (0, 0, 1, 0.25, 0)),
-        ([1, 0], [0.0, 1.0], (1, inf, 0, 0.25, 0)),
-        ([1, 1], [0.3, 0.3], (0.49, -log(0.3), 0, 0, None)),
-        ([0, 1, 0], [0.5, 0.5, 0.5], (0.25, log(2), 2 / 3, 0, log(2))),
-        ([0, 0], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], (1, inf, 0.5, 0, 0)),
-        ([2, 2], [[1 / 3] * 3] * 2, (2 / 3, log(3), 0, 0, log(3))),
+        ([1], [0.75], (0.0625, 0.0625, -log(0.75), 1, 0, None)),
+        ([0, 1], [0.0, 1.0], (0, 0, 0, 1, 0.25, 0)),
+        ([1, 0], [0.0, 1.0], (1, 1, inf, 0, 0.25, 0)),
+        ([1, 1], [0.3, 0.3], (0.49, 0.49, -log(0.3), 0, 0, None)),
+        ([0, 1, 0], [0.5, 0.5, 0.5], (0.25, 0.25, log(2), 2 / 3, 0, log(2))),
+        ([0, 0], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], (1, 1, inf, 0.5, 0, 0)),
+        ([2, 2], [[1 / 3] * 3] * 2, (2 / 3, 5 / 9, log(3), 0, 0, log(3))),
     ],
 )
 def test_small_and_uniform_data_have_values(true, prob, values):

@@ -39,7 +39,10 @@ CASES = {
     "clipped log loss": LogLoss(clip=0.01),
     **{name: SelectiveRisk(name) for name in AREAS},
 }
-LOSSES = {"brier_score", "log_loss", "accuracy", "sharpness", "entropy", "clipped log loss", *AREAS}
+LOSSES = {
+    "brier_score", "ranked_probability_score", "log_loss", "accuracy", "sharpness", "entropy",
+    "clipped log loss", *AREAS,
+}  # fmt: skip
 # Errors of all classes at once.
 VECTORS = {name for name in CASES if name.startswith(("canonical", "skce"))}
 PAIRS = VECTORS | {"mmce", "mmce of width 0.1"}

@@ -158,7 +158,8 @@ def test_scorers_of_all_estimators_equal_ece(name, data):
         score = scorer(name, greater_is_better=True)
     else:
         score = scorer(name)
-    sign = -1 if estimator.is_calibration_error or name in ("brier_score", "log_loss") else 1
+    is_loss = name in ("brier_score", "ranked_probability_score", "log_loss")
+    sign = -1 if estimator.is_calibration_error or is_loss else 1
     assert score(model, data.X, data.y, data.w) == pytest.approx(sign * value, rel=1e-9)
     assert repr(score) == f"scorer({estimator}, greater_is_better={sign > 0})"
     assert score.greater_is_better is (sign > 0)

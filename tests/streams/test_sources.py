@@ -42,6 +42,7 @@ ANSWERS = {
     "ece": (of(fastece.ece), 1e-12),
     "mce": (of(fastece.mce), 1e-11),
     "brier_score": (of(fastece.brier_score), 1e-12),
+    "ranked_probability_score": (of(fastece.ranked_probability_score), 1e-12),
     "sharpness": (of(fastece.sharpness), 1e-12),
     "accuracy": (of(fastece.accuracy), 1e-12),
     "entropy": (of(fastece.entropy), 1e-4),
