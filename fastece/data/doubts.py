@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece import kernels
+from fastece.data.containers import contiguous
 from fastece.data.errors import RowsWarning, warn
 from fastece.data.samples import Sample
-from fastece.data.scores import MAX_ENTRIES_READ, class_vectors, two_columns
+from fastece.data.scores import MAX_ENTRIES_READ, are_native, class_vectors, two_columns
 from fastece.data.sources import Problems, Source, class_count
 from fastece.kernels.types import F64, I64
 
 # Standard deviations by which a constant guess must have more hits than predictions for a warning.
-MIN_DEVIATIONS = 4
+MIN_DEVIATIONS = 4.0
+# Rows, evenly spaced, by which most calls see that predictions do not contradict the labels.
+MAX_ROWS_COMPARED = 256
 # Means of probabilities that differ by less are equal.
 MEAN_TOLERANCE = 1e-12
 # Level at which predicted and true classes must not be found dependent, for a warning.
@@ -42,6 +46,10 @@ MIN_CONSTANT_ROWS = 20
 MAX_VALUES_SHOWN = 3
 EQUAL_SCORES = "All {} rows have the same prediction, {}: only its mean can be judged."
 CERTAIN_SCORES = "All {} predictions are 0 or 1: are these predicted classes, not probabilities?"
+REPEATED_ROWS = (
+    "The rows come {} times with the same labels. If these are repeats of one row, name the row by "
+    "groups= or --groups: intervals and p-values take rows as independent."
+)
 IMPOSSIBLE_OUTCOME = (
     "The outcome had the predicted probability 0 in {}: no calibrated model allows that, so the "
     "test of calibration rejects."
@@ -131,21 +139,40 @@ class LabelledVectors:
         return class_vectors(p, self.from_logits)
 
 
-def warn_of_labels(
-    prob: NDArray[Any], label: NDArray[Any], is_kept: NDArray[np.bool_] | None, from_logits: bool,
-    names: Any, prob_name: str,
-) -> None:  # fmt: skip
-    """Warn of labels that contradict the predictions, or are independent of them."""
-    rows = slice(None, None, 1 + prob.size // MAX_ENTRIES_READ)
-    prob = prob[rows]
-    label = label[rows]
-    if is_kept is not None and not is_kept[rows].all():
-        prob = prob[is_kept[rows]]
-        label = label[is_kept[rows]]
-    labelled = LabelledVectors(prob, label.astype(np.int64, copy=False), from_logits)
-    rule = contradiction(labelled, names) or independence(labelled)
+def warn_of_contradiction(
+    prob: NDArray[Any], label: NDArray[Any], from_logits: bool, names: Any, prob_name: str
+) -> None:
+    """Warn of labels that contradict the predictions, as columns in another order do."""
+    if not may_contradict(prob, label, from_logits):
+        return
+    rows = some_rows(prob)
+    labelled = LabelledVectors(prob[rows], label[rows].astype(np.int64, copy=False), from_logits)
+    rule = contradiction(labelled, names)
     if rule:
         warn(prob_name, rule, kind=RowsWarning)
+
+
+def may_contradict(prob: NDArray[Any], label: NDArray[Any], from_logits: bool) -> bool:
+    """Decide by some rows whether `contradiction` has to look at more of them.
+
+    A part of many rows has to lean to that side, and all of few rows as far as for a warning.
+    Labels of any integers or bools will do, also those that are no classes.
+    """
+    step = 1 + len(prob) // MAX_ROWS_COMPARED
+    deviations = MIN_DEVIATIONS if step == 1 else 0.0
+    if not are_native(label, prob):
+        prob = contiguous(prob[::step], np.float64)
+        label = contiguous(label[::step], np.int64)
+        step = 1
+    if prob.ndim == 2:
+        return kernels.reading.is_worse_than_guess(prob, label, step, deviations)
+    middle = 0.0 if from_logits else 0.5
+    return kernels.reading.is_worse_than_complement(prob, label, middle, step, deviations)
+
+
+def some_rows(prob: NDArray[Any]) -> slice:
+    """Choose all rows, or evenly spaced ones of many."""
+    return slice(None, None, 1 + prob.size // MAX_ENTRIES_READ)
 
 
 def contradiction(rows: LabelledVectors, names: Any) -> str:
@@ -186,13 +213,17 @@ def contradiction(rows: LabelledVectors, names: Any) -> str:
     )
 
 
-def independence(rows: LabelledVectors) -> str:
-    """Describe a confident model whose classes have nothing to do with the labels.
+def describe_foreign_labels(problems: Problems) -> str:
+    """Write a sentence on labels that a confident model knows nothing of, or "".
+
+    `problems` are binary or class-wise.
 
     Labels of another split are like that. If its confidence were right, hits would be far above the
     number that chance alone gives; they are not, and a chi-squared test finds the predicted and the
     true classes independent.
     """
+    prob, label = problems.read(some_rows(problems.prob))
+    rows = LabelledVectors(prob, label.astype(np.int64, copy=False), from_logits=False)
     n = rows.y.size
     predicted = rows.predicted
     n_classes = rows.n_classes
@@ -213,9 +244,9 @@ def independence(rows: LabelledVectors) -> str:
     if math.isnan(p_value) or p_value <= INDEPENDENCE_LEVEL:
         return ""
     return (
-        f"its class is right in {100 * hits / n:.3g} % of the rows, as by chance, and its mean "
-        f"confidence is {100 * confidence:.3g} %: predicted and true classes are independent "
-        f"(p = {p_value:.2g}); do the rows belong together?"
+        f"The predicted class is right in {100 * hits / n:.3g} % of the rows, as by chance, and "
+        f"the mean confidence is {100 * confidence:.3g} %: predicted and true classes are "
+        f"independent (p = {p_value:.2g}). Do predictions and labels belong to the same rows?"
     )
 
 
@@ -241,19 +272,14 @@ def independence_p_value(predicted: I64, true: I64, n_classes: int) -> float:
 # --- rows that come several times -----------------------------------------------------------
 
 
-def warn_of_repeats(source: Source, prob_name: str) -> None:
-    """Warn of rows without groups which are blocks of rows several times over.
+def describe_repeats(problems: Problems) -> str:
+    """Write a sentence on blocks of rows that come several times, or "".
 
     Predictions of repeated folds are like that, in a block for each repeat, or with all repeats of
     a row one after the other.
     """
-    if not isinstance(source, Problems) or source.votes > 1:
-        return
-    n_times = count_repeats(source.prob, source.label)
-    if n_times > 1:
-        rule = f"its rows come {n_times} times with the same labels"
-        hint = "if these are repeats of one row, use {groups}"
-        warn(prob_name, rule, hint=hint, kind=RowsWarning)
+    n_times = 1 if problems.votes > 1 else count_repeats(problems.prob, problems.label)
+    return REPEATED_ROWS.format(n_times) if n_times > 1 else ""
 
 
 def count_repeats(prob: NDArray[Any], label: NDArray[Any]) -> int:

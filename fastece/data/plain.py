@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.containers import contiguous
+from fastece.data.doubts import may_contradict
 from fastece.data.samples import Vectors
 from fastece.data.scores import (
-    FLOAT64,
-    INT64,
     MAX_ROWS_KEPT,
     QUICK_TOLERANCE,
-    UINT8,
+    are_native,
     native_floats,
     read_arrays,
     read_rows,
@@ -44,27 +43,19 @@ def are_plain(y: Any, p: Any) -> bool:
     )
 
 
-def are_native(y: NDArray[Any], p: NDArray[Any]) -> bool:
-    """Decide whether plain labels and scores are as kernels take them."""
-    return (
-        p.ndim == 1
-        and p.dtype is FLOAT64
-        and (y.dtype is INT64 or y.dtype is UINT8)
-        and p.flags.carray
-        and y.flags.carray
-    )
-
-
 def plain_problems(
     y: NDArray[Any], p: NDArray[Any], setting: Any, sample_weight: Any, with_vectors: bool,
     run: Map, unchecked: bool = False,
 ) -> Problems | None:  # fmt: skip
-    """Read labels and probabilities that `are_plain`; None if a value is invalid.
+    """Read labels and probabilities that `are_plain`; None for a closer look.
 
     With `unchecked`, rows of a binary problem are left as they are where kernels take them.
     """
     chosen = find_setting(setting, p.shape)
-    if unchecked and chosen.column == 1 and sample_weight is None and are_native(y, p):
+    if may_contradict(p, y, from_logits=False):
+        return None
+    is_binary = p.ndim == chosen.column == 1
+    if unchecked and is_binary and sample_weight is None and are_native(y, p):
         return Problems(chosen, p, y, 0.0, 1.0)
     weights = None
     if sample_weight is not None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fastece.data import containers
 from fastece.data.axes import find_row_axes, flatten_rows
 from fastece.data.counted import CountedRows, read_table
-from fastece.data.doubts import warn_of_labels
+from fastece.data.doubts import warn_of_contradiction
 from fastece.data.errors import InputError, InputTypeError, InvalidRowsError
 from fastece.data.labels import as_labels, as_soft_labels, check_class_indices, hide_label
 from fastece.data.parameters import check_flag
@@ -45,7 +45,7 @@ def read_source(
     y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, counts: Any = None, from_logits: Any = False, soft: Any = False,
     votes: Any = None, percent: Any = False, ignore_label: Any = None, class_axis: Any = None,
-    prob_name: str = "y_prob", vectors: bool = False, checks_order: bool = False,
+    prob_name: str = "y_prob", vectors: bool = False,
     guess_logits: bool = False, unchecked: bool = False, run: Map = map,
 ) -> Source:  # fmt: skip
     """Return a source as it is, or read the caller's arrays as problems.
@@ -61,8 +61,6 @@ def read_source(
         The caller's name of `y_prob`, for messages.
     vectors : bool
         Whether class vectors are kept as a whole, with the setting "auto".
-    checks_order : bool
-        Whether predictions that contradict the labels are a warning.
     guess_logits : bool
         Whether numbers outside [0, 1] are read as logits.
     unchecked : bool
@@ -77,7 +75,7 @@ def read_source(
     """
     has_options = not (
         labels is pos_label is votes is ignore_label is counts is class_axis is None
-        and from_logits is soft is percent is checks_order is False
+        and from_logits is soft is percent is False
     )
     has_own_rows = is_separate(setting)
     if not (has_options or has_own_rows) and are_plain(y_true, y_prob):
@@ -105,7 +103,7 @@ def read_source(
             return read_source(
                 **rows, setting=setting, labels=labels, pos_label=pos_label,
                 from_logits=from_logits, percent=percent, ignore_label=ignore_label,
-                prob_name=prob_name, vectors=vectors, checks_order=checks_order,
+                prob_name=prob_name, vectors=vectors,
                 guess_logits=guess_logits, unchecked=unchecked, run=run,
             )  # fmt: skip
     if has_own_rows:
@@ -114,7 +112,7 @@ def read_source(
         return read_separate(
             read_problems, y_true, y_prob, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, from_logits=from_logits, percent=percent,
-            ignore_label=ignore_label, prob_name=prob_name, checks_order=checks_order,
+            ignore_label=ignore_label, prob_name=prob_name,
             guess_logits=guess_logits, run=run,
         )  # fmt: skip
     if counts is not None and (votes is not None or soft is not False):
@@ -123,7 +121,7 @@ def read_source(
         y_true, y_prob, counts=counts, setting=setting, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
         percent=percent, ignore_label=ignore_label, prob_name=prob_name, vectors=vectors,
-        checks_order=checks_order, guess_logits=guess_logits, run=run,
+        guess_logits=guess_logits, run=run,
     )  # fmt: skip
 
 
@@ -182,7 +180,7 @@ def read_problems(
     y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
     sample_weight: Any = None, from_logits: bool = False, guess_logits: bool = False,
     soft: bool = False, votes: Any = None, percent: bool = False, ignore_label: Any = None,
-    prob_name: str = "y_prob", vectors: bool = False, checks_order: bool = False, run: Map = map,
+    prob_name: str = "y_prob", vectors: bool = False, run: Map = map,
 ) -> Problems:  # fmt: skip
     """Check the caller's data and read them as problems.
 
@@ -245,8 +243,9 @@ def read_problems(
         arrays = read_arrays(chosen, prob, label, from_logits, math.inf, run)
     assert arrays is not None, "what the slow check lets pass can be read"
     is_kept = kept_rows(weights, is_ignored)
-    if checks_order and not is_soft:
-        warn_of_labels(prob, label, is_kept, from_logits, order or names, prob_name)
+    if not is_soft:
+        rows = slice(None) if is_kept is None else is_kept
+        warn_of_contradiction(prob[rows], label[rows], from_logits, order or names, prob_name)
     problems = Problems(
         chosen, *arrays, low=1 / n_classes if chosen.is_top else 0.0, high=1.0,
         n_classes=n_classes, v=weights, labels=order, names=names,

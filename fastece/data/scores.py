@@ -35,6 +35,16 @@ MAX_ENTRIES_READ = 2**20
 MAX_ROWS_KEPT = 2**22
 
 
+def are_native(label: NDArray[Any], prob: NDArray[Any]) -> bool:
+    """Decide whether arrays are float64 and integers as kernels take them."""
+    return (
+        prob.dtype is FLOAT64
+        and (label.dtype is INT64 or label.dtype is UINT8)
+        and prob.flags.carray
+        and label.flags.carray
+    )
+
+
 def read_arrays(
     setting: Setting, prob: NDArray[Any], label: NDArray[Any], from_logits: bool, tolerance: float,
     run: Map,

@@ -74,6 +74,66 @@ def read_binary(score: F64, label: NDArray[Any], hit: U8) -> bool:
 
 
 @jit
+def is_worse_than_complement(
+    score: F64, label: NDArray[Any], middle: float, step: int, deviations: float
+) -> bool:
+    """Return whether the complements of scores beat a guess, by a sign test.
+
+    The guess is the most frequent label for all rows. The complement says 1 where the score is
+    below `middle`. It is right where the guess is not in more rows than the other way round, by so
+    many standard deviations of a sign test. Only every `step`-th row is read.
+    """
+    n_ones = np.int64(0)
+    n_low = np.int64(0)
+    n_low_ones = np.int64(0)
+    for i in range(0, label.size, step):
+        is_one = np.int64(label[i] == 1)
+        is_low = np.int64(score[i] < middle)
+        n_ones += is_one
+        n_low += is_low
+        n_low_ones += is_low & is_one
+    n_rows = (label.size + step - 1) // step
+    if 2 * n_ones <= n_rows:
+        return is_more_often(n_low_ones, n_low - n_low_ones, deviations)
+    n_high_ones = n_ones - n_low_ones
+    n_high = n_rows - n_low
+    return is_more_often(n_high - n_high_ones, n_high_ones, deviations)
+
+
+@jit
+def is_worse_than_guess(prob: F64, label: NDArray[Any], step: int, deviations: float) -> bool:
+    """Return whether a guess beats the most probable class, by a sign test.
+
+    The guess is the most frequent label for all rows. It is right where the prediction is not in
+    more rows than the other way round, by so many standard deviations of a sign test. Only every
+    `step`-th row is read; labels that are no classes are left out.
+    """
+    n_classes = prob.shape[1]
+    n_of_label = np.zeros(n_classes, np.int64)
+    n_right = np.zeros(n_classes, np.int64)
+    for i in range(0, label.size, step):
+        true = np.int64(label[i])
+        if not 0 <= true < n_classes:
+            continue
+        row = prob[i]
+        predicted = 0
+        for k in range(1, n_classes):
+            if row[k] > row[predicted]:
+                predicted = k
+        n_of_label[true] += 1
+        n_right[true] += np.int64(predicted == true)
+    guess = n_of_label.argmax()
+    n_guess = n_of_label[guess] - n_right[guess]
+    return is_more_often(n_guess, n_right.sum() - n_right[guess], deviations)
+
+
+@jit
+def is_more_often(n: np.int64, n_other: np.int64, deviations: float) -> bool:
+    """Return whether a sign test finds `n` larger, by so many deviations."""
+    return bool(n - n_other > deviations * np.sqrt(n + n_other))
+
+
+@jit
 def extremes(x: F64) -> tuple[float, float]:
     """Find the smallest and the largest number; inf and -inf if one is nan."""
     low = np.inf

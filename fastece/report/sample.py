@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 
 from fastece.data.counted import CountedRows
-from fastece.data.doubts import IMPOSSIBLE_OUTCOME, describe_constant_scores, impossible_rows
+from fastece.data.doubts import (
+    IMPOSSIBLE_OUTCOME,
+    describe_constant_scores,
+    describe_foreign_labels,
+    describe_repeats,
+    impossible_rows,
+)
 from fastece.data.sources import Problems, Source
 from fastece.display.documents import Cell, Section
 from fastece.display.numbers import Number, equate_p, first_of, format_p, smallest_p
@@ -161,8 +167,21 @@ def describe_doubts(inputs: ReportInput) -> tuple[str, ...]:
     if impossible.size:
         rows = first_of(sorted({*impossible.tolist()}), inputs.data.row_name)
         sentences.append(IMPOSSIBLE_OUTCOME.format(rows))
-    constant = describe_constant_scores(source)
-    return (*sentences, constant) if constant else tuple(sentences)
+    sentences.append(describe_constant_scores(source))
+    if isinstance(source, Problems):
+        sentences.append(describe_rows_of_others(inputs))
+        sentences.append("" if inputs.call.groups else describe_repeats(source))
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def describe_rows_of_others(inputs: ReportInput) -> str:
+    """Write a sentence on labels of other rows, where labels are hard."""
+    if inputs.source.votes > 1:
+        return ""
+    setting = "binary" if inputs.source.n_classes == 2 else "classwise"
+    rows = inputs.read_rows(setting=setting)
+    assert isinstance(rows, Problems), "they were read without counts"
+    return describe_foreign_labels(rows)
 
 
 def weights_of(inputs: ReportInput) -> F64 | None:

@@ -5,7 +5,6 @@ from typing import Any
 
 from fastece.data.axes import find_row_axes
 from fastece.data.counted import CountedRows
-from fastece.data.doubts import warn_of_repeats
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
 from fastece.data.parameters import check_average, check_integer, check_jobs
@@ -65,7 +64,6 @@ def read_call(
     level = check_level(confidence_level)
     workers = check_workers(n_jobs, executor)
     reader_options["vectors"] = any(each.needs_vectors for each in estimators.values())
-    reader_options["checks_order"] = True
     sources = [
         read_source(y_true, prob, prob_name=name, **reader_options) for name, prob in models.items()
     ]
@@ -87,11 +85,9 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     """Return the call with the groups (N,) of the caller's rows, if there are any.
 
     `y_prob` are the caller's probabilities and `name` is their argument: each of their rows has a
-    group. A group without a row of positive weight does not exist. Rows that come several times
-    without groups are a warning.
+    group. A group without a row of positive weight does not exist.
     """
     if groups is None:
-        warn_of_repeats(call.sources[0], name)
         return call
     source = call.sources[0]
     if not isinstance(source, CountedRows | SeparateProblems):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
+from fastece.data.doubts import may_contradict
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups, hide_label
 from fastece.data.plain import are_plain, plain_problems
@@ -118,9 +119,11 @@ def read_plain_batch(
 def read_class_vectors(
     settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
 ) -> Batch | None:
-    """Read class vectors without weights in one pass; None if one of them is invalid."""
+    """Read class vectors without weights in one pass; None for a closer look."""
     label = containers.as_array("y_true", y_true)
     if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
+        return None
+    if may_contradict(prob, label, from_logits=False):
         return None
     n_classes = prob.shape[1]
     distance = np.empty(label.size)

@@ -14,6 +14,13 @@ PROB = RNG.dirichlet([0.5] * 3, N)
 Y = np.array([RNG.choice(3, p=row) for row in PROB])
 NAMES = np.array(["cat", "dog", "owl"])
 MEASURES = {
+    "ece": fastece.ece,
+    "mce": fastece.mce,
+    "Brier score": fastece.brier_score,
+    "diagram": fastece.reliability_diagram,
+    "accumulator": lambda y, p, labels=None: fastece.Accumulator(
+        None if np.ndim(p) == 1 else 3
+    ).update(y if labels is None else [labels.index(x) for x in y], p),
     "bootstrap": lambda *data, **options: fastece.bootstrap(*data, n_resamples=9, **options),
     "estimate": lambda *data, **options: fastece.estimate(*data, n_resamples=9, **options),
     "report": lambda *data, **options: fastece.calibration_report(*data, n_resamples=0, **options),

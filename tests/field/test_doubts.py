@@ -1,17 +1,15 @@
 """Signs that numbers mislead: each has its sentence, which never comes for good data."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 import fastece
 from fastece.data.doubts import (
     describe_constant_scores,
+    describe_foreign_labels,
+    describe_repeats,
     impossible_rows,
-    warn_of_repeats,
 )
-from fastece.data.errors import RowsWarning
 from fastece.data.reading import read_source
 from helpers.bad_input import assert_refused
 
@@ -116,21 +114,27 @@ def draw_confident_rows(n, n_classes, seed):
     return y, prob if n_classes > 2 else prob[:, 1]
 
 
-MEASURES = [
-    lambda *data: fastece.bootstrap(*data, n_resamples=1),
-    lambda *data: fastece.calibration_report(*data, n_resamples=0),
-    lambda *data: fastece.calibration_test(*data, n_resamples=1),
-]
+def notes_of(y, prob, **options):
+    """The notes of a report without draws."""
+    return fastece.calibration_report(y, prob, n_resamples=0, **options).notes
 
 
-@pytest.mark.representative(3)
-@pytest.mark.parametrize("measure", MEASURES)
+def has_note(words, y, prob, **options):
+    """Whether a note of a report has some words."""
+    return any(words in note for note in notes_of(y, prob, **options))
+
+
+FOREIGN = "Do predictions and labels belong to the same rows?"
+
+
 @pytest.mark.parametrize(("n", "n_classes"), [(300, 2), (60, 10), (3000, 10), (2000, 1000)])
-def test_labels_of_other_rows_are_a_warning(measure, n, n_classes):
+def test_labels_of_other_rows_are_a_line_of_the_report_alone(n, n_classes):
     y, prob = draw_confident_rows(n, n_classes, seed=0)
     of_other_rows = np.random.default_rng(1).permutation(y)
-    with pytest.warns(RowsWarning, match="classes are independent .*do the rows belong together"):
-        measure(of_other_rows, prob)
+    assert has_note(FOREIGN, of_other_rows, prob)
+    assert not has_note(FOREIGN, y, prob)
+    fastece.bootstrap(of_other_rows, prob, n_resamples=1)  # warnings are errors
+    fastece.calibration_test(of_other_rows, prob, n_resamples=1)
 
 
 def test_most_labels_of_other_rows_are_found():
@@ -138,11 +142,13 @@ def test_most_labels_of_other_rows_are_found():
     for seed in range(100):
         y, prob = draw_confident_rows(400, 2 + seed % 9, seed)
         other = np.random.default_rng(seed).permutation(y)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            MEASURES[0](other, prob)
-        found += any("belong together" in str(warning.message) for warning in caught)
+        found += describe_foreign_labels(read_rows(other, prob)) != ""
     assert found >= 98
+
+
+def read_rows(y, prob):
+    """Read rows as a report does to compare labels with predictions."""
+    return read_source(y, prob, setting="binary" if prob.ndim == 1 else "classwise")
 
 
 @pytest.mark.parametrize("n", [100, 1000])
@@ -151,42 +157,40 @@ def test_an_over_confident_model_that_learned_something_is_no_sign(n):
     for _ in range(20):
         prob = rng.beta(0.1, 0.1, n)
         y = (rng.random(n) < np.where(prob > 0.5, 0.8, 0.2)).astype(int)
-        MEASURES[0](y, prob)  # warnings are errors
+        assert describe_foreign_labels(read_rows(y, prob)) == ""
 
 
 def test_one_predicted_class_is_no_sign():
-    MEASURES[0]((RNG.random(N) < 0.5).astype(int), RNG.uniform(0.9, 1.0, N))
+    y = (RNG.random(N) < 0.5).astype(int)
+    assert not has_note(FOREIGN, y, RNG.uniform(0.9, 1.0, N))
 
 
 @pytest.mark.parametrize("n_samples", MANY)
-def test_no_good_sample_has_a_warning(n_samples):
+def test_no_good_sample_has_a_warning_or_a_sentence(n_samples):
     for seed in range(n_samples):
-        y, prob = draw_good_sample(seed)
-        source = read_source(y, prob, setting="auto", checks_order=True)  # warnings are errors
-        warn_of_repeats(source, "y_prob")
+        rows = read_rows(*draw_good_sample(seed))  # warnings are errors
+        assert describe_foreign_labels(rows) == describe_repeats(rows) == "", seed
 
 
 # --- rows that come several times -----------------------------------------------------------
 
 
-@pytest.mark.representative(4)
-@pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("n_times", [2, 5, 6])
 @pytest.mark.parametrize(("y", "prob"), [(EVENTS, RISKS), (LABELS, CLASSES)])
-def test_the_same_rows_several_times_are_a_warning(measure, n_times, y, prob):
+def test_the_same_rows_several_times_are_a_line_of_the_report_alone(n_times, y, prob):
+    words = f"The rows come {n_times} times with the same labels. If these are repeats"
     for repeat in (np.tile, np.repeat):
         rows = repeat(np.arange(N), n_times)
-        words = f"come {n_times} times with the same labels; if these are repeats of one row, use"
-        with pytest.warns(RowsWarning, match=words):
-            measure(y[rows], prob[rows])
+        assert has_note(words, y[rows], prob[rows])
+        assert not has_note(words, y[rows], prob[rows], groups=rows)
+        fastece.bootstrap(y[rows], prob[rows], n_resamples=1)  # warnings are errors
 
 
-def test_the_same_rows_in_groups_or_with_other_labels_are_no_sign():
+def test_the_same_rows_with_other_labels_are_no_sign():
     rows = np.tile(np.arange(N), 3)
-    fastece.bootstrap(EVENTS[rows], RISKS[rows], n_resamples=1, groups=rows)
     labels = (np.random.default_rng(1).random(3 * N) < RISKS[rows]).astype(int)
-    MEASURES[0](labels, RISKS[rows])
-    MEASURES[0](np.tile([0, 1], 100), np.tile([0.2, 0.8], 100))
+    assert not has_note("come", labels, RISKS[rows])
+    assert not has_note("come", np.tile([0, 1], 100), np.tile([0.2, 0.8], 100))
 
 
 # --- scores that are no probabilities -----------------------------------------------------------
