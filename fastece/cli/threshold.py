@@ -5,6 +5,8 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from fastece.cli.inputs import read_data, read_file, title_of
 from fastece.cli.options import (
     COLUMNS,
@@ -30,15 +32,18 @@ from fastece.decisions.threshold import describe_support, threshold_of
 from fastece.estimators.losses import Accuracy
 from fastece.files import write_file
 
+# Exit code where no score can be promised, or for a value of --by none.
+NO_SCORE_CODE = 1
+
 
 def describe() -> Command:
     """Describe ``fastece threshold FILE``."""
     return Command(
         "Choose the lowest confidence from which predictions are right in a share of cases, with a "
         "promise that holds after choosing, and the coverage that it gives; or the confidence that "
-        "a share of the rows reaches, and their accuracy. With one column of "
-        "probabilities it is the confidence in the more probable label; --setting binary takes "
-        "label 1.",
+        "a share of the rows reaches, and their accuracy. A single column of probabilities is of "
+        "label 1, such as whether an answer was right. Exit codes: 0 a score is found, 1 no score "
+        "can be promised (for a value of --by), 2 bad input.",
         run,
         (FILE,),
         (
@@ -73,9 +78,6 @@ def run(options: Namespace, progress: Progress) -> Page:
         raise InputError("by", "must be one column", value=options.by[1])
     progress(f"reading {title}")
     predictions = read_file(options.file, options)
-    if options.setting == "auto" and not predictions.pairs:
-        # Either label may be the predicted one.
-        options.setting = "confidence"
     options.resamples = 0
     call = read_data(predictions, options, {"": Accuracy()})
     by = predictions.others.get("by")
@@ -96,4 +98,7 @@ def run(options: Namespace, progress: Progress) -> Page:
         (section,) = description.sections
         notes = [note for note in (describe_support(call, promise), *section.notes) if note]
         description = replace(description, sections=[replace(section, notes=notes)])
-    return Page(description, values, {"save": save})
+    has_all_scores = not np.isnan(threshold.value).any()
+    return Page(
+        description, values, {"save": save}, exit_code=0 if has_all_scores else NO_SCORE_CODE
+    )

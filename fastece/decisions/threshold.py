@@ -70,7 +70,7 @@ SUPPORTED = (
     "found on them, confirm it on others."
 )
 SCORE_OF_EACH = "{} of {} values have a score from which {}{}."
-BINARY = (
+LABEL_1 = (
     "A row is right if its label is 1, as of pairs of hits and confidences. Of probabilities of "
     "label 1, the setting confidence takes predictions of either label."
 )
@@ -207,7 +207,7 @@ class Threshold(Result):
 
     def document(self) -> Document:
         """Describe the threshold, or one for each value, as a table."""
-        notes = [BINARY] if self.setting == "binary" else []
+        notes = [LABEL_1] if self.setting == "binary" else []
         notes += group_notes(self.n_groups)
         title = f"Threshold, setting {self.setting}: {sample_text(self)}"
         is_missing = self.labels is None and math.isnan(self.value)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fastece.decisions.promises import Promise
-from fastece.decisions.threshold import Threshold, rank_call, threshold_of_ranking
+from fastece.decisions.threshold import LABEL_1, Threshold, rank_call, threshold_of_ranking
 from fastece.display.documents import Section, Table
 from fastece.estimators.table import ESTIMATORS
 from fastece.report.inputs import ReportInput
@@ -20,8 +20,15 @@ SHOWN_COLUMNS = slice(1, 5)
 
 
 def choose_thresholds(inputs: ReportInput) -> list[Threshold]:
-    """Choose the scores from which the most probable class is right often enough."""
-    source = inputs.source if inputs.is_top_label else inputs.read_rows(setting="confidence")
+    """Choose the scores from which predictions are right often enough.
+
+    A prediction is the most probable class; of two classes it is label 1, if the report is about
+    that: hits and confidences look the same.
+    """
+    source = inputs.source
+    is_about_label_1 = source.n_classes == 2 and source.setting.column == 1
+    if not (inputs.is_top_label or is_about_label_1):
+        source = inputs.read_rows(setting="confidence")
     call = inputs.call_with(source, {"": ESTIMATORS["accuracy"]})
     ranking = rank_call(call)
     promises = [Promise(accuracy, None, call.level) for accuracy in ACCURACIES]
@@ -39,4 +46,6 @@ def thresholds_section(thresholds: Sequence[Threshold] | None, level: float) -> 
     ]
     table = Table(["right in", *tables[0].head[SHOWN_COLUMNS]], rows)
     notes = [PROMISES_NOTE.format(100 * level)]
+    if thresholds[0].setting != "confidence":
+        notes.append(LABEL_1)
     return Section("Which predictions may act alone", table=table, notes=notes)

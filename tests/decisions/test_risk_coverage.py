@@ -86,8 +86,9 @@ def test_class_vectors_count_by_their_top_labels():
     same = risk_coverage(p.argmax(1) == y, p.max(1), n_resamples=19)
     assert (curve.aurc, curve.intervals) == (same.aurc, same.intervals)
     assert curve.setting == "confidence"
-    either = risk_coverage(y > 1, p[:, 0], setting="confidence", n_resamples=0)
-    right = (p[:, 0] > 0.5) == (y > 1)
+    is_high = (y > 1).astype(int)
+    either = risk_coverage(is_high, p[:, 0], setting="confidence", n_resamples=0)
+    right = (p[:, 0] > 0.5) == is_high
     assert either.aurc == near(risk_coverage(right, np.maximum(p[:, 0], 1 - p[:, 0])).aurc)
 
 

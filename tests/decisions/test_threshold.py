@@ -221,7 +221,8 @@ def test_a_threshold_reads_probabilities_as_the_choice_did():
     of_class = choose_threshold(y, p, accuracy=0.8, setting=2)
     assert of_class(p).tolist() == (p[:, 2] >= of_class.value).tolist()
     assert of_class.setting == 2
-    either = choose_threshold(y == 1, p[:, 1], setting="confidence", accuracy=0.9)
+    is_one = (y == 1).astype(int)
+    either = choose_threshold(is_one, p[:, 1], setting="confidence", accuracy=0.9)
     assert either(p[:, 1]).tolist() == (np.maximum(p[:, 1], 1 - p[:, 1]) >= either.value).tolist()
     labels = np.array(["x", "y", "z"])
     of_text = choose_threshold(labels[y], p, labels=labels.tolist(), accuracy=0.9)

@@ -102,9 +102,19 @@ def test_thresholds_equal_those_of_the_predicted_class(report, classes):
 def test_thresholds_of_a_binary_problem_have_the_level_of_the_report(classes):
     y, p, _ = classes
     report = calibration_report(y == 1, p[:, 1], confidence_level=0.8, n_resamples=0)
-    options = {"setting": "confidence", "accuracy": 0.9, "confidence": 0.8}
-    expected = choose_threshold(y == 1, p[:, 1], **options)
+    expected = choose_threshold(y == 1, p[:, 1], accuracy=0.9, confidence=0.8)
     assert report.thresholds[0].to_dict() == expected.to_dict()
+
+
+def test_thresholds_of_confidences_below_one_half_are_those_of_hits():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.1, 0.95, 2000).round(2)
+    correct = rng.random(2000) < confidence
+    report = calibration_report(correct, confidence, n_resamples=0)
+    threshold = report.thresholds[0]
+    assert threshold.to_dict() == choose_threshold(correct, confidence, accuracy=0.9).to_dict()
+    assert not threshold([0.1, 0.3]).any()
+    assert "A row is right if its label is 1" in " ".join(str(report).split())
 
 
 def test_slices_of_several_columns(classes):
