@@ -37,8 +37,6 @@ def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
     cases = [
         ([], {}),
         (["--accuracy", "0.9", "--confidence-level", "0.9"], {"accuracy": 0.9, "confidence": 0.9}),
-        (["--cost", "5,1"], {"cost": (5.0, 1.0)}),
-        (["--coverage", "0.8"], {"coverage": 0.8}),
         (["--by", "site", "--accuracy", "0.85"], {"by": site, "accuracy": 0.85}),
         (["--groups", "g", "--accuracy", "0.9"], {"groups": g, "accuracy": 0.9}),
         (["--setting", "confidence"], {"setting": "confidence"}),

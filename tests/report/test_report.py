@@ -117,6 +117,20 @@ def test_thresholds_of_confidences_below_one_half_are_those_of_hits():
     assert "A row is right if its label is 1" in " ".join(str(report).split())
 
 
+def test_rows_without_a_promise_of_a_threshold_have_none(classes):
+    y, p, _ = classes
+    hits = p.argmax(1) == y
+    weights = np.linspace(1, 2, 800)
+    options = [
+        {"groups": np.arange(800) // 4, "sample_weight": weights},
+        {"votes": np.full(800, 3)},
+        {"counts": np.full(800, 2)},
+    ]
+    for each in options:
+        assert calibration_report(hits, p.max(1), n_resamples=0, **each).thresholds is None
+    assert calibration_report(hits, p.max(1), n_resamples=0, sample_weight=weights).thresholds
+
+
 def test_slices_of_several_columns(classes):
     y, p, by = classes
     columns = {"age": np.arange(y.size) % 60, "site": by}
