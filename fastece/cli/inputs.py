@@ -51,7 +51,6 @@ def file_options(options: Namespace) -> dict[str, Any]:
         "groups": options.groups,
         "votes": options.votes,
         "counts": options.counts,
-        "day": None if options.late is None else options.late.column,
     }
     return {
         "y_true": options.y_true,
