@@ -178,7 +178,7 @@ def data_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
 
 
 def has_column_of_hits(predictions: FilePredictions) -> bool:
-    """Decide whether rows are a confidence and, by the name of the column, if it was right."""
+    """Decide by the name of a column whether rows are hits and confidences."""
     names = predictions.columns.get("y_true", [])
     last_parts = {name.lower().rpartition(".")[2] for name in names}
     return np.ndim(predictions.y_prob) == 1 and not last_parts.isdisjoint(NAMES_OF_HITS)

@@ -122,7 +122,7 @@ def run(options: Namespace, progress: Progress) -> Page:
 
 
 def warn_of_order(paths: list[str]) -> None:
-    """Warn of files that a shell has put in the order of texts, where day10 precedes day2."""
+    """Warn of files in the order of texts, in which day10 precedes day2."""
     found = find_number_out_of_order(paths)
     if found is not None:
         before, after = map(title_of, found)

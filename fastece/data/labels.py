@@ -68,10 +68,10 @@ def as_labels(
 def refuse_right_or_wrong(
     y_true: Any, y_prob: Any, prob_name: str, from_logits: Any = False, percent: Any = False
 ) -> None:
-    """Refuse confidences below 1/2 whose labels say right or wrong, in a setting of top labels.
+    """Refuse labels "right" and "wrong" beside scores below 1/2, for top labels.
 
-    Such a setting takes one column as the probability of label 1, so a score below 1/2 counts as
-    a prediction of label 0. The confidence of an answer that was wrong is no such prediction.
+    Such a setting takes one column as the probability of label 1, so a score below 1/2 counts as a
+    prediction of label 0. The confidence of an answer that was wrong is no such prediction.
     """
     y = containers.as_array("y_true", as_objects(y_true))
     if y.dtype.kind in TEXT_KINDS:

@@ -126,7 +126,7 @@ def effective_rows(rows: RankedRows, end: I64) -> F64:
 
 
 def effective_rows_of_groups(rows: RankedRows, groups: Groups, end: I64) -> F64:
-    """Count the independent rows that the rows of groups down to each end (M,) are worth.
+    """Count the independent rows that rows in groups down to each end are worth.
 
     With the correlation r of two hits of one group, n rows of which P ordered pairs of different
     rows share a group are worth ``n^2 / (n + r P)`` (Kish 1965, "Survey sampling", section 5.4).
@@ -367,9 +367,10 @@ class Choice(NamedTuple):
 
 
 def choose(rows: RankedRows, accuracy: float, confidence: float, alpha: float) -> Choice:
-    """Choose the threshold of some rows, whose promise of an accuracy fails with chance alpha.
+    """Choose the threshold of some rows, with a promise of an accuracy.
 
-    The interval of the coverage has the level `confidence`.
+    The promise fails with chance alpha, and the interval of the coverage has the level
+    `confidence`.
     """
     candidates = find_candidates(rows)
     passed = lowest_promise(candidates, rows.miss_ratio, accuracy, alpha)

@@ -39,7 +39,7 @@ SMALL = 1e-300
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RiskCoverage(Result):
-    """The risk-coverage curve, its areas, and their intervals if these were asked for.
+    """The risk-coverage curve and its areas, with intervals if there are replicates.
 
     Attributes
     ----------

@@ -68,14 +68,17 @@ def files_of(path: str) -> list[str]:
 
 
 def texts_and_numbers(path: str) -> list[Any]:
-    """Split a path into texts and the whole numbers between them: day2 comes before day10."""
+    """Split a path into texts and the whole numbers between them.
+
+    So day2 comes before day10.
+    """
     parts: list[Any] = NUMBER_IN_NAME.split(path)
     parts[1::2] = map(int, parts[1::2])
     return parts
 
 
 def find_number_out_of_order(paths: Sequence[str]) -> tuple[str, str] | None:
-    """Find the first path whose numbers are less than those of one before it, and that one.
+    """Find the first two paths in another order than their numbers.
 
     Only paths that differ in nothing but their numbers are compared.
     """
