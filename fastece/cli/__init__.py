@@ -27,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code: 0, or 1 if the page cannot be printed, or 2 for bad input, with one line on
         stderr, or 130 if it was interrupted. ``fastece check`` also returns 1 if it fails, and 3 if
-        it cannot tell.
+        it cannot tell, ``fastece monitor`` 1 on an alarm, and ``fastece threshold`` 1 if no score
+        can be promised.
     """
     is_process = arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_process:

@@ -26,7 +26,9 @@ from fastece.resampling.call import Call
 
 # Bools in an option as Python writes them.
 PYTHON_BOOLS = {"true": "True", "false": "False"}
-PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"
+PAIRS = "the file has hits and confidences of predictions, which is a binary problem"
+# Names by which a column shows that it holds whether predictions were right.
+NAMES_OF_HITS = frozenset({"correct", "is_correct", "was_correct", "correctness"})
 
 
 # --- reading a file -------------------------------------------------------------------------------
@@ -49,7 +51,6 @@ def file_options(options: Namespace) -> dict[str, Any]:
         "groups": options.groups,
         "votes": options.votes,
         "counts": options.counts,
-        "day": None if options.late is None else options.late.column,
     }
     return {
         "y_true": options.y_true,
@@ -150,6 +151,8 @@ def clip_probabilities(p: F64, clip: float) -> tuple[F64, int]:
 
 def data_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
     """Return the arguments that every function takes: data, and how to read them."""
+    if predictions.pairs or has_column_of_hits(predictions):
+        refuse_class_settings(options)
     if predictions.pairs:
         refuse_class_options(options)
     is_text = predictions.y_true.dtype.kind in "OUST"
@@ -174,10 +177,21 @@ def data_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
     }
 
 
-def refuse_class_options(options: Namespace) -> None:
-    """Refuse options that a file of labels and confidences has no use for."""
+def has_column_of_hits(predictions: FilePredictions) -> bool:
+    """Decide by the name of a column whether rows are hits and confidences."""
+    names = predictions.columns.get("y_true", [])
+    last_parts = {name.lower().rpartition(".")[2] for name in names}
+    return np.ndim(predictions.y_prob) == 1 and not last_parts.isdisjoint(NAMES_OF_HITS)
+
+
+def refuse_class_settings(options: Namespace) -> None:
+    """Refuse settings that hits and confidences have no classes for."""
     if options.setting not in ("auto", "binary"):
         raise InputError("setting", f"needs a class vector, and {PAIRS}", value=options.setting)
+
+
+def refuse_class_options(options: Namespace) -> None:
+    """Refuse options that a file of labels and confidences has no use for."""
     for name in ("from_logits", "labels", "pos_label", "soft", "votes"):
         if getattr(options, name):
             raise InputError(name, f"needs probabilities of classes, and {PAIRS}")

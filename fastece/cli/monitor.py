@@ -4,7 +4,7 @@ import os
 from argparse import Namespace
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from fastece.cli.options import (
     HTML,
     INPUT,
     LABELS,
-    LATE,
     LOGS,
     MEASURE,
     OUTPUT,
@@ -31,13 +30,18 @@ from fastece.cli.options import (
 from fastece.cli.output import Page
 from fastece.cli.output_files import STATE
 from fastece.cli.progress import Progress
-from fastece.data.errors import InputError
+from fastece.data.errors import InputError, InputWarning, warn_outside
 from fastece.decisions.monitor import Monitor
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import Number, PValue
 from fastece.display.pages import picture_of
 from fastece.display.writers import to_html
-from fastece.files import FilePredictions, expand_paths, write_file
+from fastece.files import (
+    FilePredictions,
+    expand_paths,
+    find_number_out_of_order,
+    write_file,
+)
 from fastece.metrics import ece
 from fastece.recalibration import load
 from fastece.report.inputs import LEAD
@@ -49,41 +53,17 @@ ALARM_CODE = 1
 HEAD = ("file", "rows", "error", "e-value", "p-value", "alarm")
 NOTE = f"error: {LEAD} of the file alone; e-value, p-value, alarm: of all rows up to its end"
 NOTE_ON_REFERENCE = "errors and evidence are those of the predictions that the reference maps"
-NOTE_ON_LATE_ROWS = (
-    "rows wait until their day is more than {} days ago, whatever their label; those that come "
-    "later than that are left out"
-)
 UNLABELLED = (
     "no label yet and are left out; once they are labelled, give them in a file of their own"
 )
-
-
-def as_list(text: str) -> list[str]:
-    """Return the name of the only column, as options of several columns have it."""
-    return [text]
-
-
-class LateOption(NamedTuple):
-    """The column of the day of each prediction, and the days that labels take."""
-
-    column: str
-    horizon: int
-
-
-def read_late(text: str) -> LateOption:
-    """Read a column and its number of days from COLUMN=DAYS."""
-    column, sign, days = text.rpartition("=")
-    if not (column and sign and days.isascii() and days.isdigit()):
-        raise InputError("late", "must be COLUMN=DAYS, such as date=30", value=text)
-    return LateOption(column, int(days))
 
 
 def describe() -> Command:
     """Describe ``fastece monitor FILE [FILE ...]``."""
     return Command(
         "Test calibration over time; the chance that it ever alarms falsely is at most the level. "
-        "Files come in the order of time, and those of a folder or a pattern in the order of their "
-        "names; so do the rows of a file. An alarm exits with 1.",
+        "Files come in the order of time, and those of a folder, or of a pattern in quotes, in the "
+        "order of the numbers in their names; so do the rows of a file. An alarm exits with 1.",
         run,
         (FileArgument("files", "FILE", "+"),),
         (
@@ -91,9 +71,6 @@ def describe() -> Command:
             choice("--missing", INPUT, "rows without a label, such as of patients who were not "
                    "followed up yet, are left out and counted, or an error", ["skip", "stop"],
                    "skip"),
-            value("--by", INPUT, "segment of each row, such as its hospital: an e-value for each, "
-                  "and one level for all", metavar="COLUMN", read=as_list),
-            LATE,
             value("--reference", INPUT, "test what this map makes of the predictions: a model that "
                   "recalibrate --save wrote at release", metavar="FILE", reads_file=True),
             value("--forget", MEASURE, "rows over which bets begin evenly, such as those of a "
@@ -130,11 +107,11 @@ class FileLine:
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece monitor FILE [FILE ...]``."""
     options.setting = "auto"
-    if options.late is not None:
-        options.late = read_late(options.late)
     monitor: Monitor | None = None
     lines = []
-    for path in expand_paths(options.files):
+    paths = expand_paths(options.files)
+    warn_of_order(paths)
+    for path in paths:
         progress(f"reading {title_of(path)}")
         rows = read_independent(path, options)
         if monitor is None:
@@ -144,6 +121,16 @@ def run(options: Namespace, progress: Progress) -> Page:
     return make_page(monitor, lines)
 
 
+def warn_of_order(paths: list[str]) -> None:
+    """Warn of files in the order of texts, in which day10 precedes day2."""
+    found = find_number_out_of_order(paths)
+    if found is not None:
+        before, after = map(title_of, found)
+        rule = f"is read after {before}, though its number is less; files are in the order of time"
+        hint = "a folder, or a pattern in quotes, is read in the order of numbers"
+        warn_outside(InputWarning("path", rule, place=after, hint=hint))
+
+
 def make_monitor(rows: FilePredictions, options: Namespace) -> Monitor:
     """Make a monitor for rows of this kind, or read the one of the state."""
     reference = None if options.reference is None else load(options.reference)
@@ -151,27 +138,14 @@ def make_monitor(rows: FilePredictions, options: Namespace) -> Monitor:
         shape = np.asarray(rows.y_prob).shape
         level = LEVEL if options.level is None else options.level
         n_classes = shape[1] if len(shape) > 1 else None
-        return Monitor(
-            level, reference=reference, n_classes=n_classes, forget=options.forget,
-            horizon=horizon_of(options),
-        )  # fmt: skip
+        return Monitor(level, reference=reference, n_classes=n_classes, forget=options.forget)
     monitor = Monitor.load(options.state, reference)
     for name in ("level", "forget"):
         saved = getattr(monitor, name)
         chosen = getattr(options, name)
         if chosen not in (None, saved):
             raise InputError(name, f"must be {saved}, as in the state", value=chosen)
-    if horizon_of(options) != monitor.horizon:
-        state = "labels are not late"
-        if monitor.horizon is not None:
-            state = f"labels take {monitor.horizon} days"
-        raise InputError("late", f"must be as in the state, where {state}")
     return monitor
-
-
-def horizon_of(options: Namespace) -> int | None:
-    """Return the days after which every label has come; None if labels are not late."""
-    return None if options.late is None else options.late.horizon
 
 
 def add_file(
@@ -181,10 +155,7 @@ def add_file(
     prob = np.asarray(rows.y_prob)
     with rows.located():
         y, _ = class_numbers(data_of(rows, options))
-        monitor.update(
-            y, prob, by=rows.others.get("by"), from_logits=rows.from_logits,
-            day=rows.others.get("day"),
-        )  # fmt: skip
+        monitor.update(y, prob, from_logits=rows.from_logits)
         if monitor.reference is not None:
             prob = monitor.reference.transform(prob)
         error = ece(y, prob, estimator=LEAD, from_logits=rows.from_logits)
@@ -210,8 +181,6 @@ def make_page(monitor: Monitor, lines: list[FileLine]) -> Page:
     if n_unlabelled:
         rows = "row has" if n_unlabelled == 1 else "rows have"
         notes.append(f"{n_unlabelled} {rows} {UNLABELLED}")
-    if monitor.horizon is not None:
-        notes.append(NOTE_ON_LATE_ROWS.format(monitor.horizon))
     by_file = Section("By file", table=table, notes=notes)
     document = replace(document, sections=[*document.sections, by_file])
 

@@ -261,12 +261,6 @@ HTML = value(
     writes=PAGE,
 )  # fmt: skip
 
-LATE = value(
-    "--late", INPUT, "labels come days late: column of the day of each prediction, and days after "
-    "which every label has come; rows wait that long, in the state",
-    metavar="COLUMN=DAYS",
-)  # fmt: skip
-
 # How a file is read, and how its rows are.
 UNITS = (PERCENT, CONFIDENCE_SCALE)
 LOGS = (SCORER, RIGHT_FROM, ACC_NORM)
@@ -276,7 +270,7 @@ ROWS = (*COLUMNS, SOFT, VOTES, COUNTS)
 INTERVALS = (SETTING, FROM_LOGITS, RESAMPLES, CONFIDENCE_LEVEL, SEED)
 ERRORS = (ESTIMATORS, N_BINS, CLIP, *INTERVALS, PLOT)
 # Options that code for all commands reads: in a command without one of them it is None.
-SHARED = (*ROWS, *ERRORS, GROUPS, BY, FULL, LATE)
+SHARED = (*ROWS, *ERRORS, GROUPS, BY, FULL)
 
 
 # --- forms of a page ------------------------------------------------------------------------------

@@ -31,8 +31,6 @@ OTHER_NAMES: dict[str, str | None] = {
     "sample_weight": "--weights",
     "cv": "--folds",
     "y_prob_b": "b",
-    "day": "--late",
-    "horizon": "--late",
     "first": None,
     "n_classes": None,
     "confidence": "--confidence-level",

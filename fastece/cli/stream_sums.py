@@ -4,7 +4,7 @@ import csv
 import os
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,9 @@ class StreamSums:
         positions = {argument: self.find_slices(predictions, argument) for argument in self.slices}
         self.rows = batch.add_to(self.rows, setting)
         if setting == "classwise" or isinstance(setting, int):
-            self.top = batch.add_to(self.top, "confidence")
+            # In these settings labels are classes, also where they are bools.
+            of_classes = replace(batch, y=y.astype(np.int64))
+            self.top = of_classes.add_to(self.top, "confidence")
         for argument, sums in self.slices.items():
             for label, rows in positions[argument].items():
                 sums[label] = batch.add_to(sums.get(label), setting, rows)

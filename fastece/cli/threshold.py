@@ -5,6 +5,8 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from fastece.cli.inputs import read_data, read_file, title_of
 from fastece.cli.options import (
     COLUMNS,
@@ -25,30 +27,28 @@ from fastece.cli.output_files import MODEL
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.data.labels import as_groups
-from fastece.decisions.promises import check_promise
-from fastece.decisions.threshold import describe_support, threshold_of
+from fastece.decisions.threshold import describe_support, rank_call, threshold_of_ranking
 from fastece.estimators.losses import Accuracy
+from fastece.estimators.risk import check_threshold
 from fastece.files import write_file
+
+# Exit code where no score can be promised, or for a value of --by none.
+NO_SCORE_CODE = 1
 
 
 def describe() -> Command:
     """Describe ``fastece threshold FILE``."""
     return Command(
         "Choose the lowest confidence from which predictions are right in a share of cases, with a "
-        "promise that holds after choosing, and the coverage that it gives; or the confidence that "
-        "a share of the rows reaches, and their accuracy. With one column of "
-        "probabilities it is the confidence in the more probable label; --setting binary takes "
-        "label 1.",
+        "promise that holds after choosing, and the coverage that it gives. A single column of "
+        "probabilities is of label 1, such as whether an answer was right. Exit codes: 0 a score "
+        "is found, 1 no score can be promised (for a value of --by), 2 bad input.",
         run,
         (FILE,),
         (
             *COLUMNS,
             value("--accuracy", MEASURE, "how often predictions that are acted on must be right "
-                  "(default 0.95)", metavar="A", read=float),
-            value("--cost", MEASURE, "in place of it: act where that costs least",
-                  metavar="MISTAKE,ABSTAIN", read=costs),
-            value("--coverage", MEASURE, "in place of it: the share of the rows that act, for "
-                  "which the accuracy is printed", metavar="C", read=float),
+                  "(default 0.95)", metavar="A", read=float, default=0.95),
             repeated("--by", INPUT, "column with a threshold for each of its values",
                      metavar="COLUMN"),
             GROUPS, SETTING, FROM_LOGITS, CONFIDENCE_LEVEL,
@@ -58,29 +58,21 @@ def describe() -> Command:
     )  # fmt: skip
 
 
-def costs(text: str) -> tuple[float, ...]:
-    """Read costs and commas."""
-    return tuple(map(float, text.split(",")))
-
-
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece threshold FILE``."""
     title = title_of(options.file)
-    promise = check_promise(
-        options.accuracy, options.cost, options.confidence_level, options.coverage
-    )
+    accuracy = check_threshold("accuracy", options.accuracy)
+    confidence = check_threshold("confidence", options.confidence_level)
     if len(options.by or []) > 1:
         raise InputError("by", "must be one column", value=options.by[1])
     progress(f"reading {title}")
     predictions = read_file(options.file, options)
-    if options.setting == "auto" and not predictions.pairs:
-        # Either label may be the predicted one.
-        options.setting = "confidence"
     options.resamples = 0
     call = read_data(predictions, options, {"": Accuracy()})
     by = predictions.others.get("by")
     column = None if by is None else as_groups(by, len(by))
-    threshold = threshold_of(call, promise, column, predictions.from_logits)
+    ranking = rank_call(call, column)
+    threshold = threshold_of_ranking(call, ranking, accuracy, confidence, predictions.from_logits)
 
     def save(path: Path) -> None:
         write_file(path, f"{threshold.to_json()}\n".encode())
@@ -92,8 +84,12 @@ def run(options: Namespace, progress: Progress) -> Page:
         **threshold.to_dict(),
     }
     description = threshold.document()
-    if promise.accuracy is not None and column is None and math.isnan(threshold.value):
+    if column is None and math.isnan(threshold.value):
         (section,) = description.sections
-        notes = [note for note in (describe_support(call, promise), *section.notes) if note]
+        support = describe_support(ranking, accuracy, confidence)
+        notes = [note for note in (support, *section.notes) if note]
         description = replace(description, sections=[replace(section, notes=notes)])
-    return Page(description, values, {"save": save})
+    has_all_scores = not np.isnan(threshold.value).any()
+    return Page(
+        description, values, {"save": save}, exit_code=0 if has_all_scores else NO_SCORE_CODE
+    )

@@ -32,6 +32,8 @@ MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
 SKIP_MISSING = "{missing} skip leaves such rows out"
 # Kinds of dtypes that hold text or objects.
 TEXT_KINDS = "OUST"
+# Labels, as lower-case text, that say whether a prediction was right and name no class.
+RIGHT_OR_WRONG = frozenset({"true", "false", "right", "wrong", "correct", "incorrect"})
 
 
 def as_labels(
@@ -61,6 +63,36 @@ def as_labels(
     if order is None:
         return containers.as_real("y_true", y, "must be integers, bools or strings"), None
     return label_positions(y, order), order
+
+
+def refuse_right_or_wrong(
+    y_true: Any, y_prob: Any, prob_name: str, from_logits: Any = False, percent: Any = False
+) -> None:
+    """Refuse labels "right" and "wrong" beside scores below 1/2, for top labels.
+
+    Such a setting takes one column as the probability of label 1, so a score below 1/2 counts as a
+    prediction of label 0. The confidence of an answer that was wrong is no such prediction.
+    """
+    y = containers.as_array("y_true", as_objects(y_true))
+    if y.dtype.kind in TEXT_KINDS:
+        words = {str(label).lower() for label in y.ravel().tolist() if not is_missing(label)}
+        says_right_or_wrong = words <= RIGHT_OR_WRONG
+    else:
+        says_right_or_wrong = y.dtype.kind == "b"
+    if not says_right_or_wrong:
+        return
+    as_numbers = containers.as_percents if percent else containers.as_probabilities
+    prob = as_numbers(y_prob, prob_name)
+    if prob.ndim > 1:
+        return
+    middle = 0.0 if from_logits else 0.5
+    rule = f"must be at least {middle:g} in this setting, as {{y_true}} says right or wrong"
+    hint = (
+        "leave {setting} out: whether a prediction was right, and its confidence, are a binary "
+        "problem",
+        f"write labels as 0 and 1 if {prob_name} is the probability of label 1",
+    )
+    containers.refuse_where(prob_name, rule, prob, lambda part: part < middle, hint)
 
 
 def hide_label(value: Any, ignored: Any) -> tuple[Array, NDArray[np.bool_]]:

@@ -17,7 +17,13 @@ from fastece.data.axes import find_row_axes, flatten_rows
 from fastece.data.counted import CountedRows, read_table
 from fastece.data.doubts import warn_of_contradiction
 from fastece.data.errors import InputError, InputTypeError, InvalidRowsError
-from fastece.data.labels import as_labels, as_soft_labels, check_class_indices, hide_label
+from fastece.data.labels import (
+    as_labels,
+    as_soft_labels,
+    check_class_indices,
+    hide_label,
+    refuse_right_or_wrong,
+)
 from fastece.data.parameters import check_flag
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.samples import Vectors
@@ -34,7 +40,13 @@ from fastece.data.separate import (
     read_tasks,
     refuse_table_options,
 )
-from fastece.data.sources import Problems, Source, class_count, find_setting
+from fastece.data.sources import (
+    TOP_LABEL_SETTINGS,
+    Problems,
+    Source,
+    class_count,
+    find_setting,
+)
 from fastece.data.threads import Map, with_threads
 from fastece.kernels.types import F64
 
@@ -78,6 +90,9 @@ def read_source(
         and from_logits is soft is percent is False
     )
     has_own_rows = is_separate(setting)
+    is_of_top_label = isinstance(setting, str) and setting in TOP_LABEL_SETTINGS
+    if is_of_top_label and not isinstance(y_true, Source):
+        refuse_right_or_wrong(y_true, y_prob, prob_name, from_logits, percent)
     if not (has_options or has_own_rows) and are_plain(y_true, y_prob):
         problems = plain_problems(
             y_true, y_prob, setting, sample_weight, with_vectors=vectors, run=run,

@@ -61,6 +61,10 @@ SEPARATE_SETTINGS = {
 }
 
 
+# Settings that take the class of the largest probability, for each row.
+TOP_LABEL_SETTINGS = ("confidence", "top-label")
+
+
 def class_count(shape: tuple[int, ...]) -> int:
     """Count the classes; probabilities of the positive class alone have two."""
     return 2 if len(shape) == 1 else shape[1]

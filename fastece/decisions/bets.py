@@ -17,15 +17,15 @@ linear in s, so a cell needs the sums of its rows alone, and bets gain a thousan
 
 The promise is one for everything that a monitor bets on, since all shares of the money sum to 1:
 over the problems of the same rows in the shares that `Monitor` gives to `Evidence.of_no_rows`, over
-segments in `Evidence._with_segments`, over alternatives in `MONEY`, and over the times at which a
-bet may begin in `kernels.bets.money_left`. `kernels.bets.look` adds all of it up to the e-value.
+alternatives in `MONEY`, and over the times at which a bet may begin in `kernels.bets.money_left`.
+`kernels.bets.look` adds all of it up to the e-value.
 
 The loops over rows are in `fastece.kernels.bets`; here are the alternatives, the shares of the
 money, and how the money of a monitor is kept.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, product
@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from fastece import kernels
-from fastece.data.errors import InputError, InputTypeError
+from fastece.data.errors import InputError
 from fastece.data.parameters import check_integer
 from fastece.kernels.types import F64, I64, U8
 
@@ -61,13 +61,10 @@ SHIFTS_OF_SLOPES = (0.0, 0.4, -0.4, 1.2, -1.2)
 CUTS = (-math.inf, *range(-5, 6), math.inf)
 SHIFTS_OF_RANGES = (0.3, 0.9)
 SIGNS = (1, -1)
-# Share of the money that is bet on all rows, where segments have the rest.
-MONEY_OF_ALL_ROWS = 0.5
 # Looks that are kept for a picture; when there are more, every second one is dropped.
 MAX_LOOKS = 2000
 # Largest number of rows of a saved monitor: above it, floats skip integers.
 MAX_ROWS = 2**53
-NO_SEGMENTS = np.empty(0, np.int64)
 
 
 # --- alternatives ---------------------------------------------------------------------------
@@ -171,60 +168,12 @@ def begin_bets(shares: F64, wagers: "Wagers") -> "Bets":
         first_row=np.zeros(n_bets, np.int64),
         share=shares.astype(np.float64),
         total=shares.astype(np.float64),
-        rows=np.zeros(shares.size, np.int64),
         waiting_rows=np.zeros(n_cells, np.int64),
         waiting_hits=np.zeros(n_cells, np.int64),
         waiting_distance=np.zeros(n_cells),
         numbers=np.zeros(5, np.int64),
-        values=np.zeros(6),
+        values=np.zeros(5),
     )
-
-
-def number_segments(
-    names: Sequence[str] | None, segments: Sequence[str] | None, n_old: int
-) -> tuple[I64, list[int]]:
-    """Find the number of each row's segment, and the first rows of new segments.
-
-    Parameters
-    ----------
-    names : (n,) sequence of str, or None
-        The segment of each row; None without segments.
-    segments : sequence of str, or None
-        All segments in the order of their numbers.
-    n_old : int
-        Number of segments that earlier batches have; the others are new.
-    """
-    if names is None or segments is None:
-        return NO_SEGMENTS, []
-    numbers = {name: k for k, name in enumerate(segments)}
-    segment = np.array([numbers[name] for name in names], np.int64)
-    present, first_row = np.unique(segment, return_index=True)
-    return segment, first_row[present >= n_old].tolist()
-
-
-def first_problems(bets: "Bets", n_problems: int) -> "Bets":
-    """Return the bets of the first problems, as views."""
-    arrays = {name: array[:n_problems] for name, array in bets._asdict().items()}
-    return kernels.bets.Bets(**{**arrays, "numbers": bets.numbers, "values": bets.values})
-
-
-def begin_segment(bets: "Bets", n_problems: int, number: int) -> None:
-    """Move the money of a new segment from the reserve into its bets, in place.
-
-    Parameters
-    ----------
-    bets : Bets
-        With room for the segment, whose money is not on the common scale yet.
-    n_problems : int
-        Number of problems of the same rows.
-    number : int
-        Number of segments that have begun before.
-    """
-    scale = math.exp(-bets.values[kernels.bets.LOG_SCALE])
-    problems = slice(n_problems * (1 + number), n_problems * (2 + number))
-    bets.money[problems] *= scale
-    bets.total[problems] *= scale
-    bets.values[kernels.bets.RESERVE] = (1 - MONEY_OF_ALL_ROWS) / (number + 2)
 
 
 class EvidencePoint(NamedTuple):
@@ -234,14 +183,6 @@ class EvidencePoint(NamedTuple):
     log_e_value: float
     hits: float
     scores: float
-
-
-class SegmentEvidence(NamedTuple):
-    """The evidence of the rows of a segment alone."""
-
-    segment: str
-    n: int
-    e_value: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,91 +198,46 @@ class Evidence:
     wagers : Wagers
         The gains of each alternative.
     bets : Bets
-        The money of each problem: of all rows, and then of the rows of each segment.
-    shares : (Q,) float64 array
-        Shares of the problems of the same rows, which sum to 1.
-    segments : tuple of str, or None
-        Names of the segments in the order in which they appeared; None without segments.
+        The money of each problem, of which the shares sum to 1.
     looks : tuple of EvidencePoint
         At most `MAX_LOOKS` of the looks.
     """
 
     wagers: "Wagers"
     bets: "Bets"
-    shares: F64
-    segments: tuple[str, ...] | None = None
     looks: tuple[EvidencePoint, ...] = (EvidencePoint(0, 0.0, 0.0, 0.0),)
 
     @classmethod
     def of_no_rows(cls, shares: F64, forget: int | None) -> Self:
         """Bet before the first row, with the shares (Q,) of the problems."""
         wagers = make_wagers(forget)
-        return cls(wagers, begin_bets(shares, wagers), shares)
+        return cls(wagers, begin_bets(shares, wagers))
 
     # --- rows -----------------------------------------------------------------------------------
 
-    def after_rows(self, scores: F64, outcomes: U8, names: Sequence[str] | None) -> "Evidence":
+    def after_rows(self, scores: F64, outcomes: U8) -> "Evidence":
         """Return the evidence after more rows.
 
         Parameters
         ----------
         scores : (Q, n) float64 array
         outcomes : (Q, n) uint8 array
-        names : (n,) sequence of str, or None
-            The segment of each row.
         """
-        evidence = self if names is None else self._with_segments(names)
-        n_segments = len(self.segments or ())
-        segment, first_rows = number_segments(names, evidence.segments, n_segments)
-        bets = kernels.bets.Bets._make(array.copy() for array in evidence.bets)
-        n_rows = outcomes.shape[1]
-        looks = np.empty((max_looks(n_rows), len(EvidencePoint._fields)))
-        n_looks = 0
-        # Bets on a segment begin right before its first row. If they began with the batch, sums of
-        # money would be rounded in another way for another cut into batches.
-        for begin, end in pairwise([0, *first_rows, n_rows]):
-            n_looks += kernels.bets.follow_rows(
-                np.ascontiguousarray(scores[:, begin:end]),
-                np.ascontiguousarray(outcomes[:, begin:end]),
-                segment[begin:end],
-                tuple(self.wagers),
-                tuple(first_problems(bets, self.shares.size * (1 + n_segments))),
-                looks[n_looks:],
-            )
-            if end < n_rows:
-                begin_segment(bets, self.shares.size, n_segments)
-                n_segments += 1
-        all_looks = [*evidence.looks]
+        bets = kernels.bets.Bets._make(array.copy() for array in self.bets)
+        looks = np.empty((max_looks(outcomes.shape[1]), len(EvidencePoint._fields)))
+        n_looks = kernels.bets.follow_rows(
+            np.ascontiguousarray(scores),
+            np.ascontiguousarray(outcomes),
+            tuple(self.wagers),
+            tuple(bets),
+            looks,
+        )
+        all_looks = [*self.looks]
         for n, *values in looks[:n_looks].tolist():
             if len(all_looks) == MAX_LOOKS:
                 all_looks = all_looks[::2]
             all_looks.append(EvidencePoint(int(n), *values))
-        return replace(evidence, bets=bets, looks=tuple(all_looks))
-
-    def _with_segments(self, names: Sequence[str]) -> "Evidence":
-        """Make room for bets on the segments that appear here first.
-
-        Half of all money is for segments, and number k of them gets the part 1 / (k (k + 1)), so
-        that all segments that may come get no more than there is. `begin_segment` gives it.
-        """
-        bets = self.bets
-        old_names = self.segments
-        if old_names is None:
-            old_names = ()
-            bets = begin_bets(MONEY_OF_ALL_ROWS * self.shares, self.wagers)
-            bets.values[kernels.bets.RESERVE] = 1 - MONEY_OF_ALL_ROWS
-        new_names = [name for name in dict.fromkeys(names) if name not in old_names]
-        if new_names:
-            k = 1 + len(old_names) + np.arange(len(new_names))
-            parts = (1 - MONEY_OF_ALL_ROWS) / (k * (k + 1))
-            new_bets = begin_bets(np.outer(parts, self.shares).ravel(), self.wagers)
-            joined = {
-                name: np.concatenate([array, getattr(new_bets, name)])
-                for name, array in bets._asdict().items()
-            }
-            joined |= {"numbers": bets.numbers, "values": bets.values}
-            bets = kernels.bets.Bets(**joined)
-        return replace(self, bets=bets, segments=(*old_names, *new_names))
+        return replace(self, bets=bets, looks=tuple(all_looks))
 
     # --- evidence -------------------------------------------------------------------------------
 
@@ -371,76 +267,21 @@ class Evidence:
         best = int(self.bets.numbers[kernels.bets.BEST])
         return None if best == kernels.bets.NO_BET else divmod(best, len(ALTERNATIVES))
 
-    def log_e_values_of_segments(self) -> dict[str, float]:
-        """Return the logarithm of the e-value of each segment, whose money began with 1."""
-        n_problems = self.shares.size
-        totals = self.bets.total.reshape(-1, n_problems).sum(axis=1)
-        shares = self.bets.share.reshape(-1, n_problems).sum(axis=1)
-        log_scale = float(self.bets.values[kernels.bets.LOG_SCALE])
-        log_e_values = np.log(totals[1:] / shares[1:]) + log_scale
-        return dict(zip(self.segments or (), log_e_values.tolist(), strict=True))
-
-    def rows_of_segments(self) -> list[int]:
-        """Count the rows of each segment."""
-        first_problems = slice(self.shares.size, None, self.shares.size)
-        waiting = self.bets.waiting_rows[first_problems].sum(axis=1)
-        return [*(self.bets.rows[first_problems] + waiting).tolist()]
-
     # --- files ----------------------------------------------------------------------------------
 
     def to_saved(self) -> dict[str, Any]:
         """Return all numbers under the names that they have in files."""
-        return {**self.bets._asdict(), "segments": self.segments, "looks": self.looks}
+        return {**self.bets._asdict(), "looks": self.looks}
 
     def from_saved(self, content: Mapping[str, Any]) -> "Evidence":
         """Read the evidence from the values of a file, for the monitor of this evidence."""
-        segments = content["segments"]
-        evidence = self
-        if segments is not None:
-            segments = tuple(segments)
-            if not all(isinstance(name, str) for name in segments):
-                raise InputTypeError("segments", "must be texts")
-            evidence = self._with_segments(segments)
         arrays = {
             name: read_array(name, content[name], array)
-            for name, array in evidence.bets._asdict().items()
+            for name, array in self.bets._asdict().items()
         }
         check_numbers(arrays["numbers"], arrays["money"].size)
-        looks = tuple(read_point(*values) for values in content["looks"])
-        return replace(evidence, bets=kernels.bets.Bets(**arrays), segments=segments, looks=looks)
-
-    def from_version_1(self, content: Mapping[str, Any]) -> "Evidence":
-        """Read the evidence from a file of version 1, whose bets began after every batch.
-
-        The money in its bets goes on. Rows of looks are all that these files have of the outcomes.
-        """
-        log_money = read_array("wealth", content["wealth"], self.bets.money)
-        n = check_integer("n", content["n"], 0, MAX_ROWS)
-        values = np.zeros(6)
-        values[kernels.bets.LOG_E_VALUE] = float(content["log_e"])
-        values[kernels.bets.MAX_LOG_E_VALUE] = float(content["most"])
-        values[kernels.bets.LOG_SCALE] = max(0.0, log_money.max())
-        scale = math.exp(-values[kernels.bets.LOG_SCALE])
-        numbers = np.zeros(5, np.int64)
-        numbers[kernels.bets.N_ROWS] = n
-        numbers[kernels.bets.N_AT_LOOK] = n
-        numbers[kernels.bets.SINCE] = check_integer("since", content["since"], 0, MAX_ROWS)
-        numbers[kernels.bets.BEST] = check_integer("best", content["best"], -1, log_money.size - 1)
-        is_impossible = numbers[kernels.bets.BEST] == kernels.bets.NO_BET
-        numbers[kernels.bets.IS_IMPOSSIBLE] = 1 if is_impossible else 0
-        money = np.exp(log_money - values[kernels.bets.LOG_SCALE])
-        left = self.shares * kernels.bets.money_left(float(n), 0.0)
-        bets = self.bets._replace(
-            money=money,
-            log_ratio=read_array("ratio", content["ratio"], self.bets.log_ratio),
-            first_row=read_array("start", content["start"], self.bets.first_row),
-            total=money.sum(axis=1) + left * scale,
-            rows=np.full(self.shares.size, n),
-            numbers=numbers,
-            values=values,
-        )
-        looks = tuple(read_point(n, log_e_value) for n, log_e_value in content["looks"])
-        return replace(self, bets=bets, looks=looks)
+        looks = tuple(EvidencePoint(int(n), *map(float, values)) for n, *values in content["looks"])
+        return replace(self, bets=kernels.bets.Bets(**arrays), looks=looks)
 
 
 def max_looks(n_rows: int) -> int:
@@ -457,12 +298,6 @@ def check_numbers(numbers: I64, n_bets: int) -> None:
     check_integer("rows", int(numbers[kernels.bets.N_ROWS]), n_at_look, end - 1)
     check_integer("since", int(numbers[kernels.bets.SINCE]), 0, MAX_ROWS)
     check_integer("best", int(numbers[kernels.bets.BEST]), kernels.bets.NO_BET, n_bets - 1)
-
-
-def read_point(n: Any, log_e_value: Any, hits: Any = None, scores: Any = None) -> EvidencePoint:
-    """Read a look from the values of a file, in which unknown sums are None."""
-    sums = [math.nan if value is None else float(value) for value in (hits, scores)]
-    return EvidencePoint(int(n), float(log_e_value), *sums)
 
 
 def read_array(name: str, value: Any, like: Any) -> Any:

@@ -9,15 +9,13 @@ import numpy as np
 
 from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_array
-from fastece.data.errors import InputError, InputTypeError, rename_arguments, to_unicode
-from fastece.data.labels import as_groups
+from fastece.data.errors import InputError, InputTypeError, rename_arguments
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
 from fastece.data.sources import Problems
-from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence, SegmentEvidence
-from fastece.decisions.late_rows import MAX_DAY, LateRows, RowsOfDay, read_days
+from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence
 from fastece.display.axes import check_axes, new_figure, open_figure
-from fastece.display.documents import Document, Section, Table
+from fastece.display.documents import Document, Section
 from fastece.display.numbers import Number, PValue, count_of, to_plain
 from fastece.display.pictures import EvidenceStory, draw_evidence
 from fastece.display.results import Readable
@@ -35,25 +33,15 @@ MONEY_OF_TOP_LABEL = 0.5
 MAX_EXPONENT = 709.0
 # Width and height of the picture, in inches.
 FIGURE_SIZE = (7.2, 4.6)
-SAVED = SavedFormat("monitor", "fastece.monitor", 2)
-# Version of the objects that `pickle` writes.
-PICKLED = 2
+SAVED = SavedFormat("monitor", "fastece.monitor 1", None)
 # Predictions that a reference maps, so that a loaded monitor knows it again.
 N_PROBES = 8
 # The numbers of `to_dict`.
 VALUES = (
     "level", "n_classes", "n", "e_value", "log_e_value", "p_value", "alarm", "since", "change",
 )  # fmt: skip
-# With a horizon there are these, too.
-VALUES_OF_LATE_ROWS = ("horizon", "n_waiting", "n_too_late")
 ALARM = "Alarm: the predictions are not calibrated, or no longer."
 NO_ALARM = "No alarm: these rows do not show that the predictions are miscalibrated."
-NOTE_ON_SEGMENTS = (
-    "e-values of the rows of a segment alone; the chance of a false alarm is that of all together"
-)
-NOTE_ON_IMPOSSIBLE = (
-    "an outcome whose predicted probability was 0 counts in the e-value of all rows alone"
-)
 # Rows of each of two labels that are sorted by chance once in 1e11 times.
 MIN_ROWS_OF_LABEL = 20
 SHUFFLE = "shuffle rows of the same time"
@@ -80,9 +68,6 @@ class Monitor(Readable):
         Number of rows of a period, such as a year. Bets begin evenly over the first
         period, and ever less over later ones, so that a long calibrated past delays an alarm less.
         None: most bets begin early.
-    horizon : int, optional
-        Days after which every label has come. Rows wait until their day is longer ago than
-        that, whatever their label is and whenever it came. None: rows count as they come.
 
     Raises
     ------
@@ -114,11 +99,9 @@ class Monitor(Readable):
 
     With class vectors, half of the money is bet on whether the most probable class is right, and
     the other half on the K classes: a mean of e-values is an e-value (Vovk and Wang 2021,
-    "E-values: calibration, combination and applications"). With segments, half is bet on all rows,
-    and ``1 / (2 k (k + 1))`` on the rows of the segment that appeared as number k. Henzi and Ziegel
-    (2022, "Valid sequential inference on probability forecast performance") and Arnold, Henzi and
-    Ziegel (2023, "Sequentially valid tests for forecast calibration") test forecasts by betting
-    too.
+    "E-values: calibration, combination and applications"). Henzi and Ziegel (2022, "Valid
+    sequential inference on probability forecast performance") and Arnold, Henzi and Ziegel (2023,
+    "Sequentially valid tests for forecast calibration") test forecasts by betting too.
 
     There is a look after each of the first 64 rows, then whenever the rows have grown by a 32nd
     part, and at the latest after 160 more or a 2048th part. This calendar depends on the number of
@@ -128,12 +111,8 @@ class Monitor(Readable):
     e-value infinite at once, for good.
 
     The promise needs bets that are made before the labels are seen, so whether and when a row
-    counts must not depend on its label given its score. Where labels come late, and one
-    outcome is known earlier than the other, `horizon` ensures this: a day is closed once rows have
-    come that are later by more than `horizon` days. It then counts as a whole, shuffled in a way
-    that depends neither on its labels nor on the order in which they came. Any order of late
-    batches has the same bits.
-    Rows that come after their day was closed are left out, and counted in `n_too_late`.
+    counts must not depend on its label given its score. Where labels come late, and one outcome is
+    known earlier than the other, give the rows of a day when all of its labels have come.
 
     Examples
     --------
@@ -157,7 +136,7 @@ class Monitor(Readable):
 
     def __init__(
         self, level: float = 0.05, *, reference: Any = None, n_classes: int | None = None,
-        forget: int | None = None, horizon: int | None = None,
+        forget: int | None = None,
     ) -> None:  # fmt: skip
         self.level = check_real("level", level, 0.0, 1.0)
         if not 0 < self.level < 1:
@@ -169,20 +148,15 @@ class Monitor(Readable):
             forget = check_integer("forget", forget, 1, MAX_ROWS)
         self.reference = reference
         self.n_classes = n_classes
-        if horizon is not None:
-            horizon = check_integer("horizon", horizon, 0, MAX_DAY)
         self.forget = forget
-        self.horizon = horizon
-        shares = shares_of_problems(n_classes)
-        self._evidence = Evidence.of_no_rows(shares, forget)
-        self._late = None if horizon is None else LateRows.of_no_rows(horizon, shares.size)
+        self._evidence = Evidence.of_no_rows(shares_of_problems(n_classes), forget)
 
     # --- rows -------------------------------------------------------------------------------
 
     def update(
-        self, y_true: Any, y_prob: Any, *, by: Any = None, labels: Any = None,
-        pos_label: Any = None, from_logits: bool = False, percent: bool = False,
-        ignore_label: Any = None, class_axis: int | None = None, day: Any = None,
+        self, y_true: Any, y_prob: Any, *, labels: Any = None, pos_label: Any = None,
+        from_logits: bool = False, percent: bool = False, ignore_label: Any = None,
+        class_axis: int | None = None,
     ) -> Self:  # fmt: skip
         """Add rows, such as a day, in the order of time.
 
@@ -190,13 +164,7 @@ class Monitor(Readable):
         ----------
         y_true, y_prob, labels, pos_label, from_logits, percent, ignore_label, class_axis
             As in `fastece.ece`. A batch without rows changes nothing. With `class_axis` the rows
-            are in the order of the labels, and `by` has their shape.
-        by : (n,) array_like, optional
-            The segment of each row, such as a hospital, none of them missing; equal texts are one
-            segment. All batches have segments, or none has.
-        day : (n,) array_like, optional
-            The day of each prediction, with `horizon`: dates, texts such as "2025-06-14", or
-            numbers. Rows may come in any order.
+            are in the order of the labels.
 
         Returns
         -------
@@ -206,8 +174,8 @@ class Monitor(Readable):
         Raises
         ------
         ValueError, TypeError
-            As `fastece.ece`; for another number of classes; for rows that are sorted by their
-            labels; and for segments that only some batches have. Then nothing has changed.
+            As `fastece.ece`; for another number of classes; and for rows that are sorted by their
+            labels. Then nothing has changed.
         """
         if is_empty(y_true) and is_empty(y_prob):
             return self
@@ -222,10 +190,8 @@ class Monitor(Readable):
             axes = find_row_axes("y_prob", y_prob, class_axis)
             y_true = axes.flatten("y_true", y_true)
             y_prob = axes.flatten_classes("y_prob", y_prob)
-            by = axes.flatten("by", by)
-            day = axes.flatten("day", day)
             with axes.naming_entries("y_prob"):
-                return self.update(y_true, y_prob, by=by, day=day, **options)
+                return self.update(y_true, y_prob, **options)
         problems = self._read(y_true, y_prob, options)
         if problems.vectors is None:
             sample = problems.view()
@@ -233,26 +199,8 @@ class Monitor(Readable):
             outcomes = sample.y[np.newaxis]
         else:
             scores, outcomes = top_label_and_classes(problems)
-        n_rows = as_array("y_prob", y_prob).shape[0]
-        names = self._read_segments(by, n_rows, problems)
-        if self._late is None:
-            if day is not None:
-                raise InputError("day", "needs {horizon}, the days that labels take")
-            self._evidence = self._evidence.after_rows(scores, outcomes, names)
-            return self
-        if day is None:
-            raise InputError("day", "is needed with {horizon}")
-        column = read_days(day, n_rows).select(problems.positions)
-        self._count_closed_days(self._late.after_rows(column, RowsOfDay(scores, outcomes, names)))
+        self._evidence = self._evidence.after_rows(scores, outcomes)
         return self
-
-    def _count_closed_days(self, late: LateRows) -> None:
-        """Count the rows of each closed day, in an order that no label has a bearing on."""
-        evidence = self._evidence
-        for rows in late.closed_days():
-            evidence = evidence.after_rows(*rows.shuffled(evidence.n))
-        self._evidence = evidence
-        self._late = late.without_closed_days()
 
     def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Problems:
         """Read a batch, check its shape and its order, and map it by the reference."""
@@ -265,24 +213,8 @@ class Monitor(Readable):
         self._check_shape(as_array("y_prob", y_prob).shape)
         has_vectors = self.n_classes is not None
         problems = read_problems(y_true, y_prob, vectors=has_vectors, **options)
-        if self._late is None:  # late rows are shuffled
-            check_order(problems)
+        check_order(problems)
         return problems
-
-    def _read_segments(self, by: Any, n_rows: int, problems: Problems) -> list[str] | None:
-        """Read the segment of each row whose label is not ignored."""
-        has_rows = self.n > 0 or self.n_waiting > 0
-        has_segments = self._evidence.segments is not None
-        if self._late is not None and self.n_waiting > 0:
-            has_segments = self._late.rows.names is not None
-        if has_rows and (by is not None) != has_segments:
-            state = "without" if by is not None else "with"
-            raise InputError("by", f"must be as in the batches before, which are {state} segments")
-        if by is None:
-            return None
-        column = as_groups(by, n_rows)
-        names = [to_unicode(str(label)) for label in column.labels]
-        return [names[k] for k in column.position[problems.positions]]
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         """Check that probabilities have the monitor's number of classes."""
@@ -305,16 +237,6 @@ class Monitor(Readable):
     def n(self) -> int:
         """Number of rows so far; the last few of them may wait for the next look."""
         return self._evidence.n
-
-    @property
-    def n_waiting(self) -> int:
-        """Number of labelled rows that wait until their day is closed."""
-        return 0 if self._late is None else self._late.days.size
-
-    @property
-    def n_too_late(self) -> int:
-        """Number of rows left out as they came after their day was closed."""
-        return 0 if self._late is None else self._late.n_too_late
 
     @property
     def e_value(self) -> float:
@@ -352,41 +274,18 @@ class Monitor(Readable):
 
     @property
     def change(self) -> str | None:
-        """Description of the most likely alternative; None without an alarm.
-
-        It names the segment that raised the alarm, unless all rows did.
-        """
+        """Description of the most likely alternative; None without an alarm."""
         if not self.alarm:
             return None
         best_bet = self._evidence.best_bet
         if best_bet is None:
             return IMPOSSIBLE
         problem, alternative = best_bet
-        segment, k = divmod(problem, self._evidence.shares.size)
         description = ALTERNATIVES[alternative].description
         if self.n_classes is not None:
-            part = "top label" if k == 0 else f"class {k - 1}"
+            part = "top label" if problem == 0 else f"class {problem - 1}"
             description = f"{part}: {description}"
-        if segment > 0:
-            assert self._evidence.segments is not None, "there is a segment"
-            description = f"segment {self._evidence.segments[segment - 1]}: {description}"
         return description
-
-    @property
-    def segments(self) -> list[SegmentEvidence]:
-        """The segments in the order in which they appeared: `.segment`, `.n`, `.e_value`.
-
-        A segment has nearly the e-value that a monitor of its rows alone would have, whose looks
-        would come at other rows; an outcome that had the predicted probability 0 counts in the
-        e-value of all rows alone. The promise of `level` is for all of them together: look at
-        `alarm`.
-        """
-        log_e_values = self._evidence.log_e_values_of_segments()
-        rows = self._evidence.rows_of_segments()
-        return [
-            SegmentEvidence(name, n, capped_exp(log_e_value))
-            for (name, log_e_value), n in zip(log_e_values.items(), rows, strict=True)
-        ]
 
     # --- pages ------------------------------------------------------------------------------
 
@@ -407,28 +306,13 @@ class Monitor(Readable):
             rows_before = count_of(self.since or 0, "row")
             facts["change"] = f"roughly after {rows_before}, where the best bet began"
             facts["most likely"] = self.change
-        if self.horizon is not None:
-            facts["waiting"] = count_of(self.n_waiting, "row")
-            facts["too late"] = count_of(self.n_too_late, "row")
         title = f"Monitor: {count_of(self.n, 'row')}"
         picture = [lambda key: to_svg(self._figure(), title, key)]
-        sections = [Section(facts=facts, pictures=picture)]
-        if self.segments:
-            lines = [[x.segment, x.n, Number(x.e_value, form=".3g")] for x in self.segments]
-            table = Table(("segment", "rows", "e-value"), lines)
-            notes = [NOTE_ON_SEGMENTS]
-            if math.isinf(self.e_value):
-                notes.append(NOTE_ON_IMPOSSIBLE)
-            sections.append(Section("By segment", table=table, notes=notes))
-        return Document(title, lead, sections, tone)
+        return Document(title, lead, [Section(facts=facts, pictures=picture)], tone)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evidence so far as plain values by name."""
         values = {name: getattr(self, name) for name in VALUES}
-        if self._evidence.segments is not None:
-            values["segments"] = [x._asdict() for x in self.segments]
-        if self.horizon is not None:
-            values |= {name: getattr(self, name) for name in VALUES_OF_LATE_ROWS}
         plain: dict[str, Any] = to_plain(values)
         return plain
 
@@ -478,15 +362,11 @@ class Monitor(Readable):
             "level": self.level, "n_classes": self.n_classes, "forget": self.forget,
             "reference": self._probe(), "state": self._evidence.to_saved(),
         }  # fmt: skip
-        if self._late is not None:
-            content["late"] = {"horizon": self.horizon, **self._late.to_saved()}
         SAVED.save(path, to_plain(content))
 
     @classmethod
     def load(cls, path: str | PathLike[str], reference: Any = None) -> Self:
         """Read a monitor from a file that `save` wrote; it goes on with the same bits.
-
-        Files of earlier releases are read too: the money in their bets goes on.
 
         Parameters
         ----------
@@ -501,8 +381,7 @@ class Monitor(Readable):
         Raises
         ------
         ValueError
-            For a file that is damaged, was not written by `save`, or is of a later version, and
-            for another reference.
+            For a file that is damaged, or was not written by `save`, and for another reference.
         OSError
             For a file that cannot be read.
         """
@@ -520,28 +399,12 @@ class Monitor(Readable):
     @classmethod
     def _from_saved(cls, reference: Any, content: dict[str, Any]) -> tuple[Self, Any]:
         """Make a monitor from the values of a file, and the probe of its old reference."""
-        late = content.get("late")
         monitor = cls(
             content["level"], reference=reference, n_classes=content["n_classes"],
-            forget=content.get("forget"), horizon=None if late is None else late["horizon"],
+            forget=content["forget"],
         )  # fmt: skip
-        if monitor._late is not None:
-            monitor._late = monitor._late.from_saved(content["late"])
-        if content["version"] == 1:
-            monitor._evidence = monitor._evidence.from_version_1(content["state"])
-        else:
-            monitor._evidence = monitor._evidence.from_saved(content["state"])
+        monitor._evidence = monitor._evidence.from_saved(content["state"])
         return monitor, content["reference"]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_version": PICKLED}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        version = state.pop("_version", 1)
-        if version != PICKLED:
-            rule = f"a pickled monitor of version {version} cannot be read by this release"
-            raise InputError("state", rule, hint="save it by the old release and {load} the file")
-        vars(self).update(state)
 
     def _probe(self) -> Any:
         """Map a few predictions by the reference; None without one."""

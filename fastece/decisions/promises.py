@@ -1,4 +1,4 @@
-"""The choice of a threshold: candidates, the tests that a promise rests on, and least costs.
+"""The choice of a threshold: candidates, and the tests that its promise rests on.
 
 Everything here is about one set of rows, from the highest score down. A threshold is the score of a
 candidate row; the rows down to it, and those with the same score, are the ones that act alone.
@@ -10,26 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.errors import InputError, InputTypeError
-from fastece.data.parameters import check_real
 from fastece.data.samples import Sample, in_order, scale_weights
-from fastece.estimators.base import check_width
 from fastece.estimators.binomial import binomial_ends
-from fastece.estimators.risk import check_threshold
 from fastece.kernels.types import F64, I64
 from fastece.resampling.dependence import GROUPS_PER_BIN, MAX_BINS
 from fastece.resampling.groups import Groups
 from fastece.resampling.intervals import tails_of
 
-DEFAULT_ACCURACY = 0.95
 # Candidates have ranks that grow by this factor: no finer grid finds lower thresholds.
 RANK_FACTOR = 1.02
 # The sequence of tests begins again where there are so many times as many rows above.
 RESTART_FACTOR = 3.0
 # In place of a weight or a sum of 0 that is divided by, and of a shape of 0 of the beta law.
 SMALL = 1e-300
-# Relative distance that a rank may lie below the start of a sequence, or a coverage below the
-# required one, by rounding alone.
+# Relative distance that a rank may lie below the start of a sequence by rounding alone.
 ROUNDING = 1e-12
 # Margin of the correlation of hits within groups, times the root of the number of groups with a
 # miss. With 1/2, promises of rows on the edge are broken in at most 4.2 % of simulations, with
@@ -37,42 +31,11 @@ ROUNDING = 1e-12
 CORRELATION_MARGIN = 0.5
 
 
-class Promise(NamedTuple):
-    """The promise of a threshold: an accuracy, a coverage or the least cost."""
-
-    accuracy: float | None
-    costs: tuple[float, float] | None  # of a mistake, and of abstaining
-    confidence: float
-    coverage: float | None = None
-
-
-def check_promise(accuracy: Any, cost: Any, confidence: Any, coverage: Any = None) -> Promise:
-    """Check the arguments of a promise; without any it is the default accuracy."""
-    confidence = check_threshold("confidence", confidence)
-    if coverage is not None:
-        for name, value in {"accuracy": accuracy, "cost": cost}.items():
-            if value is not None:
-                raise InputTypeError("coverage", f"goes without {{{name}}}, whose place it takes")
-        share = check_real("coverage", coverage, 0.0, 1.0)
-        if share == 0:
-            raise InputError("coverage", "must be greater than 0", value=coverage)
-        return Promise(None, None, confidence, share)
-    if cost is None:
-        accuracy = DEFAULT_ACCURACY if accuracy is None else accuracy
-        return Promise(check_threshold("accuracy", accuracy), None, confidence)
-    if accuracy is not None:
-        raise InputTypeError("cost", "goes without {accuracy}, which it takes the place of")
-    if not isinstance(cost, tuple | list) or len(cost) != 2:
-        raise InputTypeError("cost", "must be a pair (mistake, abstain)", value=cost)
-    mistake, abstain = (check_width("cost", price) for price in cost)
-    return Promise(None, (mistake, abstain), confidence)
-
-
 # --- rows from the highest score down -------------------------------------------------------
 
 
 class RankedRows(NamedTuple):
-    """Rows from the highest score down.
+    """Rows from the highest score down, with weights or with groups.
 
     Attributes
     ----------
@@ -80,7 +43,7 @@ class RankedRows(NamedTuple):
     outcome : (n,) array
         1 where the prediction was right, else 0.
     weight : (n,) float64 array
-        Weights of the rows; the largest is 1.
+        Weights of the rows; the largest is 1. With groups all are.
     miss_ratio : float
         Mean weight of the misses over the mean weight of the hits, 1 without weights. With weights
         and no miss it is not known, and inf.
@@ -152,35 +115,37 @@ def products_down_to(a: F64, b: NDArray[Any], end: I64) -> F64:
 def effective_rows(rows: RankedRows, end: I64) -> F64:
     """Count the independent rows that the rows down to each end (M,) are worth.
 
-    With the balanced weights w and the correlation r of two hits of one group it is Kish's number
-    (1965, "Survey sampling", sections 5.4 and 11.7), where the second sum is over the ordered pairs
-    of different rows of one group::
+    Of rows with weights it is Kish's number (1965, "Survey sampling", section 11.7), with the
+    balanced weights w: ``(sum_i w_i)^2 / sum_i w_i^2``.
+    """
+    if rows.groups is not None:
+        return effective_rows_of_groups(rows, rows.groups, end)
+    weight = rows.balanced_weight
+    squares = products_down_to(weight, weight, end)
+    return sums_down_to(weight, end) ** 2 / np.maximum(squares, SMALL)
 
-        (sum_i w_i)^2 / (sum_i w_i^2 + r sum_ij w_i w_j)
 
+def effective_rows_of_groups(rows: RankedRows, groups: Groups, end: I64) -> F64:
+    """Count the independent rows that rows in groups down to each end are worth.
+
+    With the correlation r of two hits of one group, n rows of which P ordered pairs of different
+    rows share a group are worth ``n^2 / (n + r P)`` (Kish 1965, "Survey sampling", section 5.4).
     With G groups it is multiplied by ``1 - 2 / G``, about as quantiles of Student's law exceed
     normal ones.
     """
-    weight = rows.balanced_weight
-    squares = products_down_to(weight, weight, end)
-    factor = 1.0
-    if rows.groups is not None:
-        earlier = earlier_weight_of_group(weight, rows.groups)
-        pairs = 2 * products_down_to(weight, earlier, end)
-        squares = squares + correlation_of_hits(rows, rows.groups) * pairs
-        factor = max(1 - 2 / rows.groups.count, 0.0)
-    return factor * sums_down_to(weight, end) ** 2 / np.maximum(squares, SMALL)
+    n_rows = end + 1.0
+    n_pairs = 2.0 * sums_down_to(earlier_rows_of_group(groups), end)
+    factor = max(1 - 2 / groups.count, 0.0)
+    return np.asarray(factor * n_rows**2 / (n_rows + correlation_of_hits(rows, groups) * n_pairs))
 
 
-def earlier_weight_of_group(weight: F64, groups: Groups) -> F64:
-    """Add up, for each row (n,), the weights of the rows of its group before it."""
+def earlier_rows_of_group(groups: Groups) -> I64:
+    """Count, for each row (n,), the rows of its group before it."""
     order = np.argsort(groups.of_row, kind="stable")
     n_rows = np.bincount(groups.of_row)
     first_of_group = np.cumsum(n_rows) - n_rows
-    before_row = np.cumsum(weight[order]) - weight[order]
-    before_group = np.repeat(before_row[first_of_group], n_rows)
-    earlier = np.empty(weight.size)
-    earlier[order] = before_row - before_group
+    earlier = np.empty(order.size, np.int64)
+    earlier[order] = np.arange(order.size) - np.repeat(first_of_group, n_rows)
     return earlier
 
 
@@ -190,19 +155,18 @@ def correlation_of_hits(rows: RankedRows, groups: Groups) -> float:
     It is the ratio of two sums over all pairs of different rows of one group, where q_i is the hit
     rate of the rows whose scores are near the score of row i::
 
-        sum_ij w_i w_j (y_i - q_i) (y_j - q_j) / sum_ij w_i w_j sqrt(q_i (1 - q_i) q_j (1 - q_j))
+        sum_ij (y_i - q_i) (y_j - q_j) / sum_ij sqrt(q_i (1 - q_i) q_j (1 - q_j))
 
     The margin of ``1 / (2 sqrt(M))`` allows for chance, with the number M of groups that have a
     miss, as these alone show a correlation: with it the promises hold in simulations.
     """
-    weight = rows.balanced_weight
     n_bins = min(max(groups.count // GROUPS_PER_BIN, 1), MAX_BINS)
     n_below = np.searchsorted(rows.score[::-1], rows.score)  # so equal scores are in one bin
     bins = n_below * n_bins // rows.score.size
-    weight_of_bin = np.maximum(np.bincount(bins, weight), SMALL)
-    rate = (np.bincount(bins, weight * rows.outcome) / weight_of_bin)[bins]
-    observed = pair_products(weight * (rows.outcome - rate), groups)
-    largest = pair_products(weight * np.sqrt(rate * (1 - rate)), groups)
+    rows_of_bin = np.maximum(np.bincount(bins), 1)
+    rate = (np.bincount(bins, rows.outcome) / rows_of_bin)[bins]
+    observed = pair_products(rows.outcome - rate, groups)
+    largest = pair_products(np.sqrt(rate * (1 - rate)), groups)
     if largest <= 0:
         return 1.0
     n_groups_with_misses = np.unique(groups.of_row[rows.outcome == 0]).size
@@ -263,35 +227,7 @@ class Candidates(NamedTuple):
 
 def find_candidates(rows: RankedRows) -> Candidates:
     """Take scores at ranks that grow by a constant factor; ties stay together."""
-    return candidates_at(rows, last_rows_at_ranks(rows))
-
-
-def last_rows_at_ranks(rows: RankedRows) -> I64:
-    """Find the last row of the score at each of the ranks that candidates have."""
-    n = rows.score.size
-    n_ranks = 2 + int(math.log(n) / math.log(RANK_FACTOR))
-    # Integers, since numpy would convert the rows of all scores to the type of the ranks.
-    ranks = np.rint(np.geomspace(1, n, n_ranks)).astype(np.int64) - 1
-    last_of_score = last_rows_of_scores(rows)
-    return last_of_score[np.unique(np.searchsorted(last_of_score, ranks))]
-
-
-def find_coverage(rows: RankedRows, coverage: float) -> Candidates:
-    """Take the highest score that this share of the weight reaches."""
-    last_of_score = last_rows_of_scores(rows)
-    weight = np.cumsum(rows.weight)[last_of_score]
-    needed = coverage * weight[-1] * (1 - ROUNDING)
-    return candidates_at(rows, last_of_score[[np.searchsorted(weight, needed)]])
-
-
-def last_rows_of_scores(rows: RankedRows) -> I64:
-    """Find the last row of each distinct score."""
-    # Truth values are appended to, as they take an eighth of the memory of row numbers.
-    return np.flatnonzero(np.append(rows.score[1:] < rows.score[:-1], True))
-
-
-def candidates_at(rows: RankedRows, end: I64) -> Candidates:
-    """Describe the candidates whose last rows are given."""
+    end = last_rows_at_ranks(rows)
     *weights, total_weight = sums_down_to(rows.weight, np.append(end, -1))
     weight = np.array(weights)
     hits = products_down_to(rows.weight, rows.outcome, end)
@@ -304,7 +240,18 @@ def candidates_at(rows: RankedRows, end: I64) -> Candidates:
     )
 
 
-# --- promises of an accuracy ----------------------------------------------------------------
+def last_rows_at_ranks(rows: RankedRows) -> I64:
+    """Find the last row of the score at each of the ranks that candidates have."""
+    n = rows.score.size
+    n_ranks = 2 + int(math.log(n) / math.log(RANK_FACTOR))
+    # Integers, since numpy would convert the rows of all scores to the type of the ranks.
+    ranks = np.rint(np.geomspace(1, n, n_ranks)).astype(np.int64) - 1
+    # Truth values are appended to, as they take an eighth of the memory of row numbers.
+    last_of_score = np.flatnonzero(np.append(rows.score[1:] < rows.score[:-1], True))
+    return last_of_score[np.unique(np.searchsorted(last_of_score, ranks))]
+
+
+# --- promises -------------------------------------------------------------------------------
 
 
 class Passed(NamedTuple):
@@ -405,60 +352,6 @@ def scale_odds(p: Any, factor: float) -> Any:
     return p * factor / (1 - p + p * factor)
 
 
-def accuracy_bound_of(candidates: Candidates, miss_ratio: float, alpha: float) -> float:
-    """Compute a lower bound of the accuracy of a candidate chosen without labels.
-
-    It is Clopper and Pearson's (1934) bound for the only candidate, on the scale where misses weigh
-    as much as hits, and 0 where the weight of misses is not known.
-    """
-    if math.isinf(miss_ratio):
-        return 0.0
-    n = candidates.n_effective[0]
-    hits = scale_odds(candidates.accuracy[0], miss_ratio) * n
-    bound, _ = binomial_ends(hits, n - hits, alpha, 1.0)
-    return float(scale_odds(bound, 1 / miss_ratio))
-
-
-# --- least costs ----------------------------------------------------------------------------
-
-
-class Cheapest(NamedTuple):
-    """The candidate that costs least, None where abstaining does, and its mean cost."""
-
-    candidate: int | None
-    cost: float
-    cost_bound: float
-
-
-def least_cost(
-    candidates: Candidates, rows: RankedRows, costs: tuple[float, float], alpha: float
-) -> Cheapest:
-    """Find the candidate of the least mean cost, with an upper bound of that cost.
-
-    The mean cost of a row is the share of mistakes times their cost, and the share of rows that do
-    not act times the cost of abstaining. The bound takes both shares at the upper ends of their
-    intervals (Clopper and Pearson 1934), each at the level ``alpha / (2 M)`` with M candidates: so
-    it holds for all of them at the same time (Bonferroni). Where the weight of misses is not known,
-    the share of mistakes has no bound below 1.
-    """
-    prices = np.array(costs)
-    mistakes = candidates.coverage * (1 - candidates.accuracy)
-    shares = np.stack([mistakes, 1 - candidates.coverage])
-    mean_cost = prices @ shares
-    best = int(mean_cost.argmin())
-    _, cost_of_abstaining = costs
-    if mean_cost[best] >= cost_of_abstaining:
-        return Cheapest(None, cost_of_abstaining, cost_of_abstaining)
-    n_of_mistakes = candidates.n_effective[-1] / max(rows.miss_ratio, 1.0)
-    end = int(candidates.end[best])
-    n_of_abstained = effective_rows_of_share(rows, float(candidates.coverage[best]), end)
-    n = np.array([n_of_mistakes, n_of_abstained])
-    counts = shares[:, best] * n
-    _, high = binomial_ends(counts, n - counts, 0.0, 1 - alpha / (2 * mean_cost.size))
-    bound = min(float(prices @ high), max(costs))
-    return Cheapest(best, float(mean_cost[best]), bound)
-
-
 # --- the choice -----------------------------------------------------------------------------
 
 
@@ -469,44 +362,28 @@ class Choice(NamedTuple):
     coverage: float = 0.0
     accuracy: float = math.nan
     accuracy_bound: float = math.nan
-    cost: float = math.nan
-    cost_bound: float = math.nan
     coverage_low: float = 0.0
     coverage_high: float = 0.0
 
 
-def choose(rows: RankedRows, promise: Promise, alpha: float) -> Choice:
-    """Choose the threshold of some rows, where the promise may fail with chance alpha."""
-    if promise.coverage is not None:
-        candidates = find_coverage(rows, promise.coverage)
-        bound = Choice(accuracy_bound=accuracy_bound_of(candidates, rows.miss_ratio, alpha))
-        return describe(bound, candidates, 0, rows, promise.confidence)
+def choose(rows: RankedRows, accuracy: float, confidence: float, alpha: float) -> Choice:
+    """Choose the threshold of some rows, with a promise of an accuracy.
+
+    The promise fails with chance alpha, and the interval of the coverage has the level
+    `confidence`.
+    """
     candidates = find_candidates(rows)
-    if promise.costs is not None:
-        cheapest = least_cost(candidates, rows, promise.costs, alpha)
-        costs = Choice(cost=cheapest.cost, cost_bound=cheapest.cost_bound)
-        if cheapest.candidate is None:
-            return costs
-        return describe(costs, candidates, cheapest.candidate, rows, promise.confidence)
-    assert promise.accuracy is not None
-    passed = lowest_promise(candidates, rows.miss_ratio, promise.accuracy, alpha)
+    passed = lowest_promise(candidates, rows.miss_ratio, accuracy, alpha)
     if passed is None:
         return Choice()
-    bound = Choice(accuracy_bound=passed.accuracy_bound)
-    return describe(bound, candidates, passed.candidate, rows, promise.confidence)
-
-
-def describe(
-    choice: Choice, candidates: Candidates, candidate: int, rows: RankedRows, confidence: float
-) -> Choice:
-    """Add the score, the coverage with its interval, and the accuracy of a candidate."""
-    coverage = float(candidates.coverage[candidate])
-    n = effective_rows_of_share(rows, coverage, int(candidates.end[candidate]))
+    coverage = float(candidates.coverage[passed.candidate])
+    n = effective_rows_of_share(rows, coverage, int(candidates.end[passed.candidate]))
     low, high = binomial_ends(coverage * n, (1 - coverage) * n, *tails_of(confidence))
-    return choice._replace(
-        value=float(candidates.score[candidate]),
+    return Choice(
+        value=float(candidates.score[passed.candidate]),
         coverage=coverage,
-        accuracy=float(candidates.accuracy[candidate]),
+        accuracy=float(candidates.accuracy[passed.candidate]),
+        accuracy_bound=passed.accuracy_bound,
         coverage_low=float(low),
         coverage_high=float(high),
     )

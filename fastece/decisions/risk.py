@@ -39,7 +39,7 @@ SMALL = 1e-300
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RiskCoverage(Result):
-    """The risk-coverage curve, its areas and their intervals.
+    """The risk-coverage curve and its areas, with intervals if there are replicates.
 
     Attributes
     ----------
@@ -83,11 +83,13 @@ class RiskCoverage(Result):
 
     def document(self) -> Document:
         """Describe the areas, and the risk at some coverages, as two tables."""
-        rows = []
+        rows: list[list[Any]] = []
         for name, meaning in AREAS.items():
             interval = self.intervals.get(name)
-            rows.append((name, Number(getattr(self, name), interval), interval, meaning))
-        areas = Table(("area", "value", f"{100 * self.confidence_level:g} % CI", ""), rows)
+            cells = [] if interval is None else [interval]
+            rows.append([name, Number(getattr(self, name), interval), *cells, meaning])
+        heads = [f"{100 * self.confidence_level:g} % CI"] if self.intervals else []
+        areas = Table(["area", "value", *heads, ""], rows)
         shown = np.unique(np.searchsorted(self.coverage, TABLE_COVERAGES * (1 - ROUNDING)))
         columns = self._columns()
         numbers = [[Number(x) for x in column[shown]] for column in columns.values()]
@@ -193,8 +195,8 @@ def log_basic_ends(values: F64, low: F64, high: F64) -> F64:
 
 
 def risk_coverage(
-    y_true: Any, y_prob: Any = None, *, score: Any = None, loss: Any = None, rng: Any = 0,
-    groups: Any = None, **options: Any,
+    y_true: Any, y_prob: Any = None, *, score: Any = None, loss: Any = None,
+    n_resamples: int = 0, rng: Any = 0, groups: Any = None, **options: Any,
 ) -> RiskCoverage:  # fmt: skip
     """Compute the risk of the most confident rows at each coverage, and its areas.
 
@@ -208,14 +210,15 @@ def risk_coverage(
         Another confidence: any finite numbers, of which the greater ones are surer.
     loss : (n,) array_like, optional
         Another loss of each row than whether its prediction is wrong: any finite numbers.
+    n_resamples : int, default 0
+        Number of replicates behind intervals of the areas, such as 1999; 0 for no intervals.
     rng : None, int or numpy.random.Generator, default 0
-        Seed of the replicates behind the intervals.
+        Seed of the replicates.
     groups : (n,) array_like, optional
         Rows with the same label belong together: whole groups are drawn.
     **options
-        `n_resamples` (by default 1999, 0 for no intervals), `confidence_level`, `setting`,
-        `labels`, `pos_label`, `sample_weight`, `from_logits`, `n_jobs` and `executor`, as in
-        `fastece.bootstrap`.
+        `confidence_level`, `setting`, `labels`, `pos_label`, `sample_weight`, `from_logits`,
+        `n_jobs` and `executor`, as in `fastece.bootstrap`.
 
     Returns
     -------
@@ -251,7 +254,7 @@ def risk_coverage(
     Examples
     --------
     >>> from fastece.decisions import risk_coverage
-    >>> curve = risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6], n_resamples=0)
+    >>> curve = risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6])
     >>> curve.coverage.tolist()
     [0.25, 0.5, 0.75, 1.0]
     >>> curve.risk.round(3).tolist()
@@ -259,7 +262,8 @@ def risk_coverage(
     >>> print(f"{curve.aurc:.4f} {curve.e_aurc:.4f} {curve.augrc:.4f}")
     0.1192 0.0849 0.0938
     """
-    call = read_call("risk_coverage", y_true, {"y_prob": y_prob}, 0, estimator="aurc", **options)
+    options |= {"estimator": "aurc", "n_resamples": n_resamples}
+    call = read_call("risk_coverage", y_true, {"y_prob": y_prob}, 0, **options)
     call = add_groups(call, groups, y_prob)
     score = read_numbers("score", score, y_prob)
     loss = read_numbers("loss", loss, y_prob)

@@ -10,7 +10,6 @@
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -23,24 +22,16 @@ from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS, Problems, class_count
-from fastece.decisions.promises import (
-    Choice,
-    Promise,
-    RankedRows,
-    check_promise,
-    choose,
-    highest_promise,
-    rank_rows,
-)
+from fastece.decisions.promises import Choice, RankedRows, choose, highest_promise, rank_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, form_of_score, format_percent
 from fastece.display.results import Result, group_notes, one_of, sample_text
+from fastece.estimators.risk import check_threshold
 from fastece.files.saved import SavedFormat
 from fastece.resampling.arguments import add_groups, read_call, require_one_problem
 from fastece.resampling.call import Call
 from fastece.resampling.intervals import as_float
 
-# The version is a part of the name, which the texts have had from the beginning.
 SAVED = SavedFormat("threshold", "fastece.threshold 1", None)
 # Numbers of a threshold, and the heads of their columns.
 HEADS = {
@@ -48,12 +39,8 @@ HEADS = {
     "coverage": "coverage",
     "accuracy": "accuracy",
     "accuracy_bound": "accuracy at least",
-    "cost": "cost",
-    "cost_bound": "cost at most",
 }
-ACCURACY_CLAIM = "predictions are right in at least {:g} % of cases, with {:g} % confidence"
-COST_CLAIM = "acting costs less on these rows than abstaining"
-COVERAGE_CLAIM = "at least {:g} % of the rows act"
+CLAIM = "predictions are right in at least {:g} % of cases, with {:g} % confidence"
 NO_MISS = (
     "has no weight of a miss, as no row is a miss: how often predictions are right, by weight, has "
     "no bound"
@@ -61,16 +48,17 @@ NO_MISS = (
 NO_MISS_HINT = "leave {sample_weight} out if misses weigh as much as hits"
 ONE_SCORE = "From the score {} on, {}: {} of the rows."
 NO_SCORE = "No score is found from which {}."
-# The accuracy at a coverage, and its bound.
-RIGHT_AT_COVERAGE = (
-    "{} of them are right, and with {:g} % confidence at least {} of all such predictions"
-)
 SUPPORTED = (
     "The highest percentage that these rows support is {:g} %, from the score {} on; as it was "
     "found on them, confirm it on others."
 )
-SCORE_OF_EACH = "{} of {} values have a score from which {}{}."
-BINARY = (
+SCORE_OF_EACH = "{} of {} values have a score from which {}, all of them together."
+WEIGHTED_GROUPS = (
+    "goes without {sample_weight}, as no promise is known for weighted rows that depend on each "
+    "other"
+)
+SOFT = "must be right or wrong in each row, and a soft label is neither"
+LABEL_1 = (
     "A row is right if its label is 1, as of pairs of hits and confidences. Of probabilities of "
     "label 1, the setting confidence takes predictions of either label."
 )
@@ -93,16 +81,9 @@ class Threshold(Result):
         The share of rows, by weight, that may act.
     accuracy, accuracy_bound : float
         How often these are right on the rows of the choice, and a lower bound of how often they
-        are in all, which is at least `required_accuracy` if there is one; the bound is nan with
-        costs.
-    cost, cost_bound : float
-        Mean cost of a row, and its upper bound; nan without costs.
+        are in all, which is at least `required_accuracy`.
     required_accuracy : float
-        The accuracy that was to be promised; nan with costs or a coverage.
-    required_coverage : float
-        The share of the rows that were to act; nan without it.
-    costs : (mistake, abstain) or None
-        The costs of a wrong prediction that acted, and of one that did not act.
+        The accuracy that was to be promised.
     confidence : float
         The chance that all promises together hold, and the level of each `coverage_interval`.
     labels : list or None
@@ -128,11 +109,7 @@ class Threshold(Result):
     coverage_interval: ConfidenceInterval
     accuracy: Any
     accuracy_bound: Any
-    cost: Any
-    cost_bound: Any
     required_accuracy: float
-    required_coverage: float
-    costs: Sequence[float] | None
     confidence: float
     labels: list[Any] | None
     setting: Any
@@ -185,29 +162,18 @@ class Threshold(Result):
     @property
     def sentence(self) -> str:
         """The promise, in one sentence."""
-        claim = COST_CLAIM
-        if not math.isnan(self.required_coverage):
-            claim = COVERAGE_CLAIM.format(100 * self.required_coverage)
-        elif self.costs is None:
-            claim = ACCURACY_CLAIM.format(100 * self.required_accuracy, 100 * self.confidence)
+        claim = CLAIM.format(100 * self.required_accuracy, 100 * self.confidence)
         if self.labels is not None:
             n_with_score = np.count_nonzero(~np.isnan(self.value))
-            together = "" if math.isnan(self.required_accuracy) else ", all of them together"
-            return SCORE_OF_EACH.format(n_with_score, len(self.labels), claim, together)
+            return SCORE_OF_EACH.format(n_with_score, len(self.labels), claim)
         if math.isnan(self.value):
             return NO_SCORE.format(claim)
         score = f"{self.value:{form_of_score(self.value)}}"
-        sentence = ONE_SCORE.format(score, claim, format_percent(self.coverage))
-        if math.isnan(self.required_coverage):
-            return sentence
-        accuracy = format_percent(self.accuracy)
-        bound = format_percent(self.accuracy_bound)
-        right = RIGHT_AT_COVERAGE.format(accuracy, 100 * self.confidence, bound)
-        return f"{sentence.removesuffix('.')}; {right}."
+        return ONE_SCORE.format(score, claim, format_percent(self.coverage))
 
     def document(self) -> Document:
         """Describe the threshold, or one for each value, as a table."""
-        notes = [BINARY] if self.setting == "binary" else []
+        notes = [LABEL_1] if self.setting == "binary" else []
         notes += group_notes(self.n_groups)
         title = f"Threshold, setting {self.setting}: {sample_text(self)}"
         is_missing = self.labels is None and math.isnan(self.value)
@@ -219,20 +185,22 @@ class Threshold(Result):
 
     def table(self) -> Table:
         """Describe the numbers of each threshold in a row."""
-        bounds = ["accuracy_bound"] if self.costs is None else ["cost", "cost_bound"]
         rows = []
         for k, label in enumerate(self.labels or ["all rows"]):
             interval = one_of(self.coverage_interval, k)
             score = one_of(self.value, k)
-            rows.append([
-                f"{label}",
-                Number(score, form=form_of_score(score)),
-                Number(one_of(self.coverage, k), interval),
-                interval,
-                *(Number(one_of(getattr(self, name), k)) for name in ["accuracy", *bounds]),
-            ])  # fmt: skip
+            rows.append(
+                [
+                    f"{label}",
+                    Number(score, form=form_of_score(score)),
+                    Number(one_of(self.coverage, k), interval),
+                    interval,
+                    Number(one_of(self.accuracy, k)),
+                    Number(one_of(self.accuracy_bound, k)),
+                ]
+            )
         heads = {**HEADS, "coverage_interval": f"{100 * self.confidence:g} % CI"}
-        keys = ["value", "coverage", "coverage_interval", "accuracy", *bounds]
+        keys = ["value", "coverage", "coverage_interval", "accuracy", "accuracy_bound"]
         return Table(["", *(heads[key] for key in keys)], rows, ["label", *keys])
 
     def to_json(self) -> str:
@@ -257,14 +225,10 @@ class Threshold(Result):
     @classmethod
     def _from_saved(cls, content: dict[str, Any]) -> Self:
         """Make a threshold from the values of its text, by their names."""
-        # Earlier texts have no coverage, as none could be required.
-        content.setdefault("required_coverage", None)
-        for name in (*HEADS, "required_accuracy", "required_coverage"):
+        for name in (*HEADS, "required_accuracy"):
             content[name] = read_numbers(content[name])
         low, high = map(read_numbers, content["coverage_interval"])
         content["coverage_interval"] = ConfidenceInterval(low, high)
-        if content["costs"] is not None:
-            content["costs"] = tuple(content["costs"])
         if np.any((content["value"] < 0) | (content["value"] > 1)):
             raise InputError("value", "must be a probability")
         return cls(**content)
@@ -306,6 +270,10 @@ def rank_call(call: Call, by: LabelledRows | None = None) -> Ranking:
     `by` has the label of each row of the caller.
     """
     data = require_one_problem(call, "{by} takes predicted classes")
+    if data.votes > 1:
+        raise InputError("y_true", SOFT)
+    if call.clusters is not None and data.v is not None:
+        raise InputError("groups", WEIGHTED_GROUPS)
     sample = data.view()
     if by is None:
         return Ranking(data, None, [rank_rows(sample, call.clusters)])
@@ -319,23 +287,13 @@ def rank_call(call: Call, by: LabelledRows | None = None) -> Ranking:
     return Ranking(data, labels, rows_of_labels)
 
 
-def threshold_of(
-    call: Call, promise: Promise, by: LabelledRows | None = None, from_logits: bool = False,
-) -> Threshold:  # fmt: skip
-    """Choose the threshold of the only model of a call, or one for each label.
-
-    `by` has the label of each row of the caller.
-    """
-    return threshold_of_ranking(call, rank_call(call, by), promise, from_logits)
-
-
 def threshold_of_ranking(
-    call: Call, ranking: Ranking, promise: Promise, from_logits: bool = False
+    call: Call, ranking: Ranking, accuracy: float, confidence: float, from_logits: bool = False
 ) -> Threshold:
     """Choose the threshold of rows that are ranked, or one for each label."""
     data, labels, rows_of_labels = ranking
-    alpha = (1 - promise.confidence) / len(rows_of_labels)
-    choices = [choose(rows, promise, alpha) for rows in rows_of_labels]
+    alpha = (1 - confidence) / len(rows_of_labels)
+    choices = [choose(rows, accuracy, confidence, alpha) for rows in rows_of_labels]
     if any(math.isinf(rows.miss_ratio) for rows in rows_of_labels):
         warn("sample_weight", NO_MISS, hint=NO_MISS_HINT)
     if labels is None:
@@ -350,12 +308,8 @@ def threshold_of_ranking(
         coverage_interval=ConfidenceInterval(numbers.coverage_low, numbers.coverage_high),
         accuracy=numbers.accuracy,
         accuracy_bound=numbers.accuracy_bound,
-        cost=numbers.cost,
-        cost_bound=numbers.cost_bound,
-        required_accuracy=math.nan if promise.accuracy is None else promise.accuracy,
-        required_coverage=math.nan if promise.coverage is None else promise.coverage,
-        costs=promise.costs,
-        confidence=promise.confidence,
+        required_accuracy=accuracy,
+        confidence=confidence,
         labels=labels,
         setting=setting.name if setting.name in SETTINGS else setting.column,
         from_logits=from_logits,
@@ -365,11 +319,10 @@ def threshold_of_ranking(
     )
 
 
-def describe_support(call: Call, promise: Promise) -> str:
-    """Write the highest accuracy that the rows of a call support; "" without any."""
-    assert promise.accuracy is not None
-    (rows,) = rank_call(call).rows_of_labels
-    supported = highest_promise(rows, promise.accuracy, 1 - promise.confidence)
+def describe_support(ranking: Ranking, accuracy: float, confidence: float) -> str:
+    """Write the highest accuracy less than one that all rows support; "" without any."""
+    (rows,) = ranking.rows_of_labels
+    supported = highest_promise(rows, accuracy, 1 - confidence)
     if supported is None:
         return ""
     score = Number(supported.score, form=form_of_score(supported.score))
@@ -377,9 +330,8 @@ def describe_support(call: Call, promise: Promise) -> str:
 
 
 def choose_threshold(
-    y_true: Any, y_prob: Any = None, *, accuracy: float | None = None,
-    cost: tuple[float, float] | None = None, coverage: float | None = None,
-    confidence: float = 0.95, by: Any = None, groups: Any = None, **options: Any,
+    y_true: Any, y_prob: Any = None, *, accuracy: float = 0.95, confidence: float = 0.95,
+    by: Any = None, groups: Any = None, **options: Any,
 ) -> Threshold:  # fmt: skip
     """Choose the lowest score above which predictions are right often enough.
 
@@ -389,21 +341,15 @@ def choose_threshold(
         As in `fastece.ece`: class vectors (n, K), of which the largest probability is the score, or
         confidences (n,), with whether each prediction was right. Probabilities (n,) of label 1 are
         predictions of either label with ``setting="confidence"``, and of label 1 without.
-    accuracy : float, optional
-        How often predictions that act alone are to be right, by default 0.95.
-    cost : (mistake, abstain), optional
-        In place of `accuracy`: the cost of a wrong prediction that acted, and of one that did not
-        act. The score is then that from which acting costs least on these rows.
-    coverage : float, optional
-        In place of `accuracy`: the share of these rows that is to act, greater than 0 and at most
-        1. The score is the highest one that so many rows reach; its accuracy comes with a bound.
+    accuracy : float, default 0.95
+        How often predictions that act alone are to be right.
     confidence : float, default 0.95
         How often such promises are kept.
     by : (n,) array_like, optional
         A value for each row, such as the predicted class: each has a threshold of its own, and all
         promises hold together.
     groups : (n,) array_like, optional
-        Rows with the same label belong together, as in `fastece.estimate`.
+        Rows with the same label belong together, as in `fastece.estimate`; without weights.
     **options
         `setting`, `labels`, `pos_label`, `sample_weight` and `from_logits`, as in `fastece.ece`.
 
@@ -415,8 +361,8 @@ def choose_threshold(
     Raises
     ------
     ValueError, TypeError
-        As in `fastece.ece`; for an accuracy, a coverage or a confidence that is not between 0 and
-        1, costs that are no two positive numbers, two of the three, and several problems.
+        As in `fastece.ece`; for an accuracy or a confidence that is not between 0 and 1, several
+        problems, groups with weights, and soft labels.
 
     Warns
     -----
@@ -438,15 +384,12 @@ def choose_threshold(
     some three times as many, and so on. The starts have parts of the level in the proportion 1, 2,
     3, ..., which are handed on while tests reject (Wiens 2003, "A fixed sequence Bonferroni
     procedure for testing multiple endpoints"). The last candidate that is rejected is the
-    threshold. With V values of `by`, each has the level ``(1 - confidence) / V``. A coverage is
-    reached without a look at the labels, so its accuracy has the bound of Clopper and Pearson.
+    threshold. With V values of `by`, each has the level ``(1 - confidence) / V``.
 
     With weights, rows count by Kish's effective number, after the weights of misses are scaled to
-    the mean weight of hits; with groups, also by the correlation of hits within groups, with a
-    margin. Both are approximate, and without a miss its weight is not known, so that weighted rows
-    promise no accuracy; simulations are in ``docs/evidence/decisions.md``. The
-    bound of a cost adds up the bounds of the shares of mistakes and of rows left out, which hold
-    for all candidates at the same time.
+    the mean weight of hits; with groups, by the correlation of hits within groups, with a margin.
+    Both are approximate, and without a miss its weight is not known, so that weighted rows promise
+    no accuracy; simulations are in ``docs/evidence/decisions.md``.
 
     Examples
     --------
@@ -459,14 +402,9 @@ def choose_threshold(
     0.763 0.888
     >>> threshold([0.5, 0.99]).tolist()
     [False, True]
-
-    The accuracy at a coverage, with its lower bound:
-
-    >>> threshold = choose_threshold(rng.random(2000) < confidence, confidence, coverage=0.8)
-    >>> print(f"{threshold.accuracy:.3f} {threshold.accuracy_bound:.3f}")
-    0.928 0.917
     """
-    promise = check_promise(accuracy, cost, confidence, coverage)
+    accuracy = check_threshold("accuracy", accuracy)
+    confidence = check_threshold("confidence", confidence)
     options |= {"estimator": "accuracy", "n_resamples": 0}
     call = read_call("choose_threshold", y_true, {"y_prob": y_prob}, 0, **options)
     call = add_groups(call, groups, y_prob)
@@ -474,4 +412,5 @@ def choose_threshold(
     if by is not None:
         axes = find_row_axes("y_prob", y_prob, call.class_axis)
         column = as_groups(axes.flatten("by", by), axes.n)
-    return threshold_of(call, promise, column, bool(options.get("from_logits", False)))
+    from_logits = bool(options.get("from_logits", False))
+    return threshold_of_ranking(call, rank_call(call, column), accuracy, confidence, from_logits)

@@ -355,7 +355,7 @@ def draw_gaps(ax: "Axes", looks: Sequence[SeenEvidence], story: EvidenceStory) -
     is_after = n[ends[:-1]] >= (n[-1] if story.since is None else story.since)
     color = np.where(is_after, ALARM_COLOR, marks.GREY)
     ax.bar(n[ends[:-1]], gap, width, align="edge", color=color, edgecolor="white", linewidth=0.5)
-    size = 1.2 * np.nanmax(np.abs(gap), initial=MIN_GAP_OF_AXES)
+    size = 1.2 * np.abs(gap).max(initial=MIN_GAP_OF_AXES)
     ax.set_ylim(-size, size)
     ax.set_ylabel("observed -\npredicted", size="small")
     for height, place, word in ((0.95, "top", "more"), (0.05, "bottom", "fewer")):

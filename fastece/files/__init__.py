@@ -16,6 +16,7 @@ from fastece.files.layouts import NoColumnError as NoColumnError
 from fastece.files.paths import STANDARD_INPUT as STANDARD_INPUT
 from fastece.files.paths import expand_paths as expand_paths
 from fastece.files.paths import file_identity as file_identity
+from fastece.files.paths import find_number_out_of_order as find_number_out_of_order
 from fastece.files.paths import is_piped as is_piped
 from fastece.files.predictions import Reader as Reader
 from fastece.files.predictions import read_logs as read_logs

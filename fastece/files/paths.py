@@ -1,6 +1,7 @@
 """Paths of files of predictions: patterns, folders, pipes, and several names of one file."""
 
 import os
+import re
 from collections.abc import Sequence
 from glob import glob, has_magic
 from pathlib import Path
@@ -10,6 +11,8 @@ from fastece.data.errors import InputError
 
 STANDARD_INPUT = "-"
 GZIP_ENDING = ".gz"
+# A whole number in a name.
+NUMBER_IN_NAME = re.compile(r"([0-9]+)")
 # Endings of the files that are read where a folder is given, also before the one of gzip.
 FILE_ENDINGS = (
     ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".eval", ".npy", ".npz", ".parquet",
@@ -35,7 +38,10 @@ def file_identity(path: str) -> Any:
 
 
 def expand_paths(paths: Sequence[str]) -> list[str]:
-    """Find the files that paths, patterns and folders name, in their order, each once."""
+    """Find the files that paths, patterns and folders name, in their order, each once.
+
+    Files of a pattern or a folder are in the order of the numbers in their names.
+    """
     files = [file for path in paths for file in files_of(path)]
     seen = set()
     for file in files:
@@ -54,11 +60,37 @@ def files_of(path: str) -> list[str]:
     elif os.path.exists(path) or not has_magic(path):
         return [path]
     else:
-        files = sorted(file for file in glob(path, recursive=True) if os.path.isfile(file))
+        files = [file for file in glob(path, recursive=True) if os.path.isfile(file)]
         rule = "no file has such a name"
     if not files:
         raise InputError("path", rule, place=path)
-    return files
+    return sorted(files, key=lambda file: (texts_and_numbers(file), file))
+
+
+def texts_and_numbers(path: str) -> list[Any]:
+    """Split a path into texts and the whole numbers between them.
+
+    So day2 comes before day10.
+    """
+    parts: list[Any] = NUMBER_IN_NAME.split(path)
+    parts[1::2] = map(int, parts[1::2])
+    return parts
+
+
+def find_number_out_of_order(paths: Sequence[str]) -> tuple[str, str] | None:
+    """Find the first two paths in another order than their numbers.
+
+    Only paths that differ in nothing but their numbers are compared.
+    """
+    last_of_texts: dict[tuple[str, ...], str] = {}
+    for path in paths:
+        parts = texts_and_numbers(path)
+        texts = tuple(parts[::2])
+        before = last_of_texts.get(texts)
+        if before is not None and parts < texts_and_numbers(before):
+            return before, path
+        last_of_texts[texts] = path
+    return None
 
 
 def files_in(folder: Path) -> list[str]:
@@ -73,4 +105,4 @@ def files_in(folder: Path) -> list[str]:
         ending = file.name.lower().removesuffix(GZIP_ENDING)
         if file.is_file() and ending.endswith(FILE_ENDINGS) and not is_hidden:
             files.append(str(file))
-    return sorted(files)
+    return files

@@ -40,7 +40,7 @@ MAX_LOG_MONEY = 300.0
 # Places in `Bets.numbers`, ...
 N_ROWS, N_AT_LOOK, SINCE, BEST, IS_IMPOSSIBLE = tuple(range(5))
 # ... in `Bets.values`, ...
-LOG_E_VALUE, MAX_LOG_E_VALUE, LOG_SCALE, RESERVE, HITS, SCORES = tuple(range(6))
+LOG_E_VALUE, MAX_LOG_E_VALUE, LOG_SCALE, HITS, SCORES = tuple(range(5))
 # ... and in a row of looks.
 LOOK_ROWS, LOOK_LOG_E_VALUE, LOOK_HITS, LOOK_SCORES = tuple(range(4))
 # In place of a bet, where an outcome had the probability 0.
@@ -101,8 +101,6 @@ class Bets(NamedTuple):
     share, total : (P,) float64 arrays
         Share of all money that the problem had at the beginning, and the money that it has now,
         over the common scale.
-    rows : (P,) int64 array
-        Rows of the problem until the last look.
     waiting_rows, waiting_hits : (P, C) int64 arrays
         Numbers of rows and hits in each cell since the last look.
     waiting_distance : (P, C) float64 array
@@ -110,9 +108,9 @@ class Bets(NamedTuple):
     numbers : (5,) int64 array
         Rows so far; rows at the last look; rows before the estimated change, and the bet that
         estimates it, when the e-value was largest; whether an outcome was impossible.
-    values : (6,) float64 array
-        Logarithm of the e-value now, its largest value, logarithm of the common scale, money of no
-        problem, and the sums of the hits and the scores of the first problem.
+    values : (5,) float64 array
+        Logarithm of the e-value now, its largest value, logarithm of the common scale, and the sums
+        of the hits and the scores of the first problem.
     """
 
     money: F64
@@ -120,7 +118,6 @@ class Bets(NamedTuple):
     first_row: I64
     share: F64
     total: F64
-    rows: I64
     waiting_rows: I64
     waiting_hits: I64
     waiting_distance: F64
@@ -205,22 +202,14 @@ def refute(since: int, bets: Bets) -> None:
 
 
 @jit
-def log_gains(problem: int, wagers: Wagers, bets: Bets, gain: F64) -> int:
-    """Compute the log likelihood ratio (J,) of waiting rows, and empty their cells.
-
-    Returns
-    -------
-    int
-        Number of the rows.
-    """
-    n_rows = 0
+def log_gains(problem: int, wagers: Wagers, bets: Bets, gain: F64) -> None:
+    """Compute the log likelihood ratio (J,) of waiting rows, and empty their cells."""
     for j in range(gain.size):
         gain[j] = 0.0
     for cell in range(wagers.middles.size):
         n = bets.waiting_rows[problem, cell]
         if n == 0:
             continue
-        n_rows += n
         rows = float(n)
         hits = float(bets.waiting_hits[problem, cell])
         distance = bets.waiting_distance[problem, cell]
@@ -237,7 +226,6 @@ def log_gains(problem: int, wagers: Wagers, bets: Bets, gain: F64) -> int:
         bets.waiting_rows[problem, cell] = 0
         bets.waiting_hits[problem, cell] = 0
         bets.waiting_distance[problem, cell] = 0.0
-    return n_rows
 
 
 @jit
@@ -254,19 +242,16 @@ def raise_scale(bets: Bets, log_factor: float) -> None:
 @jit
 def settle(problem: int, wagers: Wagers, bets: Bets, gain: F64) -> None:
     """Pay the bets of a problem for the waiting rows, and begin new ones."""
-    n_rows = log_gains(problem, wagers, bets, gain)
-    if n_rows == 0:
-        return
+    log_gains(problem, wagers, bets, gain)
     largest = -math.inf
     for j in range(gain.size):
         largest = max(largest, gain[j])
     if largest > MAX_LOG_GAIN:
         raise_scale(bets, largest)
     scale = math.exp(-bets.values[LOG_SCALE])
-    before = bets.rows[problem]
-    bets.rows[problem] = before + n_rows
-    left = bets.share[problem] * money_left(bets.rows[problem], wagers.forget)
-    new_money = bets.share[problem] * money_left(before, wagers.forget) - left
+    left = bets.share[problem] * money_left(bets.numbers[N_ROWS], wagers.forget)
+    left_before = bets.share[problem] * money_left(bets.numbers[N_AT_LOOK], wagers.forget)
+    new_money = left_before - left
     money = bets.money[problem]
     log_ratio = bets.log_ratio[problem]
     total = 0.0
@@ -302,7 +287,7 @@ def look(wagers: Wagers, bets: Bets, gain: F64) -> None:
     """Settle the bets of all problems, and compute the e-value."""
     for problem in range(bets.share.size):
         settle(problem, wagers, bets, gain)
-    money = bets.values[RESERVE] * math.exp(-bets.values[LOG_SCALE])
+    money = 0.0
     for problem in range(bets.total.size):
         money += bets.total[problem]
     bets.numbers[N_AT_LOOK] = bets.numbers[N_ROWS]
@@ -315,9 +300,7 @@ def look(wagers: Wagers, bets: Bets, gain: F64) -> None:
 
 
 @jit
-def follow_rows(
-    scores: F64, outcomes: U8, segment: I64, wager_fields: Any, bet_fields: Any, looks: F64
-) -> int:
+def follow_rows(scores: F64, outcomes: U8, wager_fields: Any, bet_fields: Any, looks: F64) -> int:
     """Add the rows of a batch in their order, with looks by the calendar.
 
     Parameters
@@ -325,8 +308,6 @@ def follow_rows(
     scores : (Q, n) float64 array
         Scores in [0, 1] of Q problems.
     outcomes : (Q, n) uint8 array
-    segment : (n,) or (0,) int64 array
-        Problems ``Q (1 + segment)`` to ``Q (2 + segment) - 1`` have the row too.
     wager_fields, bet_fields : tuples
         Fields of `Wagers` and of `Bets`; these are changed.
     looks : (L, 4) float64 array
@@ -354,10 +335,6 @@ def follow_rows(
             impossible = find_impossible(s, y)
             if impossible >= 0:
                 refute(bets.numbers[N_ROWS] + impossible, bets)
-            if segment.size > 0:
-                for i in range(end - begin):
-                    problem = n_problems * (1 + segment[begin + i]) + q
-                    add_rows(problem, s[i : i + 1], y[i : i + 1], wagers, bets)
         hits = 0
         sum_of_scores = bets.values[SCORES]
         for i in range(begin, end):

@@ -171,7 +171,7 @@ def measure_parts(inputs: ReportInput) -> Report:
         scores=measure_scores(inputs) if inputs.is_full else [],
         decomposition=decompose_brier_score(inputs) if has_all else None,
         validation=validate_rows(inputs) if has_all else None,
-        thresholds=choose_thresholds(inputs) if has_all and inputs.call.counts is None else None,
+        thresholds=choose_thresholds(inputs) if has_all else None,
         stream=describe_stream(inputs),
         _names=inputs.names,
         _summary=summarize_rows(inputs),

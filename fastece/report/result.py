@@ -129,7 +129,8 @@ class Report(Result):
     validation : Validation or None
         For a binary problem or a single class, the result of `fastece.validate`.
     thresholds : list of Threshold or None
-        Scores from which the most probable class is right in 90, 95 and 99 % of cases.
+        Scores from which the most probable class, of a binary problem label 1, is right in 90, 95
+        and 99 % of cases.
     diagrams : list of ReliabilityDiagram
         For each problem of the setting.
     curve : ReliabilityCurve or None

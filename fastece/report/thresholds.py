@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from fastece.decisions.promises import Promise
-from fastece.decisions.threshold import Threshold, rank_call, threshold_of_ranking
+from fastece.decisions.threshold import LABEL_1, Threshold, rank_call, threshold_of_ranking
 from fastece.display.documents import Section, Table
 from fastece.estimators.table import ESTIMATORS
 from fastece.report.inputs import ReportInput
@@ -19,13 +18,26 @@ PROMISES_NOTE = (
 SHOWN_COLUMNS = slice(1, 5)
 
 
-def choose_thresholds(inputs: ReportInput) -> list[Threshold]:
-    """Choose the scores from which the most probable class is right often enough."""
-    source = inputs.source if inputs.is_top_label else inputs.read_rows(setting="confidence")
+def choose_thresholds(inputs: ReportInput) -> list[Threshold] | None:
+    """Choose the scores from which predictions are right often enough.
+
+    A prediction is the most probable class; of two classes it is label 1, if the report is about
+    that: hits and confidences look the same. There is no promise for rows with counts, for soft
+    labels, and for weights with groups.
+    """
+    call = inputs.call
+    if call.counts is not None:
+        return None
+    rows = call.models[0]
+    if rows.votes > 1 or (call.clusters is not None and rows.v is not None):
+        return None
+    source = inputs.source
+    is_about_label_1 = source.n_classes == 2 and source.setting.column == 1
+    if not (inputs.is_top_label or is_about_label_1):
+        source = inputs.read_rows(setting="confidence")
     call = inputs.call_with(source, {"": ESTIMATORS["accuracy"]})
     ranking = rank_call(call)
-    promises = [Promise(accuracy, None, call.level) for accuracy in ACCURACIES]
-    return [threshold_of_ranking(call, ranking, promise) for promise in promises]
+    return [threshold_of_ranking(call, ranking, accuracy, call.level) for accuracy in ACCURACIES]
 
 
 def thresholds_section(thresholds: Sequence[Threshold] | None, level: float) -> Section | None:
@@ -39,4 +51,6 @@ def thresholds_section(thresholds: Sequence[Threshold] | None, level: float) -> 
     ]
     table = Table(["right in", *tables[0].head[SHOWN_COLUMNS]], rows)
     notes = [PROMISES_NOTE.format(100 * level)]
+    if thresholds[0].setting != "confidence":
+        notes.append(LABEL_1)
     return Section("Which predictions may act alone", table=table, notes=notes)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from fastece.data import containers
 from fastece.data.doubts import may_contradict
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.labels import as_groups, hide_label
+from fastece.data.labels import as_groups, hide_label, refuse_right_or_wrong
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.reading import read_problems
 from fastece.data.scores import NEARLY, read_top_label
-from fastece.data.sources import Problems
+from fastece.data.sources import TOP_LABEL_SETTINGS, Problems
 from fastece.kernels import NO_WEIGHTS
 from fastece.kernels.types import F64, I64
 from fastece.streams.settings import Settings
@@ -44,6 +44,8 @@ def read_batch(
     """Read the rows of a batch; None if all weights are 0, or all labels are ignored."""
     prob = containers.as_probabilities(y_prob)
     check_columns(settings, prob)
+    if settings.setting in TOP_LABEL_SETTINGS:
+        refuse_right_or_wrong(y_true, y_prob, "y_prob", settings.from_logits)
     weight = None
     if sample_weight is not None:
         weight = containers.as_real("sample_weight", sample_weight)

@@ -136,9 +136,6 @@ monitor a.csv --plot a.gif                     | --plot: must end in .png
 threshold small.csv --accuracy 95              | --accuracy: must be
 threshold small.csv --accuracy 1               | --accuracy: must be .* less than 1
 threshold small.csv --confidence-level 1       | --confidence-level: must be
-threshold small.csv --cost 3                   | --cost: must be a pair
-threshold small.csv --cost 3,0                 | --cost: must be positive
-threshold small.csv --cost 3,1 --accuracy 0.9  | --cost: goes without --accuracy
 threshold groups.csv --by g                    | groups.csv: line 3, column g:
 threshold groups.csv --by h --by y_prob        | --by: must be one column, got 'y_prob'
 threshold groups.csv --groups h                | --groups: .* at least 2

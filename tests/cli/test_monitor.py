@@ -36,7 +36,7 @@ def followed(rows, **options):
     return monitor
 
 
-def test_a_folder_is_one_stream_in_the_order_of_names(capsys, days):
+def test_a_folder_is_one_stream_in_the_order_of_its_days(capsys, days):
     folder = str(days[0][0].parent)
     assert main(["monitor", folder, "--json", "--level", "0.01"]) == 1
     printed = json.loads(capsys.readouterr().out)
@@ -105,7 +105,7 @@ def test_labels_logits_and_pairs_are_read(capsys, tmp_path):
     assert printed["e_value"] == fastece.Monitor().update([1, 0, 1], [0.9, 0.5, 0.7]).e_value
 
 
-def test_a_reference_and_segments_go_on_with_a_state(capsys, days, tmp_path):
+def test_a_reference_goes_on_with_a_state(capsys, days, tmp_path):
     release = tmp_path / "map.json"
     rng = np.random.default_rng(1)
     p = rng.random(5000)
@@ -113,23 +113,18 @@ def test_a_reference_and_segments_go_on_with_a_state(capsys, days, tmp_path):
     save(model, release)
     expected = fastece.Monitor(reference=model, forget=1000)
     state = tmp_path / "state.json"
-    options = ["--reference", str(release), "--by", "site", "--forget", "1000"]
+    options = ["--reference", str(release), "--forget", "1000"]
     for path, y, prob in days:
-        sites = np.where(np.arange(100) % 3 == 0, "north", "south")
-        lines = [f"{a},{b:.10g},{site}" for a, b, site in zip(y, prob, sites, strict=True)]
-        path.write_text("\n".join(["y_true,y_prob,site", *lines, ""]))
-        expected.update(y, prob, by=sites)
+        expected.update(y, prob)
         main(["monitor", str(path), *options, "--state", str(state), "--json"])
         printed = json.loads(capsys.readouterr().out)
         assert {x: printed[x] for x in expected.to_dict()} == expected.to_dict()
         error = fastece.ece(y, model.transform(prob), estimator="ece_bayes")
         assert printed["files"][0]["error"] == error
-    assert [x["segment"] for x in printed["segments"]] == ["north", "south"]
     path = str(days[0][0])
     for wrong, message in (
-        (["--by", "site"], "--reference: must be that of the saved monitor"),
-        (["--reference", str(release)], "--by: must be as in the batches before"),
-        ([*options[:4], "--forget", "9"], "--forget: must be 1000, as in the state"),
+        ([], "--reference: must be that of the saved monitor"),
+        ([*options[:2], "--forget", "9"], "--forget: must be 1000, as in the state"),
     ):
         assert message in failure(capsys, "monitor", path, *wrong, "--state", str(state))
     assert "--forget: must be" in failure(capsys, "monitor", path, "--forget", "0")
@@ -146,74 +141,51 @@ def test_an_impossible_outcome_is_infinite_evidence(capsys, tmp_path):
 
 
 @pytest.fixture
-def late_files(tmp_path):
-    """Files of eight days whose labels come at once for events, and after two days for others."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for day in range(8):
-        z = rng.normal(0, 1.5, 100)
-        p = (1 / (1 + np.exp(-z))).round(4)
-        y = (rng.random(100) < p).astype(int)
-        rows += [(day + 2 * (label == 0), day, label, x) for label, x in zip(y, p, strict=True)]
+def numbered(tmp_path):
+    """Files of twelve days without zeros in front of their numbers, the last four off."""
+    rng = np.random.default_rng(4)
+    (tmp_path / "week2.d").mkdir()
     paths = []
-    for come in range(10):
-        lines = [f"{y},{p},2025-06-{14 + day}" for today, day, y, p in rows if today == come]
-        if come == 9:
-            lines.append(",0.5,2025-06-23")
-        paths.append(tmp_path / f"come{come}.csv")
-        paths[-1].write_text("\n".join(["y_true,y_prob,date", *lines, ""]))
-    return paths, rows
+    for day in range(1, 13):
+        p = rng.random(100).round(3)
+        y = rng.random(100) < (p if day < 9 else p**2.5)
+        rows = "".join(f"{int(hit)},{x}\n" for hit, x in zip(y, p, strict=True))
+        paths.append(tmp_path / "week2.d" / f"day{day}.csv")
+        paths[-1].write_text(f"y_true,y_prob\n{rows}")
+    return [str(path) for path in paths]
 
 
-def test_late_labels_wait_in_the_state_until_their_day_is_closed(capsys, late_files, tmp_path):
-    paths, rows = late_files
-    state = tmp_path / "state.json"
-    for path in paths:
-        options = ["--late", "date=2", "--state", str(state), "--json"]
-        code = main(["monitor", str(path), *options])
-        printed = json.loads(capsys.readouterr().out)
-        assert code == int(printed["alarm"]) == 0
-    _, day, y, p = np.transpose(rows)
-    monitor = fastece.Monitor(horizon=2).update(y.astype(int), p, day=day)
-    assert printed["n"] == monitor.n == 500
-    assert (printed["n_waiting"], printed["n_too_late"], printed["horizon"]) == (300, 0, 2)
-    assert printed["log_e_value"] == monitor.log_e_value
-    assert printed["files"][0]["unlabelled"] == 1
-    # The first file again comes too late.
-    assert main(["monitor", str(paths[0]), *options[:-1]]) == 0
-    page = capsys.readouterr().out
-    too_late = sum(come == 0 for come, *_ in rows)
-    assert f"too late            {too_late} rows" in page
-    assert "until their day is more than 2 days ago" in " ".join(page.split())
+def followed_files(capsys, *arguments):
+    main(["monitor", *arguments, "--json"])
+    captured = capsys.readouterr()
+    printed = json.loads(captured.out)
+    return [line["file"] for line in printed["files"]], printed["since"], captured.err
 
 
-@pytest.mark.parametrize(
-    ("late", "message"),
-    [
-        ("date", "--late: must be COLUMN=DAYS, such as date=30, got 'date'"),
-        ("date=-1", "got 'date=-1'"),
-        ("=3", "got '=3'"),
-        ("when=3", "no column 'when'"),
-        (None, "--late: must be as in the state, where labels take 2 days"),
-        ("date=3", "--late: must be as in the state, where labels take 2 days"),
-    ],
-)
-def test_bad_late_labels_are_refused(capsys, late_files, tmp_path, late, message):
-    paths, _ = late_files
-    state = ["--state", str(tmp_path / "state.json")]
-    assert main(["monitor", str(paths[0]), "--late", "date=2", *state]) == 0
-    capsys.readouterr()
-    if message.endswith("2 days"):
-        options = [] if late is None else ["--late", late]
-        assert message in failure(capsys, "monitor", str(paths[1]), *options, *state)
-    else:
-        assert message in failure(capsys, "monitor", str(paths[1]), "--late", late)
+def test_files_of_a_folder_or_a_pattern_are_in_the_order_of_their_numbers(capsys, numbered):
+    folder = numbered[0].removesuffix("/day1.csv")
+    expected = followed_files(capsys, *numbered)
+    assert expected[0] == numbered
+    assert 750 < expected[1] <= 850
+    assert expected[2] == ""
+    assert followed_files(capsys, folder) == expected
+    assert followed_files(capsys, f"{folder}/day*.csv") == expected
 
 
-def test_a_day_that_cannot_be_read_has_its_line(capsys, tmp_path):
-    path = tmp_path / "days.csv"
-    path.write_text("y_true,y_prob,date\n1,0.5,2025-06-14\n0,0.5,yesterday\n")
-    error = failure(capsys, "monitor", str(path), "--late", "date=2")
-    assert "line 3" in error
-    assert "must be a date, such as 2025-06-14" in error
-    assert "yesterday" in error
+def test_numbered_files_in_the_order_of_texts_are_a_warning_of_one_line(capsys, numbered):
+    as_a_shell_sorts = sorted(numbered)
+    files, _, error = followed_files(capsys, *as_a_shell_sorts)
+    assert files == as_a_shell_sorts
+    assert error.count("\n") == 1
+    assert f"warning: {numbered[1]}: is read after {numbered[11]}, though its number is" in error
+    assert "a folder, or a pattern in quotes, is read in the order of numbers" in error
+
+
+def test_names_that_differ_in_more_than_numbers_are_no_warning(capsys, numbered, tmp_path):
+    other = tmp_path / "b1.csv"
+    other.write_text("y_true,y_prob\n1,0.5\n")
+    files, _, error = followed_files(capsys, numbered[8], str(other), numbered[9])
+    assert len(files) == 3
+    assert error == ""
+    error = followed_files(capsys, numbered[9], str(other), numbered[8])[2]
+    assert f"{numbered[8]}: is read after {numbered[9]}" in error

@@ -105,6 +105,15 @@ def test_classes_one_by_one(capsys, write, vectors, setting):
         assert printed == pytest.approx({k: (y == k).sum() for k in range(3)}, abs=1e-6)
 
 
+def test_bools_are_classes_of_a_stream_that_is_about_classes(capsys, write):
+    rows = "".join(f"{hit},{score}\n" for hit, score in [("true", 0.9), ("false", 0.2)] * 50)
+    path = write(f"y_true,y_prob\n{rows}")
+    report = as_json(capsys, "report", path, "--stream", "--setting", "classwise")
+    assert report["accuracy"] == 1.0
+    error = failure(capsys, "report", path, "--stream", "--setting", "confidence")
+    assert "must be at least 0.5 in this setting, as --y-true says right or wrong" in error
+
+
 def test_logits_and_weights(capsys, write, binary):
     y, p = binary
     weight = 1 + np.arange(N) % 3

@@ -8,6 +8,7 @@ import pytest
 
 from fastece.cli import main
 from fastece.decisions import Threshold, choose_threshold
+from helpers.command_line import failure
 
 
 @pytest.fixture
@@ -25,8 +26,10 @@ def path(data, write):
 
 
 def found_of(capsys, *options):
-    assert main(["threshold", *options, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    code = main(["threshold", *options, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert code == int(found["value"] is None or None in np.atleast_1d(found["value"]))
+    return found
 
 
 def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
@@ -34,14 +37,12 @@ def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
     cases = [
         ([], {}),
         (["--accuracy", "0.9", "--confidence-level", "0.9"], {"accuracy": 0.9, "confidence": 0.9}),
-        (["--cost", "5,1"], {"cost": (5.0, 1.0)}),
-        (["--coverage", "0.8"], {"coverage": 0.8}),
         (["--by", "site", "--accuracy", "0.85"], {"by": site, "accuracy": 0.85}),
         (["--groups", "g", "--accuracy", "0.9"], {"groups": g, "accuracy": 0.9}),
-        (["--setting", "binary"], {"setting": "binary"}),
+        (["--setting", "confidence"], {"setting": "confidence"}),
     ]
     for options, arguments in cases:
-        expected = choose_threshold(y, p, **{"setting": "confidence", **arguments})
+        expected = choose_threshold(y, p, **arguments)
         printed = found_of(capsys, path, *options)
         assert {name: printed[name] for name in expected.to_dict()} == expected.to_dict()
         assert printed["sentence"] == expected.sentence
@@ -54,7 +55,7 @@ def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
     percent = re.search(r"confidence:\s(\S+)\s%\sof\sthe\srows", printed)[1]
     assert f" {float(percent) / 100:.3f}  [" in printed
     again = Threshold.from_json(saved.read_text())
-    assert again(p).tolist() == choose_threshold(y, p, setting="confidence")(p).tolist()
+    assert again(p).tolist() == choose_threshold(y, p)(p).tolist()
 
 
 def test_pairs_are_hits_and_confidences(capsys, write):
@@ -70,9 +71,58 @@ def test_pairs_are_hits_and_confidences(capsys, write):
     )
 
 
+@pytest.fixture
+def answers(write):
+    """Files of answers of calibrated confidences from 10 to 95 %, with their rows."""
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.1, 0.95, 2000).round(2)
+    correct = rng.random(2000) < confidence
+    lines = [
+        json.dumps({"correct": bool(hit), "confidence": f"{100 * x:.0f}%"})
+        for hit, x in zip(correct, confidence, strict=True)
+    ]
+    table = [f"{int(hit)},{x}" for hit, x in zip(correct, confidence, strict=True)]
+    log = write("\n".join(lines), "answers.jsonl")
+    csv = write("\n".join(["correct,confidence", *table]), "answers.csv")
+    return [str(log), str(csv)], correct, confidence
+
+
+COLUMNS = ["--y-true", "correct", "--y-prob", "confidence"]
+
+
+def test_an_answer_of_little_confidence_is_never_let_pass(capsys, answers, tmp_path):
+    paths, correct, confidence = answers
+    expected = choose_threshold(correct, confidence, accuracy=0.8)
+    assert expected.value > 0.6
+    for path in paths:
+        saved = tmp_path / "threshold.json"
+        found = found_of(capsys, path, *COLUMNS, "--accuracy", "0.8", "--save", str(saved))
+        assert (found["setting"], found["value"]) == ("binary", expected.value)
+        assert found["coverage"] == (confidence >= expected.value).mean()
+        acts = Threshold.from_json(saved.read_text())([0.1, 0.2, 0.5, 0.95])
+        assert acts.tolist() == [False, False, False, True]
+        error = failure(capsys, "threshold", path, *COLUMNS, "--setting", "confidence")
+        assert "--setting: needs a class vector" in error
+        assert "which is a binary problem" in error
+
+
+def test_a_value_of_by_without_a_score_is_exit_code_1(capsys, write):
+    rng = np.random.default_rng(0)
+    confidence = rng.beta(9, 1, 600)
+    right = rng.random(600) < confidence
+    rows = [
+        f"{int(hit)},{x},{'a' if k < 590 else 'b'}"
+        for k, (hit, x) in enumerate(zip(right, confidence, strict=True))
+    ]
+    path = str(write("\n".join(["y_true,y_prob,site", *rows])))
+    assert main(["threshold", path, "--accuracy", "0.85"]) == 0
+    assert main(["threshold", path, "--accuracy", "0.85", "--by", "site"]) == 1
+    assert "1 of 2 values" in capsys.readouterr().out
+
+
 def test_weighted_rows_without_a_miss_are_a_warning_in_options_of_the_command(capsys, write):
     rows = "".join(f"1,{0.6 + k / 1000},{1 + k % 2}\n" for k in range(200))
-    assert main(["threshold", str(write(f"y_true,y_prob,w\n{rows}")), "--weights", "w"]) == 0
+    assert main(["threshold", str(write(f"y_true,y_prob,w\n{rows}")), "--weights", "w"]) == 1
     captured = capsys.readouterr()
     assert "No score is found" in captured.out
     assert "no row is a miss" in captured.err
@@ -81,13 +131,13 @@ def test_weighted_rows_without_a_miss_are_a_warning_in_options_of_the_command(ca
 
 def test_without_a_threshold_the_accuracy_that_rows_support_is_shown(capsys, data, path):
     y, p, *_ = data
-    assert main(["threshold", path, "--accuracy", "0.999"]) == 0
+    assert main(["threshold", path, "--accuracy", "0.999"]) == 1
     printed = " ".join(capsys.readouterr().out.split())
     assert "No score is found from which predictions are right in at least 99.9 %" in printed
     assert "coverage" not in printed  # a table of dashes
     percent, score = re.search(r"support is (\d+) %, from the score (\S+) on", printed).groups()
     percent = int(percent)
-    found = choose_threshold(y, p, setting="confidence", accuracy=percent / 100)
+    found = choose_threshold(y, p, accuracy=percent / 100)
     assert found.value == pytest.approx(float(score), abs=1e-3)
-    above = choose_threshold(y, p, setting="confidence", accuracy=(percent + 1) / 100)
+    above = choose_threshold(y, p, accuracy=(percent + 1) / 100)
     assert np.isnan(above.value)

@@ -182,6 +182,8 @@ def test_many_rows_are_read_part_by_part(estimator, label, monkeypatch):
     y, p = data("binary")
     for array in (p, p.astype("f4"), np.repeat(p, 2)[::2], np.column_stack([1 - p, p])):
         for setting in ("auto", 0, "confidence", "classwise"):
+            if (label, setting, array.ndim) == ("?", "confidence", 1):
+                continue  # bools beside one column say whether it was right, and are refused
             options = {"setting": setting, "estimator": estimator}
             monkeypatch.undo()
             expected = fastece.ece(y, array, **options)

@@ -5,11 +5,10 @@ import json
 import pickle
 from itertools import pairwise, product
 from math import inf, prod
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fastece import InputError, InputTypeError, Monitor
@@ -107,33 +106,6 @@ def test_evidence_of_class_vectors_is_a_mean_of_evidence(power):
     assert monitor.alarm == (power > 1)
 
 
-@pytest.mark.parametrize("shift", [0.0, 2.5])
-def test_segments_share_half_of_the_money_in_the_order_of_their_appearance(shift):
-    rng = np.random.default_rng(2)
-    z = rng.normal(-0.5, 2, 240)
-    by = rng.choice(["north", "east", "west"], 240)
-    y = rng.random(240) < sigmoid(z + shift * (by == "east"))
-    names = list(dict.fromkeys(by))
-    rows = [
-        [row, *(row if name == segment else None for name in names)]
-        for row, segment in zip(zip(sigmoid(z).tolist(), y.tolist(), strict=True), by, strict=True)
-    ]
-    expected = reference_monitor.monitor(rows, [1 / 2, 1 / 4, 1 / 12, 1 / 24])
-    monitor = Monitor().update(y[:100], sigmoid(z[:100]), by=by[:100])
-    monitor.update(y[100:], sigmoid(z[100:]), by=by[100:])
-    check_looks(monitor, expected)
-    assert [x.segment for x in monitor.segments] == names
-    assert [x.n for x in monitor.segments] == [int((by == name).sum()) for name in names]
-    largest = max(monitor.segments, key=lambda x: x.e_value)
-    if shift:
-        assert largest.segment == "east"
-        assert monitor.change.startswith("segment east: predictions")
-        assert "By segment" in str(monitor)
-        assert monitor.to_dict()["segments"][0] == monitor.segments[0]._asdict()
-    else:
-        assert not monitor.alarm
-
-
 @given(st.lists(st.tuples(SCORES, st.booleans()), min_size=1, max_size=6))
 def test_evidence_of_any_rows_equals_plain_loops(rows):
     p, y = map(np.array, zip(*rows, strict=True))
@@ -149,13 +121,9 @@ def test_evidence_of_any_rows_equals_plain_loops(rows):
 # --- the promise ----------------------------------------------------------------------------
 
 
-@given(
-    st.lists(SCORES, min_size=2, max_size=7), st.integers(1, 6), st.none() | st.integers(1, 5),
-    st.sampled_from(["none", "one", "two"]),
-)  # fmt: skip
-def test_no_labels_of_a_calibrated_model_gain_on_average(scores, cut, forget, segments):
-    """The mean over all labels, each with its probability, exactly; the second batch has another
-    segment where the first label is 1."""
+@given(st.lists(SCORES, min_size=2, max_size=7), st.integers(1, 6), st.none() | st.integers(1, 5))
+def test_no_labels_of_a_calibrated_model_gain_on_average(scores, cut, forget):
+    """The mean over all labels, each with its probability, exactly."""
     p = np.array(scores)
     mean = 0.0
     for y in product([0, 1], repeat=p.size):
@@ -163,9 +131,8 @@ def test_no_labels_of_a_calibrated_model_gain_on_average(scores, cut, forget, se
         if chance == 0:
             continue
         monitor = Monitor(forget=forget)
-        for rows, name in [(slice(cut), "a"), (slice(cut, None), "ab"[y[0]])]:
-            by = {"none": None, "one": ["a"] * p[rows].size, "two": [name] * p[rows].size}
-            monitor.update(y[rows], p[rows], by=by[segments])
+        for rows in (slice(cut), slice(cut, None)):
+            monitor.update(y[rows], p[rows])
         mean += chance * monitor.e_value
     assert mean <= 1 + 1e-12
     assert mean >= 0.9  # the cost of the tangents
@@ -211,20 +178,12 @@ def test_a_shift_of_the_log_odds_is_found_in_ten_days():
 CUTS = st.lists(st.integers(0, 400), max_size=12)
 
 
-@given(st.integers(0, 100), CUTS, st.booleans(), st.none() | st.integers(50, 300))
-@example(26, [3], True, 247)  # a segment appears after the first batch
-@example(56, [1, 2, 4, 5, 7, 7], True, None)
-def test_any_cut_into_batches_has_the_same_bits(seed, cuts, has_segments, forget):
+@given(st.integers(0, 100), CUTS, st.none() | st.integers(50, 300))
+def test_any_cut_into_batches_has_the_same_bits(seed, cuts, forget):
     ((y, p),) = stream(seed, 1, shift=0.5, rows=400)
-    by = np.random.default_rng(seed).choice(["a", "b", "c"], 400)
     pieces = [slice(*ends) for ends in pairwise([0, *sorted(cuts), 400])]
-    one = Monitor(forget=forget)
-    for rows in [slice(400)]:
-        one.update(y[rows], p[rows], by=by[rows] if has_segments else None)
-    other = Monitor(forget=forget)
-    for rows in pieces:
-        other.update(y[rows], p[rows], by=by[rows] if has_segments else None)
-    assert bits(one) == bits(other)
+    one = Monitor(forget=forget).update(y, p)
+    assert bits(one) == bits(follow(((y[rows], p[rows]) for rows in pieces), forget=forget))
 
 
 @given(st.integers(0, 100), CUTS)
@@ -290,13 +249,6 @@ def test_a_batch_with_a_bad_row_changes_nothing():
     with pytest.raises(InputError):
         monitor.update([0, 1], [0.5, 1.5])
     assert bits(monitor) == before
-
-
-def test_segments_of_equal_texts_are_one():
-    one = Monitor().update([0, 1, 1], [0.5, 0.6, 0.4], by=np.array([7, 8, 7]))
-    other = Monitor().update([0, 1, 1], [0.5, 0.6, 0.4], by=[7, "8", "7"])
-    assert bits(one) == bits(other)
-    assert [segment.segment for segment in one.segments] == ["7", "8"]
 
 
 # --- outcomes that cannot be ----------------------------------------------------------------
@@ -461,46 +413,27 @@ def test_a_saved_monitor_goes_on_with_the_same_bits(tmp_path, n_classes):
         reloaded.update(*batch).save(path)
         reloaded = Monitor.load(path)
     assert bits(reloaded) == bits(uninterrupted)
-    assert path.read_text().startswith('{"format": "fastece.monitor", "version": 2, "level": 0.05')
+    assert path.read_text().startswith('{"format": "fastece.monitor 1", "level": 0.05')
     impossible = [0.0] if n_classes is None else [[1.0, 0.0, 0.0]]
     uninterrupted.update([1], impossible).save(path)
     assert bits(Monitor.load(path)) == bits(uninterrupted)
 
 
-def test_a_saved_monitor_with_segments_goes_on_with_the_same_bits(tmp_path):
+def test_a_saved_monitor_goes_on_with_its_period(tmp_path):
     path = tmp_path / "monitor.json"
-    one = Monitor(forget=500)
-    other = Monitor(forget=500)
-    for day, (y, p) in enumerate(stream(5, 6, 0.8)):
-        by = np.where(np.arange(40) % (day + 2) == 0, "a", f"b{day}")
-        one.update(y, p, by=by)
-        other.update(y, p, by=by).save(path)
-        other = Monitor.load(path)
-    assert bits(one) == bits(other)
-    assert other.forget == 500
+    follow(stream(5, 3, 0.8), forget=50).save(path)
+    reloaded = Monitor.load(path)
+    assert reloaded.forget == 50
+    for batch in stream(6, 3):
+        reloaded.update(*batch)
+    assert bits(reloaded) == bits(follow([*stream(5, 3, 0.8), *stream(6, 3)], forget=50))
 
 
-def test_a_file_of_version_1_goes_on():
-    path = Path(__file__).parent / "monitor_version_1.json"
-    monitor = Monitor.load(path)
-    state = json.loads(path.read_text())["state"]
-    assert (monitor.level, monitor.n, monitor.log_e_value) == (0.01, 240, state["log_e"])
-    assert monitor.p_value == np.exp(-state["most"])
-    for row in stream(1, 10, 1.5):
-        monitor.update(*row)
-    assert monitor.alarm
-    assert monitor.n == 640
-    assert monitor.since >= 240
-    monitor.plot()
-
-
-def test_pickled_monitors_have_the_same_bits_or_name_their_version():
+def test_pickled_and_copied_monitors_have_the_same_bits():
     monitor = follow(stream(5, 4))
     assert bits(pickle.loads(pickle.dumps(monitor))) == bits(monitor)
     copied = copy.copy(monitor).update([1], [0.5])
     assert copied.n == monitor.n + 1
-    with pytest.raises(InputError, match="a pickled monitor of version 1"):
-        Monitor().__setstate__({"level": 0.05})
 
 
 def test_a_reference_is_tested_in_place_of_the_predictions(tmp_path):
@@ -533,7 +466,7 @@ def test_a_reference_is_tested_in_place_of_the_predictions(tmp_path):
     "change",
     [
         {"format": "other"},
-        {"version": 3},
+        {"format": "fastece.monitor 2"},
         {"level": 0},
         {"n_classes": 3},
         {"state": {}},
@@ -545,8 +478,6 @@ def test_a_reference_is_tested_in_place_of_the_predictions(tmp_path):
         {"numbers": [-1, 0, 0, 0, 0]},
         {"numbers": [9, 8, 0, 0, 0]},
         {"values": [None] * 6},
-        {"segments": [1]},
-        {"segments": ["a"]},
         {"looks": [1]},
     ],
 )
@@ -616,40 +547,11 @@ def test_bad_rows_are_refused(y, p, options, argument, index):
     assert (error.value.argument, error.value.index) == (argument, index)
 
 
-def test_segments_that_only_some_batches_have_are_refused():
-    for first, then in ((None, ["a", "b"]), (["a", "b"], None), (["a", "b"], ["a"])):
-        monitor = Monitor().update([0, 1], [0.5, 0.6], by=first)
-        with pytest.raises(InputError) as error:
-            monitor.update([0, 1], [0.5, 0.6], by=then)
-        assert error.value.argument == "by"
-        assert monitor.n == 2
-
-
-def test_an_impossible_outcome_counts_in_the_e_value_of_all_rows_alone():
-    monitor = Monitor().update([1, 0], [0.0, 0.5], by=["a", "b"])
-    assert monitor.e_value == inf
-    assert all(segment.e_value < inf for segment in monitor.segments)
-    text = " ".join(str(monitor).split())
-    assert "an outcome whose predicted probability was 0 counts in the e-value of all" in text
-    assert "counts in the e-value" not in str(Monitor().update([1], [0.5], by=["a"]))
-
-
 def test_a_reference_without_transform_is_refused_before_the_file(tmp_path):
     path = tmp_path / "monitor.json"
     Monitor().save(path)
     with pytest.raises(InputTypeError, match=r"^reference: must have a method transform"):
         Monitor.load(path, reference=3)
-
-
-@pytest.mark.parametrize(
-    ("by", "index"), [(["a", None], (1,)), ([np.nan, 1.0], (0,)), (["", "b"], (0,)), (["a"], None)]
-)
-def test_missing_segments_are_refused(by, index):
-    monitor = Monitor()
-    with pytest.raises(InputError) as error:
-        monitor.update([0, 1], [0.5, 0.6], by=by)
-    assert (error.value.argument, error.value.index) == ("by", index)
-    assert monitor.n == 0
 
 
 def test_a_reference_that_takes_something_else_is_refused():

@@ -37,7 +37,7 @@ def test_areas_equal_plain_loops(data, draw):
     want = expected(p.tolist(), (1.0 - y).tolist(), w.tolist())
     values = [fastece.ece(y, p, estimator=name, sample_weight=w) for name in AREAS]
     assert values == near(want)
-    curve = risk_coverage(y, p, sample_weight=w, n_resamples=0)
+    curve = risk_coverage(y, p, sample_weight=w)
     assert [getattr(curve, name) for name in AREAS] == near(want)
     parts = np.cumsum(reference.blocks(p.tolist(), (1.0 - y).tolist(), w.tolist()), axis=0)
     assert curve.coverage == near(parts[:, 0])
@@ -72,7 +72,7 @@ def test_areas_of_any_score_and_loss_equal_plain_loops(n, seed, ties):
     if ties:
         score = score.round()
         loss = loss.round(1)
-    curve = risk_coverage(y, p, score=score, loss=loss, sample_weight=w, n_resamples=0)
+    curve = risk_coverage(y, p, score=score, loss=loss, sample_weight=w)
     want = expected(score.tolist(), loss.tolist(), w.tolist())
     assert [getattr(curve, name) for name in AREAS] == near(want)
     assert curve.threshold.tolist() == np.unique(score)[::-1].tolist()
@@ -86,8 +86,9 @@ def test_class_vectors_count_by_their_top_labels():
     same = risk_coverage(p.argmax(1) == y, p.max(1), n_resamples=19)
     assert (curve.aurc, curve.intervals) == (same.aurc, same.intervals)
     assert curve.setting == "confidence"
-    either = risk_coverage(y > 1, p[:, 0], setting="confidence", n_resamples=0)
-    right = (p[:, 0] > 0.5) == (y > 1)
+    is_high = (y > 1).astype(int)
+    either = risk_coverage(is_high, p[:, 0], setting="confidence")
+    right = (p[:, 0] > 0.5) == is_high
     assert either.aurc == near(risk_coverage(right, np.maximum(p[:, 0], 1 - p[:, 0])).aurc)
 
 
@@ -128,12 +129,23 @@ def test_a_curve_prints_tabulates_and_draws():
     assert list(curve.to_frame().columns) == ["threshold", "coverage", "risk"]
     figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
     ax = curve.plot(figure.subplots(), label="one $")
-    assert risk_coverage(y, s[::-1], n_resamples=0).plot(ax) is ax
+    assert risk_coverage(y, s[::-1]).plot(ax) is ax
     figure.canvas.draw()
     first, second = (line.get_xydata() for line in ax.get_lines())
     assert first.tolist() == np.column_stack([curve.coverage, curve.risk]).tolist()
     assert len(second) == curve.coverage.size
     assert ax.get_legend().get_texts()[0].get_text() == f"one $, AURC {curve.aurc:.4f}"
+
+
+def test_there_is_no_interval_unless_one_is_asked_for():
+    y, s, _ = rows()
+    curve = risk_coverage(y, s)
+    assert (curve.intervals, curve.confidence_interval, curve.n_resamples) == ({}, None, 0)
+    assert "% CI" not in str(curve)
+    assert curve.to_dict()["intervals"] == {}
+    asked = risk_coverage(y, s, n_resamples=9)
+    assert "95 % CI" in str(asked)
+    assert (asked.aurc, asked.risk.tolist()) == (curve.aurc, curve.risk.tolist())
 
 
 def test_bad_input_is_refused():

@@ -19,7 +19,7 @@ from helpers.bad_input import assert_refused
 from helpers.kernel_forms import PLAIN
 from oracles import reference_selective as reference
 
-NUMBERS = ("value", "coverage", "accuracy", "accuracy_bound", "cost", "cost_bound")
+NUMBERS = ("value", "coverage", "accuracy", "accuracy_bound")
 
 
 def rows(n=400, seed=0, digits=None):
@@ -75,16 +75,10 @@ def test_59_rows_that_are_all_right_promise_95_percent_and_58_do_not():
 def test_weighted_rows_without_a_miss_promise_nothing(weights):
     s = np.linspace(0.6, 0.9, 2000)
     hits = np.ones(2000)
-    promised = {
-        "value": ({"accuracy": 0.5}, np.nan),
-        "cost_bound": ({"cost": (10, 1)}, 10.0),
-        "accuracy_bound": ({"coverage": 0.5}, 0.0),
-    }
-    for name, (options, number) in promised.items():
-        with pytest.warns(InputWarning, match="sample_weight: .*no row is a miss") as caught:
-            threshold = choose_threshold(hits, s, sample_weight=weights, **options)
-        assert [Path(warning.filename).name for warning in caught] == ["test_threshold.py"]
-        assert getattr(threshold, name) == pytest.approx(number, nan_ok=True)
+    with pytest.warns(InputWarning, match="sample_weight: .*no row is a miss") as caught:
+        threshold = choose_threshold(hits, s, accuracy=0.5, sample_weight=weights)
+    assert [Path(warning.filename).name for warning in caught] == ["test_threshold.py"]
+    assert np.isnan(threshold.value)
     one_miss = np.append(0, hits[1:])
     assert choose_threshold(one_miss, s, sample_weight=weights).coverage > 0.9
 
@@ -102,13 +96,15 @@ def test_a_value_without_a_weighted_miss_leaves_the_promises_of_others():
 @settings(max_examples=20)
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
 def test_effective_rows_equal_plain_loops(seed, weighted, ties):
+    """Rows have weights, or else groups."""
     rng = np.random.default_rng(seed)
     n = 90
-    g = rng.integers(0, 40, n)
+    g = np.arange(n) if weighted else rng.integers(0, 40, n)
     s = rng.random(n).round(1) if ties else rng.random(n)
     y = (rng.random(n) < 0.9).astype(int)
     w = rng.random(n) + 0.1 if weighted else np.ones(n)
-    threshold = choose_threshold(y, s, accuracy=0.3, groups=g, sample_weight=w)
+    options = {"sample_weight": w} if weighted else {"groups": g}
+    threshold = choose_threshold(y, s, accuracy=0.3, **options)
     assert threshold.value == s.min()
     k = reference.effective_rows(s.tolist(), y.tolist(), w.tolist(), g.tolist(), s.min())
     # The bound is the accuracy at which so many hits of so many rows have the level of the test:
@@ -120,8 +116,7 @@ def test_effective_rows_equal_plain_loops(seed, weighted, ties):
     )
     level = betainc(share * k, k - share * k + 1, bound)
     assert min(abs(level - 0.05 * sixths / 6) for sixths in (1, 2, 3, 5, 6)) < 1e-9
-    plain = choose_threshold(y, s, accuracy=0.3, sample_weight=w)
-    assert threshold.accuracy == pytest.approx(plain.accuracy)
+    assert threshold.accuracy == pytest.approx(np.average(y, weights=w))
 
 
 def test_the_order_of_rows_and_the_scale_of_weights_change_nothing():
@@ -130,15 +125,13 @@ def test_the_order_of_rows_and_the_scale_of_weights_change_nothing():
     w = rng.random(600) + 0.1
     g = np.arange(600) // 3
     order = rng.permutation(600)
-    for options in ({}, {"sample_weight": w}, {"groups": g}, {"groups": g, "sample_weight": w}):
+    for options in ({}, {"sample_weight": w}, {"groups": g}):
         threshold = choose_threshold(y, s, accuracy=0.85, **options)
         moved = {name: x[order] for name, x in options.items()}
         again = choose_threshold(y[order], s[order], accuracy=0.85, **moved)
         assert numbers(again)[:4] == pytest.approx(numbers(threshold)[:4])
         if "sample_weight" in options:
-            scaled = choose_threshold(
-                y, s, accuracy=0.85, **{**options, "sample_weight": w * 1e200}
-            )
+            scaled = choose_threshold(y, s, accuracy=0.85, sample_weight=w * 1e200)
             assert numbers(scaled)[:4] == pytest.approx(numbers(threshold)[:4])
     equal = choose_threshold(y, s, accuracy=0.85, sample_weight=np.full(600, 0.3))
     assert numbers(equal)[:4] == pytest.approx(numbers(choose_threshold(y, s, accuracy=0.85))[:4])
@@ -158,28 +151,6 @@ def test_groups_of_one_row_are_rows_and_copies_promise_no_more():
     assert choose_threshold(y, s, accuracy=0.9).value < plain.value <= copies.value
     width = np.ptp(copies.coverage_interval)
     assert width == pytest.approx(np.ptp(plain.coverage_interval), rel=0.1)
-
-
-def test_acting_from_the_threshold_costs_least():
-    y, s = rows(2000)
-    threshold = choose_threshold(y, s, cost=(10, 1))
-    order = np.argsort(-s)
-    costs = (10 * np.cumsum(1 - y[order]) + 2000 - np.arange(1, 2001)) / 2000
-    assert threshold.cost == pytest.approx(costs.min(), abs=0.01)
-    above = s >= threshold.value
-    assert threshold.cost == pytest.approx(np.mean(np.where(above, 10 * (1 - y), 1)))
-    assert threshold.cost < threshold.cost_bound < threshold.cost + 0.3
-    assert np.isnan(threshold.accuracy_bound)
-    assert threshold.coverage == above.mean()
-    nothing = choose_threshold(np.zeros(50), np.linspace(0, 1, 50), cost=(2, 1))
-    assert (nothing.coverage, nothing.cost, nothing.cost_bound) == (0.0, 1.0, 1.0)
-    assert "No score" in nothing.sentence
-    always = choose_threshold(y, s, cost=(1, 100))
-    assert always.coverage == 1.0
-    assert always.cost_bound <= 100
-    grouped = choose_threshold(y, s, cost=(10, 1), groups=np.arange(2000) // 5)
-    assert (grouped.value, grouped.cost) == pytest.approx((threshold.value, threshold.cost))
-    assert grouped.cost_bound > threshold.cost_bound
 
 
 def test_each_value_has_a_threshold_and_all_promises_hold_together():
@@ -221,7 +192,8 @@ def test_a_threshold_reads_probabilities_as_the_choice_did():
     of_class = choose_threshold(y, p, accuracy=0.8, setting=2)
     assert of_class(p).tolist() == (p[:, 2] >= of_class.value).tolist()
     assert of_class.setting == 2
-    either = choose_threshold(y == 1, p[:, 1], setting="confidence", accuracy=0.9)
+    is_one = (y == 1).astype(int)
+    either = choose_threshold(is_one, p[:, 1], setting="confidence", accuracy=0.9)
     assert either(p[:, 1]).tolist() == (np.maximum(p[:, 1], 1 - p[:, 1]) >= either.value).tolist()
     labels = np.array(["x", "y", "z"])
     of_text = choose_threshold(labels[y], p, labels=labels.tolist(), accuracy=0.9)
@@ -230,47 +202,9 @@ def test_a_threshold_reads_probabilities_as_the_choice_did():
     assert by_class.labels == [0, 1, 2]
 
 
-@pytest.mark.parametrize("coverage", [0.3, 0.8, 1])
-@pytest.mark.parametrize("digits", [None, 1])
-def test_a_coverage_is_the_highest_score_that_so_many_rows_reach(coverage, digits):
-    y, s = rows(500, digits=digits)
-    threshold = choose_threshold(y, s, coverage=coverage)
-    above = s >= threshold.value
-    assert above.mean() >= coverage
-    assert (s > threshold.value).mean() < coverage
-    assert (threshold.coverage, threshold.accuracy) == pytest.approx(
-        (above.mean(), y[above].mean())
-    )
-    n = above.sum()
-    hits = y[above].sum()
-    # Clopper and Pearson: so many hits or more have the probability 0.05 at the bound.
-    assert betainc(hits, n - hits + 1, threshold.accuracy_bound) == pytest.approx(0.05)
-    assert f"at least {100 * coverage:g} % of the rows act" in threshold.sentence
-    again = Threshold.from_json(threshold.to_json())
-    assert (again.sentence, again.value) == (threshold.sentence, threshold.value)
-    copied = choose_threshold(y, s, coverage=coverage, sample_weight=np.full(500, 3.0))
-    assert numbers(copied)[:4] == pytest.approx(numbers(threshold)[:4])
-
-
-def test_a_coverage_by_values_covers_each_value():
-    y, s = rows(600)
-    by = np.arange(600) % 2
-    threshold = choose_threshold(y, s, coverage=0.5, by=by)
-    assert threshold.coverage.tolist() == [0.5, 0.5]
-    claim = "2 of 2 values have a score from which at least 50 % of the rows act."
-    assert threshold.sentence == claim
-
-
-def test_a_text_without_a_coverage_is_read():
-    threshold = choose_threshold(*rows(), accuracy=0.8)
-    content = json.loads(threshold.to_json())
-    del content["required_coverage"]
-    assert Threshold.from_json(json.dumps(content)).to_json() == threshold.to_json()
-
-
 def test_a_threshold_comes_back_from_json_and_damaged_text_is_refused():
     y, s = rows()
-    for options in ({}, {"accuracy": 0.999}, {"cost": (5, 1)}, {"by": np.arange(400) % 2}):
+    for options in ({}, {"accuracy": 0.999}, {"by": np.arange(400) % 2}):
         threshold = choose_threshold(y, s, **options)
         text = threshold.to_json()
         again = Threshold.from_json(text)
@@ -310,7 +244,6 @@ def test_a_printed_threshold_has_its_promise_and_cautions():
     by = np.arange(400) % 2
     jointly = choose_threshold(y, s, accuracy=0.8, by=by)
     assert jointly.sentence.endswith("with 95 % confidence, all of them together.")
-    assert "together" not in choose_threshold(y, s, cost=(5, 1), by=by).sentence
 
 
 def test_bad_input_is_refused():
@@ -322,17 +255,13 @@ def test_bad_input_is_refused():
         "accuracy: must be greater than 0 and less": lambda: choose_threshold(y, s, accuracy=1.0),
         "confidence: must be greater": lambda: choose_threshold(y, s, confidence=1),
         "confidence: must be a number": lambda: choose_threshold(y, s, confidence="95 %"),
-        r"cost: must be a pair": lambda: choose_threshold(y, s, cost=3),
-        r"cost: must be positive and finite": lambda: choose_threshold(y, s, cost=(3, 0)),
-        r"cost: goes without accuracy=": lambda: choose_threshold(y, s, cost=(3, 1), accuracy=0.9),
-        r"coverage: must be a number from 0 to 1": lambda: choose_threshold(y, s, coverage=80),
-        r"coverage: must be greater than 0": lambda: choose_threshold(y, s, coverage=0),
-        r"coverage: goes without cost=": lambda: choose_threshold(
-            y, s, cost=(3, 1), coverage=0.8
-        ),
         r"by: must have shape \(60,\)": lambda: choose_threshold(y, s, by=[1, 2]),
         r"by: .*missing": lambda: choose_threshold(y, s, by=[None] * 60),
         r"groups: must be at least 2": lambda: choose_threshold(y, s, groups=np.zeros(60)),
+        r"groups: goes without sample_weight=, as no promise is known": lambda: choose_threshold(
+            y, s, groups=np.arange(60) // 2, sample_weight=s
+        ),
+        r"y_true: must be right or wrong in each row": lambda: choose_threshold(s, s, soft=True),
         r"choose_threshold needs every row": lambda: choose_threshold(stream),
         r"one problem.*by= takes": lambda: choose_threshold(y, s, setting="classwise"),
         r"y_prob: must have 2 classes": lambda: threshold(np.full((4, 3), 1 / 3)),

@@ -110,11 +110,10 @@ def test_images_are_groups(groups, of_rows):
 
 
 def test_a_monitor_takes_pixels_in_the_order_of_the_labels():
-    by = RNG.choice(["x", "y"], (N, H, W))
-    pixels = fastece.Monitor(n_classes=C).update(LABELS, PROB, by=by, **PIXELS)
-    rows = fastece.Monitor(n_classes=C).update(LABELS.ravel(), ROWS, by=by.ravel(), **FLAT)
+    pixels = fastece.Monitor(n_classes=C).update(LABELS, PROB, **PIXELS)
+    rows = fastece.Monitor(n_classes=C).update(LABELS.ravel(), ROWS, **FLAT)
     assert pixels.n == KEPT.sum()
-    assert (pixels.log_e_value, pixels.segments) == (rows.log_e_value, rows.segments)
+    assert pixels.to_dict() == rows.to_dict()
     with pytest.raises(ValueError, match=r"y_prob\[3, 2, 1, 4\] is nan"):
         fastece.Monitor(n_classes=C).update(LABELS, BAD, **PIXELS)
 

@@ -32,7 +32,7 @@ def test_money_beyond_floats_is_kept_on_a_common_scale():
     scores = np.full((1, n), 1e-3)
     steps = []
     for _ in range(5):
-        evidence = evidence.after_rows(scores, np.ones((1, n), np.uint8), None)
+        evidence = evidence.after_rows(scores, np.ones((1, n), np.uint8))
         steps.append(evidence.log_e_value)
     assert steps[0] > 709
     # The best bet gains the same for each row, except those that wait for a look.
@@ -47,13 +47,12 @@ def test_money_beyond_floats_is_kept_on_a_common_scale():
 def test_follow_rows_finds_the_first_impossible_outcome_before_a_look():
     evidence = Evidence.of_no_rows(np.ones(1), None)
     scores = np.full((1, 1000), 0.5)
-    evidence = evidence.after_rows(scores, np.tile([0, 1], 500)[np.newaxis].astype(np.uint8), None)
+    evidence = evidence.after_rows(scores, np.tile([0, 1], 500)[np.newaxis].astype(np.uint8))
     copied = bets.Bets(*(array.copy() for array in evidence.bets))
     batch = np.array([[0.5, 1.0, 0.0]])
     outcomes = np.array([[1, 0, 1]], np.uint8)
-    no_segment = np.empty(0, np.int64)
     fields = tuple(make_wagers(None)), tuple(copied)
-    assert bets.follow_rows(batch, outcomes, no_segment, *fields, np.empty((3, 4))) == 0
+    assert bets.follow_rows(batch, outcomes, *fields, np.empty((3, 4))) == 0
     assert copied.values[bets.LOG_E_VALUE] == np.inf
     assert copied.numbers[bets.SINCE] == 1001
     assert copied.numbers[bets.BEST] == bets.NO_BET
@@ -64,23 +63,7 @@ def test_a_later_impossible_outcome_changes_nothing_and_looks_go_on():
     for _ in range(2):
         batch = np.full((1, 200), 0.5)
         batch[0, 3] = 1.0
-        evidence = evidence.after_rows(batch, np.zeros((1, 200), np.uint8), None)
+        evidence = evidence.after_rows(batch, np.zeros((1, 200), np.uint8))
     assert evidence.since == 3
     assert evidence.log_e_value == evidence.max_log_e_value == np.inf
     assert evidence.bets.numbers[bets.N_AT_LOOK] > 200
-
-
-def test_rows_of_a_segment_are_bet_on_as_if_they_were_alone():
-    rng = np.random.default_rng(0)
-    scores = rng.random((1, 60))
-    outcomes = (rng.random((1, 60)) < scores**2).astype(np.uint8)
-    names = ["a", "b", "b"] * 20
-    evidence = Evidence.of_no_rows(np.ones(1), None).after_rows(scores, outcomes, names)
-    for number, name in enumerate("ab"):
-        is_member = np.array(names) == name
-        alone = Evidence.of_no_rows(np.ones(1), None)
-        alone = alone.after_rows(scores[:, is_member], outcomes[:, is_member], None)
-        assert evidence.rows_of_segments()[number] == is_member.sum()
-        # Among the first 64 rows each is a look, so no row waits in either.
-        ratio = evidence.bets.log_ratio[1 + number]
-        np.testing.assert_allclose(ratio, alone.bets.log_ratio[0], rtol=1e-12, atol=1e-12)

@@ -72,32 +72,30 @@ def looks(n):
 def monitor(rows, weights=(1.0,), forget=None):
     """The looks, the e-value at each, and the number of rows before the change, as estimated.
 
-    A row has (score, outcome) for each problem, or None if the problem does not have it; `weights`
-    are the shares of the money of the problems. The change is estimated at the largest e-value, as
+    A row has (score, outcome) for each problem; `weights` are the shares of the money of the
+    problems, which sum to 1. The change is estimated at the largest e-value, as
     the begin of the bet with the largest gain times its share.
     """
     at = looks(len(rows))
     gains = defaultdict(list)
-    counts = [[0] for _ in weights]
     for begin, end in pairwise(at):
         for k in range(len(weights)):
-            members = [row[k] for row in rows[begin:end] if row[k] is not None]
-            counts[k].append(counts[k][-1] + len(members))
+            members = [row[k] for row in rows[begin:end]]
             for j, (_, *rule) in enumerate(alternatives()):
                 gains[k, j].append(log_ratio(members, *rule))
     values = [1.0]
     change = 0
     for t in range(1, len(at)):
-        money = [1 - fsum(weights)]
+        money = []
         best = -inf
         for k, weight in enumerate(weights):
-            money.append(weight * idle(counts[k][t], forget))
+            money.append(weight * idle(at[t], forget))
             for j, (share, *_) in enumerate(alternatives()):
                 highest = -inf
                 for begin in range(t + 1):  # the last one begins now
                     stake = 1 - idle(0, forget)
                     if begin > 0:
-                        stake = idle(counts[k][begin - 1], forget) - idle(counts[k][begin], forget)
+                        stake = idle(at[begin - 1], forget) - idle(at[begin], forget)
                     gain = fsum(gains[k, j][begin:t])
                     money.append(weight * share * stake * exp(gain))
                     if begin < t and gain >= highest:

@@ -133,7 +133,8 @@ def miss_ratio(hits, weights):
 
 def effective_rows(scores, hits, weights, groups, lowest):
     """How many independent rows the rows with scores >= `lowest` are worth: (1 - 2 / G) (sum w)^2 /
-    sum_ij w_i w_j r_ij over G groups, r_ij = 1 for i = j, r within a group, and 0 otherwise."""
+    sum_ij w_i w_j r_ij over G groups, r_ij = 1 for i = j, r within a group, and 0 otherwise.
+    Where every row is a group, the factor (1 - 2 / G) is left out."""
     n = len(scores)
     ratio = miss_ratio(hits, weights)
     weights = [w if hit else w / ratio for w, hit in zip(weights, hits, strict=True)]
@@ -147,7 +148,9 @@ def effective_rows(scores, hits, weights, groups, lowest):
                 squares += weights[i] ** 2
             elif groups[i] == groups[j]:
                 squares += weights[i] * weights[j] * r
-    return max(1 - 2 / len(set(groups)), 0.0) * total**2 / squares
+    n_groups = len(set(groups))
+    factor = 1.0 if n_groups == n else max(1 - 2 / n_groups, 0.0)
+    return factor * total**2 / squares
 
 
 def correlation_in_groups(scores, hits, weights, groups):

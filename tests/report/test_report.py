@@ -102,9 +102,33 @@ def test_thresholds_equal_those_of_the_predicted_class(report, classes):
 def test_thresholds_of_a_binary_problem_have_the_level_of_the_report(classes):
     y, p, _ = classes
     report = calibration_report(y == 1, p[:, 1], confidence_level=0.8, n_resamples=0)
-    options = {"setting": "confidence", "accuracy": 0.9, "confidence": 0.8}
-    expected = choose_threshold(y == 1, p[:, 1], **options)
+    expected = choose_threshold(y == 1, p[:, 1], accuracy=0.9, confidence=0.8)
     assert report.thresholds[0].to_dict() == expected.to_dict()
+
+
+def test_thresholds_of_confidences_below_one_half_are_those_of_hits():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.1, 0.95, 2000).round(2)
+    correct = rng.random(2000) < confidence
+    report = calibration_report(correct, confidence, n_resamples=0)
+    threshold = report.thresholds[0]
+    assert threshold.to_dict() == choose_threshold(correct, confidence, accuracy=0.9).to_dict()
+    assert not threshold([0.1, 0.3]).any()
+    assert "A row is right if its label is 1" in " ".join(str(report).split())
+
+
+def test_rows_without_a_promise_of_a_threshold_have_none(classes):
+    y, p, _ = classes
+    hits = p.argmax(1) == y
+    weights = np.linspace(1, 2, 800)
+    options = [
+        {"groups": np.arange(800) // 4, "sample_weight": weights},
+        {"votes": np.full(800, 3)},
+        {"counts": np.full(800, 2)},
+    ]
+    for each in options:
+        assert calibration_report(hits, p.max(1), n_resamples=0, **each).thresholds is None
+    assert calibration_report(hits, p.max(1), n_resamples=0, sample_weight=weights).thresholds
 
 
 def test_slices_of_several_columns(classes):
