@@ -409,39 +409,6 @@ class Evidence:
         looks = tuple(read_point(*values) for values in content["looks"])
         return replace(evidence, bets=kernels.bets.Bets(**arrays), segments=segments, looks=looks)
 
-    def from_version_1(self, content: Mapping[str, Any]) -> "Evidence":
-        """Read the evidence from a file of version 1, whose bets began after every batch.
-
-        The money in its bets goes on. Rows of looks are all that these files have of the outcomes.
-        """
-        log_money = read_array("wealth", content["wealth"], self.bets.money)
-        n = check_integer("n", content["n"], 0, MAX_ROWS)
-        values = np.zeros(6)
-        values[kernels.bets.LOG_E_VALUE] = float(content["log_e"])
-        values[kernels.bets.MAX_LOG_E_VALUE] = float(content["most"])
-        values[kernels.bets.LOG_SCALE] = max(0.0, log_money.max())
-        scale = math.exp(-values[kernels.bets.LOG_SCALE])
-        numbers = np.zeros(5, np.int64)
-        numbers[kernels.bets.N_ROWS] = n
-        numbers[kernels.bets.N_AT_LOOK] = n
-        numbers[kernels.bets.SINCE] = check_integer("since", content["since"], 0, MAX_ROWS)
-        numbers[kernels.bets.BEST] = check_integer("best", content["best"], -1, log_money.size - 1)
-        is_impossible = numbers[kernels.bets.BEST] == kernels.bets.NO_BET
-        numbers[kernels.bets.IS_IMPOSSIBLE] = 1 if is_impossible else 0
-        money = np.exp(log_money - values[kernels.bets.LOG_SCALE])
-        left = self.shares * kernels.bets.money_left(float(n), 0.0)
-        bets = self.bets._replace(
-            money=money,
-            log_ratio=read_array("ratio", content["ratio"], self.bets.log_ratio),
-            first_row=read_array("start", content["start"], self.bets.first_row),
-            total=money.sum(axis=1) + left * scale,
-            rows=np.full(self.shares.size, n),
-            numbers=numbers,
-            values=values,
-        )
-        looks = tuple(read_point(n, log_e_value) for n, log_e_value in content["looks"])
-        return replace(self, bets=bets, looks=looks)
-
 
 def max_looks(n_rows: int) -> int:
     """Return the largest number of looks that so many rows may have."""

@@ -35,7 +35,7 @@ MONEY_OF_TOP_LABEL = 0.5
 MAX_EXPONENT = 709.0
 # Width and height of the picture, in inches.
 FIGURE_SIZE = (7.2, 4.6)
-SAVED = SavedFormat("monitor", "fastece.monitor", 2)
+SAVED = SavedFormat("monitor", "fastece.monitor 1")
 # Version of the objects that `pickle` writes.
 PICKLED = 2
 # Predictions that a reference maps, so that a loaded monitor knows it again.
@@ -527,10 +527,7 @@ class Monitor(Readable):
         )  # fmt: skip
         if monitor._late is not None:
             monitor._late = monitor._late.from_saved(content["late"])
-        if content["version"] == 1:
-            monitor._evidence = monitor._evidence.from_version_1(content["state"])
-        else:
-            monitor._evidence = monitor._evidence.from_saved(content["state"])
+        monitor._evidence = monitor._evidence.from_saved(content["state"])
         return monitor, content["reference"]
 
     def __getstate__(self) -> dict[str, Any]:

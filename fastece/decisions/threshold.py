@@ -40,8 +40,7 @@ from fastece.resampling.arguments import add_groups, read_call, require_one_prob
 from fastece.resampling.call import Call
 from fastece.resampling.intervals import as_float
 
-# The version is a part of the name, which the texts have had from the beginning.
-SAVED = SavedFormat("threshold", "fastece.threshold 1", None)
+SAVED = SavedFormat("threshold", "fastece.threshold 1")
 # Numbers of a threshold, and the heads of their columns.
 HEADS = {
     "value": "score at least",

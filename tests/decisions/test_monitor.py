@@ -5,7 +5,6 @@ import json
 import pickle
 from itertools import pairwise, product
 from math import inf, prod
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -461,7 +460,7 @@ def test_a_saved_monitor_goes_on_with_the_same_bits(tmp_path, n_classes):
         reloaded.update(*batch).save(path)
         reloaded = Monitor.load(path)
     assert bits(reloaded) == bits(uninterrupted)
-    assert path.read_text().startswith('{"format": "fastece.monitor", "version": 2, "level": 0.05')
+    assert path.read_text().startswith('{"format": "fastece.monitor 1", "level": 0.05')
     impossible = [0.0] if n_classes is None else [[1.0, 0.0, 0.0]]
     uninterrupted.update([1], impossible).save(path)
     assert bits(Monitor.load(path)) == bits(uninterrupted)
@@ -478,20 +477,6 @@ def test_a_saved_monitor_with_segments_goes_on_with_the_same_bits(tmp_path):
         other = Monitor.load(path)
     assert bits(one) == bits(other)
     assert other.forget == 500
-
-
-def test_a_file_of_version_1_goes_on():
-    path = Path(__file__).parent / "monitor_version_1.json"
-    monitor = Monitor.load(path)
-    state = json.loads(path.read_text())["state"]
-    assert (monitor.level, monitor.n, monitor.log_e_value) == (0.01, 240, state["log_e"])
-    assert monitor.p_value == np.exp(-state["most"])
-    for row in stream(1, 10, 1.5):
-        monitor.update(*row)
-    assert monitor.alarm
-    assert monitor.n == 640
-    assert monitor.since >= 240
-    monitor.plot()
 
 
 def test_pickled_monitors_have_the_same_bits_or_name_their_version():
@@ -533,7 +518,7 @@ def test_a_reference_is_tested_in_place_of_the_predictions(tmp_path):
     "change",
     [
         {"format": "other"},
-        {"version": 3},
+        {"format": "fastece.monitor 2"},
         {"level": 0},
         {"n_classes": 3},
         {"state": {}},
