@@ -168,27 +168,30 @@ def attempt_batch(file: str, attempts: Sequence[dict[str, Any]], choose: Choose)
     header = Header(file, [*paths, *ANSWER_COLUMNS, QUESTION_COLUMN], unit=ATTEMPT)
     wanted = set(choose(header).names())
 
+    has_answers = not wanted.isdisjoint(ANSWER_COLUMNS)
     columns: dict[str, RawColumn] = {}
-    notes = ["log of inspect"]
-    if wanted.isdisjoint(ANSWER_COLUMNS):
-        rows = scored
-        n_without_result = len(attempts) - len(scored)
-        n_unstated = 0
-    else:
+    if has_answers:
         rows = {number: scored[number] for number in stated}
-        n_without_result = len(attempts) - len(results)
-        n_unstated = len(results) - len(stated)
-        check_stated(file, attempts, len(results), n_unstated)
+        left_out = {
+            "result": len(attempts) - len(results),
+            "readable confidence": len(results) - len(stated),
+        }
+        check_stated(file, attempts, len(results), len(results) - len(stated))
         find_answer = find_share if wanted.isdisjoint(PAIR_COLUMNS) else find_hit
         answers = [find_answer(by_scorer) for by_scorer in stated.values()]
-        unit = find_unit(file, answers)
+        good_answers = [answer for answer in answers if isinstance(answer, Answer)]
+        unit = find_unit(file, good_answers)
         columns |= answer_columns(answers, unit)
-        notes = [describe_answers(answers, unit)]
+        notes = [describe_answers(good_answers, unit)]
+    else:
+        rows = scored
+        left_out = {"result": len(attempts) - len(scored)}
+        notes = ["log of inspect"]
     questions = [str(attempt.get("id")) for attempt in rows.values()]
     is_repeated = len(set(questions)) < len(questions)
     if is_repeated:
         notes.append("attempts at one question are a group")
-    for count, lack in ((n_without_result, "result"), (n_unstated, "readable confidence")):
+    for lack, count in left_out.items():
         if count:
             notes.append(f"{count} of {len(attempts)} attempts without a {lack} are left out")
 
@@ -196,7 +199,7 @@ def attempt_batch(file: str, attempts: Sequence[dict[str, Any]], choose: Choose)
         header,
         note="; ".join(notes),
         group_column=QUESTION_COLUMN if is_repeated else "",
-        has_shares=bool(columns),
+        has_shares=has_answers,
     )
     columns[QUESTION_COLUMN] = questions
     chosen: dict[str, RawColumn] = {
@@ -253,12 +256,12 @@ def answer_columns(answers: Sequence[Answer | Fault], unit: float) -> dict[str, 
     }
 
 
-def find_unit(file: str, answers: Sequence[Answer | Fault]) -> float:
+def find_unit(file: str, answers: Sequence[Answer]) -> float:
     """Find the number that stands for certainty: 1, or 100 of percents.
 
     Only a sign %, or a number that no scale of tiers reaches, proves percents.
     """
-    stated = [answer.confidence for answer in answers if isinstance(answer, Answer)]
+    stated = [answer.confidence for answer in answers]
     numbers = [x.number for x in stated if not x.has_sign]
     largest = max(numbers, default=0.0)
     if largest > MAX_TIER or len(numbers) < len(stated):
@@ -280,10 +283,9 @@ def share_of(confidence: Stated, unit: float) -> float | Fault:
     return number / unit
 
 
-def describe_answers(answers: Sequence[Answer | Fault], unit: float) -> str:
+def describe_answers(answers: Sequence[Answer], unit: float) -> str:
     """Describe the scorers of a log, and the unit of its confidences."""
-    given = [answer for answer in answers if isinstance(answer, Answer)]
-    scorers = dict.fromkeys(name for answer in given for name in answer.scorers)
+    scorers = dict.fromkeys(name for answer in answers for name in answer.scorers)
     note = f"log of inspect, {', '.join(scorers) or 'none'}"
     return f"{note}, confidences in percent" if unit == 100 else note
 
@@ -327,7 +329,9 @@ def find_results(attempt: dict[str, Any], keys: Mapping[str, str]) -> dict[str, 
         name = scorer
         outcome = value
         if isinstance(value, dict):
-            key = next((key for key in OUTCOME_KEYS if key in value), keys.get(scorer, ""))
+            # Of other scorers, parts without a confidence beside them are no results.
+            other_key = keys.get(scorer, "") if confidences else ""
+            key = next((key for key in OUTCOME_KEYS if key in value), other_key)
             outcome = value.get(key)
             name = scorer if key in OUTCOME_KEYS else f"{scorer}.{key}"
         if outcome is not None and outcome == outcome:

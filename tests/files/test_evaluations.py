@@ -225,7 +225,8 @@ def test_the_only_part_of_a_value_that_is_right_or_wrong_is_the_result(log, part
     [
         ({"accuracy": result, "concise": result, "confidence": confidence}, "result"),
         ({"accuracy": lambda *_: 0.5, "confidence": confidence}, "result"),
-        ({"accuracy": result, "certainty": confidence}, "readable confidence"),
+        ({"accuracy": result, "certainty": confidence}, "result"),
+        ({"correct": result, "certainty": confidence}, "readable confidence"),
     ],
 )
 def test_parts_of_which_none_is_clear_are_shown_and_may_be_named(log, parts, lack):
@@ -237,6 +238,13 @@ def test_parts_of_which_none_is_clear_are_shown_and_may_be_named(log, parts, lac
         f"their scores have {', '.join(names)}; name the columns of results and confidences by "
         "y_true and y_prob, and a word that means right by pos_label"
     ) in str(caught.value)
+
+
+def test_parts_without_a_confidence_are_no_results_beside_those_of_another_scorer(log):
+    other = {"quality": {"value": {"relevant": 1}}}
+    read = read_predictions(log(lambda row: row | {"scores": row.get("scores", {}) | other}))
+    assert read.y_prob.tolist() == read_predictions(LOG).y_prob.tolist()
+    assert read.note.startswith("log of inspect, judge, ")
 
 
 def test_columns_of_attempts_are_named_by_their_paths(log):
