@@ -241,12 +241,6 @@ BANNED_IN_SUMMARIES = re.compile(
     re.IGNORECASE,
 )
 BANNED_IN_NAMES = re.compile(r"(^|_)(what|say|says|tell|tells|told|ask|asks|asked|those)(_|$)")
-OLD_NAMES = {
-    "Arena", "ByRow", "Contestant", "Counted", "Endless", "FAINT", "FINER", "FUTILE", "Frame",
-    "LUCK", "Look", "Member", "Other", "Part", "Relabels", "Say", "Side", "WATCHERS", "WIDEST",
-    "Writable", "check_can_be_null", "draw_late", "first_above", "fit_words", "idiom", "is_whole",
-    "nodes_of", "objections", "own_scale", "shape_of", "side_curve", "yardstick",
-}  # fmt: skip
 
 
 def documented():
@@ -286,10 +280,6 @@ def test_names_are_nouns_and_verbs_of_the_field():
     found = {
         f"{name}.{node.name}"
         for name, node in definitions(*DEFINITIONS)
-        if BANNED_IN_NAMES.search(node.name) or node.name in OLD_NAMES
+        if BANNED_IN_NAMES.search(node.name)
     }
-    for name, tree in trees().items():
-        targets = {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets
-                   if isinstance(t, ast.Name)}  # fmt: skip
-        found |= {f"{name}.{target}" for target in targets & OLD_NAMES}
     assert not found

@@ -224,7 +224,9 @@ def test_commands_and_options_that_pages_name_exist(capsys):
         named = set(re.findall(r"`fastece ([a-z]+)", text))
         for shell in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
             named |= set(re.findall(r"^fastece ([a-z]+)", shell, re.MULTILINE))
-        assert named <= commands or page == "CHANGELOG.md", page
+        if page == "CHANGELOG.md":  # which also names what is gone
+            continue
+        assert named <= commands, page
         if page not in OTHER_PROGRAMS:
             ours = re.sub("^python3 -m venv .*|^dask .*|uvx --from", "", text, flags=re.MULTILINE)
             assert set(re.findall(r"--[a-z][a-z-]+", ours)) <= options, page

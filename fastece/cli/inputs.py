@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from fastece.data.containers import HIGHEST, LOWEST, column_names
 from fastece.data.errors import InputError, to_unicode
 from fastece.data.labels import as_labels
-from fastece.data.parameters import check_real
 from fastece.estimators.losses import LogLoss
 from fastece.files import STANDARD_INPUT, FilePredictions, read_predictions
 from fastece.kernels.types import F64
@@ -58,41 +57,17 @@ def file_options(options: Namespace) -> dict[str, Any]:
         "classes": options.classes,
         "weights": options.weights,
         "columns": {argument: name for argument, name in columns.items() if name is not None},
-        "scale": scale_of(options),
+        "percent": reads_percents(options),
         "skips_missing": options.missing == "skip",
-        "scorer": options.scorer,
-        "right_from": right_from_of(options),
         "soft": bool(options.soft),
-        "acc_norm": bool(options.acc_norm),
     }
 
 
-def scale_of(options: Namespace) -> float | None:
-    """Return the number that stands for a probability of 1, if an option has one."""
-    scale: float | None = options.confidence_scale
-    if options.percent:
-        if scale is not None:
-            raise InputError("confidence_scale", "goes without {percent}, which is 100")
-        scale = 100.0
-    if scale is None:
-        return None
-    if options.from_logits:
-        raise InputError("from_logits", "goes without a scale, which probabilities have")
-    if not 0 < scale < np.inf:
-        raise InputError("confidence_scale", "must be a positive number", value=scale)
-    return scale
-
-
-def right_from_of(options: Namespace) -> float | None:
-    """Return the share of full credit that makes an attempt right, if there is one."""
-    if options.right_from is None:
-        return None
-    if options.soft:
-        raise InputError("right_from", "goes without {soft}, which takes shares as they are")
-    share = check_real("right_from", options.right_from, 0.0, 1.0)
-    if share == 0:
-        raise InputError("right_from", "must be greater than 0", value=share)
-    return share
+def reads_percents(options: Namespace) -> bool:
+    """Decide whether probabilities are read as percents."""
+    if options.percent and options.from_logits:
+        raise InputError("from_logits", "goes without {percent}, which probabilities are in")
+    return bool(options.percent)
 
 
 def slice_columns(options: Namespace) -> dict[str, str]:

@@ -14,12 +14,11 @@ from fastece.cli.options import (
     HTML,
     INPUT,
     LABELS,
-    LOGS,
     MEASURE,
     OUTPUT,
+    PERCENT,
     PLOT,
     POS_LABEL,
-    UNITS,
     Y_PROB,
     Y_TRUE,
     Command,
@@ -67,7 +66,7 @@ def describe() -> Command:
         run,
         (FileArgument("files", "FILE", "+"),),
         (
-            Y_TRUE, Y_PROB, LABELS, POS_LABEL, FROM_LOGITS, *UNITS, *LOGS,
+            Y_TRUE, Y_PROB, LABELS, POS_LABEL, FROM_LOGITS, PERCENT,
             choice("--missing", INPUT, "rows without a label, such as of patients who were not "
                    "followed up yet, are left out and counted, or an error", ["skip", "stop"],
                    "skip"),

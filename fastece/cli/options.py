@@ -180,25 +180,9 @@ CLASSES = value(
     metavar="K", read=int,
 )  # fmt: skip
 PERCENT = flag("--percent", INPUT, "probabilities are percents, which are divided by 100")
-CONFIDENCE_SCALE = value(
-    "--confidence-scale", INPUT, "the number that stands for certainty, such as 5 of five tiers",
-    metavar="MAX", read=float,
-)  # fmt: skip
 MISSING = choice(
     "--missing", INPUT, "rows without a label are an error, or left out and counted",
     ["stop", "skip"], "stop",
-)  # fmt: skip
-SCORER = value(
-    "--scorer", INPUT, "scorer, or assertion, of a log whose results count",
-    metavar="NAME",
-)  # fmt: skip
-RIGHT_FROM = value(
-    "--right-from", INPUT, "share of full credit, over the scorers of a log, from which an "
-    "answer is right",
-    metavar="SHARE", read=float,
-)  # fmt: skip
-ACC_NORM = flag(
-    "--acc-norm", INPUT, "likelihoods per character of a choice, in a log of lm-evaluation-harness"
 )  # fmt: skip
 SOFT = flag("--soft", INPUT, "labels are shares in [0, 1], not 0 or 1")
 VOTES = value(
@@ -262,9 +246,7 @@ HTML = value(
 )  # fmt: skip
 
 # How a file is read, and how its rows are.
-UNITS = (PERCENT, CONFIDENCE_SCALE)
-LOGS = (SCORER, RIGHT_FROM, ACC_NORM)
-COLUMNS = (Y_TRUE, Y_PROB, WEIGHTS, LABELS, POS_LABEL, CLASSES, MISSING, *UNITS, *LOGS)
+COLUMNS = (Y_TRUE, Y_PROB, WEIGHTS, LABELS, POS_LABEL, CLASSES, MISSING, PERCENT)
 ROWS = (*COLUMNS, SOFT, VOTES, COUNTS)
 # How rows are measured, and how surely.
 INTERVALS = (SETTING, FROM_LOGITS, RESAMPLES, CONFIDENCE_LEVEL, SEED)

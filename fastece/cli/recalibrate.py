@@ -37,7 +37,6 @@ from fastece.cli.options import (
     MEASURE,
     OUTPUT,
     Command,
-    flag,
     scores,
     value,
 )
@@ -48,7 +47,7 @@ from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import decimals, format_number
-from fastece.files import ending_of, file_identity, write_predictions
+from fastece.files import file_identity, write_predictions
 from fastece.recalibration import METHODS, Calibrator, save
 from fastece.report.inputs import LEAD, TEST
 from fastece.report.pictures import diagram_panels
@@ -101,7 +100,6 @@ def describe() -> Command:
             *ERRORS,
             value("--out", OUTPUT, "write recalibrated predictions to this file",
                   metavar="PATH", writes=PREDICTIONS),
-            flag("--safe-csv", OUTPUT, "escape cells of --out that a spreadsheet would execute"),
             value("--save", OUTPUT, "write the fitted model, as JSON; after folds, one of all rows",
                   metavar="FILE", writes=MODEL),
         ),
@@ -164,7 +162,7 @@ def run(options: Namespace, progress: Progress) -> Page:
 
     writers = {
         "plot": draw,
-        "out": lambda path: write_predictions(path, after, is_safe=options.safe_csv),
+        "out": lambda path: write_predictions(path, after),
         "save": lambda path: save(model, path),
     }
     remarks = {}
@@ -177,8 +175,6 @@ def run(options: Namespace, progress: Progress) -> Page:
 
 def check_options(options: Namespace) -> None:
     """Check the method, that there is one way to fit it, and that options go together."""
-    if options.safe_csv and not (options.out and ending_of(Path(options.out)) == ".csv"):
-        raise InputError("safe_csv", "goes with {out} and a name that ends in .csv or .csv.gz")
     for name, others in EXCLUDED.items():
         conflicts = [other for other in others if getattr(options, other) is not None]
         if getattr(options, name) is not None and conflicts:

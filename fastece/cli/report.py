@@ -60,7 +60,7 @@ def describe() -> Command:
     return Command(
         f"Report on a file, or with - on standard input: CSV with the columns {LAYOUTS}; JSON, "
         "JSON Lines, NPY, NPZ, Parquet or Arrow, all also packed by gzip; or a log of "
-        "lm-evaluation-harness, inspect or pydantic-evals. Several files, patterns in quotes and "
+        "lm-evaluation-harness or inspect. Several files, patterns in quotes and "
         "folders are one stream of rows, which need not fit in memory. With --resamples 0 only "
         "posteriors have intervals.",
         run,

@@ -33,7 +33,7 @@ MONEY_OF_TOP_LABEL = 0.5
 MAX_EXPONENT = 709.0
 # Width and height of the picture, in inches.
 FIGURE_SIZE = (7.2, 4.6)
-SAVED = SavedFormat("monitor", "fastece.monitor 1", None)
+SAVED = SavedFormat("monitor", "fastece.monitor 1")
 # Predictions that a reference maps, so that a loaded monitor knows it again.
 N_PROBES = 8
 # The numbers of `to_dict`.

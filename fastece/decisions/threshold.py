@@ -32,7 +32,7 @@ from fastece.resampling.arguments import add_groups, read_call, require_one_prob
 from fastece.resampling.call import Call
 from fastece.resampling.intervals import as_float
 
-SAVED = SavedFormat("threshold", "fastece.threshold 1", None)
+SAVED = SavedFormat("threshold", "fastece.threshold 1")
 # Numbers of a threshold, and the heads of their columns.
 HEADS = {
     "value": "score at least",

@@ -10,7 +10,6 @@ columns of other names, and chooses none. Nothing here knows about calibration. 
 from fastece.files.file_predictions import FilePredictions as FilePredictions
 from fastece.files.file_sums import FileCount as FileCount
 from fastece.files.file_sums import FileSum as FileSum
-from fastece.files.json_objects import unique_keys as unique_keys
 from fastece.files.layouts import LAYOUTS as LAYOUTS
 from fastece.files.layouts import NoColumnError as NoColumnError
 from fastece.files.paths import STANDARD_INPUT as STANDARD_INPUT
@@ -25,5 +24,4 @@ from fastece.files.predictions import read_whole as read_whole
 from fastece.files.replacing import is_device as is_device
 from fastece.files.replacing import write_file as write_file
 from fastece.files.writing import check_output as check_output
-from fastece.files.writing import ending_of as ending_of
 from fastece.files.writing import write_predictions as write_predictions

@@ -9,12 +9,7 @@ from fastece.data.errors import InputError
 from fastece.files.arrays import read_arrays
 from fastece.files.batches import Batch, Choose
 from fastece.files.broken import input_errors
-from fastece.files.evaluations import (
-    ATTEMPT_FILE,
-    LogOptions,
-    attempt_batch,
-    read_attempt_files,
-)
+from fastece.files.evaluations import ATTEMPT_FILE, attempt_batch, read_attempt_files
 from fastece.files.paths import FILE_ENDINGS, GZIP_ENDING
 
 # Endings of arrays in an NPZ file, each of which is a column.
@@ -56,12 +51,12 @@ def find_table(name: str, file: Any) -> str | None:
     raise InputError("path", rule, place=name, hint="unpack it")
 
 
-def read_archive(name: str, file: Any, choose: Choose, options: LogOptions) -> Iterator[Batch]:
+def read_archive(name: str, file: Any, choose: Choose) -> Iterator[Batch]:
     """Read a log of inspect, or an NPZ file, from a path or an open file."""
     with input_errors(name, Exception), ZipFile(file) as archive:
         attempts = read_attempt_files(archive, name)
     if attempts:
-        return iter([attempt_batch(name, attempts, choose, options)])
+        return iter([attempt_batch(name, attempts, choose)])
     if not isinstance(file, str):
         file.seek(0)
     return read_arrays(name, file, choose)

@@ -51,7 +51,7 @@ class Header:
     group_column : str
         The column of a log whose rows with one value belong together; "" without one.
     has_shares : bool
-        Whether probabilities are known to be shares, which no scale divides.
+        Whether probabilities are known to be shares, also if percents are expected.
     """
 
     file: str

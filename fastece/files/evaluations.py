@@ -1,16 +1,19 @@
-"""Attempts at questions, in logs of inspect and in reports of pydantic-evals.
+"""Attempts at questions, in logs of inspect.
 
-A log of inspect (``.eval``) is a ZIP archive with a file of JSON for each attempt: ``scores`` has
-the result of each scorer, with a ``value``, which is C or I, a number or an object, and perhaps
-``metadata``; ``id`` names the question, ``epoch`` numbers the attempts. A report of pydantic-evals
-is an object of JSON whose ``cases`` are attempts: ``assertions`` are true or false, ``scores`` are
-numbers, and where questions were repeated ``source_case_name`` names the question.
+A log is a ZIP archive (``.eval``) with a file of JSON for each attempt, or one document of JSON
+with all of them. ``scores`` of an attempt has the result of each scorer, with a ``value``, which is
+C or I, a number or an object, and perhaps ``metadata``; ``id`` names the question, ``epoch``
+numbers the attempts.
+
+Columns of the rows are the answers of the attempts (`ANSWER_COLUMNS`), and all dotted paths into
+them, such as ``scores.judge.value``.
 """
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
@@ -25,8 +28,13 @@ from fastece.files.broken import input_errors
 from fastece.files.cells import NUMBER, PERCENT_SIGN, Fault, RawColumn
 from fastece.files.json_objects import follow, paths_of, read_object
 
+# The word for a row of a log of attempts in messages.
+ATTEMPT = "attempt"
 # Columns of labels that are predicted, and their probabilities.
 PAIR_COLUMNS = ("true_label", "pred_label", "confidence")
+# Columns of shares of credit, and of the probabilities of being right.
+SHARE_COLUMNS = ("y_true", "y_prob")
+ANSWER_COLUMNS = (*PAIR_COLUMNS, *SHARE_COLUMNS)
 QUESTION_COLUMN = "question"
 # Files of attempts: whole ones, and those whose messages are in files of their own.
 ATTEMPT_FILE = re.compile(r"samples/.+_epoch_\d+(/sample)?\.json")
@@ -34,6 +42,9 @@ ATTEMPT_FILE = re.compile(r"samples/.+_epoch_\d+(/sample)?\.json")
 ZIP_ZSTANDARD = 93
 # Long parts of an attempt, none of which is a result.
 LONG_PARTS = {"attachments", "error", "error_retries", "events", "events_data", "messages", "store"}
+# Keys of a value with several parts, such as {"correct": 1, "confidence": 0.8}.
+CONFIDENCE_KEY = "confidence"
+OUTCOME_KEYS = ("score", "correct")
 # Outcomes as text. N is no answer, which is not right.
 OUTCOMES = {
     **dict.fromkeys(("C", "True", "1", "1.0"), True),
@@ -42,40 +53,21 @@ OUTCOMES = {
 # A result that is partly right, as inspect counts it.
 PARTLY_RIGHT = {"P": 0.5}
 ONE_RESULT = "must have one result that is C, I or N, true or false, 1 or 0, with a confidence"
-CHOOSE_SCORER = "{scorer} names one"
+CHOOSE_SCORER = "{y_true} and {y_prob} name the columns of one, {soft} takes the mean of all"
+ONE_CONFIDENCE = "must have results from 0 to 1 that share one confidence"
 PARTIAL_CREDIT = "has partial credit, which is neither right nor wrong"
-USE_CREDIT = "{soft} takes it as it is, {right_from} 0.5 takes half of it and more as right"
+USE_CREDIT = "{soft} takes it as it is"
+NAME_COLUMNS = (
+    "name the columns of results and confidences by {y_true} and {y_prob}, and a word that means "
+    "right by {pos_label}"
+)
 MIXED_UNITS = "must be a percent, as confidences above 1 of this file are, or none may be above 1"
 # Shares may exceed 1 by rounding.
 MAX_SHARE = 1 + 1e-6
 # A larger share of attempts that are left out is a warning.
 MAX_LEFT_OUT = 0.2
-
-
-class LogOptions(NamedTuple):
-    """Knowledge of a caller about a log of attempts.
-
-    Attributes
-    ----------
-    scorer : str or None
-        The scorer, or the assertion, whose results count; None: the only one with a confidence.
-    right_from : float or None
-        The share of full credit from which an attempt is right, on average over its scorers.
-    is_soft : bool
-        Whether that share is the outcome, as a soft label.
-    scale : float or None
-        The largest confidence that a model may state, by which confidences are divided.
-    """
-
-    scorer: str | None = None
-    right_from: float | None = None
-    is_soft: bool = False
-    scale: float | None = None
-
-    @property
-    def takes_partial_credit(self) -> bool:
-        """Whether results between right and wrong, and several results, are taken."""
-        return self.is_soft or self.right_from is not None
+# Columns that a message lists.
+MAX_LISTED = 8
 
 
 class Stated(NamedTuple):
@@ -86,17 +78,17 @@ class Stated(NamedTuple):
 
 
 class ScorerResult(NamedTuple):
-    """The result of one scorer, or one assertion, for an attempt."""
+    """The result of one scorer for an attempt, as the log has it."""
 
     outcome: Any
     confidence: Any
 
 
 class Answer(NamedTuple):
-    """The credit of an attempt from 0 to 1, its confidence and its scorers, or faults."""
+    """The credit of an attempt from 0 to 1, its confidence, and the scorers."""
 
-    credit: float | Fault
-    confidence: Stated | Fault
+    credit: float
+    confidence: Stated
     scorers: tuple[str, ...]
 
 
@@ -107,10 +99,11 @@ def find_attempts(document: Any) -> list[dict[str, Any]]:
     """Find the attempts in a document of JSON, the failed ones among them."""
     if not isinstance(document, dict):
         return []
-    lists = [document.get(key) for key in ("samples", "cases", "failures")]
-    rows = [drop_long_parts(as_object(x)) for rows in lists if isinstance(rows, list) for x in rows]
-    has_attempts = any("epoch" in row or "assertions" in row for row in rows)
-    return rows if has_attempts else []
+    samples = document.get("samples")
+    if not isinstance(samples, list):
+        return []
+    attempts = [drop_long_parts(as_object(sample)) for sample in samples]
+    return attempts if any("epoch" in attempt for attempt in attempts) else []
 
 
 def read_attempt_files(archive: ZipFile, name: str) -> list[dict[str, Any]]:
@@ -157,93 +150,194 @@ def drop_long_parts(attempt: dict[str, Any]) -> dict[str, Any]:
 # --- attempts as rows -----------------------------------------------------------------------------
 
 
-def attempt_batch(
-    file: str, attempts: Sequence[dict[str, Any]], choose: Choose, options: LogOptions
-) -> Batch:
-    """Make rows of attempts with a result and a confidence; a note counts others."""
-    results_by_number: dict[int, dict[str, ScorerResult]] = {}
-    for number, attempt in enumerate(attempts, 1):
-        results = find_results(attempt)
-        if results:
-            results_by_number[number] = results
-    if not results_by_number:
+def attempt_batch(file: str, attempts: Sequence[dict[str, Any]], choose: Choose) -> Batch:
+    """Make rows of attempts.
+
+    Where a column of answers is chosen, these are the attempts with a result and a confidence;
+    otherwise those with scores. A note counts the others.
+    """
+    numbered = dict(enumerate(attempts, 1))
+    scored = {number: x for number, x in numbered.items() if as_object(x.get("scores"))}
+    if not scored:
         raise InputError("path", f"has {len(attempts)} attempts without a result", place=file)
-    if options.scorer is not None:
-        check_scorer(file, results_by_number.values(), options.scorer)
-    answers_by_number = {
-        number: find_answer(results, options) for number, results in results_by_number.items()
-    }
-    numbers = [number for number, answer in answers_by_number.items() if answer is not None]
-    n_unstated = len(answers_by_number) - len(numbers)
-    check_stated(file, len(attempts), len(answers_by_number), n_unstated)
-    rows = [attempts[number - 1] for number in numbers]
-    answers = [answer for answer in answers_by_number.values() if answer is not None]
-    unit = find_unit(file, answers, options.scale)
-    questions = [name_question(row) for row in rows]
-    is_repeated = len(set(questions)) < len(rows)
-    columns = answer_columns(answers, questions, unit, options)
+    keys = find_result_keys(scored.values())
+    found = {number: find_results(attempt, keys) for number, attempt in scored.items()}
+    results = {number: by_scorer for number, by_scorer in found.items() if by_scorer}
+    stated = {number: by_scorer for number, by_scorer in results.items() if is_stated(by_scorer)}
+    paths = dict(paths_of(scored[next(iter(stated or scored))]))
+    header = Header(file, [*paths, *ANSWER_COLUMNS, QUESTION_COLUMN], unit=ATTEMPT)
+    wanted = set(choose(header).names())
 
-    note = describe_log(rows, answers, unit, is_repeated)
-    n_without_result = len(attempts) - len(results_by_number)
-    for count, lack in ((n_without_result, "result"), (n_unstated, "readable confidence")):
+    has_answers = not wanted.isdisjoint(ANSWER_COLUMNS)
+    columns: dict[str, RawColumn] = {}
+    if has_answers:
+        rows = {number: scored[number] for number in stated}
+        left_out = {
+            "result": len(attempts) - len(results),
+            "readable confidence": len(results) - len(stated),
+        }
+        check_stated(file, attempts, len(results), len(results) - len(stated))
+        find_answer = find_share if wanted.isdisjoint(PAIR_COLUMNS) else find_hit
+        answers = [find_answer(by_scorer) for by_scorer in stated.values()]
+        good_answers = [answer for answer in answers if isinstance(answer, Answer)]
+        unit = find_unit(file, good_answers)
+        columns |= answer_columns(answers, unit)
+        notes = [describe_answers(good_answers, unit)]
+    else:
+        rows = scored
+        left_out = {"result": len(attempts) - len(scored)}
+        notes = ["log of inspect"]
+    questions = [str(attempt.get("id")) for attempt in rows.values()]
+    is_repeated = len(set(questions)) < len(questions)
+    if is_repeated:
+        notes.append("attempts at one question are a group")
+    for lack, count in left_out.items():
         if count:
-            note += f"; {count} of {len(attempts)} attempts without a {lack} are left out"
-    paths = dict(paths_of(rows[0]))
-    header = Header(
-        file,
-        [*columns, *paths],
-        unit="attempt",
-        note=note,
+            notes.append(f"{count} of {len(attempts)} attempts without a {lack} are left out")
+
+    header = replace(
+        header,
+        note="; ".join(notes),
         group_column=QUESTION_COLUMN if is_repeated else "",
-        has_shares=True,
+        has_shares=has_answers,
     )
+    columns[QUESTION_COLUMN] = questions
     chosen: dict[str, RawColumn] = {
-        key: columns[key] if key in columns else [follow(row, paths[key]) for row in rows]
-        for key in choose(header).names()
+        name: columns[name] if name in columns else [follow(x, paths[name]) for x in rows.values()]
+        for name in choose(header).names()
     }
-    return Batch(header, chosen, np.array(numbers))
+    return Batch(header, chosen, np.array([*rows]))
 
 
-def check_scorer(file: str, results: Iterable[dict[str, ScorerResult]], scorer: str) -> None:
-    """Refuse the name of a scorer that no attempt has."""
-    names = list(dict.fromkeys(name for by_name in results for name in by_name))
-    if scorer not in names:
-        rule = f"must be one of {', '.join(names)}"
-        raise InputError("scorer", rule, value=scorer, place=f"{file}: {{scorer}}")
-
-
-def check_stated(file: str, n_attempts: int, n_results: int, n_unstated: int) -> None:
-    """Refuse a log without any readable confidence; warn where many are not readable."""
+def check_stated(
+    file: str, attempts: Sequence[dict[str, Any]], n_results: int, n_unstated: int
+) -> None:
+    """Refuse a log without a result that has a confidence; warn where many have none."""
+    n = len(attempts)
     if n_unstated == n_results:
-        rule = f"has {n_attempts} attempts without a readable confidence"
-        raise InputError("path", rule, place=file)
-    if n_unstated > MAX_LEFT_OUT * n_attempts:
-        rule = f"{n_unstated} of {n_attempts} attempts have no readable confidence and are left out"
+        lack = "readable confidence" if n_results else "result"
+        names = score_columns(attempts)
+        shown = f"; their scores have {', '.join(names[:MAX_LISTED])}" if names else ""
+        if len(names) > MAX_LISTED:
+            shown += ", ..."
+        rule = f"has {n} attempts without a {lack}{shown}"
+        raise InputError("path", rule, place=file, hint=NAME_COLUMNS if names else "")
+    if n_unstated > MAX_LEFT_OUT * n:
+        rule = f"{n_unstated} of {n} attempts have no readable confidence and are left out"
         hint = "the others may be easier, or harder, than these"
         warn_outside(RowsWarning("path", rule, hint=hint, place=file))
 
 
-def find_results(attempt: dict[str, Any]) -> dict[str, ScorerResult]:
-    """Find the results of an attempt by the names of their scorers or assertions."""
-    results = as_object(attempt.get("scores"))
-    # Where a confidence may stand for all results.
-    shared_parts: list[Any] = []
-    if "assertions" in attempt:
-        shared_parts = [{name: follow(score, ["value"]) for name, score in results.items()}]
-        shared_parts += [attempt.get(key) for key in ("metrics", "attributes", "output")]
-        results = as_object(attempt["assertions"])
-    results_by_name = {}
-    for name, result in results.items():
+def score_columns(attempts: Iterable[dict[str, Any]]) -> list[str]:
+    """List the columns of the values of all scores, and of their metadata."""
+    names: dict[str, None] = {}
+    for attempt in attempts:
+        for scorer, result in as_object(attempt.get("scores")).items():
+            parts = {key: follow(result, [key]) for key in ("value", "metadata")}
+            for name, path in paths_of(parts):
+                if isinstance(follow(parts, path), str | int | float):
+                    names[f"scores.{scorer}.{name}"] = None
+    return list(names)
+
+
+def answer_columns(answers: Sequence[Answer | Fault], unit: float) -> dict[str, RawColumn]:
+    """Make the columns of answers; a right prediction has the true label, True."""
+    given_credits = [x if isinstance(x, Fault) else x.credit for x in answers]
+    hits = [x if isinstance(x, Fault) else x == 1 for x in given_credits]
+    shares = [x if isinstance(x, Fault) else share_of(x.confidence, unit) for x in answers]
+    true_label, pred_label, confidence = PAIR_COLUMNS
+    label, probability = SHARE_COLUMNS
+    return {
+        true_label: [True] * len(answers),
+        pred_label: hits,
+        confidence: shares,
+        label: given_credits,
+        probability: shares,
+    }
+
+
+def find_unit(file: str, answers: Sequence[Answer]) -> float:
+    """Find the number that stands for certainty: 1, or 100 of percents.
+
+    Only a sign %, or a number that no scale of tiers reaches, proves percents.
+    """
+    stated = [answer.confidence for answer in answers]
+    numbers = [x.number for x in stated if not x.has_sign]
+    largest = max(numbers, default=0.0)
+    if largest > MAX_TIER or len(numbers) < len(stated):
+        return 100.0
+    if largest <= MAX_SHARE:
+        return 1.0
+    rule = f"go from {min(numbers):g} to {largest:g}: neither shares nor percents"
+    hint = f"divide tiers by the largest that may be stated, such as {math.ceil(largest)}"
+    raise InputError("confidence", rule, place=f"{file}: confidences", hint=hint)
+
+
+def share_of(confidence: Stated, unit: float) -> float | Fault:
+    """Return a confidence as a share, or the fault of one that is of another unit."""
+    number, has_sign = confidence
+    if has_sign:
+        return number / 100
+    if unit == 100 and 0 < number < 1:
+        return Fault(MIXED_UNITS, number)
+    return number / unit
+
+
+def describe_answers(answers: Sequence[Answer], unit: float) -> str:
+    """Describe the scorers of a log, and the unit of its confidences."""
+    scorers = dict.fromkeys(name for answer in answers for name in answer.scorers)
+    note = f"log of inspect, {', '.join(scorers) or 'none'}"
+    return f"{note}, confidences in percent" if unit == 100 else note
+
+
+# --- results of scorers ---------------------------------------------------------------------------
+
+
+def find_result_keys(attempts: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Find the keys of results that are not called "correct", by scorer.
+
+    Values have several parts, such as {"accuracy": 1, "confidence": 0.8}. The key is the only one,
+    except the confidence, whose values are right or wrong in all attempts. A scorer with several
+    such keys, or none, is absent.
+    """
+    columns: dict[str, dict[str, list[Any]]] = {}
+    for attempt in attempts:
+        for scorer, result in as_object(attempt.get("scores")).items():
+            for key, part in as_object(follow(result, ["value"])).items():
+                columns.setdefault(scorer, {}).setdefault(key, []).append(part)
+    keys = {}
+    for scorer, parts in columns.items():
+        candidates = [key for key in parts if key != CONFIDENCE_KEY and are_outcomes(parts[key])]
+        if len(candidates) == 1:
+            keys[scorer] = candidates[0]
+    return keys
+
+
+def are_outcomes(parts: Iterable[Any]) -> bool:
+    """Decide whether parts of values are right or wrong, as far as they are there."""
+    outcomes = {str(part).strip() for part in parts if part is not None}
+    return bool(outcomes) and outcomes <= OUTCOMES.keys()
+
+
+def find_results(attempt: dict[str, Any], keys: Mapping[str, str]) -> dict[str, ScorerResult]:
+    """Find the results of an attempt by scorer, with the keys of `find_result_keys`."""
+    results = {}
+    for scorer, result in as_object(attempt.get("scores")).items():
         value = follow(result, ["value"])
-        parts = [*shared_parts, value, follow(result, ["metadata"])]
-        confidences = [
-            part["confidence"] for part in parts if isinstance(part, dict) and "confidence" in part
-        ]
-        outcome = value.get("score", value.get("correct")) if isinstance(value, dict) else value
+        parts = [as_object(value), as_object(follow(result, ["metadata"]))]
+        confidences = [part[CONFIDENCE_KEY] for part in parts if CONFIDENCE_KEY in part]
+        name = scorer
+        outcome = value
+        if isinstance(value, dict):
+            # Of other scorers, parts without a confidence beside them are no results.
+            other_key = keys.get(scorer, "") if confidences else ""
+            key = next((key for key in OUTCOME_KEYS if key in value), other_key)
+            outcome = value.get(key)
+            name = scorer if key in OUTCOME_KEYS else f"{scorer}.{key}"
         if outcome is not None and outcome == outcome:
             confidence = confidences[0] if confidences else letter_probability(attempt)
-            results_by_name[name] = ScorerResult(outcome, confidence)
-    return results_by_name
+            results[name] = ScorerResult(outcome, confidence)
+    return results
 
 
 def letter_probability(attempt: dict[str, Any]) -> float | None:
@@ -261,36 +355,50 @@ def letter_probability(attempt: dict[str, Any]) -> float | None:
     return math.exp(logs[-1]) if is_probability else None
 
 
-def find_answer(results: dict[str, ScorerResult], options: LogOptions) -> Answer | None:
-    """Find the result of an attempt, or a fault; None without any confidence."""
-    if options.scorer is not None:
-        results = {name: x for name, x in results.items() if name == options.scorer}
-    stated = {name: read_stated(result.confidence) for name, result in results.items()}
-    if not any(stated.values()):
-        return None
-    credit_by_name: dict[str, float] = {}
+# --- the answer of an attempt ---------------------------------------------------------------------
+
+
+def is_stated(results: Mapping[str, ScorerResult]) -> bool:
+    """Decide whether a result has a confidence that can be read."""
+    return any(read_stated(result.confidence) is not None for result in results.values())
+
+
+def grade(results: Mapping[str, ScorerResult]) -> dict[str, Answer]:
+    """Read the answer of each scorer whose credit and confidence can be read."""
+    answers = {}
     for name, result in results.items():
         credit = read_credit(result.outcome)
-        if stated[name] is not None and credit is not None:
-            credit_by_name[name] = credit
-    full = {name: credit for name, credit in credit_by_name.items() if credit in (0, 1)}
-    if not options.takes_partial_credit and len(full) == 1:
-        credit_by_name = full
-    value_of_fault = {name: [*result] for name, result in results.items()}
-    confidences = {stated[name] for name in credit_by_name}
-    takes_all = options.takes_partial_credit or len(credit_by_name) == 1
-    if not takes_all or len(confidences) != 1:
-        hint = CHOOSE_SCORER if len(credit_by_name) > 1 else ""
-        fault = Fault(ONE_RESULT, value_of_fault, is_of_row=True, hint=hint)
-        return Answer(fault, fault, ())
-    if not options.takes_partial_credit and not full:
-        fault = Fault(PARTIAL_CREDIT, value_of_fault, is_of_row=True, hint=USE_CREDIT)
-        return Answer(fault, fault, ())
-    (confidence,) = confidences
-    assert confidence is not None, "results without a confidence have no credit here"
-    return Answer(
-        sum(credit_by_name.values()) / len(credit_by_name), confidence, tuple(credit_by_name)
-    )
+        confidence = read_stated(result.confidence)
+        if credit is not None and confidence is not None:
+            answers[name] = Answer(credit, confidence, (name,))
+    return answers
+
+
+def find_hit(results: Mapping[str, ScorerResult]) -> Answer | Fault:
+    """Find the one result that is right or wrong."""
+    answers = grade(results)
+    full = {name: answer for name, answer in answers.items() if answer.credit in (0, 1)}
+    if len(full) == 1:
+        return next(iter(full.values()))
+    if len(answers) != 1:
+        return fault_of(results, ONE_RESULT, CHOOSE_SCORER if len(answers) > 1 else "")
+    return fault_of(results, PARTIAL_CREDIT, USE_CREDIT)
+
+
+def find_share(results: Mapping[str, ScorerResult]) -> Answer | Fault:
+    """Find the mean credit of all results, which share one confidence."""
+    answers = grade(results)
+    confidences = {answer.confidence for answer in answers.values()}
+    if len(confidences) != 1:
+        return fault_of(results, ONE_CONFIDENCE, "")
+    credit = sum(answer.credit for answer in answers.values()) / len(answers)
+    return Answer(credit, confidences.pop(), tuple(answers))
+
+
+def fault_of(results: Mapping[str, ScorerResult], rule: str, hint: str) -> Fault:
+    """Make the fault of an attempt, which shows its results."""
+    shown = {name: [*result] for name, result in results.items()}
+    return Fault(rule, shown, is_of_row=True, hint=hint)
 
 
 def read_credit(outcome: Any) -> float | None:
@@ -316,85 +424,6 @@ def read_stated(value: Any) -> Stated | None:
     if not NUMBER.fullmatch(number) or not math.isfinite(float(number)):
         return None
     return Stated(float(number), text.endswith(PERCENT_SIGN))
-
-
-def name_question(attempt: dict[str, Any]) -> str:
-    """Return the name of the question that was attempted."""
-    name = attempt.get("source_case_name") or attempt.get("name", attempt.get("id"))
-    return str(name)
-
-
-def answer_columns(
-    answers: Sequence[Answer], questions: list[str], unit: float, options: LogOptions
-) -> dict[str, list[Any]]:
-    """Make columns of answers; a right prediction has the true label, True.
-
-    Partial credit is a soft label, beside the probability of being right.
-    """
-    shares = [share_of(answer.confidence, unit, options.scale is not None) for answer in answers]
-    if options.is_soft:
-        outcomes = [answer.credit for answer in answers]
-        return {"y_true": outcomes, "y_prob": shares, QUESTION_COLUMN: questions}
-    right_from = 1 if options.right_from is None else options.right_from
-    true_label, pred_label, confidence = PAIR_COLUMNS
-    return {
-        true_label: [True] * len(answers),
-        pred_label: [
-            answer.credit if isinstance(answer.credit, Fault) else answer.credit >= right_from
-            for answer in answers
-        ],
-        confidence: shares,
-        QUESTION_COLUMN: questions,
-    }
-
-
-def find_unit(file: str, answers: Sequence[Answer], scale: float | None) -> float:
-    """Find the number that stands for certainty: 1, 100 of percents, or the caller's.
-
-    Only a sign %, or a number that no scale of tiers reaches, proves percents.
-    """
-    stated = [answer.confidence for answer in answers if isinstance(answer.confidence, Stated)]
-    numbers = [x.number for x in stated if not x.has_sign]
-    if scale is not None:
-        return scale
-    largest = max(numbers, default=0.0)
-    if largest > MAX_TIER or len(numbers) < len(stated):
-        return 100.0
-    if largest <= MAX_SHARE:
-        return 1.0
-    rule = f"go from {min(numbers):g} to {largest:g}: neither shares nor percents"
-    hint = f"{{confidence_scale}} {math.ceil(largest)} divides by {math.ceil(largest)}"
-    raise InputError("confidence", rule, place=f"{file}: confidences", hint=hint)
-
-
-def share_of(confidence: Stated | Fault, unit: float, is_scaled: bool) -> float | Fault:
-    """Return a confidence as a share, or the fault of one that is of another unit."""
-    if isinstance(confidence, Fault):
-        return confidence
-    number, has_sign = confidence
-    if has_sign:
-        return number / 100
-    if is_scaled and not 0 <= number <= unit:
-        return Fault(f"must be a number from 0 to {unit:g}", number)
-    if unit == 100 and not is_scaled and 0 < number < 1:
-        return Fault(MIXED_UNITS, number)
-    return number / unit
-
-
-def describe_log(
-    rows: Sequence[dict[str, Any]], answers: Sequence[Answer], unit: float, is_repeated: bool
-) -> str:
-    """Describe how a log was read."""
-    kind = "report of pydantic-evals" if "assertions" in rows[0] else "log of inspect"
-    scorers = dict.fromkeys(name for answer in answers for name in answer.scorers)
-    note = f"{kind}, {', '.join(scorers) or 'none'}"
-    if unit == 100:
-        note += ", confidences in percent"
-    elif unit != 1:
-        note += f", confidences from 0 to {unit:g}"
-    if is_repeated:
-        note += "; attempts at one question are a group"
-    return note
 
 
 def as_object(value: Any) -> dict[str, Any]:

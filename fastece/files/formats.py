@@ -20,13 +20,11 @@ from fastece.files.arrays import read_arrays
 from fastece.files.arrow_files import FILE_START, STREAM_START, read_arrow_file
 from fastece.files.batches import Batch, Choose
 from fastece.files.broken import input_errors
-from fastece.files.evaluations import LogOptions
 from fastece.files.foreign import N_TEXT_BYTES, refuse_binary, refuse_foreign
 from fastece.files.parquet import read_parquet
 from fastece.files.paths import STANDARD_INPUT, is_piped
 from fastece.files.text import read_text
 
-NO_OPTIONS = LogOptions()
 GZIP_START = b"\x1f\x8b"
 # An archive holds an NPZ file, a log of inspect, or a table.
 ZIP_START = b"PK\x03\x04"
@@ -55,9 +53,7 @@ BINARY_FORMATS = (
 )
 
 
-def read_batches(
-    path: str, choose: Choose, header_names: Collection[str], options: LogOptions = NO_OPTIONS
-) -> Iterator[Batch]:
+def read_batches(path: str, choose: Choose, header_names: Collection[str]) -> Iterator[Batch]:
     """Yield the rows of a file in order; a broken file yields those before the break.
 
     Parameters
@@ -68,8 +64,6 @@ def read_batches(
         Chooses the columns to read, given the `Header`.
     header_names : collection of str
         Names by one of which the header of delimited text is known.
-    options : LogOptions
-        Knowledge about attempts, if the file is a log.
     """
     name = "standard input" if path == STANDARD_INPUT else path
     # Any error of a library that parses the bytes is the fault of the file.
@@ -83,7 +77,7 @@ def read_batches(
         is_as_it_is = file is file_on_disk and not is_piped(path)
         if start.startswith(ZIP_START):
             content = path if is_as_it_is else io.BytesIO(file.read())
-            batches = read_archive(inner_name, content, choose, options)
+            batches = read_archive(inner_name, content, choose)
         elif binary_format is not None:
             content = path if is_as_it_is else io.BytesIO(file.read())
             batches = binary_format.read(inner_name, content, choose)
@@ -92,7 +86,7 @@ def read_batches(
             refuse_binary(inner_name, start)
             text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
             lines = stack.enter_context(text)
-            batches = read_text(inner_name, lines, choose, header_names, options)
+            batches = read_text(inner_name, lines, choose, header_names)
         n_rows = 0
         for batch in batches:
             n_rows += len(batch.places)

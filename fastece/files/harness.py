@@ -3,8 +3,7 @@
 A line is an object: `filtered_resps` has the log-likelihood of each choice, and whether it is the
 greedy continuation, as strings; `resps` the same, one list deeper; `target` is the right choice, as
 its number from 0 on or its text. `arguments` holds the requests, each a context and a continuation;
-`doc` is the document of the data set. `acc` is 1 if the likeliest choice is right, and `acc_norm`
-if the likeliest one by character is.
+`doc` is the document of the data set. `acc` is 1 if the likeliest choice is right.
 """
 
 import math
@@ -16,6 +15,7 @@ from fastece.files.cells import Fault, row_fault
 from fastece.files.json_objects import follow
 
 RESPONSES = ("filtered_resps", "resps")
+ACCURACY = "acc"
 # Where a document has the texts of its choices, or their letters.
 CHOICES = (("choices",), ("choices", "text"), ("choices", "label"))
 # Digits of the number of a choice; a text of more digits is no number.
@@ -25,8 +25,8 @@ MAX_DIGITS = 9
 class Question(NamedTuple):
     """Scores of the choices of a line, and the target among them.
 
-    A score is a log-likelihood, perhaps by character. The target is looked for as the number of a
-    choice, and as the text of one; None: not found.
+    A score is a log-likelihood. The target is looked for as the number of a choice, and as the text
+    of one; None: not found.
     """
 
     scores: list[float]
@@ -57,12 +57,7 @@ def is_log(row: Mapping[str, Any]) -> bool:
     return "target" in row and any(name in row for name in RESPONSES)
 
 
-def accuracy_name(acc_norm: bool) -> str:
-    """Return the name under which a log has whether the likeliest choice is right."""
-    return "acc_norm" if acc_norm else "acc"
-
-
-def read_log(batch: Batch, acc_norm: bool = False) -> Log:
+def read_log(batch: Batch) -> Log:
     """Read the scores of each question of a log, and which choice is right.
 
     Where targets are no choices, as in winogrande, whose choices are contexts, the accuracy of each
@@ -80,16 +75,13 @@ def read_log(batch: Batch, acc_norm: bool = False) -> Log:
         refuse_first_fault(batch, [BadColumn("path", [*rows], row_fault)], {})
     first = next(filter(is_log, rows))
     responses = next(name for name in RESPONSES if name in first)
-    questions = [read_question(row, responses, acc_norm) for row in rows]
+    questions = [read_question(row, responses) for row in rows]
     rule = "must hold the log-likelihoods of two or more choices"
-    if acc_norm:
-        rule += ", with the text of each in arguments"
     refuse(responses, rule, (not question.scores for question in questions))
     rule = f"must be {first.get('filter')!r}, as the first row has"
     refuse("filter", rule, (row.get("filter") != first.get("filter") for row in rows))
     scores = [question.scores for question in questions]
-    accuracy = accuracy_name(acc_norm)
-    accuracies = [row.get(accuracy) for row in rows]
+    accuracies = [row.get(ACCURACY) for row in rows]
     right = find_targets(questions)
     if not any(choice is not None for choice in right) and all(map(is_accuracy, accuracies)):
         return Log([bool(x) for x in accuracies], scores, None)
@@ -101,7 +93,7 @@ def read_log(batch: Batch, acc_norm: bool = False) -> Log:
     hits = [x.index(max(x)) == choice for x, choice in zip(scores, choices, strict=True)]
     rule = "must be 1 if the likeliest choice is the target, else 0"
     pairs = zip(accuracies, hits, strict=True)
-    refuse(accuracy, rule, (isinstance(x, int | float) and x != hit for x, hit in pairs))
+    refuse(ACCURACY, rule, (isinstance(x, int | float) and x != hit for x, hit in pairs))
     return Log(hits, scores, choices)
 
 
@@ -120,7 +112,7 @@ def is_accuracy(value: Any) -> bool:
     return isinstance(value, int | float) and value in (0, 1)
 
 
-def read_question(row: Mapping[str, Any], responses: str, acc_norm: bool) -> Question:
+def read_question(row: Mapping[str, Any], responses: str) -> Question:
     """Read a line of a log; without two choices there are no scores."""
     try:
         scores = [log_likelihood(response) for response in row[responses]]
@@ -131,11 +123,6 @@ def read_question(row: Mapping[str, Any], responses: str, acc_norm: bool) -> Que
         # Requests without a context weigh the choices by themselves, for another score.
         scores = [x for x, request in zip(scores, requests, strict=True) if request.context]
         requests = [request for request in requests if request.context]
-    if acc_norm:
-        lengths = [len(request.continuation.removeprefix(" ")) for request in requests]
-        has_lengths = len(lengths) == len(scores) and all(lengths)
-        pairs = zip(scores, lengths, strict=True) if has_lengths else ()
-        scores = [score / length for score, length in pairs]
     if len(scores) < 2 or any(map(math.isnan, scores)) or not math.isfinite(max(scores)):
         return Question([], None, None)
     target = str(row.get("target")).strip()

@@ -19,10 +19,10 @@ from fastece.data.parameters import check_integer
 from fastece.files.batches import Batch, Header
 from fastece.files.cells import NUMBER, LabelColumn, NamedColumns, NumberColumn, decode_labels
 from fastece.files.class_columns import find_class_columns
-from fastece.files.evaluations import PAIR_COLUMNS, LogOptions
+from fastece.files.evaluations import PAIR_COLUMNS, SHARE_COLUMNS
 from fastece.files.evidence import equal_top_label, without_shared_prefix
 from fastece.files.file_predictions import FilePredictions
-from fastece.files.harness import accuracy_name, is_log, read_log
+from fastece.files.harness import ACCURACY, is_log, read_log
 
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR_COLUMNS)
 WILDCARDS = frozenset("*?[")
@@ -92,15 +92,12 @@ class ColumnOptions:
         Columns of other arguments, by the names of these.
     labels : collection of str
         Labels in their order; without them the labels of a stream must be numbers of classes.
-    scale : float or None
-        The number that stands for a probability of 1, such as 100 of percents, by which
-        probabilities are divided; None: 1, or the unit that a log proves.
+    percent : bool
+        Whether probabilities are percents, which are divided by 100.
     skips_missing : bool
         Whether rows without a label are left out, and counted; otherwise they are an error.
-    scorer, right_from, soft
-        As `LogOptions` has them, for a log of attempts.
-    acc_norm : bool
-        Whether log-likelihoods of a log of lm-evaluation-harness are by character of the choice.
+    soft : bool
+        Whether labels are shares of label 1, of a log the mean credit of its scorers.
     """
 
     y_true: str | None = None
@@ -109,17 +106,9 @@ class ColumnOptions:
     weights: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     labels: Collection[str] = ()
-    scale: float | None = None
+    percent: bool = False
     skips_missing: bool = False
-    scorer: str | None = None
-    right_from: float | None = None
     soft: bool = False
-    acc_norm: bool = False
-
-    @property
-    def of_logs(self) -> LogOptions:
-        """The options that a log of attempts is read with."""
-        return LogOptions(self.scorer, self.right_from, self.soft, self.scale)
 
     @property
     def label(self) -> str:
@@ -243,32 +232,29 @@ class PairLayout:
 class LogLayout:
     """A log of lm-evaluation-harness: objects with log-likelihoods, no columns."""
 
-    acc_norm: bool = False
     label_columns: Sequence[str] = ()
     probability_columns: Sequence[str] = ()
 
     def interpret(self, rows: ReadRows) -> FilePredictions:
         """Turn the objects of a log into predictions."""
-        return read_questions([rows.batch], self.acc_norm)
+        return read_questions([rows.batch])
 
 
 Layout = ColumnLayout | PairLayout | LogLayout
 
 
-def read_questions(batches: Sequence[Batch], acc_norm: bool) -> FilePredictions:
+def read_questions(batches: Sequence[Batch]) -> FilePredictions:
     """Read logs of multiple-choice questions as predictions.
 
     They are class vectors if all questions have as many choices and a clear target; otherwise they
     are whether the likeliest choice is right, and its softmax.
     """
-    logs = [read_log(batch, acc_norm) for batch in batches]
+    logs = [read_log(batch) for batch in batches]
     scores = [choices for log in logs for choices in log.scores]
     hits = np.array([hit for log in logs for hit in log.hits])
     min_choices = min(map(len, scores))
     max_choices = max(map(len, scores))
     note = "log of lm-evaluation-harness, softmax over the choices of each question"
-    if acc_norm:
-        note += ", by character of the choice"
     has_targets = all(log.right is not None for log in logs)
     if has_targets and min_choices == max_choices:
         label = np.array([right for log in logs for right in log.right or ()])
@@ -280,7 +266,7 @@ def read_questions(batches: Sequence[Batch], acc_norm: bool) -> FilePredictions:
     if min_choices != max_choices:
         note += f", which has {min_choices} to {max_choices}: of the likeliest choice alone"
     if not has_targets:
-        note += f"; no target is one of them, so {accuracy_name(acc_norm)} says whether it is right"
+        note += f"; no target is one of them, so {ACCURACY} says whether it is right"
     return FilePredictions(hits, top, hits, pairs=True, note=note)
 
 
@@ -292,14 +278,17 @@ def choose_layout(path: str, header: Header, options: ColumnOptions) -> Layout:
     are_named = options.y_true is not None or options.y_prob is not None
     has_log = header.first_object is not None and is_log(header.first_object)
     is_log_layout = has_log and not are_named
-    is_pair_layout = set(PAIR_COLUMNS) <= set(header.names) and not (are_named or has_log)
+    # Outcomes of pairs are no shares.
+    has_shares = options.soft and set(SHARE_COLUMNS) <= set(header.names)
+    has_pairs = set(PAIR_COLUMNS) <= set(header.names) and not has_shares
+    is_pair_layout = has_pairs and not (are_named or has_log)
     if options.classes is not None:
         if not is_pair_layout:
             rule = f"goes with the columns {','.join(PAIR_COLUMNS)} only"
             raise InputError("classes", rule)
         check_integer("classes", options.classes, 2, MAX_CLASSES)
     if is_log_layout:
-        return LogLayout(options.acc_norm)
+        return LogLayout()
     if is_pair_layout:
         return PairLayout(options.classes)
     if options.y_prob:

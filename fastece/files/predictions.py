@@ -115,7 +115,7 @@ class Reader:
         """Yield the unread batches in their order, without rows that are to be dropped."""
         header_names = (self.options.label, PAIR_COLUMNS[0])
         try:
-            for batch in read_batches(self.path, self.choose, header_names, self.options.of_logs):
+            for batch in read_batches(self.path, self.choose, header_names):
                 labelled = self.drop_unlabelled(batch)
                 if len(labelled.places):
                     yield labelled
@@ -189,7 +189,7 @@ class Reader:
             if has_sign:
                 kind = "a number with a sign %"
             elif name in probabilities and not batch.header.has_shares:
-                numbers[name] = self.scale_numbers(batch, name, numbers[name])
+                numbers[name] = self.read_shares(batch, name, numbers[name])
             if name in probabilities and len(probabilities) > 1:
                 # One of several columns of probabilities must not hold lists.
                 self.remember_kind(name, kind)
@@ -203,16 +203,15 @@ class Reader:
             self.seen = self.seen._replace(first_row=first_row)
         return ReadRows(replace(batch, columns={}), labels, numbers)
 
-    def scale_numbers(self, batch: Batch, name: str, column: NumberColumn) -> NumberColumn:
-        """Divide probabilities by the number that stands for 1, if the options have one."""
-        scale = self.options.scale
-        if scale is None:
+    def read_shares(self, batch: Batch, name: str, column: NumberColumn) -> NumberColumn:
+        """Divide probabilities by 100 if they are percents."""
+        if not self.options.percent:
             return column
         numbers = np.asarray(column)
-        is_outside = ~((numbers >= 0) & (numbers <= scale))
+        is_outside = ~((numbers >= 0) & (numbers <= 100))
         if is_outside.any():
             bad = np.argwhere(is_outside)
-            rule = f"must be a number from 0 to {scale:g}"
+            rule = "must be a number from 0 to 100"
             raise InputError(
                 name,
                 rule,
@@ -220,7 +219,7 @@ class Reader:
                 place=batch.cell_place(int(bad[0][0]), name),
                 rows=len(set(bad[:, 0].tolist())),
             )
-        shares = numbers / scale
+        shares = numbers / 100
         return NamedColumns(shares, column.columns) if isinstance(column, NamedColumns) else shares
 
     def require_layout(self) -> Layout:
@@ -447,7 +446,7 @@ def read_logs(paths: Sequence[str], **options: Any) -> FilePredictions | None:
     others = {key: np.concatenate([log.others[key] for log in logs]) for key in logs[0].others}
     others["task"] = np.repeat(tasks, [len(log.label) for log in logs])
     file = f"{len(paths)} logs"
-    predictions = read_questions(batches, reader.options.acc_norm)
+    predictions = read_questions(batches)
     return replace(predictions, file=file, row=names.__getitem__, others=others)
 
 

@@ -1,8 +1,8 @@
 """Objects saved as JSON, such as monitors, thresholds and fitted maps: one writer, one reader.
 
-A saved object is one JSON object whose entry ``"format"`` names the kind of the object. Numbers
-have all their digits, nan is null, and the constants NaN and Infinity, which JSON does not have,
-are neither written nor read.
+A saved object is one JSON object whose entry ``"format"`` names the kind of the object and the
+version of its entries, the only one that is read. Numbers have all their digits, nan is null, and
+the constants NaN and Infinity, which JSON does not have, are neither written nor read.
 """
 
 import json
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.parameters import check_choice, check_integer
 from fastece.files.json_objects import unique_keys
 from fastece.files.replacing import write_file
 
@@ -31,22 +30,16 @@ class SavedFormat:
     noun : str
         The kind of the object in messages: "monitor".
     name : str
-        The entry ``"format"`` of the text: "fastece.monitor".
-    version : int or None
-        The entry ``"version"`` of the texts that are written; texts of versions from 1 to this one
-        are read. None where texts have no such entry.
+        The entry ``"format"`` of the text, with the version of the other entries:
+        "fastece.monitor 1".
     """
 
     noun: str
     name: str
-    version: int | None
 
     def to_text(self, content: Mapping[str, Any]) -> str:
         """Write plain values by their names as a JSON text of this format."""
-        header: dict[str, Any] = {"format": self.name}
-        if self.version is not None:
-            header["version"] = self.version
-        return json.dumps({**header, **content}, allow_nan=False)
+        return json.dumps({"format": self.name, **content}, allow_nan=False)
 
     def save(self, path: str | PathLike[str], content: Mapping[str, Any]) -> None:
         """Write plain values to a file, which is replaced as a whole if it exists."""
@@ -70,7 +63,7 @@ class SavedFormat:
         Raises
         ------
         InputError
-            For a text that is damaged, is of another format, or is of a later version.
+            For a text that is damaged, or is of another format or version.
         """
         try:
             return make(self._parse(text))
@@ -83,13 +76,13 @@ class SavedFormat:
         return self.from_text(Path(path).read_bytes(), make, "path", str(path))
 
     def _parse(self, text: str | bytes) -> dict[str, Any]:
-        """Parse a text, check its format and its version, and return its other entries."""
+        """Parse a text, check its format, and return its other entries."""
         content = json.loads(text, object_pairs_hook=unique_keys, parse_constant=refuse_constant)
         if not isinstance(content, dict):
             raise InputTypeError("content", "must be an object with named values")
-        check_choice("format", content.pop("format", None), [self.name])
-        if self.version is not None:
-            check_integer("version", content["version"], 1, self.version, "a known version")
+        name = content.pop("format", None)
+        if name != self.name:
+            raise InputError("format", f"must be {self.name!r}", value=name)
         return content
 
 

@@ -7,7 +7,7 @@ from fastece.data.errors import InputError
 from fastece.files.batches import BadColumn, Batch, Choose, Header, refuse_first_fault
 from fastece.files.cells import row_fault
 from fastece.files.delimited import read_delimited
-from fastece.files.evaluations import LogOptions, attempt_batch, find_attempts
+from fastece.files.evaluations import attempt_batch, find_attempts
 from fastece.files.harness import is_log
 from fastece.files.json_documents import (
     find_lists,
@@ -22,9 +22,8 @@ from fastece.files.lines import LineChunks, places_of_lines
 
 
 def read_text(
-    file: str, lines: Iterator[str], choose: Choose, header_names: Collection[str],
-    options: LogOptions,
-) -> Iterator[Batch]:  # fmt: skip
+    file: str, lines: Iterator[str], choose: Choose, header_names: Collection[str]
+) -> Iterator[Batch]:
     """Read a text: a document of JSON, JSON Lines, or else delimited text.
 
     Delimited text begins with a header, in which one of `header_names` occurs; JSON Lines may begin
@@ -33,7 +32,7 @@ def read_text(
     chunks = LineChunks(lines)
     document = read_document(chunks)
     if document is not None:
-        batches = read_json_document(file, document, choose, header_names, options)
+        batches = read_json_document(file, document, choose, header_names)
         if batches is not None:
             return batches
     start = next(filter(None, map(str.strip, chunks.head)), "")
@@ -51,7 +50,7 @@ def read_text(
 
 
 def read_json_document(
-    file: str, document: Any, choose: Choose, header_names: Collection[str], options: LogOptions
+    file: str, document: Any, choose: Choose, header_names: Collection[str]
 ) -> Iterator[Batch] | None:
     """Read one value of JSON: a log, an array of objects, or an object of lists.
 
@@ -59,7 +58,7 @@ def read_json_document(
     """
     attempts = find_attempts(document)
     if attempts:
-        return iter([attempt_batch(file, attempts, choose, options)])
+        return iter([attempt_batch(file, attempts, choose)])
     if isinstance(document, list):
         return read_rows(file, document, choose)
     lists = find_lists(document)

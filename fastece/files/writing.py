@@ -7,7 +7,6 @@ import csv
 import gzip
 import io
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,6 @@ from fastece.files.paths import GZIP_ENDING
 from fastece.files.replacing import write_file
 
 Columns = dict[str, NDArray[Any]]
-# The start of a text that a spreadsheet runs, and that is no number.
-FORMULA_START = re.compile(r"\A(?=[=@\t\r]|[+-](?!(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z))")
 # Level of compression of gzip, the usual one of its program.
 GZIP_LEVEL = 6
 
@@ -39,15 +36,12 @@ def ending_of(path: Path) -> str:
     return Path(path.name.lower().removesuffix(GZIP_ENDING)).suffix
 
 
-def write_predictions(path: Path, predictions: FilePredictions, *, is_safe: bool = False) -> None:
+def write_predictions(path: Path, predictions: FilePredictions) -> None:
     """Write the columns of predictions to a file, complete or not at all.
 
-    They have the names that the file had. A name that ends in .gz makes it packed by gzip. With
-    `is_safe`, no text is one that a spreadsheet would run.
+    They have the names that the file had. A name that ends in .gz makes it packed by gzip.
     """
     columns = columns_to_write(predictions)
-    if is_safe:
-        columns = quote_formulas(columns)
     try:
         content = WRITERS[ending_of(path)](columns)
     except UnicodeError as error:
@@ -68,20 +62,6 @@ def columns_to_write(predictions: FilePredictions) -> Columns:
     # One column may hold a matrix.
     probabilities = {names[0]: prob} if len(names) == 1 else dict(zip(names, prob.T, strict=True))
     return {**(predictions.cells or {"y_true": predictions.y_true}), **probabilities}
-
-
-def quote_formulas(columns: Columns) -> Columns:
-    """Put an apostrophe before names and cells that spreadsheets take for formulas."""
-
-    def quote(cell: Any) -> Any:
-        return FORMULA_START.sub("'", cell) if isinstance(cell, str) else cell
-
-    quoted: Columns = {}
-    for name, column in columns.items():
-        has_texts = column.dtype.kind in "OUT"
-        cells = np.array([quote(x) for x in column.tolist()], object) if has_texts else column
-        quoted[quote(name)] = cells
-    return quoted
 
 
 # --- formats --------------------------------------------------------------------------------------

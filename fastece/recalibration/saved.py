@@ -1,4 +1,4 @@
-"""Fitted maps in files: JSON that any release reads again, and nothing damaged passes."""
+"""Fitted maps in files: JSON of one format, and nothing damaged passes."""
 
 import math
 from contextlib import suppress
@@ -15,12 +15,9 @@ from fastece.files.saved import SavedFormat
 from fastece.recalibration.calibrator import Calibrator, Parameter
 from fastece.recalibration.curves import CURVES
 from fastece.recalibration.methods import METHODS
-from fastece.recalibration.outputs import MIN_CLIP
 
-# Version 1 had no clip: maps of logarithms of probabilities took `MIN_CLIP`.
-FORMAT = SavedFormat("map", "fastece.recalibration", version=2)
-FIRST_VERSION_WITH_CLIP = 2
-ENTRIES = ("version", "method", "options", "n_classes", "classes", "parameters")
+FORMAT = SavedFormat("map", "fastece.recalibration 1")
+ENTRIES = ("method", "options", "n_classes", "classes", "parameters")
 MAX_CLASSES = 2**20
 
 
@@ -41,8 +38,8 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
 
     Notes
     -----
-    Plain JSON: `format`, `version`, `method`, `options`, `n_classes`, `classes` and `parameters`;
-    numbers have all their digits, and null stands for nan.
+    Plain JSON: `format`, `method`, `options`, `n_classes`, `classes` and `parameters`; numbers have
+    all their digits, and null stands for nan.
 
     Examples
     --------
@@ -86,8 +83,6 @@ def plain_option(option: Any) -> Any:
 def load(path: str | PathLike[str]) -> Calibrator:
     """Read a fitted map from a file that `save` wrote.
 
-    The file may be of this release or of an earlier one.
-
     Parameters
     ----------
     path : path
@@ -100,7 +95,7 @@ def load(path: str | PathLike[str]) -> Calibrator:
     Raises
     ------
     ValueError
-        For a file that is damaged, was not written by `save`, or is of a later version.
+        For a file that is damaged, or was not written by `save` in the format of this release.
     OSError
         For a file that cannot be read.
     """
@@ -111,23 +106,12 @@ def make_model(content: dict[str, Any]) -> Calibrator:
     """Make the map from the content of a file; refuse wrong entries."""
     check_entries("content", content, ENTRIES)
     model = METHODS[check_choice("method", content["method"], list(METHODS))]()
-    if content["version"] < FIRST_VERSION_WITH_CLIP:
-        content = add_clip(content, model)
     set_options(model, content["options"])
     model.n_classes_ = check_integer("n_classes", content["n_classes"], 2, MAX_CLASSES)
     model.classes_ = content["classes"]
     check_class_names(model.classes_, model.n_classes_)
     set_parameters(model, content["parameters"])
     return model
-
-
-def add_clip(content: dict[str, Any], model: Calibrator) -> dict[str, Any]:
-    """Add the clip that maps of a file of version 1 have been fitted with."""
-    entries = dict(content)
-    for name in ("options", "parameters"):
-        if model.SHARED_PARAMETERS and isinstance(entries[name], dict):
-            entries[name] = {**entries[name], "clip": MIN_CLIP}
-    return entries
 
 
 def check_entries(name: str, value: Any, entries: tuple[str, ...]) -> None:

@@ -14,7 +14,6 @@ from fastece.display.numbers import PValue, equate_p, smallest_p
 from fastece.display.results import Record
 from fastece.estimators.table import ESTIMATORS
 from fastece.report.inputs import ReportInput
-from fastece.report.line import Line
 from fastece.resampling.calibration_test import calibration_results
 
 VECTORS_TITLE = "Class vectors"
@@ -40,7 +39,7 @@ MIN_VECTOR_REPLICATES = 32
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class VectorLine(Line):
+class VectorLine(Record):
     """One error of class vectors.
 
     Attributes

@@ -10,13 +10,13 @@ import numpy as np
 from fastece.data.sources import ROWS
 from fastece.display.documents import Cell, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue, outside_text
+from fastece.display.results import Record
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.inference.estimate import Estimate, estimate_results, posterior_maker
 from fastece.reliability.curve import curves_of
 from fastece.reliability.diagram import diagrams_of
 from fastece.report.inputs import ReportInput
-from fastece.report.line import Line
 from fastece.report.sample import ReportTest
 from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import Call, average_classes
@@ -38,7 +38,7 @@ OMITTED_NOTE = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ErrorLine(Line):
+class ErrorLine(Record):
     """One calibration error of a report.
 
     Attributes

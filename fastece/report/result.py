@@ -257,7 +257,7 @@ class Report(Result):
 
     def _columns(self) -> dict[str, Any]:
         names = [field.name for field in fields(ErrorLine)]
-        return {name: [line[name] for line in self.measures] for name in names}
+        return {name: [getattr(line, name) for line in self.measures] for name in names}
 
     # --- values of the parts ----------------------------------------------------------------
 

@@ -13,13 +13,13 @@ from fastece.data.samples import Sample
 from fastece.data.sources import Source
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import ConfidenceInterval
+from fastece.display.results import Record
 from fastece.estimators.table import ESTIMATORS
 from fastece.inference.variance import SamplingLaw, wilson_interval
 from fastece.kernels.types import F64
 from fastece.reliability.decomposition import ScoreComponents, ScoreDecomposition, score_components
 from fastece.report.errors import interval_name, with_interval
 from fastece.report.inputs import ReportInput
-from fastece.report.line import Line
 from fastece.report.words import SCORES, infinite_loss
 from fastece.resampling.call import Call, compute_values, find_infinite_rows
 
@@ -27,7 +27,7 @@ ACCURACY_OF_SCORE = "how often a score above 1/2 is right"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ScoreLine(Line):
+class ScoreLine(Record):
     """One score of a report.
 
     Attributes

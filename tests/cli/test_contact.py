@@ -159,10 +159,10 @@ def test_an_infinite_loss_names_the_row_and_the_remedy(capsys, write):
     assert f"log_loss of old: {note.format(f'line {FIRST + 2}')}" in " ".join(page.split())
     report = fastece.calibration_report(Y, ROUND, n_resamples=0)
     assert note.format(f"y_prob[{FIRST}]") in " ".join(str(report).split())
-    assert report.scores[1]["note"].startswith("log_loss: ")
+    assert report.scores[1].note.startswith("log_loss: ")
     weight = np.where(np.arange(N) == FIRST, 0.0, 1.0)
     printed = fastece.calibration_report(Y, ROUND, sample_weight=weight, n_resamples=0)
-    assert f"in y_prob[{SECOND}]; --clip" in printed.scores[1]["note"]
+    assert f"in y_prob[{SECOND}]; --clip" in printed.scores[1].note
 
 
 @pytest.mark.parametrize("content", [VECTORS, TWO.replace("old", "y_prob")])

@@ -134,21 +134,3 @@ def test_the_file_of_a_standard_stream_is_not_replaced(capsys, number):
         os.dup2(stream, number)
         os.close(stream)
     assert line.startswith("fastece: error: --save: must be a file that this command does not")
-
-
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(
-    "line", ["--safe-csv", "--safe-csv --out o.jsonl", "--safe-csv --save o.csv"]
-)
-def test_only_text_is_made_safe(capsys, line):
-    assert "--safe-csv: goes with --out and a name" in failure(
-        capsys, "recalibrate", "a.html", *line.split()
-    )
-
-
-@pytest.mark.parametrize(("option", "start"), [("", "=y,y_prob"), ("--safe-csv", "'=y,y_prob")])
-def test_safe_csv_writes_apostrophes(capsys, folder, option, start):
-    (folder / "f.csv").write_text(SMALL.replace("y_true", "=y"))
-    text(capsys, "recalibrate", "f.csv", "--y-true", "=y", "--y-prob", "y_prob", *QUICK, "--out",
-         "o.csv", *option.split())  # fmt: skip
-    assert (folder / "o.csv").read_text().startswith(f"{start}\n")

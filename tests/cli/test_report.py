@@ -156,11 +156,11 @@ def test_the_first_page_knows_the_floor_and_computes_no_more_than_it_shows(capsy
         Y, P, estimator="ece", n_resamples=99
     ).null_distribution.mean()
     printed = fastece.calibration_report(Y, P, n_resamples=99)
-    assert printed.measures[1]["floor"] == pytest.approx(expected, rel=0.15)
+    assert printed.measures[1].floor == pytest.approx(expected, rel=0.15)
     expected = fastece.calibration_test(
         Y, P, n_resamples=99, estimator="ece_bayes"
     ).null_distribution
-    assert printed.measures[0]["floor"] == pytest.approx(expected.mean(), rel=0.15)
+    assert printed.measures[0].floor == pytest.approx(expected.mean(), rel=0.15)
     for name in ("measure_scores", "decompose_brier_score", "validate_rows"):
         monkeypatch.setattr(report_module, name, None)
     for name in ("diagram_panels", "curves_of"):

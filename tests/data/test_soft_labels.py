@@ -324,7 +324,7 @@ def test_what_cannot_take_soft_labels_says_so():
     with pytest.raises(InputError, match="size: must be left out with groups and soft labels"):
         fastece.bootstrap(k, s, votes=m, size=50)
     report = fastece.calibration_report(q, p, soft=True, n_resamples=19)
-    assert [x["name"] for x in report.vectors.lines] == ["skce"]
+    assert [x.name for x in report.vectors.lines] == ["skce"]
 
 
 # --- guarantees -------------------------------------------------------------------------------

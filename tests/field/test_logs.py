@@ -5,15 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from fastece.files import read_predictions
 from helpers.command_line import as_json, failure, run, text
 from helpers.field_samples import as_json_lines, plain_ece
 
 RNG = np.random.default_rng(2)
 N = 200
-TIERS = RNG.integers(1, 6, N)
-RIGHT = RNG.random(N) < 0.15 + 0.15 * TIERS
 SHARES = RNG.beta(6, 1.5, N).round(2)
+RIGHT = RNG.random(N) < 0.9 * SHARES
 
 
 def as_log(confidences, outcomes=RIGHT, scorer="judge"):
@@ -31,23 +29,12 @@ def as_log(confidences, outcomes=RIGHT, scorer="judge"):
 
 
 @pytest.mark.parametrize("largest", [2, 5, 7, 10])
-def test_tiers_are_neither_shares_nor_percents(capsys, write, error_of, largest):
+def test_tiers_are_neither_shares_nor_percents(capsys, write, largest):
     tiers = np.arange(N) % (largest + 1)
     path = write(as_log(tiers.tolist()), "log.json")
     message = failure(capsys, "report", path)
     assert f"confidences: go from 0 to {largest}: neither shares nor percents" in message
-    assert f"--confidence-scale {largest} divides by {largest}" in message
-    error = error_of(path, "--confidence-scale", largest)
-    assert error == pytest.approx(plain_ece(RIGHT, tiers / largest), abs=1e-12)
-
-
-def test_five_tiers_have_the_right_error(capsys, write, error_of):
-    path = write(as_log(TIERS.tolist()), "log.json")
-    assert error_of(path, "--confidence-scale", 5) == pytest.approx(plain_ece(RIGHT, TIERS / 5))
-    page = text(capsys, "report", path, "--confidence-scale", 5)
-    assert "confidences from 0 to 5" in page
-    message = failure(capsys, "report", path, "--confidence-scale", 4)
-    assert "column confidence: must be a number from 0 to 4, got 5.0" in message
+    assert f"divide tiers by the largest that may be stated, such as {largest}" in message
 
 
 @pytest.mark.parametrize(
@@ -100,22 +87,28 @@ def with_two_judges():
 def test_of_several_judges_one_is_named_or_all_are_counted(capsys, write, error_of):
     content, second = with_two_judges()
     path = write(content, "log.json")
-    assert "--scorer names one" in failure(capsys, "report", path)
+    message = failure(capsys, "report", path)
+    assert "--y-true and --y-prob name the columns of one, --soft takes the mean of all" in message
     for name, outcomes in (("judge", RIGHT), ("second", second)):
-        error = error_of(path, "--scorer", name)
+        columns = (
+            "--y-true",
+            f"scores.{name}.value",
+            "--y-prob",
+            f"scores.{name}.metadata.confidence",
+        )
+        error = error_of(path, *columns, "--pos-label", "C")
         assert error == pytest.approx(plain_ece(outcomes, SHARES), abs=1e-12)
-    either = error_of(path, "--right-from", 0.5)
-    assert either == pytest.approx(plain_ece(RIGHT | second, SHARES), abs=1e-12)
-    both = error_of(path, "--right-from", 1)
-    assert both == pytest.approx(plain_ece(RIGHT & second, SHARES), abs=1e-12)
     soft = error_of(path, "--soft")
     assert soft == pytest.approx(plain_ece((RIGHT + second.astype(float)) / 2, SHARES), abs=1e-12)
-    assert "must be one of judge, second, got 'third'" in failure(
-        capsys, "report", path, "--scorer", "third"
-    )
-    assert "--right-from: goes without --soft" in failure(
-        capsys, "report", path, "--soft", "--right-from", 0.5
-    )
+    message = failure(capsys, "report", path, "--y-true", "scores.third.value")
+    assert "no column 'scores.third.value', it has " in message
+
+
+def test_judges_that_state_several_confidences_have_no_mean(capsys, write):
+    log = json.loads(with_two_judges()[0])
+    log["samples"][3]["scores"]["second"]["metadata"] = {"confidence": 0.123}
+    message = failure(capsys, "report", write(json.dumps(log), "log.json"), "--soft")
+    assert "attempt 4: must have results from 0 to 1 that share one confidence, got {" in message
 
 
 def test_partial_credit_is_taken_by_an_option_alone(capsys, write, error_of):
@@ -123,10 +116,8 @@ def test_partial_credit_is_taken_by_an_option_alone(capsys, write, error_of):
     path = write(as_log(SHARES.tolist(), credit.tolist()), "log.json")
     message = failure(capsys, "report", path)
     assert "has partial credit, which is neither right nor wrong" in message
-    assert "--soft takes it as it is, --right-from 0.5 takes half of it and more" in message
+    assert "; --soft takes it as it is" in message
     assert error_of(path, "--soft") == pytest.approx(plain_ece(credit, SHARES), abs=1e-12)
-    half = error_of(path, "--right-from", 0.5)
-    assert half == pytest.approx(plain_ece(credit >= 0.5, SHARES), abs=1e-12)
 
 
 # --- lm-evaluation-harness --------------------------------------------------------------------
@@ -165,28 +156,3 @@ def test_where_no_target_is_a_choice_the_accuracy_of_a_line_counts(capsys, write
         del row["acc"]
     message = failure(capsys, "report", write(as_json_lines(rows), "other.jsonl"))
     assert "line 1, column target: must be the number of a choice" in message
-
-
-def test_likelihoods_are_by_character_of_the_choice_if_an_option_says_so(write, error_of):
-    choices = ["no", "perhaps tomorrow", "yes, of course"]
-    lengths = np.array(list(map(len, choices)))
-    rows = []
-    hits = []
-    confidences = []
-    for _ in range(N):
-        scores = RNG.normal(-2, 0.4, 3) * lengths
-        right = int(RNG.integers(3))
-        shares = np.exp(scores / lengths)
-        hits.append((scores / lengths).argmax() == right)
-        confidences.append((shares / shares.sum()).max())
-        requests = [["Will he come?", f" {choice}"] for choice in choices]
-        responses = [[x, False] for x in scores.tolist()]
-        accuracies = {"acc": float(scores.argmax() == right), "acc_norm": float(hits[-1])}
-        row = {"doc": {}, "target": right, "arguments": requests, "filtered_resps": responses}
-        rows.append(row | accuracies)
-    path = write(as_json_lines(rows), "samples.jsonl")
-    assert error_of(path, "--acc-norm") == pytest.approx(plain_ece(hits, confidences), abs=1e-9)
-    assert error_of(path) != pytest.approx(plain_ece(hits, confidences), abs=1e-3)
-    del rows[0]["arguments"]
-    with pytest.raises(ValueError, match="two or more choices, with the text of each in arguments"):
-        read_predictions(write(as_json_lines(rows), "no_texts.jsonl"), acc_norm=True)

@@ -1,4 +1,4 @@
-"""Logs of inspect and reports of pydantic-evals; both fixtures are made by hand in their shape."""
+"""Logs of inspect; `inspect.eval` is made by hand in their shape."""
 
 import io
 import json
@@ -13,9 +13,7 @@ import pytest
 from fastece.cli import main
 from fastece.files import Reader, read_predictions
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
-LOG = FIXTURES / "inspect.eval"
-REPORT = FIXTURES / "pydantic_evals.json"
+LOG = Path(__file__).parents[1] / "fixtures" / "inspect.eval"
 
 
 def unchanged(row):
@@ -40,28 +38,9 @@ def log(tmp_path):
     return write
 
 
-@pytest.fixture
-def report(tmp_path):
-    """Write a report of pydantic-evals after a change of its third case."""
-
-    def write(change=unchanged, indent=None):
-        document = json.loads(REPORT.read_text(encoding="utf-8"))
-        change(document["cases"][2])
-        path = tmp_path / "report.json"
-        path.write_text(json.dumps(document, indent=indent), encoding="utf-8")
-        return path
-
-    return write
-
-
 def set_score(value):
     """Change the result of an attempt of inspect."""
     return lambda row: row | {"scores": {"judge": {"value": value}}}
-
-
-def set_confidence(value):
-    """Change the confidence of a case of pydantic-evals."""
-    return lambda case: case["scores"]["confidence"].update(value=value)
 
 
 def test_a_log_of_inspect():
@@ -78,28 +57,40 @@ def test_a_log_of_inspect():
     )
 
 
-@pytest.mark.parametrize("indent", [None, 1])
-def test_a_report_of_pydantic_evals(report, indent):
-    read = read_predictions(report(indent=indent))
-    assert read.y_true.tolist() == [True, True, False, True, False]
-    assert read.y_prob.tolist() == [0.9, 0.8, 0.7, 0.6, 0.55]
-    assert read.others["groups"].tolist() == ["vienna", "vienna", "basel", "basel", "ulm"]
-    assert read.note == (
-        "report of pydantic-evals, right; attempts at one question are a group; "
-        "1 of 6 attempts without a result are left out"
-    )
+@pytest.fixture
+def as_json(tmp_path):
+    """Write the log as JSON, with some entries before its attempts."""
+
+    def write(*entries, indent=None):
+        with zipfile.ZipFile(LOG) as archive:
+            names = [name for name in archive.namelist() if name.startswith("samples/")]
+            samples = [*entries, *(json.loads(archive.read(name)) for name in names)]
+        path = tmp_path / "log.json"
+        document = {"version": 2, "samples": samples}
+        path.write_text(json.dumps(document, indent=indent), encoding="utf-8")
+        return path
+
+    return write
 
 
-def test_a_log_of_inspect_as_json(tmp_path):
-    with zipfile.ZipFile(LOG) as archive:
-        names = [name for name in archive.namelist() if name.startswith("samples/")]
-        samples = [json.loads(archive.read(name)) for name in names]
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps({"version": 2, "samples": samples}, indent=2), encoding="utf-8")
-    ours = read_predictions(path)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_log_of_inspect_as_json(as_json, indent):
+    ours = read_predictions(as_json(indent=indent))
     theirs = read_predictions(LOG)
     assert ours.y_prob.tolist() == theirs.y_prob.tolist()
     assert ours.note == theirs.note
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_log_that_is_cut_off_is_refused_with_a_line(as_json, indent):
+    path = as_json(indent=indent)
+    path.write_bytes(path.read_bytes()[:3000])
+    with pytest.raises(ValueError, match=r"log\.json: line 1: must hold a JSON object: "):
+        read_predictions(path)
+
+
+def test_entries_that_are_no_objects_are_attempts_without_a_result(as_json):
+    assert "2 of 7 attempts without a result" in read_predictions(as_json(5)).note
 
 
 def with_a_letter(row, token=" B", logprob=-0.5):
@@ -157,9 +148,10 @@ def packed_by_zstandard(path, pyarrow):
         (set_score({"score": "C", "confidence": 0.9}), "attempt 4, column confidence: must be a "
          "percent, as confidences above 1 of this file are, or none may be above 1, got 0.9$"),
         (set_score({"score": "P", "confidence": 90}), "attempt 4: has partial credit, which is "
-         r"neither right nor wrong, got .*; soft=True takes it as it is, right_from= 0.5 takes"),
+         r"neither right nor wrong, got .*; soft=True takes it as it is$"),
         (lambda row: row | {"scores": row["scores"] | {"b": row["scores"]["judge"]}},
-         r"attempt 4: .*, got \{'judge': \['C', 90\], 'b': \['C', 90\]\}; scorer= names one$"),
+         r"attempt 4: .*, got \{'judge': \['C', 90\], 'b': \['C', 90\]\}; y_true and y_prob "
+         r"name the columns of one, soft=True takes the mean of all$"),
         (lambda _: b'{"id": ', "rivers-1_epoch_2.json: must hold a JSON object: Expecting"),
         (lambda _: b"[1]", r"rivers-1_epoch_2.json: must hold a JSON object, got \[1\]$"),
         (lambda _: b"\xff\xfe{", "rivers-1_epoch_2.json: is no text in UTF-8$"),
@@ -181,6 +173,97 @@ def test_attempts_without_a_result_are_counted(log, change):
         read_predictions(log(change))
 
 
+# Values of the same attempts, whose results or confidences have other names, and what shows them.
+CORRECT = {"C": 1, "I": 0, "N": 0}
+
+
+def rename_parts(**parts):
+    """Change the parts of a value: each is a function of the result and the confidence."""
+
+    def change(row):
+        value = row.get("scores", {}).get("judge", {}).get("value")
+        if not isinstance(value, dict):
+            return row
+        outcome, stated = value["score"], value["confidence"]
+        values = {name: part(CORRECT[outcome], stated) for name, part in parts.items()}
+        return row | {"scores": {"judge": {"value": values}}}
+
+    return change
+
+
+def result(correct, _):
+    return correct
+
+
+def confidence(_, stated):
+    return stated
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"correct": result, "concise": result},
+        {"accuracy": result},
+        {"is_correct": lambda correct, _: bool(correct), "words": lambda *_: 17},
+        {"grade": lambda correct, _: "IC"[correct], "reason": lambda *_: "as asked"},
+        {"accuracy": result, "relevance": lambda correct, _: correct / 2},
+        {"accuracy": result, "judge": lambda *_: None},
+    ],
+)  # fmt: skip
+def test_the_only_part_of_a_value_that_is_right_or_wrong_is_the_result(log, parts):
+    read = read_predictions(log(rename_parts(**parts, confidence=confidence)))
+    expected = read_predictions(LOG)
+    assert read.y_true.tolist() == expected.y_true.tolist()
+    assert read.y_prob.tolist() == expected.y_prob.tolist()
+    name = next(iter(parts))
+    shown = "judge" if name == "correct" else f"judge.{name}"
+    assert read.note.startswith(f"log of inspect, {shown}, confidences in percent; ")
+
+
+@pytest.mark.parametrize(
+    ("parts", "lack"),
+    [
+        ({"accuracy": result, "concise": result, "confidence": confidence}, "result"),
+        ({"accuracy": lambda *_: 0.5, "confidence": confidence}, "result"),
+        ({"accuracy": result, "certainty": confidence}, "result"),
+        ({"correct": result, "certainty": confidence}, "readable confidence"),
+    ],
+)
+def test_parts_of_which_none_is_clear_are_shown_and_may_be_named(log, parts, lack):
+    path = log(rename_parts(**parts))
+    names = [f"scores.judge.value.{name}" for name in parts]
+    with pytest.raises(ValueError, match=f"has 6 attempts without a {lack}; their") as caught:
+        read_predictions(path)
+    assert (
+        f"their scores have {', '.join(names)}; name the columns of results and confidences by "
+        "y_true and y_prob, and a word that means right by pos_label"
+    ) in str(caught.value)
+
+
+def test_parts_without_a_confidence_are_no_results_beside_those_of_another_scorer(log):
+    other = {"quality": {"value": {"relevant": 1}}}
+    read = read_predictions(log(lambda row: row | {"scores": row.get("scores", {}) | other}))
+    assert read.y_prob.tolist() == read_predictions(LOG).y_prob.tolist()
+    assert read.note.startswith("log of inspect, judge, ")
+
+
+def test_columns_of_attempts_are_named_by_their_paths(log):
+    path = log(rename_parts(accuracy=result, concise=result, certainty=confidence))
+    read = read_predictions(
+        path,
+        y_true="scores.judge.value.accuracy",
+        y_prob="scores.judge.value.certainty",
+        percent=True,
+    )
+    assert read.y_true.tolist() == [1, 0, 0, 1, 1]
+    np.testing.assert_allclose(read.y_prob, [0.95, 0.8, 1, 0.9, 0.6], rtol=1e-15)
+    assert read.others["groups"].tolist()[0] == "rivers-1"
+    assert read.note == (
+        "log of inspect; attempts at one question are a group; "
+        "1 of 6 attempts without a result are left out"
+    )
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -197,7 +280,7 @@ def test_attempts_without_a_readable_confidence_are_counted(log, change):
     read = read_predictions(log(change, "rivers-1_epoch_2"))
     assert len(read.y_prob) == 4
     assert read.note.endswith("1 of 6 attempts without a readable confidence are left out")
-    with pytest.raises(ValueError, match=r"has 6 attempts without a readable confidence$"):
+    with pytest.raises(ValueError, match=r"has 6 attempts without a readable confidence"):
         read_predictions(log(change))
 
 
@@ -223,47 +306,8 @@ def test_a_file_of_an_archive_that_is_damaged_is_named(log):
         read_predictions(path)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (set_confidence(95), "attempt 1, column confidence: must be a percent"),
-        (lambda case: case["assertions"].update(b={"value": True}), "attempt 3: .* 'b':"),
-        (lambda case: case["assertions"]["right"].update(value="yes"), "attempt 3: must have one"),
-    ],
-)
-def test_bad_reports_of_pydantic_evals_are_refused(report, change, message):
-    with pytest.raises(ValueError, match=message):
-        read_predictions(report(change))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [set_confidence("high"), set_confidence(None), lambda case: case.update(scores=[1])],
-)
-def test_cases_without_a_readable_confidence_are_counted(report, change):
-    note = read_predictions(report(change)).note
-    assert note.endswith("1 of 6 attempts without a readable confidence are left out")
-
-
-@pytest.mark.parametrize("indent", [None, 1])
-def test_a_report_that_is_cut_off_is_refused_with_a_line(report, indent):
-    path = report(indent=indent)
-    path.write_bytes(path.read_bytes()[:3000])
-    with pytest.raises(ValueError, match=r"report\.json: line 1: must hold a JSON object: "):
-        read_predictions(path)
-
-
-def test_cases_that_are_no_objects_are_attempts_without_a_result(tmp_path):
-    document = json.loads(REPORT.read_text(encoding="utf-8"))
-    document["cases"].insert(0, 5)
-    path = tmp_path / "report.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    assert "2 of 7 attempts without a result" in read_predictions(path).note
-
-
-@pytest.mark.parametrize("path", [LOG, REPORT])
-def test_attempts_are_no_stream(path):
-    reader = Reader(str(path))
+def test_attempts_are_no_stream():
+    reader = Reader(str(LOG))
     batches = map(reader.read_batch, reader.batches())
     with pytest.raises(ValueError, match=r"is a log of an evaluation, which is no stream$"):
         next(batches)

@@ -7,8 +7,7 @@ import pytest
 from fastece import InputError
 from fastece.files.saved import SavedFormat
 
-NUMBERED = SavedFormat("lamp", "fastece.lamp", 2)
-PLAIN = SavedFormat("lamp", "fastece.lamp 1", None)
+LAMP = SavedFormat("lamp", "fastece.lamp 2")
 
 
 def keep(content):
@@ -17,14 +16,17 @@ def keep(content):
 
 def test_saved_values_come_back_with_all_their_digits(tmp_path):
     content = {"power": 0.1 + 0.2, "name": "é", "empty": None, "sizes": [1, 2**53 + 1]}
-    for saved_format, header in ((NUMBERED, {"version": 2}), (PLAIN, {})):
-        assert saved_format.from_text(saved_format.to_text(content), keep) == {**header, **content}
-        saved_format.save(tmp_path / "lamp.json", content)
-        assert saved_format.load(tmp_path / "lamp.json", keep) == {**header, **content}
+    assert LAMP.from_text(LAMP.to_text(content), keep) == content
+    LAMP.save(tmp_path / "lamp.json", content)
+    assert LAMP.load(tmp_path / "lamp.json", keep) == content
 
 
-def test_texts_of_earlier_versions_are_read():
-    assert NUMBERED.from_text('{"format": "fastece.lamp", "version": 1}', keep) == {"version": 1}
+@pytest.mark.parametrize("version", [1, 3])
+def test_texts_of_other_versions_are_refused_with_both(version):
+    text = f'{{"format": "fastece.lamp {version}", "power": 1}}'
+    rule = f"format: must be 'fastece.lamp 2', got 'fastece.lamp {version}'$"
+    with pytest.raises(InputError, match=rule):
+        LAMP.from_text(text, keep)
 
 
 @pytest.mark.parametrize(
@@ -40,33 +42,31 @@ def test_texts_of_earlier_versions_are_read():
         "{}",
         b"\xff\xfe\x00",
         '{"format": "fastece.lamp"}',
-        '{"format": "fastece.lamp", "version": 3}',
-        '{"format": "fastece.lamp", "version": true}',
-        '{"format": "fastece.other", "version": 1}',
-        '{"format": ["fastece.lamp"], "version": 1}',
-        '{"format": "fastece.lamp", "version": 1, "version": 2}',
-        '{"format": "fastece.lamp", "version": 1, "power": NaN}',
-        '{"format": "fastece.lamp", "version": 1, "power": -Infinity}',
+        '{"format": "fastece.other 2"}',
+        '{"format": ["fastece.lamp 2"]}',
+        '{"format": "fastece.lamp 1", "format": "fastece.lamp 2"}',
+        '{"format": "fastece.lamp 2", "power": NaN}',
+        '{"format": "fastece.lamp 2", "power": -Infinity}',
     ],
 )
 def test_other_texts_are_refused_in_one_line(text, tmp_path):
     with pytest.raises(InputError, match=r"^text: is no lamp that fastece has saved") as error:
-        NUMBERED.from_text(text, keep)
+        LAMP.from_text(text, keep)
     assert "\n" not in str(error.value)
     path = tmp_path / "lamp.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InputError, match=r"lamp\.json: is no lamp") as error:
-        NUMBERED.load(path, keep)
+        LAMP.load(path, keep)
     assert (error.value.argument, error.value.place) == ("path", str(path))
 
 
 def test_values_that_do_not_make_the_object_are_refused():
-    text = NUMBERED.to_text({"power": "high"})
+    text = LAMP.to_text({"power": "high"})
     for make in (lambda content: float(content["power"]), lambda content: content["size"]):
         with pytest.raises(InputError, match="is no lamp"):
-            NUMBERED.from_text(text, make)
+            LAMP.from_text(text, make)
 
 
 def test_constants_that_json_does_not_have_are_not_written():
     with pytest.raises(ValueError, match="JSON"):
-        NUMBERED.to_text({"power": math.nan})
+        LAMP.to_text({"power": math.nan})

@@ -1,6 +1,5 @@
 """Predictions are written in the format that the name says, and read again bit for bit."""
 
-import csv
 import errno
 import json
 import os
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 from fastece.files import (
-    FilePredictions,
     check_output,
     read_predictions,
     write_file,
@@ -91,27 +89,6 @@ def test_infinite_labels_are_read_again(rewrite, out):
     if out == "new.jsonl":
         for line in path.read_text().splitlines():
             json.loads(line, parse_constant=pytest.fail)
-
-
-FORMULAS = {
-    "=1+1": "'=1+1", "+a": "'+a", "-a": "'-a", "@a": "'@a", "\ta": "'\ta", "-1-1": "'-1-1",
-    "-1": "-1", "+2.5e-3": "+2.5e-3", "-.5": "-.5", "a=1": "a=1", "": "",
-}  # fmt: skip
-
-
-def test_texts_that_a_spreadsheet_runs_get_an_apostrophe(tmp_path):
-    label = np.array(list(FORMULAS))
-    prob = np.linspace(-0.1, 1, len(label))
-    cells = {"=y": label, "@w": prob}
-    rows = FilePredictions(label, prob, label, cells=cells, columns={"y_prob": ["-p"]})
-    write_predictions(tmp_path / "a.csv", rows, is_safe=True)
-    with open(tmp_path / "a.csv", newline="") as file:
-        header, *written = csv.reader(file)
-    assert header == ["'=y", "'@w", "'-p"]
-    assert [row[0] for row in written] == list(FORMULAS.values())
-    assert [float(row[2]) for row in written] == prob.tolist()
-    write_predictions(tmp_path / "a.csv", rows)
-    assert (tmp_path / "a.csv").read_text().startswith("=y,@w,-p\n=1+1,")
 
 
 # --- any file -------------------------------------------------------------------------------------

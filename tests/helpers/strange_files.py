@@ -24,7 +24,7 @@ COMMANDS = [
 OPTIONS = [
     *[""] * 14, "--y-true label", "--y-prob p", "--y-true label --y-prob p", "--from-logits",
     "--y-prob p_*", "--pos-label a", "--labels a,b", "--y-true y_prob --y-prob y_true",
-    "--percent", "--missing skip", "--confidence-scale 5",
+    "--percent", "--missing skip",
 ]  # fmt: skip
 # First bytes of formats of other programs.
 STARTS = [

@@ -51,14 +51,6 @@ def test_errors_equal_estimates(report, classes):
     assert report.curve.value == pytest.approx(report.value)
 
 
-def test_lines_are_read_by_attribute_and_by_key(report):
-    for line in (*report.measures, *report.scores, *report.vectors.lines):
-        assert line["value"] == line.value
-        assert line["name"] == line.to_dict()["name"]
-        with pytest.raises(KeyError, match="nothing"):
-            line["nothing"]
-
-
 def test_scores_equal_the_functions(report, classes):
     y, p, _ = classes
     scores = lines_by_name(report.scores)
