@@ -42,6 +42,7 @@ PERCENTAGES = "percentages: {percent}"
 MIN_BYTES_OF_FLOAT = 4
 # Ends of a prefix that the names of several columns share.
 SEPARATORS = {*"_-.:/ "}
+DIGITS = "0123456789"
 # Which entries of an array break a rule.
 Rule = Callable[[NDArray[Any]], NDArray[np.bool_]]
 
@@ -290,9 +291,14 @@ def column_names(value: Any) -> list[str]:
     The list is empty for anything else, and for names that only count from 0, such as 0, 1, 2 or
     p_0, p_1, p_2.
     """
-    names = getattr(value, "column_names", getattr(value, "columns", ()))  # first: pyarrow's
-    texts = [] if callable(names) else [label_text(name) for name in names]
+    texts = all_column_names(value)
     return texts if texts and first_number(texts) != 0 else []
+
+
+def all_column_names(value: Any) -> list[str]:
+    """Return the names of the columns of a data frame as text; none for anything else."""
+    names = getattr(value, "column_names", getattr(value, "columns", ()))  # first: pyarrow's
+    return [] if callable(names) else [label_text(name) for name in names]
 
 
 def without_prefix(names: Sequence[str]) -> Iterator[list[str]]:
@@ -331,14 +337,38 @@ def label_text(label: Any) -> str:
     return str(int(label) if is_whole else label)
 
 
-def first_number(names: Sequence[str]) -> int | None:
-    """Find the first number of column names such as "p0", "p1", else None."""
-    word, *others = {name.rstrip("0123456789") for name in names}
+def numbers_of(names: Sequence[str]) -> list[int] | None:
+    """Find the numbers that end all names after one word, as in p_1, p_2; None for other names."""
+    word, *others = {name.rstrip(DIGITS) for name in names}
     ends = [name[len(word) :] for name in names]
-    if others or "" in ends:
+    return None if others or "" in ends else list(map(int, ends))
+
+
+def first_number(names: Sequence[str]) -> int | None:
+    """Find the first number of column names that count up, such as "p0", "p1", else None."""
+    numbers = numbers_of(names)
+    if numbers is None:
         return None
-    first = int(ends[0])
-    return first if [int(end) - first for end in ends] == list(range(len(ends))) else None
+    first = numbers[0]
+    return first if numbers == list(range(first, first + len(numbers))) else None
+
+
+def check_order_of_numbers(
+    label_columns: Sequence[str], columns: Sequence[str], prob_name: str
+) -> None:
+    """Refuse columns of labels that are numbered in another order than those of predictions."""
+    if order_of_numbers(label_columns) != order_of_numbers(columns):
+        listed = list(columns or label_columns)
+        rule = f"must have its columns in the order of {prob_name}'s, one has {listed!r:.200}"
+        raise InputError("y_true", rule, hint="put both in the order of their numbers")
+
+
+def order_of_numbers(names: Sequence[str]) -> list[int]:
+    """Find the order that would sort the numbers of columns; none if it is theirs already."""
+    numbers = numbers_of(names) if names else None
+    if numbers is None or numbers == sorted(numbers):
+        return []
+    return [int(k) for k in np.argsort(numbers)]
 
 
 def row_sum_tolerance(value: Any, array: NDArray[Any]) -> float:

@@ -144,6 +144,7 @@ def read_soft_labels(value: Any, y_prob: Array, prob_name: str, names: Sequence[
     if columns and names and columns != [*names]:
         rule = f"must have {prob_name}'s columns, {names!r:.200}"
         raise InputError("y_true", rule, value=columns)
+    containers.check_order_of_numbers(columns, names, prob_name)
     return y
 
 
@@ -182,6 +183,8 @@ def class_order(
         order = given_order(labels, n_classes)
     elif names:
         order = name_order(y, names, prob_name)
+        if order is None and y.dtype.kind not in TEXT_KINDS:
+            order = number_order(y, names, prob_name, pos_label)
     if order is None and pos_label is not None:
         order = pair_order(y, pos_label)
     elif order is None and y.dtype.kind in TEXT_KINDS:
@@ -216,8 +219,7 @@ def pair_order(y: Array, pos_label: Any) -> list[Any]:
 def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | None:
     """List the labels in the order of the columns, if columns are named after them.
 
-    Strings may lack a prefix that all columns share. Numbers may not, since a label of 1 beside the
-    columns p_0 and p_1 is a class index.
+    Strings may lack a prefix that all columns share; for numbers `number_order` is there.
     """
     first = containers.label_text(y[0])
     is_text = y.dtype.kind in TEXT_KINDS
@@ -239,6 +241,29 @@ def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | No
         rule = f"two columns have one name, {columns!r:.200}"
         raise InputError(prob_name, rule, hint="pass {labels}")
     return [label_of.get(name, name) for name in columns]
+
+
+def number_order(
+    y: Array, names: Sequence[str], prob_name: str, pos_label: Any
+) -> list[Any] | None:
+    """List the numbers that end the names of all columns, which are then the classes.
+
+    None where names are not numbered, or another rule on numeric labels is broken.
+    """
+    numbers = containers.numbers_of(names)
+    is_whole = y.dtype.kind != "f" or bool((y == np.trunc(y)).all() and np.isfinite(y).all())
+    if numbers is None or not is_whole:
+        return None
+    if len(set(numbers)) < len(numbers):
+        rule = f"two columns have one number, {names!r:.200}"
+        raise InputError(prob_name, rule, hint="pass {labels}")
+    if pos_label is None:
+        rule = f"must be a number at the end of the names of {prob_name}'s columns, {names!r:.200}"
+        hint = "pass {labels}, in the order of the columns"
+        containers.refuse_where("y_true", rule, y, lambda part: ~np.isin(part, numbers), hint)
+    elif not np.isin(y, numbers).all():
+        return None
+    return numbers
 
 
 def string_order(

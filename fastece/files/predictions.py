@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.containers import numbers_of
 from fastece.data.errors import BadArgumentError, InputError
 from fastece.data.labels import SKIP_MISSING
 from fastece.files.arrow import release_memory
@@ -296,7 +297,8 @@ class Reader:
         elif isinstance(label, Texts):
             kind = "a string" if predictions.label.dtype.kind == "U" else "a number"
             self.check_kind(batch, self.options.label, kind, " as it is written")
-        check_order_of_classes(batch, predictions)
+        if not self.options.labels:
+            check_order_of_classes(batch, predictions)
         # The caller decides whether strings are numbers, once it knows them all.
         others = {
             argument: strings.get(self.columns_of_others[argument], array)
@@ -348,9 +350,11 @@ def refuse_unknown_label(predictions: FilePredictions) -> None:
 def check_order_of_classes(batch: Batch, predictions: FilePredictions) -> None:
     """Refuse columns of a stream that are numbered in another order than classes."""
     names = getattr(predictions.y_prob, "columns", [])
-    if any(name.isdecimal() and int(name) != k for k, name in enumerate(names)):
-        rule = f"columns {names!r:.200} must be in the order of their classes in a stream"
-        raise InputError("path", rule, place=batch.file)
+    numbers = numbers_of(names) if names else None
+    if numbers is not None and numbers != list(range(len(numbers))):
+        rule = f"columns {names!r:.200} must be numbered from 0 on, in their order, in a stream"
+        hint = "pass {labels}, in the order of the columns"
+        raise InputError("path", rule, place=batch.file, hint=hint)
 
 
 def as_unsigned(labels: NDArray[Any]) -> NDArray[Any]:
