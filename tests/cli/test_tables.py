@@ -1,5 +1,8 @@
 """Commands read a table as its names of columns, keys and ids say, in any order."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 
@@ -56,3 +59,46 @@ def test_numbers_that_end_all_names_are_the_classes(capsys, put):
     message = failure(capsys, "report", path, *options, "q2,q1")
     assert "line" in message
     assert "must be a number at the end of the names" in message
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def keyed(values, order=range(N), first=0):
+    """Write a column as pandas does, with the key of each row, in some order of the rows."""
+    return {str(first + k): values[k].item() for k in order}
+
+
+def test_columns_of_json_belong_together_by_their_keys(capsys, put):
+    as_text = sorted(range(N), key=str)
+    value = fastece.ece(Y, P)
+    columns = {"y_true": keyed(Y), "y_prob": keyed(P, as_text), "g": keyed(Y, as_text[::-1])}
+    path = put("a.json", json.dumps(columns))
+    report = as_json(capsys, "report", path, "--by", "g")
+    assert values(report)["ece"] == value
+    assert {(x["label"], x["events"]) for x in report["slices"]["rows"]} == {(0, 0), (1, 1)}
+    # The entries of a list have the keys from 0 on.
+    path = put("b.json", json.dumps({"y_true": Y.tolist(), "y_prob": keyed(P, as_text)}))
+    assert values(as_json(capsys, "report", path))["ece"] == value
+
+
+@pytest.mark.parametrize("other", [keyed(P, first=1), P.tolist()])
+def test_columns_of_json_with_other_keys_are_refused(capsys, put, other):
+    path = put("a.json", json.dumps({"y_true": keyed(Y, first=2), "y_prob": other}))
+    message = failure(capsys, "report", path)
+    assert re.search(r"a.json: column y_prob: has no entry with the key '12[01]'", message)
+
+
+@pytest.mark.parametrize("kind", ["lists", "keys", "rows"])
+@pytest.mark.parametrize("ending", ["", "\n", "\n\n"])
+def test_a_long_line_of_json_is_read(capsys, put, kind, ending):
+    documents = {
+        "lists": {"y_true": Y.tolist(), "y_prob": P.tolist()},
+        "keys": {"y_true": keyed(Y), "y_prob": keyed(P)},
+        "rows": [{"y_true": int(y), "y_prob": p} for y, p in zip(Y, P, strict=True)],
+    }
+    line = json.dumps(documents[kind])
+    # More than one megabyte, the size of a chunk of lines.
+    line = line[0] + " " * 2**20 + line[1:]
+    report = as_json(capsys, "report", put("a.json", line + ending))
+    assert values(report)["ece"] == fastece.ece(Y, P)
