@@ -4,7 +4,7 @@ import ast
 import csv
 import io
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -102,9 +102,12 @@ def slice_columns(options: Namespace) -> dict[str, str]:
     return {f"by[{name!r}]": name for name in names}
 
 
-def read_file(path: str, options: Namespace) -> FilePredictions:
-    """Read a file with the columns that the options name."""
-    return apply_options(read_predictions(path, **file_options(options)), options)
+def read_file(path: str, options: Namespace, kept: Collection[str] | None = ()) -> FilePredictions:
+    """Read a file with the columns that the options name, and some others as they are.
+
+    With None these are all other columns.
+    """
+    return apply_options(read_predictions(path, **file_options(options), kept=kept), options)
 
 
 def read_independent(path: str, options: Namespace) -> FilePredictions:
@@ -256,27 +259,3 @@ def describe_data(call: Call, predictions: FilePredictions) -> dict[str, Any]:
     if predictions.note:
         description["read as"] = predictions.note
     return description
-
-
-def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
-    """Refuse two files that differ in labels, weights, votes or counts, row by row."""
-    if first.pairs != other.pairs:
-        rule = f"must have the kind of columns that {first.file} has"
-        hint = "only one of them has labels and confidences of the predicted class"
-        raise InputError("b", rule, place=other.file, hint=hint)
-    if len(first.label) != len(other.label):
-        rule = f"must have the rows of {first.file}, which has {len(first.label)}"
-        raise InputError("b", rule, value=len(other.label), place=other.file)
-    columns: dict[str, tuple[Any, Any]] = {
-        "labels": (first.label, other.label),
-        "weights": (first.weights, other.weights),
-        "votes": (first.others.get("votes"), other.others.get("votes")),
-        "counts": (first.others.get("counts"), other.others.get("counts")),
-    }
-    for name, (expected, got) in columns.items():
-        values = zip(np.ravel(expected).tolist(), np.ravel(got).tolist(), strict=True)
-        for k, (expected_value, value) in enumerate(values):
-            if expected_value != value:
-                where = f"which has {expected_value!r} in {first.row(k)}"
-                rule = f"must have the {name} of {first.file}, {where}"
-                raise InputError("b", rule, value=value, place=f"{other.file}: {other.row(k)}")

@@ -220,6 +220,10 @@ GROUPS = value(
 BY = repeated(
     "--by", INPUT, "column whose values, or quartiles, are slices; repeatable", metavar="COLUMN"
 )  # fmt: skip
+ID = value(
+    "--id", INPUT, "column that identifies the rows of both files, which may be in any order",
+    metavar="COLUMN",
+)  # fmt: skip
 FROM_LOGITS = flag("--from-logits", INPUT, "the file holds logits")
 CLIP = value(
     "--clip", INPUT, "clip probabilities to [P, 1 - P], to keep the log loss finite", metavar="P",

@@ -88,6 +88,15 @@ def cell_list(column: RawColumn) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else column
 
 
+def as_cells(column: RawColumn) -> NDArray[Any]:
+    """Return a column as an array of its cells, which are of any kind."""
+    if isinstance(column, np.ndarray):
+        return column
+    if isinstance(column, Texts):
+        return np.asarray(np.array(column.words, object)[column.codes])
+    return np.fromiter(column, object, len(column))
+
+
 def first_cell(column: RawColumn) -> Any:
     """Return the first cell of a column that has one."""
     if isinstance(column, Texts):

@@ -44,7 +44,7 @@ def read_delimited(
     header = Header(file, header_row.names, unit="line")
     chosen = choose(header)
     places_of_columns = {name: header.names.index(name) for name in chosen.names()}
-    text_places = {places_of_columns[name] for name in chosen.labels}
+    text_places = {places_of_columns[name] for name in (*chosen.labels, *chosen.kept)}
     parse = make_parser(header_row, list(places_of_columns.values()), text_places)
     n_before = header_row.n_lines
     chunks.head = chunks.head[n_before:]

@@ -26,6 +26,8 @@ from fastece.files.cells import NUMBER, PERCENT_SIGN, Fault, RawColumn
 from fastece.files.json_objects import follow, paths_of, read_object
 
 # Columns of labels that are predicted, and their probabilities.
+# The word for a row of a log of attempts in messages.
+ATTEMPT = "attempt"
 PAIR_COLUMNS = ("true_label", "pred_label", "confidence")
 QUESTION_COLUMN = "question"
 # Files of attempts: whole ones, and those whose messages are in files of their own.
@@ -192,7 +194,7 @@ def attempt_batch(
     header = Header(
         file,
         [*columns, *paths],
-        unit="attempt",
+        unit=ATTEMPT,
         note=note,
         group_column=QUESTION_COLUMN if is_repeated else "",
         has_shares=True,

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.errors import BadArgumentError, InputWarning
@@ -44,7 +45,11 @@ class FilePredictions:
     columns : dict
         Names of the columns of each argument.
     cells : dict
-        Columns that are written beside recalibrated probabilities, by their names.
+        Columns that were read and are written beside recalibrated probabilities, by their names.
+    kept : dict
+        Other columns of the file as they are, by their names.
+    names : list of str
+        Names of all columns of the file, in its order.
     """
 
     y_true: NDArray[Any]
@@ -61,12 +66,35 @@ class FilePredictions:
     row: Callable[[int], str] = str
     columns: dict[str, list[str]] = field(default_factory=dict)
     cells: dict[str, NDArray[Any]] = field(default_factory=dict)
+    kept: dict[str, NDArray[Any]] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
 
     def with_probabilities(self, y_prob: NDArray[Any]) -> "FilePredictions":
         """Return the same rows with other probabilities, in columns of the same names."""
         has_names = isinstance(self.y_prob, NamedColumns)
         prob = NamedColumns(y_prob, self.y_prob.columns) if has_names else y_prob
         return replace(self, y_prob=prob, from_logits=False)
+
+    def select(self, rows: NDArray[Any]) -> "FilePredictions":
+        """Return the rows at some positions, in their order."""
+        prob = np.asarray(self.y_prob)[rows]
+        has_names = isinstance(self.y_prob, NamedColumns)
+        row = self.row
+
+        def row_at(position: int) -> str:
+            return row(int(rows[position]))
+
+        return replace(
+            self,
+            y_true=self.y_true[rows],
+            y_prob=NamedColumns(prob, self.y_prob.columns) if has_names else prob,
+            label=self.label[rows],
+            weights=None if self.weights is None else self.weights[rows],
+            others={argument: column[rows] for argument, column in self.others.items()},
+            cells={name: column[rows] for name, column in self.cells.items()},
+            kept={name: column[rows] for name, column in self.kept.items()},
+            row=row_at,
+        )
 
     @contextmanager
     def located(self) -> Iterator[None]:

@@ -125,9 +125,11 @@ def read_columns(file: str, lists: Mapping[str, Entries], choose: Choose) -> Ite
     The entries of a list have their positions as keys. Rows are in the order of the first column.
     """
     header = Header(file, list(lists), unit=UNIT)
-    names = choose(header).names()
+    chosen = choose(header)
+    names = chosen.names()
     keyed = {name: by_key(lists[name]) for name in names}
     first = keyed[names[0]]
+    names = [x for x in names if x not in chosen.kept or keyed[x].keys() == first.keys()]
     for name in names:
         place = f"{file}: column {name}"
         if len(keyed[name]) != len(first):

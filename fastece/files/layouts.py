@@ -5,6 +5,7 @@ decides which one a file has. A new layout is a class here, and a case there.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -90,6 +91,8 @@ class ColumnOptions:
         The column of the weights.
     columns : dict
         Columns of other arguments, by the names of these.
+    kept : collection of str or None
+        Columns that are kept beside as they are; None: all of a table.
     labels : collection of str
         Labels in their order; without them the labels of a stream must be numbers of classes.
     scale : float or None
@@ -108,6 +111,7 @@ class ColumnOptions:
     classes: int | None = None
     weights: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    kept: Collection[str] | None = ()
     labels: Collection[str] = ()
     scale: float | None = None
     skips_missing: bool = False
@@ -136,6 +140,7 @@ class ReadRows(NamedTuple):
     batch: Batch
     labels: dict[str, LabelColumn]
     numbers: dict[str, NumberColumn]
+    kept: dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -314,6 +319,18 @@ def choose_layout(path: str, header: Header, options: ColumnOptions) -> Layout:
     if named_after_labels:
         return ColumnLayout(options.label, named_after_labels, has_names=True)
     return ColumnLayout(options.label, names, has_names=False)
+
+
+def names_to_keep(
+    header: Header, taken: Collection[str], wanted: Collection[str] | None
+) -> list[str]:
+    """Find the columns that are kept as they are, of those that are not taken; None wants all."""
+    # Which of two columns of one name is meant would be a guess.
+    names = [name for name, n in Counter(header.names).items() if n == 1 and name not in taken]
+    if header.first_object is not None:
+        # What is within an object or a list, or holds a column that is taken, is no other column.
+        names = [x for x in names if x in header.first_object and not holds_columns(x, list(taken))]
+    return names if wanted is None else [name for name in names if name in wanted]
 
 
 def check_names(header: Header, argument: str, names: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from fastece.files.cells import (
     NamedColumns,
     NumberColumn,
     Texts,
+    as_cells,
     decode_labels,
     encode_texts,
     find_missing,
@@ -33,7 +34,7 @@ from fastece.files.cells import (
     join_columns,
 )
 from fastece.files.class_columns import column_kind, read_first_columns
-from fastece.files.evaluations import PAIR_COLUMNS
+from fastece.files.evaluations import ATTEMPT, PAIR_COLUMNS
 from fastece.files.evidence import MAX_COLUMNS, describe_evidence
 from fastece.files.file_predictions import FilePredictions
 from fastece.files.formats import read_batches
@@ -45,6 +46,7 @@ from fastece.files.layouts import (
     ReadRows,
     check_names,
     choose_layout,
+    names_to_keep,
     read_questions,
 )
 
@@ -100,6 +102,8 @@ class Reader:
         self.options = ColumnOptions(**options)
         self.layout: Layout | None = None
         self.chosen = ChosenColumns([], [])
+        # The names of all columns, once the header is read.
+        self.names: list[str] = []
         # Columns of other arguments than labels, probabilities and weights, by these arguments.
         self.columns_of_others: dict[str, str] = dict(self.options.columns)
         labels = list(self.options.labels)
@@ -171,7 +175,12 @@ class Reader:
             check_names(header, argument, [name])
         labels += self.columns_of_others.values()
         numbers = [*probabilities, *weights]
-        self.chosen = ChosenColumns(list(dict.fromkeys(labels)), list(dict.fromkeys(numbers)))
+        kept: list[str] = []
+        is_table = bool(layout.label_columns) and header.unit != ATTEMPT
+        if is_table or self.options.kept is not None:
+            kept = names_to_keep(header, {*labels, *numbers}, self.options.kept)
+        self.names = list(header.names)
+        self.chosen = ChosenColumns(list(dict.fromkeys(labels)), list(dict.fromkeys(numbers)), kept)
         return self.chosen
 
     def read(self, batch: Batch) -> ReadRows:
@@ -202,7 +211,9 @@ class Reader:
         if not self.seen.first_row:
             first_row = {name: first_cell(column) for name, column in batch.columns.items()}
             self.seen = self.seen._replace(first_row=first_row)
-        return ReadRows(replace(batch, columns={}), labels, numbers)
+        kept_names = [name for name in self.chosen.kept if name in batch.columns]
+        kept = {name: as_cells(batch.columns[name]) for name in kept_names}
+        return ReadRows(replace(batch, columns={}), labels, numbers, kept)
 
     def scale_numbers(self, batch: Batch, name: str, column: NumberColumn) -> NumberColumn:
         """Divide probabilities by the number that stands for 1, if the options have one."""
@@ -269,6 +280,8 @@ class Reader:
             others=others,
             columns={**predictions.columns, **columns},
             cells={**predictions.cells, **cells},
+            kept=rows.kept,
+            names=self.names,
         )
 
     def read_batch(self, batch: Batch) -> FilePredictions:
@@ -418,8 +431,9 @@ def read_up_to(reader: Reader, max_rows: float, max_numbers: float) -> FilePredi
     numbers = {
         name: join_columns([x.numbers.pop(name) for x in pieces]) for name in [*first.numbers]
     }
+    kept = {name: join_columns([x.kept[name] for x in pieces]) for name in first.kept}
     release_memory()
-    return reader.interpret(ReadRows(replace(first.batch, places=places), labels, numbers))
+    return reader.interpret(ReadRows(replace(first.batch, places=places), labels, numbers, kept))
 
 
 def join_places(places: Sequence[Places]) -> Places:
