@@ -43,7 +43,7 @@ def read_same_rows(files: Sequence[ModelFile], id_column: str | None) -> list[Fi
 
 
 def shared_names(files: Sequence[ModelFile]) -> Collection[str] | None:
-    """Find the names of columns that all files have; None if no file can be read twice."""
+    """Find the columns that all files have; None if no file can be read twice."""
     if len({file.path for file in files}) == 1:
         return ()
     headers = []
@@ -61,7 +61,7 @@ def shared_names(files: Sequence[ModelFile]) -> Collection[str] | None:
 def pair_rows(
     first: FilePredictions, other: FilePredictions, id_column: str | None
 ) -> FilePredictions:
-    """Bring the rows of a file into the order of the first, if a column says so."""
+    """Bring the rows of a file into the order of the first, if a column pairs them."""
     if id_column is not None:
         order = find_order(id_cells(first, id_column), id_cells(other, id_column))
         if order is None:
@@ -94,13 +94,13 @@ def id_cells(predictions: FilePredictions, id_column: str) -> NDArray[Any]:
 def find_orders(
     first: FilePredictions, other: FilePredictions, names: Sequence[str]
 ) -> dict[str, I64]:
-    """Find the order of a file's rows by each of the columns that identify them in both files."""
+    """Find the order of a file's rows by each column that identifies them."""
     orders = {name: find_order(first.kept[name], other.kept[name]) for name in names}
     return {name: order for name, order in orders.items() if order is not None}
 
 
 def find_order(expected: NDArray[Any], cells: NDArray[Any]) -> I64 | None:
-    """Find where each expected cell is; None unless both columns have the same cells, each once."""
+    """Find where each expected cell is; None unless both have the same, each once."""
     if len(expected) != len(cells):
         return None
     position_of = {label_text(cell): k for k, cell in enumerate(cells.tolist())}

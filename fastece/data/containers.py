@@ -338,14 +338,14 @@ def label_text(label: Any) -> str:
 
 
 def numbers_of(names: Sequence[str]) -> list[int] | None:
-    """Find the numbers that end all names after one word, as in p_1, p_2; None for other names."""
+    """Find the numbers that end all names after one word, as p_1, p_2; else None."""
     word, *others = {name.rstrip(DIGITS) for name in names}
     ends = [name[len(word) :] for name in names]
     return None if others or "" in ends else list(map(int, ends))
 
 
 def first_number(names: Sequence[str]) -> int | None:
-    """Find the first number of column names that count up, such as "p0", "p1", else None."""
+    """Find the first number of names that count up, such as "p0", "p1", else None."""
     numbers = numbers_of(names)
     if numbers is None:
         return None
@@ -356,7 +356,7 @@ def first_number(names: Sequence[str]) -> int | None:
 def check_order_of_numbers(
     label_columns: Sequence[str], columns: Sequence[str], prob_name: str
 ) -> None:
-    """Refuse columns of labels that are numbered in another order than those of predictions."""
+    """Refuse columns of labels that are numbered in another order than predictions."""
     if order_of_numbers(label_columns) != order_of_numbers(columns):
         listed = list(columns or label_columns)
         rule = f"must have its columns in the order of {prob_name}'s, one has {listed!r:.200}"
@@ -364,7 +364,7 @@ def check_order_of_numbers(
 
 
 def order_of_numbers(names: Sequence[str]) -> list[int]:
-    """Find the order that would sort the numbers of columns; none if it is theirs already."""
+    """Find the order that sorts the numbers of columns; empty if they are sorted."""
     numbers = numbers_of(names) if names else None
     if numbers is None or numbers == sorted(numbers):
         return []

@@ -64,14 +64,14 @@ class Header:
 
 
 class ChosenColumns(NamedTuple):
-    """Names of the columns that are read as labels, and as numbers, and that are only kept."""
+    """Names of the columns that are read as labels, and as numbers, or only kept."""
 
     labels: list[str]
     numbers: list[str]
     kept: list[str] = []  # noqa: RUF012
 
     def names(self) -> list[str]:
-        """List each chosen column once, those that are only kept as the last."""
+        """List each chosen column once, and the kept ones last."""
         return list(dict.fromkeys([*self.labels, *self.numbers, *self.kept]))
 
 

@@ -324,7 +324,7 @@ def choose_layout(path: str, header: Header, options: ColumnOptions) -> Layout:
 def names_to_keep(
     header: Header, taken: Collection[str], wanted: Collection[str] | None
 ) -> list[str]:
-    """Find the columns that are kept as they are, of those that are not taken; None wants all."""
+    """Find the columns to keep as they are, of the ones not taken; None wants all."""
     # Which of two columns of one name is meant would be a guess.
     names = [name for name, n in Counter(header.names).items() if n == 1 and name not in taken]
     if header.first_object is not None:

@@ -139,7 +139,7 @@ def check_entries(name: str, value: Any, entries: tuple[str, ...]) -> None:
 
 
 def check_class_names(names: Any, n_classes: int) -> None:
-    """Check that names of classes are null, or a different string or number for each class."""
+    """Check that names of classes are null, or a string or number for each class."""
     if names is None:
         return
     are_labels = isinstance(names, list) and {*map(type, names)} in KINDS_OF_LABELS
