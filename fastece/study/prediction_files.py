@@ -174,7 +174,12 @@ class Predictions(StudyDesign[PredictionFile]):
         layout = "class vectors" if has_vectors else "probabilities"
         try:
             problems = [
-                read_problems(predictions.y_true, predictions.y_prob, setting=setting)
+                read_problems(
+                    predictions.y_true,
+                    predictions.y_prob,
+                    setting=setting,
+                    from_logits=predictions.from_logits,
+                )
                 for setting in SETTINGS_OF_CONTENT[layout]
             ]
         except BadArgumentError as error:
