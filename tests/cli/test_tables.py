@@ -1,5 +1,6 @@
 """Commands read a table as its names of columns, keys and ids say, in any order."""
 
+import csv as csv_module
 import io
 import json
 import re
@@ -193,3 +194,97 @@ def test_two_columns_that_pair_rows_differently_need_an_option(capsys, put):
 def test_an_option_that_pairs_rows_needs_a_baseline(capsys, put):
     line = ("check", put("a.csv", csv(y_true=Y, y_prob=P)), "--max-error", 1, "--id", "id")
     assert "--id: goes with --baseline" in failure(capsys, *line)
+
+
+# --- files that are written -----------------------------------------------------------------------
+
+ODD_CELLS = ["007", "1.10", "", "a, b", 'a "b"', "=1"]
+RECALIBRATE = ("--method", "platt", "--resamples", 9, "--out")
+
+
+def table_with_other_columns():
+    """Lines of a table in which columns that are not read stand between the others."""
+    rows = ((ODD_CELLS[k % 6], Y[k], k / 4, P[k], IDS[k]) for k in range(N))
+    return [["note", "y_true", "amount", "y_prob", "id"], *rows]
+
+
+def write_cells(path, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv_module.writer(file, lineterminator="\n").writerows(rows)
+
+
+def test_recalibrated_predictions_keep_all_columns_of_the_file(capsys, put):
+    path = put("a.csv", "")
+    write_cells(path, table_with_other_columns())
+    text(capsys, "recalibrate", path, *RECALIBRATE, "new.csv")
+    with open("a.csv", newline="") as old, open("new.csv", newline="") as new:
+        old_rows, new_rows = list(csv_module.reader(old)), list(csv_module.reader(new))
+    assert new_rows[0] == old_rows[0]
+    for before, after in zip(old_rows[1:], new_rows[1:], strict=True):
+        assert [*after[:3], after[4]] == [*before[:3], before[4]]
+        assert after[3] != before[3]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "npz", "parquet"])
+@pytest.mark.parametrize("first", ["csv", "jsonl"])
+def test_all_columns_are_kept_from_format_to_format(capsys, put, ending, first):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    path = put("a.csv", "")
+    write_cells(path, table_with_other_columns())
+    if first == "jsonl":
+        lines = [
+            {"y_true": int(Y[k]), "more": {"a": [k, None]}, "y_prob": P[k], "amount": k / 4,
+             "id": IDS[k], "note": ODD_CELLS[k % 6] or None}
+            for k in range(N)
+        ]  # fmt: skip
+        path = put("a.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
+    text(capsys, "recalibrate", path, *RECALIBRATE, f"b.{ending}")
+    text(capsys, "recalibrate", f"b.{ending}", *RECALIBRATE, "c.csv")
+    with open("c.csv", newline="") as file:
+        rows = list(csv_module.DictReader(file))
+    assert [row["note"] for row in rows] == [ODD_CELLS[k % 6] for k in range(N)]
+    assert [row["id"] for row in rows] == IDS
+    assert [float(row["amount"]) for row in rows] == [k / 4 for k in range(N)]
+    if first == "jsonl":
+        assert list(rows[0])[:2] == ["y_true", "more"]
+
+
+def test_columns_of_classes_are_replaced_and_others_kept(capsys, put):
+    columns = {"id": IDS, "p_0": VECTORS[:, 0], "y_true": CLASSES, "p_1": VECTORS[:, 1]}
+    path = put("a.csv", csv(**columns, p_2=VECTORS[:, 2], q=P))
+    line = ("recalibrate", path, "--method", "temperature", "--resamples", 9, "--out", "b.csv")
+    text(capsys, *line)
+    with open("b.csv", newline="") as file:
+        rows = list(csv_module.DictReader(file))
+    assert list(rows[0]) == ["id", "p_0", "y_true", "p_1", "p_2", "q"]
+    assert [row["q"] for row in rows] == [str(p) for p in P]
+    assert [row["p_0"] for row in rows] != [str(p) for p in VECTORS[:, 0]]
+
+
+# --- files among options --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compare a.csv --groups id b.csv --resamples 9",
+        "compare --groups id --resamples 9 a.csv b.csv",
+        "compare a.csv b.csv --groups id --resamples 9",
+        "compare --groups id --resamples 9 -- a.csv b.csv",
+    ],
+)
+def test_files_stand_before_and_after_options(capsys, put, line):
+    models(put, np.arange(N))
+    report = as_json(capsys, *line.split())
+    assert (report["a"], report["b"], report["n_groups"]) == ("a.csv", "b.csv", N)
+
+
+def test_files_of_a_stream_stand_anywhere(capsys, put):
+    models(put, np.arange(N))
+    report = as_json(capsys, "report", "a.csv", "--n-bins", 5, "b.csv")
+    assert report["n"] == 2 * N
+    assert as_json(capsys, "check", "--max-error", 1, "a.csv")["passed"] is True
+    with pytest.raises(SystemExit):
+        run(capsys, "check", "a.csv", "--max-error", 1, "b.csv")
+    assert "unrecognized arguments: b.csv" in capsys.readouterr().err
