@@ -25,7 +25,7 @@ from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import Call
 
 # Bools in an option as Python writes them.
-PYTHON_BOOLS = {"true": "True", "false": "False"}
+PYTHON_BOOLS = {"true": "True", "false": "False", "TRUE": "True", "FALSE": "False"}
 PAIRS = "the file has labels and confidences of predicted classes, which is a binary problem"
 
 

@@ -164,7 +164,10 @@ def scores(text: str) -> list[float]:
 
 FILE = FileArgument("file", "FILE")
 
-Y_TRUE = value("--y-true", INPUT, "column of the labels", metavar="COLUMN")
+Y_TRUE = value(
+    "--y-true", INPUT, "column of the labels; or a column for each class, 1 where it came",
+    metavar="COLUMN[,COLUMN...]",
+)  # fmt: skip
 Y_PROB = value(
     "--y-prob", INPUT, "columns of the probabilities; prob_* is all of those",
     metavar="COLUMN[,COLUMN...]",
@@ -188,7 +191,8 @@ CONFIDENCE_SCALE = value(
     metavar="MAX", read=float,
 )  # fmt: skip
 MISSING = choice(
-    "--missing", INPUT, "rows without a label are an error, or left out and counted",
+    "--missing", INPUT, "rows without a label or a prediction are an error, or left out and "
+    "counted",
     ["stop", "skip"], "stop",
 )  # fmt: skip
 SCORER = value(

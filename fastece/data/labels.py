@@ -28,7 +28,7 @@ MAX_VOTES = 10
 MAX_LABELS_SHOWN = 20
 # How the missing values of Python, numpy and pandas are written.
 MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
-# The remedy of the command line for rows without a label.
+# The remedy of the command line for rows without a label, or without a prediction.
 SKIP_MISSING = "{missing} skip leaves such rows out"
 # Kinds of dtypes that hold text or objects.
 TEXT_KINDS = "OUST"
@@ -184,7 +184,7 @@ def class_order(
     elif names:
         order = name_order(y, names, prob_name)
         if order is None and y.dtype.kind not in TEXT_KINDS:
-            order = number_order(y, names, prob_name, pos_label)
+            order = bool_order(names) or number_order(y, names, prob_name, pos_label)
     if order is None and pos_label is not None:
         order = pair_order(y, pos_label)
     elif order is None and y.dtype.kind in TEXT_KINDS:
@@ -243,6 +243,15 @@ def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | No
     return [label_of.get(name, name) for name in columns]
 
 
+def bool_order(names: Sequence[str]) -> list[Any] | None:
+    """List the bools that two columns are named after, as p_TRUE and p_FALSE are."""
+    for shorter in containers.without_prefix(names):
+        words = [name.lower() for name in shorter]
+        if sorted(words) == ["false", "true"]:
+            return [word == "true" for word in words]
+    return None
+
+
 def number_order(
     y: Array, names: Sequence[str], prob_name: str, pos_label: Any
 ) -> list[Any] | None:
@@ -276,6 +285,12 @@ def string_order(
             "y_true", "must be integers, bools or strings", y,
             lambda label: not containers.is_text(label), "pass {labels} for others", InputTypeError,
         )  # fmt: skip
+    has_names = bool(names) and containers.first_number(names) is None
+    n_numbers = sum(map(is_number, labels))
+    if not has_names and len(labels) > 2 and 0 < n_numbers < len(labels):
+        rule = "must be a number or a bool, as other labels are"
+        hint = "leave out rows that are none, such as totals, or pass {labels}"
+        refuse_labels("y_true", rule, y, lambda label: not is_number(label), hint)
     if y_prob.ndim == 1:
         rule = f"which label {prob_name} is the probability of is unknown"
         if len(labels) == 2 and np.isfinite(y_prob).all():
@@ -284,7 +299,7 @@ def string_order(
             rule += f"; its mean is {means[high]:.2g} where the label is {high!r}"
             rule += f" and {means[low]:.2g} where it is {low!r}"
         hint = "pass {pos_label}, or {labels} with the negative and the positive one"
-    elif names and containers.first_number(names) is None:
+    elif has_names:
         rule = f"must be names of {prob_name}'s columns, {names!r:.200}"
         hint = "pass {labels}"
         readings = {*chain(*containers.without_prefix(names))}
@@ -301,6 +316,15 @@ def string_order(
         rule += f" is unknown, found {listed}"
         hint = f"pass {{labels}}, in the order of {prob_name}'s columns"
     raise InputError("y_true", rule, index=0, value=y[0], hint=hint)
+
+
+def is_number(text: Any) -> bool:
+    """Decide whether a text is written as a number, or as a bool."""
+    try:
+        float(text)
+    except ValueError:
+        return str(text).lower() in ("true", "false")
+    return True
 
 
 class LabelledRows(NamedTuple):

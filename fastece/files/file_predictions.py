@@ -4,12 +4,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from math import isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.errors import BadArgumentError, InputWarning
+from fastece.data.labels import SKIP_MISSING
 from fastece.files.cells import NamedColumns
 
 
@@ -33,8 +35,8 @@ class FilePredictions:
         Whether the format implies that `y_prob` holds logits.
     note : str
         How the file is read, where its columns do not show it.
-    n_unlabelled : int
-        How many rows had no label, and were left out.
+    n_unlabelled, n_unpredicted : int
+        How many rows had no label, and how many others no prediction, and were left out.
     weights : ndarray or None
     others : dict
         More columns, by the arguments of the caller that they are for.
@@ -60,6 +62,7 @@ class FilePredictions:
     from_logits: bool = False
     note: str = ""
     n_unlabelled: int = 0
+    n_unpredicted: int = 0
     weights: NDArray[Any] | None = None
     others: dict[str, NDArray[Any]] = field(default_factory=dict)
     file: str = ""
@@ -113,6 +116,9 @@ class FilePredictions:
 
     def locate(self, error: BadArgumentError) -> None:
         """Set the place in the file of an error about these rows, unless it has one."""
+        is_number = isinstance(error.value, float | np.floating)
+        if error.argument == "y_prob" and is_number and isnan(error.value):
+            error.hint = SKIP_MISSING
         is_about_data = error.argument in ("y_true", "y_prob", "sample_weight")
         is_about_cell = error.index is not None and error.argument in self.columns
         if error.place is not None or not (is_about_data or is_about_cell):

@@ -111,21 +111,23 @@ class Reader:
         has_texts = decoded.dtype.kind == "U"
         # Labels that are numbers may be written in any way.
         self.seen = SeenRows({}, labels if has_texts else [], {})
-        # Rows without a label, which were left out, and all rows.
+        # Rows without a label, and others without a prediction, which were left out; and all rows.
         self.n_unlabelled = 0
+        self.n_unpredicted = 0
         self.n_rows = 0
         self.note_of_log = ""
 
     def batches(self) -> Iterator[Batch]:
         """Yield the unread batches in their order, without rows that are to be dropped."""
-        header_names = (self.options.label, PAIR_COLUMNS[0])
+        header_names = (self.options.label, *self.options.label.split(","), PAIR_COLUMNS[0])
         try:
             for batch in read_batches(self.path, self.choose, header_names, self.options.of_logs):
-                labelled = self.drop_unlabelled(batch)
-                if len(labelled.places):
-                    yield labelled
-            if self.n_rows and self.n_unlabelled == self.n_rows:
+                complete = self.drop_missing(batch)
+                if len(complete.places):
+                    yield complete
+            if self.n_rows and self.n_unlabelled + self.n_unpredicted == self.n_rows:
                 rule = f"none of its {self.n_rows} rows has a label"
+                rule += " and a prediction" if self.n_unpredicted else ""
                 raise InputError("path", rule, place=batch.file)
         except NoColumnError as error:
             if error.argument in ("y_true", "y_prob"):
@@ -135,28 +137,33 @@ class Reader:
                 error.show({name: column_kind(x) for name, x in columns.items()}, evidence)
             raise
 
-    def drop_unlabelled(self, batch: Batch) -> Batch:
-        """Drop and count the rows without a label, if the options have it so."""
-        columns = self.require_layout().label_columns
-        if not self.options.skips_missing or not columns:
+    def drop_missing(self, batch: Batch) -> Batch:
+        """Drop and count rows without a label or prediction, if the options have it so."""
+        layout = self.require_layout()
+        if not self.options.skips_missing or not layout.label_columns:
             return batch
-        # A row without a predicted label is no row without a label.
-        is_unlabelled = find_missing(batch.columns[columns[0]])
+        is_unlabelled = find_missing_cells(batch, layout.true_columns)
+        names = [*layout.label_columns, *layout.probability_columns]
+        is_dropped = is_unlabelled | find_missing_cells(batch, names)
         self.n_rows += len(batch.places)
         self.n_unlabelled += int(is_unlabelled.sum())
-        return batch.select(np.flatnonzero(~is_unlabelled)) if is_unlabelled.any() else batch
+        self.n_unpredicted += int((is_dropped & ~is_unlabelled).sum())
+        return batch.select(np.flatnonzero(~is_dropped)) if is_dropped.any() else batch
 
     @property
-    def note_of_unlabelled(self) -> str:
-        """The number of rows that were left out as they have no label, or nothing."""
-        if not self.n_unlabelled:
-            return ""
-        return f"{self.n_unlabelled} of {self.n_rows} rows without a label are left out"
+    def note_of_missing(self) -> str:
+        """The numbers of rows that were left out as they lack something, or nothing."""
+        counts = {"a label": self.n_unlabelled, "a prediction": self.n_unpredicted}
+        return "; ".join(
+            f"{n} of {self.n_rows} rows without {lacking} are left out"
+            for lacking, n in counts.items()
+            if n
+        )
 
     @property
     def note(self) -> str:
         """How the file is read, as far as it was read, and which of its rows are left out."""
-        return "; ".join(filter(None, [self.note_of_log, self.note_of_unlabelled]))
+        return "; ".join(filter(None, [self.note_of_log, self.note_of_missing]))
 
     def choose(self, header: Header) -> ChosenColumns:
         """Choose the layout of the file, and with it the columns of labels and of numbers."""
@@ -189,7 +196,8 @@ class Reader:
         try:
             labels, numbers = read_columns(batch, self.chosen, self.seen.first_row)
         except InputError as error:
-            if error.rule == MUST_BE_THERE and error.argument in layout.label_columns[:1]:
+            names = [*layout.label_columns, *layout.probability_columns]
+            if error.rule == MUST_BE_THERE and error.argument in names:
                 error.hint = SKIP_MISSING
             raise
         probabilities = layout.probability_columns
@@ -269,11 +277,12 @@ class Reader:
             arrays["sample_weight"] = weights
         columns = {argument: [name] for argument, name in column_of.items()}
         cells = {column_of[argument]: array for argument, array in arrays.items()}
-        notes = [predictions.note, self.note_of_unlabelled]
+        notes = [predictions.note, self.note_of_missing]
         return replace(
             predictions,
             note="; ".join(filter(None, notes)),
             n_unlabelled=self.n_unlabelled,
+            n_unpredicted=self.n_unpredicted,
             row=rows.batch.row_name,
             file=rows.batch.file,
             weights=weights,
@@ -323,6 +332,14 @@ class Reader:
             y_prob=np.asarray(predictions.y_prob),
             others=others,
         )
+
+
+def find_missing_cells(batch: Batch, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Find the rows of a batch that lack a cell in any of some columns."""
+    is_lacking = np.zeros(len(batch.places), bool)
+    for name in names:
+        is_lacking |= find_missing(batch.columns[name])
+    return is_lacking
 
 
 # --- labels of a stream ---------------------------------------------------------------------------

@@ -102,7 +102,7 @@ class Predictions(StudyDesign[PredictionFile]):
     percent : bool, default False
         Whether probabilities are percents, which are divided by 100.
     missing : {"stop", "skip"}, default "stop"
-        Whether rows without a label are an error, or left out.
+        Whether rows without a label or a prediction are an error, or left out.
 
     Raises
     ------

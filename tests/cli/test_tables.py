@@ -288,3 +288,151 @@ def test_files_of_a_stream_stand_anywhere(capsys, put):
     with pytest.raises(SystemExit):
         run(capsys, "check", "a.csv", "--max-error", 1, "b.csv")
     assert "unrecognized arguments: b.csv" in capsys.readouterr().err
+
+
+# --- labels and headers as other programs write them ----------------------------------------------
+
+
+def test_bools_of_r_are_labels(capsys, put):
+    labels = np.where(Y == 1, "TRUE", "FALSE")
+    path = put("a.csv", csv(y_true=labels, y_prob=P))
+    assert values(as_json(capsys, "report", path))["ece"] == fastece.ece(Y, P)
+    report = as_json(capsys, "report", path, "--pos-label", "FALSE")
+    assert values(report)["ece"] == fastece.ece(1 - Y, P)
+    # T and F may be other labels.
+    path = put("b.csv", csv(y_true=[x[0] for x in labels], y_prob=P))
+    assert "pass --pos-label" in failure(capsys, "report", path)
+
+
+@pytest.mark.parametrize("names", [("p_TRUE", "p_FALSE"), ("true", "false"), ("q.True", "q.False")])
+@pytest.mark.parametrize("labels", [np.where(Y == 1, "TRUE", "FALSE"), Y])
+def test_columns_that_are_named_after_bools_are_theirs(capsys, put, names, labels):
+    path = put("a.csv", csv(y_true=labels, **{names[0]: P, names[1]: 1 - P}))
+    report = as_json(capsys, "report", path, "--y-prob", ",".join(names), "--setting", "binary")
+    assert values(report)["ece"] == pytest.approx(fastece.ece(1 - Y, 1 - P), abs=1e-15)
+
+
+@pytest.mark.parametrize("mark", ["sep=;", '"sep=;"', "SEP=|", "sep=\t"])
+def test_a_first_line_names_the_delimiter(capsys, put, mark):
+    delimiter = mark.strip('"')[-1]
+    table = csv(y_true=Y, y_prob=P).replace(",", delimiter)
+    path = put("a.csv", f"{mark}\n{table}")
+    assert values(as_json(capsys, "report", path))["ece"] == fastece.ece(Y, P)
+    path = put("b.csv", f"{mark}\n{table}1{delimiter}high\n")
+    assert f"b.csv: line {N + 3}, column y_prob: must be a number" in failure(
+        capsys, "report", path
+    )
+
+
+@pytest.mark.parametrize("lines", ["# exported 2026-11-01\n", "Scores of May\n,\n"])
+def test_lines_before_the_header_are_named(capsys, put, lines):
+    path = put("a.csv", lines + csv(y_true=Y, y_prob=P))
+    number = 1 + lines.count("\n")
+    assert f"a.csv: the header seems to be in line {number}; " in failure(capsys, "report", path)
+
+
+@pytest.mark.parametrize("labels", [Y, np.where(Y == 1, "TRUE", "FALSE"), CLASSES])
+def test_a_row_of_totals_is_named(capsys, put, labels):
+    table = csv(y_true=labels, y_prob=P)
+    if labels is CLASSES:
+        table = csv(y_true=labels, p_0=VECTORS[:, 0], p_1=VECTORS[:, 1], p_2=VECTORS[:, 2])
+    total = ",".join(["Total", *["0.4"] * (table.partition("\n")[0].count(","))])
+    message = failure(capsys, "report", put("a.csv", f"{table}{total}\n"))
+    assert f"a.csv: line {N + 2}, column y_true: must be a number or a bool" in message
+    assert "got 'Total'; leave out rows that are none, such as totals" in message
+
+
+# --- rows without a prediction --------------------------------------------------------------------
+
+HAS_NONE = np.arange(N) % 7 == 0
+LACKING = f"{HAS_NONE.sum()} of {N} rows without a prediction are left out"
+
+
+def tables_with_gaps(put, tmp_path):
+    """Files in which some rows lack a prediction."""
+    blanks = np.where(HAS_NONE, "", P.astype(str))
+    rows = [{"y_true": int(y), "y_prob": None if x == "" else float(x)}
+            for y, x in zip(Y, blanks, strict=True)]  # fmt: skip
+    np.savez(tmp_path / "c.npz", y_true=Y, y_prob=np.where(HAS_NONE, np.nan, P))
+    return [
+        put("a.csv", csv(y_true=Y, y_prob=blanks)),
+        put("b.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows)),
+        tmp_path / "c.npz",
+    ]
+
+
+def test_rows_without_a_prediction_are_left_out_and_counted(capsys, put, tmp_path):
+    value = fastece.ece(Y[~HAS_NONE], P[~HAS_NONE])
+    for path in tables_with_gaps(put, tmp_path):
+        assert "--missing skip leaves such rows out" in failure(capsys, "report", path)
+        report = as_json(capsys, "report", path, "--missing", "skip")
+        assert values(report)["ece"] == value
+        assert LACKING in report["note"]
+        assert LACKING in " ".join(text(capsys, "report", path, "--missing", "skip").split())
+        stream = as_json(capsys, "report", path, "--missing", "skip", "--stream")
+        assert values(stream)["ece"] == pytest.approx(value, abs=1e-12)
+        assert LACKING in stream["stream"]["notes"][0]
+
+
+def test_rows_without_a_label_and_without_a_prediction_are_counted_apart(capsys, put):
+    labels = np.where(np.arange(N) < 10, "", Y.astype(str))
+    prob = [*["0.5"] * 9, *["" if k % 2 else str(P[k]) for k in range(9, N)]]
+    report = as_json(capsys, "report", put("a.csv", csv(y_true=labels, y_prob=prob)),
+                     "--missing", "skip")  # fmt: skip
+    assert f"10 of {N} rows without a label are left out" in report["note"]
+    assert f"; 55 of {N} rows without a prediction are left out" in report["note"]
+    assert report["n"] == N - 65
+    nothing = put("b.csv", "y_true,y_prob\n,0.5\n1,\n")
+    message = failure(capsys, "report", nothing, "--missing", "skip")
+    assert "none of its 2 rows has a label and a prediction" in message
+
+
+def test_class_vectors_with_an_empty_entry_are_left_out(capsys, put):
+    columns = {f"p_{k}": VECTORS[:, k].astype(object) for k in range(3)}
+    columns["p_1"][HAS_NONE] = ""
+    path = put("a.csv", csv(y_true=CLASSES, **columns))
+    report = as_json(capsys, "report", path, "--missing", "skip")
+    assert values(report)["ece"] == fastece.ece(CLASSES[~HAS_NONE], VECTORS[~HAS_NONE])
+
+
+def test_a_monitor_warns_of_rows_without_a_prediction(capsys, put, tmp_path):
+    path = tables_with_gaps(put, tmp_path)[0]
+    code, out, err = run(capsys, "monitor", path)
+    assert code in (0, 1)
+    assert f"{HAS_NONE.sum()} rows without a prediction are left out" in err
+    assert "no label yet" not in out
+
+
+# --- a column of outcomes for each class ----------------------------------------------------------
+
+OUTCOMES = {f"{name}_outcome": k == CLASSES for k, name in enumerate(["home", "tie", "away"])}
+OUTCOMES |= {name: VECTORS[:, k] for k, name in enumerate(["home", "tie", "away"])}
+ONE_HOT = ("--y-true", "home_outcome,tie_outcome,away_outcome", "--y-prob", "home,tie,away")
+
+
+@pytest.mark.parametrize("kind", [int, float, bool])
+def test_outcomes_may_have_a_column_each(capsys, put, kind):
+    table = {name: x.astype(kind) if x.dtype == bool else x for name, x in OUTCOMES.items()}
+    path = put("a.csv", csv(**table))
+    report = as_json(capsys, "report", path, *ONE_HOT)
+    assert values(report)["ece"] == fastece.ece(CLASSES, VECTORS)
+    assert report["classes"]["rows"][0]["label"] in ("home", "tie", "away")
+    stream = as_json(capsys, "report", path, *ONE_HOT, "--stream")
+    assert values(stream)["ece"] == pytest.approx(fastece.ece(CLASSES, VECTORS), abs=1e-12)
+    text(capsys, "recalibrate", path, *ONE_HOT, "--method", "temperature", "--resamples", 9,
+         "--out", "b.csv")  # fmt: skip
+    with open("b.csv", newline="") as file:
+        assert next(csv_module.reader(file)) == list(table)
+
+
+def test_outcomes_that_are_not_exclusive_are_refused(capsys, put):
+    table = {name: x.astype(int) if x.dtype == bool else x for name, x in OUTCOMES.items()}
+    table["home_outcome"] = np.ones(N, int)
+    first = np.flatnonzero(CLASSES > 0)[0] + 2
+    path = put("a.csv", csv(**table))
+    message = failure(capsys, "report", path, *ONE_HOT)
+    assert f"a.csv: line {first}: home_outcome, tie_outcome, away_outcome must be 0 or 1" in message
+    message = failure(capsys, "report", path, "--y-true", "home_outcome,tie_outcome", *ONE_HOT[2:])
+    assert "a.csv: names 2 columns of outcomes, --y-prob 3" in message
+    message = failure(capsys, "report", path, "--y-true", "home_outcome,b", *ONE_HOT[2:])
+    assert "no column 'b'" in message
