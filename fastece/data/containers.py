@@ -43,6 +43,8 @@ MIN_BYTES_OF_FLOAT = 4
 # Ends of a prefix that the names of several columns share.
 SEPARATORS = {*"_-.:/ "}
 DIGITS = "0123456789"
+# Attributes of pandas' intervals, periods, and times with a zone.
+ATTRIBUTES_OF_LABELS = ("closed", "start_time", "isoformat")
 # Which entries of an array break a rule.
 Rule = Callable[[NDArray[Any]], NDArray[np.bool_]]
 
@@ -61,9 +63,9 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
             return np.from_dlpack(value)
         array = np.asarray(value)
         has_missing = array.dtype == object and hasattr(value, "isna")
-        has_labels = has_missing and any(is_text(x) or hasattr(x, "closed") for x in array.flat)
+        has_labels = has_missing and any(map(is_label, array.flat))
         if has_missing and "object" not in dtypes_of(value) and not has_labels:
-            # numbers of pandas, some of which are missing; not strings, nor intervals
+            # numbers of pandas, some of which are missing
             array = value.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError, RuntimeError, BufferError, LookupError) as error:
         raise InputError(name, f"cannot be read as a numeric array: {error}") from error
@@ -221,6 +223,11 @@ def elementwise(rule: Callable[[Any], bool]) -> Rule:
 def is_text(value: Any) -> bool:
     """Decide whether this is a string."""
     return isinstance(value, str | bytes)
+
+
+def is_label(value: Any) -> bool:
+    """Decide whether this is a string, or an interval, a period or a time of pandas."""
+    return is_text(value) or any(hasattr(value, name) for name in ATTRIBUTES_OF_LABELS)
 
 
 def are_whole(array: NDArray[Any]) -> bool:

@@ -436,3 +436,34 @@ def test_outcomes_that_are_not_exclusive_are_refused(capsys, put):
     assert "a.csv: names 2 columns of outcomes, --y-prob 3" in message
     message = failure(capsys, "report", path, "--y-true", "home_outcome,b", *ONE_HOT[2:])
     assert "no column 'b'" in message
+
+
+# --- slices of dates ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+def test_dates_of_a_file_are_months_in_their_order(capsys, put, tmp_path, ending, stream):
+    days = np.datetime64("2023-11-20") + np.arange(N)[::-1]
+    path = put("a.csv", csv(y_true=Y, y_prob=P, day=days))
+    if ending == "npz":
+        path = tmp_path / "a.npz"
+        np.savez(path, y_true=Y, y_prob=P, day=days)
+    elif ending == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        path = tmp_path / "a.parquet"
+        columns = {"y_true": Y, "y_prob": P, "day": days.tolist()}
+        parquet.write_table(pa.table({key: list(x) for key, x in columns.items()}), path)
+    report = as_json(capsys, "report", path, "--by", "day", *stream)
+    found = report["slices"]["rows"]
+    assert [row["label"] for row in found] == [
+        "2023-11",
+        "2023-12",
+        "2024-01",
+        "2024-02",
+        "2024-03",
+    ]
+    assert [row["n"] for row in found] == [11, 31, 31, 29, 18]
+    page = text(capsys, "report", path, "--by", "day", "--full", *stream)
+    assert "Slices by day, in the order of time" in page
