@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.containers import HIGHEST, LOWEST, column_names
+from fastece.data.containers import (
+    HIGHEST,
+    LOWEST,
+    column_names,
+    first_number,
+    order_of_numbers,
+)
 from fastece.data.errors import InputError, to_unicode
 from fastece.data.labels import as_labels
 from fastece.data.parameters import check_real
 from fastece.estimators.losses import LogLoss
 from fastece.files import STANDARD_INPUT, FilePredictions, read_predictions
+from fastece.files.cells import NamedColumns
 from fastece.kernels.types import F64
 from fastece.report.inputs import ERRORS, choose_errors
 from fastece.report.words import question
@@ -123,6 +130,8 @@ def apply_options(predictions: FilePredictions, options: Namespace) -> FilePredi
     """Mark predictions as logits, if options or the file have it so, and clip them."""
     are_logits = options.from_logits or predictions.from_logits
     predictions = replace(predictions, from_logits=are_logits)
+    if options.labels is None and options.pos_label is None:
+        predictions = sort_classes(predictions)
     if options.clip is None:
         return predictions
     clip: float = LogLoss(options.clip).clip or 0.0
@@ -132,6 +141,20 @@ def apply_options(predictions: FilePredictions, options: Namespace) -> FilePredi
     note = f"probabilities clipped at {clip:g} in {n_clipped} of {len(prob)} rows"
     notes = filter(None, [predictions.note, note])
     return replace(predictions.with_probabilities(prob), note=", ".join(notes))
+
+
+def sort_classes(predictions: FilePredictions) -> FilePredictions:
+    """Sort the columns of class vectors that are numbered from 0 on, beside numeric labels."""
+    names = column_names(predictions.y_prob)
+    order = order_of_numbers(names)
+    are_numbers = predictions.y_true.dtype.kind in "biuf"
+    if not order or not are_numbers or first_number([names[k] for k in order]) != 0:
+        return predictions
+    sorted_names = [names[k] for k in order]
+    prob = NamedColumns(np.asarray(predictions.y_prob)[:, order], sorted_names)
+    read_names = predictions.columns["y_prob"]
+    columns = {**predictions.columns, "y_prob": [read_names[k] for k in order]}
+    return replace(predictions, y_prob=prob, columns=columns)
 
 
 def clip_probabilities(p: F64, clip: float) -> tuple[F64, int]:

@@ -64,6 +64,17 @@ def test_numbers_that_end_all_names_are_the_classes(capsys, put):
     assert "must be a number at the end of the names" in message
 
 
+@pytest.mark.parametrize("line", ["monitor", "recalibrate --resamples 9", "report --setting 1"])
+def test_the_order_of_numbered_columns_does_not_matter(capsys, put, line):
+    columns = {f"q{k}": VECTORS[:, k] for k in range(3)}
+    path = put("a.csv", csv(y=CLASSES, **columns))
+    command, *options = line.split()
+    options += ["--y-true", "y", "--y-prob"]
+    pages = [run(capsys, command, path, *options, names) for names in ("q0,q1,q2", "q2,q0,q1")]
+    assert pages[0][0] in (0, 1)
+    assert pages[0] == pages[1]
+
+
 # --- JSON -----------------------------------------------------------------------------------------
 
 

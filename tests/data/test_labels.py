@@ -112,6 +112,9 @@ def test_streams_and_matrices_of_labels_need_columns_in_the_order_of_their_numbe
     shares = np.eye(3)[CLASS_TRUE]
     with pytest.raises(ValueError, match="y_true: must hold class numbers in a stream"):
         fastece.Accumulator(3).update(CLASS_TRUE, prob)
+    for names in (["prob_2", "prob_0", "prob_1"], ["prob_1", "prob_2", "prob_3"]):
+        with pytest.raises(ValueError, match="y_prob: must have columns that are numbered from 0"):
+            fastece.Monitor(n_classes=3).update(CLASS_TRUE, pandas_frame(ROWS, names))
     matrices = [
         (shares, {"soft": True}),
         (pandas_frame(shares, ["y_0", "y_1", "y_2"]), {"soft": True}),
