@@ -144,7 +144,7 @@ def apply_options(predictions: FilePredictions, options: Namespace) -> FilePredi
 
 
 def sort_classes(predictions: FilePredictions) -> FilePredictions:
-    """Sort the columns of class vectors that are numbered from 0 on, beside numeric labels."""
+    """Sort columns that are numbered from 0 on, if labels are numbers."""
     names = column_names(predictions.y_prob)
     order = order_of_numbers(names)
     are_numbers = predictions.y_true.dtype.kind in "biuf"
