@@ -25,9 +25,9 @@ from fastece.files.broken import input_errors
 from fastece.files.cells import NUMBER, PERCENT_SIGN, Fault, RawColumn
 from fastece.files.json_objects import follow, paths_of, read_object
 
-# Columns of labels that are predicted, and their probabilities.
 # The word for a row of a log of attempts in messages.
 ATTEMPT = "attempt"
+# Columns of labels that are predicted, and their probabilities.
 PAIR_COLUMNS = ("true_label", "pred_label", "confidence")
 QUESTION_COLUMN = "question"
 # Files of attempts: whole ones, and those whose messages are in files of their own.
