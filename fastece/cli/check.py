@@ -5,10 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from fastece.cli.inputs import (
-    check_same_rows,
     describe_data,
     read_data,
-    read_file,
     slice_columns,
     title_of,
     with_options,
@@ -19,6 +17,7 @@ from fastece.cli.options import (
     COUNTS,
     FILE,
     GROUPS,
+    ID,
     INPUT,
     INTERVALS,
     MEASURE,
@@ -28,7 +27,9 @@ from fastece.cli.options import (
 )
 from fastece.cli.output import Page
 from fastece.cli.output_files import JUNIT, SUMMARY
+from fastece.cli.pairing import ModelFile, read_same_rows
 from fastece.cli.progress import Progress
+from fastece.data.errors import InputError
 from fastece.decisions.gate import check_bounds, check_of
 from fastece.display.documents import Document, Section
 from fastece.display.writers import to_markdown
@@ -55,6 +56,7 @@ def describe() -> Command:
                   required=True),
             value("--baseline", INPUT, "predictions of another model for the same rows",
                   metavar="FILE", reads_file=True),
+            ID,
             value("--max-increase", MEASURE, "by how much the error may exceed that of --baseline",
                   metavar="E", read=float),
             value("--min-rows", MEASURE, "slices with fewer rows are not judged, and a file with "
@@ -77,15 +79,21 @@ def run(options: Namespace, progress: Progress) -> Page:
     bounds = check_bounds(options.max_error, options.max_increase, has_baseline)
     estimators = {"": find_estimator(options.estimator, {})}
     progress(f"reading {title}")
-    rows = read_file(options.file, options)
-    call = read_data(rows, options, estimators, min_resamples=1)
-    slices = groups_of(call, rows, options)
+    files = [ModelFile(options.file, options)]
     if has_baseline:
         # The file alone decides about groups and slices.
-        baseline = read_file(options.baseline, with_options(options, groups=None, by=None))
-        check_same_rows(rows, baseline)
+        files.append(ModelFile(options.baseline, with_options(options, groups=None, by=None)))
+    elif options.id is not None:
+        raise InputError("id", "goes with {baseline}, whose rows it pairs with the file's")
+    rows, *baselines = read_same_rows(files, options.id)
+    call = read_data(rows, options, estimators, min_resamples=1)
+    slices = groups_of(call, rows, options)
+    notes = []
+    for baseline in baselines:
         baseline_call = read_data(baseline, options, estimators, min_resamples=1)
         call = replace(call, sources=[*call.sources, *baseline_call.sources])
+        if baseline.note:
+            notes.append(f"{title_of(options.baseline)}: {baseline.note}")
     check = check_of(call, slices, bounds, options.min_rows, options.seed)
 
     def write_junit(path: Path) -> None:
@@ -95,9 +103,10 @@ def run(options: Namespace, progress: Progress) -> Page:
         sections = [Section(facts=describe_data(call, rows)), *check.document().sections]
         write_file(path, to_markdown(Document(title, check.line, sections)).encode())
 
+    document = check.document()
     return Page(
-        check.document(),
-        {"title": title, "note": rows.note, **check.to_dict()},
+        replace(document, sections=[*document.sections, Section(notes=notes)]),
+        {"title": title, "note": "; ".join(filter(None, [rows.note, *notes])), **check.to_dict()},
         {"junit": write_junit, "summary": write_summary},
         exit_code=EXIT_CODES[check.passed],
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from fastece.cli import STANDARD_ERROR, allow_interrupts
 from fastece.cli.output import check_files, write_files
-from fastece.cli.parser import make_parser
+from fastece.cli.parser import make_parser, parse_words
 from fastece.cli.progress import show_progress
 from fastece.cli.registry import argument_names, load_command
 from fastece.data.errors import BadArgumentError, InputWarning, to_printable
@@ -27,10 +27,8 @@ def main(arguments: Sequence[str] | None) -> int:
     if COMPLETION in os.environ:
         complete_words(os.environ.get(COMPLETED_LINE, ""))
     words = sys.argv[1:] if arguments is None else arguments
-    parser = make_parser(words)
-    options = parser.parse_args(words)
-    if options.command is None:
-        parser.print_help()
+    options = parse_words(words)
+    if options is None:
         return 0
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

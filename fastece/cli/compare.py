@@ -9,10 +9,11 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from fastece.cli.differences import Differences, Model, measure_differences, sign_of
-from fastece.cli.inputs import check_same_rows, describe_data, read_file, title_of, with_options
+from fastece.cli.inputs import describe_data, title_of, with_options
 from fastece.cli.options import (
     ERRORS,
     HTML,
+    ID,
     INPUT,
     ROWS,
     Y_PROB,
@@ -22,6 +23,7 @@ from fastece.cli.options import (
     value,
 )
 from fastece.cli.output import Page, save_picture
+from fastece.cli.pairing import ModelFile, read_same_rows
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section
@@ -29,7 +31,7 @@ from fastece.display.numbers import equate_p, smallest_p
 from fastece.display.pages import draw_page
 from fastece.display.svg import to_svg
 from fastece.display.writers import to_html
-from fastece.files import STANDARD_INPUT, FilePredictions, write_file
+from fastece.files import STANDARD_INPUT, write_file
 from fastece.report.inputs import LEAD, TEST
 from fastece.report.pictures import compare_panels
 from fastece.report.words import sentence
@@ -68,7 +70,7 @@ def describe() -> Command:
         (
             repeated("--y-prob", INPUT, "columns of the probabilities; once for each model, of one "
                      "file or of each", metavar="COLUMN[,COLUMN...]"),
-            *rows,
+            *rows, ID,
             value("--groups", INPUT, "column of A that identifies correlated rows (such as "
                   "patient); "
                   "intervals and tests account for it", metavar="COLUMN"),
@@ -120,13 +122,12 @@ def find_models(options: Namespace) -> list[ModelColumns]:
 
 def read_models(models: Sequence[ModelColumns], options: Namespace) -> list[Model]:
     """Read the predictions of each model, all on the rows of the first."""
-    predictions: list[FilePredictions] = []
+    files: list[ModelFile] = []
     for model in models:
-        groups = None if predictions else options.groups
+        groups = None if files else options.groups
         own_options = with_options(options, y_prob=model.columns, groups=groups)
-        predictions.append(read_file(model.path, own_options))
-    for other in predictions[1:]:
-        check_same_rows(predictions[0], other)
+        files.append(ModelFile(model.path, own_options))
+    predictions = read_same_rows(files, options.id)
     names = short_names(models)
     return list(map(Model, ascii_lowercase, names, predictions))
 

@@ -4,7 +4,7 @@ import ast
 import csv
 import io
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -12,11 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.containers import HIGHEST, LOWEST, column_names
+from fastece.data.containers import (
+    HIGHEST,
+    LOWEST,
+    column_names,
+    first_number,
+    order_of_numbers,
+)
 from fastece.data.errors import InputError, to_unicode
 from fastece.data.labels import as_labels
 from fastece.estimators.losses import LogLoss
 from fastece.files import STANDARD_INPUT, FilePredictions, read_predictions
+from fastece.files.cells import NamedColumns
 from fastece.kernels.types import F64
 from fastece.report.inputs import ERRORS, choose_errors
 from fastece.report.words import question
@@ -24,7 +31,7 @@ from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import Call
 
 # Bools in an option as Python writes them.
-PYTHON_BOOLS = {"true": "True", "false": "False"}
+PYTHON_BOOLS = {"true": "True", "false": "False", "TRUE": "True", "FALSE": "False"}
 PAIRS = "the file has hits and confidences of predictions, which is a binary problem"
 # Names by which a column shows that it holds whether predictions were right.
 NAMES_OF_HITS = frozenset({"correct", "is_correct", "was_correct", "correctness"})
@@ -78,9 +85,12 @@ def slice_columns(options: Namespace) -> dict[str, str]:
     return {f"by[{name!r}]": name for name in names}
 
 
-def read_file(path: str, options: Namespace) -> FilePredictions:
-    """Read a file with the columns that the options name."""
-    return apply_options(read_predictions(path, **file_options(options)), options)
+def read_file(path: str, options: Namespace, kept: Collection[str] | None = ()) -> FilePredictions:
+    """Read a file with the columns that the options name, and some others as they are.
+
+    With None these are all other columns.
+    """
+    return apply_options(read_predictions(path, **file_options(options), kept=kept), options)
 
 
 def read_independent(path: str, options: Namespace) -> FilePredictions:
@@ -96,6 +106,8 @@ def apply_options(predictions: FilePredictions, options: Namespace) -> FilePredi
     """Mark predictions as logits, if options or the file have it so, and clip them."""
     are_logits = options.from_logits or predictions.from_logits
     predictions = replace(predictions, from_logits=are_logits)
+    if options.labels is None and options.pos_label is None:
+        predictions = sort_classes(predictions)
     if options.clip is None:
         return predictions
     clip: float = LogLoss(options.clip).clip or 0.0
@@ -105,6 +117,20 @@ def apply_options(predictions: FilePredictions, options: Namespace) -> FilePredi
     note = f"probabilities clipped at {clip:g} in {n_clipped} of {len(prob)} rows"
     notes = filter(None, [predictions.note, note])
     return replace(predictions.with_probabilities(prob), note=", ".join(notes))
+
+
+def sort_classes(predictions: FilePredictions) -> FilePredictions:
+    """Sort columns that are numbered from 0 on, if labels are numbers."""
+    names = column_names(predictions.y_prob)
+    order = order_of_numbers(names)
+    are_numbers = predictions.y_true.dtype.kind in "biuf"
+    if not order or not are_numbers or first_number([names[k] for k in order]) != 0:
+        return predictions
+    sorted_names = [names[k] for k in order]
+    prob = NamedColumns(np.asarray(predictions.y_prob)[:, order], sorted_names)
+    read_names = predictions.columns["y_prob"]
+    columns = {**predictions.columns, "y_prob": [read_names[k] for k in order]}
+    return replace(predictions, y_prob=prob, columns=columns)
 
 
 def clip_probabilities(p: F64, clip: float) -> tuple[F64, int]:
@@ -245,27 +271,3 @@ def describe_data(call: Call, predictions: FilePredictions) -> dict[str, Any]:
     if predictions.note:
         description["read as"] = predictions.note
     return description
-
-
-def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
-    """Refuse two files that differ in labels, weights, votes or counts, row by row."""
-    if first.pairs != other.pairs:
-        rule = f"must have the kind of columns that {first.file} has"
-        hint = "only one of them has labels and confidences of the predicted class"
-        raise InputError("b", rule, place=other.file, hint=hint)
-    if len(first.label) != len(other.label):
-        rule = f"must have the rows of {first.file}, which has {len(first.label)}"
-        raise InputError("b", rule, value=len(other.label), place=other.file)
-    columns: dict[str, tuple[Any, Any]] = {
-        "labels": (first.label, other.label),
-        "weights": (first.weights, other.weights),
-        "votes": (first.others.get("votes"), other.others.get("votes")),
-        "counts": (first.others.get("counts"), other.others.get("counts")),
-    }
-    for name, (expected, got) in columns.items():
-        values = zip(np.ravel(expected).tolist(), np.ravel(got).tolist(), strict=True)
-        for k, (expected_value, value) in enumerate(values):
-            if expected_value != value:
-                where = f"which has {expected_value!r} in {first.row(k)}"
-                rule = f"must have the {name} of {first.file}, {where}"
-                raise InputError("b", rule, value=value, place=f"{other.file}: {other.row(k)}")

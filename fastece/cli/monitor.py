@@ -29,7 +29,7 @@ from fastece.cli.options import (
 from fastece.cli.output import Page
 from fastece.cli.output_files import STATE
 from fastece.cli.progress import Progress
-from fastece.data.errors import InputError, InputWarning, warn_outside
+from fastece.data.errors import InputError, InputWarning, RowsWarning, warn_outside
 from fastece.decisions.monitor import Monitor
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import Number, PValue
@@ -151,6 +151,9 @@ def add_file(
     monitor: Monitor, rows: FilePredictions, title: str, options: Namespace
 ) -> FileLine:  # fmt: skip
     """Add the rows of a file to a monitor."""
+    if rows.n_unpredicted:
+        rule = f"{rows.n_unpredicted} rows without a prediction are left out"
+        warn_outside(RowsWarning("y_prob", rule, place=title))
     prob = np.asarray(rows.y_prob)
     with rows.located():
         y, _ = class_numbers(data_of(rows, options))

@@ -161,7 +161,10 @@ def scores(text: str) -> list[float]:
 
 FILE = FileArgument("file", "FILE")
 
-Y_TRUE = value("--y-true", INPUT, "column of the labels", metavar="COLUMN")
+Y_TRUE = value(
+    "--y-true", INPUT, "column of the labels; or a column for each class, 1 where it came",
+    metavar="COLUMN[,COLUMN...]",
+)  # fmt: skip
 Y_PROB = value(
     "--y-prob", INPUT, "columns of the probabilities; prob_* is all of those",
     metavar="COLUMN[,COLUMN...]",
@@ -181,7 +184,8 @@ CLASSES = value(
 )  # fmt: skip
 PERCENT = flag("--percent", INPUT, "probabilities are percents, which are divided by 100")
 MISSING = choice(
-    "--missing", INPUT, "rows without a label are an error, or left out and counted",
+    "--missing", INPUT, "rows without a label or a prediction are an error, or left out and "
+    "counted",
     ["stop", "skip"], "stop",
 )  # fmt: skip
 SOFT = flag("--soft", INPUT, "labels are shares in [0, 1], not 0 or 1")
@@ -200,6 +204,10 @@ GROUPS = value(
 )
 BY = repeated(
     "--by", INPUT, "column whose values, or quartiles, are slices; repeatable", metavar="COLUMN"
+)  # fmt: skip
+ID = value(
+    "--id", INPUT, "column that identifies the rows of both files, which may be in any order",
+    metavar="COLUMN",
 )  # fmt: skip
 FROM_LOGITS = flag("--from-logits", INPUT, "the file holds logits")
 CLIP = value(

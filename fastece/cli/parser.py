@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import chain
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from fastece import __version__
 from fastece.cli.options import FORMS, HEADS, OUTPUT, SHARED, TEXT, Command
@@ -19,7 +19,11 @@ MIN_SIMILARITY = 0.75
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser whose errors are one line."""
+    """Parser whose errors are one line, with the parsers of commands by their names."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.command_parsers: dict[str, Parser] = {}
 
     def error(self, message: str) -> NoReturn:
         """Print one line on stderr, with the nearest known name, and exit with 2."""
@@ -45,7 +49,23 @@ def hint_for(word: str) -> str:
     return f"{name} is of {', '.join(commands)}"
 
 
-def make_parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def parse_words(words: Sequence[str]) -> argparse.Namespace | None:
+    """Read a command line, whose files may stand before and after options.
+
+    Return None if it names no command, after the help is printed.
+    """
+    parser = make_parser(words)
+    if words and words[0] in SUMMARIES:
+        command_parser = parser.command_parsers[words[0]]
+        return command_parser.parse_intermixed_args(words[1:], argparse.Namespace(command=words[0]))
+    options = parser.parse_args(words)
+    if options.command is not None:
+        return options
+    parser.print_help()
+    return None
+
+
+def make_parser(words: Sequence[str]) -> Parser:
     """Make the parser of a command line; only the command among its words has options."""
     parser = Parser(prog="fastece", description="Calibration errors of classifiers.")
     parser.add_argument("--version", action="version", version=f"fastece {__version__}")
@@ -53,6 +73,7 @@ def make_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     typed = next((word for word in words if word in SUMMARIES), None)
     for name, summary in SUMMARIES.items():
         command_parser = subparsers.add_parser(name, help=summary)
+        parser.command_parsers[name] = command_parser
         if name == typed:
             add_command(command_parser, load_command(name))
     return parser

@@ -20,11 +20,11 @@ from fastece.cli.inputs import (
 )
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
-from fastece.data.labels import as_groups
+from fastece.data.labels import LabelledRows, as_groups
 from fastece.display.numbers import count_of
 from fastece.files import FileCount, FilePredictions, FileSum, Reader
 from fastece.files.cells import decode_labels, encode_texts
-from fastece.inference.selections import MAX_NUMBERS
+from fastece.inference.selections import MAX_NUMBERS, by_period
 from fastece.metrics import ece
 from fastece.report.inputs import LEAD
 from fastece.streams.accumulator import Accumulator
@@ -160,6 +160,11 @@ class StreamSums:
         for argument, sums_by_label in self.slices.items():
             column = self.columns_of_slices[argument]
             labels = decode_strings(list(sums_by_label))
+            positions = np.arange(len(labels))
+            periods = by_period(LabelledRows(positions, list(labels.values())), positions)
+            labels = {
+                label: periods.labels[k] for label, k in zip(labels, periods.position, strict=True)
+            }
             numbers = set(labels.values())
             if len(numbers) > MAX_NUMBERS and not any(isinstance(x, str) for x in numbers):
                 rule = f"must have at most {MAX_NUMBERS} different numbers in a stream"

@@ -42,6 +42,9 @@ PERCENTAGES = "percentages: {percent}"
 MIN_BYTES_OF_FLOAT = 4
 # Ends of a prefix that the names of several columns share.
 SEPARATORS = {*"_-.:/ "}
+DIGITS = "0123456789"
+# Attributes of pandas' intervals, periods, and times with a zone.
+ATTRIBUTES_OF_LABELS = ("closed", "start_time", "isoformat")
 # Which entries of an array break a rule.
 Rule = Callable[[NDArray[Any]], NDArray[np.bool_]]
 
@@ -60,9 +63,9 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
             return np.from_dlpack(value)
         array = np.asarray(value)
         has_missing = array.dtype == object and hasattr(value, "isna")
-        has_labels = has_missing and any(is_text(x) or hasattr(x, "closed") for x in array.flat)
+        has_labels = has_missing and any(map(is_label, array.flat))
         if has_missing and "object" not in dtypes_of(value) and not has_labels:
-            # numbers of pandas, some of which are missing; not strings, nor intervals
+            # numbers of pandas, some of which are missing
             array = value.to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError, RuntimeError, BufferError, LookupError) as error:
         raise InputError(name, f"cannot be read as a numeric array: {error}") from error
@@ -222,6 +225,11 @@ def is_text(value: Any) -> bool:
     return isinstance(value, str | bytes)
 
 
+def is_label(value: Any) -> bool:
+    """Decide whether this is a string, or an interval, a period or a time of pandas."""
+    return is_text(value) or any(hasattr(value, name) for name in ATTRIBUTES_OF_LABELS)
+
+
 def are_whole(array: NDArray[Any]) -> bool:
     """Decide whether the first entries are numbers without a fraction, as labels are."""
     if array.dtype.kind not in "fiub":
@@ -290,9 +298,14 @@ def column_names(value: Any) -> list[str]:
     The list is empty for anything else, and for names that only count from 0, such as 0, 1, 2 or
     p_0, p_1, p_2.
     """
-    names = getattr(value, "column_names", getattr(value, "columns", ()))  # first: pyarrow's
-    texts = [] if callable(names) else [label_text(name) for name in names]
+    texts = all_column_names(value)
     return texts if texts and first_number(texts) != 0 else []
+
+
+def all_column_names(value: Any) -> list[str]:
+    """Return the names of the columns of a data frame as text; none for anything else."""
+    names = getattr(value, "column_names", getattr(value, "columns", ()))  # first: pyarrow's
+    return [] if callable(names) else [label_text(name) for name in names]
 
 
 def without_prefix(names: Sequence[str]) -> Iterator[list[str]]:
@@ -331,14 +344,38 @@ def label_text(label: Any) -> str:
     return str(int(label) if is_whole else label)
 
 
-def first_number(names: Sequence[str]) -> int | None:
-    """Find the first number of column names such as "p0", "p1", else None."""
-    word, *others = {name.rstrip("0123456789") for name in names}
+def numbers_of(names: Sequence[str]) -> list[int] | None:
+    """Find the numbers that end all names after one word, as p_1, p_2; else None."""
+    word, *others = {name.rstrip(DIGITS) for name in names}
     ends = [name[len(word) :] for name in names]
-    if others or "" in ends:
+    return None if others or "" in ends else list(map(int, ends))
+
+
+def first_number(names: Sequence[str]) -> int | None:
+    """Find the first number of names that count up, such as "p0", "p1", else None."""
+    numbers = numbers_of(names)
+    if numbers is None:
         return None
-    first = int(ends[0])
-    return first if [int(end) - first for end in ends] == list(range(len(ends))) else None
+    first = numbers[0]
+    return first if numbers == list(range(first, first + len(numbers))) else None
+
+
+def check_order_of_numbers(
+    label_columns: Sequence[str], columns: Sequence[str], prob_name: str
+) -> None:
+    """Refuse columns of labels that are numbered in another order than predictions."""
+    if order_of_numbers(label_columns) != order_of_numbers(columns):
+        listed = list(columns or label_columns)
+        rule = f"must have its columns in the order of {prob_name}'s, one has {listed!r:.200}"
+        raise InputError("y_true", rule, hint="put both in the order of their numbers")
+
+
+def order_of_numbers(names: Sequence[str]) -> list[int]:
+    """Find the order that sorts the numbers of columns; empty if they are sorted."""
+    numbers = numbers_of(names) if names else None
+    if numbers is None or numbers == sorted(numbers):
+        return []
+    return [int(k) for k in np.argsort(numbers)]
 
 
 def row_sum_tolerance(value: Any, array: NDArray[Any]) -> float:

@@ -158,6 +158,9 @@ def read_table(
     y, c, origin = read_labels(y_true, y_prob, counts, has_labels, prob_name)
     if origin is None:
         return CountedTable(y, y_prob, sample_weight, c, None)
+    containers.check_order_of_numbers(
+        containers.column_names(y_true), containers.column_names(y_prob), prob_name
+    )
     prob = containers.as_array(prob_name, y_prob)
     weights = containers.as_weights(sample_weight, len(prob))
     weights = None if weights is None else weights[origin]

@@ -28,7 +28,7 @@ MAX_VOTES = 10
 MAX_LABELS_SHOWN = 20
 # How the missing values of Python, numpy and pandas are written.
 MISSING = {"None", "nan", "NaN", "NaT", "<NA>"}
-# The remedy of the command line for rows without a label.
+# The remedy of the command line for rows without a label, or without a prediction.
 SKIP_MISSING = "{missing} skip leaves such rows out"
 # Kinds of dtypes that hold text or objects.
 TEXT_KINDS = "OUST"
@@ -176,6 +176,7 @@ def read_soft_labels(value: Any, y_prob: Array, prob_name: str, names: Sequence[
     if columns and names and columns != [*names]:
         rule = f"must have {prob_name}'s columns, {names!r:.200}"
         raise InputError("y_true", rule, value=columns)
+    containers.check_order_of_numbers(columns, names, prob_name)
     return y
 
 
@@ -214,6 +215,8 @@ def class_order(
         order = given_order(labels, n_classes)
     elif names:
         order = name_order(y, names, prob_name)
+        if order is None and y.dtype.kind not in TEXT_KINDS:
+            order = bool_order(names) or number_order(y, names, prob_name, pos_label)
     if order is None and pos_label is not None:
         order = pair_order(y, pos_label)
     elif order is None and y.dtype.kind in TEXT_KINDS:
@@ -248,8 +251,7 @@ def pair_order(y: Array, pos_label: Any) -> list[Any]:
 def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | None:
     """List the labels in the order of the columns, if columns are named after them.
 
-    Strings may lack a prefix that all columns share. Numbers may not, since a label of 1 beside the
-    columns p_0 and p_1 is a class index.
+    Strings may lack a prefix that all columns share; for numbers `number_order` is there.
     """
     first = containers.label_text(y[0])
     is_text = y.dtype.kind in TEXT_KINDS
@@ -273,6 +275,38 @@ def name_order(y: Array, names: Sequence[str], prob_name: str) -> list[Any] | No
     return [label_of.get(name, name) for name in columns]
 
 
+def bool_order(names: Sequence[str]) -> list[Any] | None:
+    """List the bools that two columns are named after, as p_TRUE and p_FALSE are."""
+    for shorter in containers.without_prefix(names):
+        words = [name.lower() for name in shorter]
+        if sorted(words) == ["false", "true"]:
+            return [word == "true" for word in words]
+    return None
+
+
+def number_order(
+    y: Array, names: Sequence[str], prob_name: str, pos_label: Any
+) -> list[Any] | None:
+    """List the numbers that end the names of all columns, which are then the classes.
+
+    None where names are not numbered, or another rule on numeric labels is broken.
+    """
+    numbers = containers.numbers_of(names)
+    is_whole = y.dtype.kind != "f" or bool((y == np.trunc(y)).all() and np.isfinite(y).all())
+    if numbers is None or not is_whole:
+        return None
+    if len(set(numbers)) < len(numbers):
+        rule = f"two columns have one number, {names!r:.200}"
+        raise InputError(prob_name, rule, hint="pass {labels}")
+    if pos_label is None:
+        rule = f"must be a number at the end of the names of {prob_name}'s columns, {names!r:.200}"
+        hint = "pass {labels}, in the order of the columns"
+        containers.refuse_where("y_true", rule, y, lambda part: ~np.isin(part, numbers), hint)
+    elif not np.isin(y, numbers).all():
+        return None
+    return numbers
+
+
 def string_order(
     y: Array, y_prob: Array, prob_name: str, names: Sequence[str], is_sorted: bool
 ) -> list[Any]:
@@ -283,6 +317,12 @@ def string_order(
             "y_true", "must be integers, bools or strings", y,
             lambda label: not containers.is_text(label), "pass {labels} for others", InputTypeError,
         )  # fmt: skip
+    has_names = bool(names) and containers.first_number(names) is None
+    n_numbers = sum(map(is_number, labels))
+    if not has_names and len(labels) > 2 and 0 < n_numbers < len(labels):
+        rule = "must be a number or a bool, as other labels are"
+        hint = "leave out rows that are none, such as totals, or pass {labels}"
+        refuse_labels("y_true", rule, y, lambda label: not is_number(label), hint)
     if y_prob.ndim == 1:
         rule = f"which label {prob_name} is the probability of is unknown"
         if len(labels) == 2 and np.isfinite(y_prob).all():
@@ -291,7 +331,7 @@ def string_order(
             rule += f"; its mean is {means[high]:.2g} where the label is {high!r}"
             rule += f" and {means[low]:.2g} where it is {low!r}"
         hint = "pass {pos_label}, or {labels} with the negative and the positive one"
-    elif names and containers.first_number(names) is None:
+    elif has_names:
         rule = f"must be names of {prob_name}'s columns, {names!r:.200}"
         hint = "pass {labels}"
         readings = {*chain(*containers.without_prefix(names))}
@@ -308,6 +348,15 @@ def string_order(
         rule += f" is unknown, found {listed}"
         hint = f"pass {{labels}}, in the order of {prob_name}'s columns"
     raise InputError("y_true", rule, index=0, value=y[0], hint=hint)
+
+
+def is_number(text: Any) -> bool:
+    """Decide whether a text is written as a number, or as a bool."""
+    try:
+        float(text)
+    except ValueError:
+        return str(text).lower() in ("true", "false")
+    return True
 
 
 class LabelledRows(NamedTuple):

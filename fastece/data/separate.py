@@ -159,6 +159,8 @@ def read_tasks(
     weights = containers.as_weights(sample_weight, n_rows)
     columns = containers.column_names(y_prob)
     check_order_of_columns(containers.column_names(y_true), columns, prob_name)
+    if containers.all_column_names(y_true):
+        containers.check_order_of_numbers(containers.column_names(y_true), columns, prob_name)
     problems = []
     for k in range(n_tasks):
         _, is_missing = hide_label(labels[:, k], math.nan)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from fastece.data.errors import InputTypeError, rename_arguments
@@ -13,7 +14,7 @@ from fastece.display.documents import Document, Section
 from fastece.display.numbers import ConfidenceInterval, Number, format_interval
 from fastece.display.results import EstimatorResult, Record
 from fastece.inference import compare, estimate, slices
-from fastece.inference.selections import Selection, select_by_columns
+from fastece.inference.selections import Selection, are_in_time, select_by_columns
 from fastece.resampling import arguments
 from fastece.resampling.call import Call, common_fields
 from fastece.resampling.draws import new_key
@@ -336,7 +337,11 @@ def errors_of_rows(
     # `slices_of` shares 1 minus the level among its groups.
     level = 1 - alpha * len(all_groups)
     one_model = replace(call, sources=[source], level=level, n_resamples=n_resamples)
-    rows = slices.slices_of(one_model, all_groups, key)
+    rows = sorted(
+        slices.slices_of(one_model, all_groups, key), key=lambda row: row.label is not None
+    )
+    if are_in_time([group.label for group in groups]):
+        rows[1:] = sorted(rows[1:], key=attrgetter("label"))
     return [
         BoundedError(
             label=ALL_ROWS if row.label is None else SLICE.format(row.label),
@@ -345,7 +350,7 @@ def errors_of_rows(
             interval=row.confidence_interval,
             bound=max_error,
         )
-        for row in sorted(rows, key=lambda row: row.label is not None)
+        for row in rows
     ]
 
 

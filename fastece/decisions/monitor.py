@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fastece.data.axes import find_row_axes
-from fastece.data.containers import as_array
+from fastece.data.containers import as_array, column_names, numbers_of
 from fastece.data.errors import InputError, InputTypeError, rename_arguments
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
@@ -204,6 +204,8 @@ class Monitor(Readable):
 
     def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Problems:
         """Read a batch, check its shape and its order, and map it by the reference."""
+        if options["labels"] is None and column_names(y_prob):
+            check_numbers(column_names(y_prob))
         if self.reference is not None:
             for name in ("from_logits", "percent"):
                 if options[name]:
@@ -446,6 +448,13 @@ def top_label_and_classes(problems: Problems) -> tuple[F64, U8]:
     outcomes[0] = top.y
     outcomes[1 + label, np.arange(n)] = 1
     return scores, outcomes
+
+
+def check_numbers(names: list[str]) -> None:
+    """Refuse numbered columns in another order than classes, which all batches share."""
+    if numbers_of(names) is not None:
+        rule = f"must have columns that are numbered from 0 on, in their order, got {names!r:.200}"
+        raise InputError("y_prob", rule, hint="pass {labels}, in the order of the columns")
 
 
 def check_order(problems: Problems) -> None:

@@ -25,9 +25,13 @@ def read_arrays(name: str, file: Any, choose: Choose) -> Iterator[Batch]:
                 columns = {k: x for k, x in archive.items() if isinstance(x, np.ndarray)}
                 # A name may come twice here.
                 names = [name for name in archive.files if name in columns]
-    column_names = choose(Header(name, names)).names()
+    chosen_names = choose(Header(name, names))
+    column_names = chosen_names.names()
     first = columns[column_names[0]]
     n_rows = len(np.atleast_1d(first))
+    # Other arrays of an archive need not hold rows.
+    no_rows = {key for key in chosen_names.kept if columns[key].shape[:1] != (n_rows,)}
+    column_names = [key for key in column_names if key not in no_rows]
     for key in column_names:
         if columns[key].shape[:1] != (n_rows,):
             expected = f"{column_names[0]} has {first.shape}" if first.ndim else "must be a column"

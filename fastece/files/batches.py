@@ -64,14 +64,15 @@ class Header:
 
 
 class ChosenColumns(NamedTuple):
-    """Names of the columns that are read as labels, and as numbers."""
+    """Names of the columns that are read as labels, and as numbers, or only kept."""
 
     labels: list[str]
     numbers: list[str]
+    kept: list[str] = []  # noqa: RUF012
 
     def names(self) -> list[str]:
-        """List each chosen column once."""
-        return list(dict.fromkeys([*self.labels, *self.numbers]))
+        """List each chosen column once, and the kept ones last."""
+        return list(dict.fromkeys([*self.labels, *self.numbers, *self.kept]))
 
 
 Choose = Callable[[Header], ChosenColumns]

@@ -31,7 +31,7 @@ DECIMAL_COMMAS = (
 LABEL_FORMS: list[tuple[str, Callable[[str], Any]]] = [
     (r"-?(0|[1-9]\d{0,17})", int),
     (r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", float),
-    (r"[Tt]rue|[Ff]alse", lambda cell: cell.lower() == "true"),
+    (r"[Tt]rue|[Ff]alse|TRUE|FALSE", lambda cell: cell.lower() == "true"),
 ]
 
 
@@ -88,6 +88,15 @@ def cell_list(column: RawColumn) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else column
 
 
+def as_cells(column: RawColumn) -> NDArray[Any]:
+    """Return a column as an array of its cells, which are of any kind."""
+    if isinstance(column, np.ndarray):
+        return column
+    if isinstance(column, Texts):
+        return np.asarray(np.array(column.words, object)[column.codes])
+    return np.fromiter(column, object, len(column))
+
+
 def first_cell(column: RawColumn) -> Any:
     """Return the first cell of a column that has one."""
     if isinstance(column, Texts):
@@ -96,13 +105,20 @@ def first_cell(column: RawColumn) -> Any:
 
 
 def find_missing(column: RawColumn) -> NDArray[np.bool_]:
-    """Find the rows (n,) whose cell is empty, null or nan."""
+    """Find the rows (n,) whose cell, or an entry of it, is empty, null or nan."""
     if isinstance(column, Texts):
         is_missing_word = np.array([word in MISSING for word in column.words], bool)
         return np.asarray(is_missing_word[column.codes])
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and column.ndim == 1:
-        return np.isnan(column)
-    return np.array([is_missing(cell) for cell in cell_list(column)], bool)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return np.asarray(np.isnan(column).reshape(len(column), -1).any(axis=1))
+    return np.array([has_missing(cell) for cell in cell_list(column)], bool)
+
+
+def has_missing(cell: Any) -> bool:
+    """Decide whether a cell, or an entry of one, is missing."""
+    if isinstance(cell, list | dict):
+        return any(map(is_missing, cell.values() if isinstance(cell, dict) else cell))
+    return is_missing(cell)
 
 
 def read_label_column(column: RawColumn) -> LabelColumn | None:

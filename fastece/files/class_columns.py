@@ -12,7 +12,7 @@ from fastece.files.cells import RawColumn, Texts, read_label_column, read_number
 from fastece.files.formats import read_batches
 from fastece.files.paths import is_piped
 
-BOOL_WORDS = {"true", "false", "True", "False"}
+BOOL_WORDS = {"true", "false", "True", "False", "TRUE", "FALSE"}
 
 
 def find_class_columns(path: str, label: str, names: Sequence[str]) -> list[str]:

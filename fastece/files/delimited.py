@@ -5,6 +5,7 @@ standard library, which shows which row is bad.
 """
 
 import csv
+import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,10 @@ from fastece.files.cells import Fault, RawColumn
 from fastece.files.json_objects import UNDECODED
 from fastece.files.lines import BROKEN, LineChunks
 
+# The first line by which a spreadsheet is told the delimiter.
+DELIMITER_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+# Lines among which the header is looked for where the first one is none.
+MAX_LINES_BEFORE_HEADER = 20
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -44,7 +49,7 @@ def read_delimited(
     header = Header(file, header_row.names, unit="line")
     chosen = choose(header)
     places_of_columns = {name: header.names.index(name) for name in chosen.names()}
-    text_places = {places_of_columns[name] for name in chosen.labels}
+    text_places = {places_of_columns[name] for name in (*chosen.labels, *chosen.kept)}
     parse = make_parser(header_row, list(places_of_columns.values()), text_places)
     n_before = header_row.n_lines
     chunks.head = chunks.head[n_before:]
@@ -71,19 +76,27 @@ def read_header(file: str, lines: Sequence[str], header_names: Collection[str]) 
     """Read the header of delimited text.
 
     The right delimiter yields one of the names that are looked for; if none does, it yields several
-    names.
+    names. A line sep=; before the header names the delimiter.
     """
+    possible_delimiters = list(DELIMITERS)
+    n_before = 0
+    named = DELIMITER_LINE.fullmatch(lines[0].rstrip("\r\n")) if lines else None
+    if named is not None:
+        possible_delimiters = [named[1]]
+        n_before = 1
     header_rows = []
-    for delimiter in DELIMITERS:
-        reader = csv.reader(lines, delimiter=delimiter)
+    for delimiter in possible_delimiters:
+        reader = csv.reader(lines[n_before:], delimiter=delimiter)
         try:
             names = [name.strip() for name in next(filter(None, reader), [])]
         except csv.Error as error:
             raise InputError("path", str(error), place=f"{file}: line 1") from error
-        header_rows.append(HeaderRow(delimiter, names, reader.line_num))
+        header_rows.append(HeaderRow(delimiter, names, n_before + reader.line_num))
     if not header_rows[0].names:
         raise InputError("path", "is empty", place=file)
     with_known_name = [x for x in header_rows if not set(header_names).isdisjoint(x.names)]
+    if not with_known_name:
+        refuse_later_header(file, lines, header_names)
     with_several_names = [x for x in header_rows if len(x.names) > 1]
     candidates = with_known_name or with_several_names or header_rows[:1]
     first = candidates[0]
@@ -93,6 +106,16 @@ def read_header(file: str, lines: Sequence[str], header_names: Collection[str]) 
         hint = "name a column of the header by {y_true}"
         raise InputError("path", rule, place=f"{file}: line {first.n_lines}", hint=hint)
     return first
+
+
+def refuse_later_header(file: str, lines: Sequence[str], header_names: Collection[str]) -> None:
+    """Refuse a text in which another line than the first names a known column."""
+    for number, line in enumerate(lines[1:MAX_LINES_BEFORE_HEADER], 2):
+        for delimiter in DELIMITERS:
+            cells = {cell.strip() for cell in line.split(delimiter)}
+            if not cells.isdisjoint(header_names):
+                rule = f"the header seems to be in line {number}"
+                raise InputError("path", rule, place=file, hint="remove the lines before it")
 
 
 def make_parser(

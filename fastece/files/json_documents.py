@@ -90,22 +90,26 @@ def find_head(file: str, rows: Sequence[Any], choose: Choose) -> JsonHead:
 # --- an object of lists ---------------------------------------------------------------------------
 
 
-def find_lists(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, list[Any]]:
-    """Find the lists in an object by their dotted names, also in objects within it."""
-    lists: dict[str, list[Any]] = {}
+# A column: its entries in a list, or by the keys of their rows.
+Entries = list[Any] | dict[str, Any]
+
+
+def find_lists(value: Mapping[str, Any], path: tuple[str, ...] = ()) -> dict[str, Entries]:
+    """Find the columns in an object by their dotted names, also in objects within it."""
+    lists: dict[str, Entries] = {}
     for key, entry in value.items():
         path_of_entry = (*path, key)
         if isinstance(entry, list):
             lists[".".join(path_of_entry)] = entry
         elif isinstance(entry, dict) and entry and all(map(str.isdecimal, entry)):
             # A frame of pandas writes a column as an object, with the row as the key.
-            lists[".".join(path_of_entry)] = list(entry.values())
+            lists[".".join(path_of_entry)] = entry
         elif isinstance(entry, dict) and len(path_of_entry) < MAX_DEPTH:
             lists |= find_lists(entry, path_of_entry)
     return lists
 
 
-def has_list_beside(name: str, lists: Mapping[str, list[Any]]) -> bool:
+def has_list_beside(name: str, lists: Mapping[str, Entries]) -> bool:
     """Decide whether an object has a list of a name, and another list beside it.
 
     A single list among numbers is a value of one row, and not a column.
@@ -115,14 +119,32 @@ def has_list_beside(name: str, lists: Mapping[str, list[Any]]) -> bool:
     return name in lists and any(other.rpartition(".")[0] == parent for other in others)
 
 
-def read_columns(file: str, lists: Mapping[str, list[Any]], choose: Choose) -> Iterator[Batch]:
-    """Read an object of lists, each of which is a column."""
+def read_columns(file: str, lists: Mapping[str, Entries], choose: Choose) -> Iterator[Batch]:
+    """Read an object of columns, whose rows belong together by their keys.
+
+    The entries of a list have their positions as keys. Rows are in the order of the first column.
+    """
     header = Header(file, list(lists), unit=UNIT)
-    names = choose(header).names()
-    n_rows = len(lists[names[0]])
+    chosen = choose(header)
+    names = chosen.names()
+    keyed = {name: by_key(lists[name]) for name in names}
+    first = keyed[names[0]]
+    names = [x for x in names if x not in chosen.kept or keyed[x].keys() == first.keys()]
     for name in names:
-        if len(lists[name]) != n_rows:
-            rule = f"has {len(lists[name])} entries, {names[0]} has {n_rows}"
-            raise InputError(name, rule, place=f"{file}: column {name}")
-    columns: dict[str, RawColumn] = {name: lists[name] for name in names}
-    yield Batch(header, columns, range(1, n_rows + 1))
+        place = f"{file}: column {name}"
+        if len(keyed[name]) != len(first):
+            rule = f"has {len(keyed[name])} entries, {names[0]} has {len(first)}"
+            raise InputError(name, rule, place=place)
+        lacking = first.keys() - keyed[name].keys()
+        if lacking:
+            rule = f"has no entry with the key {min(lacking)!r}, {names[0]} has one"
+            raise InputError(name, rule, place=place)
+    columns: dict[str, RawColumn] = {name: [keyed[name][key] for key in first] for name in names}
+    yield Batch(header, columns, range(1, len(first) + 1))
+
+
+def by_key(entries: Entries) -> dict[str, Any]:
+    """Return the entries of a column by their keys."""
+    if isinstance(entries, dict):
+        return entries
+    return {str(k): entry for k, entry in enumerate(entries)}

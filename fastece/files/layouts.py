@@ -5,6 +5,7 @@ decides which one a file has. A new layout is a class here, and a case there.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.containers import first_number
+from fastece.data.containers import check_order_of_numbers, first_number, numbers_of
 from fastece.data.errors import InputError, RowsWarning, warn_outside
 from fastece.data.parameters import check_integer
 from fastece.files.batches import Batch, Header
@@ -80,7 +81,8 @@ class ColumnOptions:
     Attributes
     ----------
     y_true : str or None
-        The column of the labels; None: "y_true".
+        The column of the labels; None: "y_true". Several, separated by commas: a column for each
+        class, of which one is 1 in each row.
     y_prob : str or None
         The columns of the probabilities, separated by commas, in class order or named as the
         classes are; prob_* means all columns named so.
@@ -90,12 +92,15 @@ class ColumnOptions:
         The column of the weights.
     columns : dict
         Columns of other arguments, by the names of these.
+    kept : collection of str or None
+        Columns that are kept beside as they are; None: all of a table.
     labels : collection of str
         Labels in their order; without them the labels of a stream must be numbers of classes.
     percent : bool
         Whether probabilities are percents, which are divided by 100.
     skips_missing : bool
-        Whether rows without a label are left out, and counted; otherwise they are an error.
+        Whether rows without a label or a prediction are left out, and counted; otherwise they are
+        an error.
     soft : bool
         Whether labels are shares of label 1, of a log the mean credit of its scorers.
     """
@@ -105,6 +110,7 @@ class ColumnOptions:
     classes: int | None = None
     weights: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    kept: Collection[str] | None = ()
     labels: Collection[str] = ()
     percent: bool = False
     skips_missing: bool = False
@@ -125,6 +131,7 @@ class ReadRows(NamedTuple):
     batch: Batch
     labels: dict[str, LabelColumn]
     numbers: dict[str, NumberColumn]
+    kept: dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,11 @@ class ColumnLayout:
     @property
     def label_columns(self) -> list[str]:
         """Columns that are read as labels."""
+        return [self.label]
+
+    @property
+    def true_columns(self) -> list[str]:
+        """Columns of the true labels, of all columns that are read as labels."""
         return [self.label]
 
     def interpret(self, rows: ReadRows) -> FilePredictions:
@@ -180,12 +192,64 @@ class ColumnLayout:
 
 
 @dataclass(frozen=True)
+class OutcomeLayout:
+    """A column of outcomes, and one of probabilities, for each class."""
+
+    label_columns: Sequence[str]
+    probability_columns: list[str]
+
+    @property
+    def true_columns(self) -> Sequence[str]:
+        """Columns of the true labels, of all columns that are read as labels."""
+        return self.label_columns
+
+    def interpret(self, rows: ReadRows) -> FilePredictions:
+        """Turn columns into predictions: the label is the class whose outcome is 1."""
+        names = self.probability_columns
+        if len(self.label_columns) != len(names):
+            rule = f"names {len(self.label_columns)} columns of outcomes, {{y_prob}} {len(names)}"
+            raise InputError("y_true", rule, place=rows.batch.file)
+        check_order_of_numbers(self.label_columns, names, "y_prob")
+        columns = {name: decode_labels([rows.labels[name]])[0] for name in self.label_columns}
+        outcomes = np.column_stack(list(columns.values()))
+        is_bad = (outcomes == 1).sum(axis=1) != 1
+        if outcomes.dtype.kind not in "biuf":
+            is_bad[:] = True
+        else:
+            is_bad |= ~np.isin(outcomes, (0, 1)).all(axis=1)
+        if is_bad.any():
+            row = int(is_bad.argmax())
+            rule = f"{', '.join(self.label_columns)} must be 0 or 1, and 1 in one of them"
+            raise InputError(
+                "y_true",
+                rule,
+                value=outcomes[row].tolist(),
+                place=f"{rows.batch.file}: {rows.batch.row_name(row)}",
+                rows=int(is_bad.sum()),
+                hint="several yes/no questions go one by one",
+            )
+        label = outcomes.argmax(axis=1)
+        prob: Any = np.column_stack([np.asarray(rows.numbers[name]) for name in names])
+        if numbers_of(names) is None:
+            prob = NamedColumns(prob, names)
+        return FilePredictions(
+            label,
+            prob,
+            label,
+            note=rows.batch.header.note,
+            columns={"y_true": list(self.label_columns), "y_prob": names},
+            cells=columns,
+        )
+
+
+@dataclass(frozen=True)
 class PairLayout:
     """True label, predicted label and confidence of the prediction."""
 
     classes: int | None
     label_columns: Sequence[str] = PAIR_COLUMNS[:2]
     probability_columns: Sequence[str] = PAIR_COLUMNS[2:]
+    true_columns: Sequence[str] = PAIR_COLUMNS[:1]
 
     def interpret(self, rows: ReadRows) -> FilePredictions:
         """Turn columns into predictions, which are right where both labels are equal."""
@@ -234,13 +298,14 @@ class LogLayout:
 
     label_columns: Sequence[str] = ()
     probability_columns: Sequence[str] = ()
+    true_columns: Sequence[str] = ()
 
     def interpret(self, rows: ReadRows) -> FilePredictions:
         """Turn the objects of a log into predictions."""
         return read_questions([rows.batch])
 
 
-Layout = ColumnLayout | PairLayout | LogLayout
+Layout = ColumnLayout | OutcomeLayout | PairLayout | LogLayout
 
 
 def read_questions(batches: Sequence[Batch]) -> FilePredictions:
@@ -291,18 +356,36 @@ def choose_layout(path: str, header: Header, options: ColumnOptions) -> Layout:
         return LogLayout()
     if is_pair_layout:
         return PairLayout(options.classes)
+    outcomes = options.label.split(",")
+    has_outcomes = len(outcomes) > 1 and options.label not in header.names
     if options.y_prob:
-        taken = {options.label, options.weights, *options.columns.values()}
+        taken = {options.label, *outcomes, options.weights, *options.columns.values()}
         patterns = options.y_prob.split(",")
         names = [name for pattern in patterns for name in match_columns(header, pattern, taken)]
+        if has_outcomes:
+            return OutcomeLayout(outcomes, names)
         return ColumnLayout(options.label, names, has_names=True)
     names = find_probability_columns(header)
+    if has_outcomes:
+        return OutcomeLayout(outcomes, names)
     if names[0] in header.names:
         return ColumnLayout(options.label, names, has_names=False)
     named_after_labels = find_class_columns(path, options.label, header.names)
     if named_after_labels:
         return ColumnLayout(options.label, named_after_labels, has_names=True)
     return ColumnLayout(options.label, names, has_names=False)
+
+
+def names_to_keep(
+    header: Header, taken: Collection[str], wanted: Collection[str] | None
+) -> list[str]:
+    """Find the columns to keep as they are, of the ones not taken; None wants all."""
+    # Which of two columns of one name is meant would be a guess.
+    names = [name for name, n in Counter(header.names).items() if n == 1 and name not in taken]
+    if header.first_object is not None:
+        # What is within an object or a list, or holds a column that is taken, is no other column.
+        names = [x for x in names if x in header.first_object and not holds_columns(x, list(taken))]
+    return names if wanted is None else [name for name in names if name in wanted]
 
 
 def check_names(header: Header, argument: str, names: Sequence[str]) -> None:

@@ -24,12 +24,14 @@ class LineChunks:
         self.head = next(self._chunks)
 
     def has_more(self) -> bool:
-        """Decide whether chunks follow the first one."""
-        chunk = next(self._chunks, None)
-        if chunk is None:
-            return False
-        self._chunks = chain([chunk], self._chunks)
-        return True
+        """Decide whether lines that are not blank follow the first chunk."""
+        lines: list[str] = []
+        for chunk in self._chunks:
+            lines += chunk
+            if any(map(str.strip, chunk)):
+                self._chunks = chain([lines], self._chunks)
+                return True
+        return False
 
     def extend_head(self) -> None:
         """Add the next chunk, if there is one, to the first."""

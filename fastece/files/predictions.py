@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.containers import numbers_of
 from fastece.data.errors import BadArgumentError, InputError
 from fastece.data.labels import SKIP_MISSING
 from fastece.files.arrow import release_memory
@@ -24,6 +25,7 @@ from fastece.files.cells import (
     NamedColumns,
     NumberColumn,
     Texts,
+    as_cells,
     decode_labels,
     encode_texts,
     find_missing,
@@ -32,7 +34,7 @@ from fastece.files.cells import (
     join_columns,
 )
 from fastece.files.class_columns import column_kind, read_first_columns
-from fastece.files.evaluations import PAIR_COLUMNS
+from fastece.files.evaluations import ATTEMPT, PAIR_COLUMNS
 from fastece.files.evidence import MAX_COLUMNS, describe_evidence
 from fastece.files.file_predictions import FilePredictions
 from fastece.files.formats import read_batches
@@ -44,6 +46,7 @@ from fastece.files.layouts import (
     ReadRows,
     check_names,
     choose_layout,
+    names_to_keep,
     read_questions,
 )
 
@@ -99,6 +102,8 @@ class Reader:
         self.options = ColumnOptions(**options)
         self.layout: Layout | None = None
         self.chosen = ChosenColumns([], [])
+        # The names of all columns, once the header is read.
+        self.names: list[str] = []
         # Columns of other arguments than labels, probabilities and weights, by these arguments.
         self.columns_of_others: dict[str, str] = dict(self.options.columns)
         labels = list(self.options.labels)
@@ -106,21 +111,23 @@ class Reader:
         has_texts = decoded.dtype.kind == "U"
         # Labels that are numbers may be written in any way.
         self.seen = SeenRows({}, labels if has_texts else [], {})
-        # Rows without a label, which were left out, and all rows.
+        # Rows without a label, and others without a prediction, which were left out; and all rows.
         self.n_unlabelled = 0
+        self.n_unpredicted = 0
         self.n_rows = 0
         self.note_of_log = ""
 
     def batches(self) -> Iterator[Batch]:
         """Yield the unread batches in their order, without rows that are to be dropped."""
-        header_names = (self.options.label, PAIR_COLUMNS[0])
+        header_names = (self.options.label, *self.options.label.split(","), PAIR_COLUMNS[0])
         try:
             for batch in read_batches(self.path, self.choose, header_names):
-                labelled = self.drop_unlabelled(batch)
-                if len(labelled.places):
-                    yield labelled
-            if self.n_rows and self.n_unlabelled == self.n_rows:
+                complete = self.drop_missing(batch)
+                if len(complete.places):
+                    yield complete
+            if self.n_rows and self.n_unlabelled + self.n_unpredicted == self.n_rows:
                 rule = f"none of its {self.n_rows} rows has a label"
+                rule += " and a prediction" if self.n_unpredicted else ""
                 raise InputError("path", rule, place=batch.file)
         except NoColumnError as error:
             if error.argument in ("y_true", "y_prob"):
@@ -130,28 +137,33 @@ class Reader:
                 error.show({name: column_kind(x) for name, x in columns.items()}, evidence)
             raise
 
-    def drop_unlabelled(self, batch: Batch) -> Batch:
-        """Drop and count the rows without a label, if the options have it so."""
-        columns = self.require_layout().label_columns
-        if not self.options.skips_missing or not columns:
+    def drop_missing(self, batch: Batch) -> Batch:
+        """Drop and count rows without a label or prediction, if the options have it so."""
+        layout = self.require_layout()
+        if not self.options.skips_missing or not layout.label_columns:
             return batch
-        # A row without a predicted label is no row without a label.
-        is_unlabelled = find_missing(batch.columns[columns[0]])
+        is_unlabelled = find_missing_cells(batch, layout.true_columns)
+        names = [*layout.label_columns, *layout.probability_columns]
+        is_dropped = is_unlabelled | find_missing_cells(batch, names)
         self.n_rows += len(batch.places)
         self.n_unlabelled += int(is_unlabelled.sum())
-        return batch.select(np.flatnonzero(~is_unlabelled)) if is_unlabelled.any() else batch
+        self.n_unpredicted += int((is_dropped & ~is_unlabelled).sum())
+        return batch.select(np.flatnonzero(~is_dropped)) if is_dropped.any() else batch
 
     @property
-    def note_of_unlabelled(self) -> str:
-        """The number of rows that were left out as they have no label, or nothing."""
-        if not self.n_unlabelled:
-            return ""
-        return f"{self.n_unlabelled} of {self.n_rows} rows without a label are left out"
+    def note_of_missing(self) -> str:
+        """The numbers of rows that were left out as they lack something, or nothing."""
+        counts = {"a label": self.n_unlabelled, "a prediction": self.n_unpredicted}
+        return "; ".join(
+            f"{n} of {self.n_rows} rows without {lacking} are left out"
+            for lacking, n in counts.items()
+            if n
+        )
 
     @property
     def note(self) -> str:
         """How the file is read, as far as it was read, and which of its rows are left out."""
-        return "; ".join(filter(None, [self.note_of_log, self.note_of_unlabelled]))
+        return "; ".join(filter(None, [self.note_of_log, self.note_of_missing]))
 
     def choose(self, header: Header) -> ChosenColumns:
         """Choose the layout of the file, and with it the columns of labels and of numbers."""
@@ -170,7 +182,12 @@ class Reader:
             check_names(header, argument, [name])
         labels += self.columns_of_others.values()
         numbers = [*probabilities, *weights]
-        self.chosen = ChosenColumns(list(dict.fromkeys(labels)), list(dict.fromkeys(numbers)))
+        kept: list[str] = []
+        is_table = bool(layout.label_columns) and header.unit != ATTEMPT
+        if is_table or self.options.kept is not None:
+            kept = names_to_keep(header, {*labels, *numbers}, self.options.kept)
+        self.names = list(header.names)
+        self.chosen = ChosenColumns(list(dict.fromkeys(labels)), list(dict.fromkeys(numbers)), kept)
         return self.chosen
 
     def read(self, batch: Batch) -> ReadRows:
@@ -179,7 +196,8 @@ class Reader:
         try:
             labels, numbers = read_columns(batch, self.chosen, self.seen.first_row)
         except InputError as error:
-            if error.rule == MUST_BE_THERE and error.argument in layout.label_columns[:1]:
+            names = [*layout.label_columns, *layout.probability_columns]
+            if error.rule == MUST_BE_THERE and error.argument in names:
                 error.hint = SKIP_MISSING
             raise
         probabilities = layout.probability_columns
@@ -201,7 +219,9 @@ class Reader:
         if not self.seen.first_row:
             first_row = {name: first_cell(column) for name, column in batch.columns.items()}
             self.seen = self.seen._replace(first_row=first_row)
-        return ReadRows(replace(batch, columns={}), labels, numbers)
+        kept_names = [name for name in self.chosen.kept if name in batch.columns]
+        kept = {name: as_cells(batch.columns[name]) for name in kept_names}
+        return ReadRows(replace(batch, columns={}), labels, numbers, kept)
 
     def read_shares(self, batch: Batch, name: str, column: NumberColumn) -> NumberColumn:
         """Divide probabilities by 100 if they are percents."""
@@ -256,17 +276,20 @@ class Reader:
             arrays["sample_weight"] = weights
         columns = {argument: [name] for argument, name in column_of.items()}
         cells = {column_of[argument]: array for argument, array in arrays.items()}
-        notes = [predictions.note, self.note_of_unlabelled]
+        notes = [predictions.note, self.note_of_missing]
         return replace(
             predictions,
             note="; ".join(filter(None, notes)),
             n_unlabelled=self.n_unlabelled,
+            n_unpredicted=self.n_unpredicted,
             row=rows.batch.row_name,
             file=rows.batch.file,
             weights=weights,
             others=others,
             columns={**predictions.columns, **columns},
             cells={**predictions.cells, **cells},
+            kept=rows.kept,
+            names=self.names,
         )
 
     def read_batch(self, batch: Batch) -> FilePredictions:
@@ -295,7 +318,8 @@ class Reader:
         elif isinstance(label, Texts):
             kind = "a string" if predictions.label.dtype.kind == "U" else "a number"
             self.check_kind(batch, self.options.label, kind, " as it is written")
-        check_order_of_classes(batch, predictions)
+        if not self.options.labels:
+            check_order_of_classes(batch, predictions)
         # The caller decides whether strings are numbers, once it knows them all.
         others = {
             argument: strings.get(self.columns_of_others[argument], array)
@@ -307,6 +331,14 @@ class Reader:
             y_prob=np.asarray(predictions.y_prob),
             others=others,
         )
+
+
+def find_missing_cells(batch: Batch, names: Sequence[str]) -> NDArray[np.bool_]:
+    """Find the rows of a batch that lack a cell in any of some columns."""
+    is_lacking = np.zeros(len(batch.places), bool)
+    for name in names:
+        is_lacking |= find_missing(batch.columns[name])
+    return is_lacking
 
 
 # --- labels of a stream ---------------------------------------------------------------------------
@@ -347,9 +379,11 @@ def refuse_unknown_label(predictions: FilePredictions) -> None:
 def check_order_of_classes(batch: Batch, predictions: FilePredictions) -> None:
     """Refuse columns of a stream that are numbered in another order than classes."""
     names = getattr(predictions.y_prob, "columns", [])
-    if any(name.isdecimal() and int(name) != k for k, name in enumerate(names)):
-        rule = f"columns {names!r:.200} must be in the order of their classes in a stream"
-        raise InputError("path", rule, place=batch.file)
+    numbers = numbers_of(names) if names else None
+    if numbers is not None and numbers != list(range(len(numbers))):
+        rule = f"columns {names!r:.200} must be numbered from 0 on, in their order, in a stream"
+        hint = "pass {labels}, in the order of the columns"
+        raise InputError("path", rule, place=batch.file, hint=hint)
 
 
 def as_unsigned(labels: NDArray[Any]) -> NDArray[Any]:
@@ -413,8 +447,9 @@ def read_up_to(reader: Reader, max_rows: float, max_numbers: float) -> FilePredi
     numbers = {
         name: join_columns([x.numbers.pop(name) for x in pieces]) for name in [*first.numbers]
     }
+    kept = {name: join_columns([x.kept[name] for x in pieces]) for name in first.kept}
     release_memory()
-    return reader.interpret(ReadRows(replace(first.batch, places=places), labels, numbers))
+    return reader.interpret(ReadRows(replace(first.batch, places=places), labels, numbers, kept))
 
 
 def join_places(places: Sequence[Places]) -> Places:

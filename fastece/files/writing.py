@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.errors import InputError
-from fastece.files.cells import NamedColumns
+from fastece.files.cells import NamedColumns, decode_labels, encode_texts
 from fastece.files.file_predictions import FilePredictions
 from fastece.files.paths import GZIP_ENDING
 from fastece.files.replacing import write_file
 
 Columns = dict[str, NDArray[Any]]
+TEXT_ENDING = ".csv"
 # Level of compression of gzip, the usual one of its program.
 GZIP_LEVEL = 6
 
@@ -41,7 +42,7 @@ def write_predictions(path: Path, predictions: FilePredictions) -> None:
 
     They have the names that the file had. A name that ends in .gz makes it packed by gzip.
     """
-    columns = columns_to_write(predictions)
+    columns = columns_to_write(predictions, keeps_texts=ending_of(path) == TEXT_ENDING)
     try:
         content = WRITERS[ending_of(path)](columns)
     except UnicodeError as error:
@@ -52,8 +53,12 @@ def write_predictions(path: Path, predictions: FilePredictions) -> None:
     write_file(path, content)
 
 
-def columns_to_write(predictions: FilePredictions) -> Columns:
-    """Return labels, other columns that were read, and probabilities, by their names."""
+def columns_to_write(predictions: FilePredictions, keeps_texts: bool) -> Columns:
+    """Return all columns by their names, in the order of the file that was read.
+
+    Columns that were only kept may hold numbers as texts, as they are written there; these are read
+    unless `keeps_texts`.
+    """
     prob = np.asarray(predictions.y_prob)
     if isinstance(predictions.y_prob, NamedColumns):
         names = predictions.y_prob.columns
@@ -61,7 +66,22 @@ def columns_to_write(predictions: FilePredictions) -> Columns:
         names = predictions.columns.get("y_prob", ["y_prob"])
     # One column may hold a matrix.
     probabilities = {names[0]: prob} if len(names) == 1 else dict(zip(names, prob.T, strict=True))
-    return {**(predictions.cells or {"y_true": predictions.y_true}), **probabilities}
+    cells = predictions.cells or {"y_true": predictions.y_true}
+    kept = predictions.kept
+    if not keeps_texts:
+        kept = {name: read_texts(column) for name, column in kept.items()}
+    columns = {**kept, **cells, **probabilities}
+    in_order = [name for name in predictions.names if name in columns]
+    return {name: columns[name] for name in dict.fromkeys([*in_order, *columns])}
+
+
+def read_texts(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of texts as numbers or bools, if all of them are written so."""
+    cells = column.tolist()
+    if not all(isinstance(cell, str) for cell in cells):
+        return column
+    (decoded,) = decode_labels([encode_texts(cells)])
+    return decoded
 
 
 # --- formats --------------------------------------------------------------------------------------
@@ -85,11 +105,13 @@ def to_text(columns: Columns) -> bytes:
 
 def to_json_lines(columns: Columns) -> bytes:
     """Write columns as JSON Lines."""
-    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
     def to_json(cell: Any) -> str:
-        # JSON has no infinity, but numbers that are read as it.
-        return repr(cell).replace("inf", "1e999") if isinstance(cell, float) else encode(cell)
+        if not isinstance(cell, float):
+            return encode(cell)
+        # JSON has no infinity, but numbers that are read as it, and no nan.
+        return repr(cell).replace("inf", "1e999") if cell == cell else encode(None)
 
     names = [encode(name) for name in columns]
     rows = zip(*(map(to_json, column.tolist()) for column in columns.values()), strict=True)
@@ -101,8 +123,16 @@ def to_json_lines(columns: Columns) -> bytes:
 def to_archive(columns: Columns) -> bytes:
     """Write columns as an archive of NumPy."""
     file = io.BytesIO()
-    np.savez(file, allow_pickle=False, **columns)
+    arrays = {name: texts_of_objects(column) for name, column in columns.items()}
+    np.savez(file, allow_pickle=False, **arrays)
     return file.getvalue()
+
+
+def texts_of_objects(column: NDArray[Any]) -> NDArray[Any]:
+    """Return cells of several kinds as texts, empty where one is missing."""
+    if column.dtype.kind != "O":
+        return column
+    return np.array(["" if cell is None else str(cell) for cell in column.tolist()])
 
 
 def to_parquet(columns: Columns) -> bytes:
@@ -110,14 +140,20 @@ def to_parquet(columns: Columns) -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
+    def to_arrow(column: NDArray[Any]) -> Any:
+        try:
+            return pa.array(column if column.ndim == 1 else list(column))
+        except pa.ArrowException:
+            return pa.array(texts_of_objects(column))
+
     file = io.BytesIO()
-    arrays = {name: pa.array(x if x.ndim == 1 else list(x)) for name, x in columns.items()}
+    arrays = {name: to_arrow(column) for name, column in columns.items()}
     parquet.write_table(pa.table(arrays), file)
     return file.getvalue()
 
 
 WRITERS: dict[str, Callable[[Columns], bytes]] = {
-    ".csv": to_text,
+    TEXT_ENDING: to_text,
     ".jsonl": to_json_lines,
     ".npz": to_archive,
     ".parquet": to_parquet,

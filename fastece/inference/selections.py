@@ -4,12 +4,14 @@
 `select_by_prediction` the rows of each predicted class, and `select_streams` one stream for each.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_array, as_real, dtypes_of, refuse_where
@@ -25,6 +27,14 @@ from fastece.resampling.call import Call
 NEVER = "never the label"
 # A column with more different numbers than this is cut into intervals.
 MAX_NUMBERS = 20
+# More dates than `MAX_NUMBERS` are put into periods, of which there are at most so many: the months
+# of two years, or the quarters of six.
+MAX_PERIODS = 24
+# A text that is a date, perhaps with a time, and its characters up to the day.
+DATE = re.compile(r"\d{4}([-/])\d\d(\1\d\d([ T].*)?)?")
+DAY_CHARACTERS = 10
+# A date, a month, a quarter or a year, as slices are labelled.
+PERIOD = re.compile(r"(19|20)\d\d(-?Q[1-4]|-\d\d(-\d\d([ T].*)?)?)?")
 # Intervals that a column is cut into at most.
 MAX_INTERVALS = 1000
 RowsToSelect = Problems | CountedRows
@@ -139,6 +149,8 @@ def read_column(column: Any, n: int, name: Any, problems: RowsToSelect, bins: An
     argument = "by" if name is None else f"by[{name!r}]"
     cut = cut_numbers(column, n, argument, problems, bins)
     labelled = as_groups(column, n, argument) if cut is None else cut
+    if cut is None and bins is not None and "category" not in dtypes_of(column):
+        labelled = by_period(labelled, problems.callers)
     labels = [as_label(label) for label in labelled.labels]
     if name is not None:
         labels = [f"{name} {label}" for label in labels]
@@ -174,6 +186,60 @@ def cut_numbers(
             weights = problems.total_weights
         edges = quantile_edges(numbers_of_rows, weights, bins)
     return LabelledRows(np.searchsorted(edges[1:], numbers.ravel()), interval_texts(edges))
+
+
+def by_period(column: LabelledRows, rows: Any) -> LabelledRows:
+    """Put dates into the finest periods of which there are few.
+
+    The rows decide how many there are. Periods are days, months, quarters and years. Other labels,
+    and few dates, stay as they are.
+    """
+    present = np.unique(column.position[rows])
+    if present.size <= MAX_NUMBERS:
+        return column
+    days = read_days(column.labels)
+    if days is None:
+        return column
+    months = days.astype("M8[M]").astype(np.int64)
+    years = days.astype("M8[Y]").astype(str)
+    periods = [
+        days.astype(str),
+        days.astype("M8[M]").astype(str),
+        np.array([f"{year}-Q{k + 1}" for year, k in zip(years, months % 12 // 3, strict=True)]),
+        years,
+    ]
+    chosen = None
+    for names in periods:
+        n_periods = np.unique(names[present]).size
+        if n_periods == 1:
+            break
+        chosen = names
+        if n_periods <= MAX_PERIODS:
+            break
+    if chosen is None:
+        return column
+    labels, number = np.unique(chosen, return_inverse=True)
+    return LabelledRows(number[column.position], labels.tolist())
+
+
+def read_days(labels: Sequence[Any]) -> NDArray[Any] | None:
+    """Read dates, periods of pandas, and texts such as 2026-01-31 as days."""
+    texts = []
+    for label in labels:
+        moment = getattr(label, "start_time", label)
+        text = moment.isoformat() if hasattr(moment, "isoformat") else moment
+        if not isinstance(text, str) or not DATE.fullmatch(text):
+            return None
+        texts.append(text[:DAY_CHARACTERS].replace("/", "-"))
+    try:
+        return np.array(texts, "M8[D]")
+    except ValueError:
+        return None
+
+
+def are_in_time(labels: Sequence[Any]) -> bool:
+    """Decide whether all labels are texts of dates, whose order is the one of time."""
+    return all(isinstance(label, str) and PERIOD.fullmatch(label) for label in labels)
 
 
 def quantile_edges(numbers: Any, weights: F64 | None, bins: int) -> Any:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -21,7 +21,12 @@ from fastece.display.results import Record, Result, group_notes, sample_text
 from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
 from fastece.inference.joint_errors import joint_p_values_of_errors
 from fastece.inference.joint_test import JointPValues, holm, joint_p_values
-from fastece.inference.selections import Selection, select_by_class, select_by_columns
+from fastece.inference.selections import (
+    Selection,
+    are_in_time,
+    select_by_class,
+    select_by_columns,
+)
 from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.arguments import (
     add_groups,
@@ -108,8 +113,8 @@ class Slice(Record):
 class Slices(Result, Sequence[Slice]):
     """Calibration errors of all slices.
 
-    A sequence of `Slice`, the one with the most evidence of miscalibration first, which
-    `fastece.slices` returns.
+    A sequence of `Slice`, which `fastece.slices` returns: dates in the order of time, and else the
+    one with the most evidence of miscalibration first.
 
     Attributes
     ----------
@@ -207,10 +212,22 @@ class Slices(Result, Sequence[Slice]):
         means = ["accuracy", "confidence"] if is_top else ["observed", "predicted"]
         interval = f"joint {100 * self.confidence_level:g} % CI"
         head = [name, "rows", *means, "value", interval, "p-value", ""]
-        rows = [table_row(row, self.bound_of(row)) for row in self.rows[:max_lines]]
+        rows = [table_row(row, self.bound_of(row)) for row in self.clearest(max_lines)]
         if not any(note for *_, note in rows):  # without notes they need no column
             return Table(head[:-1], [row[:-1] for row in rows])
         return Table(head, rows)
+
+    def clearest(self, n: int) -> list[Slice]:
+        """Return the n slices with the most evidence, in the order of the table."""
+        evidence = [(math.isnan(row.p_value), row.p_value) for row in self.rows]
+        order = sorted(range(len(self)), key=evidence.__getitem__)
+        return [self.rows[k] for k in sorted(order[:n])]
+
+    def order(self, n: int) -> str:
+        """Describe the order of a table of the n slices with the most evidence."""
+        if not are_in_time([row.label for row in self.rows]):
+            return "most evidence first"
+        return "in the order of time" if n >= len(self) else "the clearest in the order of time"
 
     def bound_of(self, row: Slice) -> float | None:
         """Return the p-value of a slice if draws give no smaller one, and it is a bound."""
@@ -302,7 +319,7 @@ class SliceResult(NamedTuple):
 
 
 def slices_of(call: Call, selections: Sequence[Selection], key: int) -> Slices:
-    """Compute the table of selections with one estimator, most evidence first."""
+    """Compute the table of selections, most evidence first, or in the order of time."""
     ((name, estimator),) = call.estimators.items()
     alpha = (1 - call.level) / len(selections)
     has_posterior = posterior_maker(estimator) is not None
@@ -334,10 +351,13 @@ def slices_of(call: Call, selections: Sequence[Selection], key: int) -> Slices:
             selections, results, p_values.joint.tolist(), strict=True
         )
     ]
+    rows = [row for _, row in sorted(ranked, key=itemgetter(0))]
+    if are_in_time([row.label for row in rows]):
+        rows.sort(key=attrgetter("label"))
     fields = common_fields(call, name, key)
     fields |= {"confidence_level": call.level, "n_resamples": n_resamples}
     return Slices(
-        rows=tuple(row for _, row in sorted(ranked, key=itemgetter(0))),
+        rows=tuple(rows),
         method=POSTERIOR if has_posterior else INVERSION,
         correction=MIN_P if shares_draws else HOLM,
         **fields,
@@ -411,7 +431,9 @@ def slices(
     n_resamples: int = 1999, rng: Any = 0, bins: Any = 4, cross: bool = False,
     groups: Any = None, **options: Any,
 ) -> Slices:  # fmt: skip
-    """Estimate the calibration error of each slice of the rows, most evidence first.
+    """Estimate the calibration error of each slice of the rows.
+
+    The slice with the most evidence is the first; dates are in the order of time.
 
     Parameters
     ----------
@@ -421,9 +443,11 @@ def slices(
     by : (n,) array_like, or a dict or data frame of such columns, optional
         The slice of each row: numbers, strings, intervals of `pandas.qcut` or any other hashable
         values, none of them missing. A column with more than 20 different numbers is cut into
-        intervals, unless it is a category of pandas. Each column of a dict or a data frame has its
-        own slices, such as "age (20, 35]" and "sex f", in one table. With ``setting="classwise"``
-        and without `by`, the slices are the classes, each against the rest on all rows.
+        intervals, unless it is a category of pandas; more than 20 different dates, or texts such as
+        2026-01-31, are put into months, quarters or years. Each column of a dict or a data frame
+        has its own slices, such as "age (20, 35]" and "sex f", in one table. With
+        ``setting="classwise"`` and without `by`, the slices are the classes, each against the rest
+        on all rows.
     estimator : str or object, default "ece_bayes"
         As in `fastece.ece`.
     n_resamples : int, default 1999
@@ -435,7 +459,7 @@ def slices(
         Number of intervals of equal weight that such a column is cut into, fewer where many of its
         numbers are equal; or the edges at which every column of numbers is cut, of which the first
         and the last may be infinite. The first interval includes both of its ends, the others their
-        upper end. With None every number is a slice.
+        upper end. With None every number, and every date, is a slice.
     cross : bool, default False
         Whether the slices are the combinations of all columns that occur, such as
         "age (20, 35], sex f".

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.containers import all_column_names, order_of_numbers
 from fastece.data.errors import InputError, rename_arguments
 from fastece.data.parameters import check_flag
 from fastece.recalibration.outputs import (
@@ -97,7 +98,7 @@ class Calibrator(ABC):
         Returns
         -------
         The object itself. Its fitted attributes end in "_"; `classes_` are the labels of the
-        columns, where these are strings, else None.
+        columns, where these are strings or the columns' names say them, else None.
 
         Raises
         ------
@@ -142,6 +143,11 @@ class Calibrator(ABC):
         if outputs.n_classes != self.n_classes_:
             rule = f"must have {self.n_classes_} classes, as the rows that the map was fitted to"
             raise InputError("X", rule, value=outputs.values.shape)
+        columns = all_column_names(X)
+        fitted_columns = [str(label) for label in self.classes_ or ()]
+        if columns and order_of_numbers(columns) != order_of_numbers(fitted_columns):
+            rule = "must have its columns in the order of those that the map was fitted to"
+            raise InputError("X", rule, value=columns)
         return self.map_outputs(outputs)
 
     def map_outputs(self, outputs: ModelOutputs) -> NDArray[Any]:

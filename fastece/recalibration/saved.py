@@ -19,6 +19,8 @@ from fastece.recalibration.methods import METHODS
 FORMAT = SavedFormat("map", "fastece.recalibration 1")
 ENTRIES = ("method", "options", "n_classes", "classes", "parameters")
 MAX_CLASSES = 2**20
+# The labels of columns are of one kind.
+KINDS_OF_LABELS = ({str}, {int}, {float}, {bool})
 
 
 def save(model: Calibrator, path: str | PathLike[str]) -> None:
@@ -121,12 +123,12 @@ def check_entries(name: str, value: Any, entries: tuple[str, ...]) -> None:
 
 
 def check_class_names(names: Any, n_classes: int) -> None:
-    """Check that names of classes are null, or a different string for each class."""
+    """Check that names of classes are null, or a string or number for each class."""
     if names is None:
         return
-    are_strings = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if not are_strings or len(names) != n_classes or len(set(names)) != n_classes:
-        raise InputError("classes", f"must be null or {n_classes} strings")
+    are_labels = isinstance(names, list) and {*map(type, names)} in KINDS_OF_LABELS
+    if not are_labels or len(names) != n_classes or len(set(names)) != n_classes:
+        raise InputError("classes", f"must be null or {n_classes} strings or numbers")
 
 
 def set_options(model: Calibrator, options: Any) -> None:

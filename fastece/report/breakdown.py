@@ -64,7 +64,7 @@ class Breakdowns:
 
 def parts_off(table: Slices, name: str, plural: str) -> PartsOff:
     """Count the miscalibrated parts of a table, and name the clearest one in words."""
-    first = table[0]
+    (first,) = table.clearest(1)
     label = f"{first.label}"
     p_value = "" if math.isnan(first.p_value) else equate_p(first.p_value, table.bound_of(first))
     return PartsOff(
@@ -178,4 +178,4 @@ def table_section(
     if left > 0:
         note = f"and {left} with less evidence; {note}"
     lines = table.table(name, max_lines)
-    return Section(f"{title}, most evidence first", table=lines, notes=[sentence(note)])
+    return Section(f"{title}, {table.order(max_lines)}", table=lines, notes=[sentence(note)])

@@ -66,7 +66,8 @@ def read_batch(
         vectors=settings.is_auto_vector,
     )
     if problems.labels is not None:
-        raise InputError("y_true", "must hold class numbers in a stream, not other labels")
+        rule = "must hold class numbers in a stream, the positions of columns, not other labels"
+        raise InputError("y_true", rule)
     if weight is not None:
         check_smallest_weight(settings, weight)
     if has_no_weight:
@@ -122,6 +123,9 @@ def read_class_vectors(
     settings: Settings, y_true: Any, y_prob: Any, prob: NDArray[Any]
 ) -> Batch | None:
     """Read class vectors without weights in one pass; None for a closer look."""
+    if type(y_prob) is not np.ndarray and containers.column_names(y_prob):
+        # The names of the columns may be the classes.
+        return None
     label = containers.as_array("y_true", y_true)
     if label.dtype.kind not in "iub" or label.shape != prob.shape[:1]:
         return None

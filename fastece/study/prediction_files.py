@@ -102,7 +102,7 @@ class Predictions(StudyDesign[PredictionFile]):
     percent : bool, default False
         Whether probabilities are percents, which are divided by 100.
     missing : {"stop", "skip"}, default "stop"
-        Whether rows without a label are an error, or left out.
+        Whether rows without a label or a prediction are an error, or left out.
 
     Raises
     ------
@@ -174,7 +174,12 @@ class Predictions(StudyDesign[PredictionFile]):
         layout = "class vectors" if has_vectors else "probabilities"
         try:
             problems = [
-                read_problems(predictions.y_true, predictions.y_prob, setting=setting)
+                read_problems(
+                    predictions.y_true,
+                    predictions.y_prob,
+                    setting=setting,
+                    from_logits=predictions.from_logits,
+                )
                 for setting in SETTINGS_OF_CONTENT[layout]
             ]
         except BadArgumentError as error:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece.recalibration import TemperatureScaling, load, save
 from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE
 
 
@@ -59,7 +60,83 @@ def test_columns_that_are_only_counted_have_no_names(frame, names):
     strings = [["ant", "bee", "cow"][k] for k in CLASS_TRUE]
     with pytest.raises(ValueError, match=r"which of the 3 .* found 'ant', 'bee', 'cow'; .*pass la"):
         fastece.ece(strings, frame(ROWS, names))
-    assert fastece.ece(CLASS_TRUE, frame(ROWS, names)) == fastece.ece(CLASS_TRUE, ROWS)
+    used = CLASS_TRUE + ("class 1" in names)
+    assert fastece.ece(used, frame(ROWS, names)) == fastece.ece(CLASS_TRUE, ROWS)
+
+
+# Positions of the columns whose names end in these numbers, and the class of each number.
+NUMBERED = {
+    "p_1 p_2 p_3": ([0, 1, 2], [1, 2, 3]),
+    "prob_2 prob_0 prob_1": ([2, 0, 1], [0, 1, 2]),
+    "class7 class05 class10": ([1, 0, 2], [5, 7, 10]),
+    "3 1 2": ([2, 0, 1], [1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("names", NUMBERED)
+@pytest.mark.parametrize("dtype", [int, float])
+def test_numbers_that_end_all_names_are_the_classes(frame, names, dtype):
+    order, classes = NUMBERED[names]
+    # The last class has no row, which would show that labels are no positions.
+    rows = np.flatnonzero(CLASS_TRUE < 2)
+    labels = np.array(classes, dtype)[CLASS_TRUE[rows]]
+    prob = frame(ROWS[rows][:, order], names.split())
+    for options in ({}, {"estimator": "canonical"}, {"setting": "classwise"}):
+        got = fastece.ece(labels, prob, **options)
+        assert got == pytest.approx(fastece.ece(CLASS_TRUE[rows], ROWS[rows], **options), abs=1e-15)
+    if frame is not pandas_frame:
+        return
+    for call in (
+        lambda y, p: fastece.estimate(y, p).value,
+        lambda y, p: fastece.calibration_test(y, p, n_resamples=9, rng=0).p_value,
+        lambda y, p: fastece.compare(y, p, p, n_resamples=9, rng=0).a,
+        lambda y, p: fastece.brier_score(y, p),
+    ):
+        assert call(labels, prob) == pytest.approx(call(CLASS_TRUE[rows], ROWS[rows]), abs=1e-12)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_label_beside_the_numbers_of_the_columns_is_refused(frame):
+    prob = frame(ROWS, ["p_1", "p_2", "p_3"])
+    with pytest.raises(ValueError, match=r"'p_1', .*; y_true\[\d\] is 0.*; pass labels="):
+        fastece.ece(CLASS_TRUE, prob)
+    assert fastece.ece(CLASS_TRUE, prob, labels=[0, 1, 2]) == fastece.ece(CLASS_TRUE, ROWS)
+    with pytest.raises(ValueError, match="y_prob: two columns have one number"):
+        fastece.ece(CLASS_TRUE, frame(ROWS, ["p_1", "p_01", "p_2"]))
+
+
+def test_streams_and_matrices_of_labels_need_columns_in_the_order_of_their_numbers():
+    order = [2, 0, 1]
+    prob = pandas_frame(ROWS[:, order], ["prob_2", "prob_0", "prob_1"])
+    shares = np.eye(3)[CLASS_TRUE]
+    with pytest.raises(ValueError, match="y_true: must hold class numbers in a stream"):
+        fastece.Accumulator(3).update(CLASS_TRUE, prob)
+    for names in (["prob_2", "prob_0", "prob_1"], ["prob_1", "prob_2", "prob_3"]):
+        with pytest.raises(ValueError, match="y_prob: must have columns that are numbered from 0"):
+            fastece.Monitor(n_classes=3).update(CLASS_TRUE, pandas_frame(ROWS, names))
+    matrices = [
+        (shares, {"soft": True}),
+        (pandas_frame(shares, ["y_0", "y_1", "y_2"]), {"soft": True}),
+        (shares, {"counts": np.ones(len(shares))}),
+        (pandas_frame(shares, ["y_0", "y_1", "y_2"]), {"setting": "tasks"}),
+    ]
+    for labels, options in matrices:
+        with pytest.raises(ValueError, match="y_true: must have its columns in the order of y_pro"):
+            fastece.ece(labels, prob, **options)
+    same = pandas_frame(shares[:, order], prob.columns)
+    assert fastece.ece(same, prob, soft=True) == fastece.ece(CLASS_TRUE, ROWS)
+
+
+def test_a_map_takes_columns_in_the_order_that_it_was_fitted_to(tmp_path):
+    prob = pandas_frame(ROWS[:, [2, 0, 1]], ["prob_2", "prob_0", "prob_1"])
+    path = tmp_path / "map.json"
+    save(TemperatureScaling(clip=1e-6).fit(prob, CLASS_TRUE), path)
+    model = load(path)
+    assert model.classes_ == [2, 0, 1]
+    assert np.array_equal(model.transform(prob), model.transform(np.asarray(prob)))
+    with pytest.raises(ValueError, match="X: must have its columns in the order of those"):
+        model.transform(pandas_frame(ROWS, ["prob_0", "prob_1", "prob_2"]))
 
 
 @pytest.mark.parametrize("frame", FRAMES)

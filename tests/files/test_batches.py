@@ -191,10 +191,13 @@ def test_all_batches_have_the_same_number_of_probabilities(write):
         list(read_batches(write(rows, "a.jsonl")))
 
 
-def test_columns_with_numbers_are_in_their_order(write):
-    path = write("y,1,0\n1,0.5,0.5\n")
-    with pytest.raises(ValueError, match="must be in the order of their classes"):
-        list(read_batches(path, y_true="y", y_prob="1,0"))
+@pytest.mark.parametrize("names", ["1,0", "p_1,p_0", "p_1,p_2"])
+def test_columns_with_numbers_are_in_their_order(write, names):
+    path = write(f"y,{names}\n1,0.5,0.5\n")
+    with pytest.raises(ValueError, match="must be numbered from 0 on, in their order"):
+        list(read_batches(path, y_true="y", y_prob=names))
+    (batch,) = read_batches(path, y_true="y", y_prob=names, labels=["1", "2"])
+    assert batch.y_prob.tolist() == [[0.5, 0.5]]
 
 
 def test_logs_are_read_whole(write):

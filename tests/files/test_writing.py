@@ -60,7 +60,7 @@ def test_every_format_becomes_every_other(rewrite, name, out):
 def test_confidences_are_written_beside_both_labels(rewrite):
     text = "id,confidence,true_label,pred_label\na,0.5,cat,dog\nb,0.75,cat,cat\n"
     assert rewrite(text, FRACTIONS[2:]).read_text() == (
-        "true_label,pred_label,confidence\ncat,dog,0.3333333333333333\ncat,cat,5e-324\n"
+        "confidence,true_label,pred_label\n0.3333333333333333,cat,dog\n5e-324,cat,cat\n"
     )
 
 

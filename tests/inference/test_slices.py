@@ -672,3 +672,81 @@ def test_a_picture_has_the_intervals_of_the_table_from_the_top():
     drawn = many.plot(figure.subplots())
     assert len(drawn.get_yticks()) == 40
     assert "40 of 45 groups" in " ".join(drawn.get_title().split())
+
+
+# --- dates ----------------------------------------------------------------------------------
+
+
+def days_from(first, n):
+    """Rows on n days one after the other, three on each, and the same days as texts."""
+    days = np.datetime64(first) + np.arange(n).repeat(3)
+    return days, days.astype(str)
+
+
+DATE_FORMS = {
+    "days": lambda days: days,
+    "nanoseconds": lambda days: days.astype("M8[ns]") + np.timedelta64(90, "m"),
+    "series": lambda days: pd.Series(days.astype("M8[ns]")),
+    "time zones": lambda days: pd.Series(days.astype("M8[ns]")).dt.tz_localize("Europe/Berlin"),
+    "dates": lambda days: days.tolist(),
+    "periods": lambda days: pd.Series(pd.PeriodIndex(days.astype(str), freq="D")),
+    "texts": lambda days: days.astype(str).tolist(),
+    "texts with times": lambda days: [f"{day} 23:59:59" for day in days.astype(str)],
+    "slashes": lambda days: [day.replace("-", "/") for day in days.astype(str)],
+}
+
+
+@pytest.mark.parametrize("form", DATE_FORMS)
+def test_many_dates_are_months_in_the_order_of_time(form):
+    days, texts = days_from("2023-11-20", 100)
+    y, p = binary(days.size)
+    shuffled = np.random.default_rng(0).permutation(days.size)
+    by = DATE_FORMS[form](days[shuffled])
+    table = slices(y, p, by=by, n_resamples=99)
+    months = [text[:7] for text in texts[shuffled]]
+    assert [row.label for row in table] == sorted(set(months))
+    same = slices(y, p, by=np.array(months), n_resamples=99)
+    assert numbers(table) == numbers(same)
+    assert "2023-11" in str(table)
+
+
+@pytest.mark.parametrize(
+    ("first", "n", "labels"),
+    [
+        ("2024-02-20", 21, ["2024-02-20", "2024-02-21"]),
+        ("2024-02-10", 15, ["2024-02-10", "2024-02-11"]),
+        ("2024-02-01", 28, ["2024-02-01", "2024-02-02"]),
+        ("2022-01-01", 730, ["2022-01", "2022-02"]),
+        ("2022-01-01", 800, ["2022-Q1", "2022-Q2"]),
+        ("2015-01-01", 2500, ["2015", "2016"]),
+    ],
+)
+def test_dates_are_put_into_the_finest_periods_that_are_few(first, n, labels):
+    days, _ = days_from(first, n)
+    y, p = binary(days.size)
+    table = slices(y, p, by=days.tolist(), n_resamples=9)
+    assert [row.label for row in table][:2] == labels
+    assert [row.label for row in table] == sorted(row.label for row in table)
+    assert sum(row.n for row in table) == days.size
+
+
+def test_dates_stay_slices_where_the_caller_says_so():
+    days, texts = days_from("2024-01-20", 40)
+    y, p = binary(days.size)
+    for options in ({"by": texts, "bins": None}, {"by": pd.Series(texts, dtype="category")}):
+        table = slices(y, p, n_resamples=9, **options)
+        assert [row.label for row in table] == sorted(set(texts))
+    two = slices(y, p, by={"day": texts, "even": days.astype(int) % 2}, n_resamples=9)
+    assert {row.label for row in two} == {
+        "day 2024-01", "day 2024-02", "even 0", "even 1",
+    }  # fmt: skip
+    codes = [f"{1000 + k}-{k % 12 + 20}" for k in range(60)] * 2
+    assert len(slices(y, p, by=codes, n_resamples=9)) == 60
+
+
+def test_a_gate_has_its_dates_in_the_order_of_time():
+    days, texts = days_from("2023-11-20", 100)
+    y, p = binary(days.size)
+    verdict = fastece.check(y, p, max_error=0.9, by=days[::-1], n_resamples=9)
+    labels = [row.label for row in verdict.rows]
+    assert labels[1:] == [f"slice {month}" for month in sorted({x[:7] for x in texts})]

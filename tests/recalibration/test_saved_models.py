@@ -290,11 +290,12 @@ def test_names_of_classes_are_kept(tmp_path):
         ["ant", "bee"],
         ["ant", "bee", "bee"],
         ["ant", "bee", "cow", 1],
-        [1, 2, 3],
+        [1, 1, 2],
+        [None, 2, 3],
         "abc",
         0,
     ):
         content = json.loads(path.read_text(encoding="utf-8"))
         path.with_name("damaged.json").write_text(json.dumps({**content, "classes": wrong}))
-        with pytest.raises(ValueError, match="classes: must be null or 3 strings"):
+        with pytest.raises(ValueError, match="classes: must be null or 3 strings or num"):
             load(path.with_name("damaged.json"))

@@ -310,6 +310,25 @@ def test_the_command_reads_percents_and_missing_labels(capsys, tmp_path, monkeyp
     assert code == 2
 
 
+def test_a_log_of_logits_is_studied_as_its_probabilities(tmp_path):
+    y, p = drawn_classes(ROWS)
+    rows = [
+        {"target": int(label), "filtered_resps": [[str(x), "False"] for x in np.log(row)]}
+        for label, row in zip(y, p, strict=True)
+    ]
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    np.savez(tmp_path / "same.npz", y_true=y, y_prob=p)
+    of_log, of_vectors = (
+        Predictions((str(tmp_path / name),)).read(str(tmp_path / name)).problems
+        for name in ("log.jsonl", "same.npz")
+    )
+    for first, second in zip(of_log, of_vectors, strict=True):
+        assert first.setting == second.setting
+        assert np.allclose(first.sample(0).s, second.sample(0).s, atol=1e-12)
+        assert np.array_equal(first.sample(0).y, second.sample(0).y)
+
+
 def run(capsys, arguments):
     code = main([str(a) for a in ("study", "--jobs", 1, *arguments)])
     out, err = capsys.readouterr()

@@ -1,0 +1,144 @@
+"""Predictions of several models on the same rows, which a column of ids may pair."""
+
+from argparse import Namespace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastece.cli.inputs import file_options, read_file
+from fastece.data.containers import label_text
+from fastece.data.errors import InputError
+from fastece.files import FilePredictions, Reader, is_piped
+from fastece.kernels.types import I64
+
+# Columns among which one that identifies rows is looked for, at most: each is read as text.
+MAX_COLUMNS = 50
+
+
+class ModelFile(NamedTuple):
+    """The file of a model, and the options that it is read with."""
+
+    path: str
+    options: Namespace
+
+
+def read_same_rows(files: Sequence[ModelFile], id_column: str | None) -> list[FilePredictions]:
+    """Read the predictions of each model, all on the rows of the first.
+
+    Rows are paired by the column of ids, or by a column that all files have and that identifies
+    their rows, if its values are in another order; otherwise line by line.
+    """
+    kept = shared_names(files) if id_column is None else [id_column]
+    first, *others = (read_file(file.path, file.options, kept) for file in files)
+    paired = [first]
+    for file, other in zip(files[1:], others, strict=True):
+        has_own_rows = file.path != files[0].path
+        paired.append(pair_rows(first, other, id_column) if has_own_rows else other)
+    for other in paired[1:]:
+        check_same_rows(first, other)
+    return paired
+
+
+def shared_names(files: Sequence[ModelFile]) -> Collection[str] | None:
+    """Find the columns that all files have; None if no file can be read twice."""
+    if len({file.path for file in files}) == 1:
+        return ()
+    headers = []
+    for file in files:
+        if not is_piped(file.path):
+            reader = Reader(file.path, **file_options(file.options))
+            next(reader.batches(), None)
+            headers.append(reader.names)
+    if not headers:
+        return None
+    first, *others = headers
+    return [name for name in first if all(name in names for names in others)][:MAX_COLUMNS]
+
+
+def pair_rows(
+    first: FilePredictions, other: FilePredictions, id_column: str | None
+) -> FilePredictions:
+    """Bring the rows of a file into the order of the first, if a column pairs them."""
+    if id_column is not None:
+        order = find_order(id_cells(first, id_column), id_cells(other, id_column))
+        if order is None:
+            rule = f"must have the same values in {first.file} and {other.file}, each once"
+            raise InputError("id", rule, value=id_column)
+        return order_rows(other, order, id_column)
+    names = [name for name in first.kept if name in other.kept]
+    same = [name for name in names if np.array_equal(first.kept[name], other.kept[name])]
+    orders = find_orders(first, other, [name for name in names if name not in same])
+    if not orders:
+        return other
+    name, order = next(iter(orders.items()))
+    orders |= find_orders(first, other, same)
+    for other_name, other_order in orders.items():
+        if not np.array_equal(order, other_order):
+            rule = f"the columns {name} and {other_name} pair the rows differently"
+            hint = "{id} names the one that identifies them"
+            raise InputError("b", rule, place=other.file, hint=hint)
+    return order_rows(other, order, name)
+
+
+def id_cells(predictions: FilePredictions, id_column: str) -> NDArray[Any]:
+    """Return the column of ids."""
+    if id_column not in predictions.kept:
+        rule = f"no column {id_column!r} beside labels and predictions"
+        raise InputError("id", rule, place=predictions.file)
+    return predictions.kept[id_column]
+
+
+def find_orders(
+    first: FilePredictions, other: FilePredictions, names: Sequence[str]
+) -> dict[str, I64]:
+    """Find the order of a file's rows by each column that identifies them."""
+    orders = {name: find_order(first.kept[name], other.kept[name]) for name in names}
+    return {name: order for name, order in orders.items() if order is not None}
+
+
+def find_order(expected: NDArray[Any], cells: NDArray[Any]) -> I64 | None:
+    """Find where each expected cell is; None unless both have the same, each once."""
+    if len(expected) != len(cells):
+        return None
+    position_of = {label_text(cell): k for k, cell in enumerate(cells.tolist())}
+    texts = [label_text(cell) for cell in expected.tolist()]
+    if len(position_of) < len(cells) or position_of.keys() != set(texts):
+        return None
+    return np.array([position_of[text] for text in texts], np.int64)
+
+
+def order_rows(predictions: FilePredictions, order: I64, name: str) -> FilePredictions:
+    """Bring rows into an order, with a note of the column that it is from."""
+    if np.array_equal(order, np.arange(len(order))):
+        return predictions
+    note = "; ".join(filter(None, [predictions.note, f"rows paired by the column {name}"]))
+    return replace(predictions.select(order), note=note)
+
+
+def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
+    """Refuse two files that differ in labels, weights, votes or counts, row by row."""
+    if first.pairs != other.pairs:
+        rule = f"must have the kind of columns that {first.file} has"
+        hint = "only one of them has labels and confidences of the predicted class"
+        raise InputError("b", rule, place=other.file, hint=hint)
+    if len(first.label) != len(other.label):
+        rule = f"must have the rows of {first.file}, which has {len(first.label)}"
+        raise InputError("b", rule, value=len(other.label), place=other.file)
+    columns: dict[str, tuple[Any, Any]] = {
+        "labels": (first.label, other.label),
+        "weights": (first.weights, other.weights),
+        "votes": (first.others.get("votes"), other.others.get("votes")),
+        "counts": (first.others.get("counts"), other.others.get("counts")),
+    }
+    for name, (expected, got) in columns.items():
+        values = zip(np.ravel(expected).tolist(), np.ravel(got).tolist(), strict=True)
+        for k, (expected_value, value) in enumerate(values):
+            if expected_value != value:
+                where = f"which has {expected_value!r} in {first.row(k)}"
+                rule = f"must have the {name} of {first.file}, {where}"
+                place = f"{other.file}: {other.row(k)}"
+                hint = "{id} names a column that identifies the rows of both files"
+                raise InputError("b", rule, value=value, place=place, hint=hint)
