@@ -16,8 +16,6 @@ from fastece import recalibration
 ROOT = Path(__file__).parents[1]
 API = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md")}
 DOCUMENTED = [name for page in API.values() for name in re.findall(r"^::: (\S+)$", page, re.M)]
-MOVED = re.findall(r"^    (\S+)\.md: (\S+)\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)
-OLD_ADDRESSES = {f"{old}.html": f"{new}.html" for old, new in MOVED}
 ELSEWHERE = re.compile(r"(?i)\s*(https?:)?//")
 
 
@@ -88,16 +86,6 @@ def test_links_of_the_site_lead_somewhere(site):
 
 
 @pytest.mark.slow
-def test_old_addresses_lead_to_the_new_pages(site):
-    folder, pages = site
-    assert len(OLD_ADDRESSES) > 40
-    for old, new in OLD_ADDRESSES.items():
-        (link,) = pages[folder / old].links
-        assert (folder / old).parent.joinpath(link).resolve() == (folder / new).resolve()
-        assert f'location.replace("{link}" + location.hash)' in (folder / old).read_text("utf-8")
-
-
-@pytest.mark.slow
 def test_pages_load_nothing_from_another_host(site):
     folder, pages = site
     for path, page in pages.items():
@@ -148,7 +136,7 @@ def test_programs_get_all_pages_as_text(site):
     assert re.match(start, whole)
     links = re.findall(r"^- \[[^]]+\]\((.*?)\)", short, re.MULTILINE)
     there = {x.relative_to(folder).as_posix() for x in pages if x.name != "404.html"}
-    assert {*links} == there - {*OLD_ADDRESSES}
+    assert {*links} == there
     assert ":::" not in whole
     for name in DOCUMENTED:
         assert f"\n{name}(" in whole or f"\n{name}\n" in whole, name

@@ -51,15 +51,6 @@ ITEM = re.compile(
     rf'(?s)<li class="doc-section-item field-body">\s*(<b>.*?</b>)?(.*?){DASH}\s*'
     r'<div class="doc-md-description">(.*?)</div>\s*</li>\s*'
 )
-# The page at an address that has moved: the place in the page, which browsers keep to themselves,
-# is passed on by the script.
-MOVED = """<!doctype html>
-<meta charset="utf-8">
-<title>This page has moved</title>
-<script>location.replace("{0}" + location.hash)</script>
-<noscript><meta http-equiv="refresh" content="0; url={0}"></noscript>
-<p>This page has moved to <a href="{0}">{0}</a>.</p>
-"""
 ANY = re.compile(r"\(<code>(<[^>]*>)*Any(<[^>]*>)*</code>")
 
 
@@ -174,16 +165,6 @@ def on_post_build(config: MkDocsConfig) -> None:
     for name, parts in (("llms.txt", [start, note, *lists]), ("llms-full.txt", [start, *texts])):
         path = Path(config.site_dir) / name
         path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    write_redirects(Path(config.site_dir), config.extra["moved"])
-
-
-def write_redirects(site: Path, moved: dict[str, str]) -> None:
-    """Write a page to each old address that leads to the new one."""
-    for old, new in moved.items():
-        target = posixpath.relpath(new, posixpath.dirname(old) or ".").replace(".md", ".html")
-        path = (site / old).with_suffix(".html")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(MOVED.format(target), encoding="utf-8")
 
 
 def line_on(page: Page) -> str:
