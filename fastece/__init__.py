@@ -16,7 +16,7 @@ from importlib import import_module
 
 import lazy_loader
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Modules that are spoken of by name, such as fastece.decisions.risk_coverage. They are not in
 # `__all__`, since some need libraries that `from fastece import *` should do without.

@@ -16,10 +16,7 @@ from .metrics import (
     tace as tace,
 )
 from .data.errors import InputError as InputError, InputTypeError as InputTypeError
-from .data.samples import Sample as Sample, Vectors as Vectors
 from .reliability.decomposition import (
-    BrierDecomposition as BrierDecomposition,
-    ScoreDecomposition as ScoreDecomposition,
     brier_decomposition as brier_decomposition,
     score_decomposition as score_decomposition,
 )
@@ -42,36 +39,18 @@ from .estimators.selective import SelectiveRisk as SelectiveRisk
 from .estimators.smooth import MMCE as MMCE, SmoothECE as SmoothECE
 from .estimators.table import ESTIMATORS as ESTIMATORS
 from .reliability.plot import reliability_plot as reliability_plot
-from .decisions.gate import Check as Check, Judgement as Judgement, check as check
+from .decisions.gate import check as check
 from .inference.compare import compare as compare
-from .inference.direction import Direction as Direction, direction as direction
-from .inference.estimate import Estimate as Estimate, estimate as estimate
-from .inference.results import ComparisonResult as ComparisonResult, Floor as Floor
-from .inference.rows_needed import RowsNeeded as RowsNeeded, rows_needed as rows_needed
-from .inference.slices import Slice as Slice, Slices as Slices, slices as slices
-from .inference.risk_quantities import DecisionPoint as DecisionPoint
-from .inference.variance import Quantity as Quantity
-from .inference.validation import (
-    Validation as Validation,
-    validate as validate,
-)
+from .inference.direction import direction as direction
+from .inference.estimate import estimate as estimate
+from .inference.rows_needed import rows_needed as rows_needed
+from .inference.slices import slices as slices
+from .inference.validation import validate as validate
 from .decisions.monitor import Monitor as Monitor
 from .reliability.cumulative import cumulative_plot as cumulative_plot
-from .reliability.curve import (
-    ReliabilityCurve as ReliabilityCurve,
-    reliability_curve as reliability_curve,
-)
-from .reliability.diagram import (
-    ReliabilityDiagram as ReliabilityDiagram,
-    reliability_diagram as reliability_diagram,
-)
+from .reliability.curve import reliability_curve as reliability_curve
+from .reliability.diagram import reliability_diagram as reliability_diagram
 from .report.report import calibration_report as calibration_report
-from .report.result import Report as Report
 from .resampling.bootstrap import bootstrap as bootstrap
-from .resampling.calibration_test import (
-    CalibrationTestResult as CalibrationTestResult,
-    ConsistencyBand as ConsistencyBand,
-    calibration_test as calibration_test,
-)
-from .resampling.results import BootstrapResult as BootstrapResult
+from .resampling.calibration_test import calibration_test as calibration_test
 from .streams.accumulator import Accumulator as Accumulator

@@ -329,7 +329,7 @@ class ReliabilityDisplay:
         name : str, optional
             Another name of the model; by default the name of the display.
         color, legend, band
-            As in `fastece.ReliabilityDiagram.plot`.
+            As in `ReliabilityDiagram.plot`.
 
         Returns
         -------
@@ -433,7 +433,7 @@ class ReliabilityDisplay:
         pos_label : label, optional
             The positive class, where labels are not 0 and 1.
         color, legend, band
-            As in `fastece.ReliabilityDiagram.plot`.
+            As in `ReliabilityDiagram.plot`.
         **options
             Of `fastece.reliability_diagram`: `estimator`, `n_bins`, `setting`, `labels`,
             `sample_weight` and the others.

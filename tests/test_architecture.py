@@ -200,6 +200,16 @@ def test_every_public_name_is_there_and_documented():
     assert not hasattr(fastece, "nothing")
 
 
+def test_public_classes_are_those_that_a_user_makes():
+    """Results are made by functions, and their classes are imported from their modules."""
+    values = {name: getattr(fastece, name) for name in fastece.__all__}
+    classes = {name: value for name, value in values.items() if isinstance(value, type)}
+    errors = {name for name, value in classes.items() if issubclass(value, Exception)}
+    estimators = {name for name, value in classes.items() if hasattr(value, "prepare")}
+    assert {type(x).__name__ for x in fastece.ESTIMATORS.values()} <= estimators
+    assert {*classes} - errors - estimators == {"Accumulator", "Monitor"}
+
+
 # --- kernels and estimators -----------------------------------------------------------------
 
 

@@ -28,7 +28,7 @@ def numbers(version):
 
 def test_the_version_stands_in_one_place():
     assert "version" not in PROJECT
-    assert PROJECT["dynamic"] == ["version"]
+    assert "version" in PROJECT["dynamic"]
     assert PYPROJECT["tool"]["hatch"]["version"]["path"] == "fastece/__init__.py"
     source = Path(fastece.__file__).read_text(encoding="utf-8")
     assert source.count(fastece.__version__) == 1
@@ -84,12 +84,15 @@ def test_versions_of_python_have_no_gap_and_begin_with_the_lowest_that_is_allowe
 
 def test_every_dependency_has_a_lower_bound():
     extras = PROJECT["optional-dependencies"]
-    for wanted in [*PROJECT["dependencies"], *(one for extra in extras.values() for one in extra)]:
-        own = re.fullmatch(r"fastece\[([\w,]+)\]", wanted)
-        if own:
+    lists = [PROJECT["dependencies"], *extras.values(), *PYPROJECT["dependency-groups"].values()]
+    for wanted in [one for requirements in lists for one in requirements]:
+        if isinstance(wanted, dict):
+            assert wanted["include-group"] in PYPROJECT["dependency-groups"]
+        elif wanted.startswith("fastece"):
+            own = re.fullmatch(r"fastece\[([\w,]+)\]", wanted)
             assert set(own[1].split(",")) <= set(extras)
         else:
-            assert re.match(r"[\w-]+(\[[\w,]+\])?>=\d", wanted), wanted
+            assert re.match(r"[\w-]+(\[[\w,]+\])?[>=]=\d", wanted), wanted
 
 
 def test_extras_that_messages_and_pages_name_exist():
@@ -103,7 +106,17 @@ def test_extras_that_messages_and_pages_name_exist():
         )
         for extra in found.split(",")
     }
-    assert {"plot", "report", "study", "dev"} <= named <= set(PROJECT["optional-dependencies"])
+    assert {"plot", "report", "study", "all"} <= named <= set(PROJECT["optional-dependencies"])
+
+
+def test_extras_are_for_users_and_tools_are_groups():
+    groups = PYPROJECT["dependency-groups"]
+    assert set(groups) == {"test", "docs", "dev", "peers"}
+    assert not set(groups) & set(PROJECT["optional-dependencies"])
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / ".ci" / "run"]
+    pages += [*(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.yml")]
+    texts = (path.read_text(encoding="utf-8") for path in pages)
+    assert {name for text in texts for name in re.findall(r"--group (\w+)", text)} == set(groups)
 
 
 def test_the_smoke_test_calls_every_public_function():

@@ -90,9 +90,20 @@ def test_pages_load_nothing_from_another_host(site):
     folder, pages = site
     for path, page in pages.items():
         assert not [link for link in page.loaded if ELSEWHERE.match(link)], path.name
+        # The theme's script would ask the code host for stars and forks of what is marked so.
+        assert 'data-md-component="source"' not in path.read_text(encoding="utf-8"), path.name
     for path in folder.rglob("*.css"):
         loaded = re.findall(r"(?:url\(|@import)\s*[\"']?([^\"')]+)", path.read_text("utf-8"))
         assert not [link for link in loaded if ELSEWHERE.match(link)], path.name
+
+
+@pytest.mark.slow
+def test_pages_are_edited_where_they_are(site):
+    _, pages = site
+    links = [link for page in pages.values() for link in page.links if "/edit/main/" in link]
+    assert len(links) > 50
+    for link in links:
+        assert (ROOT / link.partition("/edit/main/")[2]).is_file(), link
 
 
 @pytest.mark.slow

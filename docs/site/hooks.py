@@ -12,7 +12,6 @@ import json
 import posixpath
 import pydoc
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,10 +33,6 @@ PLACES = {
 } | {f"notebooks/{path.name}": f"notebooks/{path.stem}.md" for path in NOTEBOOKS}
 ORIGINS = {page: path for path, page in PLACES.items()}
 
-with (ROOT / "pyproject.toml").open("rb") as file:
-    REPOSITORY = tomllib.load(file)["project"]["urls"]["Repository"]
-# Pictures of the README have addresses that also work on a package index.
-RAW = REPOSITORY.replace("//github.com/", "//raw.githubusercontent.com/") + "/main/"
 # Texts of pages as they are on the site, by the names of their files, and the navigation.
 TEXTS: dict[str, str] = {}
 ORDER: list[Any] = []
@@ -71,11 +66,32 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_pre_page(page: Page, config: MkDocsConfig, **_: Any) -> Page:
+    """A page from outside docs/ is edited where it is."""
+    origin = ORIGINS.get(page.file.src_uri)
+    if origin:
+        page.edit_url = f"{config.repo_url}/edit/main/{origin}"
+    return page
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """A page that asks the code host for nothing."""
+    return remove_source_mark(output)
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The page of errors, which is made of a template, likewise."""
+    return remove_source_mark(output_content)
+
+
+def remove_source_mark(html: str) -> str:
+    """A page without the mark by which the theme asks for stars and forks."""
+    return html.replace('data-md-component="source"', "")
+
+
 def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
     """The text of a page with links that hold on the site."""
     uri = page.file.src_uri
-    if uri in ORIGINS:
-        markdown = markdown.replace(f"]({RAW}", "](")
     folder = posixpath.dirname(ORIGINS.get(uri, f"docs/{uri}"))
 
     def link_on_site(match: re.Match[str]) -> str:

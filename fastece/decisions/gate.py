@@ -115,7 +115,7 @@ class Check(EstimatorResult):
     rows : tuple of Judgement
         Judgements of all rows, of the slices, and of the increase over the baseline.
 
-    Also ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as of `fastece.Estimate`.
+    Also ``n``, ``n_groups``, ``key``, ``estimator`` and ``setting``, as of `Estimate`.
     """
 
     passed: bool | None

@@ -122,7 +122,7 @@ class Slices(Result, Sequence[Slice]):
     confidence_level : float
         The level at which all intervals hold simultaneously.
     method : {"posterior", "test inversion"}
-        The method of the intervals, as in `fastece.Estimate`.
+        The method of the intervals, as in `Estimate`.
     correction : {"step-down min-p", "Holm"}
         How p-values are adjusted: on draws that all slices share, or whatever they have in common.
     n : int

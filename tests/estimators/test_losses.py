@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import fastece
-from fastece import LogLoss, Vectors
+from fastece import LogLoss
 from fastece.data.reading import read_problems
+from fastece.data.samples import Vectors
 from fastece.estimators.losses import MeanPlan
 from fastece.estimators.table import ESTIMATORS
 from fastece.resampling.draws import make_row_draws

@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import binomtest
 
 import fastece
-from fastece import KDE, Binned, Estimate, estimate
+from fastece import KDE, Binned, estimate
 from fastece.inference.cell_curves import cell_curve
+from fastece.inference.estimate import Estimate
 from helpers.answer_cases import LEVELS, Stand, cells_for, check_laws, tiny_classes, tiny_data
 from helpers.probes import OneBin
 from helpers.resample_cases import VARIANTS, binary, classes, same_bits, two_models

@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 import fastece
 from fastece import KDE, Binned
+from fastece.data.samples import Sample
 from fastece.estimators.table import ESTIMATORS, find_estimator
 from fastece.resampling.dependence import design_effect
 from fastece.resampling.draws import (
@@ -100,9 +101,7 @@ def test_replicates_of_groups_keep_the_number_of_rows(name):
     result = fastece.bootstrap(true, prob, estimator=name, groups=group, n_resamples=33, rng=6)
     order = np.argsort(prob, kind="stable")
     n = order.size
-    sample = fastece.Sample(
-        prob[order], true[order].astype(np.uint8), np.ones(n), 0.0, 1.0, np.arange(n)
-    )
+    sample = Sample(prob[order], true[order].astype(np.uint8), np.ones(n), 0.0, 1.0, np.arange(n))
     plan = estimator.prepare(sample, n)
     want = [estimator.evaluate(plan, c[order]) for c in drawn(result.key, group, 33)]
     assert result.bootstrap_distribution == pytest.approx(want, rel=1e-9)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece import Accumulator, BootstrapResult
+from fastece import Accumulator
+from fastece.resampling.results import BootstrapResult
 from helpers.bad_input import assert_refused
 from helpers.chance import ALPHA, chi_square_p, poisson_probabilities
 from helpers.resample_cases import same_bits
