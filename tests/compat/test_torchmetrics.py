@@ -467,6 +467,18 @@ def test_checkpoints_have_the_rows(torch, name, tmp_path):
     assert quietly(restored.compute) == metric.compute()
 
 
+def test_checkpoints_of_a_stream_hold_plain_tensors(torch, tmp_path):
+    metric, preds, target = loop_metrics()["stream"]
+    metric.update(torch.from_numpy(preds), torch.from_numpy(target))
+    torch.save(metric.state_dict(), tmp_path / "metric.pt")
+    state = torch.load(tmp_path / "metric.pt", weights_only=True)
+    restored = CalibrationMetric(n_bins=5).load_state_dict(state)
+    assert restored.accumulator == metric.accumulator
+    assert restored.compute() == metric.compute()
+    twice = {name: 2 * sums for name, sums in state.items()}
+    assert CalibrationMetric().load_state_dict(twice).accumulator.n == 80
+
+
 @pytest.mark.usefixtures("torch")
 def test_an_update_that_fails_changes_nothing():
     metric, preds, target = loop_metrics()["binary"]
