@@ -150,6 +150,7 @@ PROCESS = """
 import copy
 import torch
 from torch import distributed
+import fastece
 from fastece.streams import CalibrationMetric
 
 distributed.init_process_group("gloo")
