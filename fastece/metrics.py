@@ -157,7 +157,7 @@ def ece(
     - "ecce_r", CumulativeError(statistic='range'): range of the cumulated gaps
     - "ecce_mad", CumulativeError(statistic='max'): largest size of the cumulated gaps
     - "canonical", DirichletKDE(bandwidth='likelihood'): error of whole class vectors
-    - "skce", SKCE(form='biased'): squared kernel calibration error of whole class vectors
+    - "skce", SKCE(form='unbiased'): squared kernel calibration error of whole class vectors
     - "brier_score", BrierScore(): mean squared distance from the outcomes
     - "ranked_probability_score", RankedProbabilityScore(): the same of classes with an order
     - "log_loss", LogLoss(clip=None): mean negative log probability of the true label

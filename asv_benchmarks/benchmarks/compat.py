@@ -32,7 +32,6 @@ def find_function_of_library(name: str) -> Callable[[Any, Any], Any]:
         "uncertainty_calibration": lambda y, p: uncertainty_calibration.get_ece_em(p, y),
         "sklearn": lambda y, p: sklearn.calibration_curve(y == 0, p[:, 0], n_bins=N_BINS),
         "binnedECE": lambda y, p: relplot.binnedECE(p[:, 0], y == 0),
-        "smECE": lambda y, p: relplot.smECE(p[:, 0], y == 0),
         "gce": lambda y, p: robustness_metrics.ace(y, p),
     }
     return functions[name]
@@ -43,8 +42,7 @@ class Conventions(Beside):
 
     params = (
         [
-            "torchmetrics", "netcal", "uncertainty_calibration", "sklearn", "binnedECE", "smECE",
-            "gce",
+            "torchmetrics", "netcal", "uncertainty_calibration", "sklearn", "binnedECE", "gce",
         ],
         [100, 100_000],
     )  # fmt: skip

@@ -1,8 +1,12 @@
 """Calibration errors with the names, arguments and numbers of torchmetrics.
 
 The functions have the names of ``torchmetrics.functional.classification``, classes the names of
-``torchmetrics.classification``. Neither torch nor torchmetrics is imported; tensors are taken, and
-numpy arrays and lists as well. Values are `numpy.float64`, so ``.item()`` works.
+``torchmetrics.classification``. Tensors are taken, and numpy arrays and lists as well. Functions
+need neither torch nor torchmetrics, and their values are `numpy.float64`, so ``.item()`` works.
+
+The classes are metrics of torchmetrics where it is installed: they have its states, which are added
+up over processes, and its collections, checkpoints and Lightning take them. Without torchmetrics
+they count batches in the same way, in one process.
 
 Notes
 -----
@@ -16,24 +20,28 @@ Notes
 - What torchmetrics counts silently is refused here: nan, labels that are no class, no rows at all.
 """
 
+import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+import sys
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.conventions import CONVENTIONS, Convention, check_bins
 from fastece.compat.names import LIBRARIES
 from fastece.data.containers import as_array, as_real
-from fastece.data.errors import InputError, InputTypeError
+from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_integer
-from fastece.estimators.binned import Binned, Bins
+from fastece.estimators.binned import Bins, formula_of
 from fastece.kernels import GAP, WEIGHT
+from fastece.kernels.types import F64
 from fastece.streams.metric import LoopMetric
 
 Norm = Literal["l1", "l2", "max"]
 Task = Literal["binary", "multiclass"]
+TASKS = ("binary", "multiclass")
 NORMS = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 NAMES = LIBRARIES["torchmetrics"]
 MAX_CLASSES = 2**31 - 1
@@ -43,7 +51,7 @@ MAX_INDEX = 2**63
 
 def binary_calibration_error(
     preds: Any, target: Any, n_bins: int = 15, norm: Norm = "l1", ignore_index: int | None = None,
-    validate_args: bool = True,
+    validate_args: bool = True,  # noqa: ARG001
 ) -> np.float64:  # fmt: skip
     """Compute the calibration error of P(positive), as torchmetrics does.
 
@@ -78,12 +86,12 @@ def binary_calibration_error(
     >>> binary_calibration_error([0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1], n_bins=2)
     np.float64(0.29)
     """
-    return BinaryCalibrationError(n_bins, norm, ignore_index, validate_args).error(preds, target)
+    return Batches(None, n_bins, norm, ignore_index).error(preds, target)
 
 
 def multiclass_calibration_error(
     preds: Any, target: Any, num_classes: int, n_bins: int = 15, norm: Norm = "l1",
-    ignore_index: int | None = None, validate_args: bool = True,
+    ignore_index: int | None = None, validate_args: bool = True,  # noqa: ARG001
 ) -> np.float64:  # fmt: skip
     """Compute the calibration error of the top label, as torchmetrics does.
 
@@ -109,8 +117,7 @@ def multiclass_calibration_error(
     >>> multiclass_calibration_error(preds, [0, 1, 2, 0], 3, n_bins=3, norm="max").round(4)
     np.float64(0.2333)
     """
-    metric = MulticlassCalibrationError(num_classes, n_bins, norm, ignore_index, validate_args)
-    return metric.error(preds, target)
+    return Batches(num_classes, n_bins, norm, ignore_index).error(preds, target)
 
 
 def calibration_error(
@@ -132,97 +139,70 @@ def calibration_error(
     >>> calibration_error([0.25, 0.25, 0.55, 0.75], [0, 0, 1, 1], task="binary", n_bins=2).round(4)
     np.float64(0.3)
     """
-    metric = CalibrationError(task, n_bins, norm, num_classes, ignore_index, validate_args)
-    return metric.error(preds, target)
+    if check_choice("task", task, TASKS) == "binary":
+        return binary_calibration_error(preds, target, n_bins, norm, ignore_index, validate_args)
+    return multiclass_calibration_error(
+        preds, target, check_task_classes(num_classes), n_bins, norm, ignore_index, validate_args
+    )
 
 
-class BinaryCalibrationError(LoopMetric):
-    """Calibration error of a binary model, batch by batch, as torchmetrics has it.
+def check_task_classes(num_classes: int | None) -> int:
+    """Return the number of classes of the task "multiclass", which must be there."""
+    if num_classes is None:
+        raise InputError("num_classes", "is needed for task='multiclass'")
+    return num_classes
 
-    It keeps sums over the bins and not the rows, so that memory does not grow. Each batch by itself
-    is taken for probabilities or for logits.
 
-    Parameters
+# --- batches --------------------------------------------------------------------------------
+
+
+class Sums(NamedTuple):
+    """Sums over the rows of batches, which add up over batches and processes.
+
+    Attributes
     ----------
-    n_bins, norm, ignore_index, validate_args
-        As in `binary_calibration_error`, which has the errors too.
-
-    Examples
-    --------
-    >>> metric = BinaryCalibrationError(n_bins=2)
-    >>> metric.update([0.25, 0.25, 0.55], [0, 0, 1])
-    >>> metric.update([0.75, 0.75], [1, 1])
-    >>> metric.compute()
-    np.float64(0.29)
+    gap, weight : (B,) float64 arrays
+        Sums of ``y - s``, and of rows, in each bin.
+    rows : (2,) float64 array
+        Number of rows in bins with edges of float32, and of float64.
     """
 
-    num_classes: int | None = None
-    convention = CONVENTIONS["torchmetrics_binary"]
-    is_differentiable = False
-    higher_is_better = False
+    gap: F64
+    weight: F64
+    rows: F64
+
+
+class Batches:
+    """The way in which batches are read, added up in bins, and become an error.
+
+    Attributes
+    ----------
+    num_classes : int or None
+        None for a binary model.
+    n_bins, ignore_index : int, int or None
+        As in the functions.
+    fields : dict
+        The norm, as `Binned` has it.
+    """
 
     def __init__(
-        self, n_bins: int = 15, norm: Norm = "l1", ignore_index: int | None = None,
-        validate_args: bool = True,
-    ) -> None:  # fmt: skip
+        self, num_classes: int | None, n_bins: int, norm: str, ignore_index: int | None
+    ) -> None:
+        self.fields: dict[str, Any] = {"norm": NORMS[check_choice("norm", norm, tuple(NORMS))]}
+        self.n_bins = check_bins("n_bins", n_bins)
         if ignore_index is not None:
             ignore_index = check_integer("ignore_index", ignore_index, -MAX_INDEX, MAX_INDEX)
-        self.n_bins = n_bins
-        self.norm = norm
+        if num_classes is not None:
+            num_classes = check_integer("num_classes", num_classes, 2, MAX_CLASSES)
         self.ignore_index = ignore_index
-        self.validate_args = validate_args
-        self.fields: dict[str, Any] = {"norm": NORMS[check_choice("norm", norm, tuple(NORMS))]}
-        check_bins("n_bins", n_bins)
-        self.reset()
+        self.num_classes = num_classes
 
-    def reset(self) -> None:
-        """Forget all rows."""
-        self.bins: Bins | None = None
-        self.binned: Binned | None = None
+    @property
+    def convention(self) -> Convention:
+        """The row of the table of conventions."""
+        return CONVENTIONS["torchmetrics_binary" if self.num_classes is None else "torchmetrics"]
 
-    def update(self, preds: Any, target: Any) -> None:
-        """Count a batch; one without rows changes nothing.
-
-        Arguments and errors are documented in the function of that name. All batches must be of one
-        precision, which the edges of bins have too.
-        """
-        self.forward(preds, target)
-
-    def forward(self, preds: Any, target: Any) -> np.float64:
-        """Count a batch as `update`, and return its error alone, nan if it has no rows."""
-        label, prob = self.read_batch(preds, target)
-        if not label.size:
-            return np.float64(np.nan)
-        binned = self.convention.binned(self.n_bins, prob, **self.fields)
-        if self.binned not in (None, binned):
-            rule = "must be of the precision of batches before, which the edges of bins have too"
-            raise InputError("preds", rule, value=prob.dtype, hint="convert all to one")
-        bins = binned.bins(NAMES.read(label, prob, guess_logits=True), kinds=(GAP, WEIGHT))
-        value = np.float64(binned.errors(bins)[0])
-        if self.bins is not None:
-            names = ("total", "gap", "weight")
-            sums = {name: getattr(self.bins, name) + getattr(bins, name) for name in names}
-            bins = bins._replace(**sums)
-        self.binned = binned
-        self.bins = bins
-        return value
-
-    __call__ = forward
-
-    def compute(self) -> np.float64:
-        """Compute the error of all rows since the last `reset`, at least one."""
-        if self.binned is None or self.bins is None:
-            rule = f"{type(self).__name__} has no rows yet"
-            raise InputError("preds", rule, hint="call update first")
-        return np.float64(self.binned.errors(self.bins)[0])
-
-    def error(self, preds: Any, target: Any) -> np.float64:
-        """Compute the error of a batch that is not counted."""
-        label, prob = self.read_batch(preds, target)
-        errors = self.convention.errors(label, prob, self.n_bins, guess_logits=True, **self.fields)
-        return np.float64(errors[0])
-
-    def read_batch(self, preds: Any, target: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def read(self, preds: Any, target: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Read targets (n,) and probabilities (n,) or (n, C) of a batch of any shape."""
         prob = as_real(NAMES.prob, preds)
         label = as_array(NAMES.label, target)
@@ -243,6 +223,159 @@ class BinaryCalibrationError(LoopMetric):
         is_counted = label != self.ignore_index
         return label[is_counted], prob[is_counted]
 
+    def error(self, preds: Any, target: Any) -> np.float64:
+        """Compute the error of a batch."""
+        label, prob = self.read(preds, target)
+        errors = self.convention.errors(label, prob, self.n_bins, guess_logits=True, **self.fields)
+        return np.float64(errors[0])
+
+    def sums(self, preds: Any, target: Any) -> Sums:
+        """Add up a batch, which may have no rows."""
+        label, prob = self.read(preds, target)
+        if not label.size:
+            return self.no_sums()
+        binned = self.convention.binned(self.n_bins, prob, **self.fields)
+        bins = binned.bins(NAMES.read(label, prob, guess_logits=True), kinds=(GAP, WEIGHT))
+        rows = np.zeros(2)
+        # Edges for top labels are float32 whatever the scores are.
+        has_double_edges = self.num_classes is None and prob.dtype == np.float64
+        rows[1 if has_double_edges else 0] = label.size
+        return Sums(bins.gap[0], bins.weight[0], rows)
+
+    def no_sums(self) -> Sums:
+        """Return the sums of no rows; scores of 1 have a bin more."""
+        n_bins = self.n_bins + 1
+        return Sums(np.zeros(n_bins), np.zeros(n_bins), np.zeros(2))
+
+    def add(self, sums: Sums, batch: Sums) -> Sums:
+        """Add the sums of a batch to others, whose bins must have the same edges."""
+        added = Sums(*(x + y for x, y in zip(sums, batch, strict=True)))
+        self.check_precision(added)
+        return added
+
+    def check_precision(self, sums: Sums) -> None:
+        """Refuse the sums of batches of both precisions."""
+        if sums.rows.all():
+            rule = "must be of the precision of batches before, which the edges of bins have too"
+            raise InputError("preds", rule, hint="convert all to float32, or all to float64")
+
+    def error_of(self, sums: Sums) -> np.float64:
+        """Compute the error of some sums; nan without rows."""
+        if not sums.rows.any():
+            return np.float64(np.nan)
+        bins = Bins([], 1.0, sums.rows.sum(keepdims=True), sums.gap[None], sums.weight[None])
+        return np.float64(formula_of(**self.fields).errors(bins)[0])
+
+
+# --- metrics --------------------------------------------------------------------------------
+
+
+class BinaryCalibrationError(LoopMetric):
+    """Calibration error of a binary model, batch by batch, as torchmetrics has it.
+
+    It keeps sums over the bins and not the rows, so that memory does not grow. Each batch by itself
+    is taken for probabilities or for logits.
+
+    Parameters
+    ----------
+    n_bins, norm, ignore_index, validate_args
+        As in `binary_calibration_error`, which has the errors too.
+    **kwargs
+        Options of ``torchmetrics.Metric``, which need torchmetrics.
+
+    Raises
+    ------
+    RuntimeError
+        By `update`, `forward` and `compute` without torchmetrics, where `torch.distributed` has
+        several processes: each would count its own part.
+
+    Notes
+    -----
+    Where torchmetrics is installed, the object is a ``torchmetrics.Metric``, whose value is a
+    tensor of float64. Its states are sums of float64, so the value is the same for any number of
+    processes, and it may be wrapped, collected, merged, saved and logged as any other. A batch is
+    counted in whole or not at all.
+
+    Examples
+    --------
+    >>> metric = BinaryCalibrationError(n_bins=2)
+    >>> metric.update([0.25, 0.25, 0.55], [0, 0, 1])
+    >>> metric.update([0.75, 0.75], [1, 1])
+    >>> round(metric.compute().item(), 4)
+    0.29
+    """
+
+    num_classes: int | None = None
+    is_differentiable = False
+    higher_is_better = False
+    gap: Any
+    weight: Any
+    rows: Any
+
+    def __new__(
+        cls, n_bins: int = 15, norm: Norm = "l1", ignore_index: int | None = None,  # noqa: ARG004
+        validate_args: bool = True, **kwargs: Any,  # noqa: ARG004
+    ) -> Self:  # fmt: skip
+        """Make a metric of torchmetrics, if it is installed."""
+        metric: Self = new_metric(cls)
+        return metric
+
+    def __init__(
+        self, n_bins: int = 15, norm: Norm = "l1", ignore_index: int | None = None,
+        validate_args: bool = True,
+    ) -> None:  # fmt: skip
+        self.n_bins = n_bins
+        self.norm = norm
+        self.ignore_index = ignore_index
+        self.validate_args = validate_args
+        self.batches = Batches(self.num_classes, n_bins, norm, ignore_index)
+        self.reset()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Describe a copy, which is made without arguments."""
+        return new_metric, (type(self),), vars(self).copy()
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        self.gap, self.weight, self.rows = self.batches.no_sums()
+
+    def update(self, preds: Any, target: Any) -> None:
+        """Count a batch; one without rows changes nothing.
+
+        Arguments and errors are documented in the function of that name. All batches must be of one
+        precision, which the edges of bins have too.
+        """
+        self.forward(preds, target)
+
+    def forward(self, preds: Any, target: Any) -> Any:
+        """Count a batch as `update`, and return its error alone, nan if it has no rows."""
+        refuse_processes(type(self).__name__)
+        batch = self.batches.sums(preds, target)
+        self.gap, self.weight, self.rows = self.batches.add(self.sums(), batch)
+        return self.batches.error_of(batch)
+
+    def __call__(self, preds: Any, target: Any) -> Any:
+        """Count a batch, as `forward`."""
+        return self.forward(preds, target)
+
+    def sums(self) -> Sums:
+        """Return the sums of all rows since the last `reset`."""
+        return Sums(self.gap, self.weight, self.rows)
+
+    def compute(self) -> Any:
+        """Compute the error of all rows since the last `reset`, at least one."""
+        refuse_processes(type(self).__name__)
+        return self.error()
+
+    def error(self) -> np.float64:
+        """Compute the error of `sums`, which must not be of no rows."""
+        sums = self.sums()
+        if not sums.rows.any():
+            rule = f"{type(self).__name__} has no rows yet"
+            raise InputError("preds", rule, hint="call update first")
+        self.batches.check_precision(sums)
+        return self.batches.error_of(sums)
+
 
 class MulticlassCalibrationError(BinaryCalibrationError):
     """Calibration error of the top label, batch by batch, as torchmetrics has it.
@@ -253,30 +386,39 @@ class MulticlassCalibrationError(BinaryCalibrationError):
     ----------
     num_classes, n_bins, norm, ignore_index, validate_args
         As in `multiclass_calibration_error`, which has the errors too.
+    **kwargs
+        As in `BinaryCalibrationError`, which has the notes too.
 
     Examples
     --------
     >>> metric = MulticlassCalibrationError(num_classes=3, n_bins=3)
-    >>> metric([[0.25, 0.20, 0.55], [0.55, 0.05, 0.40]], [0, 1]).round(4)
-    np.float64(0.55)
+    >>> round(metric([[0.25, 0.20, 0.55], [0.55, 0.05, 0.40]], [0, 1]).item(), 4)
+    0.55
     >>> metric.update([[0.10, 0.30, 0.60], [0.90, 0.05, 0.05]], [2, 0])
-    >>> metric.compute().round(4)
-    np.float64(0.2)
+    >>> round(metric.compute().item(), 4)
+    0.2
     """
 
-    convention = CONVENTIONS["torchmetrics"]
+    def __new__(
+        cls, num_classes: int, n_bins: int = 15, norm: Norm = "l1",  # noqa: ARG004
+        ignore_index: int | None = None, validate_args: bool = True, **kwargs: Any,  # noqa: ARG004
+    ) -> Self:  # fmt: skip
+        """Make a metric of torchmetrics, if it is installed."""
+        metric: Self = new_metric(cls)
+        return metric
 
     def __init__(
         self, num_classes: int, n_bins: int = 15, norm: Norm = "l1",
         ignore_index: int | None = None, validate_args: bool = True,
     ) -> None:  # fmt: skip
+        self.num_classes = num_classes
         super().__init__(n_bins, norm, ignore_index, validate_args)
-        self.num_classes = check_integer("num_classes", num_classes, 2, MAX_CLASSES)
 
 
 def CalibrationError(  # noqa: N802
     task: Task, n_bins: int = 15, norm: Norm = "l1",
     num_classes: int | None = None, ignore_index: int | None = None, validate_args: bool = True,
+    **kwargs: Any,
 ) -> BinaryCalibrationError:  # fmt: skip
     """Create the metric of a task, binary or multiclass.
 
@@ -284,6 +426,8 @@ def CalibrationError(  # noqa: N802
     ----------
     task, n_bins, norm, num_classes, ignore_index, validate_args
         As in `calibration_error`, which has the errors too.
+    **kwargs
+        As in `BinaryCalibrationError`.
 
     Returns
     -------
@@ -293,108 +437,104 @@ def CalibrationError(  # noqa: N802
     --------
     >>> metric = CalibrationError(task="multiclass", num_classes=3)
     """
-    if check_choice("task", task, ("binary", "multiclass")) == "binary":
-        return BinaryCalibrationError(n_bins, norm, ignore_index, validate_args)
-    if num_classes is None:
-        raise InputError("num_classes", "is needed for task='multiclass'")
-    return MulticlassCalibrationError(num_classes, n_bins, norm, ignore_index, validate_args)
+    if check_choice("task", task, TASKS) == "binary":
+        return BinaryCalibrationError(n_bins, norm, ignore_index, validate_args, **kwargs)
+    classes = check_task_classes(num_classes)
+    return MulticlassCalibrationError(classes, n_bins, norm, ignore_index, validate_args, **kwargs)
 
 
-class MetricCollection(Mapping[str, Any]):
-    """Metrics that take the same batches, as torchmetrics has it.
-
-    It takes the metrics of this module, `fastece.streams.CalibrationMetric`, and metrics of
-    torchmetrics, whose own collection takes modules of torch alone.
-
-    Parameters
-    ----------
-    metrics : sequence, or dict by name
-        In a sequence, metrics have the names of their classes, which must differ.
-    prefix, postfix : str, optional
-        Texts before and after the names in results.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For two metrics of one name, and for an object without `update` and `compute`.
-
-    Examples
-    --------
-    >>> collection = MetricCollection({"l1": BinaryCalibrationError(n_bins=2)}, prefix="val_")
-    >>> collection.update([0.25, 0.25, 0.55], [0, 0, 1])
-    >>> {name: float(value.round(4)) for name, value in collection.compute().items()}
-    {'val_l1': 0.3167}
-    """
-
-    def __init__(self, metrics: Any, prefix: str | None = None, postfix: str | None = None) -> None:
-        self.prefix = prefix or ""
-        self.postfix = postfix or ""
-        self.metrics = metrics_by_name(metrics)
-
-    def __getitem__(self, name: str) -> Any:
-        return self.metrics[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.metrics)
-
-    def __len__(self) -> int:
-        return len(self.metrics)
-
-    def __repr__(self) -> str:
-        return f"MetricCollection({self.metrics!r})"
-
-    def update(self, preds: Any, target: Any) -> None:
-        """Count a batch in every metric."""
-        for metric in self.values():
-            metric.update(preds, target)
-
-    def forward(self, preds: Any, target: Any) -> dict[str, Any]:
-        """Count a batch in every metric, and return the values of this batch by name."""
-        return self._results(lambda metric: metric(preds, target))
-
-    __call__ = forward
-
-    def compute(self) -> dict[str, Any]:
-        """Compute the value of every metric by name."""
-        return self._results(lambda metric: metric.compute())
-
-    def reset(self) -> None:
-        """Forget all rows."""
-        for metric in self.values():
-            metric.reset()
-
-    def to(self, *args: Any, **options: Any) -> "MetricCollection":
-        """Move the metrics that have a device; ours stay on the host."""
-        self.metrics = {name: metric.to(*args, **options) for name, metric in self.items()}
-        return self
-
-    def clone(self, prefix: str | None = None, postfix: str | None = None) -> "MetricCollection":
-        """Return a copy of all metrics, perhaps with other names in results."""
-        return MetricCollection(
-            {name: metric.clone() for name, metric in self.items()},
-            self.prefix if prefix is None else prefix,
-            self.postfix if postfix is None else postfix,
+def refuse_processes(name: str) -> None:
+    """Refuse a metric without torchmetrics in one of several processes."""
+    distributed: Any = sys.modules.get("torch.distributed")  # without a group it may be left alone
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return
+    if distributed.get_world_size() > 1:
+        raise RuntimeError(
+            f"{name}: counts one process alone without torchmetrics, and here are several: "
+            "pip install torchmetrics, or use fastece.streams.CalibrationMetric and its sync()"
         )
 
-    def _results(self, value_of: Callable[[Any], Any]) -> dict[str, Any]:
-        """Return a value of each metric by its name in results."""
-        return {
-            f"{self.prefix}{name}{self.postfix}": value_of(metric) for name, metric in self.items()
-        }
+
+# --- metrics of torchmetrics ----------------------------------------------------------------
 
 
-def metrics_by_name(metrics: Any) -> dict[str, Any]:
-    """Read metrics of a collection by their names."""
-    if isinstance(metrics, Mapping):
-        pairs = list(metrics.items())
-    else:
-        sequence = metrics if isinstance(metrics, Sequence) else [metrics]
-        pairs = [(type(metric).__name__, metric) for metric in sequence]
-    collected: dict[str, Any] = {}
-    for name, metric in pairs:
-        if not (hasattr(metric, "update") and hasattr(metric, "compute")):
-            raise InputTypeError("metrics", "must have update and compute", value=metric)
-        if name in collected:
-            raise InputError("metrics", "must have different names", value=name, hint="pass a dict")
-        collected[name] = metric
-    return collected
+def new_metric(kind: Any) -> Any:
+    """Make an object of a class of this module, of torchmetrics if it is installed."""
+    return object.__new__(torch_class(kind))
+
+
+@lru_cache(maxsize=64)
+def torch_class(kind: Any) -> Any:
+    """Return a class of this module as one of torchmetrics, if that is installed."""
+    try:
+        import torch
+        from torchmetrics import Metric
+    except ImportError:
+        return kind
+    if issubclass(kind, Metric):
+        return kind
+    names_of_options = inspect.signature(kind.__init__).parameters
+
+    class TorchMetric(Metric, kind):  # type: ignore[misc]
+        """A calibration error whose sums are states of torchmetrics."""
+
+        full_state_update = False
+        plot_lower_bound = 0.0
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            options = {name: x for name, x in kwargs.items() if name in names_of_options}
+            others = {name: x for name, x in kwargs.items() if name not in names_of_options}
+            Metric.__init__(self, **others)
+            kind.__init__(self, *args, **options)
+            for name, sums in self.batches.no_sums()._asdict().items():
+                self.add_state(name, torch.from_numpy(sums), dist_reduce_fx="sum")
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            """Describe the object by the class that other processes find in its module."""
+            return new_metric, (kind,), self.__getstate__()
+
+        def sums(self) -> Sums:
+            """Return the sums of all rows since the last `reset`, on the host."""
+            states = (self.gap, self.weight, self.rows)
+            return Sums(*(state.detach().cpu().double().numpy() for state in states))
+
+        def count(self, batch: Sums) -> None:
+            """Add the sums of a batch to the states."""
+            for name, sums in self.batches.add(self.sums(), batch)._asdict().items():
+                setattr(self, name, torch.from_numpy(sums).to(self.gap.device))
+
+        def update(self, preds: Any, target: Any) -> None:
+            """Count a batch; one without rows changes nothing."""
+            self.count(self.batches.sums(preds, target))
+
+        def forward(self, preds: Any, target: Any) -> Any:
+            """Count a batch as `update`, and return its error alone, nan if it has no rows."""
+            if self._is_synced or self.dist_sync_on_step:
+                return super().forward(preds, target)
+            batch = self.batches.sums(preds, target)
+            self.count(batch)
+            self._update_count += 1
+            self._computed = None
+            self._forward_cache = self.as_tensor(self.batches.error_of(batch))
+            return self._forward_cache
+
+        def compute(self) -> Any:
+            """Compute the error of all rows since the last `reset`, at least one."""
+            return self.as_tensor(self.error())
+
+        def merge_state(self, incoming_state: Any) -> None:
+            """Add the states of another metric, or a dict of them."""
+            super().merge_state(incoming_state)
+            self._computed = None
+
+        def as_tensor(self, value: np.float64) -> Any:
+            """Return a value as a tensor beside the states."""
+            return torch.tensor(float(value), dtype=torch.float64, device=self.gap.device)
+
+        plot = kind.plot
+
+    TorchMetric.__name__ = kind.__name__
+    TorchMetric.__qualname__ = kind.__qualname__
+    TorchMetric.__module__ = kind.__module__
+    TorchMetric.__doc__ = kind.__doc__
+    return TorchMetric

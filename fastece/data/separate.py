@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fastece.data import containers
 from fastece.data.errors import InputError, rename_indices
 from fastece.data.labels import hide_label
-from fastece.data.samples import Sample, effective_rows
+from fastece.data.samples import Sample, effective_rows, scale_weights
 from fastece.data.sources import (
     RANKS,
     ROWS,
@@ -95,6 +95,10 @@ class SeparateProblems(Source):
     def sample(self, k: int, needs: str = RANKS) -> Sample:
         """Return problem `k` as a sample, with the positions of its rows."""
         return self.problems[k].sample(0, needs)
+
+    def size(self, k: int) -> int:
+        """Count the rows of problem `k`, which its statistics go by."""
+        return self.problems[k].count()
 
     def problem(self, k: int) -> Problems:
         """Return problem `k` as a source of its own."""
@@ -214,6 +218,7 @@ def read_predicted_classes(
     `read` is `fastece.data.reading.read_problems`, and the options are the reader's.
     """
     confidences = read(y_true, y_prob, setting="confidence", prob_name=prob_name, **options)
+    confidences, _ = scale_weights(confidences)
     as_array = containers.as_percents if options["percent"] else containers.as_probabilities
     prob = as_array(y_prob, prob_name)[confidences.positions]
     if prob.ndim == 1:
@@ -221,10 +226,8 @@ def read_predicted_classes(
         predicted = (prob > middle).astype(np.int64)
     else:
         predicted = prob.argmax(axis=1)
-    score, hit = confidences.read()
-    sample = replace(confidences, prob=score, label=hit, convert=None, setting=SETTINGS["binary"])
     classes = np.unique(predicted)
-    problems = [sample.where(np.flatnonzero(predicted == k)) for k in classes]
+    problems = [confidences.where(np.flatnonzero(predicted == k)).problem(0) for k in classes]
     weights = np.array([problem.view().total_weights.sum() for problem in problems])
     class_names = confidences.labels or confidences.names or range(confidences.n_classes)
     return SeparateProblems(

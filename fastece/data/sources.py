@@ -150,6 +150,10 @@ class Source(ABC):
         """Count the caller's rows, which statistics go by."""
         return self.n
 
+    def size(self, k: int) -> int:  # noqa: ARG002
+        """Count the caller's rows of problem `k`, which its statistics go by."""
+        return self.count()
+
     @property
     def n_problems(self) -> int:
         """Number of problems."""

@@ -147,12 +147,12 @@ class Estimator(Statistic):
         counts of 1.
         """
         needs = source.needs_of(self)
-        size = source.count()
         is_viewed = self.reads_only and isinstance(source, Problems)
 
         def value(k: int) -> float:
             sample = source.view(k) if is_viewed else source.sample(k, needs)  # type: ignore[attr-defined]
-            return self.evaluate_once(sample.sorted() if self.needs_sorted else sample, size)
+            ordered = sample.sorted() if self.needs_sorted else sample
+            return self.evaluate_once(ordered, source.size(k))
 
         return np.array(list(run(value, range(source.n_problems))))
 

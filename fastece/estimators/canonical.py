@@ -347,10 +347,10 @@ class SKCE(PairEstimator):
 
     Parameters
     ----------
-    form : {"biased", "unbiased"}, default "biased"
+    form : {"unbiased", "biased"}, default "unbiased"
         "biased": ``sum_ij w_i w_j h_ij / W**2``, never negative. "unbiased": the same without pairs
         of a row with itself, over the weights of the others: its expectation is the true value, so
-        it may be negative.
+        it may be negative. It needs two rows, and no soft labels, which "biased" takes.
     kernel : {"exponential", "gaussian"}, default "exponential"
     width : "median" or float, default "median"
         At least 0; with 0 only equal predictions are near. "median": the median distance among the
@@ -376,17 +376,19 @@ class SKCE(PairEstimator):
     >>> from fastece import SKCE, ece
     >>> p = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
     >>> round(ece([0, 1, 1], p, estimator=SKCE(width=0.5)), 6)
+    -0.006105
+    >>> round(ece([0, 1, 1], p, estimator=SKCE("biased", width=0.5)), 6)
     0.100374
-    >>> print(SKCE(form="unbiased"))
+    >>> print(SKCE())
     SKCE(form='unbiased')
     """
 
-    form: str = "biased"
+    form: str = "unbiased"
     kernel: str = "exponential"
     width: Any = "median"
 
     checks: ClassVar = {
-        "form": partial(check_choice, choices=("biased", "unbiased")),
+        "form": partial(check_choice, choices=("unbiased", "biased")),
         "kernel": partial(check_choice, choices=("exponential", "gaussian")),
         "width": partial(check_width, word="median", least=0.0),
     }
@@ -394,7 +396,8 @@ class SKCE(PairEstimator):
     def prepare(self, sample: Sample, size: int, run: Map = map) -> SKCEPlan:  # noqa: ARG002
         """Prepare a sample: probabilities, gaps and the width."""
         if self.form == "unbiased":
-            check_rows(sample, "the unbiased kernel calibration error")
+            reader = "the unbiased kernel calibration error"
+            check_rows(sample, reader, hint="form='biased' takes them")
         prob, label, v = read_vectors(sample)
         gap = -prob
         gap[np.arange(label.size), label] += 1.0

@@ -86,12 +86,14 @@ def read_vectors(sample: Sample) -> ClassVectors:
     return ClassVectors(prob, sample.vectors.label[sample.rows], v)
 
 
-def check_rows(sample: Sample, reader: str) -> None:
+def check_rows(sample: Sample, reader: str, hint: str = "") -> None:
     """Refuse a sample of fewer than two rows, or of several for one soft label."""
     if sample.n < 2:
-        raise InputError("y_prob", f"must have 2 rows of positive weight for {reader}", value=1)
+        rule = f"must have 2 rows of positive weight for {reader}"
+        raise InputError("y_prob", rule, value=1, hint=hint)
     if sample.votes > 1:
-        raise InputError("y_true", f"must not be soft for {reader}, which leaves out single rows")
+        rule = f"must not be soft for {reader}, which leaves out single rows"
+        raise InputError("y_true", rule, hint=hint)
 
 
 class PairEstimator(Parameters, ABC):

@@ -1,7 +1,7 @@
 """Direction: the parts of an error by over-confidence and under-confidence."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from fastece.data.errors import InputTypeError
 from fastece.data.samples import Sample
-from fastece.data.sources import SQUARES, need_rows
+from fastece.data.separate import SeparateProblems
+from fastece.data.sources import ROWS, SQUARES, need_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, sample_text
@@ -31,7 +32,7 @@ from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import intervals_of
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import add_groups, check_single, read_call
-from fastece.resampling.call import Call, average_classes
+from fastece.resampling.call import Call, average_classes, calls_on_problems
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float
 from fastece.resampling.naming import describe
@@ -109,6 +110,7 @@ class Direction(Result):
     estimator: str
     setting: str
     n_groups: int | None = None
+    _names: Sequence[str] = field(repr=False, default=())  # of problems, other than classes
 
     _derived: ClassVar[tuple[str, ...]] = ("verdict", "notes")
 
@@ -147,7 +149,8 @@ class Direction(Result):
     def _class_section(self) -> Section:
         """Make the table of all classes, without intervals."""
         columns = [getattr(self, part.value) for part in PARTS.values()]
-        rows = [(k, *numbers) for k, numbers in enumerate(zip(*columns, self.verdict, strict=True))]
+        names = self._names or range(len(self.value))
+        rows = list(zip(names, *columns, self.verdict, strict=True))
         return Section(table=Table(("class", *PARTS, "verdict"), rows), notes=self.notes)
 
     def _part_section(self) -> Section:
@@ -287,6 +290,11 @@ def cell_parts(
 
 def direction_of(call: Call, key: int) -> Direction:
     """Compute the direction of the only model of a call with one estimator."""
+    source = call.sources[0]
+    if isinstance(source, SeparateProblems):
+        if not call.per_class:
+            raise source.lack(ROWS, "setting", "the mean of directions")
+        return direction_of_each(call, key)
     (estimator,) = call.estimators.values()
     samples = call.sources[0].samples(SQUARES, True)
     gap, gap_interval = mean_gap(samples, call.design_effect, call.per_class, call.level)
@@ -312,6 +320,28 @@ def direction_of(call: Call, key: int) -> Direction:
         estimator=describe(estimator),
         setting=call.setting,
         n_groups=call.n_groups,
+    )
+
+
+def direction_of_each(call: Call, key: int) -> Direction:
+    """Compute the direction of each of several problems with rows of their own."""
+    directions = [direction_of(part, key) for part in calls_on_problems(call)]
+
+    def column(name: str) -> Any:
+        """Return the numbers or the intervals of all problems."""
+        values = [getattr(result, name) for result in directions]
+        if isinstance(values[0], ConfidenceInterval):
+            return ConfidenceInterval(*np.transpose(values))
+        return None if values[0] is None else np.array(values)
+
+    names = {name for part in PARTS.values() for name in (part.value, part.interval)}
+    return replace(
+        directions[0],
+        **{name: column(name) for name in names},
+        n=call.n,
+        setting=call.setting,
+        n_groups=call.n_groups,
+        _names=call.sources[0].problem_names,
     )
 
 
@@ -355,7 +385,8 @@ def direction(
     Parameters
     ----------
     y_true, y_prob, **options
-        As in `fastece.estimate`, with the same defaults.
+        As in `fastece.estimate`, with the same defaults; the settings "tasks" and "top-label" go
+        with ``average=None``.
     estimator : str, Binned, KDE or BayesCurve, default "ece"
         An estimator with gaps; beta kernels have none.
     n_resamples : int, default 1999

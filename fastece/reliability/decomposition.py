@@ -240,7 +240,7 @@ class BrierComponents(NamedTuple):
 
 def brier_components(binned: Binned, source: Source, k: int) -> BrierComponents:
     """Compute the Brier score of problem `k` and its components, by bins."""
-    plan = binned.prepare(source.sample(k, SQUARES), source.count())
+    plan = binned.prepare(source.sample(k, SQUARES), source.size(k))
     sample = plan.sample
     s = sample.s
     y = sample.y.astype(np.float64)
@@ -402,7 +402,7 @@ def score_components(rule: str, source: Source, k: int) -> ScoreComponents:
         score = float(mean.point_values(one_problem(sample))[0])
     else:
         sample = source.sample(k)
-        score = mean.evaluate_once(source.sample(k, source.needs_of(mean)), source.count())
+        score = mean.evaluate_once(source.sample(k, source.needs_of(mean)), source.size(k))
     blocks = isotonic_blocks(sample)
     recalibrated = minimal_score(rule, blocks.hits, blocks.misses)
     all_hits = blocks.hits.sum(keepdims=True)

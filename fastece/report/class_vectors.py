@@ -12,6 +12,7 @@ from fastece.data.threads import with_threads
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import PValue, equate_p, smallest_p
 from fastece.display.results import Record
+from fastece.estimators.canonical import SKCE
 from fastece.estimators.table import ESTIMATORS
 from fastece.report.inputs import ReportInput
 from fastece.resampling.calibration_test import calibration_results
@@ -144,10 +145,12 @@ def reason_to_leave_out(n_classes: int, n: int) -> str:
 
 
 def choose_estimators(vectors: Problems, names: Sequence[str], jobs: int) -> dict[str, Any]:
-    """Find the estimators; votes have no canonical error."""
+    """Find the estimators; votes have no canonical error, and the biased kernel error."""
     estimators: dict[str, Any] = {name: ESTIMATORS[name] for name in names}
     if vectors.votes != 1:
         estimators.pop("canonical", None)
+        if "skce" in estimators:
+            estimators["skce"] = SKCE("biased")
     if "canonical" in estimators:
         # The bandwidth that the likelihood chooses takes longest, so all replicates share it.
         kde = estimators["canonical"]

@@ -160,6 +160,29 @@ def resample(call: Call, resampling: Resampling) -> dict[str, dict[str, Any]]:
 # --- problems with rows of their own --------------------------------------------------------
 
 
+class WithRows(Statistic):
+    """An estimator that is nan in replicates without a row, which it never sees."""
+
+    def __init__(self, estimator: Estimator) -> None:
+        self.estimator = estimator
+        self.needs_sorted = estimator.needs_sorted
+        self.reads_pairs = estimator.reads_pairs
+        self.native = estimator.native
+
+    def prepare(self, sample: Sample, size: int) -> Any:
+        """Prepare a sample for the estimator."""
+        return self.estimator.prepare(sample, size)
+
+    def values(self, plan: Any, draws: Counts) -> F64:
+        """Compute the value (R,) of each replicate."""
+        has_rows = draws.c.max(axis=1) > 0
+        if has_rows.all():
+            return self.estimator.values(plan, draws)
+        c = draws.c.copy()
+        c[:, 0][~has_rows] = 1  # a row that stands for none
+        return np.where(has_rows.ravel(), self.estimator.values(plan, Counts(c)), np.nan)
+
+
 class TotalWeight(Statistic):
     """The weight of all rows of a problem that were drawn."""
 
@@ -177,7 +200,8 @@ class TotalWeight(Statistic):
 def resample_separate(call: Call, resampling: Resampling) -> dict[str, dict[str, Any]]:
     """Draw the caller's rows or groups, which several problems have some of.
 
-    The shares of predicted classes are those of the rows that were drawn.
+    The shares of predicted classes are those of the rows that were drawn, so that a class without
+    rows has none. Its own error is nan then, as is the mean of tasks of which one has no rows.
     """
     source = call.sources[0]
     assert isinstance(source, SeparateProblems), "callers make sure"
@@ -187,7 +211,7 @@ def resample_separate(call: Call, resampling: Resampling) -> dict[str, dict[str,
     ends = tuple(np.cumsum([problem.n for problem in source.problems]).tolist())
     of_units = MultinomialDraws(resampling.key, units.count, units.count)
     draws = SeparateDraws(of_units, units.of_row, ends)
-    statistics: list[Statistic] = [*call.estimators.values(), TotalWeight()]
+    statistics: list[Statistic] = [*map(WithRows, call.estimators.values()), TotalWeight()]
     samples = [replace(sample, v=sample.weights) for sample in source.samples()]
     members = [
         prepare_statistic(statistic, k, Problem(sample), draws, sample.n)
@@ -196,14 +220,17 @@ def resample_separate(call: Call, resampling: Resampling) -> dict[str, dict[str,
     ]
     values = evaluate(Replicates(draws, members), 0, call.n_resamples, call.workers)
     *errors, weight = np.moveaxis(values.reshape(len(samples), len(statistics), -1), 1, 0)
-    shares = weight / weight.sum(axis=0)
     if source.setting_name == "tasks":
         shares = np.broadcast_to(source.shares[:, None], weight.shape)
-    distributions = {}
-    for name, error in zip(call.estimators, errors, strict=True):
-        of_drawn = np.where(shares > 0, error, 0.0)
-        distributions[name] = error if call.per_class else (shares * of_drawn).sum(axis=0)
-    return bootstrap_fields(call, distributions, resampling)
+    else:
+        shares = weight / weight.sum(axis=0)
+    lacks_rows = weight == 0
+    if not call.per_class:
+        errors = [(shares * np.where(shares > 0, error, 0.0)).sum(axis=0) for error in errors]
+        lacks_rows = (lacks_rows & (shares > 0)).any(axis=0)
+    distributions = dict(zip(call.estimators, errors, strict=True))
+    fields = bootstrap_fields(call, distributions, resampling)
+    return {name: {**of_name, "_lacks_rows": lacks_rows} for name, of_name in fields.items()}
 
 
 # --- results --------------------------------------------------------------------------------

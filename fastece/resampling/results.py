@@ -1,11 +1,12 @@
 """Results with intervals, and the result of a bootstrap."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice
@@ -23,6 +24,7 @@ from fastece.resampling.intervals import (
 Method = Literal["basic", "percentile", "bca"]
 METHODS = get_args(Method)
 INFINITE_VALUE = "an infinite value has no interval"
+NO_ROWS_DRAWN = "{} of {} replicates drew no row of {}; intervals leave them out"
 INFINITE_ROWS = "{}: the outcome had probability 0 in {}; clip= makes a log loss finite"
 
 
@@ -65,7 +67,9 @@ class BootstrapResult(IntervalResult):
     value : float or (K,) float64 array
         The value of `fastece.ece`.
     bootstrap_distribution : (n_resamples,) or (K, n_resamples) float64 array
-        Values in the order of the replicates; empty where nothing was drawn.
+        Values in the order of the replicates; empty where nothing was drawn. Where each task or
+        predicted class has rows of its own, a replicate without a row of it is nan. Intervals,
+        `standard_error` and `bias` leave such replicates out.
     acceleration : float or (K,) float64 array
         How skewed the estimator is, for "bca"; nan with another method, or where `size` is not `n`.
     confidence_interval : ConfidenceInterval
@@ -93,6 +97,9 @@ class BootstrapResult(IntervalResult):
     bootstrap_distribution: F64 = field(repr=False)
     acceleration: Any = np.nan
     _infinite_rows: Sequence[int] = field(repr=False, default=())  # of the caller
+    # Whether each replicate has no row of a problem, in the shape of the distribution; None where
+    # all problems have the same rows.
+    _lacks_rows: NDArray[np.bool_] | None = field(repr=False, default=None)
 
     # The least value that there can be, which the basic interval is clipped at.
     _lowest: ClassVar[float] = 0.0
@@ -115,16 +122,58 @@ class BootstrapResult(IntervalResult):
     @property
     def notes(self) -> list[str]:
         """Sentences that stand below the numbers."""
+        notes = [*super().notes, *self._notes_on_lacking_rows]
         if not np.isinf(self._all_values).any():
-            return super().notes
+            return notes
         if not self._infinite_rows:
-            return [*super().notes, INFINITE_VALUE]
+            return [*notes, INFINITE_VALUE]
         rows = first_of(self._infinite_rows)
-        return [*super().notes, INFINITE_ROWS.format(INFINITE_VALUE, rows)]
+        return [*notes, INFINITE_ROWS.format(INFINITE_VALUE, rows)]
+
+    @property
+    def _some_lack_rows(self) -> bool:
+        """Whether a replicate has no row of a problem."""
+        return self._lacks_rows is not None and bool(self._lacks_rows.any())
+
+    @property
+    def _notes_on_lacking_rows(self) -> list[str]:
+        """Sentences on replicates that drew no row of a problem."""
+        if self._lacks_rows is None:
+            return []
+        counts = np.atleast_1d(self._lacks_rows.sum(-1)).tolist()
+        names = self._names if np.ndim(self.value) else ["a task"]
+        n_replicates = self._lacks_rows.shape[-1]
+        return [
+            NO_ROWS_DRAWN.format(count, n_replicates, name)
+            for count, name in zip(counts, names, strict=True)
+            if count
+        ]
+
+    def _of_replicates_with_rows(self, number: Callable[["BootstrapResult"], float]) -> Any:
+        """Compute a number of each value, from the replicates that have rows of it."""
+        assert self._lacks_rows is not None, "callers make sure"
+        n_replicates = self._lacks_rows.shape[-1]
+        lines = zip(
+            np.ravel(self.value),
+            self.bootstrap_distribution.reshape(-1, n_replicates),
+            self._lacks_rows.reshape(-1, n_replicates),
+            strict=True,
+        )
+        numbers = []
+        for value, line, lacks_rows in lines:
+            with_rows = line[~lacks_rows] if not lacks_rows.all() else np.array([np.nan])
+            part = replace(
+                self, value=value, bootstrap_distribution=with_rows, acceleration=np.nan,
+                _lacks_rows=None,
+            )  # fmt: skip
+            numbers.append(number(part))
+        return as_float(np.reshape(numbers, np.shape(self.value)))
 
     @property
     def standard_error(self) -> Any:
         """Standard deviation (``ddof=1``) of the distribution; nan for fewer than two."""
+        if self._some_lack_rows:
+            return self._of_replicates_with_rows(lambda part: part.standard_error)
         if self.bootstrap_distribution.shape[-1] < 2:
             return np.nan * self.value
         return as_float(self._distribution.std(-1, ddof=1))
@@ -132,6 +181,8 @@ class BootstrapResult(IntervalResult):
     @property
     def bias(self) -> Any:
         """Mean of the distribution minus the value; nan without replicates."""
+        if self._some_lack_rows:
+            return self._of_replicates_with_rows(lambda part: part.bias)
         if not self.bootstrap_distribution.shape[-1]:
             return np.nan * self.value
         return as_float(self._distribution.mean(-1) - self.value)
@@ -152,6 +203,10 @@ class BootstrapResult(IntervalResult):
             raise InputError("method", rule, value=method, hint=hint)
         if self.size != self.n:  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self.value, np.nan * self.value)
+        if self._some_lack_rows:
+            low = self._of_replicates_with_rows(lambda part: part.interval(level, name).low)
+            high = self._of_replicates_with_rows(lambda part: part.interval(level, name).high)
+            return ConfidenceInterval(low, high)
         if name == "bca":
             ends = bca_ends(self.value, self._distribution, self.acceleration, level)
         elif name == "basic":

@@ -218,9 +218,14 @@ class Accumulator(Source):
     # --- several states ---------------------------------------------------------------------
 
     def merge(self, other: "Accumulator") -> Self:
-        """Add all rows of another accumulator of the same settings."""
+        """Add all rows of another accumulator of the same settings.
+
+        Sums do not know their rows: what is merged twice counts twice. Its own rows are refused.
+        """
         if not isinstance(other, Accumulator):
             raise InputTypeError("other", "must be an Accumulator", value=other)
+        if other is self:
+            raise InputError("other", "must be another one, as its own rows would count twice")
         # Locks are taken in one order everywhere, so that two threads do not wait for each other.
         first, second = sorted((self._lock, other._lock), key=id)
         with first, second:

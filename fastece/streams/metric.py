@@ -9,6 +9,7 @@
 """
 
 import copy
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +17,6 @@ import numpy as np
 
 from fastece.data.errors import InputTypeError
 from fastece.display.axes import open_figure
-from fastece.kernels.types import I64
 from fastece.metrics import ece
 from fastece.streams.accumulator import Accumulator
 
@@ -195,7 +195,8 @@ class CalibrationMetric(LoopMetric):
     def merge(self, other: "CalibrationMetric") -> "CalibrationMetric":
         """Add the rows of another metric with the same options; return this metric.
 
-        A RuntimeError refuses the sum of several processes, see `sync`.
+        Sums do not know their rows: what is merged twice counts twice. A ValueError refuses the
+        metric itself, a RuntimeError the sum of several processes, see `sync`.
         """
         if not isinstance(other, CalibrationMetric):
             kind = type(other).__name__
@@ -203,14 +204,18 @@ class CalibrationMetric(LoopMetric):
         self.accumulator.merge(other.accumulator)
         return self
 
-    def state_dict(self) -> dict[str, I64]:
-        """Return the arrays of sums, to save or to add to other processes' sums.
+    def state_dict(self) -> dict[str, Any]:
+        """Return the sums by name, to save or to add to other processes' sums.
 
-        After `sync` there is one more, "is_sum", and a metric that loads it takes no more rows.
+        They are int64 tensors where torch has been imported, which ``torch.load`` reads with
+        ``weights_only=True``, and arrays where it has not. After `sync` there is one more,
+        "is_sum", and a metric that loads it takes no more rows.
         """
-        return self.accumulator.state_dict()
+        state = self.accumulator.state_dict()
+        torch = sys.modules.get("torch")
+        return state if torch is None else {name: torch.from_numpy(state[name]) for name in state}
 
-    def load_state_dict(self, state: dict[str, I64]) -> "CalibrationMetric":
+    def load_state_dict(self, state: dict[str, Any]) -> "CalibrationMetric":
         """Restore a saved state of a metric with the same options."""
         self.accumulator.load_state_dict(state)
         return self
@@ -242,7 +247,7 @@ class CalibrationMetric(LoopMetric):
         import torch
         from torch import distributed
 
-        state = self.state_dict()
+        state: dict[str, Any] = self.accumulator.state_dict()
         if "is_sum" in state:
             raise RuntimeError("sync: these are the rows of all processes; reset() first")
         if not distributed.is_initialized():

@@ -45,7 +45,6 @@ CALLS = {
         lambda m, p, y: np.concatenate(m.calibration_curve(y, p, strategy="quantile")),
         False,
     ),
-    "smECE": ("relplot", lambda m, p, y: m.smECE(p, y), False),
     "binnedECE": ("relplot", lambda m, p, y: m.binnedECE(p, y), False),
     "tace": ("robustness_metrics", lambda m, p, y: m.tace(y, p), True),
     "ece": ("robustness_metrics", lambda m, p, y: m.ece(y, p), False),
@@ -192,9 +191,6 @@ OPTIONS = [
     ("uncertainty_calibration", "get_calibration_error", (ROWS, LABELS, 0.5, False), "p"),
     ("uncertainty_calibration", "get_calibration_error", (ROWS, LABELS, 3, True), "debias"),
     ("relplot", "binnedECE", (SCORES, HITS, 0), "nbins"),
-    *(("relplot", "smECE_sigma", (SCORES, HITS, sigma), "sigma") for sigma in (0.0, -1.0, np.nan)),
-    *(("relplot", "smECE", (SCORES, HITS, eps), "eps") for eps in (-1.0, np.nan)),
-    ("relplot", "smECE", (SCORES, HITS, 0.1, "no"), "return_width"),
     ("robustness_metrics", "ece", (LABELS, ROWS, 2.5), "num_bins"),
     *(("robustness_metrics", "gce", (LABELS, ROWS, *options), name)
       for options, name in [(("odd", True, False, "l1"), "binning_scheme"),

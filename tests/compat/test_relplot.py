@@ -1,9 +1,8 @@
-"""`fastece.compat.relplot`: the bins of relplot, and fastece's own smooth error by its name."""
+"""`fastece.compat.relplot` gives the values of relplot."""
 
 import numpy as np
 import pytest
 
-import fastece
 from fastece.compat import relplot as compat
 from helpers.compat_cases import ONLY_QUICK, SEEDS, binary_case, library, near, quietly, tolerance
 from oracles import reference_compat as reference
@@ -37,34 +36,6 @@ def test_values_equal_the_library(peer, seeds):
         f, y, n_bins, kind = arguments(seed)
         want = quietly(peer.binnedECE, f, y, n_bins)
         near(compat.binnedECE(f, y, n_bins), want, tolerance(kind, len(f)), seed)
-
-
-@pytest.mark.slow
-@ONLY_QUICK
-def test_smooth_errors_equal_smooth_ece(seeds):
-    for seed in seeds:
-        f, y, *_ = arguments(seed)
-        error = fastece.ece(y, f, estimator="smooth_ece")
-        value, width = compat.smECE(f, y, 0.0, return_width=True)
-        assert error < 5e-6 or value == width == error
-        assert isinstance(value, np.float64)
-        with_min_width = fastece.ece(y, f, estimator="smooth_ece", scale=0.05)
-        pair = (error, error) if error >= 0.05 else (with_min_width, 0.05)
-        assert compat.smECE(f, y, 0.05, return_width=True) == pair
-        assert compat.smECE(f, y, 0.05) == pair[0]
-        assert compat.smECE_sigma(f, y, 0.05) == compat.smECE_sigma(f, y) == with_min_width
-
-
-@pytest.mark.parametrize(("name", "apart"), [("uniform", 0.0012), ("sharp", 0.0045)])
-def test_smooth_errors_are_as_near_to_the_library_as_documented(peer, name, apart):
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        f = rng.random(1000) if name == "uniform" else rng.beta(0.3, 0.3, 1000)
-        y = (rng.random(1000) < 0.7 * f + 0.15).astype(int)
-        assert compat.smECE(f, y) == pytest.approx(peer.smECE(f, y), abs=apart)
-        for sigma in (0.01, 0.05, 0.1):
-            want = peer.smECE_sigma(f, y, sigma)
-            assert compat.smECE_sigma(f, y, sigma) == pytest.approx(want, abs=apart)
 
 
 def test_scores_of_one_have_a_bin_of_their_own(peer):

@@ -18,7 +18,7 @@ FUNCTIONS = {
     "netcal": ("ECE", "MCE", "ACE", "ECE.measure", "MCE.measure", "ACE.measure"),
     "uncertainty_calibration": ("get_ece", "get_ece_em", "get_calibration_error"),
     "sklearn": ("calibration_curve",),
-    "relplot": ("smECE", "smECE_sigma", "binnedECE"),
+    "relplot": ("binnedECE",),
     "robustness_metrics": (
         "gce", "general_calibration_error", "ece", "rmsce", "sce", "ace", "tace",
     ),

@@ -2,6 +2,10 @@
 
 import copy
 import pickle
+import subprocess
+import sys
+from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +27,7 @@ from helpers.compat_cases import (
 from oracles import reference_compat as reference
 
 NORMS = ("l1", "l2", "max")
+HAS_TORCHMETRICS = find_spec("torchmetrics") is not None
 SHAPES = pytest.mark.parametrize("make", [binary_case, class_case])
 
 
@@ -193,10 +198,10 @@ def test_metrics_and_tasks_equal_the_functions(make, seeds):
         metric = metric_of(compat, case)
         for _ in range(2):
             for batch in case.batches(seed):
-                value = metric(batch.preds, batch.target)
+                value = metric(batch.preds, batch.target).item()
                 if batch.has_rows():
                     assert value == value_of(compat, batch)
-            near(metric.compute(), want, 1e-12, seed)
+            near(metric.compute().item(), want, 1e-12, seed)
             metric.reset()
 
 
@@ -218,8 +223,8 @@ def test_metrics_equal_the_library(torch, make, seeds):
                 continue
             tensors = batch.tensors(torch)
             value = quietly(theirs, tensors.preds, tensors.target).item()
-            near(ours(batch.preds, batch.target), value, atol, seed)
-            near(ours.compute(), quietly(theirs.compute).item(), atol, seed)
+            near(ours(batch.preds, batch.target).item(), value, atol, seed)
+            near(ours.compute().item(), quietly(theirs.compute).item(), atol, seed)
 
 
 def test_further_dimensions_are_rows():
@@ -240,8 +245,8 @@ def test_class_by_task():
     metric = compat.CalibrationError("multiclass", 5, "l2", 3, ignore_index=-1)
     assert isinstance(metric, compat.MulticlassCalibrationError)
     metric.update([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], [0, -1])
-    assert metric.compute() == pytest.approx(0.5)
-    assert metric.forward([[0.2, 0.7, 0.1]], [1]) == pytest.approx(0.3)
+    assert metric.compute().item() == pytest.approx(0.5)
+    assert metric.forward([[0.2, 0.7, 0.1]], [1]).item() == pytest.approx(0.3)
     with pytest.raises(ValueError, match="task"):
         compat.CalibrationError("multilabel")
     with pytest.raises(ValueError, match="task"):
@@ -267,14 +272,16 @@ def test_edges_of_torch(torch):
 def test_batches():
     """Without rows a batch adds nothing; batches of another precision are refused."""
     metric = compat.BinaryCalibrationError(ignore_index=0)
-    assert np.isnan(metric([0.2], [0]))
+    assert np.isnan(metric([0.2], [0]).item())
     with pytest.raises(ValueError, match="update"):
         metric.compute()
     metric.update(np.array([0.2], dtype=np.float32), [1])
     metric.update([], [])
     with pytest.raises(ValueError, match=r"preds: .*precision of batches before.*float64"):
         metric.update([0.2], [1])
-    assert metric.compute() == pytest.approx(0.8)
+    with pytest.raises(ValueError, match=r"preds: .*precision of batches before.*float64"):
+        metric([0.2], [1])
+    assert metric.compute().item() == pytest.approx(0.8)
     with pytest.raises(ValueError, match="preds"):
         compat.binary_calibration_error([0, 1], [0, 1])  # labels where scores should be
     # A logit in a row that is left out leaves the others probabilities.
@@ -336,21 +343,24 @@ def loop_metrics():
     }
 
 
-@pytest.mark.parametrize("name", loop_metrics())
+LOOPS = pytest.mark.parametrize("name", ["binary", "multiclass", "stream"])
+
+
+@LOOPS
 def test_a_clone_has_the_rows_and_goes_its_own_way(name):
     metric, preds, target = loop_metrics()[name]
-    assert metric.to("cpu", dtype=None) is metric
+    assert metric.to("cpu") is metric
     metric.update(preds[:20], target[:20])
     clone = metric.clone()
-    before = metric.compute()
-    assert clone.compute() == before
+    before = float(metric.compute())
+    assert float(clone.compute()) == before
     clone.update(preds[20:], target[20:])
-    assert metric.compute() == before
+    assert float(metric.compute()) == before
     metric.update(preds[20:], target[20:])
-    assert clone.compute() == metric.compute() != before
+    assert float(clone.compute()) == float(metric.compute()) != before
 
 
-@pytest.mark.parametrize("name", loop_metrics())
+@LOOPS
 def test_a_plot_has_the_error_or_the_errors_of_epochs(name):
     figure_class = pytest.importorskip("matplotlib.figure").Figure
     metric, preds, target = loop_metrics()[name]
@@ -358,31 +368,183 @@ def test_a_plot_has_the_error_or_the_errors_of_epochs(name):
     ax = figure_class().subplots()
     figure, same = metric.plot(ax=ax)
     assert (figure, same) == (ax.figure, ax)
-    assert ax.get_lines()[0].get_ydata().tolist() == [metric.compute()]
+    assert ax.get_lines()[0].get_ydata().tolist() == [float(metric.compute())]
     metric.plot([0.3, 0.2], ax=ax)
     assert ax.get_lines()[1].get_ydata().tolist() == [0.3, 0.2]
 
 
-def test_a_collection_counts_every_batch_in_every_metric():
+@pytest.mark.skipif(HAS_TORCHMETRICS, reason="metrics of torchmetrics add up their states")
+@pytest.mark.parametrize("call", ["update", "forward", "compute"])
+def test_without_torchmetrics_one_of_several_processes_is_refused(monkeypatch, call):
+    metric = compat.BinaryCalibrationError()
+    metric.update([0.2], [1])
+    group = SimpleNamespace(
+        is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 2
+    )
+    monkeypatch.setitem(sys.modules, "torch.distributed", group)
+    arguments = () if call == "compute" else ([0.2], [1])
+    with pytest.raises(RuntimeError, match=r"BinaryCalibrationError: .*CalibrationMetric"):
+        getattr(metric, call)(*arguments)
+    group.get_world_size = lambda: 1
+    assert metric.compute().item() == pytest.approx(0.8)
+
+
+@pytest.mark.skipif(HAS_TORCHMETRICS, reason="options of torchmetrics are taken")
+def test_options_of_torchmetrics_need_torchmetrics():
+    with pytest.raises(TypeError, match="sync_on_compute"):
+        compat.BinaryCalibrationError(sync_on_compute=False)
+
+
+# --- metrics of torchmetrics --------------------------------------------------------------------
+
+
+@SHAPES
+def test_metrics_are_metrics_of_torchmetrics(torch, make):
+    from torchmetrics import Metric
+
+    case = draw_case(make, 4)
+    metric = metric_of(compat, case)
+    assert isinstance(metric, Metric)
+    assert isinstance(metric, compat.BinaryCalibrationError)
+    assert type(metric).__name__ == type(metric_of(compat, case)).__name__
+    value = metric(case.preds, case.target)
+    assert value.dtype == torch.float64
+    assert value.item() == value_of(compat, case)
+    metric.reset()
+    metric.update(case.preds, case.target)
+    assert metric.update_count == 1
+
+
+def test_a_collection_of_torchmetrics_takes_them_beside_its_own(torch):
+    from torchmetrics import MetricCollection
+    from torchmetrics import classification as peer
+
+    _, preds, target = loop_metrics()["multiclass"]
+    preds, target = torch.from_numpy(preds), torch.from_numpy(target)
+    collection = MetricCollection(
+        {
+            "mean": compat.MulticlassCalibrationError(3),
+            "largest": compat.MulticlassCalibrationError(3, norm="max"),
+            "theirs": peer.MulticlassCalibrationError(3),
+        },
+        prefix="val_",
+    )
+    for start in (0, 20):
+        collection.update(preds[start : start + 20], target[start : start + 20])
+    values = {name: value.item() for name, value in collection.compute().items()}
+    assert values["val_mean"] == pytest.approx(
+        compat.multiclass_calibration_error(preds, target, 3), abs=1e-12
+    )
+    assert values["val_largest"] == pytest.approx(
+        compat.multiclass_calibration_error(preds, target, 3, norm="max"), abs=1e-12
+    )
+    assert values["val_theirs"] == pytest.approx(values["val_mean"], abs=1e-6)
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize("name", ["binary", "multiclass"])
+def test_merged_states_have_the_rows_of_both(name):
+    metric, preds, target = loop_metrics()[name]
+    other, whole = metric.clone(), metric.clone()
+    metric.update(preds[:15], target[:15])
+    other.update(preds[15:], target[15:])
+    whole.update(preds, target)
+    metric.compute()  # the value that it keeps is forgotten
+    metric.merge_state(other)
+    assert metric.compute().item() == pytest.approx(whole.compute().item(), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["binary", "multiclass"])
+def test_checkpoints_have_the_rows(torch, name, tmp_path):
+    metric, preds, target = loop_metrics()[name]
+    restored = metric.clone()
+    assert not metric.state_dict()  # as those of torchmetrics, unless they are asked to
+    metric.persistent(True)
+    metric.update(preds, target)
+    torch.save(metric.state_dict(), tmp_path / "metric.pt")
+    restored.persistent(True)
+    restored.load_state_dict(torch.load(tmp_path / "metric.pt", weights_only=True))
+    assert quietly(restored.compute) == metric.compute()
+
+
+def test_checkpoints_of_a_stream_hold_plain_tensors(torch, tmp_path):
+    metric, preds, target = loop_metrics()["stream"]
+    metric.update(torch.from_numpy(preds), torch.from_numpy(target))
+    torch.save(metric.state_dict(), tmp_path / "metric.pt")
+    state = torch.load(tmp_path / "metric.pt", weights_only=True)
+    restored = CalibrationMetric(n_bins=5).load_state_dict(state)
+    assert restored.accumulator == metric.accumulator
+    assert restored.compute() == metric.compute()
+    twice = {name: 2 * sums for name, sums in state.items()}
+    assert CalibrationMetric().load_state_dict(twice).accumulator.n == 80
+
+
+@pytest.mark.usefixtures("torch")
+def test_an_update_that_fails_changes_nothing():
     metric, preds, target = loop_metrics()["binary"]
-    other = CalibrationMetric()
-    collection = compat.MetricCollection([metric, other], prefix="val_")
-    first = collection(preds[:20], target[:20])
-    names = ["val_BinaryCalibrationError", "val_CalibrationMetric"]
-    assert list(first) == names
-    assert [*first.values()] == pytest.approx([metric.compute(), other.compute()], abs=1e-12)
-    clone = collection.clone(prefix="test_")
-    collection.update(preds[20:], target[20:])
-    expected = {name: x.clone().compute() for name, x in collection.items()}
-    assert collection.to("cpu").compute() == {f"val_{name}": x for name, x in expected.items()}
-    assert [*clone.compute().values()] == pytest.approx([*first.values()], abs=1e-12)
-    assert list(clone.compute()) == ["test_BinaryCalibrationError", "test_CalibrationMetric"]
-    clone.reset()
-    assert clone["CalibrationMetric"].accumulator.n == 0
+    metric.update(preds, target)
+    before = metric.compute()
+    for call in (metric.update, metric):
+        with pytest.raises(ValueError, match="preds"):
+            call([0.5, np.nan], [0, 1])
+    assert metric.clone().compute() == before
 
 
-def test_bad_collections_are_refused():
-    with pytest.raises(TypeError, match="metrics: must have update and compute, got 3"):
-        compat.MetricCollection([3])
-    with pytest.raises(ValueError, match="metrics: must have different names"):
-        compat.MetricCollection([compat.BinaryCalibrationError(), compat.BinaryCalibrationError()])
+PROCESS = """
+import sys
+import numpy as np
+import torch
+from torch import distributed
+from fastece.compat.torchmetrics import BinaryCalibrationError, MulticlassCalibrationError
+
+rank, folder = int(sys.argv[1]), sys.argv[2]
+distributed.init_process_group(
+    "gloo", init_method=f"file://{folder}/group", rank=rank, world_size=2
+)
+rng = np.random.default_rng(0)
+scores, hits = rng.random(400).astype(np.float32), rng.integers(0, 2, 400)
+vectors, labels = rng.dirichlet([1, 1, 1], 400), rng.integers(0, 3, 400)
+binary, multiclass = BinaryCalibrationError(n_bins=7), MulticlassCalibrationError(3, norm="l2")
+late = BinaryCalibrationError()  # of which a process has no rows
+for start in range(0, 400, 50):
+    if start // 50 % 2 == rank:
+        rows = slice(start, start + 50)
+        binary.update(torch.from_numpy(scores[rows]), torch.from_numpy(hits[rows]))
+        multiclass(torch.from_numpy(vectors[rows]), torch.from_numpy(labels[rows]))
+if rank:
+    late.update(scores, hits)
+import warnings
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    values = [metric.compute().item() for metric in (binary, multiclass, late)]
+    again = binary.compute().item()
+binary.update(torch.from_numpy(scores[:0]), torch.from_numpy(hits[:0]))
+print(*values, again, binary.rows.sum().item())
+distributed.destroy_process_group()
+"""
+
+
+def test_the_value_of_two_processes_is_that_of_one(torch, tmp_path):
+    del torch
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROCESS, str(rank), str(tmp_path)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for rank in (0, 1)
+    ]  # fmt: skip
+    outputs = [process.communicate(timeout=300) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    rng = np.random.default_rng(0)
+    scores, hits = rng.random(400).astype(np.float32), rng.integers(0, 2, 400)
+    vectors, labels = rng.dirichlet([1, 1, 1], 400), rng.integers(0, 3, 400)
+    expected = [
+        compat.binary_calibration_error(scores, hits, n_bins=7),
+        compat.multiclass_calibration_error(vectors, labels, 3, norm="l2"),
+        compat.binary_calibration_error(scores, hits),
+    ]
+    for output, _ in outputs:
+        *values, again, rows = map(float, output.split())
+        assert values == pytest.approx(expected, abs=1e-12)
+        assert again == values[0]
+        assert rows == 200  # each process goes on with its own

@@ -12,8 +12,8 @@ from fastece import SKCE, Accumulator, InputError, InputTypeError
 from fastece.estimators.table import ESTIMATORS
 
 # They leave out a row by itself.
-REFUSED = {"canonical"}
-KNOWN = [name for name in ESTIMATORS if name not in REFUSED]
+REFUSED = {"canonical", "skce"}
+KNOWN = [*(name for name in ESTIMATORS if name not in REFUSED), SKCE("biased")]
 FEW = ("ece", "ece_a", "ece_c", "ece_kde", "smooth_ece", "brier_score", "c_statistic")
 
 
@@ -107,7 +107,7 @@ def test_any_shares_have_values(rows):
     assert fastece.ece(q[order], s[order], soft=True, n_bins=3) == pytest.approx(value, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", KNOWN, ids=str)
 def test_weights_scale_and_rows_of_weight_0_do_not_exist(name):
     k, m, s, w, _ = binary(60)
     options = {"estimator": name, "votes": m}
@@ -123,7 +123,7 @@ def test_weights_scale_and_rows_of_weight_0_do_not_exist(name):
 # --- hard labels, and votes one by one ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize("name", KNOWN, ids=str)
 def test_shares_of_0_and_1_are_hard_labels(name):
     """To the bit, whatever the function."""
     _, _, s, w, _ = binary()
@@ -235,7 +235,7 @@ def test_every_function_takes_soft_labels():
             assert compared.method == "mover"
         assert fastece.brier_decomposition(**data).n == n
         assert fastece.score_decomposition(**data).n == n
-        assert fastece.ece(**data, estimator="skce") > 0
+        assert fastece.ece(**data, estimator=SKCE("biased")) > 0
         assert fastece.KDE().bandwidth_sweep(**data, bandwidths=[0.1]).shape == (1,)
     fastece.cumulative_plot(k, s, votes=m, ax=Figure().subplots())
     valid = fastece.validate(k, s, votes=m, **few)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.spatial.distance import cdist, pdist
 
+import fastece
 from fastece import SKCE, DirichletKDE, canonical_error, ece, kernel_calibration_error
 from helpers import canonical_cases as cases
 from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused
@@ -22,6 +23,14 @@ FIXED = [DirichletKDE(h, norm=p) for h in (1e-5, 3e-4, 1e-3, 0.01, 0.1, 2.0, 3.0
 TWO_KERNELS = [DirichletKDE(h, norm=p) for h in (1e-4, 0.05) for p in NORMS]
 WIDTHS = ["median", 1e-6, 0.01, 0.3, 1.0, 5.0]
 SKCES = [SKCE(form, kernel, width) for form in FORMS for kernel in KERNELS for width in WIDTHS]
+
+
+def test_the_row_of_the_table_is_the_function():
+    y, p = cases.draw(40, 3)
+    value = kernel_calibration_error(y, p)
+    assert ece(y, p, estimator="skce") == ece(y, p, estimator=SKCE()) == value
+    assert fastece.bootstrap(y, p, estimator="skce", n_resamples=3).value == value
+    assert value == kernel_calibration_error(y, p, form="unbiased")
 
 
 @given(cases.vectors(), st.sampled_from(FIXED), st.sampled_from(SKCES))

@@ -20,7 +20,7 @@ from helpers.samples import draws
 NAMES = ["canonical", "skce"]
 # Rows of which no kernel is kept in memory.
 MANY = 4100
-LARGE = ["canonical, wide", "skce, default", "skce, unbiased", "canonical, norm 2"]
+LARGE = ["canonical, wide", "skce, default", "skce, biased", "canonical, norm 2"]
 
 
 def data(n=24, n_classes=3, seed=0, weighted=False):
@@ -79,7 +79,7 @@ def test_bandwidth_and_width_are_chosen_once_on_all_rows():
     counts_of_few = np.array(
         [3, 1, 2, 4, 4] + 9 * [0]
     )  # which by themselves ask for less smoothing
-    for estimator in (DirichletKDE(), SKCE(), SKCE("unbiased", kernel="gaussian")):
+    for estimator in (DirichletKDE(), SKCE(), SKCE("biased", kernel="gaussian")):
         value = estimator.evaluate(plan_of(estimator, y, p, v), counts_of_few)
         assert_near(value, cases.expected(estimator, y, p, v, counts_of_few))
         alone = cases.expected(estimator, y[:5], p[:5], v[:5], counts_of_few[:5])
@@ -215,7 +215,7 @@ def every_value(estimator, p, v):
     return chance_of_value
 
 
-@pytest.mark.parametrize("estimator", [DirichletKDE(0.05), SKCE(), SKCE("unbiased")], ids=str)
+@pytest.mark.parametrize("estimator", [DirichletKDE(0.05), SKCE(), SKCE("biased")], ids=str)
 def test_labels_are_drawn_with_the_probabilities_of_the_vectors(estimator):
     # All values with their probabilities, against 4000 that are drawn. False alarm: 1e-4 each.
     p = cases.draw(4, 3, 3)[1]

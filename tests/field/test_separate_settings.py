@@ -2,9 +2,12 @@
 
 import math
 import re
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.special import expit, softmax
 
 import fastece
 from helpers.field_samples import plain_ece
@@ -66,37 +69,318 @@ def test_errors_are_those_of_plain_numpy_and_their_mean(setting):
     assert fastece.ece(y, p, setting=setting) == pytest.approx(shares @ expected, abs=1e-12)
 
 
-# The support of a confidence is [1/K, 1], which the problem of hits alone does not know.
-@pytest.mark.parametrize("name", ["ece", "ece_a", "smooth_ece", "mmce", "brier_score"])
+# --- the law: a problem has the numbers of its own rows ------------------------------------------
+
+LOGITS = np.random.default_rng(3).normal(size=(240, N_CLASSES)) * 1.5
+LOGITS[:40] *= 40  # whose probabilities are rounded to 0 and 1
+WEIGHTS = np.random.default_rng(4).integers(0, 4, 240).astype(float)
+
+
+def numbers_of(result, names):
+    """Read attributes of a result, each as an array; "low" and "high" are of its interval."""
+    interval = getattr(result, "confidence_interval", None)
+    ends = {} if interval is None else {"low": interval.low, "high": interval.high}
+    return [np.asarray(ends[x] if x in ends else getattr(result, x)) for x in names]
+
+
+def values(name):
+    """Make the call of an estimator's value."""
+    return lambda y, p, **options: [fastece.ece(y, p, estimator=name, **options)]
+
+
+def estimates(name):
+    """Make the call of an estimator's interval, with what chance alone shows."""
+
+    def call(y, p, **options):
+        result = fastece.estimate(y, p, estimator=name, **DRAWS, **options)
+        numbers = numbers_of(result, ("value", "low", "high"))
+        return [*numbers, *(np.asarray(x) for x in (result.floor.mean, result.floor.high))]
+
+    return call
+
+
+def p_values_of(name):
+    """Make the call of a test of calibration."""
+
+    def call(y, p, **options):
+        result = fastece.calibration_test(y, p, estimator=name, **DRAWS, **options)
+        return numbers_of(result, ("value", "p_value", "null_distribution"))
+
+    return call
+
+
+def directions(name):
+    """Make the call of the parts of an error, with all intervals."""
+
+    def call(y, p, **options):
+        result = fastece.direction(y, p, estimator=name, **DRAWS, **options)
+        numbers = numbers_of(result, ("value", "over", "under", "mean_gap", "low", "high"))
+        for interval in (result.over_interval, result.under_interval, result.mean_gap_interval):
+            numbers += [np.asarray(interval.low), np.asarray(interval.high)]
+        return numbers
+
+    return call
+
+
+def asymptotic_tests(statistic):
+    """Make the call of a p-value in closed form, which has one number for each problem."""
+
+    def call(y, p, **options):
+        options.pop("average", None)
+        return [fastece.CumulativeError(statistic).asymptotic_p_value(y, p, **options)]
+
+    return call
+
+
+def pictures(function, fields):
+    """Make the call of a picture, of which several problems have a list."""
+
+    def call(y, p, **options):
+        options.pop("average", None)
+        result = function(y, p, **options)
+        if not isinstance(result, list):
+            return [np.asarray(getattr(result, name)) for name in fields]
+        return [[np.asarray(getattr(each, name)) for each in result] for name in fields]
+
+    return call
+
+
+def sweeps(y, p, **options):
+    """Compute the errors of a density for some bandwidths."""
+    return [fastece.KDE().bandwidth_sweep(y, p, [0.02, 0.2], **options)]
+
+
+NAMES = (*fastece.ESTIMATORS, *fastece.estimators.table.STATISTICS)
+LAW = {
+    **{f"ece {name}": values(name) for name in NAMES},
+    **{
+        f"estimate {name}": estimates(name)
+        for name in ("ece_bayes", "ece", "ece_a", "ece_kde", "ece_debiased", "smooth_ece", "mmce")
+    },
+    **{
+        f"test {name}": p_values_of(name)
+        for name in ("adaptive", "ece", "ece_kde", "ecce_r", "skce", "hosmer_lemeshow")
+    },
+    **{f"direction {name}": directions(name) for name in ("ece", "ece_a", "ece_kde", "ece_bayes")},
+    **{f"asymptotic {name}": asymptotic_tests(name) for name in ("range", "max")},
+    "diagram": pictures(
+        partial(fastece.reliability_diagram, n_bins="sqrt"), ("count", "score", "frequency")
+    ),
+    "curve": pictures(fastece.reliability_curve, ("score", "probability", "low", "high", "value")),
+    "sweep": sweeps,
+}  # fmt: skip
+FORMS = {
+    "probabilities": {},
+    "logits": {"from_logits": True},
+    "percents": {"percent": True},
+}
+
+
+def scores_of(form, prob):
+    """Write the probabilities of the law's data in some form."""
+    return {"probabilities": prob, "logits": LOGITS, "percents": 100 * prob}[form]
+
+
+def law_data(setting):
+    """Make labels, logits, probabilities, the rows of each problem, and the setting of one."""
+    rng = np.random.default_rng(5)
+    if setting == "tasks":
+        prob = expit(LOGITS)
+        labels = (rng.random((240, 1)) < prob**1.5).astype(float)
+        labels[rng.random(prob.shape) < 0.3] = np.nan
+        return labels, prob, [~np.isnan(labels[:, k]) for k in range(N_TASKS)], "binary"
+    prob = softmax(LOGITS, axis=1)
+    labels = np.array([rng.choice(N_CLASSES, p=row) for row in (prob + 0.2) / 1.6])
+    rows = [LOGITS.argmax(axis=1) == k for k in range(N_CLASSES)]
+    # The support of a confidence is [1/K, 1], so the rows of a predicted class keep all columns.
+    return labels, prob, rows, "confidence"
+
+
+@pytest.mark.filterwarnings("ignore:.*few distinct", "ignore:.*contradict")
+@pytest.mark.parametrize(
+    ("form", "weights"),
+    [("probabilities", None), ("logits", None), ("logits", WEIGHTS), ("percents", WEIGHTS)],
+    ids=["plain", "logits", "weights and logits", "weights and percents"],
+)
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_every_estimator_has_the_values_of_separate_calls(setting, name):
-    y, p, rows_of, _ = SETTINGS[setting]
-    each = fastece.ece(y, p, setting=setting, average=None, estimator=name)
-    assert each.tolist() == [fastece.ece(*rows_of(k), estimator=name) for k in range(3)]
-
-
-@pytest.mark.parametrize("name", ["ece_bayes", "ece", "ece_kde", "smooth_ece"])
-def test_intervals_of_tasks_are_those_of_separate_calls(name):
-    together = fastece.estimate(
-        LABELS, PROB, setting="tasks", average=None, estimator=name, **DRAWS
+@pytest.mark.parametrize("name", LAW)
+def test_each_problem_has_the_numbers_of_its_own_rows(name, setting, form, weights):
+    labels, prob, rows_of_problems, setting_of_one = law_data(setting)
+    options = FORMS[form]
+    scores = scores_of(form, prob)
+    together = LAW[name](
+        labels, scores, setting=setting, average=None, sample_weight=weights, **options
     )
-    for k in range(N_TASKS):
-        alone = fastece.estimate(*rows_of_task(k), estimator=name, **DRAWS)
-        assert together.value[k] == alone.value
-        assert together.confidence_interval.low[k] == alone.confidence_interval.low
-        assert together.confidence_interval.high[k] == alone.confidence_interval.high
-        assert together.floor.mean[k] == alone.floor.mean
+    for k, rows in enumerate(rows_of_problems):
+        is_task = setting == "tasks"
+        alone = LAW[name](
+            labels[rows, k].astype(int) if is_task else labels[rows],
+            scores[rows, k] if is_task else scores[rows],
+            setting=setting_of_one,
+            sample_weight=None if weights is None else weights[rows],
+            **options,
+        )
+        for number, expected in zip(together, alone, strict=True):
+            np.testing.assert_allclose(number[k], expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["adaptive", "ece", "ece_kde", "hosmer_lemeshow"])
-def test_tests_of_tasks_are_those_of_separate_calls(name):
-    together = fastece.calibration_test(
-        LABELS, PROB, setting="tasks", average=None, estimator=name, **DRAWS
-    )
-    for k in range(N_TASKS):
-        alone = fastece.calibration_test(*rows_of_task(k), estimator=name, **DRAWS)
-        assert together.p_value[k] == alone.p_value
-        assert together.null_distribution[k].tolist() == alone.null_distribution.tolist()
+@pytest.mark.parametrize("function", [fastece.brier_decomposition, fastece.score_decomposition])
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_components_are_the_mean_of_those_of_each_problem(setting, function):
+    labels, prob, rows_of_problems, setting_of_one = law_data(setting)
+    shares = np.full(N_TASKS, 1 / N_TASKS)
+    parts = []
+    for k, rows in enumerate(rows_of_problems):
+        is_task = setting == "tasks"
+        y = labels[rows, k].astype(int) if is_task else labels[rows]
+        parts.append(function(y, prob[rows, k] if is_task else prob[rows], setting=setting_of_one))
+        if not is_task:
+            shares[k] = rows.mean()
+    mean = function(labels, prob, setting=setting)
+    for name in ("score", "uncertainty"):
+        expected = shares @ [getattr(part, name) for part in parts]
+        assert getattr(mean, name) == pytest.approx(expected, abs=1e-12)
+
+
+# --- replicates ----------------------------------------------------------------------------------
+
+
+class CountRecorder:
+    """An estimator that only writes down how often each row was drawn."""
+
+    needs_sorted = False
+    is_calibration_error = False
+
+    def __init__(self):
+        self.counts = []
+
+    def prepare(self, *_):
+        return None
+
+    def evaluate(self, _, c):
+        self.counts.append(np.asarray(c, int))
+        return 0.0
+
+
+def draw_counts(order, n_resamples):
+    """Draw how often each row counts in each replicate (R, n); rows are drawn in some order."""
+    recorder = CountRecorder()
+    n = len(order)
+    y, p = np.arange(n) % 2, np.full(n, 0.5)
+    fastece.bootstrap(y, p, estimator=recorder, n_resamples=n_resamples, rng=0, n_jobs=1)
+    counts = np.empty((n_resamples, n), int)
+    counts[:, order] = recorder.counts[:n_resamples]  # the value of the data comes last
+    return counts
+
+
+# Two of 40 rows are predicted to be class 2, and the same have a label of task 2.
+SPARSE_VECTORS = np.random.default_rng(6).dirichlet([5, 5, 0.1], 40)
+SPARSE_VECTORS[:2] = [[0.1, 0.2, 0.7], [0.2, 0.25, 0.55]]
+SPARSE_CLASSES = np.random.default_rng(7).integers(0, 3, 40)
+SPARSE_LABELS = np.where(
+    (np.arange(40) < 2)[:, None] | (np.arange(3) < 2),
+    np.random.default_rng(8).integers(0, 2, (40, 3)),
+    np.nan,
+)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS[:40] + 1], ids=["plain", "weights"])
+@pytest.mark.parametrize("name", ["ece", "ece_a", "brier_score", "mmce", "aurc", "ecce_r"])
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_replicates_are_the_values_of_the_rows_drawn(setting, name, weights):
+    n_resamples = 99
+    if setting == "tasks":
+        y, p = SPARSE_LABELS, SPARSE_VECTORS
+        rows_of_problems = [np.flatnonzero(~np.isnan(y[:, k])) for k in range(3)]
+    else:
+        y, p = SPARSE_CLASSES, SPARSE_VECTORS
+        rows_of_problems = [np.flatnonzero(p.argmax(axis=1) == k) for k in range(3)]
+    # Rows are drawn in the order in which they appear in the problems.
+    order = np.array(list(dict.fromkeys(np.concatenate(rows_of_problems).tolist())))
+    counts = draw_counts(order, n_resamples)
+    weight = np.ones(40) if weights is None else weights
+    expected = np.full((3, n_resamples), np.nan)
+    shares = np.zeros((3, n_resamples))
+    for k, rows in enumerate(rows_of_problems):
+        outcome = y[rows, k].astype(int) if setting == "tasks" else (y[rows] == k).astype(int)
+        score = p[rows, k] if setting == "tasks" else p[rows].max(axis=1)
+        for r in range(n_resamples):
+            drawn = np.repeat(np.arange(rows.size), counts[r, rows])
+            shares[k, r] = weight[rows][drawn].sum()
+            if drawn.size:
+                expected[k, r] = fastece.ece(
+                    outcome[drawn], score[drawn], estimator=name, sample_weight=weight[rows][drawn]
+                )
+    assert 5 < np.isnan(expected[2]).sum() < 60  # replicates without a row
+    options = {"setting": setting, "estimator": name, "sample_weight": weights}
+    options |= {"n_resamples": n_resamples, "rng": 0}
+    each = fastece.bootstrap(y, p, average=None, **options)
+    np.testing.assert_allclose(each.bootstrap_distribution, expected, rtol=1e-12, atol=1e-12)
+    mean = fastece.bootstrap(y, p, **options)
+    if setting == "tasks":
+        expected_mean = expected.mean(axis=0)
+    else:
+        expected_mean = (np.nan_to_num(expected) * shares).sum(axis=0) / shares.sum(axis=0)
+    np.testing.assert_allclose(mean.bootstrap_distribution, expected_mean, rtol=1e-12, atol=1e-12)
+    for result, distribution in (*zip(lines_of(each), expected, strict=True),
+                                 (mean, expected_mean)):  # fmt: skip
+        there = distribution[~np.isnan(distribution)]
+        low, high = np.quantile(there, [0.025, 0.975])
+        percentile = result.interval(method="percentile")
+        assert (percentile.low, percentile.high) == pytest.approx((low, high), abs=1e-12)
+        assert result.standard_error == pytest.approx(there.std(ddof=1), abs=1e-12)
+        assert result.bias == pytest.approx(there.mean() - result.value, abs=1e-12)
+
+
+class OneLine(NamedTuple):
+    """The numbers of one problem of a bootstrap of several."""
+
+    result: fastece.BootstrapResult
+    k: int
+
+    def __getattr__(self, name):
+        return getattr(self.result, name)[self.k]
+
+    def interval(self, method):
+        interval = self.result.interval(method=method)
+        return type(interval)(interval.low[self.k], interval.high[self.k])
+
+
+def lines_of(result):
+    """Return the numbers of each problem of a bootstrap."""
+    return [OneLine(result, k) for k in range(len(result.value))]
+
+
+def test_replicates_without_rows_are_counted_in_a_sentence():
+    options = {"setting": "top-label", "n_resamples": 99, "rng": 0}
+    each = fastece.bootstrap(SPARSE_CLASSES, SPARSE_VECTORS, average=None, **options)
+    missing = int(np.isnan(each.bootstrap_distribution[2]).sum())
+    sentence = f"{missing} of 99 replicates drew no row of predicted class 2"
+    assert sentence in str(each)
+    assert np.isfinite(each.confidence_interval.low).all()
+    mean = fastece.bootstrap(SPARSE_CLASSES, SPARSE_VECTORS, **options)
+    assert "drew no row" not in str(mean)
+    assert np.isfinite(mean.bootstrap_distribution).all()
+    tasks = fastece.bootstrap(SPARSE_LABELS, SPARSE_VECTORS, **options | {"setting": "tasks"})
+    missing = int(np.isnan(tasks.bootstrap_distribution).sum())
+    assert f"{missing} of 99 replicates drew no row of a task" in str(tasks)
+
+
+def test_a_task_that_no_replicate_has_is_nan():
+    labels = SPARSE_LABELS.copy()
+    labels[1, 2] = np.nan  # a single row is left
+    for seed in range(20):  # a row is not drawn with the probability 0.36
+        result = fastece.bootstrap(
+            labels, SPARSE_VECTORS, setting="tasks", average=None, n_resamples=1, rng=seed
+        )
+        if np.isnan(result.bootstrap_distribution[2, 0]):
+            break
+    assert "1 of 1 replicates drew no row of task 2" in str(result)
+    for end in result.confidence_interval:
+        assert np.isnan(end).tolist() == [False, False, True]
+
+
+# --- means ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -163,19 +447,42 @@ def test_weights_equal_repeated_rows(setting):
     assert value == pytest.approx(repeated, abs=1e-12)
 
 
+def test_huge_weights_have_the_shares_of_ordinary_ones():
+    weights = np.random.default_rng(1).random(len(CLASSES))
+    options = {"setting": "top-label", "n_resamples": 9, "rng": 0}
+    ordinary = fastece.bootstrap(CLASSES, VECTORS, sample_weight=weights, **options)
+    huge = fastece.bootstrap(CLASSES, VECTORS, sample_weight=1.7e308 * weights, **options)
+    expected = pytest.approx(ordinary.bootstrap_distribution, abs=1e-12)
+    assert huge.bootstrap_distribution == expected
+    assert huge.value == pytest.approx(ordinary.value, abs=1e-12)
+
+
+def test_a_direction_names_each_problem():
+    result = fastece.direction(CLASSES, VECTORS, setting="top-label", average=None, **DRAWS)
+    assert "predicted class 2" in str(result)
+    assert result.n == len(CLASSES)
+
+
 def test_top_labels_of_binary_scores_logits_and_percents():
     score = VECTORS[:, 1]
     hit = (CLASSES == 1).astype(int)
     two_columns = np.column_stack([1 - score, score])
-    expected = fastece.ece(hit, two_columns, setting="top-label")
+    options_of_all = {"setting": "top-label", "average": None}
+    expected = [
+        fastece.ece(hit, two_columns, estimator=name, **options_of_all)
+        for name in ("ece", "c_statistic")
+    ]
     logit = np.log(score / (1 - score))
     for p, options in (
         (score, {}),
         (logit, {"from_logits": True}),
         (100 * score, {"percent": True}),
     ):
-        value = fastece.ece(hit, p, setting="top-label", **options)
-        assert value == pytest.approx(expected, abs=1e-12)
+        values_of_form = [
+            fastece.ece(hit, p, estimator=name, **options_of_all, **options)
+            for name in ("ece", "c_statistic")
+        ]
+        np.testing.assert_allclose(values_of_form, expected, rtol=0, atol=1e-12)
 
 
 def test_a_class_that_is_never_predicted_has_no_value():

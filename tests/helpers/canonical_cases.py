@@ -12,7 +12,7 @@ from fastece.data.reading import read_problems
 from oracles import reference_canonical as oracle
 
 CLOSE = 1e-10
-FORMS = ["biased", "unbiased"]
+FORMS = ["unbiased", "biased"]
 KERNELS = ["exponential", "gaussian"]
 DIRICHLET = {
     "default": DirichletKDE(),
@@ -24,8 +24,8 @@ SQUARED = {
     "default": SKCE(),
     "gaussian": SKCE(kernel="gaussian"),
     "given width": SKCE(width=0.2),
-    "unbiased": SKCE("unbiased"),
-    "unbiased, gaussian, given width": SKCE("unbiased", kernel="gaussian", width=0.3),
+    "biased": SKCE("biased"),
+    "biased, gaussian, given width": SKCE("biased", kernel="gaussian", width=0.3),
 }
 ESTIMATORS = {
     **{f"canonical, {name}": estimator for name, estimator in DIRICHLET.items()},

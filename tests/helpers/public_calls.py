@@ -136,7 +136,6 @@ def drop_in(y, p, options):
         lambda: robustness_metrics.ace(y, p),
     ]
     binary = [
-        lambda: relplot.smECE(p, y),
         lambda: relplot.binnedECE(p, y),
         lambda: sklearn.calibration_curve(y, p),
     ]

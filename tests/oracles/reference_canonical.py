@@ -177,7 +177,7 @@ def mean_of_pairs(terms, w, rows):
     return fsum(w[i] * w[j] * terms[i][j] for i, j in pairs) / total
 
 
-def skce(p, y, form="biased", kernel="exponential", width="median", v=None, c=None):
+def skce(p, y, form="unbiased", kernel="exponential", width="median", v=None, c=None):
     """h_ij = k(p_i, p_j) (e_{y_i} - p_i) . (e_{y_j} - p_j); biased: sum_ij w_i w_j h_ij / W^2;
     unbiased: sum_{i != j} w_i w_j h_ij / sum_{i != j} w_i w_j."""
     width = median_width(p, v) if width == "median" else width

@@ -236,8 +236,7 @@ def test_weights_add_up_to_the_limit_and_not_beyond():
     assert_refused(
         lambda: Accumulator().update(y, p, sample_weight=[MAX_WEIGHT, 1]), ["sample_weight"]
     )
-    merges = (lambda: state + state, lambda: state.copy().merge(state), lambda: state.merge(state))
-    for merge in merges:
+    for merge in (lambda: state + state, lambda: state.copy().merge(state)):
         assert_refused(merge, ["weight"])
     assert same_arrays(arrays(state), before)
 
@@ -345,6 +344,9 @@ def test_a_state_equals_only_states():
     with pytest.raises(TypeError):
         1 + state
     assert_refused(lambda: state.merge("state"), ["Accumulator"])
+    before = arrays(state)
+    assert_refused(lambda: state.merge(state), ["^other: ", "twice"])
+    assert same_arrays(arrays(state), before)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

@@ -25,17 +25,17 @@ def test_ties_with_a_little_noise_count_as_ties(noise):
 def test_a_group_with_the_largest_weight_does_not_overflow():
     state = Accumulator(n_replicates=320, seed=1).update([1, 0], [0.7, 0.7], [60, 4], groups=[0, 0])
     for _ in range(26):
-        state.merge(state)
+        state = state + state
     values = fastece.bootstrap(state).bootstrap_distribution
     assert values == pytest.approx(np.full(values.size, fastece.ece(state)))
     with pytest.raises(ValueError, match="sample_weight: the weights"):
-        state.merge(state)
+        state + state
 
 
 def test_squared_distances_fit_up_to_the_limit():
     state = Accumulator(3).update([0], [[0.0, 0.0, 1.0]])
     for _ in range(32):
-        state.merge(state)
+        state = state + state
     assert fastece.brier_score(state) == 2
 
 

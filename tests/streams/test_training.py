@@ -124,6 +124,9 @@ def test_merged_pickled_and_summed_metrics_equal_one_metric_of_all_rows():
         assert other.compute() == metric.compute()
     with pytest.raises(TypeError, match="other: must be a CalibrationMetric, got Accumulator"):
         metric.merge(first.accumulator)
+    with pytest.raises(ValueError, match="other: must be another one, as its own rows"):
+        metric.merge(metric)
+    assert metric.accumulator.n == len(y)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
@@ -147,6 +150,7 @@ PROCESS = """
 import copy
 import torch
 from torch import distributed
+import fastece
 from fastece.streams import CalibrationMetric
 
 distributed.init_process_group("gloo")
@@ -226,6 +230,7 @@ def test_sync_leaves_a_sum_of_processes(monkeypatch):
 
     torch = ModuleType("torch")
     torch.tensor = Tensor
+    torch.from_numpy = np.asarray
     torch.distributed = SimpleNamespace(
         is_initialized=lambda: True, get_backend=lambda _: "gloo", all_reduce=all_reduce
     )

@@ -258,7 +258,9 @@ class KDE(Parameters):
         refuse_where("bandwidths", rule, h, lambda x: ~((x > 0) & (x < np.inf)))
         source = read_source(y_true, y_prob, **options)
         samples = source.samples(source.needs_of(self))
-        values = np.array([self.sweep(sample.sorted(), source.count(), h) for sample in samples])
+        values = np.array(
+            [self.sweep(sample.sorted(), source.size(k), h) for k, sample in enumerate(samples)]
+        )
         if source.setting.per_class and average is None:
             return values
         return np.asarray(source.average(values))
