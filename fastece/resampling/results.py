@@ -93,9 +93,9 @@ class BootstrapResult(IntervalResult):
     bootstrap_distribution: F64 = field(repr=False)
     acceleration: Any = np.nan
     _infinite_rows: Sequence[int] = field(repr=False, default=())  # of the caller
+    # The least and the largest value that there can be, where the basic interval ends.
+    _bounds: tuple[float, float] = field(repr=False, default=(-np.inf, np.inf))
 
-    # The least value that there can be, which the basic interval is clipped at.
-    _lowest: ClassVar[float] = 0.0
     _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias", "notes")
     _shown: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "standard_error", "bias")
 
@@ -127,14 +127,16 @@ class BootstrapResult(IntervalResult):
         """Standard deviation (``ddof=1``) of the distribution; nan for fewer than two."""
         if self.bootstrap_distribution.shape[-1] < 2:
             return np.nan * self.value
-        return as_float(self._distribution.std(-1, ddof=1))
+        with np.errstate(invalid="ignore"):  # of infinite replicates
+            return as_float(self._distribution.std(-1, ddof=1))
 
     @property
     def bias(self) -> Any:
         """Mean of the distribution minus the value; nan without replicates."""
         if not self.bootstrap_distribution.shape[-1]:
             return np.nan * self.value
-        return as_float(self._distribution.mean(-1) - self.value)
+        with np.errstate(invalid="ignore"):  # of infinite replicates
+            return as_float(self._distribution.mean(-1) - self.value)
 
     def interval(
         self, confidence_level: float | None = None, method: Any = None
@@ -156,7 +158,7 @@ class BootstrapResult(IntervalResult):
             ends = bca_ends(self.value, self._distribution, self.acceleration, level)
         elif name == "basic":
             ends = basic_ends(self.value, self._distribution, level)
-            ends = np.maximum(ends, self._lowest)
+            ends = ends.clip(*self._bounds)
         else:
             ends = percentile_ends(self._distribution, level)
         return ConfidenceInterval(as_float(ends[..., 0]), as_float(ends[..., 1]))
