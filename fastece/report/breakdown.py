@@ -176,6 +176,7 @@ def table_section(
     )
     left = len(table) - max_lines
     if left > 0:
+        title = f"{title}, {max_lines} of {len(table)}"
         note = f"and {left} with less evidence; {note}"
     lines = table.table(name, max_lines)
     return Section(f"{title}, most evidence first", table=lines, notes=[sentence(note)])

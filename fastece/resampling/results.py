@@ -9,7 +9,7 @@ import numpy as np
 
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice
-from fastece.display.numbers import ConfidenceInterval, first_of
+from fastece.display.numbers import ConfidenceInterval, first_of, holds
 from fastece.display.results import EstimatorResult
 from fastece.kernels.types import F64
 from fastece.resampling.intervals import (
@@ -22,6 +22,16 @@ from fastece.resampling.intervals import (
 
 Method = Literal["basic", "percentile", "bca"]
 METHODS = get_args(Method)
+# Why a value may lie outside its interval, by the method of the interval.
+OUTSIDE = {
+    "basic": "noise shifts the value like the replicates, which the basic interval takes off.",
+    "percentile": "noise shifts the replicates once more, which the basic interval takes off.",
+    "bca": "noise shifts the replicates once more, for which 'bca' allows.",
+    "mover": "noise shifts both errors, which their intervals take off.",
+    "test inversion": "noise raises it, which the interval takes off.",
+    "posterior": "its posterior is skewed.",
+}
+OUTSIDE_BY = "Where a value lies outside its interval: {}"
 INFINITE_VALUE = "an infinite value has no interval"
 INFINITE_ROWS = "{}: the outcome had probability 0 in {}; clip= makes a log loss finite"
 
@@ -32,6 +42,7 @@ class IntervalResult(EstimatorResult):
 
     confidence_interval: ConfidenceInterval = field(init=False)
     confidence_level: float
+    method: str
 
     # Names of the numbers that are shown.
     _shown: ClassVar[tuple[str, ...]]
@@ -42,6 +53,16 @@ class IntervalResult(EstimatorResult):
     @abstractmethod
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
         """Compute the interval at a level between 0 and 1, by default the result's own."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that stand below the numbers."""
+        interval = self.confidence_interval
+        is_known = np.isfinite(self.value) & ~np.isnan(interval.low) & ~np.isnan(interval.high)
+        is_outside = is_known & ~holds(interval, self.value)
+        if not is_outside.any():
+            return super().notes
+        return [*super().notes, OUTSIDE_BY.format(OUTSIDE[self.method])]
 
     def _level(self, confidence_level: float | None) -> float:
         """Return a checked level, by default the result's own."""
@@ -88,7 +109,6 @@ class BootstrapResult(IntervalResult):
     0.125
     """
 
-    method: str
     size: int
     bootstrap_distribution: F64 = field(repr=False)
     acceleration: Any = np.nan
