@@ -366,7 +366,7 @@ class RiskStatistic(Parameters):
     quantity: str = "oe"
 
     is_calibration_error = False
-    greater_is_better: Any = None
+    greater_is_better = None
     checks: ClassVar = {"quantity": partial(check_choice, choices=QUANTITIES)}
 
     def __post_init__(self) -> None:
@@ -433,7 +433,7 @@ class NetBenefit(Mean):
 
     threshold: float = 0.5
 
-    greater_is_better: Any = True
+    greater_is_better = True
     largest = 1.0
     checks: ClassVar = {"threshold": check_threshold}
 
