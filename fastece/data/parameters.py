@@ -6,18 +6,73 @@ caller passes 3, np.int64(3) or np.float32(3).
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from inspect import CO_VARKEYWORDS
 from numbers import Integral, Real
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
 
+PACKAGE = f"{__name__.partition('.')[0]}."
+# Options by the names that they have in other libraries.
+USUAL_NAMES = {
+    "seed": "rng", "random_state": "rng", "weights": "sample_weight", "n_boot": "n_resamples",
+    "n_bootstrap": "n_resamples", "ci": "confidence_level",
+}  # fmt: skip
+
 
 def list_names(names: Iterable[Any]) -> str:
     """List the valid names, for a message about an unknown one."""
     return "known: " + (", ".join(repr(name) for name in names) or "none")
+
+
+def unknown_option(
+    name: str, kind: str, parameters: Sequence[str], reader_options: Sequence[str]
+) -> InputTypeError:
+    """Build the error for a name that is neither a parameter nor an option.
+
+    Parameters
+    ----------
+    name : str
+        What the caller has written.
+    kind : str
+        The class of the estimator.
+    parameters : sequence of str
+        Its parameters.
+    reader_options : sequence of str
+        Options that the function hands on to the reader of data, beside those of its signature.
+    """
+    function, options = called_function()
+    options = [*options, *(option for option in reader_options if option not in options)]
+    names = [*parameters, *options]
+    meant = [USUAL_NAMES[name]] if name in USUAL_NAMES else get_close_matches(name, names, 1)
+    rule = f"is not a parameter of the estimator {kind}, nor an option of {function}"
+    texts = [f"perhaps {{{x}}} is meant" for x in meant if x in names]
+    texts += [list_names(parameters), f"options of {function}: {', '.join(map(repr, options))}"]
+    return InputTypeError(name, rule, hint="; ".join(texts))
+
+
+def called_function() -> tuple[str, list[str]]:
+    """Name the function that a caller outside the package has called, with options.
+
+    Where it takes any options, and hands them on to other functions, it has theirs too.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    options: list[str] = []
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(PACKAGE):
+        code = frame.f_code
+        name = code.co_name
+        if code.co_flags & CO_VARKEYWORDS:
+            end = code.co_argcount + code.co_kwonlyargcount
+            options = [*code.co_varnames[code.co_argcount : end], *options]
+        frame = frame.f_back
+    return name, list(dict.fromkeys(options))
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> str:

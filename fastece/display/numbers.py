@@ -133,11 +133,17 @@ def format_number(
     return text.lstrip("-")
 
 
+def holds(interval: ConfidenceInterval, value: Any) -> Any:
+    """Return whether an interval, or the one of each class, holds a value."""
+    is_high = np.greater_equal(value, np.subtract(interval.low, SHOWN_AS_ZERO))
+    return is_high & np.less_equal(value, np.add(interval.high, SHOWN_AS_ZERO))
+
+
 def outside_text(value: float, interval: ConfidenceInterval | None) -> str:
     """Write that noise puts a value outside its interval; "" where it is inside."""
     if interval is None or interval.low is None or math.isnan(interval.low):
         return ""
-    is_inside = interval.low - SHOWN_AS_ZERO <= value <= interval.high + SHOWN_AS_ZERO
+    is_inside = holds(interval, value)
     return "" if is_inside or math.isnan(value) else "noise puts the value outside its interval"
 
 

@@ -44,6 +44,8 @@ DECLARATIONS = (
     "needs",
     "is_calibration_error",
     "greater_is_better",
+    "lowest",
+    "largest",
 )
 
 
@@ -93,6 +95,9 @@ class Estimator(Statistic):
         and a comparison, but no `estimate` and no `calibration_test`.
     greater_is_better : bool or None
         Whether the best model has the greatest value; None where no model is better by it.
+    lowest, largest : float
+        The least and the largest value that there can be, of any data: intervals of the bootstrap
+        end there. -inf and inf where there is none.
     needs : str
         The data that it needs of the source of its samples: "ranks", "squares" or "rows".
     reads_only : bool
@@ -107,6 +112,8 @@ class Estimator(Statistic):
     checks_rows: Any = False
     is_calibration_error: Any = True
     greater_is_better: Any = False
+    lowest: Any = -math.inf
+    largest: Any = math.inf
     needs: Any = RANKS
     reads_only: ClassVar[bool] = False
 
@@ -132,6 +139,14 @@ class Estimator(Statistic):
                 samples = map(sample.where, np.sort(draws.rows, axis=1))
             values = map(self.evaluate_once, samples)
         return np.array([float(value) for value in values])
+
+    def bounds(self, n_classes: int | None) -> tuple[float, float]:  # noqa: ARG002
+        """Return the least and the largest value of class vectors (n, K).
+
+        `n_classes` is K, or None for a binary problem. An override is for estimators in which K
+        matters.
+        """
+        return self.lowest, self.largest
 
     def evaluate_once(self, sample: Sample, size: int | None = None) -> float:
         """Compute the value of a sample with its counts, sorted where necessary."""

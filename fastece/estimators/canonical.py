@@ -181,6 +181,8 @@ class DirichletKDE(PairEstimator):
     bandwidth: Any = "likelihood"
     norm: float = 1.0
 
+    lowest = 0.0
+    largest = 2.0  # the distance of two classes
     checks: ClassVar = {
         "bandwidth": partial(check_width, word="likelihood", least=MIN_BANDWIDTH),
         "norm": partial(check_real, low=1.0, high=2.0),
@@ -387,11 +389,17 @@ class SKCE(PairEstimator):
     kernel: str = "exponential"
     width: Any = "median"
 
+    largest = 2.0  # the square of the distance of two classes
     checks: ClassVar = {
         "form": partial(check_choice, choices=("unbiased", "biased")),
         "kernel": partial(check_choice, choices=("exponential", "gaussian")),
         "width": partial(check_width, word="median", least=0.0),
     }
+
+    @property
+    def lowest(self) -> float:
+        """The least value; without the pairs of a row with itself it may be negative."""
+        return 0.0 if self.form == "biased" else -self.largest
 
     def prepare(self, sample: Sample, size: int, run: Map = map) -> SKCEPlan:  # noqa: ARG002
         """Prepare a sample: probabilities, gaps and the width."""

@@ -101,6 +101,8 @@ class CumulativeError(Parameters):
     statistic: Literal["range", "max"] = "range"
 
     native = (Counts,)
+    lowest = 0.0
+    largest = 1.0
     checks: ClassVar = {"statistic": partial(check_choice, choices=("range", "max"))}
 
     def prepare(self, sample: Sample, size: int) -> CumulativePlan:

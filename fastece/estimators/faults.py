@@ -62,8 +62,9 @@ def check_estimator(estimator: Any) -> None:
     warning: `evaluate` returns a number, the same for the same plan and counts, of any type; it
     uses the counts, so that a row that counts twice is as good as two rows, and writes into neither
     them nor the sample; only ratios of weights matter, and they do; rows may come in any order;
-    `values` and `block` agree with `evaluate`, for counts, lists of rows and other labels; object
-    and plan can be sent to another process. These are the laws that the tests of the package hold
+    `values` and `block` agree with `evaluate`, for counts, lists of rows and other labels; no value
+    is less than `lowest` or more than `largest`, where it declares them; object and plan can be
+    sent to another process. These are the laws that the tests of the package hold
     its own estimators to. Whether the number is a good one is not tried.
 
     Examples
@@ -219,6 +220,7 @@ class Trial:
         values = partial(self.estimator.values, self.plan)
         blocks = np.ascontiguousarray(self.counts.T)[None]
         values_of_labels = [self.value(labels=y) for y in self.labels[0].T]
+        all_values = [*self.values_of_counts, *values_of_labels]
         weights = self.weights
         rules: dict[str, tuple[Callable[[], Any], Any]] = {
             "evaluate must not write into c": (self.counts_given.ravel, self.counts.ravel()),
@@ -251,6 +253,10 @@ class Trial:
                 values_of_labels,
             ),
             "another process must get the same": (self.values_elsewhere, self.values_of_counts),
+            "values must lie from lowest to largest": (
+                lambda: np.clip(all_values, *self.bounds()),
+                all_values,
+            ),
         }
         if not self.estimator.needs_vectors:  # in which copies of a row count as one
             rules["a row that counts twice must be two rows"] = (
@@ -262,6 +268,11 @@ class Trial:
                 self.values_of_counts,
             )
         return rules
+
+    def bounds(self) -> tuple[float, float]:
+        """Return the bounds that the estimator declares for such rows."""
+        vectors = self.sample.vectors
+        return self.estimator.bounds(None if vectors is None else vectors.prob.shape[1])
 
     def values_elsewhere(self) -> list[float]:
         """Evaluate a copy of the estimator and its plan, as another process has it."""

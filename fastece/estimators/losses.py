@@ -327,6 +327,12 @@ class BrierScore(MeanOfTerms):
     kind = kernels.DISTANCE
     needs = "squares"
     greater_is_better = False
+    lowest = 0.0
+    largest = 2.0
+
+    def bounds(self, n_classes: int | None) -> tuple[float, float]:
+        """Return the least and the largest value: 1 for a binary problem."""
+        return self.lowest, 1.0 if n_classes is None else self.largest
 
 
 @dataclass(frozen=True)
@@ -405,6 +411,16 @@ class LogLoss(MeanOfTerms):
                 raise InputError("clip", "must be greater than 0; None clips nothing", value=0)
             object.__setattr__(self, "clip", clip)
 
+    @property
+    def lowest(self) -> float:
+        """The least value: the loss of a row whose label had the largest probability."""
+        return 0.0 if self.clip is None else -math.log(1 - self.clip)
+
+    @property
+    def largest(self) -> float:
+        """The largest value: the loss of a row whose label had the least probability."""
+        return math.inf if self.clip is None else -math.log(self.clip)
+
     def of_terms(self, x: F64) -> F64:
         """Compute losses from the probabilities of the labels, in their place."""
         if self.clip is not None:
@@ -429,6 +445,8 @@ class Accuracy(Mean):
     """
 
     greater_is_better = True
+    lowest = 0.0
+    largest = 1.0
 
     def numbers(self, sample: Sample) -> F64:
         """Return 1.0 for each row (n,) whose prediction is right, otherwise 0.0."""
@@ -452,6 +470,8 @@ class Sharpness(Mean):
     """
 
     needs = "squares"
+    lowest = 0.0
+    largest = 0.25  # half of the scores are 0, the others 1
 
     def numbers(self, sample: Sample) -> F64:
         """Compute squared distances from the mean score, and the distances (2, n).
@@ -497,6 +517,11 @@ class Entropy(Mean):
     """
 
     needs_vectors = True
+    lowest = 0.0
+
+    def bounds(self, n_classes: int | None) -> tuple[float, float]:
+        """Return the least and the largest value, of equally probable classes."""
+        return self.lowest, math.log(n_classes or 2)
 
     def numbers(self, sample: Sample) -> F64:
         """Compute the entropy (n,) of class vectors, or of probabilities s and 1 - s."""

@@ -317,6 +317,13 @@ QUANTITIES = ("oe", "calibration_intercept", "calibration_slope", "ici", *BY_CUR
 # The greatest value of these is best. For distances from a curve it is the least, and for the other
 # quantities 0 or 1.
 GREATEST = ("c_statistic", "scaled_brier")
+# The least and the largest value that there can be.
+BOUNDS = {
+    "oe": (0.0, math.inf), "calibration_intercept": (-math.inf, math.inf),
+    "calibration_slope": (-math.inf, math.inf), "ici": (0.0, 1.0), "e50": (0.0, 1.0),
+    "e90": (0.0, 1.0), "emax": (0.0, 1.0), "c_statistic": (0.0, 1.0),
+    "scaled_brier": (-math.inf, 1.0),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -359,13 +366,23 @@ class RiskStatistic(Parameters):
     quantity: str = "oe"
 
     is_calibration_error = False
-    greater_is_better: Any = None
+    greater_is_better = None
     checks: ClassVar = {"quantity": partial(check_choice, choices=QUANTITIES)}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.quantity in (*GREATEST, "ici", *BY_CURVE):
             object.__setattr__(self, "greater_is_better", self.quantity in GREATEST)
+
+    @property
+    def lowest(self) -> float:
+        """The least value."""
+        return BOUNDS[self.quantity][0]
+
+    @property
+    def largest(self) -> float:
+        """The largest value."""
+        return BOUNDS[self.quantity][1]
 
     def prepare(self, sample: Sample, size: int) -> Sample:  # noqa: ARG002
         """Return the sorted sample."""
@@ -416,8 +433,14 @@ class NetBenefit(Mean):
 
     threshold: float = 0.5
 
-    greater_is_better: Any = True
+    greater_is_better = True
+    largest = 1.0
     checks: ClassVar = {"threshold": check_threshold}
+
+    @property
+    def lowest(self) -> float:
+        """The least value: the cost of treating only rows without an event."""
+        return -self.threshold / (1 - self.threshold)
 
     def numbers(self, sample: Sample) -> F64:
         """Compute the benefit (n,) of each row, 0 of those below the threshold."""

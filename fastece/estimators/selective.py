@@ -1,5 +1,6 @@
 """Areas below the risk-coverage curve: how wrong the most confident rows are."""
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -16,6 +17,9 @@ from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32
 
 AREAS = ("aurc", "e_aurc", "augrc")
+# The largest areas. Where all rows are misses, L(c) = c. E-AURC is largest where the half of the
+# rows with the highest scores are the misses.
+LARGEST_AREAS = {"aurc": 1.0, "e_aurc": math.log(2), "augrc": 0.5}
 # Sums of distinct scores that are made at once: all of them stay in the second-level cache.
 MAX_SUMS_AT_ONCE = 2**15
 # In place of a 0 that is divided by, or whose logarithm is taken, where the result is multiplied by
@@ -182,7 +186,13 @@ class SelectiveRisk(Parameters):
 
     native = (Counts,)
     is_calibration_error = False
+    lowest = 0.0
     checks: ClassVar = {"area": partial(check_choice, choices=AREAS)}
+
+    @property
+    def largest(self) -> float:
+        """The largest value."""
+        return LARGEST_AREAS[self.area]
 
     def prepare(self, sample: Sample, size: int) -> RiskPlan:  # noqa: ARG002
         """Prepare a sorted sample."""

@@ -105,6 +105,8 @@ class SmoothECE(Parameters):
 
     needs_sorted = False
     native = (Counts,)
+    lowest = 0.0
+    largest = 1.0
     checks: ClassVar = {"scale": partial(check_width, word="auto")}
 
     def __post_init__(self) -> None:
@@ -300,6 +302,8 @@ class MMCE(Parameters):
     width: float = 0.4
 
     native = (Counts,)
+    lowest = 0.0
+    largest = 1.0
     checks: ClassVar = {"width": check_width}
 
     def prepare(self, sample: Sample, size: int) -> PairsPlan:

@@ -1,12 +1,13 @@
 """The table of estimators, one row each, and their values on problems."""
 
+from collections.abc import Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.parameters import list_names
+from fastece.data.parameters import list_names, unknown_option
 from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned import Binned, Sweep
@@ -53,11 +54,12 @@ STATISTICS: dict[str, Estimator] = {name: RiskStatistic(name) for name in QUANTI
 STATISTICS |= {name: SelectiveRisk(name) for name in AREAS}
 
 
-def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Estimator:
+def find_estimator(
+    estimator: Any, fields: dict[str, Any], reader_options: Sequence[str] = ()
+) -> Estimator:
     """Find the estimator of a name or an object, with some fields replaced.
 
-    `function` is the public function that was called, for messages: a name that is no field of the
-    estimator is no option of the function either.
+    `reader_options` are named in the error for a field that there is not.
     """
     if isinstance(estimator, str):
         row: Any = ESTIMATORS.get(estimator) or STATISTICS.get(estimator)
@@ -68,7 +70,7 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
             return cached_change(row, **fields) if fields else row
         except TypeError:
             # A value has no hash, or a check refuses it; without the cache, the check says so.
-            return cast(Estimator, change(row, fields, function))
+            return cast(Estimator, change(row, fields, reader_options))
     if isinstance(estimator, type) or not all(
         callable(getattr(estimator, name, None)) for name in ("prepare", "evaluate")
     ):
@@ -76,18 +78,16 @@ def find_estimator(estimator: Any, fields: dict[str, Any], function: str = "ece"
         hint = list_names(ESTIMATORS)
         raise InputTypeError("estimator", rule, value=estimator, hint=hint)
     if fields:
-        estimator = change(estimator, fields, function)
+        estimator = change(estimator, fields, reader_options)
     return estimator if isinstance(estimator, Estimator) else UserEstimator(estimator)
 
 
-def change(estimator: Any, fields: dict[str, Any], function: str = "ece") -> Any:
-    """Replace some fields of an estimator; `function` was called with them."""
+def change(estimator: Any, fields: dict[str, Any], reader_options: Sequence[str] = ()) -> Any:
+    """Replace some fields of an estimator, as `find_estimator` does."""
     names = [f.name for f in dataclass_fields(estimator)] if is_dataclass(estimator) else []
     for name in fields:
         if name not in names:
-            kind = type(estimator).__name__
-            rule = f"is not a parameter of the estimator {kind}, nor an option of {function}"
-            raise InputTypeError(name, rule, hint=list_names(names))
+            raise unknown_option(name, type(estimator).__name__, names, reader_options)
     return replace(estimator, **fields)
 
 

@@ -252,8 +252,7 @@ def compare(
         - "mover": joined from confidence distributions of both models' errors, with a p-value
           that is less than 1 - level exactly where the interval does not hold 0. It holds the true
           difference of calibration errors where the others often miss it, and is wider.
-        - "basic", "percentile", "bca": from draws of the rows, as in `fastece.bootstrap`; the basic
-          interval of a difference is not clipped at 0.
+        - "basic", "percentile", "bca": from draws of the rows, as in `fastece.bootstrap`.
         - None: "mover" for calibration errors, "basic" for means such as the Brier score, and with
           `size`.
     n_resamples : int, default 1999

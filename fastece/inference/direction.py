@@ -12,7 +12,7 @@ from fastece.data.samples import Sample
 from fastece.data.separate import SeparateProblems
 from fastece.data.sources import ROWS, SQUARES, need_rows
 from fastece.display.documents import Document, Section, Table
-from fastece.display.numbers import ConfidenceInterval, Number
+from fastece.display.numbers import ConfidenceInterval, Number, outside_text
 from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.bayes.posterior import side_posteriors
@@ -157,8 +157,10 @@ class Direction(Result):
         """Make the table of the parts of one error, with the verdict below."""
         rows = []
         for name, part in PARTS.items():
+            value = getattr(self, part.value)
             interval = getattr(self, part.interval)
-            rows.append((name, Number(getattr(self, part.value), interval), interval, part.meaning))
+            meaning = "; ".join(filter(None, [part.meaning, outside_text(value, interval)]))
+            rows.append((name, Number(value, interval), interval, meaning))
         head = ("part", "value", f"{100 * self.confidence_level:g} % CI", "")
         columns = ("part", "value", "confidence_interval", "meaning")
         notes = list(self.notes)

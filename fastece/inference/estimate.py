@@ -85,7 +85,6 @@ class Estimate(IntervalResult):
     """
 
     p_value: Any
-    method: str
     n_resamples: int
 
     # The curve or posterior of each class, or the only one.

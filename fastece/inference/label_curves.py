@@ -12,8 +12,6 @@ import numpy as np
 
 from fastece.data.sources import SETTINGS, Problems
 from fastece.estimators.binned import Binned
-from fastece.estimators.cumulative import CumulativeError
-from fastece.estimators.density.estimator import KDE
 from fastece.estimators.draws import Chances
 from fastece.inference.binned_cells import noiseless_cells
 from fastece.inference.cell_curves import gap_directions
@@ -29,20 +27,6 @@ BINS = Binned(edges="quantile")
 # Replicates and hypotheses of a path: with 192 the p-value 0.05 is known to 0.016.
 MAX_REPLICATES = 192
 NODES = 8
-
-
-@singledispatch
-def largest_value(estimator: Any) -> float:  # noqa: ARG001
-    """Return the largest value that an estimator can have."""
-    return np.inf
-
-
-@largest_value.register(Binned)
-@largest_value.register(KDE)
-@largest_value.register(CumulativeError)
-def largest_gap(estimator: Any) -> float:  # noqa: ARG001
-    """Return the largest gap between a probability and a frequency."""
-    return 1.0
 
 
 @singledispatch
@@ -116,7 +100,7 @@ class Hypotheses:
             if member.order is not None:
                 counts = counts[member.order]
             errors.append(float(population.evaluate(member.plan, counts)))
-        return min(float(np.mean(errors)), largest_value(self.estimator))
+        return min(float(np.mean(errors)), float(self.estimator.largest))
 
     def chances(self, probabilities: list[F64]) -> list[F64]:
         """Return the probabilities (n, K) of the classes of each problem."""

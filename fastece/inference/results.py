@@ -7,10 +7,20 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fastece.data.parameters import check_choice
-from fastece.display.numbers import ConfidenceInterval, count_of, smallest_p
+from fastece.display.numbers import ConfidenceInterval, count_of, holds, smallest_p
 from fastece.kernels.types import F64
 from fastece.resampling.intervals import as_float, p_value_of
 from fastece.resampling.results import BootstrapResult
+
+# Why a p-value and an interval may disagree on whether there is a difference.
+TWO_SIDED = (
+    "Where p-value and interval disagree on a difference of 0: the p-value counts deviations to "
+    "both sides alike, the interval each side by itself."
+)
+STEP_BY_STEP = (
+    "Where p-value and interval disagree on a difference of 0: p-values are adjusted step by step, "
+    "intervals all alike."
+)
 
 
 class Floor(NamedTuple):
@@ -80,8 +90,7 @@ class ComparisonResult(BootstrapResult):
         the replicates. With the method "mover": less than 1 - level exactly where the interval of
         that level does not hold 0.
 
-    It also has the attributes of `BootstrapResult`, for the difference; its basic interval is not
-    clipped at 0.
+    It also has the attributes of `BootstrapResult`, for the difference.
     """
 
     a: Any
@@ -89,13 +98,24 @@ class ComparisonResult(BootstrapResult):
     # The difference of each class, or the only one, with the method "mover"; otherwise None.
     _differences: Sequence[Any] | None = field(repr=False, default=None)
 
-    _lowest = -np.inf
     _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias", "p_value", "notes")
     _shown = ("a", "b", "value", "confidence_interval", "p_value", "standard_error", "bias")
+
+    # Why p-value and interval may disagree.
+    _disagreement: ClassVar[str] = TWO_SIDED
 
     @property
     def _all_values(self) -> list[Any]:
         return [self.value, self.a, self.b]
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that stand below the numbers."""
+        interval = self.confidence_interval
+        is_known = ~np.isnan(interval.low) & ~np.isnan(interval.high) & ~np.isnan(self.p_value)
+        rejects = np.less(self.p_value, 1 - self.confidence_level)
+        disagree = is_known & (rejects == holds(interval, 0.0))
+        return [*super().notes, self._disagreement] if disagree.any() else super().notes
 
     @property
     def _sample(self) -> str:
@@ -174,6 +194,7 @@ class JointComparisonResult(ComparisonResult):
     _joint_levels: Sequence[JointLevels] = field(repr=False)
 
     _derived: ClassVar[tuple[str, ...]] = (*ComparisonResult._derived, "raw_p_value")
+    _disagreement = STEP_BY_STEP
 
     @property
     def notes(self) -> list[str]:

@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -38,6 +38,8 @@ PERIOD = re.compile(r"(19|20)\d\d(-?Q[1-4]|-\d\d(-\d\d([ T].*)?)?)?")
 # Intervals that a column is cut into at most.
 MAX_INTERVALS = 1000
 RowsToSelect = Problems | CountedRows
+# Entries of class vectors that are read at once: 1 MB.
+MAX_ENTRIES = 2**17
 # Edges beyond this, such as times in seconds, are shown with 15 digits, others with 6.
 LARGE_EDGE = 1e5
 
@@ -277,13 +279,38 @@ def combine(first: LabelledRows, second: LabelledRows) -> LabelledRows:
 # --- classes and streams --------------------------------------------------------------------
 
 
-def select_by_class(call: Call) -> list[Selection]:
-    """Select every class against the rest, on all rows."""
+def select_by_class(call: Call, classes: Iterable[int] | None = None) -> list[Selection]:
+    """Select each of some classes, or of all, against the rest, on all rows."""
     (source,) = call.sources
     if not source.setting.per_class:
         raise InputError("by", "is needed unless setting is 'classwise'", value=call.setting)
     labels = source.labels or source.names or range(source.n_problems)
-    return [select_class(source, k, label) for k, label in enumerate(labels)]
+    chosen = range(source.n_problems) if classes is None else classes
+    return [select_class(source, k, labels[k]) for k in chosen]
+
+
+def classes_with_rows(source: Source) -> list[int]:
+    """Find the classes that some row has, or is predicted or expected to have.
+
+    A row is expected where the probabilities of a class add up to 1. Rows tell nothing of any other
+    class.
+    """
+    if not isinstance(source, Problems | CountedRows):
+        samples = source.samples()
+        rows = [max(each.counts @ each.y, each.counts @ each.s) for each in samples]
+        return np.flatnonzero(np.array(rows) >= 1).tolist()
+    table, counts = (source, None) if isinstance(source, Problems) else (source.table, source.c)
+    has_rows = np.zeros(source.n_classes, np.bool_)
+    expected = np.zeros(source.n_classes)
+    step = max(1, MAX_ENTRIES // source.n_classes)
+    for start in range(0, table.n, step):
+        part = slice(start, start + step)
+        prob, label = table.read(part)
+        has_rows[label] = True
+        has_rows[prob.argmax(axis=1)] = True
+        rows_of_part = prob if counts is None else counts[part, None] * prob
+        expected += rows_of_part.sum(axis=0, dtype=np.float64)
+    return np.flatnonzero(has_rows | (expected >= 1)).tolist()
 
 
 def select_class(source: Source, k: int, label: Any) -> Selection:

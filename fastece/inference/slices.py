@@ -15,7 +15,14 @@ from fastece.data.samples import scale_weights
 from fastece.data.sources import ROWS, Problems, Source, need_rows
 from fastece.data.threads import with_threads
 from fastece.display.documents import Document, Section, Table
-from fastece.display.numbers import ConfidenceInterval, Number, PValue, smallest_p
+from fastece.display.numbers import (
+    SHOWN_AS_ZERO,
+    ConfidenceInterval,
+    Number,
+    PValue,
+    outside_text,
+    smallest_p,
+)
 from fastece.display.pictures import draw_slices
 from fastece.display.results import Record, Result, group_notes, sample_text
 from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
@@ -44,6 +51,10 @@ if TYPE_CHECKING:
 # Slices of fewer effective rows have a note in the table.
 MIN_ROWS = 20
 TOO_FEW = "too few rows"
+# Remarks on a slice whose p-value and interval disagree on an error of 0, which a test finds before
+# its size is known.
+SIZE_UNCERTAIN = "size uncertain"
+NOT_REJECTED = "test does not reject"
 # The smallest p-value of replicates is at most the level of each slice over this number; else the
 # upper end of its interval would be the largest error that there is.
 P_VALUES_BELOW_LEVEL = 4
@@ -212,7 +223,7 @@ class Slices(Result, Sequence[Slice]):
         means = ["accuracy", "confidence"] if is_top else ["observed", "predicted"]
         interval = f"joint {100 * self.confidence_level:g} % CI"
         head = [name, "rows", *means, "value", interval, "p-value", ""]
-        rows = [table_row(row, self.bound_of(row)) for row in self.clearest(max_lines)]
+        rows = [self._table_row(row) for row in self.clearest(max_lines)]
         if not any(note for *_, note in rows):  # without notes they need no column
             return Table(head[:-1], [row[:-1] for row in rows])
         return Table(head, rows)
@@ -229,6 +240,22 @@ class Slices(Result, Sequence[Slice]):
             return "most evidence first"
         return "in the order of time" if n >= len(self) else "the clearest in the order of time"
 
+    def _table_row(self, row: Slice) -> tuple[Any, ...]:
+        """Describe a slice in cells, with its remarks in the last one."""
+        interval = row.confidence_interval
+        numbers = [Number(number, interval) for number in (row.events, row.predicted, row.value)]
+        remarks = [row.note, self._disagreement(row), outside_text(row.value, interval)]
+        p_value = PValue(row.p_value, self.bound_of(row))
+        note = "; ".join(filter(None, remarks))
+        return (str(row.label), row.n, *numbers, interval, p_value, note)
+
+    def _disagreement(self, row: Slice) -> str:
+        """Write that a slice's p-value and interval disagree on an error of 0; "" if not."""
+        alpha = 1 - self.confidence_level
+        if row.low > SHOWN_AS_ZERO:
+            return NOT_REJECTED if row.p_value > alpha else ""
+        return SIZE_UNCERTAIN if row.p_value <= alpha else ""
+
     def bound_of(self, row: Slice) -> float | None:
         """Return the p-value of a slice if draws give no smaller one, and it is a bound."""
         smallest = smallest_p(self.n_resamples) if self.n_resamples else 0.0
@@ -237,14 +264,6 @@ class Slices(Result, Sequence[Slice]):
     def _columns(self) -> dict[str, Any]:
         names = [name for name in Slice.__dataclass_fields__ if not name.startswith("_")]
         return {name: [getattr(row, name) for row in self] for name in names}
-
-
-def table_row(row: Slice, smallest_p_value: float | None) -> tuple[Any, ...]:
-    """Describe a slice in cells, with the smallest p-value that there can be."""
-    interval = row.confidence_interval
-    numbers = [Number(number, interval) for number in (row.events, row.predicted, row.value)]
-    p_value = PValue(row.p_value, smallest_p_value)
-    return (str(row.label), row.n, *numbers, interval, p_value, row.note)
 
 
 # --- the slices of a call -------------------------------------------------------------------
@@ -498,15 +517,16 @@ def slices(
     is estimated from all rows.
 
     The test may reject where the interval still begins at 0, as it takes less evidence to show that
-    there is an error than to measure it. For streams, and where the tests would take more than some
-    seconds, the p-value is the inverse of the Bayes factor, which is valid by Markov's inequality
-    and conservative. These p-values share no draws, so they are adjusted as Holm (1979, "A simple
-    sequentially rejective multiple test procedure") does: the j-th smallest is multiplied by
-    ``G - j + 1``. With other estimators, the raw p-value is the one of `fastece.estimate`, and the
-    interval begins at 0 exactly where it exceeds ``(1 - confidence_level) / G``. The joint p-value
-    is adjusted by step-down min-p too: p_i(r) is the share of draws in which the error of slice i
-    is as large as in draw r. Errors of small slices by other estimators are inflated by noise, so
-    they cannot be compared with errors of large slices; the errors of the default can.
+    there is an error than to measure it: the table then says "size uncertain". For streams, and
+    where the tests would take more than some seconds, the p-value is the inverse of the Bayes
+    factor, which is valid by Markov's inequality and conservative. These p-values share no draws,
+    so they are adjusted as Holm (1979, "A simple sequentially rejective multiple test procedure")
+    does: the j-th smallest is multiplied by ``G - j + 1``. With other estimators, the raw p-value
+    is the one of `fastece.estimate`, and the interval begins at 0 exactly where it exceeds ``(1 -
+    confidence_level) / G``. The joint p-value is adjusted by step-down min-p too: p_i(r) is the
+    share of draws in which the error of slice i is as large as in draw r. Errors of small slices by
+    other estimators are inflated by noise, so they cannot be compared with errors of large slices;
+    the errors of the default can.
 
     Examples
     --------
@@ -533,7 +553,7 @@ def slices(
     BayesCurve(), setting binary: 3000 rows
       group         rows  observed  predicted  value   joint 95 % CI   p-value
       site west     1004     0.402      0.488  0.082  [0.053, 0.118]  <=0.0025
-      age [18, 54]  1517     0.473      0.503  0.038      [0, 0.075]     0.037
+      age [18, 54]  1517     0.473      0.503  0.038      [0, 0.075]     0.037  size uncertain
       site south     970     0.520      0.497  0.039      [0, 0.089]      0.31
       site north    1026     0.508      0.507  0.026      [0, 0.079]      0.65
       age (54, 90]  1483     0.479      0.492  0.026      [0, 0.073]      0.65

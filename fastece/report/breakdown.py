@@ -11,6 +11,7 @@ from fastece.display.documents import Section
 from fastece.display.numbers import equate_p
 from fastece.inference.selections import (
     Selection,
+    classes_with_rows,
     select_by_class,
     select_by_columns,
     select_by_prediction,
@@ -27,6 +28,7 @@ MAX_TABLE_LINES = 40
 MIN_CLASS_LINES = 3
 # Ends the name of classes where predicted classes are there too.
 AGAINST_REST = " against the rest"
+NOT_JUDGED = "Not judged: {} of {} classes, which no row has or is predicted to have."
 BREAKDOWN_NOTE = "{} of {} with p <= {:.2g}; p-values are of the {}, adjusted for all {} ({})."
 
 
@@ -41,12 +43,15 @@ class Breakdowns:
         values of `by`.
     by : str
         Name of the values of `by`, "" without one.
+    notes : list of str
+        How many classes are not judged, if any.
     """
 
     predicted_classes: Slices | None
     classes: Slices | None
     slices: Slices | None
     by: str
+    notes: list[str]
 
     @property
     def off(self) -> list[PartsOff]:
@@ -96,10 +101,15 @@ def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) 
     """Measure the errors of classes and of slices, as far as the source has them."""
     predicted_classes = None
     classes = None
+    notes = []
     by_class = read_classes(inputs)
     if by_class is not None:
         call = inputs.call_with(by_class, inputs.lead.estimators)
-        classes = slices_of(call, select_by_class(call), inputs.key)
+        judged = classes_with_rows(by_class)
+        classes = slices_of(call, select_by_class(call, judged), inputs.key)
+        n_left = by_class.n_problems - len(judged)
+        if n_left:
+            notes.append(NOT_JUDGED.format(n_left, by_class.n_problems))
         if inputs.source.setting.is_top and inputs.has_rows:
             table = by_class.table if isinstance(by_class, CountedRows) else by_class
             assert isinstance(table, Problems), "rows are there"
@@ -110,6 +120,7 @@ def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) 
         classes=classes,
         slices=None if selections is None else slices_of(inputs.lead, selections, inputs.key),
         by=inputs.names.by,
+        notes=notes,
     )
 
 
@@ -176,6 +187,7 @@ def table_section(
     )
     left = len(table) - max_lines
     if left > 0:
+        title = f"{title}, {max_lines} of {len(table)}"
         note = f"and {left} with less evidence; {note}"
     lines = table.table(name, max_lines)
     return Section(f"{title}, {table.order(max_lines)}", table=lines, notes=[sentence(note)])

@@ -212,7 +212,7 @@ class Report(Result):
         """List the sections in the order in which they are read."""
         level = self.confidence_level
         sections = [
-            sample_section(self._names, self._summary, self._test),
+            replace(sample_section(self._names, self._summary, self._test), notes=self.notes),
             stream_section(self.stream),
             errors_section(self.measures, self._test, len(self.diagrams)),
             direction_section(self.direction),
@@ -340,7 +340,7 @@ class Report(Result):
     @property
     def notes(self) -> list[str]:
         """Sentences on signs that numbers mislead, on counts and on groups."""
-        return self._summary.notes
+        return [*self._summary.notes, *self._breakdowns.notes]
 
     @property
     def n_resamples(self) -> int:

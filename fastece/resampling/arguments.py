@@ -59,7 +59,7 @@ def read_call(
     """
     check_average(average)
     reader_options = {name: options.pop(name) for name in READER_OPTIONS if name in options}
-    estimators = find_estimators(estimator, options, function, find)
+    estimators = find_estimators(estimator, options, READER_OPTIONS, find)
     count = check_integer("n_resamples", n_resamples, min_resamples, MAX_RESAMPLES)
     level = check_level(confidence_level)
     workers = check_workers(n_jobs, executor)

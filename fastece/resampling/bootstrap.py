@@ -246,9 +246,19 @@ def bootstrap_fields(
             "method": resampling.method,
             "size": resampling.size,
             "bootstrap_distribution": distribution,
+            "_bounds": find_bounds(call, call.estimators[name]),
         }
         for name, distribution in distributions.items()
     }
+
+
+def find_bounds(call: Call, estimator: Any) -> tuple[float, float]:
+    """Return the least and the largest value of the only model, or difference of two."""
+    n_classes = call.sources[0].n_classes if call.uses_class_vectors(estimator) else None
+    lowest, largest = estimator.bounds(n_classes)
+    if len(call.sources) == 1:
+        return lowest, largest
+    return lowest - largest, largest - lowest
 
 
 def check_size(call: Call, size: Any) -> int:
@@ -354,7 +364,8 @@ def bootstrap(
         How the interval follows from the estimate e and the quantiles q(a) of the distribution,
         with ``a = (1 - confidence_level) / 2``:
 
-        - "basic": ``(max(0, 2 e - q(1 - a)), max(0, 2 e - q(a)))``.
+        - "basic": ``(2 e - q(1 - a), 2 e - q(a))``, which ends at the least and the largest value
+          that the estimator can have: its attributes ``lowest`` and ``largest``.
         - "percentile": ``(q(a), q(1 - a))``.
         - "bca": quantiles at levels that are corrected for bias and skewness; nan where all
           replicates are on one side of the estimate.

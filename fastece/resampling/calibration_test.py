@@ -434,12 +434,12 @@ def make_band(bins: Bins, k: int, gaps: F64, level: float) -> ConsistencyBand:
     return ConsistencyBand(low, high, level)
 
 
-def find_test(estimator: Any, fields: dict[str, Any], function: str) -> Any:
+def find_test(estimator: Any, fields: dict[str, Any], reader_options: Sequence[str]) -> Any:
     """Find an estimator, or a test by its name."""
     test = TESTS.get(estimator) if isinstance(estimator, str) else None
     if test is None:
-        return find_estimator(estimator, fields, function)
-    return change(test, fields, function)
+        return find_estimator(estimator, fields, reader_options)
+    return change(test, fields, reader_options)
 
 
 def calibration_results(call: Call, rng: Any) -> Any:

@@ -64,12 +64,28 @@ def quantiles(distribution: F64, levels: F64) -> F64:
     is.
     """
     if levels.ndim < distribution.ndim:
-        return np.moveaxis(np.quantile(distribution, levels, axis=-1), 0, -1)
+        return np.moveaxis(quantiles_of_lines(distribution, levels), 0, -1)
     ends = np.full(levels.shape, np.nan)
     for line in np.ndindex(distribution.shape[:-1]):
         if not np.isnan(levels[line]).any():
-            ends[line] = np.quantile(distribution[line], levels[line])
+            ends[line] = quantiles_of_lines(distribution[line], levels[line])
     return ends
+
+
+def quantiles_of_lines(distribution: F64, levels: F64) -> F64:
+    """Compute quantiles (L, ...) at levels (L,).
+
+    Between a finite number and an infinite one the quantile is infinite.
+    """
+    if not np.isinf(distribution).any():
+        return np.asarray(np.quantile(distribution, levels, axis=-1))
+    with np.errstate(invalid="ignore"):  # numpy takes the difference of two infinities
+        ends = np.quantile(distribution, levels, axis=-1)
+        below, above = (
+            np.quantile(distribution, levels, axis=-1, method=method)
+            for method in ("lower", "higher")
+        )
+        return np.where(np.isinf(below) | np.isinf(above), below + above, ends)
 
 
 def percentile_ends(distribution: F64, level: float) -> F64:

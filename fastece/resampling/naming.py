@@ -1,13 +1,13 @@
 """Estimators as text: how results show them, and their names in a list."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fastece.data.errors import InputError
 from fastece.estimators.table import ESTIMATORS, find_estimator
 
-Finder = Callable[[Any, dict[str, Any], str], Any]
+Finder = Callable[[Any, dict[str, Any], Sequence[str]], Any]
 # Python writes this where an object has no text of its own, another number in every process.
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -26,15 +26,16 @@ def name_of(estimator: Any) -> str:
 
 
 def find_estimators(
-    estimator: Any, fields: dict[str, Any], function: str, find: Finder = find_estimator
-) -> dict[str, Any]:
+    estimator: Any, fields: dict[str, Any], reader_options: Sequence[str],
+    find: Finder = find_estimator,
+) -> dict[str, Any]:  # fmt: skip
     """Return the estimators of one call by name; "" names one that is in no list.
 
     In a list an estimator has the name that the caller gives, an object its text, and an object
     without one its class, numbered.
     """
     if not isinstance(estimator, list | tuple):
-        return {"": find(estimator, fields, function)}
+        return {"": find(estimator, fields, reader_options)}
     if not estimator:
         raise InputError("estimator", "the list is empty")
     estimators: dict[str, Any] = {}
@@ -44,7 +45,7 @@ def find_estimators(
             name = number_name(type(entry).__name__, estimators)
         if name in estimators:
             raise InputError("estimator", f"{name!r} is named twice")
-        estimators[name] = find(entry, fields, function)
+        estimators[name] = find(entry, fields, reader_options)
     return estimators
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice
-from fastece.display.numbers import ConfidenceInterval, first_of
+from fastece.display.numbers import ConfidenceInterval, first_of, holds
 from fastece.display.results import EstimatorResult
 from fastece.kernels.types import F64
 from fastece.resampling.intervals import (
@@ -23,6 +23,16 @@ from fastece.resampling.intervals import (
 
 Method = Literal["basic", "percentile", "bca"]
 METHODS = get_args(Method)
+# Why a value may lie outside its interval, by the method of the interval.
+OUTSIDE = {
+    "basic": "noise shifts the value like the replicates, which the basic interval takes off.",
+    "percentile": "noise shifts the replicates once more, which the basic interval takes off.",
+    "bca": "noise shifts the replicates once more, for which 'bca' allows.",
+    "mover": "noise shifts both errors, which their intervals take off.",
+    "test inversion": "noise raises it, which the interval takes off.",
+    "posterior": "its posterior is skewed.",
+}
+OUTSIDE_BY = "Where a value lies outside its interval: {}"
 INFINITE_VALUE = "an infinite value has no interval"
 NO_ROWS_DRAWN = "{} of {} replicates drew no row of {}; intervals leave them out"
 INFINITE_ROWS = "{}: the outcome had probability 0 in {}; clip= makes a log loss finite"
@@ -34,6 +44,7 @@ class IntervalResult(EstimatorResult):
 
     confidence_interval: ConfidenceInterval = field(init=False)
     confidence_level: float
+    method: str
 
     # Names of the numbers that are shown.
     _shown: ClassVar[tuple[str, ...]]
@@ -44,6 +55,16 @@ class IntervalResult(EstimatorResult):
     @abstractmethod
     def interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
         """Compute the interval at a level between 0 and 1, by default the result's own."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that stand below the numbers."""
+        interval = self.confidence_interval
+        is_known = np.isfinite(self.value) & ~np.isnan(interval.low) & ~np.isnan(interval.high)
+        is_outside = is_known & ~holds(interval, self.value)
+        if not is_outside.any():
+            return super().notes
+        return [*super().notes, OUTSIDE_BY.format(OUTSIDE[self.method])]
 
     def _level(self, confidence_level: float | None) -> float:
         """Return a checked level, by default the result's own."""
@@ -92,7 +113,6 @@ class BootstrapResult(IntervalResult):
     0.125
     """
 
-    method: str
     size: int
     bootstrap_distribution: F64 = field(repr=False)
     acceleration: Any = np.nan
@@ -100,9 +120,9 @@ class BootstrapResult(IntervalResult):
     # Whether each replicate has no row of a problem, in the shape of the distribution; None where
     # all problems have the same rows.
     _lacks_rows: NDArray[np.bool_] | None = field(repr=False, default=None)
+    # The least and the largest value that there can be, where the basic interval ends.
+    _bounds: tuple[float, float] = field(repr=False, default=(-np.inf, np.inf))
 
-    # The least value that there can be, which the basic interval is clipped at.
-    _lowest: ClassVar[float] = 0.0
     _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias", "notes")
     _shown: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "standard_error", "bias")
 
@@ -176,7 +196,8 @@ class BootstrapResult(IntervalResult):
             return self._of_replicates_with_rows(lambda part: part.standard_error)
         if self.bootstrap_distribution.shape[-1] < 2:
             return np.nan * self.value
-        return as_float(self._distribution.std(-1, ddof=1))
+        with np.errstate(invalid="ignore"):  # of infinite replicates
+            return as_float(self._distribution.std(-1, ddof=1))
 
     @property
     def bias(self) -> Any:
@@ -185,7 +206,8 @@ class BootstrapResult(IntervalResult):
             return self._of_replicates_with_rows(lambda part: part.bias)
         if not self.bootstrap_distribution.shape[-1]:
             return np.nan * self.value
-        return as_float(self._distribution.mean(-1) - self.value)
+        with np.errstate(invalid="ignore"):  # of infinite replicates
+            return as_float(self._distribution.mean(-1) - self.value)
 
     def interval(
         self, confidence_level: float | None = None, method: Any = None
@@ -211,7 +233,7 @@ class BootstrapResult(IntervalResult):
             ends = bca_ends(self.value, self._distribution, self.acceleration, level)
         elif name == "basic":
             ends = basic_ends(self.value, self._distribution, level)
-            ends = np.maximum(ends, self._lowest)
+            ends = ends.clip(*self._bounds)
         else:
             ends = percentile_ends(self._distribution, level)
         return ConfidenceInterval(as_float(ends[..., 0]), as_float(ends[..., 1]))

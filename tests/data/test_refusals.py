@@ -137,7 +137,7 @@ BINARY = [
     ({"setting": "multi"}, f"{SETTING} 'multi'; known: 'auto', 'binary', 'confidence'"),
     ({"setting": True}, f"{SETTING} True"),
     ({"setting": 2}, "setting: must be a class index from 0 to 1, got 2"),
-    ({"bins": 10}, "bins: is not a parameter of the estimator Binned, nor an option of ece; know"),
+    ({"bins": 10}, "bins: is not a parameter of the estimator Binned, nor an option of ece; perha"),
     ({"from_logits": "no"}, "from_logits: must be True or False, got 'no'"),
     ({"n_jobs": 0}, "n_jobs: must be a positive number of threads, or -1 for all, got 0"),
     ({"n_jobs": 1.5}, "n_jobs: must be an integer, got 1.5"),

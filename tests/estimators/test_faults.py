@@ -189,6 +189,11 @@ class CannotBeSent(Gap):
         return super().evaluate(plan[:2], c)
 
 
+class BeyondItsBounds(Gap):
+    lowest = 0.0
+    largest = 0.1
+
+
 class LosesState(Gap):
     def __getstate__(self):
         return {}
@@ -203,6 +208,7 @@ class LosesState(Gap):
 TWICE, ROWS = "a row that counts twice must be two rows", "values of Rows must be"
 COUNTS = "values of Counts must be those of evaluate"
 FAULTY = {
+    BeyondItsBounds: ["values must lie from lowest to largest: got 0.1, and not 0."],
     IgnoresCounts: ["evaluate must use c: got 0.", TWICE, ROWS],
     WritesCounts: ["evaluate must not write into c: got 0, and not"],
     ScalesCounts: [TWICE, ROWS],

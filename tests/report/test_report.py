@@ -511,3 +511,37 @@ def test_the_test_of_a_report_draws_until_its_p_value_is_known():
     assert calm.n_resamples == 1999
     with pytest.raises(TypeError, match="n_resamples"):
         fastece.calibration_report(y, p, n_resamples="many")
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "options"),
+    [(400, {}), (400, {"counts": np.ones(60, int)}), (40, {"setting": "classwise"})],
+)
+def test_classes_without_a_row_are_counted_and_not_judged(n_classes, options):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(n_classes, 0.02), 60) * (np.arange(n_classes) % 3 > 0)
+    p /= p.sum(axis=1, keepdims=True)
+    y = np.where(rng.random(60) < 0.5, p.argmax(axis=1), rng.integers(30, 33, 60))
+    has_row = np.zeros(n_classes, bool)
+    has_row[y] = has_row[p.argmax(axis=1)] = True
+    judged = np.flatnonzero(has_row | (p.sum(axis=0) >= 1)).tolist()
+    assert {30, 33} & {*judged}
+    n_left = n_classes - len(judged)
+    assert n_left > n_classes / 4
+    report = calibration_report(y, p, n_resamples=0, **options)
+    assert sorted(row.label for row in report.classes) == judged
+    sentence = f"Not judged: {n_left} of {n_classes} classes, which no row has"
+    assert sum(note.startswith(sentence) for note in report.to_dict()["notes"]) == 1
+    assert str(report).count(sentence) == 1
+    values = {line.name: line.value for line in report.measures}
+    expected = fastece.ece(y, p, setting=options.get("setting", "auto"))
+    assert values["ece"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_class_that_rows_are_expected_of_is_judged_without_any():
+    rng = np.random.default_rng(0)
+    p = np.column_stack([np.full(300, 0.6), np.full(300, 0.35), np.full(300, 0.05)])
+    report = calibration_report((rng.random(300) < 0.4).astype(int), p, n_resamples=0)
+    assert {row.label: row.note for row in report.classes} == {0: "", 1: "", 2: "never the label"}
+    assert not any("Not judged" in note for note in report.notes)
+    assert next(row for row in report.classes if row.label == 2).low > 0

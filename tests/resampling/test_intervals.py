@@ -38,7 +38,7 @@ def test_intervals_are_quantiles_by_the_linear_rule(level):
         values = result.bootstrap_distribution
         quantiles = tuple(np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         assert result.interval(level, "percentile") == near(quantiles)
-        clipped = tuple(max(0.0, end) for end in basic(result.value, values, level))
+        clipped = tuple(min(max(0.0, end), 1.0) for end in basic(result.value, values, level))
         assert result.interval(level, "basic") == near(clipped)
 
 

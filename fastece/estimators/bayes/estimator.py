@@ -66,6 +66,8 @@ class BayesCurve(Parameters):
 
     norm: float = 1.0
 
+    lowest = 0.0
+    largest = 1.0
     checks: ClassVar = {"norm": partial(check_real, low=1.0)}
 
     def __str__(self) -> str:

@@ -38,6 +38,9 @@ SQRT = "sqrt"
 MAX_BINS = 2**24
 # Bins of all classes together: 1 GB for each kind of sum.
 MAX_BINS_OF_CLASSES = 2**27
+# The least debiased error of norm 1: of one bin with two rows, one of them a hit, and no gap, from
+# which the mean size of a normal variable of variance 1 / 8 is taken off.
+LEAST_DEBIASED = -1 / math.sqrt(4 * math.pi)
 # Smallest normal float: a total of 0 is moved up to it before it divides.
 SMALLEST = np.array(np.finfo(np.float64).tiny)
 
@@ -205,6 +208,23 @@ class Binned(Parameters):
     def needs_sorted(self) -> bool:
         """Whether `prepare` gets a sorted sample, in which equal-mass bins are faster."""
         return self._is_equal_mass
+
+    @property
+    def lowest(self) -> float:
+        """The least value: below 0 for debiased errors of norm 1."""
+        if self._has_other_formula:
+            return -math.inf
+        return LEAST_DEBIASED if self.debias and self.norm == 1 else 0.0
+
+    @property
+    def largest(self) -> float:
+        """The largest value."""
+        return math.inf if self._has_other_formula else 1.0
+
+    @property
+    def _has_other_formula(self) -> bool:
+        """Whether a derived class has `errors` of its own, whose bounds it may declare."""
+        return type(self).errors is not Binned.errors
 
     # --- bins -------------------------------------------------------------------------------
 

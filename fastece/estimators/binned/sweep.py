@@ -63,6 +63,8 @@ class Sweep(Parameters):
 
     norm: float = 1.0
 
+    lowest = 0.0
+    largest = 1.0
     checks: ClassVar = {"norm": partial(parameters.check_real, low=1.0)}
 
     def prepare(self, sample: Sample, size: int) -> SweepPlan:

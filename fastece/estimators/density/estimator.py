@@ -94,6 +94,7 @@ class KDE(Parameters):
     grid_step: float | Literal["auto"] = "auto"
 
     native = (Counts, Rows)
+    lowest = 0.0
 
     checks: ClassVar = {
         "bandwidth": partial(check_width, word="silverman"),
@@ -102,6 +103,11 @@ class KDE(Parameters):
         "score_range": partial(check_range, names=("support", "unit")),
         "grid_step": partial(check_width, word="auto"),
     }
+
+    @property
+    def largest(self) -> float:
+        """The largest value: none for beta kernels, whose mass may be more than 1."""
+        return math.inf if self.kernel == "beta" and self.norm < math.inf else 1.0
 
     @property
     def fineness(self) -> float:
