@@ -193,16 +193,24 @@ class Logistic(NamedTuple):
         value = self.log_likelihood(beta)
         for _ in range(MAX_STEPS if beta.size else 0):
             score = self.score(beta)
-            step = np.linalg.lstsq(self.information(beta), score, rcond=None)[0]
-            largest_change = np.abs(self.x @ step).max()
-            if largest_change > MAX_CHANGE_OF_LOGIT:
-                step *= MAX_CHANGE_OF_LOGIT / largest_change
+            step = self.newton_step(beta, score)
             rise = float(score @ step)
             if rise <= PRECISION * abs(value):
                 beta = beta + step
                 return beta, self.log_likelihood(beta)
             beta, value = self.step_up(beta, step, value, rise)
         return beta, value
+
+    def newton_step(self, beta: F64, score: F64) -> F64:
+        """Return the step (k,) of Newton's method, or a part of it that is not too long."""
+        step = np.asarray(np.linalg.lstsq(self.information(beta), score, rcond=None)[0])
+        if not (np.isfinite(step).all() and step.any()):
+            # All probabilities are 0 or 1 up to rounding: there is a slope, and no curvature.
+            step = score
+        largest_change = np.abs(self.x @ step).max()
+        if largest_change > MAX_CHANGE_OF_LOGIT:
+            step = step * (MAX_CHANGE_OF_LOGIT / largest_change)
+        return step
 
     def flattest(self) -> F64:
         """Return the coefficients (k,) whose logits are nearest to the logit of the event rate."""

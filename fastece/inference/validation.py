@@ -22,7 +22,7 @@ from fastece.display.numbers import (
     first_of,
     format_cell,
     format_number,
-    format_percent,
+    format_percents,
 )
 from fastece.display.pictures import draw_risks
 from fastece.display.results import Result, group_notes, sample_text
@@ -223,8 +223,8 @@ class Validation(Result):
 
         Quantities that are not defined are left out.
         """
-        predicted = format_percent(self.predicted_rate.value)
-        observed = format_percent(self.observed_rate.value)
+        rates = self.predicted_rate.value, self.observed_rate.value
+        predicted, observed = format_percents(*rates)
         parts = [f"{predicted} predicted, {observed} observed"]
         if math.isfinite(self.oe.value):
             parts[0] += f" ({', '.join(self._texts_of('oe'))})"

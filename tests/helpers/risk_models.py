@@ -103,7 +103,7 @@ def options_of(rng, n):
     """Give one in four models weights, counts or groups."""
     which = rng.integers(12)
     if which == 0:
-        return {"sample_weight": rng.gamma(1.0, 1.0, n) + 1e-9}
+        return {"sample_weight": rng.gamma(rng.choice([0.05, 1.0]), 1.0, n) + 1e-9}
     if which == 1:
         return {"counts": rng.integers(1, 20, n)}
     if which == 2:
