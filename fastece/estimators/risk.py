@@ -26,6 +26,8 @@ MAX_STEPS = 100
 # A step of Newton's method changes no logit by more: further off, probabilities are 0 or 1 up to
 # rounding, and the curvature of the likelihood says nothing about where it is largest.
 MAX_CHANGE_OF_LOGIT = 20.0
+# A longer step is divided by a curvature that is no more than a rounding error.
+LARGEST_STEP = 1e100
 # A step is halved until it raises the likelihood by this part of what its slope promises (Armijo).
 PART_OF_RISE = 1e-4
 # Logits that differ by a smaller part of the largest one are equal up to rounding: the slope, which
@@ -204,7 +206,7 @@ class Logistic(NamedTuple):
     def newton_step(self, beta: F64, score: F64) -> F64:
         """Return the step (k,) of Newton's method, or a part of it that is not too long."""
         step = np.asarray(np.linalg.lstsq(self.information(beta), score, rcond=None)[0])
-        if not (np.isfinite(step).all() and step.any()):
+        if not 0 < np.abs(step).max() < LARGEST_STEP:
             # All probabilities are 0 or 1 up to rounding: there is a slope, and no curvature.
             step = score
         largest_change = np.abs(self.x @ step).max()
