@@ -184,7 +184,11 @@ class Logistic(NamedTuple):
         np.abs(odds, out=odds)
         np.negative(odds, out=odds)
         np.exp(odds, out=odds)
-        return np.asarray(weights * odds / (1 + odds) ** 2)
+        divisor = 1 + odds
+        odds /= divisor
+        odds /= divisor
+        odds *= weights
+        return odds
 
     def fit(self) -> tuple[F64, float]:
         """Maximise the likelihood by Newton's method, and return where it is largest.
