@@ -30,7 +30,7 @@ from fastece.cli.output_files import JUNIT, SUMMARY
 from fastece.cli.pairing import ModelFile, read_same_rows
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
-from fastece.decisions.gate import check_bounds, check_of
+from fastece.decisions.gate import check_bounds, check_of, choose_estimator
 from fastece.display.documents import Document, Section
 from fastece.display.writers import to_markdown
 from fastece.estimators.table import find_estimator
@@ -45,15 +45,17 @@ EXIT_CODES = {True: 0, False: 1, None: 3}
 def describe() -> Command:
     """Describe ``fastece check FILE``."""
     return Command(
-        "Decide whether a calibration error is small enough. Exit codes: 0 passes (the interval "
-        "lies below the bound), 1 fails (above), 3 cannot tell (it includes the bound), 2 bad "
-        "input.",
+        "Decide whether a calibration error, or O/E, is within its bounds. Exit codes: 0 passes "
+        "(the interval lies within them), 1 fails (outside), 3 cannot tell (it includes a bound), "
+        "2 bad input.",
         run,
         (FILE,),
         (
             *COLUMNS, COUNTS, BY, GROUPS, *INTERVALS,
-            value("--max-error", MEASURE, "largest error that is allowed", metavar="E", read=float,
-                  required=True),
+            value("--max-error", MEASURE, "largest error that is allowed", metavar="E",
+                  read=float),
+            value("--max-ratio", MEASURE, "in its place, for rare events: observed over expected "
+                  "events may be from 1/R to R, such as 1.25", metavar="R", read=float),
             value("--baseline", INPUT, "predictions of another model for the same rows",
                   metavar="FILE", reads_file=True),
             ID,
@@ -76,8 +78,8 @@ def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece check FILE``."""
     title = title_of(options.file)
     has_baseline = options.baseline is not None
-    bounds = check_bounds(options.max_error, options.max_increase, has_baseline)
-    estimators = {"": find_estimator(options.estimator, {})}
+    bounds = check_bounds(options.max_error, options.max_ratio, options.max_increase, has_baseline)
+    estimators = {"": find_estimator(choose_estimator(options.estimator, bounds), {})}
     progress(f"reading {title}")
     files = [ModelFile(options.file, options)]
     if has_baseline:

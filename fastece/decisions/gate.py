@@ -1,4 +1,4 @@
-"""A gate: whether calibration errors lie below the bounds that a caller allows."""
+"""A gate: whether calibration errors, or O/E, lie within the bounds that a caller allows."""
 
 import math
 import re
@@ -8,13 +8,17 @@ from html import escape
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from fastece.data.errors import InputTypeError, rename_arguments
+from fastece.data.errors import InputError, InputTypeError, rename_arguments
 from fastece.data.parameters import check_integer, check_real
+from fastece.data.samples import effective_rows, scale_weights
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import ConfidenceInterval, Number, format_interval
 from fastece.display.results import EstimatorResult, Record
+from fastece.estimators import risk
 from fastece.inference import compare, estimate, slices
+from fastece.inference.risk_quantities import measure_ratio
 from fastece.inference.selections import Selection, are_in_time, select_by_columns
+from fastece.inference.variance import Quantity, SamplingLaw
 from fastece.resampling import arguments
 from fastece.resampling.call import Call, common_fields
 from fastece.resampling.draws import new_key
@@ -36,12 +40,22 @@ ALL_ROWS = "all rows"
 SLICE = "slice {}"
 INCREASE = "increase over the baseline"
 # Lines of the parts.
-JUDGED_LINE = "{}: {} {} ({} {}), at most {:g} allowed"
+JUDGED_LINE = "{}: {} {} ({} {}), {} allowed"
 NOT_JUDGED_LINE = "not judged: {} has {} rows, fewer than {}"
 ROWS_THAT_DECIDE = "; about {} rows would decide, and there are {}"
+NO_EVENTS = "; without events it is not known how many rows would decide"
 ROWS_OF_SLICE = "; about {} rows in total ({} in this slice) would decide, and there are {} ({})"
+# The estimators behind a bound on the error, unless the caller names another, and on O/E.
+ERROR = "ece_bayes"
+RATIO = "oe"
 # The least bound: no test set is large enough for a bound of 0.
 MIN_BOUND = 1e-6
+# The same for O/E, and the largest bound on it.
+MIN_RATIO = 1 + MIN_BOUND
+MAX_RATIO = 1e6
+# With fewer events O/E cannot tell: its interval is too short, and up to 13 of 100 test sets at a
+# bound would fail, where 5 are meant to.
+MIN_EVENTS = 10
 # The largest number of rows that is given as an answer, as of `fastece.rows_needed`.
 MAX_ROWS = 10**9
 # The answer has so many times as many rows as those with which the interval, as it is on average,
@@ -64,7 +78,7 @@ JUNIT_CASE = '<testcase classname="{name}" name="{label}"><{tag}>{line}</{tag}><
 
 @dataclass(frozen=True, eq=False)
 class Judgement(Record):
-    """Verdict on one error: of all rows, of a slice, or its increase.
+    """Verdict on one error: of all rows, of a slice, or its increase; or on one O/E.
 
     Attributes
     ----------
@@ -73,11 +87,13 @@ class Judgement(Record):
     n : int
         Its rows of positive weight.
     value : float
-        The error, or the increase; nan where it is not judged.
+        The error, the increase, or O/E; nan where it is not judged.
     confidence_interval : ConfidenceInterval
         Its interval, which holds at the same time as all others.
     bound : float
         The largest value that is allowed.
+    least : float or None
+        The least value that is allowed: ``1 / bound`` for O/E, None for an error.
     verdict : {"passes", "fails", "cannot tell", "not judged"}
     rows_needed : int or None
         About how many rows such as these would decide, where these cannot.
@@ -90,6 +106,7 @@ class Judgement(Record):
     value: float
     confidence_interval: ConfidenceInterval
     bound: float
+    least: float | None
     verdict: str
     rows_needed: int | None
     line: str
@@ -97,7 +114,7 @@ class Judgement(Record):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Check(EstimatorResult):
-    """Verdict on the calibration errors of a model; the result of `fastece.check`.
+    """Verdict on the calibration errors of a model, or on O/E; the result of `fastece.check`.
 
     Attributes
     ----------
@@ -107,9 +124,10 @@ class Check(EstimatorResult):
     line : str
         The verdict with the number that decides, as one line.
     rows_needed : int or None
-        About how many rows such as these would decide; None where these do.
+        About how many rows such as these would decide; None where these do, and where no event
+        occurred, or nothing varies, to tell it from.
     value, confidence_interval : float, ConfidenceInterval
-        The error of all rows.
+        The error, or O/E, of all rows.
     confidence_level : float
         The level at which all intervals hold at the same time.
     rows : tuple of Judgement
@@ -131,13 +149,14 @@ class Check(EstimatorResult):
 
     def _rows(self) -> list[dict[str, Any]]:
         interval_name = f"joint {100 * self.confidence_level:g} % CI"
+        value_name = "error" if self.rows[0].least is None else "O/E"
         return [
             {
                 "part": row.label,
                 "rows": row.n,
-                "error": Number(row.value, row.confidence_interval),
+                value_name: Number(row.value, row.confidence_interval),
                 interval_name: row.confidence_interval,
-                "allowed": Number(row.bound, form="g"),
+                "allowed": Number(row.bound, form="g") if row.least is None else allowed(row),
                 "verdict": row.verdict,
                 "rows_needed": row.rows_needed,
                 "in_total": rows_in_total(row, self.n),
@@ -172,75 +191,111 @@ class Check(EstimatorResult):
 
 
 class BoundedError(NamedTuple):
-    """An error with its interval, and the bound that it is compared to."""
+    """An error, or O/E, with its interval, and the bounds that it is compared to.
+
+    `least` is None for an error, which may be as small as it likes. `n_events` is for O/E, the
+    effective number of events.
+    """
 
     label: str
     n: int
     value: float
     interval: ConfidenceInterval
     bound: float
+    least: float | None = None
+    n_events: float = math.inf
+
+    @property
+    def has_few_events(self) -> bool:
+        """Whether there are too few events; the interval of O/E without any is exact."""
+        return 0 < self.n_events < MIN_EVENTS
 
 
 def judge(error: BoundedError, level: str, min_rows: int) -> Judgement:
-    """Compare an interval, with its level in words, to its bound.
+    """Compare an interval, with its level in words, to its bounds.
 
-    Fewer than `min_rows` rows cannot tell.
+    Fewer than `min_rows` rows cannot tell, nor can few events.
     """
     low, high = error.interval
+    least = -math.inf if error.least is None else error.least
     rows_needed = None
-    if high <= error.bound:
+    if least <= low and high <= error.bound:
         verdict = PASSES
-    elif low > error.bound:
+    elif low > error.bound or high < least:
         verdict = FAILS
     else:
         verdict = CANNOT_TELL
-        if not math.isnan(low):
-            rows_needed = rows_to_decide(error.n, low, high, error.bound)
+        rows_needed = rows_to_decide(error)
     if error.n < min_rows:
         verdict = CANNOT_TELL
         rows_needed = max(min_rows, rows_needed or 0)
+    if error.has_few_events:
+        verdict = CANNOT_TELL
+        rows_needed = max(round_rows(error.n * MIN_EVENTS / error.n_events), rows_needed or 0)
     ends = format_interval(error.interval).strip("[]").replace(",", " to")
     number = Number(error.value, error.interval)
-    line = JUDGED_LINE.format(verdict, name_of_error(error.label), number, level, ends, error.bound)
+    line = JUDGED_LINE.format(verdict, name_of(error), number, level, ends, allowed(error))
     return Judgement(
         label=error.label, n=error.n, value=error.value, confidence_interval=error.interval,
-        bound=error.bound, verdict=verdict, rows_needed=rows_needed, line=" ".join(line.split()),
+        bound=error.bound, least=error.least, verdict=verdict, rows_needed=rows_needed,
+        line=" ".join(line.split()),
     )  # fmt: skip
 
 
-def name_of_error(label: str) -> str:
-    """Name the error of a part in a line."""
-    if label == ALL_ROWS:
-        return "calibration error"
-    return label if label == INCREASE else f"calibration error of {label}"
+def name_of(error: BoundedError) -> str:
+    """Name the number of a part in a line."""
+    if error.label == INCREASE and error.least is None:
+        return error.label
+    name = "calibration error" if error.least is None else "O/E"
+    return name if error.label == ALL_ROWS else f"{name} of {error.label}"
 
 
-def not_judged(label: str, n: int, bound: float, min_rows: int) -> Judgement:
-    """List a slice with too few rows to be judged."""
+def allowed(error: BoundedError | Judgement) -> str:
+    """Write what is allowed."""
+    if error.least is None:
+        return f"at most {error.bound:g}"
+    return f"{error.least:.4g} to {error.bound:g}"
+
+
+def not_judged(label: str, n: int, error: BoundedError, min_rows: int) -> Judgement:
+    """List a slice with too few rows to be judged, with the bounds of an error that is."""
     return Judgement(
         label=label, n=n, value=math.nan,
-        confidence_interval=ConfidenceInterval(math.nan, math.nan), bound=bound,
-        verdict=NOT_JUDGED, rows_needed=None, line=NOT_JUDGED_LINE.format(label, n, min_rows),
+        confidence_interval=ConfidenceInterval(math.nan, math.nan), bound=error.bound,
+        least=error.least, verdict=NOT_JUDGED, rows_needed=None,
+        line=NOT_JUDGED_LINE.format(label, n, min_rows),
     )  # fmt: skip
 
 
-def rows_to_decide(n: int, low: float, high: float, bound: float) -> int:
+def rows_to_decide(error: BoundedError) -> int | None:
     """Estimate how many rows make an interval leave out a bound that it holds.
 
     The half width h of an interval of n rows is taken to fall with the root of n around its middle,
     which lies at the distance d from the bound: with ``n (h / d)^2`` rows an end is at the bound.
-    An interval that begins at 0 becomes shorter from above alone: ``n (high / bound)^2``.
+    An interval of an error that begins at 0 becomes shorter from above alone:
+    ``n (high / bound)^2``. Intervals of O/E are so on the log scale, where the bounds lie on both
+    sides of 0; without an event it has no scale, and the answer is None.
 
     `fastece.rows_needed` answers other questions, by simulations of seconds: rows for an interval
     of a given width, or for a test to detect a given error. This number costs nothing.
     """
-    if low == 0 < bound:
-        ratio = high / bound
-    else:
+    low, high = error.interval
+    bound = error.bound
+    if not math.isfinite(low + high):
+        return None
+    if error.least is None and low == 0 < bound:
+        return round_rows(ROWS_FACTOR * error.n * (high / bound) ** 2)
+    if error.least is None:
+        middle = (low + high) / 2
         half_width = (high - low) / 2
-        distance = max(abs(bound - (low + high) / 2), MIN_DISTANCE * half_width)
-        ratio = half_width / distance
-    return round_rows(ROWS_FACTOR * n * ratio**2)
+    elif low == 0:
+        return None
+    else:
+        bound = math.log(bound)
+        middle = abs(math.log(low) + math.log(high)) / 2
+        half_width = (math.log(high) - math.log(low)) / 2
+    distance = max(abs(bound - middle), MIN_DISTANCE * half_width)
+    return round_rows(ROWS_FACTOR * error.n * (half_width / distance) ** 2)
 
 
 def rows_in_total(row: Judgement, n: int) -> int | None:
@@ -257,19 +312,46 @@ def round_rows(rows: float) -> int:
 
 
 class Bounds(NamedTuple):
-    """The largest error that is allowed, and the largest increase, if it is bounded."""
+    """The bound on the error or the one on O/E, and the largest increase, if it is bounded."""
 
-    max_error: float
+    max_error: float | None
+    max_ratio: float | None
     max_increase: float | None
 
 
-def check_bounds(max_error: Any, max_increase: Any, has_baseline: bool) -> Bounds:
-    """Check the bounds, the second of which goes with a baseline."""
+def check_bounds(max_error: Any, max_ratio: Any, max_increase: Any, has_baseline: bool) -> Bounds:
+    """Check the bounds: one on the error or on O/E, and one on the increase with a baseline."""
+    if max_ratio is not None:
+        if max_error is not None:
+            raise InputTypeError("max_ratio", "goes without {max_error}, as one number is judged")
+        if has_baseline or max_increase is not None:
+            raise InputTypeError("max_ratio", "goes without {baseline}, which is for errors")
+        number = check_real("max_ratio", max_ratio, 0.0, MAX_RATIO)
+        if number < MIN_RATIO:
+            raise InputError("max_ratio", "must be greater than 1", value=max_ratio)
+        return Bounds(None, number, None)
+    if max_error is None:
+        rule = "must be given: the largest error that is allowed"
+        raise InputTypeError("max_error", rule, hint="{max_ratio} is a bound on O/E")
     if has_baseline != (max_increase is not None):
         raise InputTypeError("max_increase", "goes with {baseline}, which needs it too")
     if max_increase is not None:
         max_increase = check_real("max_increase", max_increase, -1.0, 1.0)
-    return Bounds(check_real("max_error", max_error, MIN_BOUND, 1.0), max_increase)
+    return Bounds(check_real("max_error", max_error, MIN_BOUND, 1.0), None, max_increase)
+
+
+def choose_estimator(estimator: Any, bounds: Bounds) -> Any:
+    """Return the estimator that is judged: the caller's, or O/E where that is bounded."""
+    arguments.check_single(estimator)
+    is_ratio = estimator == risk.RiskStatistic(RATIO) or estimator == RATIO
+    if bounds.max_ratio is None:
+        if is_ratio:
+            rule = "O/E is no error, as its ideal is 1"
+            raise InputError("estimator", rule, hint="pass {max_ratio} in place of {max_error}")
+        return estimator
+    if not is_ratio and estimator != ERROR:
+        raise InputError("estimator", "goes with {max_error}, as {max_ratio} is a bound on O/E")
+    return RATIO
 
 
 def check_of(
@@ -286,7 +368,8 @@ def check_of(
     bounds, min_rows, rng
         As in `fastece.check`.
     """
-    arguments.require_calibration_error(call, "a gate")
+    if bounds.max_ratio is None:
+        arguments.require_calibration_error(call, "a gate")
     min_rows = check_integer("min_rows", min_rows, 1, MAX_ROWS)
     key = new_key(rng)
     large_groups = [group for group in groups if group.n >= min_rows]
@@ -294,7 +377,11 @@ def check_of(
     n_intervals = 1 + len(large_groups) + (1 if has_baseline else 0)
     # All intervals hold at the same time, also the interval of the increase (Bonferroni).
     alpha = (1 - call.level) / n_intervals
-    errors = errors_of_rows(call, large_groups, alpha, bounds.max_error, key)
+    if bounds.max_ratio is None:
+        assert bounds.max_error is not None
+        errors = errors_of_rows(call, large_groups, alpha, bounds.max_error, key)
+    else:
+        errors = ratios_of_rows(call, large_groups, alpha, bounds.max_ratio)
     if has_baseline:
         assert bounds.max_increase is not None
         errors.append(increase_over_baseline(call, alpha, bounds.max_increase, rng))
@@ -303,13 +390,15 @@ def check_of(
         level = f"joint {level}"
     judged = [judge(error, level, min_rows) for error in errors]
     small_groups = [
-        not_judged(SLICE.format(group.label), group.n, bounds.max_error, min_rows)
+        not_judged(SLICE.format(group.label), group.n, errors[0], min_rows)
         for group in groups
         if group.n < min_rows
     ]
     decisive = max(judged, key=decisiveness)
     line = decisive.line
     rows_needed = None
+    if decisive.verdict == CANNOT_TELL and decisive.value == 0 and decisive.rows_needed is None:
+        line += NO_EVENTS
     if decisive.rows_needed is not None:
         rows_needed = rows_in_total(decisive, call.n)
         if decisive.n == call.n:
@@ -354,6 +443,46 @@ def errors_of_rows(
     ]
 
 
+def ratios_of_rows(
+    call: Call, groups: Sequence[Selection], alpha: float, max_ratio: float
+) -> list[BoundedError]:
+    """Measure O/E of all rows, which comes first, and of each group."""
+    source = call.rows
+    if source.n_problems > 1 or source.setting.is_top:
+        rule = "must be binary or a class: O/E is that of one event"
+        raise InputError("setting", rule, value=call.setting, hint="setting=1")
+    errors = []
+    for group in [Selection(None, call.n, call.n, lambda: source), *groups]:
+        of_rows = call.groups
+        if of_rows is not None and group.rows is not None:
+            of_rows = of_rows.where(group.rows)
+        part = replace(call, sources=[group.make_source()], groups=of_rows)
+        sample, _ = scale_weights(part.rows.samples(reads_only=True)[0])
+        rows = risk.rows_of(sample)
+        ratio = ratio_of_rows(rows, SamplingLaw(part.clusters, 1 - alpha, part.counts))
+        error = BoundedError(
+            label=ALL_ROWS if group.label is None else SLICE.format(group.label),
+            n=group.n,
+            value=ratio.value,
+            interval=ratio.confidence_interval or ConfidenceInterval(math.nan, math.nan),
+            bound=max_ratio,
+            least=1 / max_ratio,
+            n_events=effective_rows(rows.w / rows.c, rows.c * rows.y) if rows.y.any() else 0.0,
+        )
+        errors.append(error)
+    return errors
+
+
+def ratio_of_rows(rows: risk.RiskRows, law: SamplingLaw) -> Quantity:
+    """Measure O/E with its interval, None where nothing varies."""
+    if law.groups is not None and law.groups.count < 2:
+        return Quantity(risk.observed_over_expected(rows))
+    ratio = measure_ratio(rows, law)
+    if ratio.value == math.inf:  # events that had no probability at all
+        return Quantity(math.inf, ConfidenceInterval(math.inf, math.inf))
+    return ratio
+
+
 def increase_over_baseline(call: Call, alpha: float, bound: float, rng: Any) -> BoundedError:
     """Compare the error of the model with the error of the baseline."""
     with rename_arguments(NAMES_OF_MODELS):
@@ -365,19 +494,24 @@ def increase_over_baseline(call: Call, alpha: float, bound: float, rng: Any) -> 
 def decisiveness(row: Judgement) -> tuple[int, float]:
     """Rank a judgement: the clearest failure decides, then the need of most rows."""
     if row.verdict == FAILS:
-        return 2, row.confidence_interval.low - row.bound
+        low, high = row.confidence_interval
+        if row.least is None:
+            return 2, low - row.bound
+        return 2, max(low / row.bound, row.least / high)
     if row.verdict == CANNOT_TELL:
         return 1, math.inf if row.rows_needed is None else row.rows_needed / row.n
     return 0, 0.0
 
 
 def check(
-    y_true: Any, y_prob: Any = None, *, max_error: float, baseline: Any = None,
-    max_increase: float | None = None, estimator: Any = "ece_bayes", by: Any = None,
-    bins: Any = 4, cross: bool = False, min_rows: int = slices.MIN_ROWS, groups: Any = None,
-    rng: Any = 0, **options: Any,
+    y_true: Any, y_prob: Any = None, *, max_error: float | None = None,
+    max_ratio: float | None = None, baseline: Any = None, max_increase: float | None = None,
+    estimator: Any = ERROR, by: Any = None, bins: Any = 4, cross: bool = False,
+    min_rows: int = slices.MIN_ROWS, groups: Any = None, rng: Any = 0, **options: Any,
 ) -> Check:  # fmt: skip
     """Decide whether a calibration error is small enough, or more rows are needed.
+
+    For rare events, whose errors are always small, O/E is judged instead: `max_ratio`.
 
     Parameters
     ----------
@@ -385,14 +519,17 @@ def check(
         As in `fastece.estimate`, with the same defaults, without `average`: class by class, the
         mean over classes is judged. All intervals hold at the same time at `confidence_level`.
     max_error : float
-        The largest error that is allowed, more than 0.
+        The largest error that is allowed, more than 0; in its place may be `max_ratio`.
+    max_ratio : float, optional
+        The largest ratio R of observed and expected events that is allowed, more than 1. O/E has to
+        lie in ``[1 / R, R]``: with 1.25, four to five events expected for five to four observed.
     baseline : array_like, optional
         Probabilities of another model for the same rows, such as the one that is in use.
     max_increase : float, optional
         How much larger than the error of the baseline the error may be; below 0, how much smaller
-        it must be.
+        it must be. Both go with `max_error`.
     estimator : str or object, default "ece_bayes"
-        As in `fastece.estimate`.
+        As in `fastece.estimate`; it goes with `max_error`.
     by, bins, cross
         As in `fastece.slices`: every slice has to pass too.
     min_rows : int, default 20
@@ -420,6 +557,13 @@ def check(
     end of another one is one of 97.5 %. An interval of 90 % would let an error at the bound pass in
     10. Measurements are in ``docs/evidence/decisions.md``.
 
+    O/E passes where its interval lies in ``[1 / max_ratio, max_ratio]``, fails where it lies
+    outside, and otherwise these rows cannot tell. It has the interval of `fastece.validate`. With
+    fewer than 10 events the rows cannot tell either, except that a model fails which expects many
+    and has none: each of the two mistakes at a bound happens in some 5 of 100 test sets at most. A
+    model with an O/E of 1 needs some 140 events to pass a bound of 1.25 in half of all test sets,
+    and 41 for 1.5.
+
     With slices and a baseline there are m intervals, each at the level ``1 - (1 -
     confidence_level) / m`` (Bonferroni): so all hold at the same time. The interval of the increase
     is made by `fastece.compare`.
@@ -444,11 +588,17 @@ def check(
       slice uk  1004  0.082  [0.053, 0.116]     0.05  fails                  -         -
       slice fr   970  0.039      [0, 0.085]     0.05  cannot tell         5600     17000
       slice de  1026  0.026      [0, 0.074]     0.05  cannot tell         4500     13000
+    >>> risk = np.exp(rng.normal(-7.5, 0.8, 200_000))  # clicks of 0.08 % of the readers
+    >>> click = rng.random(200_000) < 1.8 * risk
+    >>> check(click, risk, max_error=0.001).passed
+    True
+    >>> print(check(click, risk, max_ratio=1.25))
+    fails: O/E 1.87 (95 % CI 1.66 to 2.10), 0.8 to 1.25 allowed
     """
     if "average" in options:
         raise InputTypeError("average", "must be left out, as one error is judged")
-    arguments.check_single(estimator)
-    bounds = check_bounds(max_error, max_increase, baseline is not None)
+    bounds = check_bounds(max_error, max_ratio, max_increase, baseline is not None)
+    estimator = choose_estimator(estimator, bounds)
     models = {"y_prob": y_prob}
     if baseline is not None:
         models["baseline"] = baseline

@@ -11,14 +11,15 @@ HINT = "fastece.calibration_report(y_true, y_prob) shows where the model is off.
 
 
 def assert_calibrated(
-    y_true: Any, y_prob: Any = None, *, max_error: float, when_unsure: str = "warn", **options: Any
-) -> Check:
-    """Raise an AssertionError where a calibration error is larger than allowed.
+    y_true: Any, y_prob: Any = None, *, max_error: float | None = None, when_unsure: str = "warn",
+    **options: Any,
+) -> Check:  # fmt: skip
+    """Raise an AssertionError where a calibration error, or O/E, is not within its bounds.
 
     Parameters
     ----------
     y_true, y_prob, max_error, **options
-        As in `fastece.check`.
+        As in `fastece.check`; `max_ratio` may take the place of `max_error`.
     when_unsure : {"warn", "fail", "pass"}, default "warn"
         Where the rows cannot tell: issue a UserWarning with the number of rows that would, raise
         an AssertionError, or do nothing.

@@ -24,6 +24,8 @@ MIN_DECIMALS_OF_SCORE = 3
 # larger ones are powers of ten.
 MIN_WHOLE_WEIGHT = 1e6
 MAX_WRITTEN_WEIGHT = 1e15
+# Shares that differ by this part of the smaller one, or of its distance from 1, look different.
+MIN_RELATIVE_DIFFERENCE = 0.01
 # The smallest number that is written; smaller ones are shown as an inequality.
 SMALLEST_TEXT = f"{10**-MAX_DECIMALS:.{MAX_DECIMALS}f}"
 # Smaller p-values are shown as an inequality.
@@ -211,13 +213,36 @@ def format_cell(cell: Any) -> str:
     return f"{cell}" if isinstance(cell, Integral) else format_number(cell)
 
 
-def format_percent(share: float) -> str:
-    """Write a share in percent, with one decimal.
+def format_percent(share: float, places: int = 1) -> str:
+    """Write a share in percent, with a number of decimals.
 
-    It is rounded as the share itself is in a table, with three decimals.
+    It is rounded as the share itself is in a table, with two decimals more. A share that would be
+    written as 0 % is shown as an inequality.
     """
-    rounded_share = float(f"{share:.3f}")
-    return f"{100 * rounded_share:.1f} %"
+    rounded_share = float(f"{share:.{places + 2}f}")
+    if rounded_share == 0 < share:
+        return f"<{10**-places:.{places}f} %"
+    return f"{100 * rounded_share:.{places}f} %"
+
+
+def format_percents(*shares: float, places: int = 1) -> list[str]:
+    """Write shares in percent that are compared, so that one sees how they differ.
+
+    All have as many decimals, at least so many `places`, as the one nearest to 0 or 1 needs for two
+    digits of its distance from there, unless another one is ten times as far; and one more where
+    shares that differ by a hundredth of that distance would be written alike.
+    """
+    distances = [min(share, 1 - share) for share in shares if 0 < share < 1]
+    if distances:
+        least = min(distances)
+        if max(distances) > 10 * least:
+            least = max(distances)
+        least = max(least, SHOWN_AS_ZERO)
+        places = min(max(places, -1 - math.floor(math.log10(least))), MAX_DECIMALS)
+        texts = {format_percent(share, places) for share in shares}
+        if len(texts) == 1 and max(shares) - min(shares) >= least * MIN_RELATIVE_DIFFERENCE:
+            places = min(places + 1, MAX_DECIMALS)
+    return [format_percent(share, places) for share in shares]
 
 
 def count_of(number: int, name: str) -> str:

@@ -19,10 +19,20 @@ from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.losses import Mean, SumPlan
 from fastece.kernels.types import F64, I32, I64, U8
 
-# Newton's method stops where the likelihood rises by less than this part of it.
+# Newton's method stops where a step promises to raise the likelihood by less than this part of it.
 PRECISION = 1e-13
 # Steps of Newton's method, and halvings of a step.
 MAX_STEPS = 100
+# A step of Newton's method changes no logit by more: further off, probabilities are 0 or 1 up to
+# rounding, and the curvature of the likelihood says nothing about where it is largest.
+MAX_CHANGE_OF_LOGIT = 20.0
+# A longer step is divided by a curvature that is no more than a rounding error.
+LARGEST_STEP = 1e100
+# A step is halved until it raises the likelihood by this part of what its slope promises (Armijo).
+PART_OF_RISE = 1e-4
+# Logits that differ by a smaller part of the largest one are equal up to rounding: the slope, which
+# is not worth a digit there, would be one of rounding errors.
+MIN_SPREAD_OF_LOGITS = 1e-5
 # Scores at which curves are evaluated: every one of fewer rows, or quantiles.
 CURVE_SCORES = 2049
 
@@ -63,6 +73,13 @@ class RiskRows(NamedTuple):
     def is_mixed(self) -> bool:
         """Whether there are both events and rows without one."""
         return bool(self.y.min() < self.y.max())
+
+    @property
+    def are_constant(self) -> bool:
+        """Whether all scores are the same, or nearly so: their logits differ by rounding errors."""
+        logit = self.logit
+        largest = max(float(np.abs(logit).max()), 1.0)
+        return bool(np.ptp(logit) <= MIN_SPREAD_OF_LOGITS * largest)
 
     @property
     def clip(self) -> float:
@@ -125,6 +142,7 @@ class Logistic(NamedTuple):
 
     def log_likelihood(self, beta: F64) -> float:
         """Compute the weighted log likelihood at some coefficients."""
+        # In place, as validations of millions of rows hold a dozen such arrays.
         eta = self.logits(beta)
         terms = self.y * eta
         terms -= np.logaddexp(0.0, eta, out=eta)
@@ -136,15 +154,17 @@ class Logistic(NamedTuple):
         eta += self.offset
         return eta
 
-    def fitted(self, beta: F64) -> F64:
-        """Compute the probabilities (n,) at some coefficients."""
-        # In place, as validations of millions of rows hold a dozen such arrays.
+    def score(self, beta: F64) -> F64:
+        """Compute the derivative (k,) of the log likelihood."""
+        return np.asarray(self.x.T @ (self.w * self.residuals(beta)))
+
+    def residuals(self, beta: F64) -> F64:
+        """Compute outcomes minus probabilities (n,) at some coefficients."""
+        from scipy.special import expit
+
         p = self.logits(beta)
-        p /= 2
-        np.tanh(p, out=p)
-        p += 1
-        p *= 0.5
-        return p
+        expit(p, out=p)
+        return np.subtract(self.y, p, out=p)
 
     def information(self, beta: F64) -> F64:
         """Compute the Fisher information (k, k)."""
@@ -159,31 +179,61 @@ class Logistic(NamedTuple):
         return np.asarray((self.x.T * self._variances(beta, weights)) @ self.x)
 
     def _variances(self, beta: F64, weights: F64) -> F64:
-        """Compute ``weights p (1 - p)`` of all rows (n,)."""
-        p = self.fitted(beta)
-        complement = 1 - p
-        p *= weights
-        p *= complement
-        return p
+        """Compute ``weights p (1 - p)`` of all rows (n,), also where p is 1 up to rounding."""
+        odds = self.logits(beta)
+        np.abs(odds, out=odds)
+        np.negative(odds, out=odds)
+        np.exp(odds, out=odds)
+        divisor = 1 + odds
+        odds /= divisor
+        odds /= divisor
+        odds *= weights
+        return odds
 
     def fit(self) -> tuple[F64, float]:
-        """Maximise the likelihood by Newton's method, with steps halved where it falls."""
-        beta = np.zeros(self.x.shape[1])
+        """Maximise the likelihood by Newton's method, and return where it is largest.
+
+        The likelihood is concave, so that short enough steps always reach its maximum.
+        """
+        beta = self.flattest()
         value = self.log_likelihood(beta)
         for _ in range(MAX_STEPS if beta.size else 0):
-            score = self.x.T @ (self.w * (self.y - self.fitted(beta)))
-            step = np.linalg.lstsq(self.information(beta), score, rcond=None)[0]
-            before = value
-            for _ in range(MAX_STEPS):
-                value = self.log_likelihood(beta + step)
-                if value >= before:
-                    break
-                step = step / 2
-            else:
-                return beta, before
-            beta = beta + step
-            if value - before <= PRECISION * abs(value):
-                break
+            score = self.score(beta)
+            step = self.newton_step(beta, score)
+            rise = float(score @ step)
+            if rise <= PRECISION * abs(value):
+                beta = beta + step
+                return beta, self.log_likelihood(beta)
+            beta, value = self.step_up(beta, step, value, rise)
+        return beta, value
+
+    def newton_step(self, beta: F64, score: F64) -> F64:
+        """Return the step (k,) of Newton's method, or a part of it that is not too long."""
+        step = np.asarray(np.linalg.lstsq(self.information(beta), score, rcond=None)[0])
+        if not 0 < np.abs(step).max() < LARGEST_STEP:
+            # All probabilities are 0 or 1 up to rounding: there is a slope, and no curvature.
+            step = score
+        largest_change = np.abs(self.x @ step).max()
+        if largest_change > MAX_CHANGE_OF_LOGIT:
+            step = step * (MAX_CHANGE_OF_LOGIT / largest_change)
+        return step
+
+    def flattest(self) -> F64:
+        """Return the coefficients (k,) whose logits are nearest to the logit of the event rate."""
+        events = self.w @ self.y
+        others = self.w @ (1 - self.y)
+        distance = math.log(events) - math.log(others) - self.offset
+        products = (self.x.T * self.w) @ self.x
+        return np.asarray(np.linalg.lstsq(products, self.x.T @ (self.w * distance), rcond=None)[0])
+
+    def step_up(self, beta: F64, step: F64, value: float, rise: float) -> tuple[F64, float]:
+        """Go a step that promises a rise, or so short a part of it that the likelihood rises."""
+        for halvings in range(MAX_STEPS):
+            part = 0.5**halvings
+            new_beta = beta + part * step
+            new_value = self.log_likelihood(new_beta)
+            if new_value >= value + PART_OF_RISE * part * rise:
+                return new_beta, new_value
         return beta, value
 
     def profile(self, j: int, value: float) -> float:
@@ -214,7 +264,10 @@ def intercept(rows: RiskRows) -> float:
 
 
 def slope(rows: RiskRows) -> float:
-    """Compute the calibration slope; infinite if a threshold separates the outcomes."""
+    """Compute the calibration slope; infinite if a threshold separates the outcomes.
+
+    It is nan where all outcomes or all scores are the same, or nearly so.
+    """
     if not rows.is_mixed or rows.s.min() == rows.s.max():
         return math.nan
     events = rows.s[rows.y == 1]
@@ -223,6 +276,8 @@ def slope(rows: RiskRows) -> float:
         return math.inf
     if events.max() <= others.min():
         return -math.inf
+    if rows.are_constant:
+        return math.nan
     return float(slope_model(rows).fit()[0][1])
 
 

@@ -129,14 +129,14 @@ def estimate_coefficient(model: Logistic, j: int, null: float, law: SamplingLaw)
     inverse = np.linalg.pinv(model.information(beta))
     variance_of_scores = model.variance_of_scores(beta)
     if law.groups is not None:
-        residuals = model.w * (model.y - model.fitted(beta))
+        residuals = model.w * model.residuals(beta)
         scores = law.independent_sums(model.x * residuals[:, None])
         variance_of_scores = scores.T @ scores
     value = float(beta[j])
     variance = float((inverse @ variance_of_scores @ inverse)[j, j])
-    design_effect = variance / float(inverse[j, j])
-    if not (variance > 0 and design_effect > 0):
+    if not variance > 0:
         return Quantity(value)
+    design_effect = variance / float(inverse[j, j])
 
     def signed_root(x: float) -> float:
         """Compute the root of the deviance of x, in standard errors."""
@@ -153,7 +153,7 @@ def estimate_coefficient(model: Logistic, j: int, null: float, law: SamplingLaw)
 def find_crossing(
     function: Callable[[float], float], limit: float, start: float, step: float
 ) -> float:
-    """Find where a function that rises from a start exceeds a limit, or an infinity."""
+    """Find where a function that rises from a start exceeds a limit; nan where it never does."""
     from scipy.optimize import brentq
 
     for k in range(MAX_DOUBLINGS):
@@ -162,7 +162,7 @@ def find_crossing(
             # scipy's wrapper refers to itself and to a function, not to its arguments: the rows
             # behind a lambda would stay in memory until Python looks for cycles of references.
             return float(brentq(excess, start, end, args=(function, limit), xtol=1e-9))
-    return math.copysign(math.inf, step)
+    return math.nan
 
 
 def excess(x: float, function: Callable[[float], float], limit: float) -> float:

@@ -22,7 +22,7 @@ from fastece.display.numbers import (
     first_of,
     format_cell,
     format_number,
-    format_percent,
+    format_percents,
 )
 from fastece.display.pictures import draw_risks
 from fastece.display.results import Result, group_notes, sample_text
@@ -102,11 +102,13 @@ ONE_OUTCOME = (
     "the intercept is infinite."
 )
 SEPARATED = "A threshold separates events from the others, so the slope is infinite."
-CONSTANT = "All predictions are the same, so there is no slope."
+CONSTANT = "All predictions are the same, or nearly so: there is no slope."
 DECIDED_BY_CLIP = (
     "{} of {} predictions are 0 or 1; slope and intercept depend on the {:.2g} that stands for "
     "them (clip= or --clip chooses another)."
 )
+COEFFICIENTS = ("intercept", "slope", "slope_intercept")
+NO_INTERVAL = "Rows, or groups of them, do not differ enough for intervals of intercept and slope."
 # A slope depends on the probability that stands for 0 if so small a part of it moves the slope out
 # of its interval.
 SMALLER_CLIP = 0.1
@@ -221,8 +223,8 @@ class Validation(Result):
 
         Quantities that are not defined are left out.
         """
-        predicted = format_percent(self.predicted_rate.value)
-        observed = format_percent(self.observed_rate.value)
+        rates = self.predicted_rate.value, self.observed_rate.value
+        predicted, observed = format_percents(*rates)
         parts = [f"{predicted} predicted, {observed} observed"]
         if math.isfinite(self.oe.value):
             parts[0] += f" ({', '.join(self._texts_of('oe'))})"
@@ -365,8 +367,10 @@ def write_notes(call: Call, rows: RiskRows, quantities: dict[str, Quantity]) -> 
         notes.append(ONE_OUTCOME)
     elif math.isinf(quantities["slope"].value):
         notes.append(SEPARATED)
-    if rows.s.min() == rows.s.max():
+    if rows.are_constant:
         notes.append(CONSTANT)
+    if any(lacks_interval(quantities[name]) for name in COEFFICIENTS):
+        notes.append(NO_INTERVAL)
     if is_decided_by_clip(rows, quantities["slope"]):
         n_certain = int(rows.c[rows.is_certain].sum())
         notes.append(DECIDED_BY_CLIP.format(n_certain, int(rows.n), rows.clip))
@@ -377,6 +381,13 @@ def write_notes(call: Call, rows: RiskRows, quantities: dict[str, Quantity]) -> 
             )
         )
     return [*notes, *group_notes(call.n_groups)]
+
+
+def lacks_interval(quantity: Quantity) -> bool:
+    """Decide whether a quantity has a value, and no interval or an end that is not known."""
+    interval = quantity.confidence_interval
+    has_ends = interval is not None and math.isfinite(interval.low + interval.high)
+    return math.isfinite(quantity.value) and not has_ends
 
 
 def is_decided_by_clip(rows: RiskRows, slope: Quantity) -> bool:

@@ -13,6 +13,9 @@ from fastece.display.results import Record
 from fastece.kernels.types import F64
 from fastece.resampling.groups import Groups
 
+# Sums of a smaller part of their largest term are rounding errors.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Quantity(Record):
@@ -53,11 +56,17 @@ def return_value(x: float) -> float:
     return x
 
 
+def exponential(x: float) -> float:
+    """Compute ``exp(x)``, infinite where it has no number."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(x))
+
+
 LINEAR = Scale(return_value, return_value, lambda _: 1.0)
-LOG = Scale(math.log, math.exp, lambda x: 1 / x)
+LOG = Scale(math.log, exponential, lambda x: 1 / x)
 LOGIT = Scale(
     lambda x: math.log(x / (1 - x)),
-    lambda x: 1 / (1 + math.exp(-x)),
+    lambda x: 1 / (1 + exponential(-x)),
     lambda x: 1 / (x * (1 - x)),
 )
 
@@ -91,11 +100,16 @@ class SamplingLaw(NamedTuple):
         count = self.groups.count
         sums = np.zeros((count, *terms.shape[1:]))
         np.add.at(sums, self.groups.of_row, terms)
+        # Terms that cancel in a group leave a rounding error, which is no variance.
+        sums[np.abs(sums) <= ROUNDING * np.abs(terms).max(axis=0)] = 0
         return sums * math.sqrt(count / (count - 1))
 
     def standard_error(self, terms: F64) -> float:
         """Compute the standard deviation of the sum of terms (n,) with mean 0."""
-        return float(np.linalg.norm(self.independent_sums(terms)))
+        sums = self.independent_sums(terms)
+        # The squares of 1e200 and of 1e-200 are no numbers.
+        unit = float(np.abs(sums).max())
+        return unit * float(np.linalg.norm(sums / unit)) if 0 < unit < math.inf else unit
 
     def quantile(self) -> float:
         """Return the normal quantile of the level; for groups, Student's."""

@@ -15,7 +15,14 @@ from fastece.data.doubts import (
 )
 from fastece.data.sources import Problems, Source
 from fastece.display.documents import Cell, Section
-from fastece.display.numbers import Number, equate_p, first_of, format_p, smallest_p
+from fastece.display.numbers import (
+    Number,
+    equate_p,
+    first_of,
+    format_p,
+    format_percents,
+    smallest_p,
+)
 from fastece.display.results import group_notes
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.plan import ROWS_AT_ONCE
@@ -302,7 +309,7 @@ def sample_section(names: ReportNames, rows: RowSummary, test: ReportTest) -> Se
         facts["effective rows"] = f"{rows.n_effective:.0f} ({reason_of_effective(rows)}, Kish)"
     facts["classes"] = "not known" if rows.n_classes is None else rows.n_classes
     if rows.rates is not None:
-        predicted, observed = (f"{100 * rate:.2f} %" for rate in rows.rates)
+        predicted, observed = format_percents(*rows.rates, places=2)
         facts["predicted rate"] = predicted
         facts["observed rate"] = observed
     elif rows.accuracy is not None:

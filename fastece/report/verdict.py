@@ -18,7 +18,7 @@ from fastece.display.numbers import (
     equate_p,
     format_interval,
     format_number,
-    format_percent,
+    format_percents,
 )
 from fastece.report.words import sentence
 
@@ -245,14 +245,14 @@ def size_with_rates(evidence: ReportEvidence) -> str:
     if evidence.rates is None:
         size = f"error {size_of_error(evidence)}"
         return size if evidence.hits is None else f"{size}, {claim_of(evidence.hits)}"
-    predicted, observed = map(format_percent, evidence.rates)
+    predicted, observed = format_percents(*evidence.rates)
     size = size_of_error(evidence)
     return f"{predicted} predicted, {observed} observed; calibration error {size}"
 
 
 def claim_of(hits: tuple[float, float]) -> str:
     """Write how often a model is right, and how often by its confidence."""
-    accuracy, confidence = map(format_percent, hits)
+    accuracy, confidence = format_percents(*hits)
     return f"right {accuracy} of the time, claims {confidence}"
 
 

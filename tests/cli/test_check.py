@@ -50,6 +50,9 @@ CODES = {True: 0, False: 1, None: 3}
       {"max_error": 0.1, "confidence_level": 0.999}),
      (["--max-error", "0.2", "--estimator", "ece", "--resamples", "199", "--seed", "4"],
       {"max_error": 0.2, "estimator": "ece", "n_resamples": 199, "rng": 4}),
+     (["--max-ratio", "1.25"], {"max_ratio": 1.25}),
+     (["--max-ratio", "1.01", "--groups", "g"],
+      {"max_ratio": 1.01, "groups": np.arange(800) // 4}),
      (["--max-error", "0.2", "--setting", "binary", "--weights", "w", "--groups", "g"],
       {"max_error": 0.2, "sample_weight": 1 + np.arange(800) // 4 % 2,
        "groups": np.arange(800) // 4})],
@@ -144,6 +147,17 @@ def test_a_page_that_nobody_reads_to_the_end_has_the_code_of_the_verdict():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.usefixtures("files")
+def test_a_bound_on_the_error_or_on_oe_is_needed(capsys):
+    assert "--max-ratio is a bound on O/E" in failure(capsys, "check", "new.csv")
+    options = ["--max-error", "0.1", "--estimator", "oe"]
+    assert "pass --max-ratio in place of --max-error" in failure(
+        capsys, "check", "new.csv", *options
+    )
+    options = ["--max-ratio", "1.2", "--baseline", "old.csv", "--max-increase", "0"]
+    assert "goes without --baseline" in failure(capsys, "check", "new.csv", *options)
 
 
 @pytest.mark.usefixtures("files")

@@ -46,6 +46,13 @@ def test_slices_and_options_are_passed_on_to_the_check():
     assert "slice 1" in str(error.value)
 
 
+def test_a_bound_on_oe_may_take_the_place_of_one_on_the_error():
+    y, p = data(1.0)
+    assert assert_calibrated(y, p, max_ratio=1.25).passed
+    with pytest.raises(AssertionError, match=r"^fails: O/E .* 0\.8 to 1\.25 allowed"):
+        assert_calibrated(y, p / 2, max_ratio=1.25)
+
+
 def test_rows_that_cannot_tell_warn_fail_or_pass():
     y, p = data(1.0, 100)
     with pytest.warns(UserWarning, match="cannot tell: .* about .* rows would decide") as caught:

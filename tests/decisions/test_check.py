@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm, t
 
 import fastece
 from fastece import Accumulator, check, compare, estimate, slices
@@ -239,6 +240,161 @@ def test_the_defaults_of_python_and_of_the_command_line_agree():
     assert defaults["--confidence-level"] == 0.95
 
 
+# --- O/E ------------------------------------------------------------------------------------
+
+
+def rare_events(n=20000, ratio=1.0, seed=0):
+    """Labels, probabilities and slices of some 0.8 %; O/E is near a ratio."""
+    rng = np.random.default_rng(seed)
+    p = np.exp(rng.normal(-5.2, 0.8, n)).clip(0, 0.2)
+    by = rng.choice(["a", "b"], n)
+    return (rng.random(n) < ratio * p).astype(np.int64), p, by
+
+
+def interval_of_oe(y, p, groups=None, level=0.95):
+    """O/E and its interval on the log scale, by the formula."""
+    ratio = y.sum() / p.sum()
+    terms = (y - ratio * p) / y.sum()
+    quantile = norm.ppf((1 + level) / 2)
+    if groups is not None:
+        n_groups = groups.max() + 1
+        terms = np.bincount(groups, weights=terms) * math.sqrt(n_groups / (n_groups - 1))
+        quantile = t.ppf((1 + level) / 2, n_groups - 1)
+    reach = quantile * math.sqrt(terms @ terms)
+    return ratio, (ratio * math.exp(-reach), ratio * math.exp(reach))
+
+
+def ratio_verdict(interval, bound):
+    """Apply the definition of a verdict on O/E."""
+    low, high = interval
+    if low >= 1 / bound and high <= bound:
+        return "passes"
+    return "fails" if low > bound or high < 1 / bound else "cannot tell"
+
+
+@pytest.mark.parametrize("ratio", [0.5, 0.8, 1.0, 1.34, 2.0])
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_a_bound_on_oe_is_compared_with_the_interval_of_its_logarithm(ratio, has_groups):
+    y, p, _ = rare_events(ratio=ratio)
+    groups = np.arange(y.size) // 50 if has_groups else None
+    value, interval = interval_of_oe(y, p, groups)
+    verdicts = set()
+    for bound in (1.05, 1.25, 1.5, 3.0):
+        result = check(y, p, max_ratio=bound, groups=groups)
+        assert result.value == pytest.approx(value)
+        assert result.confidence_interval == pytest.approx(interval)
+        assert VERDICTS[result.passed] == ratio_verdict(interval, bound)
+        assert (result.rows_needed is None) == (result.passed is not None)
+        (row,) = result.rows
+        assert (row.bound, row.least) == (bound, 1 / bound)
+        verdicts.add(result.passed)
+    assert len(verdicts) > 1
+
+
+def test_an_error_that_passes_may_have_an_oe_that_fails():
+    y, p, _ = rare_events(ratio=2.0)
+    assert check(y, p, max_error=0.02).passed
+    result = check(y, p, max_ratio=1.25)
+    assert result.passed is False
+    assert str(result) == result.line
+    low, high = result.confidence_interval
+    expected = (
+        f"fails: O/E {result.value:.2f} (95 % CI {low:.2f} to {high:.2f}), 0.8 to 1.25 allowed"
+    )
+    assert result.line == expected
+    assert result.to_dict()["rows"][0]["least"] == 0.8
+    assert check(y, p, max_error=0.02).to_dict()["rows"][0]["least"] is None
+
+
+def test_slices_have_to_pass_a_bound_on_oe_too_at_the_same_time():
+    y, p, by = rare_events()
+    p = np.where(by == "b", p / 3, p)
+    result = check(y, p, max_ratio=1.5, by=by)
+    level = 1 - 0.05 / 3
+    parts = {row.label: row for row in result.rows}
+    for label in ("a", "b"):
+        value, interval = interval_of_oe(y[by == label], p[by == label], level=level)
+        assert parts[f"slice {label}"].confidence_interval == pytest.approx(interval)
+        assert parts[f"slice {label}"].value == pytest.approx(value)
+    assert parts["slice b"].verdict == "fails"
+    assert result.passed is False
+    assert result.line.startswith("fails: O/E of slice b ")
+    assert str(result).splitlines()[1].split()[:3] == ["part", "rows", "O/E"]
+    assert "0.6667 to 1.5" in str(result).splitlines()[2]
+    assert result.to_frame()["verdict"].tolist() == [row.verdict for row in result.rows]
+    few = check(y, p, max_ratio=1.5, by=np.arange(y.size) < 100, min_rows=200)
+    assert [row.verdict for row in few.rows].count("not judged") == 1
+
+
+def test_few_events_cannot_tell_and_none_where_many_are_expected_fails():
+    y = np.zeros(2000, int)
+    y[:9] = 1
+    few = check(y, np.full(2000, 1e-5), max_ratio=1.25)
+    assert few.confidence_interval.low > 1.25
+    assert few.passed is None
+    assert few.rows_needed >= 2200
+    y[9] = 1
+    assert check(y, np.full(2000, 1e-5), max_ratio=1.25).passed is False
+    none = check(np.zeros(2000, int), np.full(2000, 0.01), max_ratio=1.25)
+    assert none.passed is False  # the exact upper end is 3.7 events, and 20 are expected
+    unknown = check(np.zeros(2000, int), np.full(2000, 0.001), max_ratio=1.25)
+    assert (unknown.passed, unknown.rows_needed) == (None, None)
+    assert unknown.line.endswith("without events it is not known how many rows would decide")
+
+
+def test_events_that_had_no_probability_fail():
+    y = np.arange(100) % 2
+    result = check(y, np.zeros(100), max_ratio=2.0)
+    assert result.passed is False
+    assert result.to_dict()["value"] == "inf"
+
+
+@pytest.mark.filterwarnings("ignore:.*so these are labels")
+def test_counts_and_weights_are_those_of_the_rows():
+    y, p, _ = rare_events(4000, ratio=2.0)
+    count = np.random.default_rng(0).integers(1, 4, 4000)
+    expanded = check(np.repeat(y, count), np.repeat(p, count), max_ratio=1.25)
+    counted = check(y, p, max_ratio=1.25, counts=count)
+    assert counted.confidence_interval == pytest.approx(expanded.confidence_interval)
+    assert (counted.n, counted.passed) == (expanded.n, expanded.passed)
+    weighted = check(y, p, max_ratio=1.25, sample_weight=np.full(4000, 7.0))
+    plain = check(y, p, max_ratio=1.25)
+    assert weighted.confidence_interval == pytest.approx(plain.confidence_interval)
+    # One row that outweighs all others is one event.
+    heavy = np.where(np.cumsum(y) * y == 1, 1e9, 1.0)
+    assert check(y, p, max_ratio=1.25, sample_weight=heavy).passed is None
+
+
+@pytest.mark.parametrize("side", [1.25, 1 / 1.25])
+@pytest.mark.parametrize("expected_events", [0.1, 4, 20, 160, 1000])
+def test_models_at_a_bound_on_oe_seldom_pass_or_fail(side, expected_events):
+    """Each share of 600 is at most 0.08: at the level of 0.05, it is larger once in 2000 tests."""
+    n = 10**6
+    rng = np.random.default_rng(int(expected_events * 10 * side))
+    rate = expected_events / n
+    events = rng.binomial(n, side * rate, 600)
+    verdict_of_count = {}
+    for count in set(events.tolist()):
+        table = {"counts": [count, n - count]} if 0 < count < n else {"counts": [n]}
+        y = [1, 0] if 0 < count < n else [0]
+        verdict_of_count[count] = check(y, [rate] * len(y), max_ratio=1.25, **table).passed
+    verdicts = [verdict_of_count[count] for count in events.tolist()]
+    assert np.mean([verdict is True for verdict in verdicts]) <= 0.08
+    assert np.mean([verdict is False for verdict in verdicts]) <= 0.08
+
+
+def test_the_rows_needed_for_a_bound_on_oe_decide_in_most_samples():
+    """With 0.5 as the true share of 30 samples that decide, 8 or fewer do once in 125 tests."""
+    y, p, _ = rare_events(5000)
+    needed = check(y, p, max_ratio=1.25).rows_needed
+    assert 5000 < needed < 10**6
+    decided = [
+        check(*rare_events(needed, seed=seed)[:2], max_ratio=1.25).passed is not None
+        for seed in range(1, 31)
+    ]
+    assert sum(decided) > 8
+
+
 # --- how many rows --------------------------------------------------------------------------
 
 
@@ -428,6 +584,16 @@ def test_markdown_is_escaped():
      ({"by": [None] * 8}, ["by"]),
      ({"groups": [0] * 8}, ["groups", "at least 2"]),
      ({"nonsense": 3}, ["nonsense", "option of check"]),
+     ({"max_error": None}, ["max_error", "must be given", "max_ratio= is a bound on O/E"]),
+     ({"max_ratio": 1.5}, ["max_ratio", "goes without max_error="]),
+     ({"max_error": None, "max_ratio": 1.0}, ["max_ratio", "greater than 1", "got 1.0"]),
+     ({"max_error": None, "max_ratio": "2"}, ["max_ratio", "must be a number", "'2'"]),
+     ({"max_error": None, "max_ratio": 2, "baseline": [0.5] * 8, "max_increase": 0},
+      ["max_ratio", "goes without baseline="]),
+     ({"max_error": None, "max_ratio": 2, "estimator": "ece"},
+      ["estimator", "goes with max_error="]),
+     ({"max_error": None, "max_ratio": 2, "setting": "classwise"}, ["setting", "of one event"]),
+     ({"estimator": "oe"}, ["estimator", "O/E is no error", "pass max_ratio= in place of"]),
      ({"confidence_level": 95}, ["confidence_level", "95"])],
 )  # fmt: skip
 def test_bad_input_is_named(options, error):

@@ -18,6 +18,7 @@ from fastece.display.numbers import (
     format_interval,
     format_number,
     format_p,
+    format_percents,
     outside_text,
     to_plain,
 )
@@ -147,3 +148,30 @@ def test_json_has_null_for_nan_and_words_for_infinities():
     plain = to_plain(values)
     assert plain == {"a": [None, 1.0], "b": ["inf", "-inf"], "3": 2}
     json.dumps(plain, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("shares", "texts"),
+    [
+        ((0.00076, 0.00102), ["0.076 %", "0.102 %"]),
+        ((0.068, 0.074), ["6.8 %", "7.4 %"]),
+        ((0.003, 0.0034), ["0.30 %", "0.34 %"]),
+        # Two digits would be 1.0 for both, and they differ by 3 %.
+        ((0.0101, 0.0104), ["1.01 %", "1.04 %"]),
+        ((0.5, 0.5004), ["50.0 %", "50.0 %"]),
+        ((0.9995, 0.9997), ["99.950 %", "99.970 %"]),
+        # Nothing is gained by digits of a rate that is ten times as small.
+        ((1e-9, 0.05), ["<0.1 %", "5.0 %"]),
+        ((1e-17, 2e-17), ["<0.00001 %", "<0.00001 %"]),
+        ((0.0, 1 / 3), ["0.0 %", "33.3 %"]),
+        ((0.1625, 1.0), ["16.3 %", "100.0 %"]),
+    ],
+)
+def test_rates_have_the_digits_that_show_how_they_differ(shares, texts):
+    assert format_percents(*shares) == texts
+
+
+@given(st.floats(1e-5, 0.4), st.floats(1.02, 2))
+def test_rates_that_differ_by_two_percent_look_different(rate, ratio):
+    assert len({*format_percents(rate, rate * ratio)}) == 2
+    assert len({*format_percents(1 - rate, 1 - rate * ratio)}) == 2
