@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fastece.data.axes import find_row_axes
-from fastece.data.containers import as_array
+from fastece.data.containers import as_array, index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError, rename_arguments, to_unicode
 from fastece.data.labels import as_groups
 from fastece.data.parameters import check_integer, check_real
@@ -226,6 +226,7 @@ class Monitor(Readable):
             day = axes.flatten("day", day)
             with axes.naming_entries("y_prob"):
                 return self.update(y_true, y_prob, by=by, day=day, **options)
+        warn_of_index("by", by, index_of(y_true, y_prob))
         problems = self._read(y_true, y_prob, options)
         if problems.vectors is None:
             sample = problems.view()
