@@ -40,6 +40,10 @@ MAX_TIER = 10
 PERCENTAGES = "percentages: {percent}"
 # Percents in a shorter float than float32 are divided as float64, which adds no rounding.
 MIN_BYTES_OF_FLOAT = 4
+# Two indexes that share more of their labels name the same rows. An index made anew, from 0, shares
+# no more with the index of a random part of a table than the size of that part, up to 9 folds of
+# 10.
+MIN_SHARED = 0.9
 # Ends of a prefix that the names of several columns share.
 SEPARATORS = {*"_-.:/ "}
 DIGITS = "0123456789"
@@ -326,16 +330,32 @@ def class_names(columns: Sequence[str]) -> list[str] | None:
     return names
 
 
-def warn_of_index(name: str, value: Any, y_true: Any) -> None:
-    """Warn of a series or frame that has the index of the labels in another order."""
-    index: Any = getattr(y_true, "index", None)
-    other: Any = getattr(value, "index", None)
-    if index is other or not (hasattr(index, "isin") and hasattr(other, "isin")):
+def index_of(*values: Any) -> Any:
+    """Return the index of the first series or frame of pandas; None without one."""
+    indexes = (getattr(value, "index", None) for value in values)
+    return next((index for index in indexes if hasattr(index, "isin")), None)
+
+
+def warn_of_index(name: str, value: Any, index: Any) -> None:
+    """Warn of a series or frame whose index names the rows of `index` in another order.
+
+    Indexes that share few labels, or have another number of levels, are read by position.
+    """
+    other = index_of(value)
+    if index is other or index is None or other is None:
         return
-    has_same = len(index) == len(other) and index.isin(other).all() and other.isin(index).all()
-    if has_same and not index.equals(other):
-        rule = "has the index of the labels in another order, and rows are read as they come"
-        warn(name, rule, hint="put both in one order with .loc", kind=RowsWarning)
+    if len(index) != len(other) or index.nlevels != other.nlevels or index.equals(other):
+        return
+    shared = min(index.isin(other).mean(), other.isin(index).mean())
+    if shared <= MIN_SHARED:
+        return
+    rule = "has the index of the labels in another order, and rows are read as they come"
+    if shared < 1:
+        rule = (
+            f"has an index that shares {100 * shared:.3g} % of its labels with the other rows, and "
+            "rows are read as they come"
+        )
+    warn(name, rule, hint="put both in one order with .loc", kind=RowsWarning)
 
 
 def label_text(label: Any) -> str:

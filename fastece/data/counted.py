@@ -156,11 +156,15 @@ def read_table(
     the names of their columns.
     """
     y, c, origin = read_labels(y_true, y_prob, counts, has_labels, prob_name)
+    index = containers.index_of(y_true, y_prob)
+    containers.warn_of_index("counts", counts, index)
     if origin is None:
         return CountedTable(y, y_prob, sample_weight, c, None)
     containers.check_order_of_numbers(
         containers.column_names(y_true), containers.column_names(y_prob), prob_name
     )
+    containers.warn_of_index(prob_name, y_prob, index)
+    containers.warn_of_index("sample_weight", sample_weight, index)
     prob = containers.as_array(prob_name, y_prob)
     weights = containers.as_weights(sample_weight, len(prob))
     weights = None if weights is None else weights[origin]

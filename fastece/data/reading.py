@@ -123,6 +123,9 @@ def read_source(
             )  # fmt: skip
     if has_own_rows:
         refuse_table_options(setting, counts=counts, soft=soft, votes=votes)
+        index = containers.index_of(y_true, y_prob)
+        containers.warn_of_index(prob_name, y_prob, index)
+        containers.warn_of_index("sample_weight", sample_weight, index)
         read_separate = read_tasks if setting == "tasks" else read_predicted_classes
         return read_separate(
             read_problems, y_true, y_prob, labels=labels, pos_label=pos_label,
@@ -233,8 +236,10 @@ def read_problems(
         label, order = as_labels(y, prob, prob_name, columns, labels, pos_label)
         if order is not None:
             names = None
-    containers.warn_of_index(prob_name, y_prob, y_true)
-    containers.warn_of_index("sample_weight", sample_weight, y_true)
+    index = containers.index_of(y_true, y_prob)
+    containers.warn_of_index(prob_name, y_prob, index)
+    containers.warn_of_index("sample_weight", sample_weight, index)
+    containers.warn_of_index("votes", votes, index)
     weights = containers.as_weights(sample_weight, n_rows)
     tolerance = containers.row_sum_tolerance(y_prob, prob)
     if from_logits:

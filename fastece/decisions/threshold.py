@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.axes import find_row_axes
-from fastece.data.containers import as_probabilities
+from fastece.data.containers import as_probabilities, index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.reading import read_problems
@@ -148,6 +148,7 @@ class Threshold(Result):
         any_labels = np.zeros(len(prob), np.int64)
         options: Any = {"setting": self.setting, "from_logits": self.from_logits}
         score = read_problems(any_labels, y_prob, **options).view().s
+        warn_of_index("by", by, index_of(y_prob))
         if self.labels is None:
             return np.asarray(score >= self.value)
         return np.asarray(score >= self._values_of(by, score.size))
@@ -410,6 +411,7 @@ def choose_threshold(
     call = add_groups(call, groups, y_prob)
     column = None
     if by is not None:
+        warn_of_index("by", by, call.index)
         axes = find_row_axes("y_prob", y_prob, call.class_axis)
         column = as_groups(axes.flatten("by", by), axes.n)
     from_logits = bool(options.get("from_logits", False))

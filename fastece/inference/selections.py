@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.axes import find_row_axes
-from fastece.data.containers import as_array, as_real, dtypes_of, refuse_where
+from fastece.data.containers import as_array, as_real, dtypes_of, refuse_where, warn_of_index
 from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError
 from fastece.data.labels import LabelledRows, as_groups, as_objects
@@ -96,6 +96,8 @@ def select_by_columns(
     problems = call.rows
     axes = find_row_axes("y_prob", y_prob, call.class_axis)
     check_bins(bins)
+    for name, column in (by if isinstance(by, Mapping) else {None: by}).items():
+        warn_of_index(by_name(name), column, call.index)
     columns = [
         read_column(axes.flatten("by", column), axes.n, name, problems, bins)
         for name, column in columns_of(by).items()
@@ -133,6 +135,11 @@ def columns_of(by: Any) -> dict[Any, Any]:
     return columns
 
 
+def by_name(name: Any) -> str:
+    """Return the name of a column of `by` in messages."""
+    return "by" if name is None else f"by[{name!r}]"
+
+
 def check_bins(bins: Any) -> None:
     """Check the number of intervals, or their edges in increasing order."""
     if np.ndim(bins):
@@ -148,7 +155,7 @@ def read_column(column: Any, n: int, name: Any, problems: RowsToSelect, bins: An
 
     With a name, labels begin with it.
     """
-    argument = "by" if name is None else f"by[{name!r}]"
+    argument = by_name(name)
     cut = cut_numbers(column, n, argument, problems, bins)
     labelled = as_groups(column, n, argument) if cut is None else cut
     if cut is None and bins is not None and "category" not in dtypes_of(column):

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.containers import index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_choice, check_flag, check_integer, list_names
 from fastece.recalibration.binning import HistogramBinning, ScalingBinning
@@ -93,6 +94,7 @@ def recalibrate(
         y_true, y_prob, sample_weight, from_logits, name="y_prob", sorts_labels=False
     )
     n_folds = check_integer("cv", cv, 2, rows.n_rows)
+    warn_of_index("groups", groups, index_of(y_true, y_prob))
     fold_of_row = draw_folds(rows.label, n_folds, groups, rng)
     recalibrated = np.empty_like(rows.values)
     for fold in range(n_folds):

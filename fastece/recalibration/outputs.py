@@ -356,7 +356,9 @@ def read_labelled_outputs(
         if class_names is None:
             label = check_class_indices(label, outputs.n_classes, outputs.values)
     weight = arrays.as_weights(sample_weight, outputs.n_rows)
-    arrays.warn_of_index(name, y_prob, y_true)
+    index = arrays.index_of(y_true, y_prob)
+    arrays.warn_of_index(name, y_prob, index)
+    arrays.warn_of_index("sample_weight", sample_weight, index)
     return LabelledOutputs(
         values=outputs.values, from_logits=from_logits, label=arrays.contiguous(label, np.int64),
         sample_weight=weight, class_names=class_names,

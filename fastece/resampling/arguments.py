@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from fastece.data.axes import find_row_axes
+from fastece.data.containers import index_of, warn_of_index
 from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
@@ -78,6 +79,7 @@ def read_call(
         level=level,
         workers=workers,
         class_axis=reader_options.get("class_axis"),
+        index=index_of(y_true, *models.values()),
     )
 
 
@@ -92,6 +94,7 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     source = call.sources[0]
     if not isinstance(source, CountedRows | SeparateProblems):
         source = need_rows(source, call.function, "groups")
+    warn_of_index("groups", groups, call.index)
     axes = find_row_axes(name, y_prob, call.class_axis)
     column = as_groups(axes.flatten_groups(groups), axes.n, "groups")
     of_rows = Groups.of(column.position[source.callers])

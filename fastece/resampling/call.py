@@ -48,6 +48,8 @@ class Call:
         The caller's groups of rows; None for independent rows.
     class_axis : int or None
         The axis of the caller's probabilities that holds the classes; None for rows (n,).
+    index : pandas.Index or None
+        The index of the caller's rows; None where they have none.
     first_row : int
         The number of the first row in draws of labels, of one of several problems with rows of
         their own.
@@ -64,6 +66,7 @@ class Call:
     workers: Workers
     groups: Groups | None = None
     class_axis: int | None = None
+    index: Any = None
     first_row: int = 0
     joint_dependence: Dependence | None = None
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from fastece.data.axes import find_row_axes, flatten_rows
+from fastece.data.containers import index_of, warn_of_index
 from fastece.data.counted import REPEAT_ROWS, read_table
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_integer
@@ -189,6 +190,7 @@ class Accumulator(Source):
             batch = read_batch(settings, y_true, y_prob, sample_weight, ignore_label)
         if groups is not None and not settings.n_replicates:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
+        warn_of_index("groups", groups, index_of(y_true, y_prob))
         ids = group_ids(groups, n) if n and groups is not None else None
         with self._lock:
             self._state.add(batch, n, row_offset, ids)

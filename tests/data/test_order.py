@@ -105,3 +105,61 @@ def test_masked_arrays_without_a_masked_entry_are_read():
     hidden = masked(PROB, np.arange(3 * N).reshape(N, 3) == 3 * 7 + 1)
     with pytest.raises(TypeError, match=r"y_prob: masked entries are refused; y_prob\[7, 1\]"):
         fastece.ece(Y, hidden)
+
+
+# --- indexes of pandas ------------------------------------------------------------------------
+
+SCORE = RNG.random(N)
+EVENT = (RNG.random(N) < SCORE).astype(int)
+SITE = np.arange(N) % 4
+VISITS = pandas.MultiIndex.from_arrays([np.arange(N) // 4, np.arange(N) % 4])
+LEVELS = pandas.MultiIndex.from_arrays([np.arange(N) // 4, np.arange(N) % 4, np.arange(N)])
+
+
+@pytest.mark.parametrize("index", [pandas.RangeIndex(N), VISITS, LEVELS])
+def test_labels_of_several_levels_are_read_by_position(index):
+    labels = pandas.Series(EVENT, VISITS)
+    expected = fastece.ece(EVENT, SCORE)
+    assert fastece.ece(labels, pandas.Series(SCORE, index)) == expected
+    assert fastece.ece(pandas.Series(EVENT, index), pandas.Series(SCORE, VISITS)) == expected
+    assert fastece.ece(labels, SCORE, sample_weight=pandas.Series(np.ones(N), index)) == expected
+    table = pandas.DataFrame({0: 1 - SCORE, 1: SCORE}, index)
+    assert fastece.ece(labels, table, setting="binary") == pytest.approx(expected, abs=1e-12)
+    same = pandas.Series(SCORE, index)
+    assert fastece.compare(labels, same, same, n_resamples=9).value == 0
+
+
+TAKE_COLUMN = {
+    "slices": lambda y, p, column: fastece.slices(y, p, by=column),
+    "slices of a mapping": lambda y, p, column: fastece.slices(y, p, by={"site": column}),
+    "report": lambda y, p, column: fastece.calibration_report(y, p, by=column, n_resamples=0),
+    "threshold": lambda y, p, column: fastece.choose_threshold(y, p, accuracy=0.5, by=column),
+    "estimate": lambda y, p, column: fastece.estimate(y, p, groups=column),
+    "bootstrap": lambda y, p, column: fastece.bootstrap(y, p, groups=column, n_resamples=9),
+    "compare": lambda y, p, column: fastece.compare(y, p, p, groups=column, n_resamples=9),
+    "test": lambda y, p, column: fastece.calibration_test(y, p, groups=column, n_resamples=9),
+    "validate": lambda y, p, column: fastece.validate(y, p, groups=column, n_resamples=9),
+    "check": lambda y, p, column: fastece.check(y, p, max_error=1, groups=column, n_resamples=9),
+    "recalibrate": lambda y, p, column: fastece.recalibration.recalibrate(y, p, groups=column),
+    "stream": lambda y, p, column: fastece.Accumulator(n_replicates=9, seed=1).update(
+        y, p, groups=column
+    ),
+    "counts": lambda y, p, column: fastece.ece(y, p, counts=column + 1),
+    "votes": lambda y, p, column: fastece.ece(y, p, votes=column + 1),
+}
+
+
+@pytest.mark.parametrize("take", TAKE_COLUMN.values(), ids=TAKE_COLUMN)
+def test_a_column_of_another_table_is_a_warning(take):
+    labels = pandas.Series(EVENT * (SITE > 0))
+    site = pandas.Series(SITE)
+    moved = np.roll(site.index, 5)
+    with pytest.warns(UserWarning, match="the index of the labels in another order"):
+        take(labels, SCORE, site.set_axis(moved))
+    with pytest.warns(UserWarning, match=r"an index that shares 99 % of its labels"):
+        take(labels, SCORE, site.set_axis(site.index + 4))
+    half = site.index + N // 2
+    for column in (site, site.set_axis(half), site.set_axis(VISITS), SITE):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message=".*index")
+            take(labels, SCORE, column)
