@@ -8,6 +8,7 @@ import pytest
 from fastece.compat import netcal as compat
 from helpers.compat_cases import (
     ONLY_QUICK,
+    RANDOM_LABELS,
     SEEDS,
     binary_case,
     class_case,
@@ -18,6 +19,8 @@ from helpers.compat_cases import (
     until,
 )
 from oracles import reference_compat as reference
+
+pytestmark = RANDOM_LABELS
 
 METRICS = ("ECE", "MCE", "ACE")
 

@@ -6,6 +6,7 @@ import pytest
 from fastece.compat import robustness_metrics as compat
 from helpers.compat_cases import (
     ONLY_QUICK,
+    RANDOM_LABELS,
     SEEDS,
     binary_case,
     class_case,
@@ -14,6 +15,8 @@ from helpers.compat_cases import (
     quietly,
 )
 from oracles import reference_compat as reference
+
+pytestmark = RANDOM_LABELS
 
 
 @pytest.fixture

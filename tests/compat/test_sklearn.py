@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 
 from fastece.compat import sklearn as compat
-from helpers.compat_cases import ONLY_QUICK, SEEDS, binary_case, library, near, quietly
+from helpers.compat_cases import (
+    ONLY_QUICK,
+    RANDOM_LABELS,
+    SEEDS,
+    binary_case,
+    library,
+    near,
+    quietly,
+)
 from oracles import reference_compat as reference
+
+pytestmark = RANDOM_LABELS
 
 # Names of the two labels, and the one that is positive.
 LABELS = [((0, 1), None), ((-1, 1), None), (("no", "yes"), "yes"), ((0, 1), 0), ((3, 7), 7)]

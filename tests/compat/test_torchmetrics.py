@@ -15,6 +15,7 @@ from fastece.compat import torchmetrics as compat
 from fastece.streams import CalibrationMetric
 from helpers.compat_cases import (
     ONLY_QUICK,
+    RANDOM_LABELS,
     SEEDS,
     binary_case,
     class_case,
@@ -25,6 +26,8 @@ from helpers.compat_cases import (
     until,
 )
 from oracles import reference_compat as reference
+
+pytestmark = RANDOM_LABELS
 
 NORMS = ("l1", "l2", "max")
 HAS_TORCHMETRICS = find_spec("torchmetrics") is not None

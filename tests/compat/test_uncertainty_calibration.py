@@ -6,6 +6,7 @@ import pytest
 from fastece.compat import uncertainty_calibration as compat
 from helpers.compat_cases import (
     ONLY_QUICK,
+    RANDOM_LABELS,
     SEEDS,
     binary_case,
     class_case,
@@ -16,6 +17,8 @@ from helpers.compat_cases import (
     until,
 )
 from oracles import reference_compat as reference
+
+pytestmark = RANDOM_LABELS
 
 MODES = ("marginal", "top-label")
 

@@ -16,6 +16,9 @@ from fastece.data.sources import SETTINGS, Setting, class_count, find_setting, o
 from helpers import strategies as cases
 from helpers.strategies import as_lists
 
+# Labels are random, and of two of several classes alone.
+pytestmark = pytest.mark.filterwarnings("ignore:.*are labels and columns in the same order")
+
 SHAPES = {"binary": (), "confidence": (4,), "classwise": (4,)}
 N = 1000
 

@@ -121,6 +121,7 @@ AWKWARD = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*is it the probability of")
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_rows_have_a_value_and_an_interval(name):
     y = np.array(AWKWARD[name][0])

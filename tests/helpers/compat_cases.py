@@ -8,6 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+# Labels of random rows at times contradict the predictions.
+RANDOM_LABELS = pytest.mark.filterwarnings(
+    "ignore:.*are labels and columns in the same order", "ignore:.*is it the probability of"
+)
+
 BINS = (1, 2, 3, 5, 7, 10, 15, 49, 100)
 SIZES = (1, 2, 3, 5, 8, 20, 60, 200)
 KINDS = (np.float32, np.float64)

@@ -184,3 +184,49 @@ def test_a_problem_is_its_arrays_or_a_column_of_class_vectors():
             for k in range(3):
                 problem = kernel(p, label, k, score, hit)
                 assert np.array_equal(problem, [p[:, k], label == k])
+
+
+# --- predictions that lose to a guess -------------------------------------------------------------
+
+
+def is_more_often(n, n_other, deviations):
+    """Does a sign test find the first number larger, by so many standard deviations?"""
+    return n - n_other > deviations * (n + n_other) ** 0.5
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_complements_are_compared_with_a_guess(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 60))
+    step = int(rng.integers(1, 4))
+    deviations = float(rng.choice([0.0, 1.0, 4.0]))
+    score = rng.integers(0, 5, n) / 4
+    label = rng.integers(0, 2, n).astype(rng.choice([np.int64, np.uint8]))
+    rows = range(0, n, step)
+    n_ones = sum(int(label[i]) for i in rows)
+    guess = int(2 * n_ones > len(rows))
+    complement = [int(score[i] < 0.5) for i in rows]
+    only_complement = sum(c == label[i] != guess for c, i in zip(complement, rows, strict=True))
+    only_guess = sum(guess == label[i] != c for c, i in zip(complement, rows, strict=True))
+    expected = is_more_often(only_complement, only_guess, deviations)
+    for kernel in forms(reading.is_worse_than_complement):
+        assert kernel(score, label, 0.5, step, deviations) == expected
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_most_probable_classes_are_compared_with_a_guess(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 60))
+    n_classes = int(rng.integers(2, 5))
+    step = int(rng.integers(1, 4))
+    deviations = float(rng.choice([0.0, 1.0, 4.0]))
+    prob = rng.integers(0, 5, (n, n_classes)) / 4
+    label = rng.integers(-1, n_classes + 1, n)  # some are no classes
+    rows = [i for i in range(0, n, step) if 0 <= label[i] < n_classes]
+    guess = max(range(n_classes), key=lambda k: (sum(label[i] == k for i in rows), -k))
+    predicted = {i: int(prob[i].argmax()) for i in rows}
+    only_guess = sum(guess == label[i] != predicted[i] for i in rows)
+    only_predicted = sum(predicted[i] == label[i] != guess for i in rows)
+    expected = is_more_often(only_guess, only_predicted, deviations)
+    for kernel in forms(reading.is_worse_than_guess):
+        assert kernel(prob, label, step, deviations) == expected
