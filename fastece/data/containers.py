@@ -337,7 +337,7 @@ def index_of(*values: Any) -> Any:
 
 
 def warn_of_index(name: str, value: Any, index: Any) -> None:
-    """Warn of a series or frame whose index names the rows of `index` in another order.
+    """Warn of an index that names the rows of `index` in another order.
 
     Indexes that share few labels, or have another number of levels, are read by position.
     """

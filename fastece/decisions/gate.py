@@ -114,7 +114,7 @@ class Judgement(Record):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Check(EstimatorResult):
-    """Verdict on the calibration errors of a model, or on O/E; the result of `fastece.check`.
+    """Verdict on calibration errors or on O/E; the result of `fastece.check`.
 
     Attributes
     ----------
@@ -251,14 +251,14 @@ def name_of(error: BoundedError) -> str:
 
 
 def allowed(error: BoundedError | Judgement) -> str:
-    """Write what is allowed."""
+    """Describe the errors, or ratios, that are allowed."""
     if error.least is None:
         return f"at most {error.bound:g}"
     return f"{error.least:.4g} to {error.bound:g}"
 
 
 def not_judged(label: str, n: int, error: BoundedError, min_rows: int) -> Judgement:
-    """List a slice with too few rows to be judged, with the bounds of an error that is."""
+    """List a slice with too few rows, with the bounds of an error that is judged."""
     return Judgement(
         label=label, n=n, value=math.nan,
         confidence_interval=ConfidenceInterval(math.nan, math.nan), bound=error.bound,
@@ -312,7 +312,7 @@ def round_rows(rows: float) -> int:
 
 
 class Bounds(NamedTuple):
-    """The bound on the error or the one on O/E, and the largest increase, if it is bounded."""
+    """The bound on the error or on O/E, and the one on the increase, if any."""
 
     max_error: float | None
     max_ratio: float | None
@@ -320,7 +320,7 @@ class Bounds(NamedTuple):
 
 
 def check_bounds(max_error: Any, max_ratio: Any, max_increase: Any, has_baseline: bool) -> Bounds:
-    """Check the bounds: one on the error or on O/E, and one on the increase with a baseline."""
+    """Check the bound on the error or on O/E, and the one on the increase."""
     if max_ratio is not None:
         if max_error is not None:
             raise InputTypeError("max_ratio", "goes without {max_error}, as one number is judged")

@@ -14,7 +14,7 @@ def assert_calibrated(
     y_true: Any, y_prob: Any = None, *, max_error: float | None = None, when_unsure: str = "warn",
     **options: Any,
 ) -> Check:  # fmt: skip
-    """Raise an AssertionError where a calibration error, or O/E, is not within its bounds.
+    """Raise an AssertionError where an error, or O/E, is not within its bounds.
 
     Parameters
     ----------

@@ -234,6 +234,8 @@ class Results(dict[str, R], Readable):
       name    value  95 % CI (basic)  standard error   bias
       ece     0.037   [0.005, 0.036]           0.009  0.015
       ece_ac  0.034   [0.009, 0.039]           0.008  0.011
+      Where a value lies outside its interval: noise shifts the value like the replicates, which the
+      basic interval takes off.
     >>> results["ece"].value == results.to_dict()["value"][0]
     True
     """

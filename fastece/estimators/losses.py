@@ -357,6 +357,11 @@ class RankedProbabilityScore(Mean):
     needs = "squares"
     needs_vectors = True
     greater_is_better = False
+    lowest = 0.0
+
+    def bounds(self, n_classes: int | None) -> tuple[float, float]:
+        """Return the least and the largest value: 1 for a binary problem."""
+        return self.lowest, 1.0 if n_classes is None else n_classes - 1.0
 
     def numbers(self, sample: Sample) -> F64:
         """Compute the score (n,) of class vectors, or of a binary problem."""

@@ -76,7 +76,7 @@ class RiskRows(NamedTuple):
 
     @property
     def are_constant(self) -> bool:
-        """Whether all scores are the same, or nearly so: their logits differ by rounding errors."""
+        """Return whether the logits of all scores differ by rounding alone."""
         logit = self.logit
         largest = max(float(np.abs(logit).max()), 1.0)
         return bool(np.ptp(logit) <= MIN_SPREAD_OF_LOGITS * largest)
@@ -179,7 +179,7 @@ class Logistic(NamedTuple):
         return np.asarray((self.x.T * self._variances(beta, weights)) @ self.x)
 
     def _variances(self, beta: F64, weights: F64) -> F64:
-        """Compute ``weights p (1 - p)`` of all rows (n,), also where p is 1 up to rounding."""
+        """Compute ``weights p (1 - p)`` (n,), also where p is 1 up to rounding."""
         odds = self.logits(beta)
         np.abs(odds, out=odds)
         np.negative(odds, out=odds)
@@ -219,7 +219,7 @@ class Logistic(NamedTuple):
         return step
 
     def flattest(self) -> F64:
-        """Return the coefficients (k,) whose logits are nearest to the logit of the event rate."""
+        """Return the coefficients (k,) whose logits are nearest to the event rate's."""
         events = self.w @ self.y
         others = self.w @ (1 - self.y)
         distance = math.log(events) - math.log(others) - self.offset
@@ -227,7 +227,7 @@ class Logistic(NamedTuple):
         return np.asarray(np.linalg.lstsq(products, self.x.T @ (self.w * distance), rcond=None)[0])
 
     def step_up(self, beta: F64, step: F64, value: float, rise: float) -> tuple[F64, float]:
-        """Go a step that promises a rise, or so short a part of it that the likelihood rises."""
+        """Go a step, or so short a part of it that the likelihood rises."""
         for halvings in range(MAX_STEPS):
             part = 0.5**halvings
             new_beta = beta + part * step

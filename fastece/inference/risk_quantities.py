@@ -153,7 +153,7 @@ def estimate_coefficient(model: Logistic, j: int, null: float, law: SamplingLaw)
 def find_crossing(
     function: Callable[[float], float], limit: float, start: float, step: float
 ) -> float:
-    """Find where a function that rises from a start exceeds a limit; nan where it never does."""
+    """Find where a function that rises exceeds a limit; nan where it never does."""
     from scipy.optimize import brentq
 
     for k in range(MAX_DOUBLINGS):

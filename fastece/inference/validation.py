@@ -384,7 +384,7 @@ def write_notes(call: Call, rows: RiskRows, quantities: dict[str, Quantity]) -> 
 
 
 def lacks_interval(quantity: Quantity) -> bool:
-    """Decide whether a quantity has a value, and no interval or an end that is not known."""
+    """Decide whether a quantity has a value, and an end that is not known."""
     interval = quantity.confidence_interval
     has_ends = interval is not None and math.isfinite(interval.low + interval.high)
     return math.isfinite(quantity.value) and not has_ends

@@ -21,8 +21,6 @@ DEFAULT_SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
 ROWS_PER_DRAWN_ROW = 10
 MIN_SIZE = 2
 # Settings of a file, by its content.
-# The number that stands for certainty in percents.
-PERCENT = 100.0
 SETTINGS_OF_CONTENT = {
     "probabilities": ("binary",),
     "class vectors": ("confidence", "classwise"),
@@ -167,7 +165,7 @@ class Predictions(StudyDesign[PredictionFile]):
             file,
             y_true=self.y_true,
             y_prob=self.y_prob,
-            scale=PERCENT if self.percent else None,
+            percent=self.percent,
             skips_missing=self.missing == "skip",
         )
         has_vectors = np.ndim(predictions.y_prob) == 2

@@ -13,8 +13,8 @@ from helpers.command_line import PAIRS, SMALL, failure
 BINARY = "y_true,y_prob\n0,0.1\n1,0.4\n1,0.9\n"
 MODEL = {
     "format": "fastece.recalibration 1", "method": "temperature",
-    "options": {"from_logits": False}, "n_classes": 3, "classes": None,
-    "parameters": {"temperature": 1.5},
+    "options": {"from_logits": False, "clip": None}, "n_classes": 3, "classes": None,
+    "parameters": {"temperature": 1.5, "clip": 0.01},
 }  # fmt: skip
 FILES = {
     "a.csv": SMALL,

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece.decisions import choose_threshold
+from fastece.recalibration import recalibrate
 
 pandas = pytest.importorskip("pandas")
 RNG = np.random.default_rng(0)
@@ -133,14 +135,14 @@ TAKE_COLUMN = {
     "slices": lambda y, p, column: fastece.slices(y, p, by=column),
     "slices of a mapping": lambda y, p, column: fastece.slices(y, p, by={"site": column}),
     "report": lambda y, p, column: fastece.calibration_report(y, p, by=column, n_resamples=0),
-    "threshold": lambda y, p, column: fastece.choose_threshold(y, p, accuracy=0.5, by=column),
+    "threshold": lambda y, p, column: choose_threshold(y, p, accuracy=0.5, by=column),
     "estimate": lambda y, p, column: fastece.estimate(y, p, groups=column),
     "bootstrap": lambda y, p, column: fastece.bootstrap(y, p, groups=column, n_resamples=9),
     "compare": lambda y, p, column: fastece.compare(y, p, p, groups=column, n_resamples=9),
     "test": lambda y, p, column: fastece.calibration_test(y, p, groups=column, n_resamples=9),
     "validate": lambda y, p, column: fastece.validate(y, p, groups=column, n_resamples=9),
     "check": lambda y, p, column: fastece.check(y, p, max_error=1, groups=column, n_resamples=9),
-    "recalibrate": lambda y, p, column: fastece.recalibration.recalibrate(y, p, groups=column),
+    "recalibrate": lambda y, p, column: recalibrate(y, p, method="platt", groups=column),
     "stream": lambda y, p, column: fastece.Accumulator(n_replicates=9, seed=1).update(
         y, p, groups=column
     ),

@@ -10,6 +10,7 @@ import pytest
 from scipy.special import expit, softmax
 
 import fastece
+from fastece.resampling.results import BootstrapResult
 from helpers.field_samples import plain_ece
 
 N_TASKS = 3
@@ -335,7 +336,7 @@ def test_replicates_are_the_values_of_the_rows_drawn(setting, name, weights):
 class OneLine(NamedTuple):
     """The numbers of one problem of a bootstrap of several."""
 
-    result: fastece.BootstrapResult
+    result: BootstrapResult
     k: int
 
     def __getattr__(self, name):

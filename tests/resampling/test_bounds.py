@@ -20,6 +20,7 @@ ALL = {**CASES, **STATISTICS, **NET_BENEFIT}
 WRONG = np.zeros(3000, int), np.ones(3000)
 RIGHT = np.arange(3000) % 2, np.arange(3000) % 2.0
 REVERSED = RIGHT[0], 1.0 - RIGHT[1]
+FAR_CLASS = [0], np.eye(1200)[[1199]]
 RARE = np.arange(3000) == 0, np.ones(3000)
 EVEN_ODDS = np.arange(3000) % 2, np.full(3000, 0.5)
 HALF = np.array([0, 1]), np.array([0.5, 0.5])
@@ -46,6 +47,7 @@ EXTREMES = {
     "canonical": (0.0, (np.array([0, 0]), np.eye(3)[[0, 0]]), 2.0, OTHER_CLASS),
     "skce": (-2.0, OPPOSITE_GAPS, 2.0, OTHER_CLASS),
     "brier_score": (0.0, OWN_CLASS, 2.0, OTHER_CLASS),
+    "ranked_probability_score": (0.0, OWN_CLASS, inf, FAR_CLASS),
     "log_loss": (0.0, OWN_CLASS, inf, OTHER_CLASS),
     "accuracy": (0.0, WRONG, 1.0, RIGHT),
     "sharpness": (0.0, HALF, 0.25, RIGHT),
