@@ -239,6 +239,7 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
         hint: Hint = ""
         if array.ndim > 2:
             hint = (
+                hint_of_list(name, array.shape),
                 "for classes on axis 1 pass {class_axis_1}",
                 f"pass np.moveaxis({name}, 1, -1).reshape(-1, {array.shape[1]}), and labels in one "
                 "dimension",
@@ -250,6 +251,13 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
         rule = f"one column, shape {array.shape}, is neither P(positive) nor a class vector"
         raise InputError(name, rule, hint=f"pass {name}[:, 0] for P(positive)")
     return array
+
+
+def hint_of_list(name: str, shape: tuple[int, ...]) -> str:
+    """Return a hint where an array may be a list of (n, 2) arrays, one for each yes/no task."""
+    if len(shape) != 3 or shape[2] != 2:
+        return ""
+    return f"for a list of arrays (n, 2) pass np.stack([q[:, 1] for q in {name}], 1) with {{tasks}}"
 
 
 def without_single_column(array: NDArray[Any]) -> NDArray[Any]:
