@@ -107,7 +107,7 @@ class Scorer:
             raise
         sign = 1.0 if self.greater_is_better else -1.0
         if isinstance(value, np.ndarray):
-            names = range(value.size) if is_tasks(self.setting) else labels
+            names: Any = range(value.size) if is_tasks(self.setting) else labels
             return {str(k): sign * one for k, one in zip(names, value.tolist(), strict=True)}
         return sign * value
 

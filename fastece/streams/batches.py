@@ -41,6 +41,7 @@ def read_batch(
     settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any, ignore_label: Any = None
 ) -> Batch | None:
     """Read the rows of a batch; None if all weights are 0, or all labels are ignored."""
+    y_prob = containers.without_shared_column("y_prob", y_prob, y_true)
     prob = containers.as_probabilities(y_prob)
     check_columns(settings, prob)
     weight = None

@@ -83,7 +83,7 @@ class CalibrationMetric(LoopMetric):
         A label whose rows are left out, such as 255 of pixels.
     class_axis : int, optional
         The axis of `preds` that holds the classes, 1 for pixels (N, C, H, W); `target` has the
-        shape without it.
+        shape without it, or for one class, as in masks (N, 1, H, W), the same shape.
     n_cells : int, default 64800
         Cells of the state, see `Accumulator`.
     n_replicates, seed : int, optional
@@ -148,7 +148,7 @@ class CalibrationMetric(LoopMetric):
         preds : array or tensor, shape (n,) or (n, K)
             Probabilities, or logits with `from_logits=True`. With `class_axis` of any shape.
         target : array or tensor, shape (n,)
-            Labels 0..K-1.
+            Labels 0..K-1. Beside `preds` of shape (n, 1) also (n, 1).
         sample_weight, row_offset, groups, counts : optional
             As in `Accumulator.update`.
 
