@@ -119,7 +119,8 @@ def ece(
         A label whose rows are left out, such as 255 or -100 of pixels; nan for missing labels.
     class_axis : int, optional
         The axis of `y_prob` that holds the classes, such as 1 of pixels (N, C, H, W). `y_true` and
-        `sample_weight` then have its shape without this axis, whose axes are all rows.
+        `sample_weight` then have its shape without this axis, whose axes are all rows. One class,
+        as in masks (N, 1, H, W), is the positive one, and the labels may have the axis too.
     n_jobs : int, optional
         Number of threads; -1 for all processors. The result has the same bits for any number.
     **fields

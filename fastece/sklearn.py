@@ -74,13 +74,14 @@ class Scorer:
         X : (n, ...) array_like
             Rows of the test set.
         y_true : (n,) array_like
-            Their labels, which are among `classes_`; not every class has to occur.
+            Their labels, which are among `classes_`; not every class has to occur. With "tasks"
+            (n, T), a column for each task.
         sample_weight : (n,) array_like of float, optional
             Weights, not negative.
 
         Returns
         -------
-        float, or a dict of them by label, of every class with ``average=None``
+        float, or with ``average=None`` a dict of them by label, or by the number of a task
 
         Raises
         ------
@@ -88,10 +89,15 @@ class Scorer:
             As `fastece.ece`; for a label that is not among `classes_`, and for an estimator without
             class probabilities.
         """
-        prob, labels = class_probabilities(estimator, X)
+        if is_tasks(self.setting):
+            prob, labels = task_probabilities(estimator, X)
+            setting = self.setting
+        else:
+            prob, labels = class_probabilities(estimator, X)
+            setting = own_setting(self.setting, labels)
         try:
             value = ece(
-                y_true, prob, estimator=self.estimator, setting=own_setting(self.setting, labels),
+                y_true, prob, estimator=self.estimator, setting=setting,
                 average=self.average, labels=labels, sample_weight=sample_weight,
             )  # fmt: skip
         except InputError as error:
@@ -101,7 +107,8 @@ class Scorer:
             raise
         sign = 1.0 if self.greater_is_better else -1.0
         if isinstance(value, np.ndarray):
-            return {str(k): sign * one for k, one in zip(labels, value.tolist(), strict=True)}
+            names: Any = range(value.size) if is_tasks(self.setting) else labels
+            return {str(k): sign * one for k, one in zip(names, value.tolist(), strict=True)}
         return sign * value
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
@@ -162,13 +169,15 @@ def scorer(
     ----------
     estimator : str or object, default "ece"
         A name of `fastece.ESTIMATORS`, also a proper score such as "log_loss", or your own object.
-    setting : {"auto", "binary", "confidence", "classwise"} or int, default "auto"
+    setting : {"auto", "binary", "confidence", "classwise", "tasks"} or int, default "auto"
         As in `fastece.ece`, but "auto" goes by the classes that a model was fitted to: of two it is
         the binary problem of ``classes_[1]``, of more the top label. An int is a position in
-        `classes_`.
+        `classes_`. "tasks" is for models of several yes/no labels, such as
+        ``MultiOutputClassifier``, ``ClassifierChain`` and forests.
     average : {"macro", None}, default "macro"
-        For "classwise": the mean over classes; or, with None, one score for each, which
-        scikit-learn names by label: "test_ant", "test_bee". That works by itself, not in a dict.
+        For "classwise" and "tasks": the mean over classes or tasks; or, with None, one score for
+        each, which scikit-learn names by label or task: "test_ant", "test_bee"; "test_0". That
+        works by itself, not in a dict.
     greater_is_better : bool, optional
         Whether the score is the number itself, else minus the number. Without it, errors and losses
         are negative and the accuracy is positive; other numbers, such as the sharpness, for which
@@ -220,8 +229,9 @@ def scorer(
     """
     chosen = find_estimator(estimator, fields)
     check_average(average)
-    is_binary = isinstance(setting, str) and setting == "binary"
-    find_setting(setting, (0,) if is_binary else (0, 2**31))  # before anything is fitted
+    if not is_tasks(setting):  # refuse an unknown one before anything is fitted
+        is_binary = isinstance(setting, str) and setting == "binary"
+        find_setting(setting, (0,) if is_binary else (0, 2**31))
     sign = chosen.greater_is_better if greater_is_better is None else greater_is_better
     if sign is None:
         raise InputError("greater_is_better", f"must be True or False for {chosen!r}")
@@ -231,18 +241,10 @@ def scorer(
 def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray[Any], list[Any]]:  # noqa: N803
     """Return a classifier's probabilities (n, K) and the labels of their columns."""
     kind = type(estimator).__name__
-    try:
-        predict = estimator.predict_proba
-    except AttributeError as error:
-        hint = "sklearn.calibration.CalibratedClassifierCV makes probabilities of decisions"
-        rule = f"must have predict_proba, {kind} has none"
-        raise InputTypeError("estimator", rule, hint=hint) from error
-    predictions = predict(X)
-    if not hasattr(estimator, "classes_"):
-        raise InputTypeError("estimator", f"must have classes_, as classifiers do, {kind} has none")
+    predictions = predict(estimator, X)
     if any(map(np.ndim, estimator.classes_)):
         rule = f"must predict one label for each row, {kind} predicts several"
-        raise InputTypeError("estimator", rule)
+        raise InputTypeError("estimator", rule, hint="scorer(setting='tasks') takes yes/no labels")
     classes = np.asarray(estimator.classes_)
     if classes.size == 1:
         rule = f"{kind} was fitted to rows of one class alone, {classes.tolist()}"
@@ -252,6 +254,45 @@ def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray[Any], list[Any]
         rule = f"{kind}.predict_proba must give a column for each of {classes.size} classes"
         raise InputError("estimator", f"{rule}, got shape {prob.shape}")
     return prob, classes.tolist()
+
+
+def task_probabilities(estimator: Any, X: Any) -> tuple[Any, list[Any] | None]:  # noqa: N803
+    """Return the probabilities of yes (n, T) of several tasks, and the labels no and yes.
+
+    None stands for the labels 0 and 1.
+    """
+    predictions = predict(estimator, X)
+    classes = [np.asarray(of_task).tolist() for of_task in estimator.classes_]
+    if not all(isinstance(of_task, list) for of_task in classes):
+        return predictions, None  # these are numbers of the tasks
+    for k, of_task in enumerate(classes):
+        if len(of_task) != 2 or of_task != classes[0]:
+            rule = "must be fitted to the same two labels in every task"
+            hint = f"those of task 0 are {classes[0]!r:.80}"
+            raise InputError(f"estimator.classes_[{k}]", rule, value=of_task, hint=hint)
+    if isinstance(predictions, list):
+        predictions = np.stack([of_task[:, 1] for of_task in predictions], axis=1)
+    return predictions, classes[0]
+
+
+def predict(estimator: Any, X: Any) -> Any:  # noqa: N803
+    """Return what a classifier predicts, or refuse one without class probabilities."""
+    kind = type(estimator).__name__
+    try:
+        predict_proba = estimator.predict_proba
+    except AttributeError as error:
+        hint = "sklearn.calibration.CalibratedClassifierCV makes probabilities of decisions"
+        rule = f"must have predict_proba, {kind} has none"
+        raise InputTypeError("estimator", rule, hint=hint) from error
+    predictions = predict_proba(X)
+    if not hasattr(estimator, "classes_"):
+        raise InputTypeError("estimator", f"must have classes_, as classifiers do, {kind} has none")
+    return predictions
+
+
+def is_tasks(setting: Any) -> bool:
+    """Decide whether a setting is the one of several yes/no labels."""
+    return isinstance(setting, str) and setting == "tasks"
 
 
 def own_setting(setting: Any, labels: list[Any]) -> Any:

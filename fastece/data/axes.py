@@ -42,21 +42,31 @@ class RowAxes:
         """Number of rows."""
         return math.prod(self.shape)
 
+    @property
+    def shape_with_classes(self) -> tuple[int, ...]:
+        """Shape of the probabilities; masks of one class have labels of this shape too."""
+        return (*self.shape[: self.class_axis], self.n_classes, *self.shape[self.class_axis :])
+
     def flatten_classes(self, name: str, prob: Any) -> Any:
-        """Return class vectors (n, K), a tensor of torch as a tensor; perhaps a view."""
+        """Return class vectors (n, K), a tensor of torch as a tensor; perhaps a view.
+
+        A single class, as in masks (N, 1, H, W), is the positive one: its probabilities are (n,).
+        """
         if self.class_axis is None:
             return prob
+        shape = (self.n,) if self.n_classes == 1 else (self.n, self.n_classes)
         if hasattr(prob, "movedim"):  # numpy has no bfloat16, whose rounding the reader allows for
-            return prob.movedim(self.class_axis, -1).reshape(self.n, self.n_classes)
+            return prob.movedim(self.class_axis, -1).reshape(shape)
         array = as_array(name, prob)
-        return np.moveaxis(array, self.class_axis, -1).reshape(self.n, self.n_classes)
+        return np.moveaxis(array, self.class_axis, -1).reshape(shape)
 
     def flatten(self, name: str, values: Any) -> Any:
         """Return a value for each row (n,), such as labels or weights; None stays None."""
         if self.class_axis is None or values is None:
             return values
         array = as_array(name, values)
-        if array.shape != self.shape:
+        has_class_axis = self.n_classes == 1 and array.shape == self.shape_with_classes
+        if array.shape != self.shape and not has_class_axis:
             rule = f"must have shape {self.shape} with {{class_axis}}, as {{y_prob}} has rows"
             raise InputError(name, rule, value=array.shape)
         return array.reshape(self.n)
@@ -81,7 +91,7 @@ class RowAxes:
             row, *column = index
             entry = [int(i) for i in np.unravel_index(row, self.shape)]
             if argument == prob_name:
-                entry[self.class_axis : self.class_axis] = column
+                entry[self.class_axis : self.class_axis] = column or [0]
             return tuple(entry)
 
         return rename_indices(index_of_caller)

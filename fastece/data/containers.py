@@ -251,9 +251,11 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
         hint: Hint = ""
         if array.ndim > 2:
             hint = (
+                hint_of_list(name, array.shape),
                 "for classes on axis 1 pass {class_axis_1}",
                 f"pass np.moveaxis({name}, 1, -1).reshape(-1, {array.shape[1]}), and labels in one "
                 "dimension",
+                f"for labels of this shape pass np.ravel({{y_true}}) and np.ravel({name})",
             )
         raise InputError(name, f"must have 1 or 2 dimensions, got shape {array.shape}", hint=hint)
     if array.size == 0:
@@ -262,6 +264,24 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
         rule = f"one column, shape {array.shape}, is neither P(positive) nor a class vector"
         raise InputError(name, rule, hint=f"pass {name}[:, 0] for P(positive)")
     return array
+
+
+def hint_of_list(name: str, shape: tuple[int, ...]) -> str:
+    """Return a hint where an array may be a list of (n, 2) arrays, one for each yes/no task."""
+    if len(shape) != 3 or shape[2] != 2:
+        return ""
+    return f"for a list of arrays (n, 2) pass np.stack([q[:, 1] for q in {name}], 1) with {{tasks}}"
+
+
+def without_shared_column(name: str, y_prob: Any, y_true: Any) -> Any:
+    """Return predictions (n, 1) beside labels (n, 1) as (n,), and any others as they are.
+
+    Losses of one yes/no output take both so; a column beside labels (n,) may be a mistake.
+    """
+    shape = getattr(y_prob, "shape", None) or as_array(name, y_prob).shape
+    if shape[1:] == (1,) and as_array("y_true", y_true).shape == shape:
+        return as_array(name, y_prob)[:, 0]
+    return y_prob
 
 
 def without_single_column(array: NDArray[Any]) -> NDArray[Any]:

@@ -207,16 +207,17 @@ def read_problems(
     """
     from_logits = check_flag("from_logits", from_logits)
     is_soft = check_flag("soft", soft) or votes is not None
+    scores = containers.without_shared_column(prob_name, y_prob, y_true)
     if check_flag("percent", percent):
         if from_logits:
             raise InputError("percent", "goes without {from_logits}")
-        prob = containers.as_percents(y_prob, prob_name)
+        prob = containers.as_percents(scores, prob_name)
     else:
-        prob = containers.as_probabilities(y_prob, prob_name)
+        prob = containers.as_probabilities(scores, prob_name)
     chosen = find_setting(setting, prob.shape)
     n_rows = len(prob)
     n_classes = class_count(prob.shape)
-    columns = containers.column_names(y_prob)
+    columns = containers.column_names(scores)
     names = containers.class_names(columns)
     order = None
     is_ignored = None

@@ -153,7 +153,8 @@ def read_tasks(
     labels = containers.as_array("y_true", y_true)
     if prob.ndim != 2:
         rule = f"'tasks' needs {prob_name} of shape (n, T), a column for each task"
-        raise InputError("setting", rule, value=prob.shape)
+        hint = containers.hint_of_list(prob_name, prob.shape)
+        raise InputError("setting", rule, value=prob.shape, hint=hint)
     if labels.shape != prob.shape:
         rule = f"must have the shape (n, T) of {prob_name} with 'tasks', {prob.shape}"
         raise InputError("y_true", rule, value=labels.shape)

@@ -16,7 +16,7 @@ from fastece.data.parameters import check_integer
 from fastece.data.samples import Sample, Vectors
 from fastece.data.sources import DISTANCES, RANKS, SQUARES, Source
 from fastece.kernels.types import F64, I64
-from fastece.streams.batches import group_ids, read_batch
+from fastece.streams.batches import are_given, group_ids, read_batch
 from fastece.streams.cells import ScoreCells
 from fastece.streams.settings import Settings
 from fastece.streams.state import MAX_ROW, State
@@ -138,17 +138,19 @@ class Accumulator(Source):
 
     def update(
         self, y_true: Any, y_prob: Any, sample_weight: Any = None, row_offset: int | None = None,
-        groups: Any = None, *, ignore_label: Any = None, counts: Any = None,
-        class_axis: int | None = None,
+        groups: Any = None, *, labels: Any = None, pos_label: Any = None,
+        ignore_label: Any = None, counts: Any = None, class_axis: int | None = None,
     ) -> Self:  # fmt: skip
         """Add a batch of rows.
 
         Parameters
         ----------
-        y_true, y_prob, sample_weight, ignore_label, class_axis
-            As in `fastece.ece`; labels are 0 or 1, or from 0 to K - 1. An empty batch, or one whose
-            weights are all 0 or whose labels are all ignored, changes only the number of the next
-            row.
+        y_true, y_prob, sample_weight, labels, pos_label, ignore_label, class_axis
+            As in `fastece.ece`; labels are 0 or 1, or from 0 to K - 1, unless `labels` or
+            `pos_label` says which label is which class, in every batch. With `pos_label` alone a
+            batch may have one other label, and batches are not compared: `labels` is stricter. An
+            empty batch, or one whose weights are all 0 or whose labels are all ignored, changes
+            only the number of the next row.
         row_offset : int, optional
             The number of the first row in the whole stream, which draws of replicates depend on.
             None: the row after the last one of this accumulator.
@@ -176,18 +178,20 @@ class Accumulator(Source):
             ids_of_rows = axes.flatten_groups(groups)
             with axes.naming_entries("y_prob"):
                 return self.update(
-                    **rows, row_offset=row_offset, groups=ids_of_rows, ignore_label=ignore_label
-                )
+                    **rows, row_offset=row_offset, groups=ids_of_rows, labels=labels,
+                    pos_label=pos_label, ignore_label=ignore_label,
+                )  # fmt: skip
         settings = self._state.settings
+        reading = {"labels": labels, "pos_label": pos_label, "ignore_label": ignore_label}
         if counts is not None:
-            return self._update_counted(y_true, y_prob, sample_weight, groups, counts, ignore_label)
+            return self._update_counted(y_true, y_prob, sample_weight, groups, counts, reading)
         # Whether both are as long is checked when they are read.
         n = max(len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob))
         if row_offset is not None:
             row_offset = check_integer("row_offset", row_offset, 0, MAX_ROW - n)
         batch = None
         if n:
-            batch = read_batch(settings, y_true, y_prob, sample_weight, ignore_label)
+            batch = read_batch(settings, y_true, y_prob, sample_weight, reading)
         if groups is not None and not settings.n_replicates:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
         warn_of_index("groups", groups, index_of(y_true, y_prob))
@@ -198,7 +202,7 @@ class Accumulator(Source):
 
     def _update_counted(
         self, y_true: Any, y_prob: Any, sample_weight: Any, groups: Any, counts: Any,
-        ignore_label: Any,
+        reading: dict[str, Any],
     ) -> Self:  # fmt: skip
         """Add a batch of rows that count several times."""
         settings = self._state.settings
@@ -207,12 +211,10 @@ class Accumulator(Source):
             raise InputError("counts", rule, hint=REPEAT_ROWS)
         if groups is not None:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
-        has_labels = settings.n_classes is not None or ignore_label is not None
+        has_labels = settings.n_classes is not None or are_given(reading)
         table = read_table(y_true, y_prob, sample_weight, counts, has_labels=has_labels)
         with table.naming_rows():
-            batch = read_batch(
-                settings, table.y_true, table.y_prob, table.sample_weight, ignore_label
-            )
+            batch = read_batch(settings, table.y_true, table.y_prob, table.sample_weight, reading)
         with self._lock:
             self._state = self._state.with_counted(batch, table.counts)
         return self

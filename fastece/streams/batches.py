@@ -39,9 +39,13 @@ class Batch(NamedTuple):
 
 
 def read_batch(
-    settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any, ignore_label: Any = None
+    settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any, reading: dict[str, Any]
 ) -> Batch | None:
-    """Read the rows of a batch; None if all weights are 0, or all labels are ignored."""
+    """Read the rows of a batch; None if all weights are 0, or all labels are ignored.
+
+    `reading` has the options of labels: `labels`, `pos_label` and `ignore_label`.
+    """
+    y_prob = containers.without_shared_column("y_prob", y_prob, y_true)
     prob = containers.as_probabilities(y_prob)
     check_columns(settings, prob)
     if settings.setting in TOP_LABEL_SETTINGS:
@@ -49,11 +53,12 @@ def read_batch(
     weight = None
     if sample_weight is not None:
         weight = containers.as_real("sample_weight", sample_weight)
-    elif ignore_label is None and not settings.from_logits:
+    elif not (are_given(reading) or settings.from_logits):
         batch = read_plain_batch(settings, y_true, y_prob, prob)
         if batch is not None:
             return batch
-    if ignore_label is not None and hide_label(y_true, ignore_label)[1].all():
+    ignored = reading["ignore_label"]
+    if ignored is not None and hide_label(y_true, ignored)[1].all():
         return None
     has_no_weight = weight is not None and weight.shape == prob.shape[:1] and not weight.any()
     problems = read_problems(
@@ -62,12 +67,13 @@ def read_batch(
         setting=settings.setting,
         from_logits=settings.from_logits,
         sample_weight=None if has_no_weight else sample_weight,
-        ignore_label=ignore_label,
         vectors=settings.is_auto_vector,
+        **reading,
     )
-    if problems.labels is not None:
+    is_order_given = reading["labels"] is not None or reading["pos_label"] is not None
+    if problems.labels is not None and not is_order_given:
         rule = "must hold class numbers in a stream, the positions of columns, not other labels"
-        raise InputError("y_true", rule)
+        raise InputError("y_true", rule, hint="pass {labels}, in the order of the columns")
     if weight is not None:
         check_smallest_weight(settings, weight)
     if has_no_weight:
@@ -78,6 +84,11 @@ def read_batch(
     distance = np.empty(len(vectors.prob))
     read_top_label(vectors.prob, vectors.label, False, math.inf, map, distance)
     return Batch(problems, distance[problems.positions])
+
+
+def are_given(options: dict[str, Any]) -> bool:
+    """Decide whether one of the options is not None."""
+    return any(value is not None for value in options.values())
 
 
 def check_columns(settings: Settings, prob: NDArray[Any]) -> None:

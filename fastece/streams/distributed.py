@@ -22,7 +22,8 @@ STATES_PER_TASK = 8
 
 def from_dask(
     y_true: Any, y_prob: Any, *, n_classes: int | None = None, sample_weight: Any = None,
-    groups: Any = None, counts: Any = None, **options: Any,
+    groups: Any = None, counts: Any = None, labels: Any = None, pos_label: Any = None,
+    ignore_label: Any = None, **options: Any,
 ) -> Accumulator:  # fmt: skip
     """Count all rows of dask collections with the active scheduler.
 
@@ -36,6 +37,8 @@ def from_dask(
         K for class vectors of shape (n, K).
     sample_weight, groups, counts : dask array or series, shape (n,), optional
         Weights, groups and counts of the rows.
+    labels, pos_label, ignore_label : optional
+        As in `Accumulator.update`, for all blocks.
     **options
         Options of `Accumulator`: `setting`, `n_cells`, `n_replicates`, `seed`, `from_logits`.
 
@@ -87,12 +90,13 @@ def from_dask(
     needs_rows = options.get("n_replicates", 0) > 0 and groups is None
     arrays = align(arrays, needs_rows)
     blocks = {name: blocks_of(array) for name, array in arrays.items()}
+    reading = {"labels": labels, "pos_label": pos_label, "ignore_label": ignore_label}
     count = dask.delayed(count_batch, pure=False)
     states = []
     first_row = 0
     for i, size in enumerate(arrays["y_prob"].chunks[0]):
         batch = {name: blocks_of_column[i] for name, blocks_of_column in blocks.items()}
-        states.append(count(batch, f"block {i}", first_row, n_classes, options))
+        states.append(count(batch, f"block {i}", first_row, n_classes, options, reading))
         if needs_rows:
             first_row += size
     total: Accumulator = add_in_tree(states).compute()
@@ -162,7 +166,8 @@ def blocks_of(array: Any) -> list[Any]:
 
 def from_batches(
     batches: Iterable[tuple[Any, ...]], *, executor: Executor | None = None,
-    n_classes: int | None = None, **options: Any,
+    n_classes: int | None = None, labels: Any = None, pos_label: Any = None,
+    ignore_label: Any = None, **options: Any,
 ) -> Accumulator:  # fmt: skip
     """Count all rows of batches with the workers of a pool.
 
@@ -177,6 +182,8 @@ def from_batches(
         time.
     n_classes : int, optional
         K for class vectors of shape (n, K).
+    labels, pos_label, ignore_label : optional
+        As in `Accumulator.update`, for all batches.
     **options
         Options of `Accumulator`: `setting`, `n_cells`, `n_replicates`, `seed`, `from_logits`.
 
@@ -201,6 +208,7 @@ def from_batches(
     >>> state.n, round(ece(state, n_bins=10), 3)
     (4, 0.275)
     """
+    reading = {"labels": labels, "pos_label": pos_label, "ignore_label": ignore_label}
     total = Accumulator(n_classes, **options)
     pending: deque[Future[Accumulator]] = deque()
     max_pending = 2 * (os.cpu_count() or 1)
@@ -208,7 +216,7 @@ def from_batches(
     try:
         for i, batch in enumerate(batches):
             columns = name_columns(batch, i)
-            work = (columns, f"batch {i}", first_row, n_classes, options)
+            work = (columns, f"batch {i}", first_row, n_classes, options, reading)
             first_row += len(batch[0])
             if executor is None:
                 total.merge(count_batch(*work))
@@ -238,13 +246,15 @@ def count_batch(
     first_row: int,
     n_classes: int | None,
     options: dict[str, Any],
+    reading: dict[str, Any],
 ) -> Accumulator:
     """Count the rows of one batch, whose first row has the number `first_row`.
 
     An error has a note with the place of the batch.
     """
     try:
-        return Accumulator(n_classes, **options).update(**columns, row_offset=first_row)
+        state = Accumulator(n_classes, **options)
+        return state.update(**columns, row_offset=first_row, **reading)
     except (ValueError, TypeError) as error:
         error.add_note(f"in {place}")
         raise

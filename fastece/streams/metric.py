@@ -79,11 +79,12 @@ class CalibrationMetric(LoopMetric):
         As in `fastece.ece`: "binary", "confidence", "classwise" or a class.
     from_logits : bool, default False
         Whether `preds` are logits rather than probabilities.
-    ignore_label : label, optional
-        A label whose rows are left out, such as 255 of pixels.
+    labels, pos_label, ignore_label : optional
+        As in `Accumulator.update`: the classes in order, the positive one of two, and a label whose
+        rows are left out, such as 255 of pixels.
     class_axis : int, optional
         The axis of `preds` that holds the classes, 1 for pixels (N, C, H, W); `target` has the
-        shape without it.
+        shape without it, or for one class, as in masks (N, 1, H, W), the same shape.
     n_cells : int, default 64800
         Cells of the state, see `Accumulator`.
     n_replicates, seed : int, optional
@@ -119,15 +120,19 @@ class CalibrationMetric(LoopMetric):
 
     def __init__(
         self, n_classes: int | None = None, *, estimator: Any = "ece", setting: str | int = "auto",
-        from_logits: bool = False, ignore_label: Any = None,
-        class_axis: int | None = None, n_cells: int = 64800, n_replicates: int = 0,
-        seed: int | None = None, **fields: Any,
+        from_logits: bool = False, labels: Any = None, pos_label: Any = None,
+        ignore_label: Any = None, class_axis: int | None = None, n_cells: int = 64800,
+        n_replicates: int = 0, seed: int | None = None, **fields: Any,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.fields = fields
-        self.ignore_label = ignore_label
-        self.class_axis = class_axis
-        self.reading = {"setting": setting, "from_logits": from_logits}
+        self.row_options = {
+            "labels": labels,
+            "pos_label": pos_label,
+            "ignore_label": ignore_label,
+            "class_axis": class_axis,
+        }
+        self.source_options = {"setting": setting, "from_logits": from_logits}
         self.accumulator = Accumulator(
             n_classes, setting=setting, from_logits=from_logits, n_cells=n_cells,
             n_replicates=n_replicates, seed=seed,
@@ -148,7 +153,7 @@ class CalibrationMetric(LoopMetric):
         preds : array or tensor, shape (n,) or (n, K)
             Probabilities, or logits with `from_logits=True`. With `class_axis` of any shape.
         target : array or tensor, shape (n,)
-            Labels 0..K-1.
+            Labels 0..K-1. Beside `preds` of shape (n, 1) also (n, 1).
         sample_weight, row_offset, groups, counts : optional
             As in `Accumulator.update`.
 
@@ -160,9 +165,8 @@ class CalibrationMetric(LoopMetric):
             The metric holds the sum of several processes, see `sync`.
         """
         self.accumulator.update(
-            target, preds, sample_weight, row_offset, groups, ignore_label=self.ignore_label,
-            counts=counts, class_axis=self.class_axis,
-        )  # fmt: skip
+            target, preds, sample_weight, row_offset, groups, counts=counts, **self.row_options
+        )
 
     def compute(self) -> float:
         """Return the error of all rows so far; nan with a warning if there are none.
@@ -180,10 +184,9 @@ class CalibrationMetric(LoopMetric):
         if self.accumulator.n == before:
             return warn_of_no_rows()
         options = {
-            **self.reading,
+            **self.source_options,
+            **self.row_options,
             "sample_weight": sample_weight,
-            "ignore_label": self.ignore_label,
-            "class_axis": self.class_axis,
             "estimator": self.estimator,
         }
         return float(ece(target, preds, **options, **self.fields))

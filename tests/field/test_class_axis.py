@@ -181,3 +181,59 @@ def test_sources_and_streams_refuse_options_that_make_no_sense():
         state.update(LABELS, PROB, **PIXELS, groups="first_axis")
     with pytest.raises(ValueError, match="groups: 'first_axis' goes with class_axis="):
         fastece.estimate(LABELS.ravel(), ROWS, **FLAT, groups="first_axis")
+
+
+MASK_PROB = RNG.random((N, 1, H, W))
+MASK = (RNG.random(MASK_PROB.shape) < MASK_PROB).astype(int)
+MASK_ERROR = plain_ece(MASK.ravel(), MASK_PROB.ravel())
+IN_COLUMNS = (MASK.reshape(-1, 1), MASK_PROB.reshape(-1, 1))
+
+
+@pytest.mark.parametrize(
+    ("labels", "prob", "options"),
+    [
+        (MASK, MASK_PROB, {"class_axis": 1}),
+        (MASK[:, 0], MASK_PROB, {"class_axis": 1}),
+        (np.moveaxis(MASK, 1, -1), np.moveaxis(MASK_PROB, 1, -1), {"class_axis": -1}),
+        (*IN_COLUMNS, {}),
+        (IN_COLUMNS[0].tolist(), IN_COLUMNS[1].tolist(), {}),
+    ],
+)
+def test_masks_of_one_class_are_a_binary_problem(labels, prob, options):
+    assert fastece.ece(labels, prob, **options) == pytest.approx(MASK_ERROR, abs=1e-12)
+    metric = CalibrationMetric(**options)
+    assert metric(prob, labels) == pytest.approx(MASK_ERROR, abs=1e-12)
+    assert metric.compute() == pytest.approx(MASK_ERROR, abs=1e-12)
+
+
+def test_masks_have_groups_reports_and_indices_of_their_own():
+    pixels = fastece.estimate(MASK, MASK_PROB, class_axis=1, groups="first_axis", **DRAWS)
+    rows = fastece.estimate(MASK.ravel(), MASK_PROB.ravel(), groups=IMAGES, **DRAWS)
+    assert pixels.to_dict() == rows.to_dict()
+    columns = fastece.estimate(*IN_COLUMNS, groups=IMAGES, **DRAWS)
+    assert columns.to_dict() == rows.to_dict()
+    report = fastece.calibration_report(MASK, MASK_PROB, class_axis=1, n_resamples=0)
+    assert report.n == MASK.size
+    assert fastece.Monitor().update(MASK, MASK_PROB, class_axis=1).n == MASK.size
+    bad = MASK_PROB.copy()
+    bad[3, 0, 1, 4] = np.nan
+    with pytest.raises(ValueError, match=r"y_prob\[3, 0, 1, 4\] is nan"):
+        fastece.ece(MASK, bad, class_axis=1)
+    with pytest.raises(ValueError, match=r"y_true: must have shape \(12, 6, 5\)"):
+        fastece.ece(MASK[:, :, 0], MASK_PROB, class_axis=1)
+
+
+def test_a_frame_of_one_column_has_no_names_of_classes():
+    pd = pytest.importorskip("pandas")
+    labels = pd.DataFrame({"outcome": MASK.ravel()})
+    prob = pd.DataFrame({"probability": MASK_PROB.ravel()})
+    each = fastece.estimate(labels, prob, setting="classwise", average=None, n_resamples=0)
+    assert "probability" not in str(each)
+    assert fastece.ece(labels, prob) == pytest.approx(MASK_ERROR, abs=1e-12)
+
+
+def test_masks_without_the_axis_are_told_what_to_pass():
+    with pytest.raises(ValueError, match="for classes on axis 1 pass class_axis=1"):
+        fastece.ece(MASK, MASK_PROB)
+    with pytest.raises(ValueError, match=r"pass np.ravel\(y_true\) and np.ravel\(y_prob\)"):
+        fastece.ece(MASK[:, 0], MASK_PROB[:, 0])

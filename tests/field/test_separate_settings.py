@@ -582,6 +582,17 @@ def test_bad_tasks_are_refused(labels, prob, message):
         fastece.ece(labels, prob, setting="tasks")
 
 
+@pytest.mark.parametrize("setting", ["auto", "tasks"])
+def test_a_list_of_arrays_of_scikit_learn_has_a_hint(setting):
+    arrays = [np.column_stack([1 - PROB[:, k], PROB[:, k]]) for k in range(N_TASKS)]
+    hint = "np.stack([q[:, 1] for q in y_prob], 1) with setting='tasks'"
+    with pytest.raises(ValueError, match=re.escape(hint)):
+        fastece.ece(LABELS, arrays, setting=setting)
+    columns = np.stack([q[:, 1] for q in arrays], 1)
+    expected = np.mean([plain_ece(*rows_of_task(k)) for k in range(N_TASKS)])
+    assert fastece.ece(LABELS, columns, setting="tasks") == pytest.approx(expected, abs=1e-12)
+
+
 def test_a_task_without_a_row_of_positive_weight_is_named():
     labels = np.nan_to_num(LABELS)
     weights = np.where(np.arange(len(labels)) < 100, 1.0, 0.0)

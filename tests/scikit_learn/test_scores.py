@@ -11,12 +11,20 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.metrics import brier_score_loss, get_scorer
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, cross_validate
-from sklearn.multioutput import MultiOutputClassifier
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 import fastece
 from fastece.sklearn import ReliabilityDisplay, Scorer, ece_scorer, scorer
@@ -297,6 +305,60 @@ def test_a_label_that_the_model_has_not_seen_is_refused():
     with pytest.warns(UserWarning, match="is 'cow'"):
         scores = cross_val_score(GaussianNB(), data.X, data.y, cv=sets, scoring=ece_scorer)
     assert np.isnan(scores).tolist() == [True]
+
+
+def errors_of_tasks(model, features, labels, words, cv):
+    """The errors (folds, T) of each task by the loops of the reference; `words` are no and yes."""
+    errors = []
+    for train, test in cv.split(features):
+        prob = clone(model).fit(features[train], labels[train]).predict_proba(features[test])
+        if isinstance(prob, list):
+            prob = np.stack([q[:, 1] for q in prob], axis=1)
+        hits = (labels[test] == words[1]).astype(int)
+        columns = range(hits.shape[1])
+        errors.append(
+            [reference.ece(hits[:, k].tolist(), prob[:, k].tolist(), n_bins=15) for k in columns]
+        )
+    return np.array(errors)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (MultiOutputClassifier(GaussianNB()), [0, 1]),
+        (MultiOutputClassifier(GaussianNB()), ["no", "yes"]),
+        (make_pipeline(StandardScaler(), MultiOutputClassifier(GaussianNB())), [0, 1]),
+        (ClassifierChain(GaussianNB(), order=[2, 0, 1]), [0, 1]),
+        (OneVsRestClassifier(GaussianNB()), [0, 1]),
+        (DecisionTreeClassifier(max_depth=3, random_state=0), ["no", "yes"]),
+    ],
+    ids=str,
+)
+def test_models_of_several_labels_have_the_mean_error_of_their_tasks(model, words):
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((300, 4))
+    labels = np.array(words)[
+        (rng.random((300, 3)) < 1 / (1 + np.exp(-features[:, :3]))).astype(int)
+    ]
+    cv = KFold(3)
+    errors = errors_of_tasks(model, features, labels, words, cv)
+    options = {"cv": cv, "error_score": "raise"}
+    mean = cross_val_score(model, features, labels, scoring=scorer(setting="tasks"), **options)
+    np.testing.assert_allclose(-mean, errors.mean(axis=1), **NEAR)
+    each = scorer(setting="tasks", average=None)
+    found = cross_validate(model, features, labels, scoring=each, **options)
+    for k in range(3):
+        np.testing.assert_allclose(-found[f"test_{k}"], errors[:, k], **NEAR)
+
+
+def test_tasks_of_other_labels_than_yes_and_no_are_refused():
+    data = Data(3)
+    labels = np.column_stack([data.y, data.y])
+    model = MultiOutputClassifier(GaussianNB()).fit(data.X, labels)
+    with pytest.raises(ValueError, match=r"classes_\[0\]: must be fitted to the same two labels"):
+        scorer(setting="tasks")(model, data.X, labels)
+    with pytest.raises(TypeError, match=r"scorer\(setting='tasks'\) takes yes/no labels"):
+        ece_scorer(model, data.X, labels)
 
 
 def test_models_without_class_probabilities_are_refused():

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import fastece
 from fastece import Accumulator
+from fastece.streams import CalibrationMetric, from_batches
 from helpers.bad_input import assert_refused
+from helpers.field_samples import plain_ece
 from helpers.layouts import frozen, strided
 from helpers.resample_cases import same_bits
 from helpers.strategies import binary
@@ -543,3 +545,54 @@ def test_plain_arrays_have_the_state_of_lists(setting, dtype, n_replicates):
     for labels in (y, y.astype(np.uint8), frozen(y)):
         assert_same(state_of(labels, p, **options), expected)
     assert_same(state_of(y, strided(p), **options), expected)
+
+
+def named_stream(n=600):
+    """Labels of 0 and 1 as numbers and as texts, and probabilities of 1."""
+    y, p = binary_data("bimodal", n)
+    return y, np.where(y == 1, "yes", "no"), p
+
+
+@pytest.mark.parametrize("options", [{"pos_label": "yes"}, {"labels": ["no", "yes"]}], ids=str)
+def test_labels_may_be_texts_in_every_stream(options):
+    y, texts, p = named_stream()
+    whole = Accumulator().update(y, p)
+    halves = [(texts[:300], p[:300]), (texts[300:], p[300:])]
+    assert Accumulator().update(texts, p, **options) == whole
+    assert from_batches(halves, **options) == whole
+    metric = CalibrationMetric(**options)
+    for labels, prob in halves:
+        assert metric(prob, labels) == fastece.ece(labels, prob, **options)
+    assert metric.accumulator == whole
+    assert metric.clone().compute() == near(plain_ece(y, p))
+    weights = np.arange(600) % 3
+    weighted = Accumulator().update(texts, p, weights, **options)
+    assert weighted == Accumulator().update(y, p, weights)
+    counts = np.arange(600) % 5 + 1
+    counted = Accumulator().update(texts, p, counts=counts, **options)
+    ones = Accumulator().update(y, p, counts=counts, labels=[0, 1])
+    assert counted == ones == Accumulator().update(y.repeat(counts), p.repeat(counts))
+
+
+def test_a_stream_of_classes_by_name_may_lack_some_in_a_batch():
+    y, p = class_data(60, 3)
+    texts = np.array(["cat", "dog", "cow"])[y]
+    stream = Accumulator(3)
+    for k in range(3):
+        stream.update(texts[y == k], p[y == k], labels=["cat", "dog", "cow"])
+    texts[7] = "?"
+    stream.update(texts[7:8], p[7:8], labels=["cat", "dog", "cow"], ignore_label="?")
+    assert stream == Accumulator(3).update(y, p)
+    grid = {"class_axis": 1, "labels": ["cat", "dog", "cow"]}
+    texts = np.array(["cat", "dog", "cow"])[y].reshape(6, 10)
+    pixels = np.moveaxis(p.reshape(6, 10, 3), -1, 1)
+    assert Accumulator(3).update(texts, pixels, **grid) == stream
+
+
+def test_texts_without_an_order_are_told_which_option_has_it():
+    _, texts, p = named_stream(20)
+    state = Accumulator()
+    assert_refused(lambda: state.update(texts, p), ["y_true", "pass pos_label=, or labels="])
+    assert_refused(lambda: state.update(texts, p, pos_label="Yes"), ["y_true", "'Yes'"])
+    assert_refused(lambda: from_batches([(texts, p)], labels=["a", "b"]), ["y_true", "'a', 'b'"])
+    assert state.n == 0

@@ -290,3 +290,13 @@ def test_a_worker_that_dies_changes_nothing(client, tmp_path):
     assert state == once
     assert state.n == n_blocks * rows_of_block
     assert fastece.ece(state) == fastece.ece(once)
+
+
+@pytest.mark.parametrize("options", [{"pos_label": "yes"}, {"labels": ["no", "yes"]}], ids=str)
+def test_labels_of_dask_may_be_texts(options):
+    rng = np.random.default_rng(0)
+    p = rng.random(600)
+    y = rng.random(600) < p
+    texts = da.from_array(np.where(y, "yes", "no"), chunks=200)
+    state = from_dask(texts, da.from_array(p, chunks=250), **options)
+    assert state == Accumulator().update(y, p)
