@@ -257,7 +257,7 @@ def class_probabilities(estimator: Any, X: Any) -> tuple[NDArray[Any], list[Any]
 
 
 def task_probabilities(estimator: Any, X: Any) -> tuple[Any, list[Any] | None]:  # noqa: N803
-    """Return the probabilities of yes (n, T) of several tasks, and the labels no and yes.
+    """Return the probabilities (n, T) of tasks, and the labels no and yes.
 
     None stands for the labels 0 and 1.
     """
@@ -276,7 +276,7 @@ def task_probabilities(estimator: Any, X: Any) -> tuple[Any, list[Any] | None]: 
 
 
 def predict(estimator: Any, X: Any) -> Any:  # noqa: N803
-    """Return what a classifier predicts, or refuse one without class probabilities."""
+    """Return the class probabilities as the classifier predicts them."""
     kind = type(estimator).__name__
     try:
         predict_proba = estimator.predict_proba

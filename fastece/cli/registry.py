@@ -36,6 +36,7 @@ OTHER_NAMES: dict[str, str | None] = {
     "confidence": "--confidence-level",
     "ignore_label": None,
     "ignore_nan": None,
+    "keep": None,
     "tasks": None,
     "class_axis": None,
     "class_axis_1": None,

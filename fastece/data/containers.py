@@ -267,16 +267,17 @@ def as_probabilities(value: Any, name: str = "y_prob") -> NDArray[Any]:
 
 
 def hint_of_list(name: str, shape: tuple[int, ...]) -> str:
-    """Return a hint where an array may be a list of (n, 2) arrays, one for each yes/no task."""
+    """Return a hint where arrays (n, 2) of yes/no tasks may come as a list."""
     if len(shape) != 3 or shape[2] != 2:
         return ""
     return f"for a list of arrays (n, 2) pass np.stack([q[:, 1] for q in {name}], 1) with {{tasks}}"
 
 
 def without_shared_column(name: str, y_prob: Any, y_true: Any) -> Any:
-    """Return predictions (n, 1) beside labels (n, 1) as (n,), and any others as they are.
+    """Return predictions (n, 1) beside labels (n, 1) as (n,).
 
-    Losses of one yes/no output take both so; a column beside labels (n,) may be a mistake.
+    Losses of one yes/no output take both so. Others stay: a column beside labels (n,) may be a
+    mistake.
     """
     shape = getattr(y_prob, "shape", None) or as_array(name, y_prob).shape
     if shape[1:] == (1,) and as_array("y_true", y_true).shape == shape:
@@ -437,14 +438,14 @@ def check_probabilities(
     """Check probabilities or logits; return whether some have to be clipped."""
     if from_logits:
         rule = "logits must be finite or -inf"
-        refuse_where(name, rule, array, lambda part: ~(part < math.inf))
+        refuse_where(name, rule, array, lambda part: ~(part < math.inf), hint_of_gaps(name, array))
         if array.ndim == 2:
             rule = "a row of logits must not be all -inf"
             refuse_where(name, rule, array, lambda z: (z == -math.inf).all(axis=1, keepdims=True))
         return False
     low, high, off = scan_rows(array, tolerance)
     if not (low >= LOWEST and high <= HIGHEST):
-        refuse_infinite(name, array)
+        refuse_infinite(name, array, hint_of_gaps(name, array))
         rule = f"probabilities must lie in [0, 1] (tolerance {TOLERANCE:g})"
         hint = hint_at(array)
         refuse_where(name, rule, array, lambda p: (p < LOWEST) | (p > HIGHEST), hint)
@@ -454,6 +455,15 @@ def check_probabilities(
         rule += f"; the first is {name}[{off[0]}] with sum {total!r}"
         warn(name, rule, kind=RowsWarning)
     return low < 0 or high > 1
+
+
+def hint_of_gaps(name: str, array: NDArray[Any]) -> str:
+    """Return a hint that leaves out rows without a forecast, if there are some."""
+    if not np.isnan(array).any():
+        return ""
+    of_row = ".any(1)" if array.ndim > 1 else ""
+    rows = f"{{y_true}}[keep] and {{{name}}}[keep]"
+    return f"rows without a forecast: {{keep}} ~np.isnan({{{name}}}){of_row}, then pass {rows}"
 
 
 def scan_rows(p: NDArray[Any], tolerance: float) -> tuple[float, float, NDArray[np.intp]]:

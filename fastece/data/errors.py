@@ -28,11 +28,13 @@ ABSENT: Any = Absent.ABSENT
 Names = Mapping[str, str | None]
 # References that are not written as in a call, "labels=": arguments that come by position, the one
 # that comes first, and a flag that is to be set.
-PYTHON = {name: name for name in ("y_true", "y_prob", "y_prob_a", "X", "y")}
+PYTHON = {name: name for name in ("y_true", "y_prob", "y_prob_a", "y_prob_b", "X", "y")}
 PYTHON |= {"first": "y_true", "from_logits": "from_logits=True", "percent": "percent=True"}
 PYTHON |= {"soft": "soft=True", "tasks": "setting='tasks'"}
 # The values of arguments that a remedy names.
 PYTHON |= {"ignore_nan": "ignore_label=nan", "class_axis_1": "class_axis=1"}
+# The beginning of a statement that a remedy gives.
+PYTHON |= {"keep": "keep ="}
 # Options of the command line alone.
 PYTHON_LACKS = {"missing": None}
 # A remedy, or several of which one is right.

@@ -1,6 +1,7 @@
 """Percents, labels that are missing or ignored: the right number, by an option that is named."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -254,3 +255,24 @@ def test_a_monitor_leaves_rows_out_whose_labels_may_come_later(capsys, write):
     code, out, _ = run(capsys, "monitor", write(SMALL, "whole.csv"))
     assert code in (0, 1)
     assert "no label" not in out
+
+
+def test_rows_without_a_forecast_have_a_hint_that_leaves_them_out():
+    rng = np.random.default_rng(4)
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    p[::7] = np.nan
+    hint = "keep = ~np.isnan(y_prob), then pass y_true[keep] and y_prob[keep]"
+    for call in (fastece.ece, fastece.Accumulator().update, fastece.estimate):
+        with pytest.raises(ValueError, match=re.escape(hint)):
+            call(y, p)
+    keep = ~np.isnan(p)
+    expected = plain_ece(np.delete(y, np.s_[::7]), np.delete(p, np.s_[::7]))
+    assert fastece.ece(y[keep], p[keep]) == pytest.approx(expected, abs=1e-12)
+    vectors = np.column_stack([1 - p, p])
+    with pytest.raises(ValueError, match=r"keep = ~np.isnan\(y_prob\).any\(1\)"):
+        fastece.ece(y, vectors)
+    with pytest.raises(ValueError, match=r"y_prob_b: .* keep = ~np.isnan\(y_prob_b\), "):
+        fastece.compare(y[keep], p[keep], np.where(np.arange(keep.sum()) == 3, np.nan, p[keep]))
+    with pytest.raises(ValueError, match=r"must be finite; y_prob\[1\] is inf$"):
+        fastece.ece([0, 1], [0.2, np.inf])
