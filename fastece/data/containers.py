@@ -8,6 +8,7 @@ cache.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -38,6 +39,9 @@ MIN_ROWS_FOR_WARNING = 10
 # Numbers up to it may be tiers, such as 1 to 5, and larger ones may be percentages.
 MAX_TIER = 10
 PERCENTAGES = "percentages: {percent}"
+LOG_PROBABILITIES = "log-probabilities: np.exp of them"
+# The largest number that is not infinite as a float64.
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 # Percents in a shorter float than float32 are divided as float64, which adds no rounding.
 MIN_BYTES_OF_FLOAT = 4
 # Two indexes that share more of their labels name the same rows. An index made anew, from 0, shares
@@ -130,15 +134,45 @@ def as_real(name: str, value: Any, what: str = "must be real numbers") -> NDArra
         raise InputError(name, f"must have at most {MAX_ROWS} rows", value=len(array))
     if array.dtype.kind == "V" and array.dtype.name == "bfloat16":  # of ml_dtypes, as in jax
         return array.astype(np.float32)
+    if array.dtype.kind == "O":
+        array = numbers_of_objects(name, array)
     if array.dtype.kind not in "fiub":
         rule = f"{what}, got dtype {array.dtype}"
-        is_bad = elementwise(lambda x: not isinstance(x, Real))
+        is_bad = elementwise(lambda x: not is_plain_number(x))
         refuse_where(name, rule, array, is_bad, error=InputTypeError)
         raise InputTypeError(name, rule)
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         with np.errstate(over="ignore"):  # what float64 cannot hold is refused as infinite
             array = array.astype(np.float64)
     return array
+
+
+def numbers_of_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Turn objects that are all numbers, or rows of as many numbers, into an array.
+
+    Columns of pandas hold objects where a missing value was dropped, of decimal numbers, and of
+    lists. Other objects stay as they are.
+    """
+    entries = array.ravel().tolist()
+    if array.ndim == 1 and entries and all(isinstance(x, list | np.ndarray) for x in entries):
+        n_first = len(entries[0])
+        rule = f"must be rows of {n_first} numbers, as the first one is"
+        refuse_where(name, rule, array, elementwise(lambda x: len(x) != n_first))
+        return as_real(name, np.array(entries))
+    if all(isinstance(x, bool | np.bool_) for x in entries):
+        return array.astype(np.bool_)
+    are_numbers = all(map(is_plain_number, entries))
+    return array.astype(np.float64) if are_numbers else array
+
+
+def is_plain_number(entry: Any) -> bool:
+    """Return whether an object is a number that float64 holds, and is not missing."""
+    is_number = isinstance(entry, Real | Decimal | np.bool_)
+    if not is_number or isinstance(entry, np.timedelta64):
+        return False
+    number: Any = entry
+    is_missing = number != number
+    return not is_missing and bool(abs(number) <= LARGEST_FLOAT)
 
 
 def as_row_numbers(name: str, value: Any, n: int) -> NDArray[Any]:
@@ -493,18 +527,30 @@ def hint_at(p: NDArray[Any]) -> Hint:
     if p.ndim == 1 and are_whole(p):
         percents = [PERCENTAGES] if is_percent else []
         return ("it looks like labels: {first} comes first", *percents)
+    if p.ndim == 2:
+        is_logit = low < LOWEST or high > 2
+    else:
+        is_logit = low < 0 < high and (low < -1 or high > 1)
+    if p.ndim == 1 and high <= 0:
+        return LOG_PROBABILITIES
     if is_percent:
-        return PERCENTAGES
-    are_tiers = p.ndim == 1 and low >= 0 and high <= MAX_TIER
-    return "logits: {from_logits}" if (low < LOWEST or high > 2) and not are_tiers else ""
+        # Decimal odds are 1 or more.
+        return PERCENTAGES if p.ndim == 2 or low < 1 else f"{PERCENTAGES}; decimal odds: 1 / odds"
+    return "logits: {from_logits}" if is_logit else ""
 
 
 def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob") -> None:
     """Warn of logits that all lie in [0, 1], in rows that sum to 1.
 
-    Logits that are all equal cause no warning. The first few rows nearly always decide.
+    Logits that are all equal cause no warning. The first few rows nearly always decide. One column
+    of log-probabilities has no positive number, and most of them are above log(1/2), as logits
+    never are.
     """
     if len(z) < MIN_ROWS_FOR_WARNING:
+        return
+    if z.ndim == 1 and z.min() < z.max() <= 0 and np.median(z) > math.log(0.5):
+        rule = "no value is above 0, and most probabilities would be from 1/3 to 1/2"
+        warn(name, rule, hint=LOG_PROBABILITIES, kind=RowsWarning)
         return
     for rows in (z[:MIN_ROWS_FOR_WARNING], z):
         low, high, off = scan_rows(rows, tolerance)

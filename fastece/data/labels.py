@@ -48,6 +48,8 @@ def as_labels(
     """
     is_given = labels is not None or pos_label is not None
     y = containers.as_array("y_true", as_objects(value) if is_given else value)
+    if y.dtype.kind == "O" and not is_given:
+        y = containers.numbers_of_objects("y_true", y)
     y = containers.without_single_column(y)
     if y.ndim != 1:
         hint = one_hot_hint(y, y_prob) or task_hint(y, y_prob) or share_hint(y, y_prob)

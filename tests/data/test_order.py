@@ -142,7 +142,7 @@ TAKE_COLUMN = {
     "test": lambda y, p, column: fastece.calibration_test(y, p, groups=column, n_resamples=9),
     "validate": lambda y, p, column: fastece.validate(y, p, groups=column, n_resamples=9),
     "check": lambda y, p, column: fastece.check(y, p, max_error=1, groups=column, n_resamples=9),
-    "recalibrate": lambda y, p, column: recalibrate(y, p, method="platt", groups=column),
+    "recalibrate": lambda y, p, column: recalibrate(y, p, method="platt", cv=2, groups=column),
     "stream": lambda y, p, column: fastece.Accumulator(n_replicates=9, seed=1).update(
         y, p, groups=column
     ),

@@ -65,8 +65,10 @@ def test_numbers_above_one_are_refused_with_the_option_that_divides(capsys, writ
     assert "--percent" not in failure(capsys, "report", write(as_csv(tiers)))
     with pytest.raises(ValueError, match=r"y_true comes first, or percentages: percent=True$"):
         fastece.ece(RIGHT, PERCENTS)
+    with pytest.raises(ValueError, match=r"percentages: percent=True; decimal odds: 1 / odds$"):
+        fastece.ece(RIGHT, PERCENTS + 1.5)
     with pytest.raises(ValueError, match=r"percentages: percent=True$"):
-        fastece.ece(RIGHT, PERCENTS + 0.5)
+        fastece.ece(RIGHT, PERCENTS - PERCENTS.min() + 0.5)
 
 
 def test_a_number_that_is_no_percent_is_named(capsys, write):
