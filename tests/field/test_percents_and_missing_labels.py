@@ -66,7 +66,7 @@ def test_numbers_above_one_are_refused_with_the_option_that_divides(capsys, writ
     with pytest.raises(ValueError, match=r"y_true comes first, or percentages: percent=True$"):
         fastece.ece(RIGHT, PERCENTS)
     with pytest.raises(ValueError, match=r"percentages: percent=True; decimal odds: 1 / odds$"):
-        fastece.ece(RIGHT, PERCENTS + 1.5)
+        fastece.ece(RIGHT, 0.5 * PERCENTS + 5.25)
     with pytest.raises(ValueError, match=r"percentages: percent=True$"):
         fastece.ece(RIGHT, PERCENTS - PERCENTS.min() + 0.5)
 
