@@ -280,8 +280,6 @@ class BinaryCalibrationError(LoopMetric):
     ----------
     n_bins, norm, ignore_index, validate_args
         As in `binary_calibration_error`, which has the errors too.
-    **kwargs
-        Options of ``torchmetrics.Metric``, which need torchmetrics.
 
     Raises
     ------
@@ -294,7 +292,7 @@ class BinaryCalibrationError(LoopMetric):
     Where torchmetrics is installed, the object is a ``torchmetrics.Metric``, whose value is a
     tensor of float64. Its states are sums of float64, so the value is the same for any number of
     processes, and it may be wrapped, collected, merged, saved and logged as any other. A batch is
-    counted in whole or not at all.
+    counted in whole or not at all. It also takes the options of ``torchmetrics.Metric``.
 
     Examples
     --------
@@ -385,9 +383,8 @@ class MulticlassCalibrationError(BinaryCalibrationError):
     Parameters
     ----------
     num_classes, n_bins, norm, ignore_index, validate_args
-        As in `multiclass_calibration_error`, which has the errors too.
-    **kwargs
-        As in `BinaryCalibrationError`, which has the notes too.
+        As in `multiclass_calibration_error`, which has the errors too. `BinaryCalibrationError` has
+        the notes.
 
     Examples
     --------
