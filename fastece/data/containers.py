@@ -154,7 +154,11 @@ def numbers_of_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
     lists. Other objects stay as they are.
     """
     entries = array.ravel().tolist()
-    if array.ndim == 1 and entries and all(isinstance(x, list | np.ndarray) for x in entries):
+    if (
+        array.ndim == 1
+        and entries
+        and all(isinstance(x, list | tuple | np.ndarray) for x in entries)
+    ):
         n_first = len(entries[0])
         rule = f"must be rows of {n_first} numbers, as the first one is"
         refuse_where(name, rule, array, elementwise(lambda x: len(x) != n_first))
@@ -544,7 +548,7 @@ def warn_if_probabilities(z: NDArray[Any], tolerance: float, name: str = "y_prob
 
     Logits that are all equal cause no warning. The first few rows nearly always decide. One column
     of log-probabilities has no positive number, and most of them are above log(1/2), as logits
-    never are.
+    hardly ever are.
     """
     if len(z) < MIN_ROWS_FOR_WARNING:
         return
