@@ -265,7 +265,7 @@ def read_problems(
     assert arrays is not None, "what the slow check lets pass can be read"
     is_kept = kept_rows(weights, is_ignored)
     if not is_soft:
-        rows = slice(None) if is_kept is None else is_kept
+        rows = slice(None) if is_kept is None or is_kept.all() else is_kept
         warn_of_contradiction(prob[rows], label[rows], from_logits, order or names, prob_name)
     problems = Problems(
         chosen, *arrays, low=1 / n_classes if chosen.is_top else 0.0, high=1.0,
