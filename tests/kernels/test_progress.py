@@ -7,6 +7,7 @@ import pytest
 
 from fastece.kernels import compiling
 from fastece.kernels.progress import MESSAGE, announce_compiling
+from helpers.kernel_forms import PLAIN
 
 
 @pytest.fixture
@@ -19,6 +20,7 @@ def compile_one(monkeypatch):
     announce_compiling.cache_clear()
 
 
+@pytest.mark.skipif(PLAIN, reason="nothing is compiled")
 @pytest.mark.parametrize(("is_terminal", "clearing"), [(False, ""), (True, "\r\x1b[K")])
 def test_the_message_appears_once(capsys, monkeypatch, compile_one, is_terminal, clearing):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
