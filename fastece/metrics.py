@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, cast, overload
 from fastece.data.errors import InputTypeError
 from fastece.data.parameters import check_average, check_jobs
 from fastece.data.reading import read_and_use, read_source
-from fastece.data.sources import Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import values_of_problems
 from fastece.estimators.canonical import SKCE, DirichletKDE
@@ -180,7 +180,7 @@ def ece(
     check_average(average)
     chosen = find_estimator(estimator, fields)
 
-    def values_of(run: Map, unchecked: bool) -> tuple[Source, Values]:
+    def values_of(run: Map, unchecked: bool) -> tuple[RowTable, Values]:
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from fastece.data.containers import as_real, without_single_column
 from fastece.data.errors import InputError, rename_arguments
 from fastece.data.reading import read_source
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 
 
 class Names(NamedTuple):
@@ -59,12 +59,10 @@ class Names(NamedTuple):
             raise InputError(self.prob, f"must have shape (n,), got {prob.shape}")
         return prob
 
-    def read(self, label: Any, prob: Any, setting: Any = "auto", **options: Any) -> Problems:
+    def read(self, label: Any, prob: Any, setting: Any = "auto", **options: Any) -> RowTable:
         """Read labels and probabilities as problems; errors have the library's names."""
         with rename_arguments(self.arguments):
-            source = read_source(label, prob, setting=setting, prob_name=self.prob, **options)
-        assert isinstance(source, Problems), "libraries have no streams"
-        return source
+            return read_source(label, prob, setting=setting, prob_name=self.prob, **options)
 
 
 LIBRARIES = {

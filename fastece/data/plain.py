@@ -25,7 +25,7 @@ from fastece.data.scores import (
     read_arrays,
     read_rows,
 )
-from fastece.data.sources import Problems, class_count, find_setting
+from fastece.data.sources import RowTable, class_count, find_setting
 from fastece.data.threads import Map
 from fastece.kernels.types import F64
 
@@ -46,7 +46,7 @@ def are_plain(y: Any, p: Any) -> bool:
 def plain_problems(
     y: NDArray[Any], p: NDArray[Any], setting: Any, sample_weight: Any, with_vectors: bool,
     run: Map, unchecked: bool = False,
-) -> Problems | None:  # fmt: skip
+) -> RowTable | None:  # fmt: skip
     """Read labels and probabilities that `are_plain`; None for a closer look.
 
     With `unchecked`, rows of a binary problem are left as they are where kernels take them.
@@ -56,7 +56,7 @@ def plain_problems(
         return None
     is_binary = p.ndim == chosen.column == 1
     if unchecked and is_binary and sample_weight is None and are_native(y, p):
-        return Problems(chosen, p, y, 0.0, 1.0)
+        return RowTable(chosen, p, y, 0.0, 1.0)
     weights = None
     if sample_weight is not None:
         weights = plain_weights(sample_weight, y.size)
@@ -69,7 +69,7 @@ def plain_problems(
     n_classes = class_count(p.shape)
     scores, outcomes = arrays
     low = 1 / n_classes if chosen.is_top else 0.0
-    problems = Problems(chosen, scores, outcomes, low, 1.0, n_classes, weights)
+    problems = RowTable(chosen, scores, outcomes, low, 1.0, n_classes, weights)
     if with_vectors and p.ndim == 2 and isinstance(setting, str) and setting == "auto":
         problems.vectors = Vectors(native_floats(p), contiguous(y, np.int64))
     if y.size > MAX_ROWS_KEPT:

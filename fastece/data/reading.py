@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fastece.data import containers
 from fastece.data.axes import find_row_axes, flatten_rows
-from fastece.data.counted import CountedRows, read_table
+from fastece.data.counted import read_table
 from fastece.data.doubts import warn_of_contradiction
 from fastece.data.errors import InputError, InputTypeError, InvalidRowsError
 from fastece.data.labels import (
@@ -38,12 +38,12 @@ from fastece.data.separate import (
     is_separate,
     read_predicted_classes,
     read_tasks,
-    refuse_table_options,
+    refuse_soft_labels,
 )
 from fastece.data.sources import (
     TOP_LABEL_SETTINGS,
-    Problems,
-    Source,
+    RowTable,
+    TableMaker,
     class_count,
     find_setting,
 )
@@ -59,13 +59,13 @@ def read_source(
     votes: Any = None, percent: Any = False, ignore_label: Any = None, class_axis: Any = None,
     prob_name: str = "y_prob", vectors: bool = False,
     guess_logits: bool = False, unchecked: bool = False, run: Map = map,
-) -> Source:  # fmt: skip
-    """Return a source as it is, or read the caller's arrays as problems.
+) -> RowTable:  # fmt: skip
+    """Read the caller's arrays as a table, or take the table of what stands for them.
 
     Parameters
     ----------
-    y_true : Source or array_like
-        A source, such as an `Accumulator`, stands for all the arrays.
+    y_true : TableMaker or array_like
+        A maker of tables, such as an `Accumulator`, stands for all the arrays.
     y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, percent, \
     ignore_label, class_axis
         As in `fastece.ece`.
@@ -91,7 +91,7 @@ def read_source(
     )
     has_own_rows = is_separate(setting)
     is_of_top_label = isinstance(setting, str) and setting in TOP_LABEL_SETTINGS
-    if is_of_top_label and not isinstance(y_true, Source):
+    if is_of_top_label and not isinstance(y_true, TableMaker):
         refuse_right_or_wrong(y_true, y_prob, prob_name, from_logits, percent)
     if not (has_options or has_own_rows) and are_plain(y_true, y_prob):
         problems = plain_problems(
@@ -100,14 +100,14 @@ def read_source(
         )  # fmt: skip
         if problems is not None:
             return problems
-    if isinstance(y_true, Source):
+    if isinstance(y_true, TableMaker):
         refuse_options(
             y_true, **{prob_name: y_prob}, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
             votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
         )  # fmt: skip
         y_true.check_setting(setting)
-        return y_true
+        return y_true.table()
     if class_axis is not None:
         axes = find_row_axes(prob_name, y_prob, class_axis)
         rows = flatten_rows(
@@ -115,26 +115,32 @@ def read_source(
             sample_weight=sample_weight, counts=counts,
         )  # fmt: skip
         with axes.naming_entries(prob_name):
-            return read_source(
+            table = read_source(
                 **rows, setting=setting, labels=labels, pos_label=pos_label,
                 from_logits=from_logits, percent=percent, ignore_label=ignore_label,
                 prob_name=prob_name, vectors=vectors,
                 guess_logits=guess_logits, unchecked=unchecked, run=run,
             )  # fmt: skip
+        return replace(table, axes=axes)
+    if counts is not None and (votes is not None or soft is not False):
+        raise InputError("counts", "goes without {soft} and {votes}, as counts are of labels")
     if has_own_rows:
-        refuse_table_options(setting, counts=counts, soft=soft, votes=votes)
         index = containers.index_of(y_true, y_prob)
         containers.warn_of_index(prob_name, y_prob, index)
         containers.warn_of_index("sample_weight", sample_weight, index)
-        read_separate = read_tasks if setting == "tasks" else read_predicted_classes
-        return read_separate(
-            read_problems, y_true, y_prob, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, from_logits=from_logits, percent=percent,
-            ignore_label=ignore_label, prob_name=prob_name,
+        if setting == "tasks":
+            refuse_soft_labels(soft, votes)
+            return read_tasks(
+                read_problems, y_true, y_prob, counts=counts, labels=labels, pos_label=pos_label,
+                sample_weight=sample_weight, from_logits=from_logits, percent=percent,
+                ignore_label=ignore_label, prob_name=prob_name, guess_logits=guess_logits, run=run,
+            )  # fmt: skip
+        return read_predicted_classes(
+            read_rows_or_table, y_true, y_prob, counts=counts, labels=labels, pos_label=pos_label,
+            sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
+            percent=percent, ignore_label=ignore_label, prob_name=prob_name,
             guess_logits=guess_logits, run=run,
         )  # fmt: skip
-    if counts is not None and (votes is not None or soft is not False):
-        raise InputError("counts", "goes without {soft} and {votes}, as counts are of labels")
     return read_rows_or_table(
         y_true, y_prob, counts=counts, setting=setting, labels=labels, pos_label=pos_label,
         sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
@@ -143,9 +149,7 @@ def read_source(
     )  # fmt: skip
 
 
-def read_rows_or_table(
-    y_true: Any, y_prob: Any, *, counts: Any = None, **options: Any
-) -> Problems | CountedRows:
+def read_rows_or_table(y_true: Any, y_prob: Any, *, counts: Any = None, **options: Any) -> RowTable:
     """Read rows that count once, or several times where there are counts."""
     if counts is None:
         return read_problems(y_true, y_prob, **options)
@@ -165,7 +169,7 @@ def read_and_use(use: Callable[[Map, bool], T], n_jobs: int, unchecked: bool) ->
     return with_threads(n_jobs, lambda run: use(run, False))
 
 
-def refuse_options(source: Source, **options: Any) -> None:
+def refuse_options(source: TableMaker, **options: Any) -> None:
     """Refuse options that only arrays have, unless they are None or False."""
     for name, value in options.items():
         if value is not None and value is not False:
@@ -175,7 +179,7 @@ def refuse_options(source: Source, **options: Any) -> None:
 def read_counted(
     y_true: Any, y_prob: Any, *, counts: Any, sample_weight: Any = None, labels: Any = None,
     pos_label: Any = None, ignore_label: Any = None, prob_name: str = "y_prob", **options: Any,
-) -> CountedRows:  # fmt: skip
+) -> RowTable:  # fmt: skip
     """Check a table whose rows count several times, and read it.
 
     The other options are as in `read_problems`. Counts of events become rows with labels.
@@ -189,9 +193,7 @@ def read_counted(
             table.y_true, table.y_prob, sample_weight=table.sample_weight, labels=labels,
             pos_label=pos_label, ignore_label=ignore_label, prob_name=prob_name, **options,
         )  # fmt: skip
-    rows = problems.positions
-    callers = rows if table.origin is None else table.origin[rows]
-    return CountedRows(problems, table.counts[rows], callers)
+    return replace(problems, c=table.counts[problems.positions], origin=table.origin)
 
 
 def read_problems(
@@ -199,7 +201,7 @@ def read_problems(
     sample_weight: Any = None, from_logits: bool = False, guess_logits: bool = False,
     soft: bool = False, votes: Any = None, percent: bool = False, ignore_label: Any = None,
     prob_name: str = "y_prob", vectors: bool = False, run: Map = map,
-) -> Problems:  # fmt: skip
+) -> RowTable:  # fmt: skip
     """Check the caller's data and read them as problems.
 
     Rows of weight 0 and rows of the ignored label are dropped. The options have the meaning that
@@ -267,7 +269,7 @@ def read_problems(
     if not is_soft:
         rows = slice(None) if is_kept is None or is_kept.all() else is_kept
         warn_of_contradiction(prob[rows], label[rows], from_logits, order or names, prob_name)
-    problems = Problems(
+    problems = RowTable(
         chosen, *arrays, low=1 / n_classes if chosen.is_top else 0.0, high=1.0,
         n_classes=n_classes, v=weights, labels=order, names=names,
         logits=prob if from_logits else None,

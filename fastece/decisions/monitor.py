@@ -12,7 +12,7 @@ from fastece.data.containers import as_array, column_names, numbers_of
 from fastece.data.errors import InputError, InputTypeError, rename_arguments
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence
 from fastece.display.axes import check_axes, new_figure, open_figure
 from fastece.display.documents import Document, Section
@@ -202,7 +202,7 @@ class Monitor(Readable):
         self._evidence = self._evidence.after_rows(scores, outcomes)
         return self
 
-    def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Problems:
+    def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> RowTable:
         """Read a batch, check its shape and its order, and map it by the reference."""
         if options["labels"] is None and column_names(y_prob):
             check_numbers(column_names(y_prob))
@@ -436,7 +436,7 @@ def shares_of_problems(n_classes: int | None) -> Any:
     return np.array([MONEY_OF_TOP_LABEL, *[of_class] * n_classes])
 
 
-def top_label_and_classes(problems: Problems) -> tuple[F64, U8]:
+def top_label_and_classes(problems: RowTable) -> tuple[F64, U8]:
     """Return scores and outcomes (K + 1, n): of the top label, and of each class."""
     top = problems.view()
     prob, label = problems.read_vectors()
@@ -457,7 +457,7 @@ def check_numbers(names: list[str]) -> None:
         raise InputError("y_prob", rule, hint="pass {labels}, in the order of the columns")
 
 
-def check_order(problems: Problems) -> None:
+def check_order(problems: RowTable) -> None:
     """Refuse rows that are sorted by their labels, which are not in the order of time.
 
     Within each label they would be evidence against any model. So many rows in the order of time

@@ -21,7 +21,7 @@ from fastece.data.containers import as_probabilities, index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.reading import read_problems
-from fastece.data.sources import SETTINGS, Problems, class_count
+from fastece.data.sources import SETTINGS, RowTable, class_count
 from fastece.decisions.promises import Choice, RankedRows, choose, highest_promise, rank_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, form_of_score, format_percent
@@ -253,14 +253,14 @@ class Ranking(NamedTuple):
 
     Attributes
     ----------
-    data : Problems
+    data : RowTable
         The rows as they came.
     labels : list or None
         The labels; None for all rows together.
     rows_of_labels : list of RankedRows
     """
 
-    data: Problems
+    data: RowTable
     labels: list[Any] | None
     rows_of_labels: list[RankedRows]
 

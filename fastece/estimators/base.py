@@ -8,7 +8,7 @@ Resampling only changes how often each row counts, so an estimator *prepares* a 
     prepare(sample, size) -> plan      all that does not depend on the draw of `size` rows
     evaluate(plan, c)     -> float     the value when row i counts c[i] times
     values(plan, draws)   -> (R,)      the values of many replicates at once
-    point_values(source)  -> (K,)      the value of each problem, every row counting once
+    point_values(table)   -> (K,)      the value of each problem, every row counting once
 
 The first two are enough: `Estimator` makes the others of them. An estimator that overrides one of
 the others computes the same numbers in it, only faster.
@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import RANKS, Problems, Source
+from fastece.data.sources import RANKS, RowTable
 from fastece.data.threads import Map
 from fastece.estimators.draws import Counts, Draws, Labels, Rows, TableCounts, columns
 from fastece.kernels import REPLICATES
@@ -99,7 +98,7 @@ class Estimator(Statistic):
         The least and the largest value that there can be, of any data: intervals of the bootstrap
         end there. -inf and inf where there is none.
     needs : str
-        The data that it needs of the source of its samples: "ranks", "squares" or "rows".
+        The data that it needs of a stream: "ranks", "squares" or "rows".
     reads_only : bool
         Whether it leaves the arrays of a sample as they are, and has no use for the rows' numbers.
     checks_rows : bool
@@ -153,32 +152,38 @@ class Estimator(Statistic):
         plan = self.prepare(sample, sample.n if size is None else size)
         return float(self.evaluate(plan, sample.counts))
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source.
+    def point_values(self, table: RowTable, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a table whose rows count once.
 
-        This is the one way to values: `ece`, `bootstrap`, `estimate` and `calibration_test` all
-        ask it. `run` is `map`, or the `map` of a pool of threads. An override gives the arrays of
-        `Problems` to a kernel as they are, without a plan, and has the bits of `evaluate` with
-        counts of 1.
+        `run` is `map`, or the `map` of a pool of threads. An override gives the arrays of the table
+        to a kernel as they are, without a plan, and has the bits of `evaluate` with counts of 1.
         """
-        needs = source.needs_of(self)
-        is_viewed = self.reads_only and isinstance(source, Problems)
-
-        def value(k: int) -> float:
-            sample = source.view(k) if is_viewed else source.sample(k, needs)  # type: ignore[attr-defined]
-            ordered = sample.sorted() if self.needs_sorted else sample
-            return self.evaluate_once(ordered, source.size(k))
-
-        return np.array(list(run(value, range(source.n_problems))))
+        return values_of_samples(self, table, run)
 
 
-def values_of_problems(estimator: Any, source: Source, run: Map = map) -> F64:
-    """Compute the value (K,) of each problem of a source of any kind."""
-    if isinstance(source, SeparateProblems):
-        values = [estimator.point_values(problem, run) for problem in source.problems]
-        return np.concatenate(values)
-    values_of_source: F64 = estimator.point_values(source, run)
-    return values_of_source
+def values_of_samples(estimator: Any, table: RowTable, run: Map = map) -> F64:
+    """Compute the value (K,) of each problem as of a sample, whose rows may have counts."""
+    make_sample = table.view if estimator.reads_only else table.sample
+
+    def value(k: int) -> float:
+        sample = make_sample(k)
+        ordered = sample.sorted() if estimator.needs_sorted else sample
+        return float(estimator.evaluate_once(ordered, table.size(k)))
+
+    return np.array(list(run(value, range(table.n_problems))))
+
+
+def values_of_problems(estimator: Any, table: RowTable, run: Map = map) -> F64:
+    """Compute the value (K,) of each problem of a table.
+
+    This is the one way to values: `ece`, `bootstrap`, `estimate` and `calibration_test` all ask it.
+    """
+    if table.c is not None:
+        return values_of_samples(estimator, table.seen_by(estimator), run)
+    if table.has_own_rows:
+        return np.concatenate([estimator.point_values(x, run) for x in table.problems()])
+    values: F64 = estimator.point_values(table, run)
+    return values
 
 
 class UserEstimator(Estimator):

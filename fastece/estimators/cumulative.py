@@ -12,7 +12,7 @@ from fastece import kernels
 from fastece.data.parameters import check_choice
 from fastece.data.reading import read_source
 from fastece.data.samples import Sample, scale_weights
-from fastece.estimators.base import Parameters
+from fastece.estimators.base import Parameters, values_of_problems
 from fastece.estimators.draws import Counts, Draws
 from fastece.kernels.types import F64, U8
 
@@ -166,8 +166,8 @@ class CumulativeError(Parameters):
         0.000
         """
         source = read_source(y_true, y_prob, **options)
-        values = self.point_values(source)
-        samples = source.samples(source.needs_of(self), self.reads_only)
+        values = values_of_problems(self, source)
+        samples = source.seen_by(self).samples(reads_only=True)
         pairs = zip(values, samples, strict=True)
         p_values = [self.p_value(float(value), null_deviation(sample)) for value, sample in pairs]
         return np.array(p_values) if source.setting.per_class else p_values[0]

@@ -10,7 +10,7 @@ from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice
-from fastece.data.sources import Source, class_count, need_rows
+from fastece.data.sources import TableMaker, class_count
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator
 from fastece.inference.joint_differences import draw_deviations, join_comparisons
@@ -338,8 +338,8 @@ def compare(
       same      0.0273  0.0273       0                 [0, 0]           1.00
       Joint intervals and p-values hold for all 3 comparisons together (step-down min-p).
     """
-    if isinstance(y_true, Source):
-        need_rows(y_true, "compare")
+    if isinstance(y_true, TableMaker):
+        y_true.table().need_rows("compare")
     others = name_models(y_prob_b)
     if isinstance(y_prob_b, Mapping):
         check_single(estimator)

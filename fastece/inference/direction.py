@@ -9,8 +9,7 @@ import numpy as np
 
 from fastece.data.errors import InputTypeError
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import ROWS, SQUARES, need_rows
+from fastece.data.sources import SQUARES
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, outside_text
 from fastece.display.results import Result, group_notes, sample_text
@@ -271,8 +270,9 @@ def cell_parts(
     values = [as_float(average_classes(call, value)) for value in values_of_parts]
     if not call.n_resamples:
         return Parts(values, [None] * 3, INVERSION)
-    if make_cells is not binned_cells and call.counts is None:
-        need_rows(call.sources[0], f"the interval of {describe(estimator)}", "n_resamples")
+    source = call.sources[0]
+    if source.stream is not None and make_cells is not binned_cells:
+        raise source.lack(f"the interval of {describe(estimator)}", "n_resamples")
     cells = make_cells(call, estimator, key).split(call.per_class)
     curves = []
     for cells_of_value, value in zip(cells, np.atleast_1d(values[0]), strict=True):
@@ -293,12 +293,12 @@ def cell_parts(
 def direction_of(call: Call, key: int) -> Direction:
     """Compute the direction of the only model of a call with one estimator."""
     source = call.sources[0]
-    if isinstance(source, SeparateProblems):
+    if source.has_own_rows:
         if not call.per_class:
-            raise source.lack(ROWS, "setting", "the mean of directions")
+            raise source.lack("the mean of directions")
         return direction_of_each(call, key)
     (estimator,) = call.estimators.values()
-    samples = call.sources[0].samples(SQUARES, True)
+    samples = source.with_content(SQUARES, "estimator", "direction").samples(reads_only=True)
     gap, gap_interval = mean_gap(samples, call.design_effect, call.per_class, call.level)
     parts = error_parts(estimator, call, key, gap_interval)
     intervals = parts.intervals

@@ -10,8 +10,7 @@ import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import ROWS, SQUARES, need_rows
+from fastece.data.sources import SQUARES
 from fastece.display.numbers import ConfidenceInterval, smallest_p
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator, UserEstimator
@@ -194,12 +193,9 @@ def _(estimator: KDE) -> bool:  # noqa: ARG001
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
     """Return the samples of each class, or in one list for their mean error."""
     source = call.sources[0]
-    has_own_rows = isinstance(source, SeparateProblems)
-    is_mean = not call.per_class and source.n_problems > 1
-    if is_mean and call.counts is None and not has_own_rows:
-        need_rows(source, "the interval of a mean over classes", "average")
-    reads_only = estimator.reads_only and not has_own_rows
-    samples = source.samples(source.needs_of(estimator), reads_only)
+    if source.stream is not None and source.n_problems > 1 and not call.per_class:
+        raise source.lack("the interval of a mean over classes", "average")
+    samples = source.seen_by(estimator).samples(estimator.reads_only)
     return [[sample] for sample in samples] if call.per_class else [samples]
 
 
@@ -210,8 +206,8 @@ def posteriors(call: Call, estimator: Any) -> list[Any]:
     samples_of_parts = groups_of_samples(call, estimator)
     options: dict[str, Any] = {}
     source = call.sources[0]
-    if isinstance(source, SeparateProblems):
-        options["shares"] = source.shares
+    if source.has_own_rows:
+        options["shares"] = source.problem_shares
     if call.dependence is not None:
         options["effect"] = call.design_effect
     for name in options.keys() - signature(make_posterior).parameters.keys():  # of a user's
@@ -234,19 +230,17 @@ def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], Conf
     """Return functions that compute the confidence curve of each class, or of all."""
     make_cells = cell_maker(estimator)
     source = call.sources[0]
-    if isinstance(source, SeparateProblems):
+    if source.has_own_rows:
         if make_cells is None:
-            raise source.lack(ROWS, "setting", f"the interval of the mean of {describe(estimator)}")
+            raise source.lack(f"the interval of the mean of {describe(estimator)}")
         cells = [make_cells(part, estimator, key) for part in calls_on_problems(call)]
-        return [partial(cell_curve, join_cells(cells, source.shares))]
+        return [partial(cell_curve, join_cells(cells, source.problem_shares))]
     if make_cells is not None:
         parts = make_cells(call, estimator, key).split(call.per_class)
         return [partial(cell_curve, cells) for cells in parts]
     calls = [call]
     if call.per_class:
-        model = call.sources[0]
-        problems = [model.problem(k) for k in range(model.n_problems)]
-        calls = [replace(call, sources=[problem]) for problem in problems]
+        calls = [replace(call, sources=[problem]) for problem in call.sources[0].problems()]
     return [partial(label_curve, each, estimator, key) for each in calls]
 
 
@@ -255,7 +249,7 @@ def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], Conf
 
 def estimate_of(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of one estimator for the only model of a call."""
-    if isinstance(call.sources[0], SeparateProblems) and call.per_class:
+    if call.sources[0].has_own_rows and call.per_class:
         return estimate_each(call, name, key)
     if posterior_maker(call.estimators[name]) is not None:
         return estimate_by_posterior(call, name, key)
@@ -307,9 +301,9 @@ def estimate_by_posterior(call: Call, name: str, key: int) -> Estimate:
 def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of an estimator by test inversion."""
     estimator = call.estimators[name]
-    has_own_rows = isinstance(call.sources[0], SeparateProblems)
-    if cell_maker(estimator) is not binned_cells and call.counts is None and not has_own_rows:
-        need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
+    source = call.sources[0]
+    if source.stream is not None and cell_maker(estimator) is not binned_cells:
+        raise source.lack(f"the interval of {describe(estimator)}", "estimator")
     value = compute_values(call, name)[0]
     parts = curves(call, estimator, value, key)
     return Estimate(
@@ -345,8 +339,8 @@ def make_mean_gap(
     if not (call.dependence is not None or is_prior) or not bounds_mean_gap(estimator):
         return None
     source = call.sources[0]
-    samples = source.samples(SQUARES, reads_only=True)
-    shares = source.shares if isinstance(source, SeparateProblems) else None
+    samples = source.with_content(SQUARES, "estimator", "the mean gap").samples(reads_only=True)
+    shares = source.problem_shares if source.has_own_rows else None
     return partial(mean_gap, samples, call.design_effect, call.per_class, shares=shares)
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from fastece.data.counted import CountedRows
 from fastece.data.errors import InputTypeError
 from fastece.data.samples import scale_weights
-from fastece.data.sources import ROWS, Problems, Source, need_rows
+from fastece.data.sources import RowTable
 from fastece.data.threads import with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import (
@@ -269,7 +268,7 @@ class Slices(Result, Sequence[Slice]):
 # --- the slices of a call -------------------------------------------------------------------
 
 
-def mean_outcome_and_score(source: Source) -> tuple[float, float]:
+def mean_outcome_and_score(source: RowTable) -> tuple[float, float]:
     """Compute the frequency of the event and the mean score; nan for several problems."""
     if source.n_problems > 1:
         return math.nan, math.nan
@@ -281,7 +280,7 @@ def mean_outcome_and_score(source: Source) -> tuple[float, float]:
 def can_test(call: Call, selections: Sequence[Selection], n_resamples: int) -> bool:
     """Return whether every slice can be tested by so many draws of labels."""
     source = call.sources[0]
-    if not call.n_resamples or (ROWS not in source.has and source.n_problems > 1):
+    if not call.n_resamples or (source.stream is not None and source.n_problems > 1):
         return False
     n_rows = call.n if call.counts is None else call.counts.size
     sizes = [
@@ -395,7 +394,7 @@ def count_replicates(call: Call, selections: Sequence[Selection]) -> int:
 
 def share_rows(call: Call, selections: Sequence[Selection]) -> bool:
     """Return whether all selections have rows or problems of the source of a call."""
-    has_rows = isinstance(call.sources[0], Problems | CountedRows)
+    has_rows = call.sources[0].stream is None
     are_of_it = (each.rows is not None or each.problem is not None for each in selections)
     return has_rows and all(are_of_it)
 
@@ -566,8 +565,7 @@ def slices(
     check_single(estimator)
     options |= {"estimator": estimator, "n_resamples": n_resamples}
     call = read_call("slices", y_true, {"y_prob": y_prob}, **options)
-    if call.counts is None:
-        need_rows(call.sources[0], "slices")
+    call.sources[0].need_shared_rows("slices")
     require_calibration_error(call, "slices")
     call = add_groups(call, groups, y_prob)
     if by is None:

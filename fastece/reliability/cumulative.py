@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastece.data.reading import read_source
-from fastece.data.sources import Source
+from fastece.data.sources import RowTable
 from fastece.display.axes import check_axes, new_axes
 from fastece.display.pictures import draw_cumulative, thin_path
 from fastece.estimators.cumulative import CumulativeError, cumulative_path, null_deviation
@@ -32,10 +32,10 @@ class CumulativeGaps(NamedTuple):
     value: float
 
 
-def cumulative_of(source: Source) -> CumulativeGaps:
+def cumulative_of(source: RowTable) -> CumulativeGaps:
     """Compute the cumulative gaps of the first problem of a source."""
     estimator = CumulativeError()
-    sample = source.sample(0, source.needs_of(estimator)).sorted()
+    sample = source.seen_by(estimator).sample(0).sorted()
     return CumulativeGaps(
         path=thin_path(cumulative_path(sample)),
         deviation=null_deviation(sample),

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from fastece.data.containers import as_real, refuse_where
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import need_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import MIN_ROWS_OF_CURVE, CurveDrawing
 from fastece.display.numbers import ConfidenceInterval, Number
-from fastece.estimators.base import Statistic
+from fastece.estimators.base import Statistic, values_of_problems
 from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
 from fastece.estimators.density.estimator import KDE, is_supported, posterior
 from fastece.estimators.density.plan import replicate_count, smooth_sums
@@ -411,20 +409,20 @@ def band_of(call: Call, sample: Sample, fit: CurveFit, key: int) -> Band:
 
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """Make the curve of each problem of a call with one estimator."""
-    if isinstance(call.sources[0], SeparateProblems):
+    if call.sources[0].has_own_rows:
         names = call.sources[0].problem_names
         curves = [curves_of(part, rng)[0] for part in calls_on_problems(call)]
         return [replace(curve, setting=name) for curve, name in zip(curves, names, strict=True)]
     (estimator,) = call.estimators.values()
     (source,) = call.sources
-    samples = source.samples(source.needs_of(estimator), reads_only=True)
+    samples = source.seen_by(estimator).samples(reads_only=True)
     ordered = [sample.sorted() for sample in samples]
     fits = [curve_of(estimator, sample, call) for sample in ordered]
-    values = estimator.point_values(source).tolist()
+    values = values_of_problems(estimator, source).tolist()
     bands: Sequence[Band | None] = [None] * len(fits)
     key = None
     if needs_resamples(call, fits[0]):
-        need_rows(source, "a band of resamples", "n_resamples")
+        source.need_rows("a band of resamples", "n_resamples")
         key = new_key(rng)  # all problems see the same draws
         bands = [band_of(call, *pair, key) for pair in zip(samples, fits, strict=True)]
     return [

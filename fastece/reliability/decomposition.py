@@ -11,10 +11,11 @@ from fastece.data.containers import as_probabilities
 from fastece.data.parameters import check_choice
 from fastece.data.reading import read_source
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import NO_ROWS, SQUARES, VECTORS, Problems, Source, one_problem
+from fastece.data.sources import NO_ROWS, SQUARES, VECTORS, RowTable, TableMaker
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import Number
 from fastece.display.results import Result
+from fastece.estimators.base import values_of_problems
 from fastece.estimators.binned import Binned
 from fastece.estimators.losses import BrierScore, LogLoss, Mean, surprise
 from fastece.kernels.types import F64
@@ -70,7 +71,7 @@ class Aggregate(NamedTuple):
 
 
 def aggregate(
-    components_of: Callable[[Source, int], Any], y_true: Any, y_prob: Any, *, setting: Any,
+    components_of: Callable[[RowTable, int], Any], y_true: Any, y_prob: Any, *, setting: Any,
     **options: Any,
 ) -> Aggregate:  # fmt: skip
     """Compute the components of each problem, and add them up or average them.
@@ -79,9 +80,10 @@ def aggregate(
     rest; with "classwise" they are averaged.
     """
     is_sum = False
-    if isinstance(y_true, Source):
-        if y_true.has_vectors:
-            raise y_true.lack(VECTORS, "y_true", "the sum over classes")
+    if isinstance(y_true, TableMaker):
+        table = y_true.table()
+        if table.has_vectors:
+            raise table.lack("the sum over classes", "y_true", VECTORS)
     elif isinstance(setting, str) and setting == "auto":
         has_classes = options.get("class_axis") is not None
         is_sum = has_classes or as_probabilities(y_prob).ndim == 2
@@ -211,7 +213,7 @@ def brier_decomposition(
     """
     binned = Binned(n_bins, edges)
 
-    def components_of(source: Source, k: int) -> BrierComponents:
+    def components_of(source: RowTable, k: int) -> BrierComponents:
         return brier_components(binned, source, k)
 
     components, n, setting_name = aggregate(
@@ -238,9 +240,10 @@ class BrierComponents(NamedTuple):
     within_covariance: float
 
 
-def brier_components(binned: Binned, source: Source, k: int) -> BrierComponents:
+def brier_components(binned: Binned, source: RowTable, k: int) -> BrierComponents:
     """Compute the Brier score of problem `k` and its components, by bins."""
-    plan = binned.prepare(source.sample(k, SQUARES), source.size(k))
+    source = source.with_content(SQUARES, "estimator", "the decomposition")
+    plan = binned.prepare(source.sample(k), source.size(k))
     sample = plan.sample
     s = sample.s
     y = sample.y.astype(np.float64)
@@ -372,7 +375,7 @@ def score_decomposition(
     """
     rule = check_choice("score", score, tuple(RULES))
 
-    def components_of(source: Source, k: int) -> ScoreComponents:
+    def components_of(source: RowTable, k: int) -> ScoreComponents:
         return score_components(rule, source, k)
 
     components, n, setting_name = aggregate(
@@ -394,15 +397,11 @@ class ScoreComponents(NamedTuple):
     uncertainty: float
 
 
-def score_components(rule: str, source: Source, k: int) -> ScoreComponents:
+def score_components(rule: str, source: RowTable, k: int) -> ScoreComponents:
     """Compute the score of problem `k` and its components, by isotonic regression."""
     mean = RULES[rule]
-    if isinstance(source, Problems):
-        sample = source.view(k)
-        score = float(mean.point_values(one_problem(sample))[0])
-    else:
-        sample = source.sample(k)
-        score = mean.evaluate_once(source.sample(k, source.needs_of(mean)), source.size(k))
+    sample = source.view(k)
+    score = float(values_of_problems(mean, source.problem(k))[0])
     blocks = isotonic_blocks(sample)
     recalibrated = minimal_score(rule, blocks.hits, blocks.misses)
     all_hits = blocks.hits.sum(keepdims=True)

@@ -12,8 +12,7 @@ import numpy as np
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_flag, check_jobs
 from fastece.data.reading import read_and_use, read_source
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
@@ -289,13 +288,15 @@ def mean_absolute_gap(n: F64, s: F64) -> F64:
 
 
 @singledispatch
-def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[ReliabilityDiagram]:  # noqa: ARG001
+def diagrams_of(estimator: Any, source: RowTable, run: Map = map) -> list[ReliabilityDiagram]:  # noqa: ARG001
     """Make one diagram for each problem."""
     raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
 
 
 @diagrams_of.register
-def binned_diagrams(estimator: Binned, source: Source, run: Map = map) -> list[ReliabilityDiagram]:
+def binned_diagrams(
+    estimator: Binned, source: RowTable, run: Map = map
+) -> list[ReliabilityDiagram]:
     """Make one diagram of bins for each problem."""
     bins = estimator.bins(source, run)
     rows = estimator.effective_rows(source, bins)
@@ -399,9 +400,9 @@ def reliability_diagram(
             votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
             unchecked=unchecked, run=run,
         )  # fmt: skip
-        if isinstance(source, SeparateProblems):
+        if source.has_own_rows:
             diagrams = []
-            for k, problem in enumerate(source.problems):
+            for k, problem in enumerate(source.problems()):
                 (diagram,) = diagrams_of(chosen, problem, run)
                 diagrams.append(replace(diagram, setting=source.name(k)))
             return diagrams

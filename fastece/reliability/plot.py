@@ -104,7 +104,7 @@ def plotted_model(call: Call, kind: str, n_bins: int, rng: Any) -> PlottedModel:
     (estimator,) = call.estimators.values()
     check_one_problem(source)
     (diagram,) = diagrams_of(Binned(n_bins, edges="quantile"), source)
-    ordered = source.sample(0, source.needs_of(estimator)).sorted()
+    ordered = source.seen_by(estimator).sample(0).sorted()
     estimate = estimate_results(call, rng=rng)
     level = f"{100 * call.level:g} %"
     curve = band = None

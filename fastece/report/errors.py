@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fastece.data.sources import ROWS
 from fastece.display.documents import Cell, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue, outside_text
 from fastece.display.results import Record
+from fastece.estimators.base import values_of_problems
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
 from fastece.inference.estimate import Estimate, estimate_results, posterior_maker
@@ -99,7 +99,7 @@ def measure_errors(inputs: ReportInput) -> list[ErrorLine]:
 @singledispatch
 def measure_error(estimator: Any, name: str, call: Call) -> ErrorLine:
     """Measure an error without an interval, and details of its estimator."""
-    return line_of(estimator, name, call, estimator.point_values(call.sources[0]))
+    return line_of(estimator, name, call, values_of_problems(estimator, call.sources[0]))
 
 
 @measure_error.register
@@ -136,7 +136,7 @@ def estimate_errors(call: Call, seed: int) -> Mapping[str, Estimate]:
     problem.
     """
     source = call.sources[0]
-    has_rows = ROWS in source.has
+    has_rows = source.stream is None
     if not has_rows and source.n_problems > 1:
         return {}
     estimators = {

@@ -7,10 +7,8 @@ from numbers import Integral
 from typing import Any
 
 from fastece.data.axes import RowAxes, flatten_rows
-from fastece.data.counted import CountedRows
 from fastece.data.reading import read_rows_or_table
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import ROWS, Problems, Source
+from fastece.data.sources import RowTable, TableMaker
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS, find_estimator
 from fastece.inference.selections import columns_of
@@ -74,7 +72,7 @@ class ReportData:
         The name of a row in notes, from its number.
     stream : dict or None
         Numbers of a stream by name, and its "notes".
-    top_label : Source or None
+    top_label : TableMaker or None
         The rows of a stream in a setting that has the accuracy.
     """
 
@@ -85,7 +83,7 @@ class ReportData:
     n_classes: int | None = None
     row_name: Callable[[int], str] = "y_prob[{}]".format
     stream: dict[str, Any] | None = None
-    top_label: Source | None = None
+    top_label: TableMaker | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,14 +149,14 @@ class ReportInput:
     progress: Progress = field(repr=False)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowTable:
         """The rows, or the sums of a stream."""
         return self.call.sources[0]
 
     @property
     def has_rows(self) -> bool:
         """Whether every row is there, and not only the sums of a stream."""
-        return isinstance(self.source, Problems | CountedRows)
+        return self.source.stream is None
 
     @property
     def is_full(self) -> bool:
@@ -190,11 +188,11 @@ class ReportInput:
         """Number of rows, of a table with counts each once."""
         return self.call.n if self.call.counts is None else self.call.counts.size
 
-    def read_rows(self, **changes: Any) -> Problems | CountedRows:
+    def read_rows(self, **changes: Any) -> RowTable:
         """Read the rows with another setting."""
         return read_rows_or_table(**{**self.data.arguments, **changes})
 
-    def call_with(self, source: Source, estimators: dict[str, Any]) -> Call:
+    def call_with(self, source: RowTable, estimators: dict[str, Any]) -> Call:
         """Return the call for another setting of the rows and other estimators."""
         return replace(self.call, sources=[source], estimators=estimators)
 
@@ -230,8 +228,8 @@ def read_input(
         executor=options.executor,
         **arguments,
     )
-    if isinstance(call.sources[0], SeparateProblems):
-        raise call.sources[0].lack(ROWS, "setting", "a report")
+    if call.sources[0].has_own_rows:
+        raise call.sources[0].lack("a report")
     call = replace(add_groups(call, data.groups, y_prob), estimators=options.errors)
     require_calibration_error(call, "a report")
     is_seed = isinstance(options.rng, Integral) and not isinstance(options.rng, bool)

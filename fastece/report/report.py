@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from fastece.data.axes import find_row_axes
 from fastece.data.reading import refuse_options
-from fastece.data.sources import Source
+from fastece.data.sources import TableMaker
 from fastece.inference.direction import Direction, direction_of
 from fastece.inference.validation import check_event
 from fastece.report.breakdown import measure_breakdowns, select_slices
@@ -118,7 +118,7 @@ def calibration_report(
     data = ReportData(arguments=arguments, by=by, groups=groups)
     if class_axis is None:
         return make_report(names, data, options)
-    if isinstance(y_true, Source):
+    if isinstance(y_true, TableMaker):
         refuse_options(y_true, class_axis=class_axis)
     axes = find_row_axes("y_prob", y_prob, class_axis)
     with axes.naming_entries("y_prob"):

@@ -5,13 +5,11 @@ from typing import Any
 
 from fastece.data.axes import find_row_axes
 from fastece.data.containers import index_of, warn_of_index
-from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
 from fastece.data.parameters import check_average, check_integer, check_jobs
 from fastece.data.reading import read_source
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import Problems, need_rows
+from fastece.data.sources import RowTable
 from fastece.estimators.draws import Chances, Labels
 from fastece.estimators.table import find_estimator
 from fastece.resampling.call import Call
@@ -92,10 +90,10 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     if groups is None:
         return call
     source = call.sources[0]
-    if not isinstance(source, CountedRows | SeparateProblems):
-        source = need_rows(source, call.function, "groups")
+    if source.stream is not None:
+        raise source.lack(call.function, "groups")
     warn_of_index("groups", groups, call.index)
-    axes = find_row_axes(name, y_prob, call.class_axis)
+    axes = source.axes or find_row_axes(name, y_prob, None)
     column = as_groups(axes.flatten_groups(groups), axes.n, "groups")
     of_rows = Groups.of(column.position[source.callers])
     if of_rows.count < 2:
@@ -140,7 +138,7 @@ def require_calibration_error(call: Call, function: str) -> None:
             raise InputError("estimator", rule, value=estimator, hint=hint)
 
 
-def require_one_problem(call: Call, hint: str = "") -> Problems:
+def require_one_problem(call: Call, hint: str = "") -> RowTable:
     """Return the only problem of the first model, or refuse several."""
     data = call.models[0]
     if data.n_problems > 1 or any(map(call.uses_class_vectors, call.estimators.values())):

@@ -11,8 +11,7 @@ import numpy as np
 from fastece.data.doubts import impossible_rows
 from fastece.data.errors import InputTypeError
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import ROWS, Source
+from fastece.data.sources import RowTable
 from fastece.display.numbers import smallest_p
 from fastece.display.results import EstimatorResult, Record, Results
 from fastece.estimators.base import Estimator, Statistic
@@ -165,13 +164,13 @@ class HosmerLemeshowResult(CalibrationTestResult):
 
 
 @singledispatch
-def bins_of(estimator: Any, problems: Source) -> Bins | None:  # noqa: ARG001
+def bins_of(estimator: Any, problems: RowTable) -> Bins | None:  # noqa: ARG001
     """Return the bins of a band; None for an estimator without bins."""
     return None
 
 
 @bins_of.register
-def _(estimator: Binned, problems: Source) -> Bins | None:
+def _(estimator: Binned, problems: RowTable) -> Bins | None:
     return estimator.bins(problems)
 
 
@@ -239,7 +238,7 @@ def null_values(
     call: Call, statistic: Any, problems: Sequence[Problem], draws: ReplicateDraws, numbers: range
 ) -> F64:
     """Compute the values (K, ..., R) of a statistic on replicates of some numbers."""
-    plan = plan_replicates([statistic], problems, draws, call.n)
+    plan = plan_replicates([statistic], problems, draws, [call.n] * len(problems))
     return evaluate(plan, numbers.start, numbers.stop, call.workers)
 
 
@@ -287,7 +286,7 @@ def errors_of_gaps(formula: Binned | HosmerLemeshow, bins: Bins, gaps: F64) -> F
 def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     """Test the only model of a call with one estimator."""
     estimator = call.estimators[name]
-    if isinstance(call.sources[0], SeparateProblems):
+    if call.sources[0].has_own_rows:
         return separate_result(call, name, key)
     if isinstance(estimator, AdaptiveTest):
         return adaptive_result(call, name, key)
@@ -315,7 +314,7 @@ def separate_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     source = call.sources[0]
     estimator = call.estimators[name]
     if isinstance(estimator, HosmerLemeshow) and not call.per_class:
-        raise source.lack(ROWS, "setting", "the mean of tests of Hosmer and Lemeshow")
+        raise source.lack("the mean of tests of Hosmer and Lemeshow")
     results = [calibration_result(part, name, key) for part in calls_on_problems(call)]
     values = np.array([result.value for result in results])
     distributions = np.array([result.null_distribution for result in results])

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.kernels.types import F64, I32, I64
-from fastece.resampling.draws import OutcomeDraws
+from fastece.resampling.draws import LabelDraws
 from fastece.resampling.groups import Dependence, Groups
 
 # Bins of the scores whose gaps are taken off, so that a calibration error is not taken for
@@ -28,7 +28,7 @@ MIN_GROUPS = 200
 KEY = 6
 
 
-def estimate_dependence(data: Problems, groups: Groups) -> Dependence:
+def estimate_dependence(data: RowTable, groups: Groups) -> Dependence:
     """Estimate the dependence within groups, rather too large than too small.
 
     It is the largest one under which, in a quarter of all samples, the products of the residuals of
@@ -78,7 +78,7 @@ class Pairs:
 
     def quantile_of_products(self, dependence: Dependence) -> float:
         """Draw outcomes with a dependence, and return a quantile of their products."""
-        blocks = OutcomeDraws(KEY, self.prob, 0, dependence).make(0, BLOCKS_PER_FRACTION)
+        blocks = LabelDraws(KEY, self.prob, 0, dependence).make(0, BLOCKS_PER_FRACTION)
         outcomes = blocks[:, : self.prob.size]
         return float(np.quantile([self.add_products(block) for block in outcomes], QUANTILE))
 
@@ -104,7 +104,7 @@ def rows_of_some_groups(groups: Groups) -> tuple[I64, I32]:
     return rows, groups.of_row[rows] // k
 
 
-def top_problem(data: Problems) -> tuple[F64, F64]:
+def top_problem(data: RowTable) -> tuple[F64, F64]:
     """Return the scores and outcomes (n,) of the only problem, or of the top label."""
     if not data.setting.per_class:
         sample = data.view(0)
@@ -113,7 +113,7 @@ def top_problem(data: Problems) -> tuple[F64, F64]:
     return prob.max(1).astype(np.float64), (prob.argmax(1) == label).astype(np.float64)
 
 
-def vote_shares(data: Problems) -> F64:
+def vote_shares(data: RowTable) -> F64:
     """Return the shares of the votes (n,) of soft labels; 1 of hard labels."""
     if data.votes == 1 or data.v is None:
         return np.ones(data.n)

@@ -92,13 +92,15 @@ class BootstrapResult(IntervalResult):
         predicted class has rows of its own, a replicate without a row of it is nan. Intervals,
         `standard_error` and `bias` leave such replicates out.
     acceleration : float or (K,) float64 array
-        How skewed the estimator is, for "bca"; nan with another method, or where `size` is not `n`.
+        How skewed the estimator is, for "bca"; nan with another method, or where draws have another
+        size than the data.
     confidence_interval : ConfidenceInterval
-        ``(low, high)`` at `confidence_level` by `method`; nan where `size` is not `n`.
+        ``(low, high)`` at `confidence_level` by `method`; nan where draws have another
+        size than the data.
     confidence_level, method, estimator, setting : float, str, str, str
         As used: the estimator with its parameters, and the setting that "auto" stood for.
     n, size : int
-        Number of rows of positive weight, and number of rows per draw.
+        Number of rows of positive weight, and number of rows, or of groups, per draw.
     n_groups : int or None
         Number of groups of rows that were drawn; None where rows were.
     key : int
@@ -125,6 +127,11 @@ class BootstrapResult(IntervalResult):
 
     _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias", "notes")
     _shown: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "standard_error", "bias")
+
+    @property
+    def _n_units(self) -> int:
+        """Number of rows, or of groups, of which a draw has `size`."""
+        return self.n if self.n_groups is None else self.n_groups
 
     @property
     def _distribution(self) -> F64:
@@ -175,15 +182,16 @@ class BootstrapResult(IntervalResult):
         n_replicates = self._lacks_rows.shape[-1]
         lines = zip(
             np.ravel(self.value),
+            np.broadcast_to(np.ravel(self.acceleration), np.size(self.value)),
             self.bootstrap_distribution.reshape(-1, n_replicates),
             self._lacks_rows.reshape(-1, n_replicates),
             strict=True,
         )
         numbers = []
-        for value, line, lacks_rows in lines:
+        for value, acceleration, line, lacks_rows in lines:
             with_rows = line[~lacks_rows] if not lacks_rows.all() else np.array([np.nan])
             part = replace(
-                self, value=value, bootstrap_distribution=with_rows, acceleration=np.nan,
+                self, value=value, bootstrap_distribution=with_rows, acceleration=acceleration,
                 _lacks_rows=None,
             )  # fmt: skip
             numbers.append(number(part))
@@ -223,7 +231,7 @@ class BootstrapResult(IntervalResult):
             rule = "must be that of the bootstrap for 'bca', which needs a jackknife"
             hint = "pass method='bca' to the function that resamples"
             raise InputError("method", rule, value=method, hint=hint)
-        if self.size != self.n:  # the spread of draws of another size is another
+        if self.size != self._n_units:  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self.value, np.nan * self.value)
         if self._some_lack_rows:
             low = self._of_replicates_with_rows(lambda part: part.interval(level, name).low)
@@ -245,5 +253,5 @@ class BootstrapResult(IntervalResult):
     @property
     def _sample(self) -> str:
         n_replicates = self.bootstrap_distribution.shape[-1]
-        drawn = "" if self.size == self.n else f", {self.size} drawn"
+        drawn = "" if self.size == self._n_units else f", {self.size} drawn"
         return f"{super()._sample}{drawn}, {n_replicates} replicates"

@@ -10,11 +10,19 @@ import numpy as np
 
 from fastece.data.axes import find_row_axes, flatten_rows
 from fastece.data.containers import index_of, warn_of_index
-from fastece.data.counted import REPEAT_ROWS, read_table
+from fastece.data.counted import read_table
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_integer
 from fastece.data.samples import Sample, Vectors
-from fastece.data.sources import DISTANCES, RANKS, SQUARES, Source
+from fastece.data.sources import (
+    DISTANCES,
+    RANKS,
+    REPEAT_ROWS,
+    SQUARES,
+    RowTable,
+    Setting,
+    TableMaker,
+)
 from fastece.kernels.types import F64, I64
 from fastece.streams.batches import are_given, group_ids, read_batch
 from fastece.streams.cells import ScoreCells
@@ -22,7 +30,7 @@ from fastece.streams.settings import Settings
 from fastece.streams.state import MAX_ROW, State
 
 
-class Accumulator(Source):
+class Accumulator(TableMaker):
     """Sums over rows that calibration errors are computed from, in constant memory.
 
     Functions take it in place of labels and probabilities: ``ece(state)``, ``estimate(state)``,
@@ -113,15 +121,12 @@ class Accumulator(Source):
       method        posterior
     """
 
-    has = frozenset({RANKS, SQUARES, DISTANCES})
-
     def __init__(
         self, n_classes: int | None = None, *, setting: Any = "auto", n_cells: int = 64800,
         n_replicates: int = 0, seed: int | None = None, from_logits: bool = False,
     ) -> None:  # fmt: skip
         settings = Settings(n_classes, setting, n_cells, n_replicates, seed, from_logits)
-        self.setting = settings.row
-        self.labels = None
+        self.setting: Setting = settings.row
         self.key = settings.key
         self.n_classes = settings.n_classes or 2
         self.low = settings.low
@@ -282,7 +287,7 @@ class Accumulator(Source):
         self._state = new
         return self
 
-    # --- a source of samples ----------------------------------------------------------------------
+    # --- a maker of tables ------------------------------------------------------------------
 
     @property
     def n(self) -> int:
@@ -313,9 +318,43 @@ class Accumulator(Source):
         with self._lock:
             return self._state.cells()
 
-    def sample(self, k: int, needs: str = RANKS) -> Sample:
-        """Return the cells of problem `k` as sorted rows with counts."""
-        cells = self.cells()[k]
+    @property
+    def n_problems(self) -> int:
+        """Number of problems."""
+        return self.n_classes if self.setting.per_class else 1
+
+    def check_setting(self, setting: Any) -> None:
+        """Refuse a setting that is neither "auto" nor its own."""
+        allowed = ["auto", self.setting.name, self.setting.column]
+        if self.has_vectors:
+            # The top label is one question about class vectors, and "auto" stands for all of them.
+            allowed = ["auto"]
+        if setting is None or setting not in allowed:
+            name = "auto" if self.has_vectors else self.setting.name
+            raise InputError("setting", f"must be {name!r}, that of {self!r}", value=setting)
+
+    def table(self, needs: str = RANKS) -> RowTable:
+        """Return the cells as sorted rows with counts, which have the content required."""
+        samples = [self._sample(cells, needs) for cells in self.cells()]
+        weights = [sample.weights for sample in samples]
+        has_weights = any(sample.v is not None for sample in samples)
+        return RowTable(
+            setting=self.setting,
+            prob=np.concatenate([sample.s for sample in samples]),
+            label=np.concatenate([sample.y for sample in samples]),
+            low=self.low,
+            high=self.high,
+            n_classes=self.n_classes,
+            v=np.concatenate(weights) if has_weights else None,
+            c=np.concatenate([sample.counts for sample in samples]),
+            rows=np.concatenate([sample.rows for sample in samples]),
+            vectors=samples[0].vectors,
+            offsets=np.append(0, np.cumsum([sample.n for sample in samples])),
+            stream=self,
+        )
+
+    def _sample(self, cells: ScoreCells, needs: str) -> Sample:
+        """Return the cells of a problem as sorted rows with counts."""
         if needs == DISTANCES:
             return self._row_of_mean_distance(float(cells.weight.sum()))
         return cells.by_square if needs == SQUARES else cells.by_rank
@@ -342,6 +381,7 @@ class Accumulator(Source):
         )
 
     def draws(self, k: int) -> Iterator[F64]:
-        """Yield the counts of the rows (n,) of `sample(k)` in each replicate, if any."""
-        has_draws = self._state.settings.n_replicates > 0
-        return self._state.draws(k, self.sample(k)) if has_draws else super().draws(k)
+        """Yield the counts of the rows (n,) of problem `k` in each replicate."""
+        if not self._state.settings.n_replicates:
+            raise InputError("n_replicates", f"there are none in {self!r}")
+        return self._state.draws(k, self.cells()[k].by_rank)

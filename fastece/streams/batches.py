@@ -14,7 +14,7 @@ from fastece.data.labels import as_groups, hide_label, refuse_right_or_wrong
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.reading import read_problems
 from fastece.data.scores import NEARLY, read_top_label
-from fastece.data.sources import TOP_LABEL_SETTINGS, Problems
+from fastece.data.sources import TOP_LABEL_SETTINGS, RowTable
 from fastece.kernels import NO_WEIGHTS
 from fastece.kernels.types import F64, I64
 from fastece.streams.settings import Settings
@@ -29,12 +29,12 @@ class Batch(NamedTuple):
 
     Attributes
     ----------
-    problems : Problems
+    problems : RowTable
     distance : (n,) float64 array
         Squared distance of each class vector from the true class; empty if it is not added up.
     """
 
-    problems: Problems
+    problems: RowTable
     distance: F64
 
 
@@ -149,7 +149,7 @@ def read_class_vectors(
     if rows is None:
         return None
     score, hit = rows
-    return Batch(Problems(settings.row, score, hit, 1 / n_classes, 1.0, n_classes), distance)
+    return Batch(RowTable(settings.row, score, hit, 1 / n_classes, 1.0, n_classes), distance)
 
 
 def group_ids(groups: Any, n: int) -> I64:

@@ -11,7 +11,7 @@ import numpy as np
 from fastece.data.errors import BadArgumentError, InputError, warn
 from fastece.data.parameters import check_choice, check_flag, check_integer
 from fastece.data.reading import read_problems
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.files import read_predictions
 from fastece.kernels.types import I32
 from fastece.study.design import MAX_INTEGER, Population, Purpose, StudyDesign, add_time
@@ -67,12 +67,12 @@ class FileContent(NamedTuple):
     ----------
     holds : str
         As in `PredictionFile`.
-    problems : list of Problems
+    problems : list of RowTable
         In each of the settings that suit the content.
     """
 
     holds: str
-    problems: list[Problems]
+    problems: list[RowTable]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from fastece.data.parameters import check_choice, check_integer
 from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS
 from fastece.kernels.types import F64, I32, I64
-from fastece.resampling.draws import RowDraws, new_key
+from fastece.resampling.draws import RowLists, new_key
 from fastece.study.design import Population, Purpose, StudyDesign, add_time
 from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
 
@@ -225,7 +225,7 @@ class Design(StudyDesign[Distribution]):
         model = MODELS.index(distribution.model)
         numbers = (*distribution.mixture_key, model, distribution.training, size)
         key = new_key(self.rng(Purpose.DRAWS, *numbers))
-        return RowDraws(key, self.holdout, size).make(0, self.draws)
+        return RowLists(key, self.holdout, size).make(0, self.draws)
 
 
 def chances_of(setting: str, posterior: F64, prob: F64) -> list[F64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import Problems, Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.bayes.cells import CellRows, cells_of_problems, cells_of_rows
@@ -81,11 +81,9 @@ class BayesCurve(Parameters):
         """Return the value when row i of the sample counts ``c[i]`` times."""
         return self.value(cells_of_rows(plan, c))
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source; many rows are not sorted."""
-        if not isinstance(source, Problems):
-            return super().point_values(source, run)
-        return np.array(list(run(self.value, cells_of_problems(source, run))))
+    def point_values(self, table: RowTable, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a table; many rows are not sorted."""
+        return np.array(list(run(self.value, cells_of_problems(table, run))))
 
     def value(self, rows: CellRows) -> float:
         """Compute the posterior mean of the error from rows in cells."""

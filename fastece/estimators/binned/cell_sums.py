@@ -15,7 +15,7 @@ import numpy as np
 from fastece import kernels
 from fastece.data.errors import InvalidRowsError
 from fastece.data.samples import ALL
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.binned.layouts import Layout
 from fastece.kernels import COUNTS, HITS, MOMENTS, PACK, WEIGHT
@@ -51,7 +51,7 @@ class CellSums(NamedTuple):
 
 
 def bin_sums(
-    problems: Problems, layout: Layout, threshold: float, kinds: Sequence[int], run: Map = map
+    problems: RowTable, layout: Layout, threshold: float, kinds: Sequence[int], run: Map = map
 ) -> dict[int, F64]:
     """Add up rows with a score above the threshold in bins: kind -> (K, B) sums."""
     cells = sum_cells(problems, layout, threshold, kinds, run)
@@ -61,7 +61,7 @@ def bin_sums(
 
 
 def sum_cells(
-    problems: Problems, layout: Layout, threshold: float, kinds: Sequence[int], run: Map,
+    problems: RowTable, layout: Layout, threshold: float, kinds: Sequence[int], run: Map,
     *, finds_only_scores: bool = False,
 ) -> CellSums:  # fmt: skip
     """Add up rows with a score above the threshold in the cells of a layout.
@@ -110,7 +110,7 @@ def sum_cells(
     return CellSums(by_kind, only_score.reshape(n_problems, -1))
 
 
-def are_plain(problems: Problems, layout: Layout, threshold: float, kinds: tuple[int, ...]) -> bool:
+def are_plain(problems: RowTable, layout: Layout, threshold: float, kinds: tuple[int, ...]) -> bool:
     """Decide whether `hard_moments` takes unweighted rows in hard bins."""
     return (
         problems.prob.ndim == 1

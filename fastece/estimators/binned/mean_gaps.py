@@ -13,7 +13,7 @@ import numpy as np
 from fastece import kernels
 from fastece.data.errors import InvalidRowsError
 from fastece.data.samples import scale_weights
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.estimators.binned.cell_sums import kind_array
 from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.binned.layouts import BinRule, fixed_layout
@@ -49,7 +49,7 @@ class MeanGaps(NamedTuple):
     grid_fields: "GridFields | None"
     rule_fields: "EqualMassFields"
 
-    def values(self, problems: Problems) -> F64:
+    def values(self, problems: RowTable) -> F64:
         """Compute the value (K,) of each problem."""
         prob, label = problems.read()
         n_problems = problems.n_problems

@@ -14,7 +14,7 @@ from fastece.data.errors import InputError
 from fastece.data.parameters import check_average, check_choice, check_range, check_real
 from fastece.data.reading import read_source
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import Problems, Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, check_width
 from fastece.estimators.density.mesh import SHAPES, check_cell_count
@@ -116,18 +116,16 @@ class KDE(Parameters):
             return 1.0
         return REFINEMENT if math.isinf(self.norm) else kernel_shape(self.kernel).refinement
 
-    def rule(self, problems: Sample | Source, fineness: float) -> DensityRule:
+    def rule(self, problems: Sample | RowTable, fineness: float) -> DensityRule:
         """Return the rule of the densities of a problem, on grids of some fineness."""
         limits = self.range_of(problems)
         return DensityRule(self.bandwidth, self.kernel, self.grid_step, limits, fineness)
 
     # --- single values
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source; rows need not be sorted."""
-        if not isinstance(source, Problems):
-            return super().point_values(source, run)
-        problems, _ = scale_weights(source)
+    def point_values(self, table: RowTable, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a table; rows need not be sorted."""
+        problems, _ = scale_weights(table)
         if problems.n <= MAX_SORTED_ROWS and self._sums_few_taps:
             return self._values_of_arrays(problems)
 
@@ -148,7 +146,7 @@ class KDE(Parameters):
         """Cells of an even grid for each bandwidth."""
         return self.fineness * kernel_shape(self.kernel).cells
 
-    def _values_of_arrays(self, problems: Problems) -> F64:
+    def _values_of_arrays(self, problems: RowTable) -> F64:
         """Compute the value (K,) of each problem by one kernel."""
         low, high = self.range_of(problems)
         bandwidth = 0.0  # by Silverman's rule
@@ -179,7 +177,7 @@ class KDE(Parameters):
         rule = self.rule(sample, fineness)
         return DensityPlan(rule, move_inside(scale_weights(sample)[0], *rule.limits), size)
 
-    def plan_of(self, problems: Problems, k: int) -> DensityPlan:
+    def plan_of(self, problems: RowTable, k: int) -> DensityPlan:
         """Prepare problem `k`, as it is, for values and densities of all rows."""
         is_single = problems.n_problems == 1 and problems.v is None
         rows = problems if is_single else problems.view(k)
@@ -263,7 +261,7 @@ class KDE(Parameters):
         rule = "must be positive and finite"
         refuse_where("bandwidths", rule, h, lambda x: ~((x > 0) & (x < np.inf)))
         source = read_source(y_true, y_prob, **options)
-        samples = source.samples(source.needs_of(self))
+        samples = source.seen_by(self).samples()
         values = np.array(
             [self.sweep(sample.sorted(), source.size(k), h) for k, sample in enumerate(samples)]
         )
