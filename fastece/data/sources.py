@@ -192,6 +192,8 @@ class RowTable:
     stream : object or None
         The stream that made the table of its cells. Its method ``table(needs)`` makes the others:
         some errors need ranks of the scores, and some squares of them.
+    content : str
+        What the cells of a stream keep, one of `NEEDS`.
     number : int or None
         The number of this problem among those of the stream; None where they are all here.
     """
@@ -218,6 +220,7 @@ class RowTable:
     problem_names: Sequence[str] = ()
     axes: Any = None
     stream: Any = None
+    content: str = RANKS
     number: int | None = None
 
     # --- rows -----------------------------------------------------------------------------------
@@ -462,18 +465,21 @@ class RowTable:
         needs.
         """
         needs: str = getattr(estimator, "needs", RANKS)
-        reads_vectors = self.has_vectors and getattr(estimator, "needs_vectors", False)
+        needs_vectors = getattr(estimator, "needs_vectors", False)
         if self.stream is not None:
-            if reads_vectors and needs != ROWS:
+            if self.has_vectors and needs_vectors and needs != ROWS:
                 needs = DISTANCES if needs == SQUARES else VECTORS
             return self.with_content(needs, "estimator", str(estimator))
-        if self.c is not None and reads_vectors and getattr(estimator, "reads_pairs", False):
+        if self.c is not None and needs_vectors and getattr(estimator, "reads_pairs", False):
             raise self.lack(f"{estimator}, which compares single rows", "estimator")
         return self
 
     def with_content(self, needs: str, argument: str, reader: str) -> "RowTable":
-        """Return the table that has the content a reader needs, one of `NEEDS`."""
-        if self.stream is None:
+        """Return the table that has the content a reader needs, one of `NEEDS`.
+
+        Cells with squares have ranks too, which are coarser.
+        """
+        if self.stream is None or (self.content == SQUARES and needs in (RANKS, SQUARES)):
             return self
         if needs not in CONTENT_OF_STREAMS:
             raise self.lack(reader, argument, needs)

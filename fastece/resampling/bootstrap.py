@@ -41,7 +41,7 @@ DEFAULT_RESAMPLES = 9999
 
 
 class Resampling(NamedTuple):
-    """How rows are drawn: `size` rows by a key, for intervals by `method`."""
+    """How rows are drawn: `size` rows or groups by a key, for intervals by `method`."""
 
     method: str
     size: int
@@ -214,11 +214,13 @@ def bootstrap_fields(
     call: Call, distributions: dict[str, F64], resampling: Resampling
 ) -> dict[str, dict[str, Any]]:
     """Return the fields of results by estimator, given their replicates."""
+    is_whole = resampling.size == call.units.total
     return {
         name: {
             **result_fields(call, name, resampling.key),
             "method": resampling.method,
-            "size": resampling.size,
+            "size": call.n if is_whole else resampling.size,
+            "_is_whole": is_whole,
             "bootstrap_distribution": distribution,
             "_bounds": find_bounds(call, call.estimators[name]),
         }
@@ -273,7 +275,7 @@ def streamed_results(call: Call, method: Any) -> Any:
         name: average_classes(call, of_classes)
         for name, of_classes in zip(call.estimators, values, strict=True)
     }
-    resampling = Resampling(method, call.n, source.stream.key)
+    resampling = Resampling(method, call.units.total, source.stream.key)
     return make_results(call, bootstrap_fields(call, distributions, resampling))
 
 

@@ -100,7 +100,8 @@ class BootstrapResult(IntervalResult):
     confidence_level, method, estimator, setting : float, str, str, str
         As used: the estimator with its parameters, and the setting that "auto" stood for.
     n, size : int
-        Number of rows of positive weight, and number of rows, or of groups, per draw.
+        Number of rows of positive weight, and number of rows per draw; of groups where `size` was
+        given with groups.
     n_groups : int or None
         Number of groups of rows that were drawn; None where rows were.
     key : int
@@ -118,6 +119,8 @@ class BootstrapResult(IntervalResult):
     size: int
     bootstrap_distribution: F64 = field(repr=False)
     acceleration: Any = np.nan
+    # Whether draws have as many rows or groups as there are.
+    _is_whole: bool = field(repr=False, default=True)
     _infinite_rows: Sequence[int] = field(repr=False, default=())  # of the caller
     # Whether each replicate has no row of a problem, in the shape of the distribution; None where
     # all problems have the same rows.
@@ -127,11 +130,6 @@ class BootstrapResult(IntervalResult):
 
     _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias", "notes")
     _shown: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "standard_error", "bias")
-
-    @property
-    def _n_units(self) -> int:
-        """Number of rows, or of groups, of which a draw has `size`."""
-        return self.n if self.n_groups is None else self.n_groups
 
     @property
     def _distribution(self) -> F64:
@@ -231,7 +229,7 @@ class BootstrapResult(IntervalResult):
             rule = "must be that of the bootstrap for 'bca', which needs a jackknife"
             hint = "pass method='bca' to the function that resamples"
             raise InputError("method", rule, value=method, hint=hint)
-        if self.size != self._n_units:  # the spread of draws of another size is another
+        if not self._is_whole:  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self.value, np.nan * self.value)
         if self._some_lack_rows:
             low = self._of_replicates_with_rows(lambda part: part.interval(level, name).low)
@@ -253,5 +251,5 @@ class BootstrapResult(IntervalResult):
     @property
     def _sample(self) -> str:
         n_replicates = self.bootstrap_distribution.shape[-1]
-        drawn = "" if self.size == self._n_units else f", {self.size} drawn"
+        drawn = "" if self._is_whole else f", {self.size} drawn"
         return f"{super()._sample}{drawn}, {n_replicates} replicates"

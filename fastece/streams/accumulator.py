@@ -351,6 +351,7 @@ class Accumulator(TableMaker):
             vectors=samples[0].vectors,
             offsets=np.append(0, np.cumsum([sample.n for sample in samples])),
             stream=self,
+            content=needs,
         )
 
     def _sample(self, cells: ScoreCells, needs: str) -> Sample:

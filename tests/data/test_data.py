@@ -316,7 +316,7 @@ def test_rows_of_weight_0_are_gone_and_positions_stay():
             assert sample.s.tolist() == before.s[kept].tolist()
             assert sample.y.tolist() == before.y[kept].tolist()
             assert sample.v.tolist() == weight[kept].tolist()
-            assert sample.rows is problems.positions
+            assert sample.rows.tolist() == problems.positions.tolist()
 
 
 def test_problems_have_the_names_of_their_classes():

@@ -20,7 +20,7 @@ from fastece.data.reading import read_problems
 from fastece.data.samples import Vectors
 from fastece.estimators.losses import MeanPlan
 from fastece.estimators.table import ESTIMATORS
-from fastece.resampling.draws import make_row_draws
+from fastece.resampling.draws import Units, make_row_draws
 from fastece.resampling.engine import plan_replicates
 from fastece.resampling.problem import Problem
 from fastece.study.candidates import import_estimator
@@ -199,7 +199,9 @@ def test_what_is_sent_to_other_processes_has_no_class_vectors_that_nobody_reads(
     problem = Problem(read_problems(y, p, vectors=True).sample(0))
     estimators = [ESTIMATORS[name] for name in ("ece", *NAMES)]
     for size in (400, 3):
-        replicates = plan_replicates(estimators, [problem], make_row_draws(0, 400, size), size)
+        replicates = plan_replicates(
+            estimators, [problem], make_row_draws(0, Units(400), size), [size]
+        )
         sent = pickle.dumps(replicates)
         assert len(sent) < p.nbytes / 2
         assert np.array_equal(pickle.loads(sent).values(0, 40), replicates.values(0, 40))
