@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.errors import InputError, repr_of
+from fastece.data.labels import LabelledRows
 from fastece.data.parameters import check_integer, list_names
 from fastece.data.samples import ALL, Sample, Vectors, effective_rows
 from fastece.kernels.types import F64, I64
@@ -189,6 +190,8 @@ class RowTable:
         Names of problems with rows of their own; others go by the indices of classes.
     axes : RowAxes or None
         The axes of the caller's rows, also of those that were dropped.
+    by : LabelledRows or None
+        The part of each of the caller's rows, where each part is a table of its own.
     stream : object or None
         The stream that made the table of its cells. Its method ``table(needs)`` makes the others:
         some errors need ranks of the scores, and some squares of them.
@@ -219,6 +222,7 @@ class RowTable:
     shares_are_drawn: bool = False
     problem_names: Sequence[str] = ()
     axes: Any = None
+    by: LabelledRows | None = None
     stream: Any = None
     content: str = RANKS
     number: int | None = None
@@ -360,6 +364,41 @@ class RowTable:
             self, prob=self.prob[rows], label=self.label[rows], v=v, c=c,
             rows=self.positions[rows], logits=logits,
         )  # fmt: skip
+
+    def parts_of_rows(self) -> list[I64]:
+        """Return the rows of each part, in their order."""
+        assert self.by is not None, "callers make sure"
+        part_of_row = self.by.position[self.callers]
+        sizes = np.bincount(part_of_row, minlength=len(self.by.labels))
+        if not sizes.all():
+            name = self.by.labels[int(sizes.argmin())]
+            raise InputError(
+                "by", f"must have a row of positive weight in each group, not {name!r}"
+            )
+        order = np.argsort(part_of_row, kind="stable")
+        return np.split(order, np.cumsum(sizes)[:-1])
+
+    def part(self, rows: I64) -> "RowTable":
+        """Return the table that some rows alone would make, which are in their order."""
+        table = replace(self.where(rows), by=None)
+        if self.votes != 1:
+            table.votes = table.n / np.unique(table.callers).size
+        if not self.has_own_rows:
+            return table
+        problem = self.problem_of_row[rows]
+        sizes = np.bincount(problem, minlength=self.n_problems)
+        table.offsets = np.append(0, np.cumsum(sizes[sizes > 0]))
+        if not self.shares_are_drawn:
+            if not sizes.all():
+                name = self.problem_names[int(sizes.argmin())]
+                raise InputError("by", f"must have a label of {name} in each group")
+            return table
+        kept = np.flatnonzero(sizes)
+        weights = np.bincount(problem, table.total_weights)[kept]
+        table.n_classes = kept.size
+        table.shares = weights / weights.sum()
+        table.problem_names = [self.problem_names[k] for k in kept]
+        return table
 
     def with_own_rows(self, order: I64, sizes: Any, **changes: Any) -> "RowTable":
         """Divide the rows of a binary problem, in a new order, among problems of some sizes."""
