@@ -11,20 +11,29 @@ may be large although the errors of the top label and of single classes are smal
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, cast, overload
+from typing import Any, Literal, Protocol, Unpack, cast, overload
 
 from fastece.data.errors import InputTypeError
+from fastece.data.options import (
+    OPTION_NAMES,
+    ReadingKeywords,
+    check_names,
+    shows_options,
+    split_options,
+)
 from fastece.data.parameters import check_average, check_jobs
 from fastece.data.reading import read_and_use, read_source
 from fastece.data.sources import Source
 from fastece.data.threads import Map
 from fastece.estimators.base import values_of_problems
 from fastece.estimators.canonical import SKCE, DirichletKDE
-from fastece.estimators.table import find_estimator
+from fastece.estimators.table import EstimatorKeywords, find_estimator
 from fastece.kernels.types import F64
 
 Values = F64
 Macro = Literal["macro"]
+# Options of reading that errors of whole class vectors with hard labels go without.
+NOT_OF_VECTORS = ("setting", "pos_label", "soft", "votes")
 
 
 class Measure(Protocol):
@@ -32,12 +41,14 @@ class Measure(Protocol):
 
     @overload
     def __call__(
-        self, y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any
-    ) -> float: ...
+        self, y_true: Any, y_prob: Any = ..., *, average: Macro = ..., estimator: Any = ...,
+        n_jobs: int | None = ..., **options: Unpack[EstimatorKeywords],
+    ) -> float: ...  # fmt: skip
     @overload
     def __call__(
-        self, y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-    ) -> float | Values: ...
+        self, y_true: Any, y_prob: Any = ..., *, average: Macro | None, estimator: Any = ...,
+        n_jobs: int | None = ..., **options: Unpack[EstimatorKeywords],
+    ) -> float | Values: ...  # fmt: skip
 
 
 def measure(function: Callable[..., Any]) -> Measure:
@@ -46,12 +57,10 @@ def measure(function: Callable[..., Any]) -> Measure:
 
 
 @measure
+@shows_options()
 def ece(
-    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
-    average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, counts: Any = None, from_logits: bool = False, soft: bool = False,
-    votes: Any = None, percent: bool = False, ignore_label: Any = None,
-    class_axis: int | None = None, n_jobs: int | None = None, **fields: Any,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", average: Macro | None = "macro",
+    n_jobs: int | None = None, **options: Unpack[EstimatorKeywords],
 ) -> float | Values:  # fmt: skip
     """Compute the expected calibration error (ECE), or another error by its name.
 
@@ -178,15 +187,13 @@ def ece(
     array([0.233, 0.367, 0.2  ])
     """
     check_average(average)
-    chosen = find_estimator(estimator, fields)
+    reading, fields = split_options(options)
+    chosen = find_estimator(estimator, fields, OPTION_NAMES)
 
     def values_of(run: Map, unchecked: bool) -> tuple[Source, Values]:
         source = read_source(
-            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-            votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-            vectors=chosen.needs_vectors, unchecked=unchecked, run=run,
-        )  # fmt: skip
+            y_true, y_prob, reading, vectors=chosen.needs_vectors, unchecked=unchecked, run=run
+        )
         return source, values_of_problems(chosen, source, run)
 
     source, values = read_and_use(values_of, check_jobs(n_jobs), chosen.checks_rows)
@@ -512,19 +519,18 @@ def entropy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     return ece(y_true, y_prob, **fix("entropy", options, estimator="entropy"))
 
 
+@shows_options(without=NOT_OF_VECTORS)
 def canonical_error(
     y_true: Any, y_prob: Any = None, *, bandwidth: Any = "likelihood", norm: float = 1.0,
-    labels: Any = None, sample_weight: Any = None, counts: Any = None, from_logits: bool = False,
-    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = None, **options: Unpack[ReadingKeywords],
 ) -> float:  # fmt: skip
     """Compute the canonical calibration error by Dirichlet kernels on the simplex.
 
     Parameters
     ----------
-    y_true, y_prob, labels, sample_weight, counts, from_logits, percent, ignore_label, \
-    class_axis, n_jobs
-        As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p. At least two rows.
+    y_true, y_prob, n_jobs, **options
+        As in `ece`, without `setting`, `pos_label`, `soft` and `votes`; a 1-d `y_prob` stands for
+        the columns 1 - p and p. At least two rows.
     bandwidth : "likelihood" or float, default "likelihood"
         About the variance of the kernel, greater than 0; by default one of ten, by the
         leave-one-out likelihood of the predictions.
@@ -555,27 +561,24 @@ def canonical_error(
     >>> round(canonical_error([0, 1, 1], p, bandwidth=0.1), 6)
     0.992933
     """
-    return ece(
-        y_true, y_prob, estimator=DirichletKDE(bandwidth, norm), labels=labels,
-        sample_weight=sample_weight, counts=counts, from_logits=from_logits, percent=percent,
-        ignore_label=ignore_label, class_axis=class_axis, n_jobs=n_jobs,
-    )  # fmt: skip
+    check_names(options, NOT_OF_VECTORS)
+    estimator = DirichletKDE(bandwidth, norm)
+    return ece(y_true, y_prob, estimator=estimator, n_jobs=n_jobs, **options)
 
 
+@shows_options(without=NOT_OF_VECTORS)
 def kernel_calibration_error(
     y_true: Any, y_prob: Any, *, form: Literal["unbiased", "biased"] = "unbiased",
     kernel: Literal["exponential", "gaussian"] = "exponential", width: Any = "median",
-    labels: Any = None, sample_weight: Any = None, counts: Any = None, from_logits: bool = False,
-    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = None, **options: Unpack[ReadingKeywords],
 ) -> float:  # fmt: skip
     """Compute the squared kernel calibration error (SKCE).
 
     Parameters
     ----------
-    y_true, y_prob, labels, sample_weight, counts, from_logits, percent, ignore_label, \
-    class_axis, n_jobs
-        As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p.
+    y_true, y_prob, n_jobs, **options
+        As in `ece`, without `setting`, `pos_label`, `soft` and `votes`; a 1-d `y_prob` stands for
+        the columns 1 - p and p.
     form : {"unbiased", "biased"}, default "unbiased"
         "unbiased" takes all pairs of two different rows; "biased" adds each row paired with itself,
         and is never negative.
@@ -607,8 +610,6 @@ def kernel_calibration_error(
     >>> round(kernel_calibration_error([0, 1, 1], p, width=0.5), 6)
     -0.006105
     """
-    return ece(
-        y_true, y_prob, estimator=SKCE(form, kernel, width), labels=labels,
-        sample_weight=sample_weight, counts=counts, from_logits=from_logits, percent=percent,
-        ignore_label=ignore_label, class_axis=class_axis, n_jobs=n_jobs,
-    )  # fmt: skip
+    check_names(options, NOT_OF_VECTORS)
+    estimator = SKCE(form, kernel, width)
+    return ece(y_true, y_prob, estimator=estimator, n_jobs=n_jobs, **options)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fastece.data import containers
 from fastece.data.errors import InputError, rename_indices
 from fastece.data.labels import hide_label
+from fastece.data.options import ReadingOptions
 from fastece.data.samples import Sample, effective_rows, scale_weights
 from fastece.data.sources import (
     RANKS,
@@ -132,22 +133,23 @@ def is_separate(setting: Any) -> bool:
     return isinstance(setting, str) and setting in SEPARATE_SETTINGS
 
 
-def refuse_table_options(setting: str, **options: Any) -> None:
+def refuse_table_options(options: ReadingOptions) -> None:
     """Refuse options that need one label for each row."""
     for name in REFUSED_OPTIONS:
-        if options[name] is not None and options[name] is not False:
-            raise InputError(name, f"goes without the setting {setting!r}")
+        value = getattr(options, name)
+        if value is not None and value is not False:
+            raise InputError(name, f"goes without the setting {options.setting!r}")
 
 
 # --- several yes/no tasks -------------------------------------------------------------------
 
 
 def read_tasks(
-    read: Any, y_true: Any, y_prob: Any, *, sample_weight: Any, prob_name: str, **options: Any
+    read: Any, y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str
 ) -> SeparateProblems:
     """Read each column of labels (n, T) with its column of probabilities (n, T).
 
-    `read` is `fastece.data.reading.read_problems`, and the options are the reader's.
+    `read` is `fastece.data.reading.read_problems`.
     """
     prob = containers.as_array(prob_name, y_prob)
     labels = containers.as_array("y_true", y_true)
@@ -161,7 +163,7 @@ def read_tasks(
     n_rows, n_tasks = prob.shape
     if n_tasks == 0:
         raise InputError("y_true", "must have a column for each task, and has none")
-    weights = containers.as_weights(sample_weight, n_rows)
+    weights = containers.as_weights(options.sample_weight, n_rows)
     columns = containers.column_names(y_prob)
     check_order_of_columns(containers.column_names(y_true), columns, prob_name)
     if containers.all_column_names(y_true):
@@ -181,12 +183,13 @@ def read_tasks(
             row = int(rows[index[0]])
             return (row,) if argument == "sample_weight" else (row, k)
 
+        options_of_task = replace(
+            options,
+            setting="binary",
+            sample_weight=None if weights is None else weights[rows],
+        )
         with rename_indices(index_of_caller):
-            problem = read(
-                plain_labels(labels[rows, k]), prob[rows, k], setting="binary",
-                prob_name=prob_name,
-                sample_weight=None if weights is None else weights[rows], **options,
-            )  # fmt: skip
+            problem = read(plain_labels(labels[rows, k]), prob[rows, k], options_of_task)
         problems.append(replace(problem, rows=rows[problem.positions]))
     names = [f"task {k}" for k in range(n_tasks)]
     if columns:
@@ -212,18 +215,18 @@ def plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_predicted_classes(
-    read: Any, y_true: Any, y_prob: Any, *, prob_name: str, **options: Any
+    read: Any, y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str
 ) -> SeparateProblems:
     """Read the confidences and hits of each predicted class by themselves.
 
-    `read` is `fastece.data.reading.read_problems`, and the options are the reader's.
+    `read` is `fastece.data.reading.read_problems`.
     """
-    confidences = read(y_true, y_prob, setting="confidence", prob_name=prob_name, **options)
+    confidences = read(y_true, y_prob, replace(options, setting="confidence"))
     confidences, _ = scale_weights(confidences)
-    as_array = containers.as_percents if options["percent"] else containers.as_probabilities
+    as_array = containers.as_percents if options.percent else containers.as_probabilities
     prob = as_array(y_prob, prob_name)[confidences.positions]
     if prob.ndim == 1:
-        middle = 0.0 if options["from_logits"] else 0.5
+        middle = 0.0 if options.from_logits else 0.5
         predicted = (prob > middle).astype(np.int64)
     else:
         predicted = prob.argmax(axis=1)

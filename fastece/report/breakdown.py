@@ -94,7 +94,7 @@ def select_slices(inputs: ReportInput) -> list[Selection] | None:
         return select_streams(by)
     if not inputs.has_rows:
         need_rows(inputs.source, "the error of each slice", "by")
-    return select_by_columns(inputs.call, by, inputs.data.arguments.get("y_prob"))
+    return select_by_columns(inputs.call, by, inputs.data.y_prob)
 
 
 def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) -> Breakdowns:
