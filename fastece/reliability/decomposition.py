@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Unpack
 
 import numpy as np
 
+from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities
 from fastece.data.options import ReadingKeywords, ReadingOptions, reading_options, shows_options
 from fastece.data.parameters import check_choice
@@ -83,7 +84,10 @@ def aggregate(
         if y_true.has_vectors:
             raise y_true.lack(VECTORS, "y_true", "the sum over classes")
     elif isinstance(options.setting, str) and options.setting == "auto":
-        is_sum = options.class_axis is not None or as_probabilities(y_prob).ndim == 2
+        if options.class_axis is None:
+            is_sum = as_probabilities(y_prob).ndim == 2
+        else:
+            is_sum = find_row_axes("y_prob", y_prob, options.class_axis).n_classes > 1
     if is_sum:
         options = replace(options, setting="classwise")
     source = read_source(y_true, y_prob, options)
