@@ -1,17 +1,18 @@
 """Options of reading: the names by which a caller says how arrays are read.
 
 Public functions take them as ``**options: Unpack[ReadingKeywords]``, so that type checkers and
-editors know them; `shows_options` writes them into the signature. The first line of such a function
-makes one object of them, by `reading_options`, or by `split_options` beside parameters of an
-estimator, and hands it on. Another option is a field of `ReadingOptions` and a key of
-`ReadingKeywords`, a line in the docstring of `fastece.ece`, and a section of
-``docs/reference/options.md``.
+editors know them, and `shows_options` writes them into the signature. A function that takes only
+some of them has a TypedDict of its own. Its first line makes one object of them, by
+`reading_options`, or by `split_options` beside parameters of an estimator, and hands it on.
+
+Another option is a field of `ReadingOptions`, a key of `RowKeywords`, a line in the docstring of
+`fastece.ece`, and a section of ``docs/reference/input.md``.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, get_args
 
 from fastece.data.parameters import unknown_option
 
@@ -112,12 +113,9 @@ def split_options(keywords: Mapping[str, Any]) -> tuple[ReadingOptions, dict[str
     return make_options(given), others
 
 
-def reading_options(keywords: Mapping[str, Any], without: Sequence[str] = ()) -> ReadingOptions:
-    """Make the options of a function that takes no other keywords.
-
-    Those in `without` are refused too.
-    """
-    check_names(keywords, without)
+def reading_options(keywords: Mapping[str, Any], taken: Any = ReadingKeywords) -> ReadingOptions:
+    """Make the options of a function that takes the keys of a TypedDict alone."""
+    check_names(keywords, taken)
     return make_options(keywords)
 
 
@@ -133,30 +131,29 @@ def make_options(given: Mapping[str, Any]) -> ReadingOptions:
     return options
 
 
-def check_names(keywords: Mapping[str, Any], without: Sequence[str] = ()) -> None:
-    """Refuse keywords that are no options of reading, and those in `without`."""
+def check_names(keywords: Mapping[str, Any], taken: Any) -> None:
+    """Refuse keywords that are no keys of a TypedDict."""
     for name in keywords:
-        if name in without or name not in OPTION_NAMES:
-            raise unknown_option(name, [known for known in OPTION_NAMES if known not in without])
+        if name not in taken.__optional_keys__:
+            known = [option for option in OPTION_NAMES if option in taken.__optional_keys__]
+            raise unknown_option(name, known)
 
 
-def shows_options(*, without: Sequence[str] = ()) -> Callable[[F], F]:
+def shows_options(function: F) -> F:
     """Show the options of reading in a signature, where `help` and editors look.
 
-    Other keywords stay at its end, unless the function takes options of reading alone.
+    They are those of the TypedDict of ``**options``, which stays at the end of the signature if it
+    has other keys.
     """
-
-    def show(function: F) -> F:
-        signature = inspect.signature(function)
-        *parameters, keywords = signature.parameters.values()
-        parameters += [
-            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default)
-            for field in fields(ReadingOptions)
-            if field.name not in without
-        ]
-        if keywords.annotation != Unpack[ReadingKeywords]:
-            parameters.append(keywords)
-        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        return function
-
-    return show
+    signature = inspect.signature(function)
+    *parameters, keywords = signature.parameters.values()
+    (taken,) = get_args(keywords.annotation)
+    parameters += [
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default)
+        for field in fields(ReadingOptions)
+        if field.name in taken.__optional_keys__
+    ]
+    if not taken.__optional_keys__ <= {*OPTION_NAMES}:
+        parameters.append(keywords.replace(annotation=inspect.Parameter.empty))
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return function

@@ -505,7 +505,7 @@ def decisiveness(row: Judgement) -> tuple[int, float]:
     return 0, 0.0
 
 
-@shows_options()
+@shows_options
 def check(
     y_true: Any, y_prob: Any = None, *, max_error: float | None = None,
     max_ratio: float | None = None, baseline: Any = None, max_increase: float | None = None,

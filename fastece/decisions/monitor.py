@@ -3,14 +3,14 @@
 import math
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
 from fastece.data.axes import find_row_axes, flatten_rows
 from fastece.data.containers import as_array, column_names, numbers_of
 from fastece.data.errors import InputError, InputTypeError, rename_arguments
-from fastece.data.options import ReadingKeywords, ReadingOptions, reading_options, shows_options
+from fastece.data.options import ReadingOptions, reading_options, shows_options
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
 from fastece.data.sources import Problems
@@ -46,9 +46,18 @@ NO_ALARM = "No alarm: these rows do not show that the predictions are miscalibra
 # Rows of each of two labels that are sorted by chance once in 1e11 times.
 MIN_ROWS_OF_LABEL = 20
 SHUFFLE = "shuffle rows of the same time"
-# Options of reading that a batch goes without: its rows count once each, with hard labels.
-NOT_OF_BATCHES = ("setting", "sample_weight", "counts", "soft", "votes")
 IMPOSSIBLE = "an outcome whose predicted probability was 0"
+
+
+class BatchKeywords(TypedDict, total=False):
+    """Options of reading for a batch, whose rows count once each, with hard labels."""
+
+    labels: Any
+    pos_label: Any
+    from_logits: bool
+    percent: bool
+    ignore_label: Any
+    class_axis: int | None
 
 
 class Monitor(Readable):
@@ -156,8 +165,8 @@ class Monitor(Readable):
 
     # --- rows -------------------------------------------------------------------------------
 
-    @shows_options(without=NOT_OF_BATCHES)
-    def update(self, y_true: Any, y_prob: Any, **options: Unpack[ReadingKeywords]) -> Self:
+    @shows_options
+    def update(self, y_true: Any, y_prob: Any, **options: Unpack[BatchKeywords]) -> Self:
         """Add rows, such as a day, in the order of time.
 
         Parameters
@@ -178,7 +187,7 @@ class Monitor(Readable):
             As `fastece.ece`; for another number of classes; and for rows that are sorted by their
             labels. Then nothing has changed.
         """
-        reading = reading_options(options, NOT_OF_BATCHES)
+        reading = reading_options(options, BatchKeywords)
         if is_empty(y_true) and is_empty(y_prob):
             return self
         if reading.class_axis is None:

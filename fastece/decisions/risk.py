@@ -200,7 +200,7 @@ def log_basic_ends(values: F64, low: F64, high: F64) -> F64:
     return np.where(low > 0, ends, [low, high])
 
 
-@shows_options()
+@shows_options
 def risk_coverage(
     y_true: Any, y_prob: Any = None, *, score: Any = None, loss: Any = None,
     n_resamples: int = 0, rng: Any = 0, groups: Any = None,

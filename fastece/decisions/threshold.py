@@ -331,7 +331,7 @@ def describe_support(ranking: Ranking, accuracy: float, confidence: float) -> st
     return SUPPORTED.format(100 * supported.accuracy, score)
 
 
-@shows_options()
+@shows_options
 def choose_threshold(
     y_true: Any, y_prob: Any = None, *, accuracy: float = 0.95, confidence: float = 0.95,
     by: Any = None, groups: Any = None, **options: Unpack[ReadingKeywords],

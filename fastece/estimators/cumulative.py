@@ -127,7 +127,7 @@ class CumulativeError(Parameters):
         low, high = plan.extremes(c)
         return high - low if self.statistic == "range" else np.maximum(high, -low)
 
-    @shows_options()
+    @shows_options
     def asymptotic_p_value(
         self, y_true: Any, y_prob: Any = None, **options: Unpack[ReadingKeywords]
     ) -> Any:

@@ -238,7 +238,7 @@ def compare(
     average: Literal["macro"] | None = ..., rng: Any = ..., size: int | None = ...,
     groups: Any = ..., **options: Unpack[ResamplingKeywords],
 ) -> ComparisonResult: ...  # fmt: skip
-@shows_options()
+@shows_options
 def compare(
     y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: Any = "ece_bayes",
     method: Method | Literal["mover"] | None = None, n_resamples: int = 1999,

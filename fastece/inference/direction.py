@@ -379,7 +379,7 @@ def raise_to_parts(
     return ConfidenceInterval(low, as_float(np.maximum(interval.high, low)))
 
 
-@shows_options()
+@shows_options
 def direction(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = 1999,
     average: Literal["macro"] | None = "macro", rng: Any = 0, groups: Any = None,

@@ -375,7 +375,7 @@ def estimate(
     n_resamples: int = ..., average: Literal["macro"] | None = ..., rng: Any = ...,
     groups: Any = ..., **options: Unpack[ResamplingKeywords],
 ) -> Estimate: ...  # fmt: skip
-@shows_options()
+@shows_options
 def estimate(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
     average: Literal["macro"] | None = "macro", rng: Any = 0, groups: Any = None,

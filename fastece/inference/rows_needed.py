@@ -456,7 +456,7 @@ def check_error(detect: float, pilot: Pilot) -> None:
         raise InputError("detect", rule, value=detect)
 
 
-@shows_options()
+@shows_options
 def rows_needed(  # type: ignore[misc]  # some estimators have a width, too
     y_true: Any, y_prob: Any, *, width: float | None = None, detect: float | None = None,
     power: float = 0.8, level: float = 0.95, estimator: Any = "ece_bayes", rng: Any = 0,

@@ -447,7 +447,7 @@ def make_slice(selection: Selection, result: SliceResult, p_value: float) -> Sli
     )
 
 
-@shows_options()
+@shows_options
 def slices(
     y_true: Any, y_prob: Any = None, *, by: Any = None, estimator: Any = "ece_bayes",
     n_resamples: int = 1999, rng: Any = 0, bins: Any = 4, cross: bool = False,

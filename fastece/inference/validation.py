@@ -427,7 +427,7 @@ def check_thresholds(thresholds: Any) -> list[NetBenefit]:
     return [*map(NetBenefit, sorted(checked))]
 
 
-@shows_options()
+@shows_options
 def validate(
     y_true: Any, y_prob: Any, *, event: str | None = None, thresholds: Any = None,
     confidence_level: float = 0.95, n_resamples: int = 1999, rng: Any = 0, groups: Any = None,

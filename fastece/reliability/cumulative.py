@@ -44,7 +44,7 @@ def cumulative_of(source: Source) -> CumulativeGaps:
     )
 
 
-@shows_options()
+@shows_options
 def cumulative_plot(
     y_true: Any, y_prob: Any = None, *, ax: "Axes | None" = None,
     **options: Unpack[ReadingKeywords],

@@ -27,7 +27,7 @@ from fastece.estimators.draws import Counts
 from fastece.estimators.table import RowEstimatorKeywords
 from fastece.kernels.types import F64
 from fastece.reliability.plottable import Plottable
-from fastece.resampling.arguments import add_groups, read_call
+from fastece.resampling.arguments import ResamplingKeywords, add_groups, read_call
 from fastece.resampling.call import Call, bootstrap_values, calls_on_problems, make_problem
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float, quantiles, tails_of
@@ -467,10 +467,10 @@ def reliability_curve(
     n_resamples: int = ..., confidence_level: float = ..., rng: Any = ..., groups: Any = ...,
     n_jobs: int | None = ..., executor: Any = ..., **options: Unpack[RowEstimatorKeywords],
 ) -> ReliabilityCurve: ...  # fmt: skip
-@shows_options()
+@shows_options
 def reliability_curve(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 0,
-    rng: Any = 0, groups: Any = None, **options: Any,
+    rng: Any = 0, groups: Any = None, **options: Unpack[ResamplingKeywords],
 ) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
     """Estimate the probability of the event as a function of the score.
 

@@ -153,7 +153,7 @@ class BrierDecomposition(Decomposition):
         return f"Brier score by {self.n_bins} bins"
 
 
-@shows_options()
+@shows_options
 def brier_decomposition(
     y_true: Any, y_prob: Any = None, *, n_bins: Any = 15, edges: Any = "uniform",
     **options: Unpack[ReadingKeywords],
@@ -313,7 +313,7 @@ class ScoreDecomposition(Decomposition):
         return f"{name} by isotonic regression"
 
 
-@shows_options()
+@shows_options
 def score_decomposition(
     y_true: Any, y_prob: Any = None, *, score: Literal["brier", "log"] = "brier",
     **options: Unpack[ReadingKeywords],

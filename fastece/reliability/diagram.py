@@ -22,7 +22,7 @@ from fastece.display.numbers import ConfidenceInterval, Number, form_of_weight
 from fastece.display.pictures import draw_attributes
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.binomial import binomial_ends
-from fastece.estimators.table import RowEstimatorKeywords, find_estimator
+from fastece.estimators.table import EstimatorKeywords, RowEstimatorKeywords, find_estimator
 from fastece.kernels.types import F64
 from fastece.reliability.plottable import Plottable
 from fastece.resampling.intervals import check_level, tails_of
@@ -350,10 +350,10 @@ def reliability_diagram(
     y_true: Any, y_prob: Any = ..., *, setting: str | int = ..., estimator: Any = ...,
     n_jobs: int | None = ..., **options: Unpack[RowEstimatorKeywords],
 ) -> ReliabilityDiagram: ...  # fmt: skip
-@shows_options()
+@shows_options
 def reliability_diagram(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_jobs: int | None = None,
-    **options: Any,
+    **options: Unpack[EstimatorKeywords],
 ) -> ReliabilityDiagram | list[ReliabilityDiagram]:  # fmt: skip
     """Compute bins of the score with their mean scores and observed frequencies.
 

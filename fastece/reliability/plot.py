@@ -194,7 +194,7 @@ def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
 # --- the picture ----------------------------------------------------------------------------
 
 
-@shows_options()
+@shows_options
 def reliability_plot(
     y_true: Any, y_prob: Any = None, *, curve: Literal["bayes", "isotonic", "none"] = "bayes",
     by: Any = None, bins: int = N_BINS, zoom: float | None = None, ax: "Axes | None" = None,

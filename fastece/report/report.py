@@ -32,7 +32,7 @@ from fastece.report.validation import validate_rows
 from fastece.report.verdict import NO_SIGN, UNCLEAR
 
 
-@shows_options()
+@shows_options
 def calibration_report(
     y_true: Any, y_prob: Any = None, *, estimator: Any = tuple(ERRORS), by: Any = None,
     groups: Any = None, n_bins: Any = 15, title: str = "Calibration report", event: Any = None,

@@ -340,7 +340,7 @@ def bootstrap(
     average: Literal["macro"] | None = ..., rng: Any = ..., n_jobs: int | None = ...,
     executor: Any = ..., groups: Any = ..., **options: Unpack[EstimatorKeywords],
 ) -> BootstrapResult: ...  # fmt: skip
-@shows_options()
+@shows_options
 def bootstrap(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece",
     n_resamples: int = DEFAULT_RESAMPLES, size: int | None = None,

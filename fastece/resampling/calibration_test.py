@@ -477,7 +477,7 @@ def sequential_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     return result
 
 
-class TestKeywords(ResamplingKeywords, total=False):
+class CalibrationTestKeywords(ResamplingKeywords, total=False):
     """The keywords of `calibration_test`, with a parameter of a test."""
 
     fitted_here: bool
@@ -487,19 +487,19 @@ class TestKeywords(ResamplingKeywords, total=False):
 def calibration_test(
     y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...],
     n_resamples: int | Literal["auto"] = ..., average: Literal["macro"] | None = ...,
-    rng: Any = ..., groups: Any = ..., **options: Unpack[TestKeywords],
+    rng: Any = ..., groups: Any = ..., **options: Unpack[CalibrationTestKeywords],
 ) -> Results[CalibrationTestResult]: ...  # fmt: skip
 @overload
 def calibration_test(
     y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ...,
     n_resamples: int | Literal["auto"] = ..., average: Literal["macro"] | None = ...,
-    rng: Any = ..., groups: Any = ..., **options: Unpack[TestKeywords],
+    rng: Any = ..., groups: Any = ..., **options: Unpack[CalibrationTestKeywords],
 ) -> CalibrationTestResult: ...  # fmt: skip
-@shows_options()
+@shows_options
 def calibration_test(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "adaptive",
     n_resamples: int | Literal["auto"] = 1999, average: Literal["macro"] | None = "macro",
-    rng: Any = 0, groups: Any = None, **options: Unpack[TestKeywords],
+    rng: Any = 0, groups: Any = None, **options: Unpack[CalibrationTestKeywords],
 ) -> Any:  # fmt: skip
     """Test whether a model is calibrated, by labels drawn as if it were.
 

@@ -23,9 +23,6 @@ from fastece.streams.cells import ScoreCells
 from fastece.streams.settings import Settings
 from fastece.streams.state import MAX_ROW, State
 
-# Options of reading that a batch goes without; the stream has its own setting.
-NOT_OF_BATCHES = ("setting", "sample_weight", "from_logits", "soft", "votes", "percent")
-
 
 class BatchKeywords(TypedDict, total=False):
     """The options of reading that `Accumulator.update` takes beside its weights."""
@@ -151,7 +148,7 @@ class Accumulator(Source):
         self._state = State(self._state.settings)
         return self
 
-    @shows_options(without=NOT_OF_BATCHES)
+    @shows_options
     def update(
         self, y_true: Any, y_prob: Any, sample_weight: Any = None, row_offset: int | None = None,
         groups: Any = None, **options: Unpack[BatchKeywords],
@@ -182,7 +179,7 @@ class Accumulator(Source):
         RuntimeError
             These are the rows of several processes, see `CalibrationMetric.sync`.
         """
-        check_names(options, NOT_OF_BATCHES)
+        check_names(options, BatchKeywords)
         reading = self._state.settings.reading
         if options or sample_weight is not None:
             reading = replace(reading, sample_weight=sample_weight, **options)

@@ -220,7 +220,7 @@ class KDE(Parameters):
 
     # --- several bandwidths
 
-    @shows_options()
+    @shows_options
     def bandwidth_sweep(
         self, y_true: Any, y_prob: Any = None, bandwidths: Any = (), *, average: Any = "macro",
         **options: Unpack[ReadingKeywords],
