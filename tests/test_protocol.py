@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
 from fastece.estimators.protocol import Counts, Labels, Rows
@@ -31,7 +32,9 @@ def samples(name):
         for n, k in ((2, 2), (9, 3), (40, 4)):
             p, y = rng.dirichlet(np.ones(k), n), rng.integers(0, k, n)
             for weight in (None, rng.random(n) + 0.1):
-                yield read_problems(y, p, sample_weight=weight, vectors=True).sample(0)
+                yield read_problems(
+                    y, p, ReadingOptions(sample_weight=weight), vectors=True
+                ).sample(0)
         return
     for shape in SHAPES:
         scores = cases.score_sets()[shape]

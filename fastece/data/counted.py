@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fastece.data import containers
 from fastece.data.errors import InputError, RowsWarning, rename_indices, warn
+from fastece.data.options import ReadingOptions
 from fastece.kernels.types import F64, I64
 
 # Sums of counts are exact as float64, and as the int64 of random draws.
@@ -60,17 +61,21 @@ class LabelCounts(NamedTuple):
 
 
 def read_table(
-    y_true: Any, y_prob: Any, sample_weight: Any, counts: Any, *, has_labels: bool,
-    prob_name: str = "y_prob",
+    y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str = "y_prob",
+    has_classes: bool = False,
 ) -> CountedTable:  # fmt: skip
     """Check counts (n,), and turn counts of events into rows with labels.
 
-    The parameters are as in `read_labels`. Where counts of events become rows, probabilities lose
-    the names of their columns.
+    Where counts of events become rows, probabilities lose the names of their columns. With
+    `has_classes`, (n,) are labels of classes in any case.
     """
-    y, c, origin = read_labels(y_true, y_prob, counts, has_labels, prob_name)
+    has_labels = has_classes or not (
+        options.labels is options.pos_label is options.ignore_label is None
+    )
+    sample_weight = options.sample_weight
+    y, c, origin = read_labels(y_true, y_prob, options.counts, has_labels, prob_name)
     index = containers.index_of(y_true, y_prob)
-    containers.warn_of_index("counts", counts, index)
+    containers.warn_of_index("counts", options.counts, index)
     if origin is None:
         return CountedTable(y, y_prob, sample_weight, c, None)
     containers.check_order_of_numbers(

@@ -24,6 +24,7 @@ from fastece.data.labels import (
     hide_label,
     refuse_right_or_wrong,
 )
+from fastece.data.options import DEFAULT_OPTIONS, ReadingOptions
 from fastece.data.parameters import check_flag
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.samples import Vectors
@@ -54,11 +55,9 @@ T = TypeVar("T")
 
 
 def read_source(
-    y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, counts: Any = None, from_logits: Any = False, soft: Any = False,
-    votes: Any = None, percent: Any = False, ignore_label: Any = None, class_axis: Any = None,
-    prob_name: str = "y_prob", vectors: bool = False,
-    guess_logits: bool = False, unchecked: bool = False, run: Map = map,
+    y_true: Any, y_prob: Any, options: ReadingOptions = DEFAULT_OPTIONS, *,
+    prob_name: str = "y_prob", vectors: bool = False, guess_logits: bool = False,
+    unchecked: bool = False, run: Map = map,
 ) -> RowTable:  # fmt: skip
     """Read the caller's arrays as a table, or take the table of what stands for them.
 
@@ -66,9 +65,9 @@ def read_source(
     ----------
     y_true : TableMaker or array_like
         A maker of tables, such as an `Accumulator`, stands for all the arrays.
-    y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, percent, \
-    ignore_label, class_axis
+    y_prob : array_like
         As in `fastece.ece`.
+    options : ReadingOptions
     prob_name : str
         The caller's name of `y_prob`, for messages.
     vectors : bool
@@ -85,75 +84,57 @@ def read_source(
     InputError, InputTypeError
         For data that are not as `fastece.ece` says, and for options beside a source.
     """
-    has_options = not (
-        labels is pos_label is votes is ignore_label is counts is class_axis is None
-        and from_logits is soft is percent is False
-    )
+    setting = options.setting
     has_own_rows = is_separate(setting)
     is_of_top_label = isinstance(setting, str) and setting in TOP_LABEL_SETTINGS
     if is_of_top_label and not isinstance(y_true, TableMaker):
-        refuse_right_or_wrong(y_true, y_prob, prob_name, from_logits, percent)
-    if not (has_options or has_own_rows) and are_plain(y_true, y_prob):
+        refuse_right_or_wrong(y_true, y_prob, prob_name, options.from_logits, options.percent)
+    if are_plain(y_true, y_prob) and options.are_plain and not has_own_rows:
         problems = plain_problems(
-            y_true, y_prob, setting, sample_weight, with_vectors=vectors, run=run,
+            y_true, y_prob, setting, options.sample_weight, with_vectors=vectors, run=run,
             unchecked=unchecked,
         )  # fmt: skip
         if problems is not None:
             return problems
     if isinstance(y_true, TableMaker):
-        refuse_options(
-            y_true, **{prob_name: y_prob}, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-            votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-        )  # fmt: skip
+        refuse_options(y_true, **{prob_name: y_prob}, **options.beside_setting)
         y_true.check_setting(setting)
         return y_true.table()
-    if class_axis is not None:
-        axes = find_row_axes(prob_name, y_prob, class_axis)
-        rows = flatten_rows(
-            axes, y_true, y_prob, prob_name=prob_name, soft=soft, votes=votes,
-            sample_weight=sample_weight, counts=counts,
-        )  # fmt: skip
+    if options.class_axis is not None:
+        axes = find_row_axes(prob_name, y_prob, options.class_axis)
+        labels, prob, flat_options = flatten_rows(axes, y_true, y_prob, options, prob_name)
         with axes.naming_entries(prob_name):
             table = read_source(
-                **rows, setting=setting, labels=labels, pos_label=pos_label,
-                from_logits=from_logits, percent=percent, ignore_label=ignore_label,
-                prob_name=prob_name, vectors=vectors,
+                labels, prob, flat_options, prob_name=prob_name, vectors=vectors,
                 guess_logits=guess_logits, unchecked=unchecked, run=run,
             )  # fmt: skip
         return replace(table, axes=axes)
-    if counts is not None and (votes is not None or soft is not False):
+    if options.counts is not None and (options.votes is not None or options.soft is not False):
         raise InputError("counts", "goes without {soft} and {votes}, as counts are of labels")
     if has_own_rows:
         index = containers.index_of(y_true, y_prob)
         containers.warn_of_index(prob_name, y_prob, index)
-        containers.warn_of_index("sample_weight", sample_weight, index)
+        containers.warn_of_index("sample_weight", options.sample_weight, index)
+        rules: dict[str, Any] = {"prob_name": prob_name, "guess_logits": guess_logits, "run": run}
         if setting == "tasks":
-            refuse_soft_labels(soft, votes)
-            return read_tasks(
-                read_problems, y_true, y_prob, counts=counts, labels=labels, pos_label=pos_label,
-                sample_weight=sample_weight, from_logits=from_logits, percent=percent,
-                ignore_label=ignore_label, prob_name=prob_name, guess_logits=guess_logits, run=run,
-            )  # fmt: skip
+            refuse_soft_labels(options)
+            return read_tasks(partial(read_problems, **rules), y_true, y_prob, options, prob_name)
         return read_predicted_classes(
-            read_rows_or_table, y_true, y_prob, counts=counts, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
-            percent=percent, ignore_label=ignore_label, prob_name=prob_name,
-            guess_logits=guess_logits, run=run,
-        )  # fmt: skip
+            partial(read_rows_or_table, **rules), y_true, y_prob, options, prob_name
+        )
     return read_rows_or_table(
-        y_true, y_prob, counts=counts, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
-        percent=percent, ignore_label=ignore_label, prob_name=prob_name, vectors=vectors,
+        y_true, y_prob, options, prob_name=prob_name, vectors=vectors,
         guess_logits=guess_logits, run=run,
     )  # fmt: skip
 
 
-def read_rows_or_table(y_true: Any, y_prob: Any, *, counts: Any = None, **options: Any) -> RowTable:
+def read_rows_or_table(
+    y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str = "y_prob",
+    vectors: bool = False, guess_logits: bool = False, run: Map = map,
+) -> RowTable:  # fmt: skip
     """Read rows that count once, or several times where there are counts."""
-    if counts is None:
-        return read_problems(y_true, y_prob, **options)
-    return read_counted(y_true, y_prob, counts=counts, **options)
+    read = read_problems if options.counts is None else read_counted
+    return read(y_true, y_prob, options, prob_name, vectors, guess_logits, run)
 
 
 def read_and_use(use: Callable[[Map, bool], T], n_jobs: int, unchecked: bool) -> T:
@@ -177,73 +158,68 @@ def refuse_options(source: TableMaker, **options: Any) -> None:
 
 
 def read_counted(
-    y_true: Any, y_prob: Any, *, counts: Any, sample_weight: Any = None, labels: Any = None,
-    pos_label: Any = None, ignore_label: Any = None, prob_name: str = "y_prob", **options: Any,
+    y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str = "y_prob",
+    vectors: bool = False, guess_logits: bool = False, run: Map = map,
 ) -> RowTable:  # fmt: skip
     """Check a table whose rows count several times, and read it.
 
-    The other options are as in `read_problems`. Counts of events become rows with labels.
+    The parameters are as in `read_source`. Counts of events become rows with labels.
     """
-    has_labels = not (labels is pos_label is ignore_label is None)
-    table = read_table(
-        y_true, y_prob, sample_weight, counts, has_labels=has_labels, prob_name=prob_name
-    )
+    table = read_table(y_true, y_prob, options, prob_name)
     with table.naming_rows():
         problems = read_problems(
-            table.y_true, table.y_prob, sample_weight=table.sample_weight, labels=labels,
-            pos_label=pos_label, ignore_label=ignore_label, prob_name=prob_name, **options,
+            table.y_true, table.y_prob, replace(options, sample_weight=table.sample_weight),
+            prob_name, vectors, guess_logits, run,
         )  # fmt: skip
     return replace(problems, c=table.counts[problems.positions], origin=table.origin)
 
 
 def read_problems(
-    y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, guess_logits: bool = False,
-    soft: bool = False, votes: Any = None, percent: bool = False, ignore_label: Any = None,
-    prob_name: str = "y_prob", vectors: bool = False, run: Map = map,
+    y_true: Any, y_prob: Any, options: ReadingOptions = DEFAULT_OPTIONS,
+    prob_name: str = "y_prob", vectors: bool = False, guess_logits: bool = False, run: Map = map,
 ) -> RowTable:  # fmt: skip
-    """Check the caller's data and read them as problems.
+    """Check the caller's data and read them as problems, each row once.
 
-    Rows of weight 0 and rows of the ignored label are dropped. The options have the meaning that
-    they have in `read_source`. A row with a soft label becomes several rows, with a label each.
+    Rows of weight 0 and rows of the ignored label are dropped. The parameters are as in
+    `read_source`. A row with a soft label becomes several rows, with a label each.
     """
-    from_logits = check_flag("from_logits", from_logits)
-    is_soft = check_flag("soft", soft) or votes is not None
+    from_logits = check_flag("from_logits", options.from_logits)
+    is_soft = check_flag("soft", options.soft) or options.votes is not None
     scores = containers.without_shared_column(prob_name, y_prob, y_true)
-    if check_flag("percent", percent):
+    if check_flag("percent", options.percent):
         if from_logits:
             raise InputError("percent", "goes without {from_logits}")
         prob = containers.as_percents(scores, prob_name)
     else:
         prob = containers.as_probabilities(scores, prob_name)
-    chosen = find_setting(setting, prob.shape)
+    chosen = find_setting(options.setting, prob.shape)
     n_rows = len(prob)
     n_classes = class_count(prob.shape)
     columns = containers.column_names(scores)
     names = containers.class_names(columns)
     order = None
     is_ignored = None
-    if is_soft and ignore_label is not None:
+    if is_soft and options.ignore_label is not None:
         raise InputError("ignore_label", "goes with hard labels, not {soft} ones")
     if is_soft:
-        if labels is not None or pos_label is not None:
+        if options.labels is not None or options.pos_label is not None:
             raise InputError("labels", "names hard labels, as {pos_label} does, not {soft} ones")
-        origin, label, share = as_soft_labels(y_true, votes, prob, prob_name, columns)
+        origin, label, share = as_soft_labels(y_true, options.votes, prob, prob_name, columns)
     else:
         y = y_true
-        if ignore_label is not None:
-            y, is_ignored = hide_label(y_true, ignore_label)
+        if options.ignore_label is not None:
+            y, is_ignored = hide_label(y_true, options.ignore_label)
             if is_ignored.size and is_ignored.all():
-                rule = f"has no label other than {ignore_label!r}, which is ignored"
+                rule = f"has no label other than {options.ignore_label!r}, which is ignored"
                 raise InputError("y_true", rule)
-        label, order = as_labels(y, prob, prob_name, columns, labels, pos_label)
+        label, order = as_labels(y, prob, prob_name, columns, options.labels, options.pos_label)
         if order is not None:
             names = None
     index = containers.index_of(y_true, y_prob)
     containers.warn_of_index(prob_name, y_prob, index)
-    containers.warn_of_index("sample_weight", sample_weight, index)
-    containers.warn_of_index("votes", votes, index)
-    weights = containers.as_weights(sample_weight, n_rows)
+    containers.warn_of_index("sample_weight", options.sample_weight, index)
+    containers.warn_of_index("votes", options.votes, index)
+    weights = containers.as_weights(options.sample_weight, n_rows)
     tolerance = containers.row_sum_tolerance(y_prob, prob)
     if from_logits:
         containers.warn_if_probabilities(prob, tolerance, prob_name)
@@ -274,7 +250,8 @@ def read_problems(
         n_classes=n_classes, v=weights, labels=order, names=names,
         logits=prob if from_logits else None,
     )  # fmt: skip
-    if vectors and prob.ndim == 2 and isinstance(setting, str) and setting == "auto":
+    is_auto = isinstance(options.setting, str) and options.setting == "auto"
+    if vectors and prob.ndim == 2 and is_auto:
         problems.vectors = Vectors(
             class_vectors(prob, from_logits), containers.contiguous(label, np.int64)
         )

@@ -18,6 +18,7 @@ from fastece.data import containers
 from fastece.data.counted import as_counts
 from fastece.data.errors import InputError, rename_indices
 from fastece.data.labels import hide_label
+from fastece.data.options import ReadingOptions
 from fastece.data.samples import scale_weights
 from fastece.data.sources import SEPARATE_SETTINGS, RowTable, join_tables, log_odds_of
 from fastece.kernels.types import I64
@@ -28,9 +29,10 @@ def is_separate(setting: Any) -> bool:
     return isinstance(setting, str) and setting in SEPARATE_SETTINGS
 
 
-def refuse_soft_labels(soft: Any, votes: Any) -> None:
+def refuse_soft_labels(options: ReadingOptions) -> None:
     """Refuse soft labels of tasks, whose labels are a matrix already."""
-    for name, value in (("soft", soft), ("votes", votes)):
+    for name in ("soft", "votes"):
+        value = getattr(options, name)
         if value is not None and value is not False:
             raise InputError(name, "goes without the setting 'tasks'")
 
@@ -39,12 +41,11 @@ def refuse_soft_labels(soft: Any, votes: Any) -> None:
 
 
 def read_tasks(
-    read: Any, y_true: Any, y_prob: Any, *, sample_weight: Any, counts: Any, prob_name: str,
-    **options: Any,
-) -> RowTable:  # fmt: skip
+    read: Any, y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str
+) -> RowTable:
     """Read each column of labels (n, T) with its column of probabilities (n, T).
 
-    `read` is `fastece.data.reading.read_problems`, and the options are the reader's.
+    `read` is `fastece.data.reading.read_problems`.
     """
     prob = containers.as_array(prob_name, y_prob)
     labels = containers.as_array("y_true", y_true)
@@ -58,8 +59,8 @@ def read_tasks(
     n_rows, n_tasks = prob.shape
     if n_tasks == 0:
         raise InputError("y_true", "must have a column for each task, and has none")
-    weights = containers.as_weights(sample_weight, n_rows)
-    copies = None if counts is None else as_counts(counts, n_rows)
+    weights = containers.as_weights(options.sample_weight, n_rows)
+    copies = None if options.counts is None else as_counts(options.counts, n_rows)
     columns = containers.column_names(y_prob)
     check_order_of_columns(containers.column_names(y_true), columns, prob_name)
     if containers.all_column_names(y_true):
@@ -79,12 +80,13 @@ def read_tasks(
             row = int(rows[index[0]])
             return (row,) if argument == "sample_weight" else (row, k)
 
+        options_of_task = replace(
+            options,
+            setting="binary",
+            sample_weight=None if weights is None else weights[rows],
+        )
         with rename_indices(index_of_caller):
-            problem = read(
-                plain_labels(labels[rows, k]), prob[rows, k], setting="binary",
-                prob_name=prob_name,
-                sample_weight=None if weights is None else weights[rows], **options,
-            )  # fmt: skip
+            problem = read(plain_labels(labels[rows, k]), prob[rows, k], options_of_task)
         callers = rows[problem.positions]
         c = None if copies is None else copies[callers]
         problems.append(replace(problem, rows=callers, c=c))
@@ -114,18 +116,18 @@ def plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_predicted_classes(
-    read: Any, y_true: Any, y_prob: Any, *, prob_name: str, **options: Any
+    read: Any, y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str
 ) -> RowTable:
     """Read the confidences and hits of each predicted class by themselves.
 
-    `read` is `fastece.data.reading.read_rows_or_table`, and the options are the reader's.
+    `read` is `fastece.data.reading.read_rows_or_table`.
     """
-    rows: RowTable = read(y_true, y_prob, setting="confidence", prob_name=prob_name, **options)
+    rows: RowTable = read(y_true, y_prob, replace(options, setting="confidence"))
     rows, _ = scale_weights(rows)
-    as_array = containers.as_percents if options["percent"] else containers.as_probabilities
+    as_array = containers.as_percents if options.percent else containers.as_probabilities
     prob = as_array(y_prob, prob_name)[rows.callers]
     if prob.ndim == 1:
-        middle = 0.0 if options["from_logits"] else 0.5
+        middle = 0.0 if options.from_logits else 0.5
         predicted = (prob > middle).astype(np.int64)
     else:
         predicted = prob.argmax(axis=1)

@@ -397,7 +397,7 @@ class RowTable:
         weights = np.bincount(problem, table.total_weights)[kept]
         table.n_classes = kept.size
         table.shares = weights / weights.sum()
-        table.problem_names = [self.problem_names[k] for k in kept]
+        table.problem_names = [self.problem_names[k] for k in kept.tolist()]
         return table
 
     def with_own_rows(self, order: I64, sizes: Any, **changes: Any) -> "RowTable":

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from fastece.data.errors import InputError, InputTypeError, rename_arguments
+from fastece.data.options import shows_options
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.samples import effective_rows, scale_weights
 from fastece.display.documents import Document, Section
@@ -20,6 +21,7 @@ from fastece.inference.risk_quantities import measure_ratio
 from fastece.inference.selections import Selection, are_in_time, select_by_columns
 from fastece.inference.variance import Quantity, SamplingLaw
 from fastece.resampling import arguments
+from fastece.resampling.arguments import ResamplingKeywords
 from fastece.resampling.call import Call, common_fields
 from fastece.resampling.draws import new_key
 
@@ -503,11 +505,13 @@ def decisiveness(row: Judgement) -> tuple[int, float]:
     return 0, 0.0
 
 
+@shows_options
 def check(
     y_true: Any, y_prob: Any = None, *, max_error: float | None = None,
     max_ratio: float | None = None, baseline: Any = None, max_increase: float | None = None,
     estimator: Any = ERROR, by: Any = None, bins: Any = 4, cross: bool = False,
-    min_rows: int = slices.MIN_ROWS, groups: Any = None, rng: Any = 0, **options: Any,
+    min_rows: int = slices.MIN_ROWS, groups: Any = None, rng: Any = 0,
+    **options: Unpack[ResamplingKeywords],
 ) -> Check:  # fmt: skip
     """Decide whether a calibration error is small enough, or more rows are needed.
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
 from fastece.estimators.base import Estimator
@@ -172,7 +173,10 @@ class Trial:
 
     def __init__(self, estimator: Estimator, rows: TrialRows) -> None:
         problems = read_problems(
-            rows.y, rows.p, sample_weight=rows.sample_weight, vectors=rows.p.ndim > 1
+            rows.y,
+            rows.p,
+            ReadingOptions(sample_weight=rows.sample_weight),
+            vectors=rows.p.ndim > 1,
         )
         self.estimator = estimator
         self.sample = self.arrange(problems.sample(0))

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Unpack
 
 import numpy as np
 
 from fastece.data.errors import InputTypeError
+from fastece.data.options import shows_options
 from fastece.data.samples import Sample
 from fastece.data.sources import SQUARES
 from fastece.display.documents import Document, Section, Table
@@ -30,7 +31,7 @@ from fastece.inference.inversion import NO_CURVE
 from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import intervals_of
 from fastece.kernels.types import F64
-from fastece.resampling.arguments import add_groups, check_single, read_call
+from fastece.resampling.arguments import ResamplingKeywords, add_groups, check_single, read_call
 from fastece.resampling.call import Call, average_classes, calls_on_problems
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float
@@ -378,15 +379,17 @@ def raise_to_parts(
     return ConfidenceInterval(low, as_float(np.maximum(interval.high, low)))
 
 
+@shows_options
 def direction(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = 1999,
-    rng: Any = 0, groups: Any = None, **options: Any,
+    average: Literal["macro"] | None = "macro", rng: Any = 0, groups: Any = None,
+    **options: Unpack[ResamplingKeywords],
 ) -> Direction:  # fmt: skip
     """Measure over- and under-confidence: scores above or below observed frequencies.
 
     Parameters
     ----------
-    y_true, y_prob, **options
+    y_true, y_prob, average, **options
         As in `fastece.estimate`, with the same defaults; the settings "tasks" and "top-label" go
         with ``average=None``.
     estimator : str, Binned, KDE or BayesCurve, default "ece"
@@ -445,7 +448,9 @@ def direction(
       Verdict: over-confident. Intervals by test inversion.
     """
     check_single(estimator)
-    options |= {"estimator": estimator, "n_resamples": n_resamples}
-    call = read_call("direction", y_true, {"y_prob": y_prob}, 0, **options)
+    call = read_call(
+        "direction", y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
+        average=average, **options,
+    )  # fmt: skip
     call = add_groups(call, groups, y_prob)
     return direction_of(call, new_key(rng))

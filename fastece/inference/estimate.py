@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, singledispatch
 from inspect import signature
-from typing import Any, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import shows_options
 from fastece.data.samples import Sample
 from fastece.data.sources import SQUARES
 from fastece.display.numbers import ConfidenceInterval, smallest_p
@@ -25,7 +26,12 @@ from fastece.inference.inversion import NO_CURVE, NO_VALUES, ConfidenceCurve
 from fastece.inference.label_curves import label_curve
 from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import Floor, intervals_of
-from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
+from fastece.resampling.arguments import (
+    ResamplingKeywords,
+    add_groups,
+    read_call,
+    require_calibration_error,
+)
 from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import (
     Call,
@@ -353,21 +359,27 @@ def estimate_results(call: Call, *, rng: Any) -> Any:
 
 @overload
 def estimate(
-    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...], **options: Any
-) -> Results[Estimate]: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...],
+    n_resamples: int = ..., average: Literal["macro"] | None = ..., rng: Any = ...,
+    groups: Any = ..., **options: Unpack[ResamplingKeywords],
+) -> Results[Estimate]: ...  # fmt: skip
 @overload
 def estimate(
-    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
-) -> Estimate: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ...,
+    n_resamples: int = ..., average: Literal["macro"] | None = ..., rng: Any = ...,
+    groups: Any = ..., **options: Unpack[ResamplingKeywords],
+) -> Estimate: ...  # fmt: skip
+@shows_options
 def estimate(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
-    rng: Any = 0, groups: Any = None, **options: Any,
+    average: Literal["macro"] | None = "macro", rng: Any = 0, groups: Any = None,
+    **options: Unpack[ResamplingKeywords],
 ) -> Any:  # fmt: skip
     """Estimate a calibration error with a confidence interval.
 
     Parameters
     ----------
-    y_true, y_prob, **options
+    y_true, y_prob, average, **options
         As in `fastece.bootstrap`, without `size` and `method`.
     estimator : str or object, or a list of them, default "ece_bayes"
         As in `fastece.ece`. The estimators of a list share every draw.
@@ -439,8 +451,10 @@ def estimate(
       ece_ac   0.058  [0.015, 0.082]         0.032    0.0015  test inversion
       ece_kde  0.051  [0.026, 0.078]         0.023  <=0.0005  test inversion
     """
-    options |= {"estimator": estimator, "n_resamples": n_resamples}
-    call = read_call("estimate", y_true, {"y_prob": y_prob}, 0, **options)
+    call = read_call(
+        "estimate", y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
+        average=average, **options,
+    )  # fmt: skip
     by_inversion = [e for e in call.estimators.values() if posterior_maker(e) is None]
     if by_inversion and not call.n_resamples:
         rule = f"must be at least 1 for {describe(by_inversion[0])}, which has no posterior"

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
 
 from fastece.data.errors import InputTypeError
+from fastece.data.options import shows_options
 from fastece.data.samples import scale_weights
 from fastece.data.sources import RowTable
 from fastece.data.threads import with_threads
@@ -35,6 +36,7 @@ from fastece.inference.selections import (
 )
 from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.arguments import (
+    ResamplingKeywords,
     add_groups,
     check_single,
     read_call,
@@ -444,10 +446,11 @@ def make_slice(selection: Selection, result: SliceResult, p_value: float) -> Sli
     )
 
 
+@shows_options
 def slices(
     y_true: Any, y_prob: Any = None, *, by: Any = None, estimator: Any = "ece_bayes",
     n_resamples: int = 1999, rng: Any = 0, bins: Any = 4, cross: bool = False,
-    groups: Any = None, **options: Any,
+    groups: Any = None, **options: Unpack[ResamplingKeywords],
 ) -> Slices:  # fmt: skip
     """Estimate the calibration error of each slice of the rows.
 
@@ -563,8 +566,10 @@ def slices(
     if "average" in options:
         raise InputTypeError("average", "must be left out, as a slice has one value")
     check_single(estimator)
-    options |= {"estimator": estimator, "n_resamples": n_resamples}
-    call = read_call("slices", y_true, {"y_prob": y_prob}, **options)
+    call = read_call(
+        "slices", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
+        **options,
+    )  # fmt: skip
     call.sources[0].need_shared_rows("slices")
     require_calibration_error(call, "slices")
     call = add_groups(call, groups, y_prob)

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from numbers import Real
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.containers import as_real, refuse_where
 from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import shows_options
 from fastece.data.samples import Sample
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import MIN_ROWS_OF_CURVE, CurveDrawing
@@ -21,9 +22,10 @@ from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
 from fastece.estimators.density.estimator import KDE, is_supported, posterior
 from fastece.estimators.density.plan import replicate_count, smooth_sums
 from fastece.estimators.draws import Counts
+from fastece.estimators.table import RowEstimatorKeywords
 from fastece.kernels.types import F64
 from fastece.reliability.plottable import Plottable
-from fastece.resampling.arguments import add_groups, read_call
+from fastece.resampling.arguments import ResamplingKeywords, add_groups, read_call
 from fastece.resampling.call import Call, bootstrap_values, calls_on_problems, make_problem
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float, quantiles, tails_of
@@ -453,15 +455,20 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
 
 @overload
 def reliability_curve(
-    y_true: Any, y_prob: Any = ..., *, setting: Literal["classwise"], **options: Any
-) -> list[ReliabilityCurve]: ...
+    y_true: Any, y_prob: Any = ..., *, setting: Literal["classwise"], estimator: Any = ...,
+    n_resamples: int = ..., confidence_level: float = ..., rng: Any = ..., groups: Any = ...,
+    n_jobs: int | None = ..., executor: Any = ..., **options: Unpack[RowEstimatorKeywords],
+) -> list[ReliabilityCurve]: ...  # fmt: skip
 @overload
 def reliability_curve(
-    y_true: Any, y_prob: Any = ..., *, setting: str | int = ..., **options: Any
-) -> ReliabilityCurve: ...
+    y_true: Any, y_prob: Any = ..., *, setting: str | int = ..., estimator: Any = ...,
+    n_resamples: int = ..., confidence_level: float = ..., rng: Any = ..., groups: Any = ...,
+    n_jobs: int | None = ..., executor: Any = ..., **options: Unpack[RowEstimatorKeywords],
+) -> ReliabilityCurve: ...  # fmt: skip
+@shows_options
 def reliability_curve(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 0,
-    rng: Any = 0, groups: Any = None, **options: Any,
+    rng: Any = 0, groups: Any = None, **options: Unpack[ResamplingKeywords],
 ) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
     """Estimate the probability of the event as a function of the score.
 
@@ -529,8 +536,10 @@ def reliability_curve(
     """
     if "average" in options:
         raise InputTypeError("average", "is no option of reliability_curve: classes have their own")
-    options |= {"estimator": estimator, "n_resamples": n_resamples, "average": None}
-    call = read_call("reliability_curve", y_true, {"y_prob": y_prob}, 0, **options)
+    call = read_call(
+        "reliability_curve", y_true, {"y_prob": y_prob}, 0, estimator=estimator,
+        n_resamples=n_resamples, average=None, **options,
+    )  # fmt: skip
     call = add_groups(call, groups, y_prob)
     curves = curves_of(call, rng)
     return curves if call.sources[0].setting.per_class else curves[0]

@@ -92,7 +92,7 @@ def select_slices(inputs: ReportInput) -> list[Selection] | None:
     if isinstance(by, Mapping) and any(isinstance(x, TableMaker) for x in by.values()):
         return select_streams({label: stream.table() for label, stream in by.items()})
     inputs.source.need_shared_rows("the error of each slice", "by")
-    return select_by_columns(inputs.call, by, inputs.data.arguments.get("y_prob"))
+    return select_by_columns(inputs.call, by, inputs.data.y_prob)
 
 
 def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) -> Breakdowns:

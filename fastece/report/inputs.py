@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from fastece.data.axes import RowAxes, flatten_rows
+from fastece.data.options import DEFAULT_OPTIONS, ReadingOptions
 from fastece.data.reading import read_rows_or_table
 from fastece.data.sources import RowTable, TableMaker
 from fastece.estimators.binned import Binned
@@ -60,8 +61,10 @@ class ReportData:
 
     Attributes
     ----------
-    arguments : dict
-        Arguments of `fastece.ece` on data: `y_true`, `y_prob`, `setting` and the others.
+    y_true, y_prob : array_like
+        As in `fastece.ece`; a stream comes alone.
+    reading : ReadingOptions
+        How to read them.
     by, groups : array_like, or dict of columns, optional
         As in `fastece.calibration_report`; for a stream, `by` is a dict of sums by slice.
     pairs : bool
@@ -76,7 +79,9 @@ class ReportData:
         The rows of a stream in a setting that has the accuracy.
     """
 
-    arguments: dict[str, Any]
+    y_true: Any
+    y_prob: Any = None
+    reading: ReadingOptions = DEFAULT_OPTIONS
     by: Any = None
     groups: Any = None
     pairs: bool = False
@@ -188,9 +193,10 @@ class ReportInput:
         """Number of rows, of a table with counts each once."""
         return self.call.n if self.call.counts is None else self.call.counts.size
 
-    def read_rows(self, **changes: Any) -> RowTable:
+    def read_rows(self, setting: str, vectors: bool = False) -> RowTable:
         """Read the rows with another setting."""
-        return read_rows_or_table(**{**self.data.arguments, **changes})
+        options = replace(self.data.reading, setting=setting)
+        return read_rows_or_table(self.data.y_true, self.data.y_prob, options, vectors=vectors)
 
     def call_with(self, source: RowTable, estimators: dict[str, Any]) -> Call:
         """Return the call for another setting of the rows and other estimators."""
@@ -199,38 +205,36 @@ class ReportInput:
 
 def flatten_data(data: ReportData, axes: RowAxes) -> ReportData:
     """Return the data with one axis of rows for all axes but the one of classes."""
-    arguments = dict(data.arguments)
-    names = ("y_true", "y_prob", "soft", "votes", "sample_weight", "counts")
-    arguments |= flatten_rows(axes, **{name: arguments[name] for name in names})
+    y_true, y_prob, reading = flatten_rows(axes, data.y_true, data.y_prob, data.reading)
     by = data.by
     if by is not None:
         columns = {name: axes.flatten("by", column) for name, column in columns_of(by).items()}
         by = columns.get(None, columns)
-    return replace(data, arguments=arguments, by=by, groups=axes.flatten_groups(data.groups))
+    return replace(
+        data, y_true=y_true, y_prob=y_prob, reading=reading, by=by,
+        groups=axes.flatten_groups(data.groups),
+    )  # fmt: skip
 
 
 def read_input(
     names: ReportNames, data: ReportData, options: ReportOptions, progress: Progress
 ) -> ReportInput:
     """Check rows and options of a report, or raise a ValueError or a TypeError."""
-    arguments = dict(data.arguments)
-    y_true = arguments.pop("y_true")
-    y_prob = arguments.pop("y_prob", None)
     call = read_call(
         "calibration_report",
-        y_true,
-        {"y_prob": y_prob},
+        data.y_true,
+        {"y_prob": data.y_prob},
         0,
         estimator=list(SCORES),
         n_resamples=ROUNDS[0] if options.is_sequential else options.n_resamples,
         confidence_level=options.confidence_level,
         n_jobs=options.n_jobs,
         executor=options.executor,
-        **arguments,
+        **vars(data.reading),
     )
     if call.sources[0].has_own_rows:
         raise call.sources[0].lack("a report")
-    call = replace(add_groups(call, data.groups, y_prob), estimators=options.errors)
+    call = replace(add_groups(call, data.groups, data.y_prob), estimators=options.errors)
     require_calibration_error(call, "a report")
     is_seed = isinstance(options.rng, Integral) and not isinstance(options.rng, bool)
     seed = int(options.rng) if is_seed else new_key(options.rng)

@@ -190,7 +190,7 @@ def describe_rows_of_others(inputs: ReportInput) -> str:
 
 def weights_of(inputs: ReportInput) -> F64 | None:
     """Return the weight (n,) of each row by all of its copies; None without weights."""
-    if inputs.data.arguments.get("sample_weight") is None or not inputs.has_rows:
+    if inputs.data.reading.sample_weight is None or not inputs.has_rows:
         return None
     if inputs.source.votes > 1:  # whose shares are weights too
         return None

@@ -7,11 +7,12 @@ from fastece.data.axes import find_row_axes
 from fastece.data.containers import index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
+from fastece.data.options import OPTION_NAMES, split_options
 from fastece.data.parameters import check_average, check_integer, check_jobs
 from fastece.data.reading import read_source
 from fastece.data.sources import RowTable
 from fastece.estimators.draws import Chances, Labels
-from fastece.estimators.table import find_estimator
+from fastece.estimators.table import EstimatorKeywords, find_estimator
 from fastece.resampling.call import Call
 from fastece.resampling.engine import Workers
 from fastece.resampling.groups import Groups
@@ -20,11 +21,14 @@ from fastece.resampling.naming import Finder, describe, find_estimators
 
 # Numbers of replicates and of rows, as the kernels number them, have room far beyond.
 MAX_RESAMPLES = 2**40
-# Options of the reader of data; all others are parameters of estimators.
-READER_OPTIONS = (
-    "setting", "labels", "pos_label", "sample_weight", "counts", "from_logits", "soft", "votes",
-    "percent", "ignore_label", "class_axis",
-)  # fmt: skip
+
+
+class ResamplingKeywords(EstimatorKeywords, total=False):
+    """Keywords that all functions which resample have in common."""
+
+    confidence_level: float
+    n_jobs: int | None
+    executor: Any
 
 
 def read_call(
@@ -48,8 +52,7 @@ def read_call(
     find : callable
         Finds the estimator of a name, as `find_estimator` does.
     estimator, n_resamples, confidence_level, average, n_jobs, executor, **options
-        As in `fastece.bootstrap`; `options` are options of the reader of data, and parameters of
-        estimators.
+        As in `fastece.bootstrap`; `options` are options of reading, and parameters of estimators.
 
     Raises
     ------
@@ -57,14 +60,15 @@ def read_call(
         For an argument that is not right, by its name.
     """
     check_average(average)
-    reader_options = {name: options.pop(name) for name in READER_OPTIONS if name in options}
-    estimators = find_estimators(estimator, options, READER_OPTIONS, find)
+    reading, fields = split_options(options)
+    estimators = find_estimators(estimator, fields, OPTION_NAMES, find)
     count = check_integer("n_resamples", n_resamples, min_resamples, MAX_RESAMPLES)
     level = check_level(confidence_level)
     workers = check_workers(n_jobs, executor)
-    reader_options["vectors"] = any(each.needs_vectors for each in estimators.values())
+    vectors = any(each.needs_vectors for each in estimators.values())
     sources = [
-        read_source(y_true, prob, prob_name=name, **reader_options) for name, prob in models.items()
+        read_source(y_true, prob, reading, prob_name=name, vectors=vectors)
+        for name, prob in models.items()
     ]
     if sources[0].votes > 1 and sources[0].count() < 2:
         raise InputError("y_true", "must have at least 2 soft labels, as whole rows are drawn")
@@ -76,7 +80,7 @@ def read_call(
         n_resamples=count,
         level=level,
         workers=workers,
-        class_axis=reader_options.get("class_axis"),
+        class_axis=reading.class_axis,
         index=index_of(y_true, *models.values()),
     )
 

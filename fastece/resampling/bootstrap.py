@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 
 from fastece.data.errors import InputError
+from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice, check_integer
 from fastece.data.reading import refuse_options
 from fastece.data.samples import Sample
@@ -14,6 +15,7 @@ from fastece.data.sources import VECTORS
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator, Statistic
 from fastece.estimators.draws import Counts, TableCounts
+from fastece.estimators.table import EstimatorKeywords
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import (
@@ -296,28 +298,32 @@ def make_results(call: Call, fields: dict[str, dict[str, Any]]) -> Any:
 
 @overload
 def bootstrap(
-    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...], **options: Any
-) -> Results[BootstrapResult]: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...],
+    n_resamples: int = ...,
+    size: int | None = ..., confidence_level: float = ..., method: Method = ...,
+    average: Literal["macro"] | None = ..., rng: Any = ..., n_jobs: int | None = ...,
+    executor: Any = ..., groups: Any = ..., **options: Unpack[EstimatorKeywords],
+) -> Results[BootstrapResult]: ...  # fmt: skip
 @overload
 def bootstrap(
-    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
-) -> BootstrapResult: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., n_resamples: int = ...,
+    size: int | None = ..., confidence_level: float = ..., method: Method = ...,
+    average: Literal["macro"] | None = ..., rng: Any = ..., n_jobs: int | None = ...,
+    executor: Any = ..., groups: Any = ..., **options: Unpack[EstimatorKeywords],
+) -> BootstrapResult: ...  # fmt: skip
+@shows_options
 def bootstrap(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece",
-    n_resamples: int = DEFAULT_RESAMPLES,
-    size: int | None = None, confidence_level: float = 0.95, method: Method = "basic",
-    setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
-    pos_label: Any = None, sample_weight: Any = None, counts: Any = None,
-    from_logits: bool = False, soft: bool = False, votes: Any = None, percent: bool = False,
-    ignore_label: Any = None, class_axis: int | None = None, rng: Any = None,
-    n_jobs: int | None = None, executor: Any = None, groups: Any = None, **fields: Any,
+    n_resamples: int = DEFAULT_RESAMPLES, size: int | None = None,
+    confidence_level: float = 0.95, method: Method = "basic",
+    average: Literal["macro"] | None = "macro", rng: Any = None, n_jobs: int | None = None,
+    executor: Any = None, groups: Any = None, **options: Unpack[EstimatorKeywords],
 ) -> Any:  # fmt: skip
     """Bootstrap a calibration error or a score: distribution and interval.
 
     Parameters
     ----------
-    y_true, y_prob, setting, average, labels, pos_label, sample_weight, counts, from_logits, soft, \
-    votes, percent, ignore_label, class_axis, **fields
+    y_true, y_prob, average, **options
         As in `fastece.ece`. A soft label is drawn with all of its votes.
     estimator : str or object, or a list of them, default "ece"
         As in `fastece.ece`: a calibration error, or a score such as "brier_score". The estimators
@@ -406,10 +412,8 @@ def bootstrap(
     """
     call = read_call(
         "bootstrap", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
-        confidence_level=confidence_level, setting=setting, average=average, labels=labels,
-        pos_label=pos_label, sample_weight=sample_weight, counts=counts, from_logits=from_logits,
-        soft=soft, votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-        n_jobs=n_jobs, executor=executor, **fields,
+        confidence_level=confidence_level, average=average, n_jobs=n_jobs, executor=executor,
+        **options,
     )  # fmt: skip
     source = call.sources[0]
     if source.stream is not None:

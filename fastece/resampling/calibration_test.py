@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
 from fastece.data.doubts import impossible_rows
 from fastece.data.errors import InputTypeError
+from fastece.data.options import shows_options
 from fastece.data.samples import Sample
 from fastece.data.sources import RowTable
 from fastece.display.numbers import smallest_p
@@ -27,7 +28,12 @@ from fastece.resampling.adaptive import (
     compute_components,
     min_p_statistics,
 )
-from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
+from fastece.resampling.arguments import (
+    ResamplingKeywords,
+    add_groups,
+    read_call,
+    require_calibration_error,
+)
 from fastece.resampling.call import (
     Call,
     average_classes,
@@ -470,23 +476,35 @@ def sequential_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     return result
 
 
+class CalibrationTestKeywords(ResamplingKeywords, total=False):
+    """The keywords of `calibration_test`, with a parameter of a test."""
+
+    fitted_here: bool
+
+
 @overload
 def calibration_test(
-    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...], **options: Any
-) -> Results[CalibrationTestResult]: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...],
+    n_resamples: int | Literal["auto"] = ..., average: Literal["macro"] | None = ...,
+    rng: Any = ..., groups: Any = ..., **options: Unpack[CalibrationTestKeywords],
+) -> Results[CalibrationTestResult]: ...  # fmt: skip
 @overload
 def calibration_test(
-    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
-) -> CalibrationTestResult: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ...,
+    n_resamples: int | Literal["auto"] = ..., average: Literal["macro"] | None = ...,
+    rng: Any = ..., groups: Any = ..., **options: Unpack[CalibrationTestKeywords],
+) -> CalibrationTestResult: ...  # fmt: skip
+@shows_options
 def calibration_test(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "adaptive",
-    n_resamples: int | Literal["auto"] = 1999, rng: Any = 0, groups: Any = None, **options: Any,
+    n_resamples: int | Literal["auto"] = 1999, average: Literal["macro"] | None = "macro",
+    rng: Any = 0, groups: Any = None, **options: Unpack[CalibrationTestKeywords],
 ) -> Any:  # fmt: skip
     """Test whether a model is calibrated, by labels drawn as if it were.
 
     Parameters
     ----------
-    y_true, y_prob, **options
+    y_true, y_prob, average, **options
         As in `fastece.bootstrap`, without `size` and `method`; `confidence_level` is the level of
         the band.
     estimator : str or object, or a list of them, default "adaptive"
@@ -597,8 +615,9 @@ def calibration_test(
     is_sequential = isinstance(n_resamples, str) and n_resamples == AUTO
     if isinstance(n_resamples, str) and not is_sequential:
         raise InputTypeError("n_resamples", f"must be an integer or {AUTO!r}", value=n_resamples)
-    options["n_resamples"] = ROUNDS[0] if is_sequential else n_resamples
-    options["estimator"] = estimator
-    call = read_call("calibration_test", y_true, {"y_prob": y_prob}, 1, find_test, **options)
+    call = read_call(
+        "calibration_test", y_true, {"y_prob": y_prob}, 1, find_test, estimator=estimator,
+        n_resamples=ROUNDS[0] if is_sequential else n_resamples, average=average, **options,
+    )  # fmt: skip
     call = add_groups(call, groups, y_prob)
     return sequential_results(call, rng) if is_sequential else calibration_results(call, rng)

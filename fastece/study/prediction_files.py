@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fastece.data.errors import BadArgumentError, InputError, warn
+from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_choice, check_flag, check_integer
 from fastece.data.reading import read_problems
 from fastece.data.sources import RowTable
@@ -175,8 +176,7 @@ class Predictions(StudyDesign[PredictionFile]):
                 read_problems(
                     predictions.y_true,
                     predictions.y_prob,
-                    setting=setting,
-                    from_logits=predictions.from_logits,
+                    ReadingOptions(setting=setting, from_logits=predictions.from_logits),
                 )
                 for setting in SETTINGS_OF_CONTENT[layout]
             ]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fastece.data.errors import InputError
+from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_choice, check_integer
 from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS
@@ -216,7 +217,7 @@ class Design(StudyDesign[Distribution]):
         with add_time(seconds, "prediction"):
             prob = predicted(model, holdout.x, distribution.n_classes)
         for setting in self.settings:
-            samples = read_problems(holdout.y, prob, setting=setting).samples()
+            samples = read_problems(holdout.y, prob, ReadingOptions(setting=setting)).samples()
             chances = chances_of(setting, holdout.posterior, prob)
             yield Population(setting, samples, chances, TRUTH_BINS)
 

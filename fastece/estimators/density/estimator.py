@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.containers import as_real, refuse_where
 from fastece.data.errors import InputError
+from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.parameters import check_average, check_choice, check_range, check_real
 from fastece.data.reading import read_source
 from fastece.data.samples import Sample, scale_weights
@@ -217,9 +218,10 @@ class KDE(Parameters):
 
     # --- several bandwidths
 
+    @shows_options
     def bandwidth_sweep(
         self, y_true: Any, y_prob: Any = None, bandwidths: Any = (), *, average: Any = "macro",
-        **options: Any,
+        **options: Unpack[ReadingKeywords],
     ) -> F64:  # fmt: skip
         """Compute the error for each of some bandwidths, in little more time than for one.
 
@@ -229,8 +231,7 @@ class KDE(Parameters):
         Parameters
         ----------
         y_true, y_prob, average, **options
-            As in `fastece.ece`: arrays or an `Accumulator`; `setting`, `labels`, `pos_label`,
-            `sample_weight`, `from_logits`, `soft` and `votes`.
+            As in `fastece.ece`: arrays or an `Accumulator`, and how to read them.
         bandwidths : (H,) array_like of float
             Standard deviations of the kernel, greater than 0. The estimator's own bandwidth is not
             used.
@@ -260,7 +261,7 @@ class KDE(Parameters):
             raise InputError("bandwidths", f"must be a list of numbers, got shape {h.shape}")
         rule = "must be positive and finite"
         refuse_where("bandwidths", rule, h, lambda x: ~((x > 0) & (x < np.inf)))
-        source = read_source(y_true, y_prob, **options)
+        source = read_source(y_true, y_prob, reading_options(options))
         samples = source.seen_by(self).samples()
         values = np.array(
             [self.sweep(sample.sorted(), source.size(k), h) for k, sample in enumerate(samples)]
