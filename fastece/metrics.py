@@ -13,7 +13,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypedDict, Unpack, cast, overload
 
-from fastece.data.errors import InputTypeError
+import numpy as np
+
+from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import (
     OPTION_NAMES,
     check_names,
@@ -177,15 +179,32 @@ def ece(
 
     def values_of(run: Map, unchecked: bool) -> tuple[RowTable, Values]:
         source = read_source(
-            y_true, y_prob, reading, vectors=chosen.needs_vectors, unchecked=unchecked, run=run
-        )
+            y_true, y_prob, reading, vectors=chosen.needs_vectors, unchecked=unchecked,
+            takes_parts=True, run=run,
+        )  # fmt: skip
+        if source.by is not None:
+            return source, values_of_parts(chosen, source, average, run)
         return source, values_of_problems(chosen, source, run)
 
     source, values = read_and_use(values_of, check_jobs(n_jobs), chosen.checks_rows)
-    if average is None and source.setting.per_class:
+    if source.by is not None or (average is None and source.setting.per_class):
         return values
     # A single value is not averaged, which would take 3 us.
     return float(values[0] if len(values) == 1 else source.average(values))
+
+
+def values_of_parts(estimator: Any, table: RowTable, average: Macro | None, run: Map) -> Values:
+    """Compute the value (G,) of each group of rows, or (G, K) of its classes."""
+    per_class = average is None and table.setting.per_class
+    if per_class and table.shares_are_drawn:
+        rule = "must be 'macro' with {by} and 'top-label': groups may predict other classes"
+        raise InputError("average", rule, value=None)
+    values: list[Any] = []
+    for rows in table.parts_of_rows():
+        part = table.part(rows)
+        of_part = values_of_problems(estimator, part, run)
+        values.append(of_part if per_class else part.average(of_part))
+    return np.array(values)
 
 
 def fix(name: str, options: Mapping[str, Any], **values: Any) -> dict[str, Any]:

@@ -40,6 +40,12 @@ class ReadingKeywords(RowKeywords, total=False):
     setting: str | int
 
 
+class GroupedKeywords(ReadingKeywords, total=False):
+    """The options of functions that answer for each group of rows by itself."""
+
+    by: Any
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReadingOptions:
     """How a caller's arrays are read; nothing has been checked.
@@ -68,6 +74,8 @@ class ReadingOptions:
         The label whose rows are left out.
     class_axis : int or None
         The axis of the predictions that holds the classes; None where rows are the first axis.
+    by : (n,) array_like, dict or frame of columns, or None
+        The group of each row, each of which is answered for by itself.
     """
 
     setting: Any = "auto"
@@ -81,13 +89,14 @@ class ReadingOptions:
     percent: Any = False
     ignore_label: Any = None
     class_axis: Any = None
+    by: Any = None
 
     @property
     def are_plain(self) -> bool:
         """Whether no option is given, except a setting and weights."""
         return (
             self.labels is self.pos_label is self.counts is self.votes is None
-            and self.ignore_label is self.class_axis is None
+            and self.ignore_label is self.class_axis is self.by is None
             and self.from_logits is self.soft is self.percent is False
         )
 

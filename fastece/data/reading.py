@@ -22,6 +22,7 @@ from fastece.data.labels import (
     as_soft_labels,
     check_class_indices,
     hide_label,
+    read_parts,
     refuse_right_or_wrong,
 )
 from fastece.data.options import DEFAULT_OPTIONS, ReadingOptions
@@ -53,11 +54,13 @@ from fastece.kernels.types import F64
 
 T = TypeVar("T")
 
+NO_PARTS = "goes with ece and its relatives, bootstrap, estimate and calibration_test"
+
 
 def read_source(
     y_true: Any, y_prob: Any, options: ReadingOptions = DEFAULT_OPTIONS, *,
     prob_name: str = "y_prob", vectors: bool = False, guess_logits: bool = False,
-    unchecked: bool = False, run: Map = map,
+    unchecked: bool = False, takes_parts: bool = False, run: Map = map,
 ) -> RowTable:  # fmt: skip
     """Read the caller's arrays as a table, or take the table of what stands for them.
 
@@ -76,6 +79,8 @@ def read_source(
         Whether numbers outside [0, 1] are read as logits.
     unchecked : bool
         Whether plain rows are left as they are, for an estimator that `checks_rows` itself.
+    takes_parts : bool
+        Whether the caller answers for each group of `by` by itself.
     run : callable
         `map`, or the `map` of a pool of threads.
 
@@ -99,7 +104,20 @@ def read_source(
     if isinstance(y_true, TableMaker):
         refuse_options(y_true, **{prob_name: y_prob}, **options.beside_setting)
         y_true.check_setting(setting)
-        return y_true.table()
+        table = y_true.table()
+        if table.by is not None and not takes_parts:
+            raise InputError("by", NO_PARTS)
+        return table
+    if options.by is not None:
+        if not takes_parts:
+            raise InputError("by", NO_PARTS)
+        table = read_source(
+            y_true, y_prob, replace(options, by=None), prob_name=prob_name, vectors=vectors,
+            guess_logits=guess_logits, run=run,
+        )  # fmt: skip
+        axes = table.find_axes(prob_name, y_prob)
+        containers.warn_of_index("by", options.by, containers.index_of(y_true, y_prob))
+        return replace(table, by=read_parts(options.by, axes), axes=axes)
     if options.class_axis is not None:
         axes = find_row_axes(prob_name, y_prob, options.class_axis)
         labels, prob, flat_options = flatten_rows(axes, y_true, y_prob, options, prob_name)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.axes import RowAxes, find_row_axes
 from fastece.data.errors import InputError, repr_of
 from fastece.data.labels import LabelledRows
 from fastece.data.parameters import check_integer, list_names
@@ -221,7 +222,7 @@ class RowTable:
     shares: F64 | None = None
     shares_are_drawn: bool = False
     problem_names: Sequence[str] = ()
-    axes: Any = None
+    axes: RowAxes | None = None
     by: LabelledRows | None = None
     stream: Any = None
     content: str = RANKS
@@ -365,6 +366,12 @@ class RowTable:
             rows=self.positions[rows], logits=logits,
         )  # fmt: skip
 
+    def find_axes(self, name: str, prob: Any) -> RowAxes:
+        """Return the axes of the caller's rows; `name` and `prob` are his predictions."""
+        if self.axes is None:
+            return find_row_axes(name, prob, None)
+        return self.axes
+
     def parts_of_rows(self) -> list[I64]:
         """Return the rows of each part, in their order."""
         assert self.by is not None, "callers make sure"
@@ -372,9 +379,7 @@ class RowTable:
         sizes = np.bincount(part_of_row, minlength=len(self.by.labels))
         if not sizes.all():
             name = self.by.labels[int(sizes.argmin())]
-            raise InputError(
-                "by", f"must have a row of positive weight in each group, not {name!r}"
-            )
+            raise InputError("by", f"has no row of positive weight in the group {name!r}")
         order = np.argsort(part_of_row, kind="stable")
         return np.split(order, np.cumsum(sizes)[:-1])
 

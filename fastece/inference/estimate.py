@@ -26,6 +26,7 @@ from fastece.inference.inversion import NO_CURVE, NO_VALUES, ConfidenceCurve
 from fastece.inference.label_curves import label_curve
 from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import Floor, intervals_of
+from fastece.kernels.types import F64
 from fastece.resampling.arguments import (
     ResamplingKeywords,
     add_groups,
@@ -43,6 +44,7 @@ from fastece.resampling.call import (
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float
 from fastece.resampling.naming import describe
+from fastece.resampling.parts import has_parts, join_results, results_of_parts
 from fastece.resampling.results import IntervalResult
 
 # Up to so many rows the prior of a posterior may speak louder than the data.
@@ -98,7 +100,13 @@ class Estimate(IntervalResult):
     _mean_gap: Callable[[float], Any] | None = field(repr=False, default=None)
 
     _derived = ("floor", "notes")
+    _arrays = ("value", "p_value")
+    _lists = ("_parts",)
     _shown = ("value", "confidence_interval", "floor", "p_value", "method")
+
+    def _joined_fields(self, results: Sequence[Any]) -> dict[str, Any]:
+        counts = [result.n_resamples for result in results]
+        return {"n_resamples": max(counts), "_mean_gap": partial(join_mean_gaps, results)}
 
     @cached_property
     def floor(self) -> Floor:
@@ -265,24 +273,7 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
 def estimate_each(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of each of several problems with rows of their own."""
     estimates = [estimate_of(part, name, key) for part in calls_on_problems(call)]
-    p_values = [result.p_value for result in estimates]
-
-    def mean_gaps(level: float) -> Any:
-        """Return the mean gaps and their intervals, 0 where they have no bearing."""
-        results = [result._mean_gap(level) if result._mean_gap else NO_GAP for result in estimates]
-        low, high = np.array([interval for _, interval in results]).T
-        return np.array([value for value, _ in results]), ConfidenceInterval(low, high)
-
-    return Estimate(
-        value=np.array([result.value for result in estimates]),
-        p_value=None if p_values[0] is None else np.array(p_values),
-        method=estimates[0].method,
-        n_resamples=max(result.n_resamples for result in estimates),
-        confidence_level=call.level,
-        _parts=[part for result in estimates for part in result._parts],
-        _mean_gap=mean_gaps,
-        **result_fields(call, name, key),
-    )
+    return join_results(estimates, **result_fields(call, name, key))
 
 
 def estimate_by_posterior(call: Call, name: str, key: int) -> Estimate:
@@ -324,6 +315,16 @@ def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
     )
 
 
+def join_mean_gaps(estimates: Sequence[Estimate], level: float) -> tuple[F64, ConfidenceInterval]:
+    """Return the mean gaps and their intervals at a level, 0 where they have no bearing."""
+    columns = []
+    for result in estimates:
+        value, interval = NO_GAP if result._mean_gap is None else result._mean_gap(level)
+        columns.append(np.array(np.broadcast_arrays(value, *interval, result.value)[:3]))
+    gap, low, high = np.concatenate([column.reshape(3, -1) for column in columns], axis=1)
+    return gap, ConfidenceInterval(low, high)
+
+
 def value_of_parts(call: Call, values: list[Any]) -> Any:
     """Return the values of all classes as an array, or the only one."""
     return as_float(values if call.per_class else values[0])
@@ -350,7 +351,7 @@ def make_mean_gap(
     return partial(mean_gap, samples, call.design_effect, call.per_class, shares=shares)
 
 
-def estimate_results(call: Call, *, rng: Any) -> Any:
+def estimate_results(call: Call, rng: Any) -> Any:
     """Compute the estimate of a call on one model, or `Results` by estimator name."""
     require_calibration_error(call, "estimate")
     key = new_key(rng)
@@ -459,4 +460,9 @@ def estimate(
     if by_inversion and not call.n_resamples:
         rule = f"must be at least 1 for {describe(by_inversion[0])}, which has no posterior"
         raise InputError("n_resamples", rule, value=0)
-    return estimate_results(add_groups(call, groups, y_prob), rng=rng)
+    call = add_groups(call, groups, y_prob)
+    if not has_parts(call):
+        return estimate_results(call, rng=rng)
+    return results_of_parts(
+        call, rng, lambda part, generator: estimate_results(part, rng=generator)
+    )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_array, as_real, dtypes_of, refuse_where, warn_of_index
 from fastece.data.errors import InputError
-from fastece.data.labels import LabelledRows, as_groups, as_objects
+from fastece.data.labels import LabelledRows, as_groups, as_objects, by_name, columns_of
 from fastece.data.parameters import check_flag, check_integer
 from fastece.data.samples import effective_rows
 from fastece.data.sources import RowTable
@@ -119,23 +119,6 @@ def select_labels(problems: RowTable, column: LabelledRows) -> Iterator[Selectio
             make_source=partial(problems.where, rows),
             rows=rows,
         )
-
-
-def columns_of(by: Any) -> dict[Any, Any]:
-    """Return columns by name, of a mapping or a data frame; a single one by None."""
-    names = by if isinstance(by, Mapping) else getattr(by, "columns", None)
-    names = getattr(by, "column_names", names)  # of pyarrow
-    if names is None:
-        return {None: by}
-    columns = {name: by[name] for name in names}
-    if not columns:
-        raise InputError("by", "must have a column")
-    return columns
-
-
-def by_name(name: Any) -> str:
-    """Return the name of a column of `by` in messages."""
-    return "by" if name is None else f"by[{name!r}]"
 
 
 def check_bins(bins: Any) -> None:

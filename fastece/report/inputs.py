@@ -7,12 +7,12 @@ from numbers import Integral
 from typing import Any
 
 from fastece.data.axes import RowAxes, flatten_rows
+from fastece.data.labels import columns_of
 from fastece.data.options import DEFAULT_OPTIONS, ReadingOptions
 from fastece.data.reading import read_rows_or_table
 from fastece.data.sources import RowTable, TableMaker
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS, find_estimator
-from fastece.inference.selections import columns_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.report.words import SCORES
 from fastece.resampling.arguments import add_groups, read_call, require_calibration_error

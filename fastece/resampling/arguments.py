@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from fastece.data.axes import find_row_axes
 from fastece.data.containers import index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
@@ -19,6 +18,8 @@ from fastece.resampling.groups import Groups
 from fastece.resampling.intervals import check_level
 from fastece.resampling.naming import Finder, describe, find_estimators
 
+# Functions that answer for each group of `by` by itself.
+FUNCTIONS_OF_PARTS = ("bootstrap", "estimate", "calibration_test")
 # Numbers of replicates and of rows, as the kernels number them, have room far beyond.
 MAX_RESAMPLES = 2**40
 
@@ -67,7 +68,14 @@ def read_call(
     workers = check_workers(n_jobs, executor)
     vectors = any(each.needs_vectors for each in estimators.values())
     sources = [
-        read_source(y_true, prob, reading, prob_name=name, vectors=vectors)
+        read_source(
+            y_true,
+            prob,
+            reading,
+            prob_name=name,
+            vectors=vectors,
+            takes_parts=function in FUNCTIONS_OF_PARTS,
+        )
         for name, prob in models.items()
     ]
     if sources[0].votes > 1 and sources[0].count() < 2:
@@ -97,7 +105,7 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     if source.stream is not None:
         raise source.lack(call.function, "groups")
     warn_of_index("groups", groups, call.index)
-    axes = source.axes or find_row_axes(name, y_prob, None)
+    axes = source.find_axes(name, y_prob)
     column = as_groups(axes.flatten_groups(groups), axes.n, "groups")
     of_rows = Groups.of(column.position[source.callers])
     if of_rows.count < 2:

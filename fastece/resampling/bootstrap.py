@@ -31,6 +31,7 @@ from fastece.resampling.draws import LeaveOutDraws, ReplicateDraws, make_row_dra
 from fastece.resampling.engine import evaluate, plan_replicates
 from fastece.resampling.intervals import accelerate, as_float
 from fastece.resampling.naming import describe
+from fastece.resampling.parts import has_parts, results_of_parts
 from fastece.resampling.results import METHODS, BootstrapResult, Method
 
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
@@ -421,4 +422,10 @@ def bootstrap(
         refuse_options(source.stream, n_resamples=count, groups=groups, size=size, rng=rng)
         return streamed_results(call, method)
     call = add_groups(call, groups, y_prob)
-    return bootstrap_results(call, method=method, size=size, rng=rng)
+    if not has_parts(call):
+        return bootstrap_results(call, method=method, size=size, rng=rng)
+
+    def results_of(part: Call, generator: Any) -> Any:
+        return bootstrap_results(part, method=method, size=size, rng=generator)
+
+    return results_of_parts(call, rng, results_of)

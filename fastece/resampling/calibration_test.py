@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from typing import Any, Literal, Unpack, overload
+from typing import Any, ClassVar, Literal, Unpack, overload
 
 import numpy as np
 
 from fastece.data.doubts import impossible_rows
-from fastece.data.errors import InputTypeError
+from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import shows_options
 from fastece.data.samples import Sample
 from fastece.data.sources import RowTable
@@ -48,6 +48,7 @@ from fastece.resampling.hosmer_lemeshow import HosmerLemeshow, chi_squared_p_val
 from fastece.resampling.intervals import as_float, p_value_of, quantiles, tails_of
 from fastece.resampling.labels import make_label_model
 from fastece.resampling.outcome_sums import NullModel, make_outcome_sums, rows_or_cells
+from fastece.resampling.parts import has_parts, join_results, results_of_parts
 from fastece.resampling.problem import Problem
 
 # Replicates that a band is made of, as the gaps of all bins of all classes are kept.
@@ -115,6 +116,9 @@ class CalibrationTestResult(EstimatorResult):
     band: Any = field(repr=False)
     components: Any = None
 
+    _arrays: ClassVar[tuple[str, ...]] = ("value", "p_value", "null_distribution")
+    _lists = ("band", "components")
+
     @property
     def _sample(self) -> str:
         return f"{super()._sample}, {self.null_distribution.shape[-1]} replicates"
@@ -157,6 +161,8 @@ class HosmerLemeshowResult(CalibrationTestResult):
 
     df: Any
     asymptotic_p_value: Any
+
+    _arrays = (*CalibrationTestResult._arrays, "df", "asymptotic_p_value")
 
     @property
     def _numbers(self) -> dict[str, Any]:
@@ -330,15 +336,7 @@ def separate_result(call: Call, name: str, key: int) -> CalibrationTestResult:
         "band": None if bands[0] is None else bands,
     }
     if call.per_class:
-        if isinstance(estimator, HosmerLemeshow):
-            for field_name in ("df", "asymptotic_p_value"):
-                fields[field_name] = np.array([getattr(x, field_name) for x in results])
-        if isinstance(estimator, AdaptiveTest):
-            fields["components"] = [result.components for result in results]
-        p_values = np.array([result.p_value for result in results])
-        return type(results[0])(
-            value=values, p_value=p_values, null_distribution=distributions, **fields
-        )
+        return join_results(results, **result_fields(call, name, key))
     if isinstance(estimator, AdaptiveTest):
         p_value_of_each = [result.p_value for result in results]
         names = [source.name(k) for k in range(len(results))]
@@ -620,4 +618,9 @@ def calibration_test(
         n_resamples=ROUNDS[0] if is_sequential else n_resamples, average=average, **options,
     )  # fmt: skip
     call = add_groups(call, groups, y_prob)
-    return sequential_results(call, rng) if is_sequential else calibration_results(call, rng)
+    if not has_parts(call):
+        return sequential_results(call, rng) if is_sequential else calibration_results(call, rng)
+    if is_sequential:
+        rule = "must be an integer with {by}, as all groups have so many"
+        raise InputError("n_resamples", rule, value=AUTO)
+    return results_of_parts(call, rng, calibration_results)

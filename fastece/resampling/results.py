@@ -130,6 +130,12 @@ class BootstrapResult(IntervalResult):
 
     _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias", "notes")
     _shown: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "standard_error", "bias")
+    _arrays = ("value", "bootstrap_distribution", "acceleration", "_lacks_rows")
+
+    def _joined_fields(self, results: Sequence[Any]) -> dict[str, Any]:
+        rows = sorted({row for result in results for row in result._infinite_rows})
+        is_whole = self._is_whole
+        return {"_infinite_rows": rows, **({"size": sum(r.n for r in results)} if is_whole else {})}
 
     @property
     def _distribution(self) -> F64:
