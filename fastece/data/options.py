@@ -160,7 +160,7 @@ def shows_options(function: F) -> F:
     parameters += [
         inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default)
         for field in fields(ReadingOptions)
-        if field.name in taken.__optional_keys__
+        if field.name in taken.__optional_keys__ and field.name not in signature.parameters
     ]
     if not taken.__optional_keys__ <= {*OPTION_NAMES}:
         parameters.append(keywords.replace(annotation=inspect.Parameter.empty))

@@ -62,6 +62,11 @@ FUNCTIONS = [
     (fastece.direction, {"n_resamples": 9}, lambda result: result.over),
     (fastece.validate, {"n_resamples": 0}, lambda result: result.n),
     (fastece.check, {"max_error": 0.1}, lambda result: result.value),
+    (
+        decisions.assert_calibrated,
+        {"max_error": 0.1, "when_unsure": "pass"},
+        lambda result: result.value,
+    ),
     (fastece.calibration_report, {"n_resamples": 0}, lambda report: report.measures[0].value),
     (fastece.reliability_diagram, {}, lambda diagram: diagram.value),
     (fastece.reliability_curve, {}, lambda curve: curve.value),
