@@ -86,7 +86,9 @@ class Estimator(Statistic):
     """A number computed from a sample: a row of the table, or a caller's own object.
 
     A subclass must define `prepare` and `evaluate`. It may override `values` and `point_values`,
-    with the same numbers, and declare attributes, here and in `Statistic`.
+    with the same numbers, and declare attributes, here and in `Statistic`. Abilities are methods
+    that an estimator may have: None is in the place of those that it lacks, and a function that
+    needs one refuses the estimator.
 
     Attributes
     ----------
@@ -106,10 +108,23 @@ class Estimator(Statistic):
         Whether `point_values`, and the bins of a diagram, take scores and labels that nobody has
         checked: each piece is then checked before it is used, and `InvalidRowsError` raised if a
         row is not valid.
+    is_norm_of_gaps : bool
+        Whether the value is the norm `norm` of the gaps of bins, or of the points of a density, and
+        of nothing else: then intervals and tests need sums of drawn outcomes, and no drawn labels.
+    posterior : callable or None
+        Ability to give an interval: ``posterior(samples)`` of the samples of all problems is the
+        posterior of their mean error, with `value`, ``interval(level)``, `influence` (n,) of each
+        row and `log_bayes_factor`. With groups it gets their design effect as `effect`, and for
+        problems with rows of their own their weights in the mean as `shares`.
+    bins : callable or None
+        Ability to add up rows in bins, as `Binned.bins` does, for diagrams and bands.
     """
 
     native: tuple[type, ...] = ()
     checks_rows: Any = False
+    is_norm_of_gaps: Any = False
+    posterior: Any = None
+    bins: Any = None
     is_calibration_error: Any = True
     greater_is_better: Any = False
     lowest: Any = -math.inf
@@ -147,6 +162,18 @@ class Estimator(Statistic):
         matters.
         """
         return self.lowest, self.largest
+
+    @property
+    def bounds_mean_gap(self) -> bool:
+        """Whether the value of a population is at least as large as its mean gap."""
+        return self.posterior is not None
+
+    def of_population(self) -> Any:
+        """Return the estimator of a population, where there is no chance to correct for.
+
+        An override is for estimators that take off what chance alone shows.
+        """
+        return self
 
     def evaluate_once(self, sample: Sample, size: int | None = None) -> float:
         """Compute the value of a sample with its counts, sorted where necessary."""
@@ -208,6 +235,12 @@ class UserEstimator(Estimator):
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
         """Compute the value when row i of the sample counts ``c[i]`` times."""
         return float(self.user.evaluate(plan, c))
+
+    def of_population(self) -> Any:
+        """Return the estimator without a correction for chance, if the object has one."""
+        if not hasattr(self.user, "of_population"):
+            return self
+        return UserEstimator(self.user.of_population())
 
     def values(self, plan: Any, draws: Draws) -> F64:
         """Compute the values (R,) of all replicates, by blocks if the object allows it."""

@@ -18,13 +18,11 @@ from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.bayes.posterior import side_posteriors
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
-from fastece.inference.binned_cells import binned_cells
 from fastece.inference.cell_curves import cell_curve, one_sided_curve
 from fastece.inference.estimate import (
     INVERSION,
     POSTERIOR,
-    bounds_mean_gap,
-    cell_maker,
+    gap_cells,
     groups_of_samples,
 )
 from fastece.inference.inversion import NO_CURVE
@@ -32,6 +30,7 @@ from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import intervals_of
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import add_groups, check_single, read_call
+from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import Call, average_classes, calls_on_problems
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float
@@ -265,15 +264,14 @@ def cell_parts(
     `values_of_parts` has the values of the error, the over part and the under part for each
     problem.
     """
-    make_cells = cell_maker(estimator)
-    if make_cells is None:
+    if not estimator.is_norm_of_gaps:
         return error_parts.dispatch(object)(estimator, call, key, gap)
     values = [as_float(average_classes(call, value)) for value in values_of_parts]
     if not call.n_resamples:
         return Parts(values, [None] * 3, INVERSION)
-    if make_cells is not binned_cells and call.counts is None:
+    if not has_cells(estimator) and call.counts is None:
         need_rows(call.sources[0], f"the interval of {describe(estimator)}", "n_resamples")
-    cells = make_cells(call, estimator, key).split(call.per_class)
+    cells = gap_cells(call, estimator, key).split(call.per_class)
     curves = []
     for cells_of_value, value in zip(cells, np.atleast_1d(values[0]), strict=True):
         if np.isnan(value):
@@ -302,7 +300,7 @@ def direction_of(call: Call, key: int) -> Direction:
     gap, gap_interval = mean_gap(samples, call.design_effect, call.per_class, call.level)
     parts = error_parts(estimator, call, key, gap_interval)
     intervals = parts.intervals
-    if call.dependence is not None and bounds_mean_gap(estimator):
+    if call.dependence is not None and estimator.bounds_mean_gap:
         intervals = reach_mean_gap(intervals, gap_interval)
     error_interval, over_interval, under_interval = intervals
     error_interval = raise_to_parts(error_interval, over_interval, under_interval)

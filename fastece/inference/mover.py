@@ -9,7 +9,7 @@ frequentist distribution estimator of a parameter"), are joined by a normal copu
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -22,10 +22,11 @@ from fastece.estimators.binned import Binned
 from fastece.inference.binned_cells import noiseless_cells
 from fastece.inference.cell_curves import z_scores
 from fastece.inference.comparison_ends import comparison_interval
-from fastece.inference.estimate import curves, posterior_maker, posteriors
+from fastece.inference.estimate import curves, posteriors
 from fastece.inference.label_curves import BINS
 from fastece.inference.score_distance import bound_difference, norm_of_distance
 from fastece.kernels.types import F64
+from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import Call
 from fastece.resampling.engine import ranges
 
@@ -232,7 +233,7 @@ def compute_differences(
     `errors_of_models` computes of them.
     """
     estimator = call.estimators[name]
-    shared = SHARE_OF_BINS if influence_bins(estimator) is estimator else SHARE_OF_CURVES
+    shared = SHARE_OF_CURVES if influence_bins(estimator) is None else SHARE_OF_BINS
     if call.clusters is not None:
         # Joined as if the models were independent: with the correlation of their groups, intervals
         # of 100 groups of 10 equal rows hold 62 % where one model is calibrated, now 100.
@@ -279,7 +280,7 @@ def bound_quantiles() -> F64:
 
 def model_errors(call: Call, estimator: Any, value: Any, key: int) -> list[ModelError]:
     """Compute the error of the only model of a call, or the error of each class."""
-    if posterior_maker(estimator) is None:
+    if estimator.posterior is None:
         return errors_by_inversion(call, estimator, value, key)
     return errors_by_posterior(call, estimator)
 
@@ -305,7 +306,8 @@ def influence_weights(call: Call) -> F64 | None:
 
 def errors_by_inversion(call: Call, estimator: Any, value: Any, key: int) -> list[ModelError]:
     """Compute the errors of the only model of a call from confidence curves."""
-    influences = compute_influences(call, influence_bins(estimator))
+    own_bins = influence_bins(estimator)
+    influences = compute_influences(call, BINS if own_bins is None else own_bins)
     if not call.per_class:
         influences = influences.mean(0, keepdims=True)
     values = np.atleast_1d(value).tolist()
@@ -313,15 +315,10 @@ def errors_by_inversion(call: Call, estimator: Any, value: Any, key: int) -> lis
     return [ModelError(curve.quantiles, influence, each) for each, curve, influence in parts]
 
 
-@singledispatch
-def influence_bins(estimator: Any) -> Binned:  # noqa: ARG001
-    """Choose the bins whose gaps show how an estimator changes with each row."""
-    return BINS
-
-
-@influence_bins.register
-def _(estimator: Binned) -> Binned:
-    return estimator if type(estimator) is Binned else BINS
+def influence_bins(estimator: Any) -> Binned | None:
+    """Return the bins that an estimator's own gaps are of; None without such gaps."""
+    population = estimator.of_population()
+    return population if has_cells(population) else None
 
 
 def compute_influences(call: Call, binned: Binned) -> F64:

@@ -13,7 +13,7 @@ from fastece.display.numbers import ConfidenceInterval, Number, PValue, outside_
 from fastece.display.results import Record
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
-from fastece.inference.estimate import Estimate, estimate_results, posterior_maker
+from fastece.inference.estimate import Estimate, estimate_results
 from fastece.reliability.curve import curves_of
 from fastece.reliability.diagram import diagrams_of
 from fastece.report.inputs import ReportInput
@@ -142,7 +142,7 @@ def estimate_errors(call: Call, seed: int) -> Mapping[str, Estimate]:
     estimators = {
         name: estimator
         for name, estimator in call.estimators.items()
-        if posterior_maker(estimator) is not None
+        if estimator.posterior is not None
         or (call.n_resamples and (has_rows or has_cells(estimator)))
     }
     if not estimators:

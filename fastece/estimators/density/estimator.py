@@ -95,6 +95,7 @@ class KDE(Parameters):
 
     native = (Counts, Rows)
     lowest = 0.0
+    bounds_mean_gap = True
 
     checks: ClassVar = {
         "bandwidth": partial(check_width, word="silverman"),
@@ -108,6 +109,11 @@ class KDE(Parameters):
     def largest(self) -> float:
         """The largest value: none for beta kernels, whose mass may be more than 1."""
         return math.inf if self.kernel == "beta" and self.norm < math.inf else 1.0
+
+    @property
+    def is_norm_of_gaps(self) -> bool:
+        """Whether the value is a norm of gaps; a derived class may add up something else."""
+        return type(self) is KDE and self.kernel != "beta"
 
     @property
     def fineness(self) -> float:
