@@ -21,10 +21,9 @@ from fastece.estimators.bayes.fixed_numbers import draw_order, normal_quantiles
 from fastece.estimators.binned import Binned
 from fastece.inference.binned_cells import noiseless_cells
 from fastece.inference.cell_curves import z_scores
-from fastece.inference.comparison_ends import comparison_interval
 from fastece.inference.estimate import curves, posteriors
 from fastece.inference.label_curves import BINS
-from fastece.inference.score_distance import bound_difference, norm_of_distance
+from fastece.inference.score_distance import bound_difference
 from fastece.kernels.types import F64
 from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import Call
@@ -69,11 +68,16 @@ class ModelError(NamedTuple):
         Change of the error with the weight of each row, up to a factor.
     value : float
         Its estimate, as in `fastece.estimate`.
+    norm : float or None
+        p, where the error is the p-norm of the distance of a curve from the scores, so that the
+        distance of two models' scores bounds the difference. None without such a bound: the bins of
+        two models are different sets of rows.
     """
 
     quantiles: Callable[[F64], F64]
     influence: F64
     value: float = math.nan
+    norm: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +245,6 @@ def compute_differences(
             [error._replace(influence=np.zeros(1)) for error in of_model] for of_model in errors
         ]
     first_values = np.atleast_1d(values[0])
-    norm = norm_of_distance(estimator)
     parts = zip(first_values, pair_samples(call), *errors, strict=True)
     differences = []
     for value, pairs, error_of_a, error_of_b in parts:
@@ -249,8 +252,9 @@ def compute_differences(
             differences.append(NO_DIFFERENCE)
             continue
         difference = join_errors(error_of_a, error_of_b, shared, call.counts)
-        if norm is not None:
-            bounds = bound_difference(pairs, norm, call.clusters, bound_quantiles())
+        # Rows do not show the largest distance of a population.
+        if error_of_a.norm is not None and error_of_a.norm < math.inf:
+            bounds = bound_difference(pairs, error_of_a.norm, call.clusters, bound_quantiles())
             difference = difference.within(*bounds)
         differences.append(difference)
     return differences
@@ -293,8 +297,11 @@ def errors_by_posterior(call: Call, estimator: Any) -> list[ModelError]:
         influence = posterior.influence
         if weight is not None:
             influence = weight * influence
-        quantiles = interval_quantiles(comparison_interval(posterior))
-        errors.append(ModelError(quantiles, influence, float(posterior.value)))
+        # A posterior of a caller's estimator may have no other interval for comparisons.
+        interval = getattr(posterior, "comparison_interval", posterior.interval)
+        quantiles = interval_quantiles(interval)
+        norm = getattr(posterior, "norm", None)
+        errors.append(ModelError(quantiles, influence, float(posterior.value), norm))
     return errors
 
 

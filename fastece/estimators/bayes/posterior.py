@@ -20,6 +20,7 @@ from fastece.data.samples import Sample
 from fastece.data.sources import one_problem
 from fastece.estimators.bayes.calibrated_share import calibrated_draws
 from fastece.estimators.bayes.cells import CellRows, cells_of_problems, cells_of_rows
+from fastece.estimators.bayes.comparison_ends import end_shifts
 from fastece.estimators.bayes.curves import (
     ERROR_BELIEF,
     FAMILY_DRAWS,
@@ -188,6 +189,26 @@ class Posterior:
             binomial_low, binomial_high = binomial_ends(wrong, right, alpha / 2, 1 - alpha / 2)
             low = min(low, float(binomial_low))
             high = max(high, float(binomial_high))
+        return min(low, self.value), max(high, self.value)
+
+    def comparison_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Compute the ends at a level for a comparison with the error of another model.
+
+        Where all scores are 0 and 1, the binomial interval is exact.
+        """
+        if self.wrong_rows is not None:
+            return self.interval(confidence_level)
+        low_errors = high_errors = self.errors
+        if self.end_errors is not None:
+            low_errors, high_errors = self.end_errors
+        shifts = end_shifts(self.log_bayes_factor)
+        normal = NormalDist()
+        alpha = 1 - confidence_level
+        z = normal.inv_cdf(1 - alpha / 2)
+        high = self.quantile(high_errors, normal.cdf(z + shifts.high))
+        low = 0.0
+        if alpha > shifts.max_alpha_of_zero:
+            low = self.quantile(low_errors, normal.cdf(shifts.low - z))
         return min(low, self.value), max(high, self.value)
 
     def quantile(self, errors: F64, level: float) -> float:
