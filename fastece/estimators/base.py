@@ -116,6 +116,12 @@ class Estimator(Statistic):
         posterior of their mean error, with `value`, ``interval(level)``, `influence` (n,) of each
         row and `log_bayes_factor`. With groups it gets their design effect as `effect`, and for
         problems with rows of their own their weights in the mean as `shares`.
+    posterior_parts : callable or None
+        Ability to measure the direction: ``posterior_parts(samples, effect)`` are the posteriors of
+        the mean error, of its over part and of its under part.
+    parts : callable or None
+        Ability to measure the direction of a norm of gaps: ``parts(source)`` are the error, its
+        over part and its under part (3, K) of each problem.
     bins : callable or None
         Ability to add up rows in bins, as `Binned.bins` does, for diagrams and bands.
     """
@@ -124,6 +130,8 @@ class Estimator(Statistic):
     checks_rows: Any = False
     is_norm_of_gaps: Any = False
     posterior: Any = None
+    posterior_parts: Any = None
+    parts: Any = None
     bins: Any = None
     is_calibration_error: Any = True
     greater_is_better: Any = False

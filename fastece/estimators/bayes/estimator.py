@@ -15,7 +15,7 @@ from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.bayes.cells import CellRows, cells_of_problems, cells_of_rows
 from fastece.estimators.bayes.curves import Curves
-from fastece.estimators.bayes.posterior import Posterior, posterior_of
+from fastece.estimators.bayes.posterior import Posterior, posterior_of, side_posteriors
 from fastece.kernels.types import F64
 
 # A curve is supported at a score if there is a row no further away than this.
@@ -112,6 +112,13 @@ class BayesCurve(Parameters):
         """
         scaled = [scale_weights(sample)[0] for sample in samples]
         return posterior_of(scaled, self.norm, effect, shares)
+
+    def posterior_parts(self, samples: Sequence[Sample], effect: float = 1.0) -> list[Posterior]:
+        """Compute the posteriors of the error, of its over part and of its under part.
+
+        Parameters are those of `posterior`.
+        """
+        return side_posteriors(samples, self.norm, effect)
 
     def curve_scores(self, ordered: Sample) -> F64:
         """Return scores (G,) between which a curve may be interpolated.

@@ -362,6 +362,12 @@ class Binned(Parameters):
         total = np.maximum(bins.total, SMALLEST)
         return np.asarray(np.add.reduce(np.abs(bins.gap), -1) / total)
 
+    def parts(self, source: Source) -> F64:
+        """Compute the error, its over part and its under part (3, K) of each problem."""
+        bins = self.bins(source)
+        gaps_of_parts = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
+        return np.array([self.errors(bins._replace(gap=gaps)) for gaps in gaps_of_parts])
+
     def _largest_gaps(self, bins: Bins) -> F64:
         """Compute the largest ``|D_b / W_b|`` (K,) of the bins with enough weight."""
         is_filled = bins.weight > EMPTY * np.maximum(bins.total, SMALLEST)[:, None]
