@@ -47,6 +47,8 @@ DECLARATIONS = (
     "lowest",
     "largest",
 )
+# Abilities that it may have.
+ABILITIES = ("posterior", "posterior_parts", "curve", "curve_statistic")
 
 
 # --- statistics and estimators --------------------------------------------------------------
@@ -122,6 +124,14 @@ class Estimator(Statistic):
     parts : callable or None
         Ability to measure the direction of a norm of gaps: ``parts(source)`` are the error, its
         over part and its under part (3, K) of each problem.
+    curve : callable or None
+        Ability to give a reliability curve: ``curve(sample, size, confidence_level, effect)`` of a
+        sorted sample of `size` rows is a `Curve`, of groups with their design effect.
+    curve_statistic : callable or None
+        Ability to resample a curve without a band: ``curve_statistic(score)`` is a `Statistic`, the
+        curve at some scores (G,).
+    bandwidths : callable or None
+        Ability to say how far a kernel averages: ``bandwidths(source)`` (K,) of each problem.
     bins : callable or None
         Ability to add up rows in bins, as `Binned.bins` does, for diagrams and bands.
     """
@@ -132,6 +142,9 @@ class Estimator(Statistic):
     posterior: Any = None
     posterior_parts: Any = None
     parts: Any = None
+    curve: Any = None
+    curve_statistic: Any = None
+    bandwidths: Any = None
     bins: Any = None
     is_calibration_error: Any = True
     greater_is_better: Any = False
@@ -228,7 +241,8 @@ class UserEstimator(Estimator):
         for name in DECLARATIONS:
             setattr(self, name, getattr(user, name, getattr(Estimator, name)))
         self.native = (Counts,) if hasattr(user, "block") else ()
-        self.posterior = getattr(user, "posterior", None)
+        for name in ABILITIES:
+            setattr(self, name, getattr(user, name, None))
 
     def __str__(self) -> str:
         return str(self.user)

@@ -14,7 +14,8 @@ from fastece.data.samples import Sample, effective_rows, scale_weights
 from fastece.data.sources import Source
 from fastece.estimators.base import Statistic
 from fastece.estimators.binned.replicates import MAX_SUMS
-from fastece.estimators.density.estimator import KDE, is_supported
+from fastece.estimators.density.curve import is_supported
+from fastece.estimators.density.estimator import KDE
 from fastece.estimators.density.mesh import Mesh
 from fastece.estimators.density.plan import Density, DensityPlan, SharedRows, add_rows
 from fastece.estimators.draws import Counts, columns

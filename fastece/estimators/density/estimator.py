@@ -17,6 +17,8 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import Problems, Source
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, check_width
+from fastece.estimators.curve import Curve
+from fastece.estimators.density.curve import CURVE_FINENESS, DensityCurve, density_curve
 from fastece.estimators.density.mesh import SHAPES, check_cell_count
 from fastece.estimators.density.plan import (
     Density,
@@ -223,6 +225,27 @@ class KDE(Parameters):
         kernels.density.density_norms(density.values, density.mesh.points, self.norm, values)
         return values
 
+    # --- curves
+
+    def curve(
+        self, ordered: Sample, size: int, confidence_level: float = 0.95, effect: float = 1.0,  # noqa: ARG002
+    ) -> Curve:  # fmt: skip
+        """Compute the curve of a sorted sample of `size` rows, without a band."""
+        return density_curve(self.plan(ordered, size, CURVE_FINENESS), ordered.c)
+
+    def curve_statistic(self, score: F64) -> DensityCurve:
+        """Return the curve at some scores (G,) as a statistic that is resampled."""
+        return DensityCurve(self, score)
+
+    def bandwidths(self, source: Source) -> F64:
+        """Compute the bandwidth (K,) of each problem of a source."""
+        bandwidths = []
+        for sample in source.samples(source.needs_of(self), reads_only=True):
+            ordered = sample.sorted()
+            plan = self.prepare(ordered, source.count())
+            bandwidths.append(plan.bandwidth_of_counts(ordered.c))
+        return np.array(bandwidths)
+
     # --- direction
 
     def parts(self, source: Source) -> F64:
@@ -319,14 +342,3 @@ class KDE(Parameters):
             sums = [plan.sums_in_cells(mesh, sample.c)] * bandwidths.size
         densities = map(smooth_sums, meshes, sums, bandwidths.tolist())
         return np.array([self.error(density) for density in densities])
-
-
-def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:
-    """Return where the density of scores is large enough for a hit rate."""
-    return np.asarray(density >= kernels.density.SUPPORT / (high - low))
-
-
-def posterior(f: F64, g: F64, score: F64, low: float, high: float) -> F64:
-    """Compute ``P(y = 1 | s)`` from densities f and g, or s without support."""
-    probability = np.broadcast_to(score, f.shape).copy()
-    return np.asarray(np.divide(g, f, out=probability, where=is_supported(f, low, high)))
