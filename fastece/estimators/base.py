@@ -11,7 +11,8 @@ Resampling only changes how often each row counts, so an estimator *prepares* a 
     point_values(source)  -> (K,)      the value of each problem, every row counting once
 
 The first two are enough: `Estimator` makes the others of them. An estimator that overrides one of
-the others computes the same numbers in it, only faster.
+the others computes the same numbers in it, only faster. What only some estimators can do, such as
+give a posterior or a curve, is a method that the others do not have.
 """
 
 import math
@@ -112,46 +113,48 @@ class Estimator(Statistic):
         row is not valid.
     is_norm_of_gaps : bool
         Whether the value is the norm `norm` of the gaps of bins, or of the points of a density, and
-        of nothing else: then intervals and tests need sums of drawn outcomes, and no drawn labels.
+        of nothing else: intervals and tests then need sums of outcomes, and no drawn labels.
     posterior : callable or None
-        Ability to give an interval: ``posterior(samples)`` of the samples of all problems is the
+        Ability to give intervals: ``posterior(samples)`` of the samples of all problems is the
         posterior of their mean error, with `value`, ``interval(level)``, `influence` (n,) of each
-        row and `log_bayes_factor`. With groups it gets their design effect as `effect`, and for
-        problems with rows of their own their weights in the mean as `shares`.
+        row and `log_bayes_factor`. For groups it takes their design effect as `effect`, and for
+        problems with rows of their own their weights in the mean as `shares`. A posterior may have
+        `null` (S,), values of calibrated models; and for comparisons ``comparison_interval(level)``
+        and, if the error is the p-norm of the distance of a curve from the scores, p as `norm`.
     posterior_parts : callable or None
         Ability to measure the direction: ``posterior_parts(samples, effect)`` are the posteriors of
         the mean error, of its over part and of its under part.
-    parts : callable or None
-        Ability to measure the direction of a norm of gaps: ``parts(source)`` are the error, its
-        over part and its under part (3, K) of each problem.
     curve : callable or None
         Ability to give a reliability curve: ``curve(sample, size, confidence_level, effect)`` of a
-        sorted sample of `size` rows is a `Curve`, of groups with their design effect.
+        sorted sample of `size` rows is a `Curve`; of groups with their design effect.
     curve_statistic : callable or None
         Ability to resample a curve without a band: ``curve_statistic(score)`` is a `Statistic`, the
         curve at some scores (G,).
     bandwidths : callable or None
-        Ability to say how far a kernel averages: ``bandwidths(source)`` (K,) of each problem.
+        Ability to tell how far a kernel averages: ``bandwidths(source)`` (K,) of each problem.
     bins : callable or None
-        Ability to add up rows in bins, as `Binned.bins` does, for diagrams and bands.
+        Ability to add up rows in bins, as `Binned` does, for diagrams and their bands.
+    parts : callable or None
+        Ability to measure the direction of a norm of gaps: ``parts(source)`` are the error, its
+        over part and its under part (3, K) of each problem.
     """
 
     native: tuple[type, ...] = ()
-    checks_rows: Any = False
-    is_norm_of_gaps: Any = False
-    posterior: Any = None
-    posterior_parts: Any = None
-    parts: Any = None
-    curve: Any = None
-    curve_statistic: Any = None
-    bandwidths: Any = None
-    bins: Any = None
     is_calibration_error: Any = True
     greater_is_better: Any = False
     lowest: Any = -math.inf
     largest: Any = math.inf
     needs: Any = RANKS
     reads_only: ClassVar[bool] = False
+    checks_rows: Any = False
+    is_norm_of_gaps: Any = False
+    posterior: Any = None
+    posterior_parts: Any = None
+    curve: Any = None
+    curve_statistic: Any = None
+    bandwidths: Any = None
+    bins: Any = None
+    parts: Any = None
 
     @abstractmethod
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
@@ -232,8 +235,8 @@ def values_of_problems(estimator: Any, source: Source, run: Map = map) -> F64:
 class UserEstimator(Estimator):
     """Wrapper of a caller's object with `prepare` and `evaluate`.
 
-    The attributes that it declares are used too. A method ``block(plan, c)``, if it has one, gives
-    the values (32,) of a block (n, 32) of counts. A method ``posterior(samples)`` gives intervals.
+    The attributes that it declares are used too, and so are its abilities. A method
+    ``block(plan, c)``, if it has one, gives the values (32,) of a block (n, 32) of counts.
     """
 
     def __init__(self, user: Any) -> None:

@@ -47,8 +47,9 @@ class Curve(NamedTuple):
 
 
 def curve_near_rows(
-    ordered: Sample, size: int, score: F64, probability: F64, low: F64, high: F64
-) -> Curve:
+    ordered: Sample, size: int, score: F64, probability: F64,
+    low: F64 | None = None, high: F64 | None = None,
+) -> Curve:  # fmt: skip
     """Make the curve of a sorted sample that is supported where a row is within 0.025.
 
     Parameters
@@ -56,8 +57,10 @@ def curve_near_rows(
     ordered : Sample
     size : int
         Number of rows.
-    score, probability, low, high : (G,) float64 arrays
-        Increasing scores, and the curve there with the ends of its interval.
+    score, probability : (G,) float64 arrays
+        Increasing scores, and the curve there; nan where no row is near.
+    low, high : (G,) float64 arrays, optional
+        Ends of its interval at each score by itself.
     """
     rows = rows_near(ordered, score)
     width = np.minimum(score + REACH, ordered.high) - np.maximum(score - REACH, ordered.low)

@@ -342,7 +342,8 @@ def direction(
         As in `fastece.estimate`, with the same defaults; the settings "tasks" and "top-label" go
         with ``average=None``.
     estimator : str, Binned, KDE or BayesCurve, default "ece"
-        An estimator with gaps; beta kernels have none.
+        An estimator with gaps; beta kernels have none. Or an object of your own with a method
+        `posterior_parts`.
     n_resamples : int, default 1999
         Number of replicates of a calibrated model; with 0, bins and densities have values without
         intervals. A `BayesCurve` needs none.

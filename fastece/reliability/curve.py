@@ -389,6 +389,7 @@ def reliability_curve(
         As in `fastece.estimate`, but every class has a curve of its own. Others are parameters of
         the estimator to replace, such as ``bandwidth=0.05``.
     estimator : {"ece_bayes", "ece_kde"}, BayesCurve or KDE, default "ece_bayes"
+        Or an object of your own with a method `curve`.
     n_resamples : int, default 0
         Bootstrap resamples behind the band of a `KDE`, which has none without them. The band of a
         `BayesCurve` is made from its posterior, without resamples.
