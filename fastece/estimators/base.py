@@ -245,7 +245,8 @@ class UserEstimator(Estimator):
             setattr(self, name, getattr(user, name, getattr(Estimator, name)))
         self.native = (Counts,) if hasattr(user, "block") else ()
         for name in ABILITIES:
-            setattr(self, name, getattr(user, name, None))
+            ability = getattr(user, name, None)
+            setattr(self, name, ability if callable(ability) else None)
 
     def __str__(self) -> str:
         return str(self.user)
