@@ -16,7 +16,7 @@ from fastece.display.documents import Document, Section
 from fastece.display.numbers import ConfidenceInterval, Number, format_interval
 from fastece.display.results import EstimatorResult, Record
 from fastece.estimators import risk
-from fastece.inference import compare, estimate, slices
+from fastece.inference import compare, slices
 from fastece.inference.risk_quantities import measure_ratio
 from fastece.inference.selections import Selection, are_in_time, select_by_columns
 from fastece.inference.variance import Quantity, SamplingLaw
@@ -424,7 +424,7 @@ def errors_of_rows(
     all_rows = Selection(None, call.n, call.n, lambda: source)
     all_groups = [all_rows, *groups]
     # Posteriors need replicates for tests alone.
-    n_resamples = 0 if estimate.posterior_maker(estimator) else call.n_resamples
+    n_resamples = 0 if estimator.posterior is not None else call.n_resamples
     # `slices_of` shares 1 minus the level among its groups.
     level = 1 - alpha * len(all_groups)
     one_model = replace(call, sources=[source], level=level, n_resamples=n_resamples)

@@ -11,7 +11,8 @@ Resampling only changes how often each row counts, so an estimator *prepares* a 
     point_values(table)   -> (K,)      the value of each problem, every row counting once
 
 The first two are enough: `Estimator` makes the others of them. An estimator that overrides one of
-the others computes the same numbers in it, only faster.
+the others computes the same numbers in it, only faster. What only some estimators can do, such as
+give a posterior or a curve, is a method that the others do not have.
 """
 
 import math
@@ -46,6 +47,8 @@ DECLARATIONS = (
     "lowest",
     "largest",
 )
+# Abilities that it may have.
+ABILITIES = ("posterior", "posterior_parts", "curve", "curve_statistic")
 
 
 # --- statistics and estimators --------------------------------------------------------------
@@ -85,7 +88,9 @@ class Estimator(Statistic):
     """A number computed from a sample: a row of the table, or a caller's own object.
 
     A subclass must define `prepare` and `evaluate`. It may override `values` and `point_values`,
-    with the same numbers, and declare attributes, here and in `Statistic`.
+    with the same numbers, and declare attributes, here and in `Statistic`. Abilities are methods
+    that an estimator may have: None is in the place of those that it lacks, and a function that
+    needs one refuses the estimator.
 
     Attributes
     ----------
@@ -105,16 +110,50 @@ class Estimator(Statistic):
         Whether `point_values`, and the bins of a diagram, take scores and labels that nobody has
         checked: each piece is then checked before it is used, and `InvalidRowsError` raised if a
         row is not valid.
+    is_norm_of_gaps : bool
+        Whether the value is the norm `norm` of the gaps of bins, or of the points of a density, and
+        of nothing else: intervals and tests then need sums of outcomes, and no drawn labels.
+    posterior : callable or None
+        Ability to give intervals: ``posterior(samples)`` of the samples of all problems is the
+        posterior of their mean error, with `value`, ``interval(level)``, `influence` (n,) of each
+        row and `log_bayes_factor`. For groups it takes their design effect as `effect`, and for
+        problems with rows of their own their weights in the mean as `shares`. A posterior may have
+        `null` (S,), values of calibrated models; and for comparisons ``comparison_interval(level)``
+        and, if the error is the p-norm of the distance of a curve from the scores, p as `norm`.
+    posterior_parts : callable or None
+        Ability to measure the direction: ``posterior_parts(samples, effect)`` are the posteriors of
+        the mean error, of its over part and of its under part.
+    curve : callable or None
+        Ability to give a reliability curve: ``curve(sample, size, confidence_level, effect)`` of a
+        sorted sample of `size` rows is a `Curve`; of groups with their design effect.
+    curve_statistic : callable or None
+        Ability to resample a curve without a band: ``curve_statistic(score)`` is a `Statistic`, the
+        curve at some scores (G,).
+    bandwidths : callable or None
+        Ability to tell how far a kernel averages: ``bandwidths(source)`` (K,) of each problem.
+    bins : callable or None
+        Ability to add up rows in bins, as `Binned` does, for diagrams and their bands.
+    parts : callable or None
+        Ability to measure the direction of a norm of gaps: ``parts(source)`` are the error, its
+        over part and its under part (3, K) of each problem.
     """
 
     native: tuple[type, ...] = ()
-    checks_rows: Any = False
     is_calibration_error: Any = True
     greater_is_better: Any = False
     lowest: Any = -math.inf
     largest: Any = math.inf
     needs: Any = RANKS
     reads_only: ClassVar[bool] = False
+    checks_rows: Any = False
+    is_norm_of_gaps: Any = False
+    posterior: Any = None
+    posterior_parts: Any = None
+    curve: Any = None
+    curve_statistic: Any = None
+    bandwidths: Any = None
+    bins: Any = None
+    parts: Any = None
 
     @abstractmethod
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
@@ -146,6 +185,18 @@ class Estimator(Statistic):
         matters.
         """
         return self.lowest, self.largest
+
+    @property
+    def bounds_mean_gap(self) -> bool:
+        """Whether the value of a population is at least as large as its mean gap."""
+        return self.posterior is not None
+
+    def of_population(self) -> Any:
+        """Return the estimator of a population, where there is no chance to correct for.
+
+        An override is for estimators that take off what chance alone shows.
+        """
+        return self
 
     def evaluate_once(self, sample: Sample, size: int | None = None) -> float:
         """Compute the value of a sample with its counts, sorted where necessary."""
@@ -189,8 +240,8 @@ def values_of_problems(estimator: Any, table: RowTable, run: Map = map) -> F64:
 class UserEstimator(Estimator):
     """Wrapper of a caller's object with `prepare` and `evaluate`.
 
-    The attributes that it declares are used too. A method ``block(plan, c)``, if it has one, gives
-    the values (32,) of a block (n, 32) of counts. A method ``posterior(samples)`` gives intervals.
+    The attributes that it declares are used too, and so are its abilities. A method
+    ``block(plan, c)``, if it has one, gives the values (32,) of a block (n, 32) of counts.
     """
 
     def __init__(self, user: Any) -> None:
@@ -198,7 +249,9 @@ class UserEstimator(Estimator):
         for name in DECLARATIONS:
             setattr(self, name, getattr(user, name, getattr(Estimator, name)))
         self.native = (Counts,) if hasattr(user, "block") else ()
-        self.posterior = getattr(user, "posterior", None)
+        for name in ABILITIES:
+            ability = getattr(user, name, None)
+            setattr(self, name, ability if callable(ability) else None)
 
     def __str__(self) -> str:
         return str(self.user)
@@ -213,6 +266,12 @@ class UserEstimator(Estimator):
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
         """Compute the value when row i of the sample counts ``c[i]`` times."""
         return float(self.user.evaluate(plan, c))
+
+    def of_population(self) -> Any:
+        """Return the estimator without a correction for chance, if the object has one."""
+        if not hasattr(self.user, "of_population"):
+            return self
+        return UserEstimator(self.user.of_population())
 
     def values(self, plan: Any, draws: Draws) -> F64:
         """Compute the values (R,) of all replicates, by blocks if the object allows it."""

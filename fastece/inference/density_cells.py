@@ -12,7 +12,8 @@ from fastece.data.containers import contiguous
 from fastece.data.samples import Sample, scale_weights
 from fastece.estimators.base import Statistic
 from fastece.estimators.binned.replicates import MAX_SUMS
-from fastece.estimators.density.estimator import KDE, is_supported
+from fastece.estimators.density.curve import is_supported
+from fastece.estimators.density.estimator import KDE
 from fastece.estimators.density.mesh import Mesh
 from fastece.estimators.density.plan import Density, DensityPlan, SharedRows, add_rows
 from fastece.estimators.draws import Counts, columns

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, singledispatch
+from functools import cached_property, partial
 from inspect import signature
 from typing import Any, Literal, Unpack, overload
 
@@ -14,10 +14,7 @@ from fastece.data.samples import Sample
 from fastece.data.sources import SQUARES
 from fastece.display.numbers import ConfidenceInterval, smallest_p
 from fastece.display.results import Results
-from fastece.estimators.base import Estimator, UserEstimator
-from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.binned import Binned
-from fastece.estimators.density.estimator import KDE
+from fastece.estimators.base import Estimator
 from fastece.inference.binned_cells import binned_cells
 from fastece.inference.cell_curves import cell_curve
 from fastece.inference.cells import GapCells, join_cells
@@ -54,8 +51,6 @@ MAX_LOG_FACTOR = 700.0
 NO_GAP = 0.0, ConfidenceInterval(0.0, 0.0)
 POSTERIOR = "posterior"
 INVERSION = "test inversion"
-CellMaker = Callable[[Call, Any, int], GapCells]
-PosteriorMaker = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,63 +137,17 @@ class Estimate(IntervalResult):
         return interval.reaching(np.maximum(-gap.low, gap.high))
 
 
-# --- which estimator is answered in which way -----------------------------------------------
+# --- gaps of cells --------------------------------------------------------------------------
 
 
-@singledispatch
-def cell_maker(estimator: Any) -> CellMaker | None:  # noqa: ARG001
-    """Return the function that computes cells, or None without a norm of gaps.
+def gap_cells(call: Call, estimator: Any, key: int) -> GapCells:
+    """Compute the cells of an error that is a norm of gaps.
 
-    It takes a call on one model, the estimator and the key that draws depend on. A class derived
-    from a registered one may add up something else, so it has none.
+    It is for the only model of a call; draws depend on the key.
     """
-    return None
-
-
-@cell_maker.register
-def _(estimator: Binned) -> CellMaker | None:
-    return binned_cells if has_cells(estimator) else None
-
-
-@cell_maker.register
-def _(estimator: KDE) -> CellMaker | None:
-    return density_cells if type(estimator) is KDE and estimator.kernel != "beta" else None
-
-
-@singledispatch
-def posterior_maker(estimator: Any) -> PosteriorMaker | None:  # noqa: ARG001
-    """Return the function that computes the posterior of the mean error, or None.
-
-    It takes samples and, with groups, their design effect as `effect`; the posterior has `value`,
-    `interval(level)`, `influence` and `log_bayes_factor`.
-    """
-    return None
-
-
-@posterior_maker.register
-def _(estimator: BayesCurve) -> PosteriorMaker:
-    return estimator.posterior
-
-
-@posterior_maker.register
-def _(estimator: UserEstimator) -> PosteriorMaker | None:
-    return posterior_maker(estimator.user) or estimator.posterior
-
-
-@singledispatch
-def bounds_mean_gap(estimator: Any) -> bool:
-    """Decide whether an error is at least as large as the mean gap."""
-    return posterior_maker(estimator) is not None
-
-
-@bounds_mean_gap.register
-def _(estimator: Binned) -> bool:
-    return estimator.threshold is None and estimator.bin_weights == "mass"
-
-
-@bounds_mean_gap.register
-def _(estimator: KDE) -> bool:  # noqa: ARG001
-    return True
+    if has_cells(estimator):
+        return binned_cells(call, estimator, key)
+    return density_cells(call, estimator, key)
 
 
 # --- posteriors and confidence curves -------------------------------------------------------
@@ -215,8 +164,6 @@ def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
 
 def posteriors(call: Call, estimator: Any) -> list[Any]:
     """Compute the posterior of the only model of a call, or of each class."""
-    make_posterior = posterior_maker(estimator)
-    assert make_posterior is not None, "callers make sure"
     samples_of_parts = groups_of_samples(call, estimator)
     options: dict[str, Any] = {}
     source = call.sources[0]
@@ -224,11 +171,13 @@ def posteriors(call: Call, estimator: Any) -> list[Any]:
         options["shares"] = source.problem_shares
     if call.dependence is not None:
         options["effect"] = call.design_effect
-    for name in options.keys() - signature(make_posterior).parameters.keys():  # of a user's
-        reason = "groups" if name == "effect" else "problems with rows of their own"
-        rule = f"must have a posterior that takes the argument {name}, for {reason}"
+    known = signature(estimator.posterior).parameters
+    unknown = [name for name in options if name not in known]  # of a user's
+    if unknown:
+        reason = "groups" if unknown[0] == "effect" else "problems with rows of their own"
+        rule = f"must have a posterior that takes the argument {unknown[0]}, for {reason}"
         raise InputTypeError("estimator", rule, value=estimator)
-    return [make_posterior(samples, **options) for samples in samples_of_parts]
+    return [estimator.posterior(samples, **options) for samples in samples_of_parts]
 
 
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
@@ -242,15 +191,14 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
 
 def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], ConfidenceCurve]]:
     """Return functions that compute the confidence curve of each class, or of all."""
-    make_cells = cell_maker(estimator)
     source = call.sources[0]
     if source.has_own_rows:
-        if make_cells is None:
+        if not estimator.is_norm_of_gaps:
             raise source.lack(f"the interval of the mean of {describe(estimator)}")
-        cells = [make_cells(part, estimator, key) for part in calls_on_problems(call)]
+        cells = [gap_cells(part, estimator, key) for part in calls_on_problems(call)]
         return [partial(cell_curve, join_cells(cells, source.problem_shares))]
-    if make_cells is not None:
-        parts = make_cells(call, estimator, key).split(call.per_class)
+    if estimator.is_norm_of_gaps:
+        parts = gap_cells(call, estimator, key).split(call.per_class)
         return [partial(cell_curve, cells) for cells in parts]
     calls = [call]
     if call.per_class:
@@ -265,7 +213,7 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of one estimator for the only model of a call."""
     if call.sources[0].has_own_rows and call.per_class:
         return estimate_each(call, name, key)
-    if posterior_maker(call.estimators[name]) is not None:
+    if call.estimators[name].posterior is not None:
         return estimate_by_posterior(call, name, key)
     return estimate_by_inversion(call, name, key)
 
@@ -299,7 +247,7 @@ def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of an estimator by test inversion."""
     estimator = call.estimators[name]
     source = call.sources[0]
-    if source.stream is not None and cell_maker(estimator) is not binned_cells:
+    if source.stream is not None and not has_cells(estimator):
         raise source.lack(f"the interval of {describe(estimator)}", "estimator")
     value = compute_values(call, name)[0]
     parts = curves(call, estimator, value, key)
@@ -343,7 +291,7 @@ def make_mean_gap(
     Rows that depend on each other err together, so that an error may cancel in all of them. Neither
     fewer rows nor gaps of independent signs know of that.
     """
-    if not (call.dependence is not None or is_prior) or not bounds_mean_gap(estimator):
+    if not (call.dependence is not None or is_prior) or not estimator.bounds_mean_gap:
         return None
     source = call.sources[0]
     samples = source.with_content(SQUARES, "estimator", "the mean gap").samples(reads_only=True)
@@ -456,7 +404,7 @@ def estimate(
         "estimate", y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
         average=average, **options,
     )  # fmt: skip
-    by_inversion = [e for e in call.estimators.values() if posterior_maker(e) is None]
+    by_inversion = [e for e in call.estimators.values() if e.posterior is None]
     if by_inversion and not call.n_resamples:
         rule = f"must be at least 1 for {describe(by_inversion[0])}, which has no posterior"
         raise InputError("n_resamples", rule, value=0)

@@ -5,7 +5,6 @@ them and the error is computed, as a caller would. It costs some bootstraps.
 """
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -28,18 +27,6 @@ BINS = Binned(edges="quantile")
 # Replicates and hypotheses of a path: with 192 the p-value 0.05 is known to 0.016.
 MAX_REPLICATES = 192
 NODES = 8
-
-
-@singledispatch
-def without_correction(estimator: Any) -> Any:
-    """Return the estimator of a population, where there is no chance to correct for."""
-    return estimator
-
-
-@without_correction.register
-def without_debias(estimator: Binned) -> Binned:
-    """Return binned errors without `debias`."""
-    return replace(estimator, debias=False) if estimator.debias else estimator
 
 
 @dataclass(frozen=True)
@@ -87,7 +74,7 @@ class Hypotheses:
         It is the mean over the problems, without a correction for chance, of which a population has
         none.
         """
-        population = without_correction(self.estimator)
+        population = self.estimator.of_population()
         if self.model.form != OUTCOMES_AS_COUNTS:
             pairs = zip(self.members, self.chances(probabilities), strict=True)
             errors = [population.values(x.plan, Chances(prob))[0] for x, prob in pairs]

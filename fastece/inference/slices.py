@@ -25,7 +25,7 @@ from fastece.display.numbers import (
 )
 from fastece.display.pictures import draw_slices
 from fastece.display.results import Record, Result, group_notes, sample_text
-from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
+from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of
 from fastece.inference.joint_errors import joint_p_values_of_errors
 from fastece.inference.joint_test import JointPValues, holm, joint_p_values
 from fastece.inference.selections import (
@@ -342,7 +342,7 @@ def slices_of(call: Call, selections: Sequence[Selection], key: int) -> Slices:
     """Compute the table of selections, most evidence first, or in the order of time."""
     ((name, estimator),) = call.estimators.items()
     alpha = (1 - call.level) / len(selections)
-    has_posterior = posterior_maker(estimator) is not None
+    has_posterior = estimator.posterior is not None
     n_resamples = max(call.n_resamples, count_replicates(call, selections))
     can_draw = can_test(call, selections, n_resamples)
     if has_posterior and not can_draw:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -288,17 +287,10 @@ def mean_absolute_gap(n: F64, s: F64) -> F64:
 # --- diagrams of problems -------------------------------------------------------------------
 
 
-@singledispatch
-def diagrams_of(estimator: Any, source: RowTable, run: Map = map) -> list[ReliabilityDiagram]:  # noqa: ARG001
-    """Make one diagram for each problem."""
-    raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
-
-
-@diagrams_of.register
-def binned_diagrams(
-    estimator: Binned, source: RowTable, run: Map = map
-) -> list[ReliabilityDiagram]:
+def diagrams_of(estimator: Any, source: RowTable, run: Map = map) -> list[ReliabilityDiagram]:
     """Make one diagram of bins for each problem."""
+    if estimator.bins is None:
+        raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
     bins = estimator.bins(source, run)
     rows = estimator.effective_rows(source, bins)
     settings = [source.name(k) for k in range(source.n_problems)]

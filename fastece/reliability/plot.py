@@ -135,8 +135,7 @@ def error_text(value: float, interval: Any, level: str) -> str:
 
 def bayes_curve(call: Call, ordered: Sample, level: str) -> tuple[CurvePath, CurveBand]:
     """Compute the Bayesian curve of a sorted sample with its smoothed interval."""
-    (estimator,) = call.estimators.values()
-    fit = curve_of(estimator, ordered, call)
+    fit = curve_of(call, ordered)
     assert fit.low is not None
     assert fit.high is not None
     low = smooth_end(fit.probability, fit.low)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from typing import Any, ClassVar, Literal, Unpack, overload
 
 import numpy as np
@@ -12,7 +11,6 @@ from fastece.data.doubts import impossible_rows
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import shows_options
 from fastece.data.samples import Sample
-from fastece.data.sources import RowTable
 from fastece.display.numbers import smallest_p
 from fastece.display.results import EstimatorResult, Record, Results
 from fastece.estimators.base import Estimator, Statistic
@@ -175,20 +173,9 @@ class HosmerLemeshowResult(CalibrationTestResult):
 # --- estimators with bins -------------------------------------------------------------------
 
 
-@singledispatch
-def bins_of(estimator: Any, problems: RowTable) -> Bins | None:  # noqa: ARG001
-    """Return the bins of a band; None for an estimator without bins."""
-    return None
-
-
-@bins_of.register
-def _(estimator: Binned, problems: RowTable) -> Bins | None:
-    return estimator.bins(problems)
-
-
 def has_cells(estimator: Any) -> bool:
     """Decide whether an error is a norm of the gaps of bins."""
-    return type(estimator) is Binned and not estimator.debias
+    return estimator.bins is not None and estimator.is_norm_of_gaps
 
 
 class WithGaps(Statistic):
@@ -305,7 +292,7 @@ def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult
     if isinstance(estimator, HosmerLemeshow):
         return hosmer_lemeshow_result(call, name, key)
     data = rows_or_cells(call, "the test") if has_cells(estimator) else call.rows
-    bins = bins_of(estimator, data)
+    bins = None if estimator.bins is None else estimator.bins(data)
     if bins is not None and has_cells(estimator):
         null = draw_binned_null(call, estimator, bins, key, formula=estimator)
     else:

@@ -222,9 +222,23 @@ class Binned(Parameters):
         return math.inf if self._has_other_formula else 1.0
 
     @property
+    def is_norm_of_gaps(self) -> bool:
+        """Whether the value is a norm of gaps; a derived class may add up something else."""
+        return type(self) is Binned and not self.debias
+
+    @property
+    def bounds_mean_gap(self) -> bool:
+        """Whether the value of a population is at least as large as its mean gap."""
+        return self.threshold is None and self.bin_weights == "mass"
+
+    @property
     def _has_other_formula(self) -> bool:
         """Whether a derived class has `errors` of its own, whose bounds it may declare."""
         return type(self).errors is not Binned.errors
+
+    def of_population(self) -> Any:
+        """Return the estimator without `debias`: a population has no chance."""
+        return replace(self, debias=False) if self.debias else self
 
     # --- bins -------------------------------------------------------------------------------
 
@@ -347,6 +361,12 @@ class Binned(Parameters):
         # Without any row, gaps are 0 and so is the value.
         total = np.maximum(bins.total, SMALLEST)
         return np.asarray(np.add.reduce(np.abs(bins.gap), -1) / total)
+
+    def parts(self, source: RowTable) -> F64:
+        """Compute the error, its over part and its under part (3, K) of each problem."""
+        bins = self.bins(source)
+        gaps_of_parts = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
+        return np.array([self.errors(bins._replace(gap=gaps)) for gaps in gaps_of_parts])
 
     def _largest_gaps(self, bins: Bins) -> F64:
         """Compute the largest ``|D_b / W_b|`` (K,) of the bins with enough weight."""

@@ -18,6 +18,8 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, check_width
+from fastece.estimators.curve import Curve
+from fastece.estimators.density.curve import CURVE_FINENESS, DensityCurve, density_curve
 from fastece.estimators.density.mesh import SHAPES, check_cell_count
 from fastece.estimators.density.plan import (
     Density,
@@ -96,6 +98,7 @@ class KDE(Parameters):
 
     native = (Counts, Rows)
     lowest = 0.0
+    bounds_mean_gap = True
 
     checks: ClassVar = {
         "bandwidth": partial(check_width, word="silverman"),
@@ -109,6 +112,11 @@ class KDE(Parameters):
     def largest(self) -> float:
         """The largest value: none for beta kernels, whose mass may be more than 1."""
         return math.inf if self.kernel == "beta" and self.norm < math.inf else 1.0
+
+    @property
+    def is_norm_of_gaps(self) -> bool:
+        """Whether the value is a norm of gaps; a derived class may add up something else."""
+        return type(self) is KDE and self.kernel != "beta"
 
     @property
     def fineness(self) -> float:
@@ -216,6 +224,53 @@ class KDE(Parameters):
         kernels.density.density_norms(density.values, density.mesh.points, self.norm, values)
         return values
 
+    # --- curves
+
+    def curve(
+        self, ordered: Sample, size: int, confidence_level: float = 0.95, effect: float = 1.0,  # noqa: ARG002
+    ) -> Curve:  # fmt: skip
+        """Compute the curve of a sorted sample of `size` rows, without a band."""
+        return density_curve(self.plan(ordered, size, CURVE_FINENESS), ordered.c)
+
+    def curve_statistic(self, score: F64) -> DensityCurve:
+        """Return the curve at some scores (G,) as a statistic that is resampled."""
+        return DensityCurve(self, score)
+
+    def bandwidths(self, source: RowTable) -> F64:
+        """Compute the bandwidth (K,) of each problem of a source."""
+        bandwidths = []
+        for sample in source.seen_by(self).samples(reads_only=True):
+            ordered = sample.sorted()
+            plan = self.prepare(ordered, source.count())
+            bandwidths.append(plan.bandwidth_of_counts(ordered.c))
+        return np.array(bandwidths)
+
+    # --- direction
+
+    def parts(self, source: RowTable) -> F64:
+        """Compute the error, its over part and its under part (3, K) of each problem."""
+        parts = [self.parts_of_sample(sample, source.count()) for sample in source.samples()]
+        return np.transpose(parts)
+
+    def parts_of_sample(self, sample: Sample, size: int) -> F64:
+        """Compute the error of a sample, its over part and its under part (3,)."""
+        density = self.prepare(sample, size).density(sample.c)
+        hits = density.values[:, 1].copy()
+        expected = density.mesh.score[:, None] * density.values[:, 0]
+        errors = []
+        for hits_of_part in (hits, np.minimum(hits, expected), np.maximum(hits, expected)):
+            density.values[:, 1] = hits_of_part
+            errors.append(self.error(density))
+        error, over, under = errors
+        larger = max(over, under)
+        if not larger > 0:
+            return np.array([error, over * error, under * error])
+        # Between two points of which one is over and one under, the quadrature of the error knows
+        # where the gap is 0, and the quadrature of a part does not. So the parts are scaled to add
+        # up.
+        norm_of_parts = larger * float(np.linalg.norm(np.array([over, under]) / larger, self.norm))
+        return np.array([error, over * error / norm_of_parts, under * error / norm_of_parts])
+
     # --- several bandwidths
 
     @shows_options
@@ -286,14 +341,3 @@ class KDE(Parameters):
             sums = [plan.sums_in_cells(mesh, sample.c)] * bandwidths.size
         densities = map(smooth_sums, meshes, sums, bandwidths.tolist())
         return np.array([self.error(density) for density in densities])
-
-
-def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:
-    """Return where the density of scores is large enough for a hit rate."""
-    return np.asarray(density >= kernels.density.SUPPORT / (high - low))
-
-
-def posterior(f: F64, g: F64, score: F64, low: float, high: float) -> F64:
-    """Compute ``P(y = 1 | s)`` from densities f and g, or s without support."""
-    probability = np.broadcast_to(score, f.shape).copy()
-    return np.asarray(np.divide(g, f, out=probability, where=is_supported(f, low, high)))
