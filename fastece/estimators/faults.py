@@ -275,7 +275,7 @@ class Trial:
         return rules
 
     def rules_of_abilities(self) -> dict[str, tuple[Callable[[], Any], Any]]:
-        """Return the two sides that must agree of a posterior and a curve, if there are any."""
+        """Return the two sides of the rules of a posterior and of a curve."""
         rules: dict[str, tuple[Callable[[], Any], Any]] = {}
         estimator = self.estimator
         if estimator.posterior is not None:
