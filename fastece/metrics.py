@@ -17,7 +17,7 @@ import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import (
-    OPTION_NAMES,
+    GROUPED_NAMES,
     check_names,
     shows_options,
     split_options,
@@ -28,7 +28,11 @@ from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import values_of_problems
 from fastece.estimators.canonical import SKCE, DirichletKDE
-from fastece.estimators.table import EstimatorKeywords, RowEstimatorKeywords, find_estimator
+from fastece.estimators.table import (
+    GroupedEstimatorKeywords,
+    RowGroupedEstimatorKeywords,
+    find_estimator,
+)
 from fastece.kernels.types import F64
 
 Values = F64
@@ -53,12 +57,12 @@ class Measure(Protocol):
     @overload
     def __call__(
         self, y_true: Any, y_prob: Any = ..., *, average: Macro = ..., estimator: Any = ...,
-        n_jobs: int | None = ..., **options: Unpack[EstimatorKeywords],
+        n_jobs: int | None = ..., **options: Unpack[GroupedEstimatorKeywords],
     ) -> float: ...  # fmt: skip
     @overload
     def __call__(
         self, y_true: Any, y_prob: Any = ..., *, average: Macro | None, estimator: Any = ...,
-        n_jobs: int | None = ..., **options: Unpack[EstimatorKeywords],
+        n_jobs: int | None = ..., **options: Unpack[GroupedEstimatorKeywords],
     ) -> float | Values: ...  # fmt: skip
 
 
@@ -70,7 +74,7 @@ def measure(function: Callable[..., Any]) -> Measure:
 @measure
 def ece(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", average: Macro | None = "macro",
-    n_jobs: int | None = None, **options: Unpack[EstimatorKeywords],
+    n_jobs: int | None = None, **options: Unpack[GroupedEstimatorKeywords],
 ) -> float | Values:  # fmt: skip
     """Compute the expected calibration error (ECE), or another error by its name.
 
@@ -118,6 +122,8 @@ def ece(
         A label whose rows are left out; nan for missing labels.
     class_axis : int, optional
         The axis of `y_prob` that holds the classes; all other axes are rows.
+    by : (n,) array_like, or dict or frame of them, optional
+        Groups of rows, each with a value of its own.
     **options
         Other values for parameters of the estimator: ``ece(y, p, estimator="ece_a", n_bins=30)``.
         Every function takes the options from `setting` to `class_axis`, which
@@ -126,7 +132,8 @@ def ece(
     Returns
     -------
     float, or (K,) float64 array with ``setting="classwise", average=None``
-        0 is best; at most 1 for calibration errors over bins.
+        0 is best; at most 1 for calibration errors over bins. With `by`: (G,), or (G, K), for the
+        groups in the order of their labels.
 
     Raises
     ------
@@ -172,10 +179,12 @@ def ece(
     0.3
     >>> ece([0, 1, 1], p, setting="classwise", average=None).round(3)
     array([0.233, 0.367, 0.2  ])
+    >>> ece([0, 1, 1, 0], [0.2, 0.6, 0.9, 0.5], by=["b", "a", "b", "a"])
+    array([0.45, 0.15])
     """
     check_average(average)
-    reading, fields = split_options(options)
-    chosen = find_estimator(estimator, fields, OPTION_NAMES)
+    reading, fields = split_options(options, GROUPED_NAMES)
+    chosen = find_estimator(estimator, fields, GROUPED_NAMES)
 
     def values_of(run: Map, unchecked: bool) -> tuple[RowTable, Values]:
         source = read_source(
@@ -217,7 +226,7 @@ def fix(name: str, options: Mapping[str, Any], **values: Any) -> dict[str, Any]:
 
 
 @measure
-def mce(y_true: Any, y_prob: Any = None, **options: Unpack[EstimatorKeywords]) -> Any:
+def mce(y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]) -> Any:
     """Compute the maximum calibration error: `ece` with ``norm=inf``.
 
     Parameters
@@ -246,7 +255,7 @@ def mce(y_true: Any, y_prob: Any = None, **options: Unpack[EstimatorKeywords]) -
 
 
 @measure
-def sce(y_true: Any, y_prob: Any = None, **options: Unpack[RowEstimatorKeywords]) -> Any:
+def sce(y_true: Any, y_prob: Any = None, **options: Unpack[RowGroupedEstimatorKeywords]) -> Any:
     """Compute the static calibration error: `ece` class by class, uniform bins.
 
     Parameters
@@ -272,7 +281,7 @@ def sce(y_true: Any, y_prob: Any = None, **options: Unpack[RowEstimatorKeywords]
 
 
 @measure
-def ace(y_true: Any, y_prob: Any = None, **options: Unpack[RowEstimatorKeywords]) -> Any:
+def ace(y_true: Any, y_prob: Any = None, **options: Unpack[RowGroupedEstimatorKeywords]) -> Any:
     """Compute the adaptive calibration error: class by class, equal-mass ranges.
 
     Parameters
@@ -303,7 +312,7 @@ def ace(y_true: Any, y_prob: Any = None, **options: Unpack[RowEstimatorKeywords]
 @measure
 def tace(  # type: ignore[misc]  # the threshold is also among the keywords
     y_true: Any, y_prob: Any = None, *, threshold: float | None = 0.01,
-    **options: Unpack[RowEstimatorKeywords],
+    **options: Unpack[RowGroupedEstimatorKeywords],
 ) -> Any:  # fmt: skip
     """Compute the thresholded adaptive calibration error: `ace` of large scores.
 
@@ -334,7 +343,9 @@ def tace(  # type: ignore[misc]  # the threshold is also among the keywords
 
 
 @measure
-def brier_score(y_true: Any, y_prob: Any = None, **options: Unpack[EstimatorKeywords]) -> Any:
+def brier_score(
+    y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]
+) -> Any:
     """Compute the Brier score: the mean squared error of the probabilities.
 
     Parameters
@@ -367,7 +378,7 @@ def brier_score(y_true: Any, y_prob: Any = None, **options: Unpack[EstimatorKeyw
 
 @measure
 def ranked_probability_score(
-    y_true: Any, y_prob: Any = None, **options: Unpack[EstimatorKeywords]
+    y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]
 ) -> Any:
     """Compute the ranked probability score of classes whose order has a meaning.
 
@@ -404,7 +415,7 @@ def ranked_probability_score(
 @measure
 def log_loss(  # type: ignore[misc]  # the limit is also among the keywords
     y_true: Any, y_prob: Any = None, *, clip: float | None = None,
-    **options: Unpack[EstimatorKeywords],
+    **options: Unpack[GroupedEstimatorKeywords],
 ) -> Any:  # fmt: skip
     """Compute the log loss: the mean of -log P of the observed outcome.
 
@@ -443,7 +454,7 @@ def log_loss(  # type: ignore[misc]  # the limit is also among the keywords
 
 
 @measure
-def accuracy(y_true: Any, y_prob: Any = None, **options: Unpack[EstimatorKeywords]) -> Any:
+def accuracy(y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]) -> Any:
     """Compute the accuracy: the share of rows whose most probable label is right.
 
     Parameters
@@ -473,7 +484,7 @@ def accuracy(y_true: Any, y_prob: Any = None, **options: Unpack[EstimatorKeyword
 
 
 @measure
-def sharpness(y_true: Any, y_prob: Any = None, **options: Unpack[EstimatorKeywords]) -> Any:
+def sharpness(y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]) -> Any:
     """Compute the sharpness: the variance of the score.
 
     Parameters
@@ -503,7 +514,7 @@ def sharpness(y_true: Any, y_prob: Any = None, **options: Unpack[EstimatorKeywor
 
 
 @measure
-def entropy(y_true: Any, y_prob: Any = None, **options: Unpack[EstimatorKeywords]) -> Any:
+def entropy(y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]) -> Any:
     """Compute the mean entropy of the predicted probabilities.
 
     Parameters

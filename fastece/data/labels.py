@@ -392,7 +392,7 @@ def as_groups(value: Any, n: int, name: str = "by") -> LabelledRows:
 
 
 def read_parts(by: Any, axes: RowAxes) -> LabelledRows:
-    """Find the group of each row in one column, or in each combination of several that occurs.
+    """Find the group of each row, by one column or a combination of several.
 
     Groups are in the order of their labels: of numbers, or else of texts.
     """
@@ -417,7 +417,7 @@ def read_parts(by: Any, axes: RowAxes) -> LabelledRows:
 
 
 def number_integers(by: Array) -> LabelledRows | None:
-    """Find the group of each integer (n,) without a sort; None where they are far apart."""
+    """Find the group of each integer (n,); None where they are far apart."""
     low, high = int(by.min()), int(by.max())
     if high - low > MAX_RANGE * by.size:
         return None

@@ -10,7 +10,7 @@ Another option is a field of `ReadingOptions`, a key of `RowKeywords`, a line in
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict, TypeVar, get_args
 
@@ -35,15 +35,19 @@ class RowKeywords(TypedDict, total=False):
 
 
 class ReadingKeywords(RowKeywords, total=False):
-    """The fields of `ReadingOptions` as keywords of a function."""
+    """The options that every function which reads whole rows takes."""
 
     setting: str | int
 
 
-class GroupedKeywords(ReadingKeywords, total=False):
-    """The options of functions that answer for each group of rows by itself."""
+class GroupKeyword(TypedDict, total=False):
+    """The option of functions that answer for each group of rows by itself."""
 
     by: Any
+
+
+class GroupedKeywords(ReadingKeywords, GroupKeyword, total=False):
+    """All fields of `ReadingOptions` as keywords."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -103,19 +107,22 @@ class ReadingOptions:
     @property
     def beside_setting(self) -> dict[str, Any]:
         """The options by name, except the setting."""
-        return {name: getattr(self, name) for name in OPTION_NAMES if name != "setting"}
+        return {name: getattr(self, name) for name in GROUPED_NAMES if name != "setting"}
 
 
 DEFAULT_OPTIONS = ReadingOptions()
-OPTION_NAMES = tuple(ReadingOptions.__dataclass_fields__)
+GROUPED_NAMES = tuple(ReadingOptions.__dataclass_fields__)
+OPTION_NAMES = tuple(name for name in GROUPED_NAMES if name != "by")
 
 
-def split_options(keywords: Mapping[str, Any]) -> tuple[ReadingOptions, dict[str, Any]]:
-    """Separate the options of reading from other keywords, as of an estimator."""
+def split_options(
+    keywords: Mapping[str, Any], names: Sequence[str] = OPTION_NAMES
+) -> tuple[ReadingOptions, dict[str, Any]]:
+    """Separate the options of reading, of some names, from other keywords."""
     given: dict[str, Any] = {}
     others: dict[str, Any] = {}
     for name, value in keywords.items():
-        if name in OPTION_NAMES:
+        if name in names:
             given[name] = value
         else:
             others[name] = value
@@ -144,7 +151,7 @@ def check_names(keywords: Mapping[str, Any], taken: Any) -> None:
     """Refuse keywords that are no keys of a TypedDict."""
     for name in keywords:
         if name not in taken.__optional_keys__:
-            known = [option for option in OPTION_NAMES if option in taken.__optional_keys__]
+            known = [option for option in GROUPED_NAMES if option in taken.__optional_keys__]
             raise unknown_option(name, known)
 
 
@@ -162,7 +169,7 @@ def shows_options(function: F) -> F:
         for field in fields(ReadingOptions)
         if field.name in taken.__optional_keys__ and field.name not in signature.parameters
     ]
-    if not taken.__optional_keys__ <= {*OPTION_NAMES}:
+    if not taken.__optional_keys__ <= {*GROUPED_NAMES}:
         parameters.append(keywords.replace(annotation=inspect.Parameter.empty))
     function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return function

@@ -62,7 +62,7 @@ def read_source(
     prob_name: str = "y_prob", vectors: bool = False, guess_logits: bool = False,
     unchecked: bool = False, takes_parts: bool = False, run: Map = map,
 ) -> RowTable:  # fmt: skip
-    """Read the caller's arrays as a table, or take the table of what stands for them.
+    """Read the caller's arrays as a table, or take the table of their maker.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ NEEDS = {
 
 
 class TableMaker(ABC):
-    """What stands for both arrays in every function: a stream, or arrays that were read before."""
+    """A stream, or arrays that were read before: it stands for both arrays."""
 
     @abstractmethod
     def table(self, needs: str = RANKS) -> "RowTable":
@@ -252,12 +252,12 @@ class RowTable:
 
     @property
     def has_repeats(self) -> bool:
-        """Whether a row of the caller may be here several times: as votes, or in several tasks."""
+        """Whether a row of the caller may be here several times, as votes or in tasks."""
         is_in_problems = self.has_own_rows and not self.shares_are_drawn
         return self.votes != 1 or is_in_problems
 
     def count(self, rows: Any = ALL) -> int:
-        """Count the independent rows behind all rows, or some of them: statistics go by it."""
+        """Count the independent rows behind all rows, or some of them."""
         if self.stream is not None:
             return int(self.stream.n)
         if self.has_repeats:
@@ -340,7 +340,7 @@ class RowTable:
         return [self.problem(k) for k in range(self.n_problems)]
 
     def joined(self) -> "RowTable":
-        """Return all rows of problems with rows of their own as those of one problem."""
+        """Return all rows as one problem, of problems with rows of their own."""
         return replace(
             self, setting=SETTINGS["binary"], offsets=None, shares=None, problem_names=(),
             n_classes=2,
@@ -406,7 +406,7 @@ class RowTable:
         return table
 
     def with_own_rows(self, order: I64, sizes: Any, **changes: Any) -> "RowTable":
-        """Divide the rows of a binary problem, in a new order, among problems of some sizes."""
+        """Divide the rows of a problem, in a new order, among problems of some sizes."""
         offsets = np.append(0, np.cumsum(sizes))
         return replace(self.where(order), offsets=offsets, convert=None, **changes)
 
@@ -531,13 +531,13 @@ class RowTable:
         return table if self.number is None else table.problem(self.number)
 
     def need_rows(self, reader: str, argument: str = "y_true") -> "RowTable":
-        """Return the table if its problems share single rows; refuse any other to a reader."""
+        """Return a table whose problems share single rows; refuse any other."""
         if self.c is not None or self.has_own_rows:
             raise self.lack(reader, argument)
         return self
 
     def need_shared_rows(self, reader: str, argument: str = "y_true") -> "RowTable":
-        """Return the table if its problems share rows, which may have counts; refuse any other."""
+        """Return a table whose problems share rows with counts; refuse any other."""
         if self.stream is not None or self.has_own_rows:
             raise self.lack(reader, argument)
         return self

@@ -134,7 +134,7 @@ class EstimatorResult(Result):
     _lists: ClassVar[tuple[str, ...]] = ()
 
     def _joined_fields(self, results: Sequence[Any]) -> dict[str, Any]:  # noqa: ARG002
-        """Return other fields of a result that joins those of several problems."""
+        """Return other fields of the result that joins several."""
         return {}
 
     @property

@@ -213,7 +213,7 @@ class Estimator(Statistic):
 
 
 def values_of_samples(estimator: Any, table: RowTable, run: Map = map) -> F64:
-    """Compute the value (K,) of each problem as of a sample, whose rows may have counts."""
+    """Compute the value (K,) of each problem by its sample, perhaps with counts."""
     make_sample = table.view if estimator.reads_only else table.sample
 
     def value(k: int) -> float:

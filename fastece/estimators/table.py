@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.options import ReadingKeywords, RowKeywords
+from fastece.data.options import GroupKeyword, ReadingKeywords, RowKeywords
 from fastece.data.parameters import list_names, unknown_option
 from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes.estimator import BayesCurve
@@ -76,6 +76,14 @@ class RowEstimatorKeywords(RowKeywords, total=False):
 
 class EstimatorKeywords(RowEstimatorKeywords, ReadingKeywords, total=False):
     """Options of reading, and the parameters of the estimators of the table."""
+
+
+class RowGroupedEstimatorKeywords(RowEstimatorKeywords, GroupKeyword, total=False):
+    """The same as `RowEstimatorKeywords`, and groups of rows."""
+
+
+class GroupedEstimatorKeywords(EstimatorKeywords, GroupKeyword, total=False):
+    """The same as `EstimatorKeywords`, and groups of rows."""
 
 
 # Names that functions take as well: statistics of the validation of a risk model, and of selective

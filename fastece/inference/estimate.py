@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack, overload
 import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.options import shows_options
+from fastece.data.options import GroupKeyword, shows_options
 from fastece.data.samples import Sample
 from fastece.data.sources import SQUARES
 from fastece.display.numbers import ConfidenceInterval, smallest_p
@@ -264,7 +264,7 @@ def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
 
 
 def join_mean_gaps(estimates: Sequence[Estimate], level: float) -> tuple[F64, ConfidenceInterval]:
-    """Return the mean gaps and their intervals at a level, 0 where they have no bearing."""
+    """Return mean gaps and intervals at a level, 0 where they have no bearing."""
     columns = []
     for result in estimates:
         value, interval = NO_GAP if result._mean_gap is None else result._mean_gap(level)
@@ -306,23 +306,27 @@ def estimate_results(call: Call, rng: Any) -> Any:
     return collect_results(call, lambda name: estimate_of(call, name, key))
 
 
+class EstimateKeywords(ResamplingKeywords, GroupKeyword, total=False):
+    """Options of `estimate` beside its own."""
+
+
 @overload
 def estimate(
     y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...],
     n_resamples: int = ..., average: Literal["macro"] | None = ..., rng: Any = ...,
-    groups: Any = ..., **options: Unpack[ResamplingKeywords],
+    groups: Any = ..., **options: Unpack[EstimateKeywords],
 ) -> Results[Estimate]: ...  # fmt: skip
 @overload
 def estimate(
     y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ...,
     n_resamples: int = ..., average: Literal["macro"] | None = ..., rng: Any = ...,
-    groups: Any = ..., **options: Unpack[ResamplingKeywords],
+    groups: Any = ..., **options: Unpack[EstimateKeywords],
 ) -> Estimate: ...  # fmt: skip
 @shows_options
 def estimate(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
     average: Literal["macro"] | None = "macro", rng: Any = 0, groups: Any = None,
-    **options: Unpack[ResamplingKeywords],
+    **options: Unpack[EstimateKeywords],
 ) -> Any:  # fmt: skip
     """Estimate a calibration error with a confidence interval.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fastece.data.axes import RowAxes, flatten_rows
 from fastece.data.labels import columns_of
-from fastece.data.options import DEFAULT_OPTIONS, ReadingOptions
+from fastece.data.options import DEFAULT_OPTIONS, OPTION_NAMES, ReadingOptions
 from fastece.data.reading import read_rows_or_table
 from fastece.data.sources import RowTable, TableMaker
 from fastece.estimators.binned import Binned
@@ -230,7 +230,7 @@ def read_input(
         confidence_level=options.confidence_level,
         n_jobs=options.n_jobs,
         executor=options.executor,
-        **vars(data.reading),
+        **{name: getattr(data.reading, name) for name in OPTION_NAMES},
     )
     if call.sources[0].has_own_rows:
         raise call.sources[0].lack("a report")

@@ -6,7 +6,7 @@ from typing import Any
 from fastece.data.containers import index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
-from fastece.data.options import OPTION_NAMES, split_options
+from fastece.data.options import GROUPED_NAMES, OPTION_NAMES, split_options
 from fastece.data.parameters import check_average, check_integer, check_jobs
 from fastece.data.reading import read_source
 from fastece.data.sources import RowTable
@@ -61,8 +61,10 @@ def read_call(
         For an argument that is not right, by its name.
     """
     check_average(average)
-    reading, fields = split_options(options)
-    estimators = find_estimators(estimator, fields, OPTION_NAMES, find)
+    takes_parts = function in FUNCTIONS_OF_PARTS
+    names = GROUPED_NAMES if takes_parts else OPTION_NAMES
+    reading, fields = split_options(options, names)
+    estimators = find_estimators(estimator, fields, names, find)
     count = check_integer("n_resamples", n_resamples, min_resamples, MAX_RESAMPLES)
     level = check_level(confidence_level)
     workers = check_workers(n_jobs, executor)
@@ -74,7 +76,7 @@ def read_call(
             reading,
             prob_name=name,
             vectors=vectors,
-            takes_parts=function in FUNCTIONS_OF_PARTS,
+            takes_parts=takes_parts,
         )
         for name, prob in models.items()
     ]

@@ -15,7 +15,7 @@ from fastece.data.sources import VECTORS
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator, Statistic
 from fastece.estimators.draws import Counts, TableCounts
-from fastece.estimators.table import EstimatorKeywords
+from fastece.estimators.table import GroupedEstimatorKeywords
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import (
@@ -77,7 +77,7 @@ class Drawn(NamedTuple):
 
 
 def compute_replicates(call: Call, draws: Any, share: float, count: int) -> Drawn:
-    """Compute the first replicates of each estimator, for draws of a share of the rows.
+    """Compute replicates of each estimator, for draws of a share of the rows.
 
     The shares of predicted classes are those of the rows that were drawn, so that a class without
     rows has none. Its own error is nan then, as is the mean of tasks of which one has no rows.
@@ -303,14 +303,14 @@ def bootstrap(
     n_resamples: int = ...,
     size: int | None = ..., confidence_level: float = ..., method: Method = ...,
     average: Literal["macro"] | None = ..., rng: Any = ..., n_jobs: int | None = ...,
-    executor: Any = ..., groups: Any = ..., **options: Unpack[EstimatorKeywords],
+    executor: Any = ..., groups: Any = ..., **options: Unpack[GroupedEstimatorKeywords],
 ) -> Results[BootstrapResult]: ...  # fmt: skip
 @overload
 def bootstrap(
     y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., n_resamples: int = ...,
     size: int | None = ..., confidence_level: float = ..., method: Method = ...,
     average: Literal["macro"] | None = ..., rng: Any = ..., n_jobs: int | None = ...,
-    executor: Any = ..., groups: Any = ..., **options: Unpack[EstimatorKeywords],
+    executor: Any = ..., groups: Any = ..., **options: Unpack[GroupedEstimatorKeywords],
 ) -> BootstrapResult: ...  # fmt: skip
 @shows_options
 def bootstrap(
@@ -318,7 +318,7 @@ def bootstrap(
     n_resamples: int = DEFAULT_RESAMPLES, size: int | None = None,
     confidence_level: float = 0.95, method: Method = "basic",
     average: Literal["macro"] | None = "macro", rng: Any = None, n_jobs: int | None = None,
-    executor: Any = None, groups: Any = None, **options: Unpack[EstimatorKeywords],
+    executor: Any = None, groups: Any = None, **options: Unpack[GroupedEstimatorKeywords],
 ) -> Any:  # fmt: skip
     """Bootstrap a calibration error or a score: distribution and interval.
 

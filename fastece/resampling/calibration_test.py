@@ -9,7 +9,7 @@ import numpy as np
 
 from fastece.data.doubts import impossible_rows
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.options import shows_options
+from fastece.data.options import GroupKeyword, shows_options
 from fastece.data.samples import Sample
 from fastece.display.numbers import smallest_p
 from fastece.display.results import EstimatorResult, Record, Results
@@ -461,7 +461,7 @@ def sequential_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     return result
 
 
-class CalibrationTestKeywords(ResamplingKeywords, total=False):
+class CalibrationTestKeywords(ResamplingKeywords, GroupKeyword, total=False):
     """The keywords of `calibration_test`, with a parameter of a test."""
 
     fitted_here: bool

@@ -111,7 +111,7 @@ class Call:
 
     @cached_property
     def units(self) -> Units:
-        """What a draw draws: rows, copies of rows, or clusters."""
+        """The units that are drawn: rows, copies of rows, or clusters."""
         source = self.sources[0]
         if self.clusters is None:
             return Units(source.n, None, source.c, source.offsets)

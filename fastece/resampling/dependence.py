@@ -79,7 +79,7 @@ class Pairs:
     copies: F64 | None
 
     def add_products(self, hits: NDArray[Any]) -> F64:
-        """Add up the products (R,) of residuals of pairs, for copies (m, R) with the outcome 1.
+        """Add up products (R,) of residuals of pairs, by copies (m, R) that are hits.
 
         The mean residual of each bin is taken off first, and the products of a group are divided by
         the number of its rows.

@@ -161,7 +161,7 @@ def generator_of(key: int, block: int) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class Units:
-    """What is drawn at once: a row, one of its copies, or a group of rows.
+    """The units of a draw: rows, copies of rows, or groups of rows.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class Units:
         return int(self.copies.sum()) if self.are_copies else self.count  # type: ignore[union-attr]
 
     def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
-        """Return the counts (G, m, 32) of the rows of a problem from those of the units."""
+        """Return counts (G, m, 32) of the rows of a problem from counts of the units."""
         rows = ALL
         if self.offsets is not None:
             rows = slice(int(self.offsets[problem]), int(self.offsets[problem + 1]))
@@ -291,7 +291,7 @@ class RowDraws(UnitDraws):
         return np.ascontiguousarray(counts.reshape(blocks, REPLICATES, n).swapaxes(1, 2))
 
     def _make_of_copies(self, first: int, blocks: int) -> I64:
-        """Draw copies of rows: multinomial counts, as those of repeated rows have."""
+        """Draw copies of rows: multinomial counts, as repeated rows have."""
         copies = self.units.copies
         assert copies is not None
         shares = copies / copies.sum()
@@ -450,7 +450,7 @@ class LabelDraws(ReplicateDraws):
         return np.diff(self.up_to, axis=1, prepend=0.0, append=1.0)
 
     def make(self, first: int, blocks: int) -> NDArray[Any]:
-        """Draw some blocks: outcomes as counts, classes, or how many copies have each class."""
+        """Draw some blocks: outcomes as counts, classes, or counts of classes."""
         if self.copies is not None:
             numbers = range(first, first + blocks)
             make_block = self._make_classes_of_copies
@@ -490,7 +490,7 @@ class LabelDraws(ReplicateDraws):
         return label
 
     def _make_outcomes_of_copies(self, block: int) -> I64:
-        """Draw how many copies (2 n, 32) of each row have the outcome 1, then how many have 0."""
+        """Draw how many copies (2 n, 32) have the outcome 1, then how many have 0."""
         all_copies = self._whole_copies
         score = np.asarray(self.prob, np.float64)[:, None]
         generator = generator_of(self.key, block)
@@ -525,7 +525,7 @@ class LabelDraws(ReplicateDraws):
         return self.copies.astype(np.int64)[:, None]
 
     def outcomes(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
-        """Return the outcomes (G, n, 32) of one problem; of copies, how many have the outcome 1."""
+        """Return outcomes (G, n, 32) of one problem; of copies, the number of hits."""
         if self.prob.ndim == 1:
             return drawn[:, : len(self.prob)]
         if self.copies is not None:

@@ -79,7 +79,7 @@ class Dependence:
             yield self.draw(key, block, first_row)
 
     def draw_copies(self, key: int, block: int, copies: I64) -> tuple[I64, F64]:
-        """Draw of how many copies (n, 32) of each row groups decide, and their numbers (n, 32)."""
+        """Draw how many copies (n, 32) groups decide, and their numbers (n, 32)."""
         words = np.array([key, block], np.uint64)
         generator = np.random.Generator(np.random.Philox(key=words))
         number_of_group = generator.random((self.count, REPLICATES))

@@ -33,7 +33,7 @@ MAX_TABLE_HITS = 2**22
 
 
 def rows_or_cells(call: Call, reader: str) -> RowTable:
-    """Return the only model of a call as rows, or as the cells of a stream with squares of scores.
+    """Return the only model of a call as rows, or as cells with squares.
 
     `reader` is named where that is refused. Classes of a stream are taken one by one: how their
     labels go together is in none of its sums.

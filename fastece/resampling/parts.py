@@ -36,7 +36,7 @@ def calls_on_parts(call: Call) -> list[Call]:
 
 
 def results_of_parts(call: Call, rng: Any, results_of: Callable[[Call, Any], Any]) -> Any:
-    """Compute the results of each part, and join them; several estimators have `Results`.
+    """Compute the results of each part, and join them.
 
     `results_of` takes a call and a generator.
     """
@@ -51,7 +51,7 @@ def results_of_parts(call: Call, rng: Any, results_of: Callable[[Call, Any], Any
 
 
 def part_names(call: Call) -> list[str]:
-    """Name the groups; where classes have values of their own, each class of each group."""
+    """Name the groups, or each class of each group if classes have values."""
     source = call.sources[0]
     assert source.by is not None, "callers make sure"
     groups = [

@@ -14,13 +14,14 @@ import fastece
 from fastece import decisions, metrics
 from fastece.data.options import (
     DEFAULT_OPTIONS,
+    GROUPED_NAMES,
     OPTION_NAMES,
-    ReadingKeywords,
+    GroupedKeywords,
     ReadingOptions,
     reading_options,
     split_options,
 )
-from fastece.estimators.table import ESTIMATORS, EstimatorKeywords
+from fastece.estimators.table import ESTIMATORS, GroupedEstimatorKeywords
 
 RNG = np.random.default_rng(3)
 P = RNG.uniform(0.55, 0.95, 60)
@@ -114,6 +115,17 @@ def test_every_option_that_a_function_shows_works_by_name(function, arguments, n
                 function(y, p, **arguments, **keywords)
 
 
+@pytest.mark.parametrize(("function", "arguments", "number"), FUNCTIONS[:13], ids=name_of)
+def test_one_group_of_rows_is_all_rows(function, arguments, number):
+    if "by" not in inspect.signature(function).parameters:
+        with pytest.raises(TypeError, match=f"^by: is not an option of {function.__name__}; "):
+            function(Y, P, by=ONES, **arguments)
+        return
+    alone = function(Y, P, **arguments)
+    (value,) = np.asarray(getattr(function(Y, P, by=ONES, **arguments), "value", [alone]))
+    assert value == getattr(alone, "value", alone)
+
+
 OTHER_FUNCTIONS = [
     (fastece.compare, (Y, P, P), {}),
     (fastece.slices, (Y, P), {"by": Y}),
@@ -141,16 +153,16 @@ def test_an_unknown_option_names_the_nearest_and_lists_the_known(function, rows,
 
 
 def test_all_lists_of_options_are_one():
-    assert ReadingKeywords.__optional_keys__ == {*OPTION_NAMES}
+    assert GroupedKeywords.__optional_keys__ == {*GROUPED_NAMES}
     parameters = {field.name for x in ESTIMATORS.values() for field in fields(x)}
-    assert EstimatorKeywords.__optional_keys__ == {*OPTION_NAMES} | parameters
+    assert GroupedEstimatorKeywords.__optional_keys__ == {*GROUPED_NAMES} | parameters
     text = pydoc.plain(pydoc.render_doc(fastece.ece))
     summary = text[text.index("Parameters\n") : text.index("Returns\n")]
     described = re.findall(r"^ {4}(\w+) : .*\n +(.*)\n", summary, re.MULTILINE)
-    assert [name for name, _ in described if name in OPTION_NAMES] == [*OPTION_NAMES]
+    assert [name for name, _ in described if name in GROUPED_NAMES] == [*GROUPED_NAMES]
     page = Path(__file__).parents[2] / "docs" / "reference" / "input.md"
     rows = re.findall(r"^\| \[`(\w+)`\]\(#", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert rows == [*OPTION_NAMES]
+    assert rows == [*GROUPED_NAMES]
 
 
 def test_a_call_without_options_makes_no_object():
