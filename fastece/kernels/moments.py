@@ -11,7 +11,7 @@ kernel                   rows and cells
 =======================  ======================================================================
 
 Rows are taken in blocks that stay in the first-level cache: one vectorised loop finds the cells,
-another computes the terms of the sums, and one adds them up. `mean_gaps` makes values of the sums.
+another computes the terms of the sums, and one adds them up.
 
 A draw much smaller than the data costs only its own rows. If the bins do not depend on the draw,
 the cell and the terms of a row lie in one record, which is made once for all draws (a third of the
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import COUNTS, GAP, HITS, MOMENTS, PACK, SCORE, SQUARE, WEIGHT
-from fastece.kernels.arithmetic import BLOCK, lane_sum, two_sum, zero
+from fastece.kernels.arithmetic import BLOCK, two_sum, zero
 from fastece.kernels.binning import (
     ANY,
     FLOAT,
@@ -69,8 +69,6 @@ TERMS[COUNTS] = 1.0, 0.0, PACK
 NONE = -1.0
 # The only score of a cell: there are several.
 SEVERAL = 2.0
-# Up to so many numbers, `lane_sum` adds in the order of numpy.
-MAX_BINS_AS_NUMPY = 128
 
 
 # --- terms, and adding them up --------------------------------------------------------------
@@ -156,28 +154,6 @@ def scatter_four(cell: I32, gap: F64, s: F64, y: U8, sums: F64) -> None:
             sums[first + np.uint64(1)] += 1.0
             sums[first + np.uint64(2)] += s[i]
             sums[first + np.uint64(3)] += np.float64(y[i])
-
-
-@jit
-def mean_gaps(sums: F64, total: float, value: F64) -> None:
-    """Compute ``sum_b |D_b| / W`` of each problem from its sums of gaps.
-
-    Up to `MAX_BINS_AS_NUMPY` bins, numpy would compute the same bits.
-
-    Parameters
-    ----------
-    sums : (Q, K, B) float64 array
-        Sums over bins, of which the gaps come first.
-    total : float
-        Weight W of all rows.
-    value : (K,) float64 array
-        Overwritten.
-    """
-    size = np.empty(sums.shape[2])
-    for k in range(value.size):
-        for b in range(size.size):
-            size[b] = abs(sums[0, k, b])
-        value[k] = lane_sum(size) / total
 
 
 # --- cells that do not depend on the rows ---------------------------------------------------

@@ -158,15 +158,6 @@ def test_hard_bins_check_rows_before_they_use_them(score, label, n):
         assert not kernel(p, y, grid, sums)
 
 
-@pytest.mark.parametrize("n_bins", [1, 7, 8, 127, 128])
-def test_mean_gaps_have_the_bits_of_numpy(n_bins):
-    sums = np.random.default_rng(n_bins).normal(size=(2, 3, n_bins))
-    for kernel in forms(moments.mean_gaps):
-        value = np.full(3, np.nan)
-        kernel(sums, 7.0, value)
-        assert value.tolist() == (np.abs(sums[0]).sum(axis=1) / 7.0).tolist()
-
-
 @pytest.mark.representative
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)

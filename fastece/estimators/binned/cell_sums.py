@@ -30,8 +30,8 @@ CHUNK_ROWS_PER_CELL = 64
 # It takes 2 us to unpack counts, and about as long to pass over this many rows a second time.
 MIN_PACKED_ROWS = 2**12
 NO_SCORES = np.empty(0)
-# The sums of plain rows, which one kernel finds at once.
-FIRST_KINDS = frozenset(MOMENTS[:4])
+# The sums of plain rows, which one kernel finds at once: the first of them, or all.
+PLAIN_KINDS = MOMENTS[:4]
 
 
 class CellSums(NamedTuple):
@@ -71,33 +71,34 @@ def sum_cells(
     """
     n_problems = problems.n_problems
     n_cells = layout.cells
-    chunk_rows = max(CHUNK_SCORES // n_problems, CHUNK_ROWS_PER_CELL * n_cells)
-    kinds = tuple(kinds)
-    is_unweighted = problems.v is None and not layout.grid.convex
-    is_plain = is_unweighted and are_plain(problems, layout, threshold, kinds)
-    if is_plain:
-        # The kernel of plain rows has these at once.
-        kinds = MOMENTS[:1] if kinds == MOMENTS[:1] else MOMENTS[:4]
-    elif is_unweighted and MIN_PACKED_ROWS <= problems.n < PACK:
-        kinds = pack_counts(kinds)
+    summed = tuple(kinds)
+    plain_kinds = None
+    if problems.v is None and not layout.grid.convex:
+        if layout.is_plain and problems.prob.ndim == 1 and threshold == -math.inf:
+            plain_kinds = kinds_of_plain_rows(summed)
+        if plain_kinds is not None:
+            summed = plain_kinds
+        elif MIN_PACKED_ROWS <= problems.n < PACK:
+            summed = pack_counts(summed)
     weight = kernels.weights(problems.v)
 
     def sum_chunk(chunk: slice) -> tuple[F64, F64]:
         prob, label = problems.read(chunk)
-        sums = np.empty((len(kinds), n_problems, n_cells))
+        sums = np.empty((len(summed), n_problems, n_cells))
+        if plain_kinds is not None:
+            if not kernels.moments.hard_moments(prob, label, layout.grid_fields, sums):
+                raise InvalidRowsError
+            return sums, NO_SCORES
         only_score = NO_SCORES
         if finds_only_scores:
             only_score = np.full(n_problems * n_cells, kernels.moments.NONE)
-        if is_plain:
-            if not kernels.moments.hard_moments(prob, label, layout.grid_fields, sums):
-                raise InvalidRowsError
-        else:
-            kernels.moments.cell_moments(
-                prob, label, weight[chunk], layout.grid_fields, threshold,
-                kinds=kind_array(kinds), only=only_score, out=sums,
-            )  # fmt: skip
+        kernels.moments.cell_moments(
+            prob, label, weight[chunk], layout.grid_fields, threshold, kind_array(summed),
+            only_score, sums,
+        )  # fmt: skip
         return sums, only_score
 
+    chunk_rows = max(CHUNK_SCORES // n_problems, CHUNK_ROWS_PER_CELL * n_cells)
     if problems.n <= chunk_rows:
         sums, only_score = sum_chunk(ALL)
     else:
@@ -106,25 +107,16 @@ def sum_cells(
         sums_of_chunks, only_scores_of_chunks = zip(*chunks, strict=True)
         sums = reduce(np.add, sums_of_chunks)
         only_score = reduce(merge_only_scores, only_scores_of_chunks)
-    by_kind = unpack_counts(dict(zip(kinds, sums, strict=True)))
+    by_kind = unpack_counts(dict(zip(summed, sums, strict=True)))
     return CellSums(by_kind, only_score.reshape(n_problems, -1))
 
 
-def are_plain(problems: Problems, layout: Layout, threshold: float, kinds: tuple[int, ...]) -> bool:
-    """Decide whether `hard_moments` takes unweighted rows in hard bins."""
-    return (
-        problems.prob.ndim == 1
-        and threshold == -math.inf
-        and is_plain_layout(layout)
-        and FIRST_KINDS.issuperset(kinds)
-    )
-
-
-def is_plain_layout(layout: Layout) -> bool:
-    """Decide whether `hard_moments` takes the cells of a layout."""
-    grid = layout.grid
-    few_cells = layout.cells <= kernels.moments.MAX_CELLS_IN_LANES
-    return few_cells and not grid.convex and grid.spacing != kernels.binning.FLOAT
+@lru_cache(maxsize=64)
+def kinds_of_plain_rows(kinds: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the kinds of sums that `hard_moments` makes at once; None if it lacks one."""
+    if kinds == PLAIN_KINDS[:1]:
+        return kinds
+    return PLAIN_KINDS if set(kinds) <= set(PLAIN_KINDS) else None
 
 
 @lru_cache(maxsize=64)
