@@ -15,10 +15,11 @@ from typing import Any, Literal, Protocol, cast, overload
 
 from fastece.data.errors import InputTypeError
 from fastece.data.parameters import check_average, check_jobs
-from fastece.data.reading import read_and_use, read_source
+from fastece.data.reading import read_source
 from fastece.data.sources import Source
-from fastece.data.threads import Map
+from fastece.data.threads import Map, with_threads
 from fastece.estimators.base import values_of_problems
+from fastece.estimators.binned.plain import plain_value
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64
@@ -177,19 +178,28 @@ def ece(
     >>> ece([0, 1, 1], p, setting="classwise", average=None).round(3)
     array([0.233, 0.367, 0.2  ])
     """
+    has_defaults = (
+        setting == "auto" and average == "macro" and from_logits is soft is percent is False
+        and labels is pos_label is sample_weight is counts is None
+        and votes is ignore_label is class_axis is n_jobs is None
+    )  # fmt: skip
+    if has_defaults and not fields:
+        value = plain_value(y_true, y_prob, estimator)
+        if value == value:  # not nan
+            return value
     check_average(average)
     chosen = find_estimator(estimator, fields)
 
-    def values_of(run: Map, unchecked: bool) -> tuple[Source, Values]:
+    def values_of(run: Map) -> tuple[Source, Values]:
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
             votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-            vectors=chosen.needs_vectors, unchecked=unchecked, run=run,
+            vectors=chosen.needs_vectors, run=run,
         )  # fmt: skip
         return source, values_of_problems(chosen, source, run)
 
-    source, values = read_and_use(values_of, check_jobs(n_jobs), chosen.checks_rows)
+    source, values = with_threads(check_jobs(n_jobs), values_of)
     if average is None and source.setting.per_class:
         return values
     # A single value is not averaged, which would take 3 us.

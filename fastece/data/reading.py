@@ -4,10 +4,9 @@ One fast pass checks all values; where it fails, a slow check builds the message
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from fastece.data import containers
 from fastece.data.axes import find_row_axes, flatten_rows
 from fastece.data.counted import CountedRows, read_table
 from fastece.data.doubts import warn_of_contradiction
-from fastece.data.errors import InputError, InputTypeError, InvalidRowsError
+from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import (
     as_labels,
     as_soft_labels,
@@ -47,10 +46,8 @@ from fastece.data.sources import (
     class_count,
     find_setting,
 )
-from fastece.data.threads import Map, with_threads
+from fastece.data.threads import Map
 from fastece.kernels.types import F64
-
-T = TypeVar("T")
 
 
 def read_source(
@@ -58,7 +55,7 @@ def read_source(
     sample_weight: Any = None, counts: Any = None, from_logits: Any = False, soft: Any = False,
     votes: Any = None, percent: Any = False, ignore_label: Any = None, class_axis: Any = None,
     prob_name: str = "y_prob", vectors: bool = False,
-    guess_logits: bool = False, unchecked: bool = False, run: Map = map,
+    guess_logits: bool = False, run: Map = map,
 ) -> Source:  # fmt: skip
     """Return a source as it is, or read the caller's arrays as problems.
 
@@ -75,8 +72,6 @@ def read_source(
         Whether class vectors are kept as a whole, with the setting "auto".
     guess_logits : bool
         Whether numbers outside [0, 1] are read as logits.
-    unchecked : bool
-        Whether plain rows are left as they are, for an estimator that `checks_rows` itself.
     run : callable
         `map`, or the `map` of a pool of threads.
 
@@ -95,9 +90,8 @@ def read_source(
         refuse_right_or_wrong(y_true, y_prob, prob_name, from_logits, percent)
     if not (has_options or has_own_rows) and are_plain(y_true, y_prob):
         problems = plain_problems(
-            y_true, y_prob, setting, sample_weight, with_vectors=vectors, run=run,
-            unchecked=unchecked,
-        )  # fmt: skip
+            y_true, y_prob, setting, sample_weight, with_vectors=vectors, run=run
+        )
         if problems is not None:
             return problems
     if isinstance(y_true, Source):
@@ -119,7 +113,7 @@ def read_source(
                 **rows, setting=setting, labels=labels, pos_label=pos_label,
                 from_logits=from_logits, percent=percent, ignore_label=ignore_label,
                 prob_name=prob_name, vectors=vectors,
-                guess_logits=guess_logits, unchecked=unchecked, run=run,
+                guess_logits=guess_logits, run=run,
             )  # fmt: skip
     if has_own_rows:
         refuse_table_options(setting, counts=counts, soft=soft, votes=votes)
@@ -150,19 +144,6 @@ def read_rows_or_table(
     if counts is None:
         return read_problems(y_true, y_prob, **options)
     return read_counted(y_true, y_prob, counts=counts, **options)
-
-
-def read_and_use(use: Callable[[Map, bool], T], n_jobs: int, unchecked: bool) -> T:
-    """Call `use` with a `map` and `unchecked`, and again if a row is not valid.
-
-    The second time the rows are checked before they are used, which names the first bad one.
-    """
-    if unchecked:
-        try:
-            return with_threads(n_jobs, lambda run: use(run, True))
-        except InvalidRowsError:
-            pass
-    return with_threads(n_jobs, lambda run: use(run, False))
 
 
 def refuse_options(source: Source, **options: Any) -> None:

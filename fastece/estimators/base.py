@@ -102,14 +102,9 @@ class Estimator(Statistic):
         The data that it needs of the source of its samples: "ranks", "squares" or "rows".
     reads_only : bool
         Whether it leaves the arrays of a sample as they are, and has no use for the rows' numbers.
-    checks_rows : bool
-        Whether `point_values`, and the bins of a diagram, take scores and labels that nobody has
-        checked: each piece is then checked before it is used, and `InvalidRowsError` raised if a
-        row is not valid.
     """
 
     native: tuple[type, ...] = ()
-    checks_rows: Any = False
     is_calibration_error: Any = True
     greater_is_better: Any = False
     lowest: Any = -math.inf

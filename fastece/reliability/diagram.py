@@ -11,10 +11,10 @@ import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_flag, check_jobs
-from fastece.data.reading import read_and_use, read_source
+from fastece.data.reading import read_source
 from fastece.data.separate import SeparateProblems
 from fastece.data.sources import Source
-from fastece.data.threads import Map
+from fastece.data.threads import Map, with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
 from fastece.display.numbers import ConfidenceInterval, Number, form_of_weight
@@ -392,12 +392,12 @@ def reliability_diagram(
     """
     chosen: Any = find_estimator(estimator, fields)
 
-    def diagrams_with(run: Map, unchecked: bool) -> ReliabilityDiagram | list[ReliabilityDiagram]:
+    def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
         source = read_source(
             y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
             sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
             votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-            unchecked=unchecked, run=run,
+            run=run,
         )  # fmt: skip
         if isinstance(source, SeparateProblems):
             diagrams = []
@@ -408,4 +408,4 @@ def reliability_diagram(
         diagrams = diagrams_of(chosen, source, run)
         return diagrams if source.setting.per_class else diagrams[0]
 
-    return read_and_use(diagrams_with, check_jobs(n_jobs), chosen.checks_rows)
+    return with_threads(check_jobs(n_jobs), diagrams_with)

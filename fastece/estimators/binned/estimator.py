@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ from fastece.estimators.binned.sums import (
 from fastece.estimators.draws import Counts, Draws, Rows
 from fastece.kernels import EMPTY, GAP, HITS, SCORE, SQUARE, WEIGHT
 from fastece.kernels.types import F64
+
+if TYPE_CHECKING:
+    from fastece.kernels.plain import PlainBins
 
 SQRT = "sqrt"
 MAX_BINS = 2**24
@@ -300,12 +303,13 @@ class Binned(Parameters):
 
     def _sum_problems(self, problems: Problems, kinds: Sequence[int], run: Map) -> Bins:
         """Add up the rows of each problem in its bins, with weights that do not overflow."""
-        rule = self._rule_of_all or self.rule(problems, self.bin_count(problems.count()))
-        n_bins = rule.n_bins
+        rule = self._rule_of_all
+        if rule is None:
+            rule = self.rule(problems, self.bin_count(problems.count()))
         n_classes = problems.n_problems
-        if n_classes * n_bins > MAX_BINS_OF_CLASSES:
-            rule = f"must fit into memory: {MAX_BINS_OF_CLASSES} bins for {n_classes} classes"
-            raise InputError("n_bins", rule, value=n_bins)
+        if n_classes * rule.n_bins > MAX_BINS_OF_CLASSES:
+            limit = f"must fit into memory: {MAX_BINS_OF_CLASSES} bins for {n_classes} classes"
+            raise InputError("n_bins", limit, value=rule.n_bins)
         problems, unit = scale_weights(problems)
         bins = sum_bins(rule, problems, kinds, run)
         return bins if unit == 1.0 else bins._replace(unit=unit)
@@ -347,7 +351,7 @@ class Binned(Parameters):
         """Compute the value (K,) of each problem from the sums of its bins."""
         gap = by_bin(bins.gap)
         weight = by_bin(bins.weight)
-        total = np.ascontiguousarray(bins.total)
+        total = bins.total
         is_equal = self.bin_weights == "equal"
         value = np.empty(total.size)
         if self.debias:
@@ -371,15 +375,25 @@ class Binned(Parameters):
         return self.errors(self._sum_problems(source, kinds, run))
 
     @cached_property
-    def checks_rows(self) -> bool:
-        """Whether values are sums over fixed hard bins, whose kernel checks the rows.
-
-        A derived class may have `errors` that read sums of another kernel.
-        """
+    def rule_of_gaps(self) -> BinRule | None:
+        """The rule of all problems, if a value needs gaps of cells alone; else None."""
         rule = self._rule_of_all
-        if type(self) is not Binned or rule is None or rule.is_equal_mass:
-            return False
-        return rule.threshold == -math.inf and fixed_layout(rule).is_plain
+        if rule is None or not self._needs_gaps_alone:
+            return None
+        return rule if rule.is_equal_mass or fixed_layout(rule).cells_are_bins else None
+
+    @cached_property
+    def plain_bins(self) -> "PlainBins | None":
+        """Fixed hard bins as `kernels.plain` takes them; None if a value needs others."""
+        rule = self.rule_of_gaps
+        if rule is None or rule.is_equal_mass:
+            return None
+        layout = fixed_layout(rule)
+        if not layout.is_plain:
+            return None
+        grid = layout.grid
+        is_even = grid.spacing == kernels.binning.EVEN
+        return grid.low, grid.high, grid.n_bins, is_even, grid.right, grid.knots
 
     # --- replicates -------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.samples import Sample
 from fastece.estimators.base import Plan
-from fastece.estimators.binned.cell_sums import pack_counts, unpack_counts
+from fastece.estimators.binned.cell_sums import name_sums, pack_counts, unpack_counts
 from fastece.estimators.binned.layouts import BinRule, Layout, Placement, fixed_layout
 from fastece.estimators.binned.sums import Bins, make_bins
 from fastece.estimators.draws import Counts, Rows
@@ -92,8 +92,7 @@ class BinnedPlan(Plan):
             drawn = self.rows.sum_counts(draws.blocks(self.sample.n))
         else:
             drawn = self.rows.sum_lists(contiguous(draws.rows, np.int32))
-        sums_by_replicate = drawn.sums.swapaxes(1, 2)
-        sums = unpack_counts(dict(zip(self.kinds, sums_by_replicate, strict=True)))
+        sums = unpack_counts(name_sums(self.kinds, drawn.sums.swapaxes(1, 2)))
         return make_bins([], sums, drawn.total, self.unit)
 
     def parts(self, draws: Counts | Rows) -> Iterator[Counts | Rows]:

@@ -18,7 +18,7 @@ from fastece import kernels
 from fastece.data.samples import Sample
 from fastece.data.sources import Problems, one_problem
 from fastece.data.threads import Map
-from fastece.estimators.binned.cell_sums import bin_sums, kind_array
+from fastece.estimators.binned.cell_sums import bin_sums, kind_array, name_sums
 from fastece.estimators.binned.float_grid import MIN_ROWS, condense, fits_float_grid
 from fastece.estimators.binned.layouts import BinRule, Layout, fixed_layout, layout_of
 from fastece.kernels import GAP, HITS, SCORE, SQUARE, WEIGHT
@@ -37,7 +37,7 @@ class Bins(NamedTuple):
 
     Attributes
     ----------
-    edges : list of (B + 1,) float64 arrays
+    edges : sequence of (B + 1,) float64 arrays
         The edges of each problem; replicates have none.
     unit : float
         A power of two, in units of which all weights are.
@@ -49,7 +49,7 @@ class Bins(NamedTuple):
         Sums of w**2. None if every row counts 1, or if nobody asked for them.
     """
 
-    edges: list[F64]
+    edges: Sequence[F64] | F64
     unit: float
     total: F64
     gap: F64
@@ -59,7 +59,9 @@ class Bins(NamedTuple):
     square: F64 | None = None
 
 
-def make_bins(edges: list[F64], sums: dict[int, F64], total: F64 | None, unit: float = 1.0) -> Bins:
+def make_bins(
+    edges: Sequence[F64] | F64, sums: dict[int, F64], total: F64 | None, unit: float = 1.0
+) -> Bins:
     """Make `Bins` of sums by their kind; without a total it is the weight of all bins."""
     if total is None:
         total = add_bins(by_bin(sums[WEIGHT]))
@@ -67,7 +69,7 @@ def make_bins(edges: list[F64], sums: dict[int, F64], total: F64 | None, unit: f
 
 
 def by_bin(sums: F64) -> F64:
-    """Return sums (K, B) as (B, K), as kernels take them; those of replicates lie so already."""
+    """Return sums (K, B) as (B, K); sums of replicates are in this order already."""
     return np.ascontiguousarray(sums.T)
 
 
@@ -128,8 +130,8 @@ def bins_of_layout(
 ) -> Bins:  # fmt: skip
     """Add up the rows of all problems, above a threshold, in the bins of one layout."""
     sums = bin_sums(problems, layout, threshold, kinds, run)
-    edges = [layout.edges] * problems.n_problems
-    return make_bins(edges, sums, total_weight(problems, threshold))
+    n_problems = problems.n_problems
+    return make_bins([layout.edges] * n_problems, sums, total_weight(problems, threshold))
 
 
 def bins_by_sort(rule: BinRule, problems: Problems, kinds: Sequence[int], run: Map) -> Bins:
@@ -149,10 +151,13 @@ def bins_by_sort(rule: BinRule, problems: Problems, kinds: Sequence[int], run: M
         )  # fmt: skip
         return sums
 
-    parts = [*run(sum_classes, range(0, n_problems, n_at_once))]
-    sums = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-    by_kind = dict(zip(kinds, sums, strict=True))
-    return make_bins([*edges], by_kind, total_weight(problems, rule.threshold))
+    if n_at_once >= n_problems:
+        sums = sum_classes(0)
+    else:
+        starts = range(0, n_problems, n_at_once)
+        sums = np.concatenate([*run(sum_classes, starts)], axis=1)
+    total = total_weight(problems, rule.threshold)
+    return make_bins(edges, name_sums(kinds, sums), total)
 
 
 def bins_on_float_grid(rule: BinRule, problems: Problems, kinds: Sequence[int], run: Map) -> Bins:
