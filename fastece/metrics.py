@@ -23,10 +23,11 @@ from fastece.data.options import (
     split_options,
 )
 from fastece.data.parameters import check_average, check_jobs
-from fastece.data.reading import read_and_use, read_source
+from fastece.data.reading import read_source
 from fastece.data.sources import RowTable
-from fastece.data.threads import Map
+from fastece.data.threads import Map, with_threads
 from fastece.estimators.base import values_of_problems
+from fastece.estimators.binned.plain import plain_value
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.table import (
     GroupedEstimatorKeywords,
@@ -182,20 +183,23 @@ def ece(
     >>> ece([0, 1, 1, 0], [0.2, 0.6, 0.9, 0.5], by=["b", "a", "b", "a"])
     array([0.45, 0.15])
     """
+    if not options and n_jobs is None and average == "macro":
+        value = plain_value(y_true, y_prob, estimator)
+        if value == value:  # not nan
+            return value
     check_average(average)
     reading, fields = split_options(options, GROUPED_NAMES)
     chosen = find_estimator(estimator, fields, GROUPED_NAMES)
 
-    def values_of(run: Map, unchecked: bool) -> tuple[RowTable, Values]:
+    def values_of(run: Map) -> tuple[RowTable, Values]:
         source = read_source(
-            y_true, y_prob, reading, vectors=chosen.needs_vectors, unchecked=unchecked,
-            takes_parts=True, run=run,
+            y_true, y_prob, reading, vectors=chosen.needs_vectors, takes_parts=True, run=run
         )  # fmt: skip
         if source.by is not None:
             return source, values_of_parts(chosen, source, average, run)
         return source, values_of_problems(chosen, source, run)
 
-    source, values = read_and_use(values_of, check_jobs(n_jobs), chosen.checks_rows)
+    source, values = with_threads(check_jobs(n_jobs), values_of)
     if source.by is not None or (average is None and source.setting.per_class):
         return values
     # A single value is not averaged, which would take 3 us.

@@ -148,13 +148,6 @@ class InputTypeError(BadArgumentError, TypeError):
     """Error about a type that breaks a rule; `BadArgumentError` lists the fields."""
 
 
-class InvalidRowsError(Exception):
-    """A sign that rows are not valid, from code that checks them while it uses them.
-
-    It never reaches the caller: the data are then read again by a check that names the row.
-    """
-
-
 class InputWarning(BadArgumentError, UserWarning):  # noqa: N818
     """An argument that may be a mistake; `BadArgumentError` lists the fields."""
 

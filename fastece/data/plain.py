@@ -20,7 +20,6 @@ from fastece.data.samples import Vectors
 from fastece.data.scores import (
     MAX_ROWS_KEPT,
     QUICK_TOLERANCE,
-    are_native,
     native_floats,
     read_arrays,
     read_rows,
@@ -45,18 +44,12 @@ def are_plain(y: Any, p: Any) -> bool:
 
 def plain_problems(
     y: NDArray[Any], p: NDArray[Any], setting: Any, sample_weight: Any, with_vectors: bool,
-    run: Map, unchecked: bool = False,
+    run: Map,
 ) -> RowTable | None:  # fmt: skip
-    """Read labels and probabilities that `are_plain`; None for a closer look.
-
-    With `unchecked`, rows of a binary problem are left as they are where kernels take them.
-    """
+    """Read labels and probabilities that `are_plain`; None for a closer look."""
     chosen = find_setting(setting, p.shape)
     if may_contradict(p, y, from_logits=False):
         return None
-    is_binary = p.ndim == chosen.column == 1
-    if unchecked and is_binary and sample_weight is None and are_native(y, p):
-        return RowTable(chosen, p, y, 0.0, 1.0)
     weights = None
     if sample_weight is not None:
         weights = plain_weights(sample_weight, y.size)

@@ -4,10 +4,9 @@ One fast pass checks all values; where it fails, a slow check builds the message
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from fastece.data import containers
 from fastece.data.axes import find_row_axes, flatten_rows
 from fastece.data.counted import read_table
 from fastece.data.doubts import warn_of_contradiction
-from fastece.data.errors import InputError, InputTypeError, InvalidRowsError
+from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import (
     as_labels,
     as_soft_labels,
@@ -49,10 +48,8 @@ from fastece.data.sources import (
     class_count,
     find_setting,
 )
-from fastece.data.threads import Map, with_threads
+from fastece.data.threads import Map
 from fastece.kernels.types import F64
-
-T = TypeVar("T")
 
 NO_PARTS = "goes with ece and its relatives, bootstrap, estimate and calibration_test"
 
@@ -60,7 +57,7 @@ NO_PARTS = "goes with ece and its relatives, bootstrap, estimate and calibration
 def read_source(
     y_true: Any, y_prob: Any, options: ReadingOptions = DEFAULT_OPTIONS, *,
     prob_name: str = "y_prob", vectors: bool = False, guess_logits: bool = False,
-    unchecked: bool = False, takes_parts: bool = False, run: Map = map,
+    takes_parts: bool = False, run: Map = map,
 ) -> RowTable:  # fmt: skip
     """Read the caller's arrays as a table, or take the table of their maker.
 
@@ -77,8 +74,6 @@ def read_source(
         Whether class vectors are kept as a whole, with the setting "auto".
     guess_logits : bool
         Whether numbers outside [0, 1] are read as logits.
-    unchecked : bool
-        Whether plain rows are left as they are, for an estimator that `checks_rows` itself.
     takes_parts : bool
         Whether the caller answers for each group of `by` by itself.
     run : callable
@@ -96,9 +91,8 @@ def read_source(
         refuse_right_or_wrong(y_true, y_prob, prob_name, options.from_logits, options.percent)
     if are_plain(y_true, y_prob) and options.are_plain and not has_own_rows:
         problems = plain_problems(
-            y_true, y_prob, setting, options.sample_weight, with_vectors=vectors, run=run,
-            unchecked=unchecked,
-        )  # fmt: skip
+            y_true, y_prob, setting, options.sample_weight, with_vectors=vectors, run=run
+        )
         if problems is not None:
             return problems
     if isinstance(y_true, TableMaker):
@@ -124,7 +118,7 @@ def read_source(
         with axes.naming_entries(prob_name):
             table = read_source(
                 labels, prob, flat_options, prob_name=prob_name, vectors=vectors,
-                guess_logits=guess_logits, unchecked=unchecked, run=run,
+                guess_logits=guess_logits, run=run,
             )  # fmt: skip
         return replace(table, axes=axes)
     if options.counts is not None and (options.votes is not None or options.soft is not False):
@@ -153,19 +147,6 @@ def read_rows_or_table(
     """Read rows that count once, or several times where there are counts."""
     read = read_problems if options.counts is None else read_counted
     return read(y_true, y_prob, options, prob_name, vectors, guess_logits, run)
-
-
-def read_and_use(use: Callable[[Map, bool], T], n_jobs: int, unchecked: bool) -> T:
-    """Call `use` with a `map` and `unchecked`, and again if a row is not valid.
-
-    The second time the rows are checked before they are used, which names the first bad one.
-    """
-    if unchecked:
-        try:
-            return with_threads(n_jobs, lambda run: use(run, True))
-        except InvalidRowsError:
-            pass
-    return with_threads(n_jobs, lambda run: use(run, False))
 
 
 def refuse_options(source: TableMaker, **options: Any) -> None:

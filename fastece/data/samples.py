@@ -245,7 +245,7 @@ def scale_weights(problems: T) -> tuple[T, float]:
     """
     if problems.v is None:
         return problems, 1.0
-    exponent = math.frexp(problems.v.max())[1] - 1
+    exponent = math.frexp(np.maximum.reduce(problems.v))[1] - 1
     if abs(exponent) < SAFE_EXPONENT:
         return problems, 1.0
     # A weight that became 0 would turn its row into one that does not exist.

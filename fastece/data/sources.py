@@ -302,7 +302,8 @@ class RowTable:
     def average(self, values: Any) -> Any:
         """Average values (K, ...) over the problems, with their shares if they have some."""
         if not self.has_own_rows:
-            return values.mean(0)
+            # The bits of `values.mean(0)`, in a third of the time for a few values.
+            return np.add.reduce(values, 0) / len(values)
         return np.tensordot(self.problem_shares, values, axes=1)
 
     @property

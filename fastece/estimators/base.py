@@ -106,10 +106,6 @@ class Estimator(Statistic):
         The data that it needs of a stream: "ranks", "squares" or "rows".
     reads_only : bool
         Whether it leaves the arrays of a sample as they are, and has no use for the rows' numbers.
-    checks_rows : bool
-        Whether `point_values`, and the bins of a diagram, take scores and labels that nobody has
-        checked: each piece is then checked before it is used, and `InvalidRowsError` raised if a
-        row is not valid.
     is_norm_of_gaps : bool
         Whether the value is the norm `norm` of the gaps of bins, or of the points of a density, and
         of nothing else: intervals and tests then need sums of outcomes, and no drawn labels.
@@ -145,7 +141,6 @@ class Estimator(Statistic):
     largest: Any = math.inf
     needs: Any = RANKS
     reads_only: ClassVar[bool] = False
-    checks_rows: Any = False
     is_norm_of_gaps: Any = False
     posterior: Any = None
     posterior_parts: Any = None

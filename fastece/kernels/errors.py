@@ -1,4 +1,8 @@
-"""Errors from the gaps of cells: debiased errors, and errors of replicates under hypotheses."""
+"""Errors from the gaps of bins: norms, debiased errors, and errors under hypotheses.
+
+Bins are added up one after another, for many problems or replicates side by side: a value has the
+same bits alone and among others.
+"""
 
 import math
 from typing import NamedTuple
@@ -12,6 +16,10 @@ from fastece.kernels.types import F64, I32
 
 # Replicates that are taken at once, so that the gaps of all cells of a problem stay in the cache.
 LANES = 128
+# Smallest normal float: a total of 0 is moved up to it before it divides.
+SMALLEST = np.finfo(np.float64).tiny
+# Smallest unit of the gaps in a power mean, where all gaps are 0.
+SMALLEST_GAP = 1e-300
 # A variance needs two rows; weights may round their number down.
 MIN_ROWS_OF_VARIANCE = 2.0 - 1e-9
 # Gaps beyond so many deviations, times sqrt(2), are noise in no digit: exp(-36) is 2e-16.
@@ -191,41 +199,129 @@ def gap_errors(
 
 
 @jit
+def add_bins(x: F64, out: F64) -> None:
+    """Sum up numbers (B, R) of bins, one bin after another, in `out` (R,)."""
+    zero(out)
+    for b in range(x.shape[0]):
+        line = x[b]
+        for r in range(out.size):
+            out[r] += line[r]
+
+
+@jit
+def norms(
+    gap: F64, weight: F64, total: F64, norm: float, is_equal: bool, min_weight: float, out: F64
+) -> None:
+    """Compute the norm of the mean gaps of the bins of each problem or replicate.
+
+    ``sum_b |D_b| / W`` for the norm 1, ``sqrt(sum_b W_b / W |D_b / W_b|**2)`` for 2, and the
+    largest ``|D_b / W_b|`` for infinity.
+
+    Parameters
+    ----------
+    gap : (B, R) float64 array
+        Sums D of w (y - s) in each bin, for R problems or replicates side by side.
+    weight : (B, R) or (0, 0) float64 array
+        Sums of w. Not read for the norm 1, unless bins count 1 / B.
+    total : (R,) float64 array
+        Weight W of the rows.
+    norm : float
+        1, 2 or infinity.
+    is_equal : bool
+        Bins count 1 / B instead of their share.
+    min_weight : float
+        For infinity: bins of less weight are left out; without any other the value is nan.
+    out : (R,) float64 array
+        Overwritten.
+    """
+    n_bins, count = gap.shape
+    terms = np.empty((n_bins, min(count, LANES)))
+    largest = np.empty(terms.shape[1])
+    whole = np.empty(terms.shape[1])
+    least_share = EMPTY if (norm == np.inf) | is_equal else 0.0
+    for first in range(0, count, LANES):
+        lanes = min(LANES, count - first)
+        value = out[first : first + lanes]
+        zero(value)
+        for r in range(lanes):
+            whole[r] = max(total[first + r], SMALLEST)
+            largest[r] = -1.0 if norm == np.inf else SMALLEST_GAP
+        if norm == 1.0 and not is_equal:
+            for b in range(n_bins):
+                line = gap[b, first : first + lanes]
+                for r in range(lanes):
+                    value[r] += abs(line[r])
+            for r in range(lanes):
+                value[r] /= whole[r]
+            continue
+        for b in range(n_bins):
+            line = gap[b, first : first + lanes]
+            weight_of_bin = weight[b, first : first + lanes]
+            term = terms[b]
+            for r in range(lanes):
+                w = weight_of_bin[r]
+                is_filled = w > least_share * whole[r]
+                term[r] = abs(line[r]) / w if is_filled else 0.0
+                is_counted = (norm < np.inf) | (is_filled & (w >= min_weight))
+                larger = is_counted & (term[r] > largest[r])
+                largest[r] = term[r] if larger else largest[r]
+        if norm == np.inf:
+            for r in range(lanes):
+                found = largest[r] if largest[r] >= 0.0 else np.nan
+                value[r] = found if total[first + r] > 0.0 else 0.0
+            continue
+        # In units of the largest gap, since the square of a small number would be 0.
+        for b in range(n_bins):
+            weight_of_bin = weight[b, first : first + lanes]
+            term = terms[b]
+            for r in range(lanes):
+                size = term[r] / largest[r]
+                power = size * size if norm == 2.0 else size
+                share = 1.0 / n_bins if is_equal else weight_of_bin[r] / whole[r]
+                value[r] += share * power
+        for r in range(lanes):
+            root = np.sqrt(value[r]) if norm == 2.0 else value[r]
+            value[r] = root * largest[r]
+
+
+@jit
 def debiased_errors(
     gap: F64, weight: F64, hits: F64, square: F64, total: F64, is_equal: bool, norm: float, out: F64
 ) -> None:
-    """Compute the debiased error of each problem, in `out` (K,), from sums in bins.
+    """Compute the debiased error of each problem or replicate from sums in bins.
 
     Chance adds ``E|N(g, t**2)| - g`` to a gap g, with the variance ``t**2 = q (1 - q) / n`` of the
     hit rate q of n rows: the mean size of a normal variable around it, less the gap.
 
     Parameters
     ----------
-    gap, weight, hits : (K, B) float64 arrays
-        Sums of w (y - s), w and w y in each bin.
-    square : (K, B) or (0, 0) float64 array
+    gap, weight, hits : (B, R) float64 arrays
+        Sums of w (y - s), w and w y in each bin, for R problems or replicates side by side.
+    square : (B, R) or (0, 0) float64 array
         Sums of w**2; without any, every row counts 1.
-    total : (K,) float64 array
+    total : (R,) float64 array
         Weight of the rows.
     is_equal : bool
         Bins count 1 / B instead of their share, and are empty if that is not more than `EMPTY`.
     norm : float
         1 or 2.
+    out : (R,) float64 array
+        Overwritten.
     """
     min_share = EMPTY if is_equal else 0.0
-    problems, n_bins = gap.shape
-    for k in range(problems):
+    n_bins = gap.shape[0]
+    for r in range(out.size):
         value = 0.0
         for b in range(n_bins):
-            w = weight[k, b]
-            if not w > min_share * total[k]:
+            w = weight[b, r]
+            if not w > min_share * total[r]:
                 continue
-            g = abs(gap[k, b]) / w
-            q = min(hits[k, b] / w, 1.0)
+            g = abs(gap[b, r]) / w
+            q = min(hits[b, r] / w, 1.0)
             count = w
             if square.size > 0:  # as many rows of one weight would be as noisy
                 # Divided twice: the square of a small weight may be nothing.
-                count = w / (square[k, b] / w) if square[k, b] > 0.0 else 1.0
+                count = w / (square[b, r] / w) if square[b, r] > 0.0 else 1.0
             if norm == 1.0:
                 noise = math.sqrt(2.0 * max(q * (1.0 - q), 0.0) / count)
                 part = g
@@ -236,5 +332,5 @@ def debiased_errors(
                 part = g * g - max(q * (1.0 - q), 0.0) / (count - 1.0)
             else:
                 part = 0.0
-            value += part / n_bins if is_equal else part * (w / total[k])
-        out[k] = value if norm == 1.0 else math.sqrt(max(value, 0.0))
+            value += part / n_bins if is_equal else part * (w / total[r])
+        out[r] = value if norm == 1.0 else math.sqrt(max(value, 0.0))

@@ -11,7 +11,7 @@ kernel                   rows and cells
 =======================  ======================================================================
 
 Rows are taken in blocks that stay in the first-level cache: one vectorised loop finds the cells,
-another computes the terms of the sums, and one adds them up. `mean_gaps` makes values of the sums.
+another computes the terms of the sums, and one adds them up.
 
 A draw much smaller than the data costs only its own rows. If the bins do not depend on the draw,
 the cell and the terms of a row lie in one record, which is made once for all draws (a third of the
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import COUNTS, GAP, HITS, MOMENTS, PACK, SCORE, SQUARE, WEIGHT
-from fastece.kernels.arithmetic import BLOCK, lane_sum, two_sum, zero
+from fastece.kernels.arithmetic import BLOCK, two_sum, zero
 from fastece.kernels.binning import (
     ANY,
     FLOAT,
@@ -45,7 +45,7 @@ from fastece.kernels.quantiles import (
     sort_at_cuts,
     total_weight,
 )
-from fastece.kernels.reading import read_binary, read_problem
+from fastece.kernels.reading import read_problem
 from fastece.kernels.types import F64, I32, I64, U8
 
 # Eight private accumulators a cell: where many rows in succession go to one cell, each addition
@@ -53,9 +53,6 @@ from fastece.kernels.types import F64, I32, I64, U8
 LANES = 8
 # Eight lanes of more cells are beyond the first-level cache, and slow to clear.
 MAX_CELLS_IN_LANES = 4096
-# Rows that are checked at once, before they are used: 1 MB, which stay in the second-level cache or
-# the third. Memory is slower in shorter stretches: 1e6 rows take 1.8 ms in pieces of 1024 rows.
-CHECKED_ROWS = 2**16
 # A term of `kernels.MOMENTS`, without its weight, is linear in score and hit, which are exact here:
 # a constant, a factor of the score, and one of the hit.
 TERMS = np.zeros((len(MOMENTS), 3))
@@ -69,8 +66,6 @@ TERMS[COUNTS] = 1.0, 0.0, PACK
 NONE = -1.0
 # The only score of a cell: there are several.
 SEVERAL = 2.0
-# Up to so many numbers, `lane_sum` adds in the order of numpy.
-MAX_BINS_AS_NUMPY = 128
 
 
 # --- terms, and adding them up --------------------------------------------------------------
@@ -158,45 +153,19 @@ def scatter_four(cell: I32, gap: F64, s: F64, y: U8, sums: F64) -> None:
             sums[first + np.uint64(3)] += np.float64(y[i])
 
 
-@jit
-def mean_gaps(sums: F64, total: float, value: F64) -> None:
-    """Compute ``sum_b |D_b| / W`` of each problem from its sums of gaps.
-
-    Up to `MAX_BINS_AS_NUMPY` bins, numpy would compute the same bits.
-
-    Parameters
-    ----------
-    sums : (Q, K, B) float64 array
-        Sums over bins, of which the gaps come first.
-    total : float
-        Weight W of all rows.
-    value : (K,) float64 array
-        Overwritten.
-    """
-    size = np.empty(sums.shape[2])
-    for k in range(value.size):
-        for b in range(size.size):
-            size[b] = abs(sums[0, k, b])
-        value[k] = lane_sum(size) / total
-
-
 # --- cells that do not depend on the rows ---------------------------------------------------
 
 
 @jit
-def hard_moments(score: F64, label: NDArray[Any], grid_fields: GridFields, out: F64) -> bool:
-    """Sum up 1 or 4 moments of one problem in hard bins; False if a row is not valid.
+def hard_moments(score: F64, hit: U8, grid_fields: GridFields, out: F64) -> None:
+    """Sum up 1 or 4 moments of one problem in hard bins.
 
     Rows count 1 each. The sums have the bits of `cell_moments`, in half of the time; and this
     kernel takes a third of the time to compile.
 
-    Rows need not have been checked before: a piece of them is checked, then used, while it is in
-    the cache. If a row is not valid, there are no sums.
-
     Parameters
     ----------
-    score, label : (n,) float64 and int64 or uint8 arrays
-        Rows as `read_binary` checks them.
+    score, hit : (n,) float64 and uint8 arrays
     grid_fields : tuple
         The fields of a `Grid` with hard mapping, not of floats, with at most `MAX_CELLS_IN_LANES`
         cells.
@@ -208,35 +177,28 @@ def hard_moments(score: F64, label: NDArray[Any], grid_fields: GridFields, out: 
     sums = np.zeros(n_cells * LANES * n_kinds)
     cell_block = np.empty(min(score.size, BLOCK), np.int32)
     gap_block = np.empty(cell_block.size)
-    hit_piece = np.empty(min(score.size, CHECKED_ROWS), np.uint8)
     nothing = np.empty(0)
-    for first in range(0, score.size, CHECKED_ROWS):
-        scores = score[first : first + CHECKED_ROWS]
-        hits = hit_piece[: scores.size]
-        if not read_binary(scores, label[first : first + CHECKED_ROWS], hits):
-            return False  # the cell of a nan is nowhere
-        for start in range(0, scores.size, BLOCK):
-            s = scores[start : start + BLOCK]
-            y = hits[start : start + BLOCK]
-            cell = cell_block[: s.size]
-            gap = gap_block[: s.size]
-            if grid.spacing == ANY:
-                search_knots(s, grid.knots, grid.right, cell)
-            else:
-                uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, cell)
-            for i in range(s.size):  # a loop of its own, which vectorises
-                gap[i] = np.float64(y[i]) - s[i]
-            if n_kinds == 1:
-                scatter(cell, gap, LANES, sums, nothing)
-            else:
-                scatter_four(cell, gap, s, y, sums)
+    for start in range(0, score.size, BLOCK):
+        s = score[start : start + BLOCK]
+        y = hit[start : start + BLOCK]
+        cell = cell_block[: s.size]
+        gap = gap_block[: s.size]
+        if grid.spacing == ANY:
+            search_knots(s, grid.knots, grid.right, cell)
+        else:
+            uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, cell)
+        for i in range(s.size):  # a loop of its own, which vectorises
+            gap[i] = np.float64(y[i]) - s[i]
+        if n_kinds == 1:
+            scatter(cell, gap, LANES, sums, nothing)
+        else:
+            scatter_four(cell, gap, s, y, sums)
     for q in range(n_kinds):
         for b in range(n_cells):
             total = 0.0
             for lane in range(LANES):
                 total += sums[(b * LANES + lane) * n_kinds + q]
             out[q, 0, b] = total
-    return True
 
 
 @jit

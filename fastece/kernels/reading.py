@@ -136,13 +136,25 @@ def is_more_often(n: np.int64, n_other: np.int64, deviations: float) -> bool:
 @jit
 def extremes(x: F64) -> tuple[float, float]:
     """Find the smallest and the largest number; inf and -inf if one is nan."""
+    lows = np.full(LANES, np.inf)
+    highs = np.full(LANES, -np.inf)
+    has_nan = np.int64(0)
+    n_in_lanes = x.size // LANES * LANES
+    for start in range(0, n_in_lanes, LANES):
+        part = x[start : start + LANES]
+        for lane in range(LANES):
+            has_nan |= np.int64(0) if part[lane] == part[lane] else np.int64(1)
+            lows[lane] = part[lane] if part[lane] < lows[lane] else lows[lane]
+            highs[lane] = part[lane] if part[lane] > highs[lane] else highs[lane]
     low = np.inf
     high = -np.inf
-    has_nan = np.int64(0)
-    for i in range(x.size):
+    for i in range(n_in_lanes, x.size):
         has_nan |= np.int64(0) if x[i] == x[i] else np.int64(1)
         low = x[i] if x[i] < low else low
         high = x[i] if x[i] > high else high
+    for lane in range(LANES):
+        low = min(low, lows[lane])
+        high = max(high, highs[lane])
     return (low, high) if has_nan == 0 else (np.inf, -np.inf)
 
 
@@ -289,37 +301,28 @@ def term(kind: int, s: float, y: bool) -> float:
 
 
 @jit
-def row_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], first: int, x: F64) -> bool:
-    """Compute a `term` of each row of some problems; False if a row is not valid.
-
-    Rows of a single problem are checked, and mean nothing if one is not valid. Class vectors have
-    been checked before.
+def row_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], first: int, x: F64) -> None:
+    """Compute a `term` of each row of some problems.
 
     Parameters
     ----------
     kind : int
         `DISTANCE` or `CHANCE`.
     prob, label : arrays
-        As in `read_problem`; labels of a single problem may be int64 too.
+        As in `read_problem`.
     first : int
         The first problem.
     x : (K', n) float64 array
         Overwritten: a line for each problem from `first` on.
     """
-    outside = np.int64(0)
-    bits = np.int64(0)
     for k in range(x.shape[0]):
         line = x[k]
         if prob.ndim == 1:
             for i in range(line.size):
-                s = prob[i]
-                outside |= is_outside(s)
-                bits |= np.int64(label[i])
-                line[i] = term(kind, s, label[i] == 1)
+                line[i] = term(kind, prob[i], label[i] == 1)
         else:
             for i in range(line.size):
                 line[i] = term(kind, np.float64(prob[i, first + k]), label[i] == first + k)
-    return bool((outside == 0) & (bits >= 0) & (bits <= 1))
 
 
 @jit

@@ -11,9 +11,9 @@ import numpy as np
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import OPTION_NAMES, shows_options, split_options
 from fastece.data.parameters import check_flag, check_jobs
-from fastece.data.reading import read_and_use, read_source
+from fastece.data.reading import read_source
 from fastece.data.sources import RowTable
-from fastece.data.threads import Map
+from fastece.data.threads import Map, with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
 from fastece.display.numbers import ConfidenceInterval, Number, form_of_weight
@@ -386,8 +386,8 @@ def reliability_diagram(
     reading, fields = split_options(options)
     chosen: Any = find_estimator(estimator, fields, OPTION_NAMES)
 
-    def diagrams_with(run: Map, unchecked: bool) -> ReliabilityDiagram | list[ReliabilityDiagram]:
-        source = read_source(y_true, y_prob, reading, unchecked=unchecked, run=run)
+    def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
+        source = read_source(y_true, y_prob, reading, run=run)
         if source.has_own_rows:
             diagrams = []
             for k, problem in enumerate(source.problems()):
@@ -397,4 +397,4 @@ def reliability_diagram(
         diagrams = diagrams_of(chosen, source, run)
         return diagrams if source.setting.per_class else diagrams[0]
 
-    return read_and_use(diagrams_with, check_jobs(n_jobs), chosen.checks_rows)
+    return with_threads(check_jobs(n_jobs), diagrams_with)

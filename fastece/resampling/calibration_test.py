@@ -269,7 +269,7 @@ def errors_of_gaps(formula: Binned | HosmerLemeshow, bins: Bins, gaps: F64) -> F
         replicates = Bins(
             edges=[],
             unit=bins.unit,
-            total=np.broadcast_to(bins.total[k], n_replicates),
+            total=np.full(n_replicates, bins.total[k]),
             gap=gap,
             weight=np.broadcast_to(bins.weight[k], gap.shape),
             score=np.broadcast_to(bins.score[k], gap.shape),

@@ -103,15 +103,12 @@ def test_terms_of_binary_rows_equal_the_definition():
     label = rng.integers(0, 3, 60)
     for kernel in forms(reading.row_terms):
         for kind in (DISTANCE, CHANCE):
-            for labels in (y, y.astype(np.int64)):
-                x = np.empty((1, 60))
-                assert kernel(kind, s, labels, 0, x)
-                assert x[0].tolist() == terms_of(kind, s, y)
-            assert not kernel(kind, np.append(s, np.nan), np.append(y, 1), 0, np.empty((1, 61)))
-            assert not kernel(kind, s, y * 2, 0, np.empty((1, 60)))
+            x = np.empty((1, 60))
+            kernel(kind, s, y, 0, x)
+            assert x[0].tolist() == terms_of(kind, s, y)
             for prob in (vectors, vectors.astype(np.float32)):
                 x = np.empty((2, 60))
-                assert kernel(kind, prob, label, 1, x)
+                kernel(kind, prob, label, 1, x)
                 for k in (1, 2):
                     column = prob[:, k].astype(np.float64)
                     assert x[k - 1].tolist() == terms_of(kind, column, label == k)
@@ -156,10 +153,12 @@ def test_binary_rows_are_read_and_checked_at_once(dtype):
 
 def test_extremes_equal_numpy_and_no_nan_is_lost():
     for kernel in forms(reading.extremes):
-        for x in (np.array([0.3]), np.array([2.0, -1.0, 5.0]), np.array([np.inf, 1.0])):
+        many = np.random.default_rng(0).normal(size=3 * reading.LANES + 5)
+        for x in (np.array([0.3]), np.array([2.0, -1.0, 5.0]), np.array([np.inf, 1.0]), many):
             assert kernel(x) == (x.min(), x.max())
-        for place in range(3):
-            x = np.ones(3)
+            assert kernel(-x) == (-x.max(), -x.min())
+        for n, place in ((3, 0), (3, 1), (3, 2), (reading.LANES + 1, 7), (reading.LANES + 1, -1)):
+            x = np.ones(n)
             x[place] = np.nan
             assert kernel(x) == (np.inf, -np.inf)
 

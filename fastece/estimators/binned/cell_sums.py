@@ -7,13 +7,11 @@ is the sum of w (y - s), WEIGHT of w, SCORE of w s, HITS of w y, and SQUARE of w
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache, reduce
-from typing import NamedTuple
+from functools import lru_cache, partial, reduce
 
 import numpy as np
 
 from fastece import kernels
-from fastece.data.errors import InvalidRowsError
 from fastece.data.samples import ALL
 from fastece.data.sources import RowTable
 from fastece.data.threads import Map
@@ -30,101 +28,92 @@ CHUNK_ROWS_PER_CELL = 64
 # It takes 2 us to unpack counts, and about as long to pass over this many rows a second time.
 MIN_PACKED_ROWS = 2**12
 NO_SCORES = np.empty(0)
-# The sums of plain rows, which one kernel finds at once.
-FIRST_KINDS = frozenset(MOMENTS[:4])
-
-
-class CellSums(NamedTuple):
-    """Sums over the rows of K problems in the cells of one layout.
-
-    Attributes
-    ----------
-    by_kind : dict of (K, cells) float64 arrays
-        The sums of each kind.
-    only_score : (K, cells) float64 array, or (K, 0) if it was not asked for
-        The score of a cell whose rows all have the same score; `kernels.moments.NONE` in a cell
-        without rows, and `kernels.moments.SEVERAL` in all other cells.
-    """
-
-    by_kind: dict[int, F64]
-    only_score: F64
+# The sums of plain rows that one kernel finds at once: the first of them, or all.
+FIRST_KIND = MOMENTS[:1]
+FIRST_KINDS = MOMENTS[:4]
+PLAIN_KINDS = frozenset(FIRST_KINDS)
 
 
 def bin_sums(
     problems: RowTable, layout: Layout, threshold: float, kinds: Sequence[int], run: Map = map
 ) -> dict[int, F64]:
     """Add up rows with a score above the threshold in bins: kind -> (K, B) sums."""
-    cells = sum_cells(problems, layout, threshold, kinds, run)
+    sums, _ = sum_cells(problems, layout, threshold, kinds, run)
     if layout.cells_are_bins:
-        return cells.by_kind
-    return {kind: layout.spread(sums) for kind, sums in cells.by_kind.items()}
+        return sums
+    return {kind: layout.spread(sums_of_kind) for kind, sums_of_kind in sums.items()}
 
 
 def sum_cells(
     problems: RowTable, layout: Layout, threshold: float, kinds: Sequence[int], run: Map,
-    *, finds_only_scores: bool = False,
-) -> CellSums:  # fmt: skip
+    finds_only_scores: bool = False,
+) -> tuple[dict[int, F64], F64]:  # fmt: skip
     """Add up rows with a score above the threshold in the cells of a layout.
 
-    `run` is `map`, or the `map` of a pool of threads. It takes 1 ns a row to find the only score of
-    every cell too.
+    `run` is `map`, or the `map` of a pool of threads.
+
+    Returns
+    -------
+    sums : dict of (K, cells) float64 arrays
+        The sums of each kind, perhaps of more kinds than asked for.
+    only_score : (K cells,) float64 array, or (0,) if it is not asked for
+        The score of a cell whose rows all have the same score; `kernels.moments.NONE` in a cell
+        without rows, and `kernels.moments.SEVERAL` in all other cells. It takes 1 ns a row.
     """
-    n_problems = problems.n_problems
-    n_cells = layout.cells
-    chunk_rows = max(CHUNK_SCORES // n_problems, CHUNK_ROWS_PER_CELL * n_cells)
     kinds = tuple(kinds)
-    is_unweighted = problems.v is None and not layout.grid.convex
-    is_plain = is_unweighted and are_plain(problems, layout, threshold, kinds)
-    if is_plain:
-        # The kernel of plain rows has these at once.
-        kinds = MOMENTS[:1] if kinds == MOMENTS[:1] else MOMENTS[:4]
-    elif is_unweighted and MIN_PACKED_ROWS <= problems.n < PACK:
-        kinds = pack_counts(kinds)
-    weight = kernels.weights(problems.v)
-
-    def sum_chunk(chunk: slice) -> tuple[F64, F64]:
-        prob, label = problems.read(chunk)
-        sums = np.empty((len(kinds), n_problems, n_cells))
-        only_score = NO_SCORES
-        if finds_only_scores:
-            only_score = np.full(n_problems * n_cells, kernels.moments.NONE)
+    is_plain = False
+    if problems.v is None and not layout.grid.convex:
+        if layout.is_plain and problems.prob.ndim == 1 and threshold == -math.inf:
+            is_plain = PLAIN_KINDS.issuperset(kinds)
         if is_plain:
-            if not kernels.moments.hard_moments(prob, label, layout.grid_fields, sums):
-                raise InvalidRowsError
-        else:
-            kernels.moments.cell_moments(
-                prob, label, weight[chunk], layout.grid_fields, threshold,
-                kinds=kind_array(kinds), only=only_score, out=sums,
-            )  # fmt: skip
-        return sums, only_score
-
+            kinds = FIRST_KIND if kinds == FIRST_KIND else FIRST_KINDS
+        elif MIN_PACKED_ROWS <= problems.n < PACK:
+            kinds = pack_counts(kinds)
+    chunk_rows = max(CHUNK_SCORES // problems.n_problems, CHUNK_ROWS_PER_CELL * layout.cells)
     if problems.n <= chunk_rows:
-        sums, only_score = sum_chunk(ALL)
+        sums, only_score = sum_chunk(
+            problems, layout, threshold, kinds, is_plain, finds_only_scores, ALL
+        )
     else:
+        of_chunk = partial(
+            sum_chunk, problems, layout, threshold, kinds, is_plain, finds_only_scores
+        )
         starts = range(0, problems.n, chunk_rows)
-        chunks = run(sum_chunk, (slice(start, start + chunk_rows) for start in starts))
+        chunks = run(of_chunk, (slice(start, start + chunk_rows) for start in starts))
         sums_of_chunks, only_scores_of_chunks = zip(*chunks, strict=True)
         sums = reduce(np.add, sums_of_chunks)
         only_score = reduce(merge_only_scores, only_scores_of_chunks)
-    by_kind = unpack_counts(dict(zip(kinds, sums, strict=True)))
-    return CellSums(by_kind, only_score.reshape(n_problems, -1))
+    return unpack_counts(name_sums(kinds, sums)), only_score
 
 
-def are_plain(problems: RowTable, layout: Layout, threshold: float, kinds: tuple[int, ...]) -> bool:
-    """Decide whether `hard_moments` takes unweighted rows in hard bins."""
-    return (
-        problems.prob.ndim == 1
-        and threshold == -math.inf
-        and is_plain_layout(layout)
-        and FIRST_KINDS.issuperset(kinds)
+def sum_chunk(
+    problems: RowTable, layout: Layout, threshold: float, kinds: tuple[int, ...], is_plain: bool,
+    finds_only_scores: bool, chunk: slice,
+) -> tuple[F64, F64]:  # fmt: skip
+    """Add up a chunk of the rows: sums (Q, K, cells) of Q kinds, and only scores.
+
+    The rest is as for `sum_cells`; `is_plain` says that `hard_moments` takes the rows.
+    """
+    prob, label = problems.read(chunk)
+    n_problems = problems.n_problems
+    sums = np.empty((len(kinds), n_problems, layout.cells))
+    if is_plain:
+        kernels.moments.hard_moments(prob, label, layout.grid_fields, sums)
+        return sums, NO_SCORES
+    only_score = NO_SCORES
+    if finds_only_scores:
+        only_score = np.full(n_problems * layout.cells, kernels.moments.NONE)
+    weight = kernels.NO_WEIGHTS if problems.v is None else problems.v[chunk]
+    kernels.moments.cell_moments(
+        prob, label, weight, layout.grid_fields, threshold, kind_array(kinds), only_score, sums
     )
+    return sums, only_score
 
 
-def is_plain_layout(layout: Layout) -> bool:
-    """Decide whether `hard_moments` takes the cells of a layout."""
-    grid = layout.grid
-    few_cells = layout.cells <= kernels.moments.MAX_CELLS_IN_LANES
-    return few_cells and not grid.convex and grid.spacing != kernels.binning.FLOAT
+def name_sums(kinds: Sequence[int], sums: F64) -> dict[int, F64]:
+    """Return a dictionary of sums (Q, ...) by their kind."""
+    # An iteration over the array would take three times the time.
+    return {kind: sums[q] for q, kind in enumerate(kinds)}
 
 
 @lru_cache(maxsize=64)

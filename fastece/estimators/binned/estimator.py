@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import RANKS, ROWS, SQUARES, RowTable, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
-from fastece.estimators.binned.cell_sums import is_plain_layout
 from fastece.estimators.binned.layouts import (
     EDGE_RULES,
     EQUAL_MASS,
@@ -27,12 +26,22 @@ from fastece.estimators.binned.layouts import (
     fixed_layout,
     layout_of,
 )
-from fastece.estimators.binned.mean_gaps import MAX_SCORES, MeanGaps, mean_gaps_of
 from fastece.estimators.binned.replicates import BinnedPlan, plan_replicates
-from fastece.estimators.binned.sums import NOT_SUMMED, Bins, join_bins, sum_bins, sum_sample
+from fastece.estimators.binned.sums import (
+    NOT_SUMMED,
+    Bins,
+    add_bins,
+    by_bin,
+    join_bins,
+    sum_bins,
+    sum_sample,
+)
 from fastece.estimators.draws import Counts, Draws, Rows
 from fastece.kernels import EMPTY, GAP, HITS, SCORE, SQUARE, WEIGHT
 from fastece.kernels.types import F64
+
+if TYPE_CHECKING:
+    from fastece.kernels.plain import PlainBins
 
 SQRT = "sqrt"
 MAX_BINS = 2**24
@@ -41,8 +50,8 @@ MAX_BINS_OF_CLASSES = 2**27
 # The least debiased error of norm 1: of one bin with two rows, one of them a hit, and no gap, from
 # which the mean size of a normal variable of variance 1 / 8 is taken off.
 LEAST_DEBIASED = -1 / math.sqrt(4 * math.pi)
-# Smallest normal float: a total of 0 is moved up to it before it divides.
-SMALLEST = np.array(np.finfo(np.float64).tiny)
+# Norms that a kernel computes; numpy has the powers of others.
+NORMS_OF_KERNEL = (1.0, 2.0, math.inf)
 
 
 def check_bin_count(name: str, value: Any) -> int | str:
@@ -308,13 +317,15 @@ class Binned(Parameters):
 
     def _sum_problems(self, problems: RowTable, kinds: Sequence[int], run: Map) -> Bins:
         """Add up the rows of each problem in its bins, with weights that do not overflow."""
-        n_bins = self.bin_count(problems.count())
-        if problems.n_problems * n_bins > MAX_BINS_OF_CLASSES:
-            n_classes = problems.n_problems
-            rule = f"must fit into memory: {MAX_BINS_OF_CLASSES} bins for {n_classes} classes"
-            raise InputError("n_bins", rule, value=n_bins)
+        rule = self._rule_of_all
+        if rule is None:
+            rule = self.rule(problems, self.bin_count(problems.count()))
+        n_classes = problems.n_problems
+        if n_classes * rule.n_bins > MAX_BINS_OF_CLASSES:
+            limit = f"must fit into memory: {MAX_BINS_OF_CLASSES} bins for {n_classes} classes"
+            raise InputError("n_bins", limit, value=rule.n_bins)
         problems, unit = scale_weights(problems)
-        bins = sum_bins(self.rule(problems, n_bins), problems, kinds, run)
+        bins = sum_bins(rule, problems, kinds, run)
         return bins if unit == 1.0 else bins._replace(unit=unit)
 
     def _kinds_to_sum(self, kinds: Sequence[int], has_weights: bool) -> tuple[int, ...]:
@@ -352,15 +363,23 @@ class Binned(Parameters):
 
     def errors(self, bins: Bins) -> F64:
         """Compute the value (K,) of each problem from the sums of its bins."""
+        gap = by_bin(bins.gap)
+        weight = by_bin(bins.weight)
+        total = bins.total
+        is_equal = self.bin_weights == "equal"
+        value = np.empty(total.size)
         if self.debias:
-            return self._debiased_errors(bins)
-        if self.norm == math.inf:
-            return self._largest_gaps(bins)
-        if self.norm > 1 or self.bin_weights == "equal":
-            return self._power_means(bins)
-        # Without any row, gaps are 0 and so is the value.
-        total = np.maximum(bins.total, SMALLEST)
-        return np.asarray(np.add.reduce(np.abs(bins.gap), -1) / total)
+            square = NOT_SUMMED if bins.square is None else by_bin(bins.square)
+            kernels.errors.debiased_errors(
+                gap, weight, by_bin(bins.hits), square, total, is_equal=is_equal, norm=self.norm,
+                out=value,
+            )  # fmt: skip
+            return value
+        if self.norm in NORMS_OF_KERNEL:
+            min_weight = self.min_count / bins.unit
+            kernels.errors.norms(gap, weight, total, self.norm, is_equal, min_weight, value)
+            return value
+        return power_means(gap, weight, total, self.norm, is_equal)
 
     def parts(self, source: RowTable) -> F64:
         """Compute the error, its over part and its under part (3, K) of each problem."""
@@ -368,67 +387,31 @@ class Binned(Parameters):
         gaps_of_parts = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
         return np.array([self.errors(bins._replace(gap=gaps)) for gaps in gaps_of_parts])
 
-    def _largest_gaps(self, bins: Bins) -> F64:
-        """Compute the largest ``|D_b / W_b|`` (K,) of the bins with enough weight."""
-        is_filled = bins.weight > EMPTY * np.maximum(bins.total, SMALLEST)[:, None]
-        gaps = mean_gaps(bins, is_filled)
-        counts = is_filled & (bins.weight >= self.min_count / bins.unit)
-        # No gap is negative, so -1 is left only if no bin counts.
-        largest = np.where(counts, gaps, -1.0).max(-1)
-        return np.where(bins.total > 0, np.where(largest < 0, np.nan, largest), 0.0)
-
-    def _power_means(self, bins: Bins) -> F64:
-        """Compute ``(sum_b W_b / W * |D_b / W_b|**p)**(1/p)`` (K,), or with 1/B as shares."""
-        total = np.maximum(bins.total, SMALLEST)[:, None]
-        share: F64 | float
-        if self.bin_weights == "equal":
-            share = 1.0 / bins.gap.shape[-1]
-            gaps = mean_gaps(bins, bins.weight > EMPTY * total)
-        else:
-            share = bins.weight / total
-            gaps = mean_gaps(bins, bins.weight > 0)
-        # In units of the largest gap, since a large power of a small number would be 0.
-        largest = gaps.max(-1, initial=1e-300)
-        with np.errstate(under="ignore"):
-            means = (share * (gaps / largest[:, None]) ** self.norm).sum(-1)
-            return np.asarray(means ** (1 / self.norm) * largest)
-
-    def _debiased_errors(self, bins: Bins) -> F64:
-        """Compute the errors (K,) less the part that chance adds to them."""
-        if not bins.gap.flags.c_contiguous:
-            # Sums of replicates are transposed, and the kernel is compiled for arrays that are not.
-            bins = contiguous_bins(bins)
-        value = np.empty(bins.total.size)
-        kernels.errors.debiased_errors(
-            bins.gap, bins.weight, bins.hits, NOT_SUMMED if bins.square is None else bins.square,
-            np.ascontiguousarray(bins.total),
-            is_equal=self.bin_weights == "equal", norm=self.norm, out=value,
-        )  # fmt: skip
-        return value
-
     def point_values(self, source: RowTable, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a table."""
-        if self._mean_gaps is not None and source.prob.size <= MAX_SCORES:
-            return self._mean_gaps.values(source)
         kinds = self._kinds_for_errors(source.v is not None)
         return self.errors(self._sum_problems(source, kinds, run))
 
     @cached_property
-    def checks_rows(self) -> bool:
-        """Whether values are sums over fixed hard bins, whose kernel checks the rows.
-
-        A derived class may have `errors` that read sums of another kernel.
-        """
+    def rule_of_gaps(self) -> BinRule | None:
+        """The rule of all problems, if a value needs gaps of cells alone; else None."""
         rule = self._rule_of_all
-        if type(self) is not Binned or rule is None or rule.is_equal_mass:
-            return False
-        return rule.threshold == -math.inf and is_plain_layout(fixed_layout(rule))
+        if rule is None or not self._needs_gaps_alone:
+            return None
+        return rule if rule.is_equal_mass or fixed_layout(rule).cells_are_bins else None
 
     @cached_property
-    def _mean_gaps(self) -> MeanGaps | None:
-        """The mean gaps of whole problems; None if the value is another number."""
-        rule = self._rule_of_all
-        return mean_gaps_of(rule) if self._needs_gaps_alone and rule is not None else None
+    def plain_bins(self) -> "PlainBins | None":
+        """Fixed hard bins as `kernels.plain` takes them; None if a value needs others."""
+        rule = self.rule_of_gaps
+        if rule is None or rule.is_equal_mass:
+            return None
+        layout = fixed_layout(rule)
+        if not layout.is_plain:
+            return None
+        grid = layout.grid
+        is_even = grid.spacing == kernels.binning.EVEN
+        return grid.low, grid.high, grid.n_bins, is_even, grid.right, grid.knots
 
     # --- replicates -------------------------------------------------------------------------
 
@@ -458,9 +441,6 @@ class Binned(Parameters):
         """Compute the value of each replicate."""
         if not isinstance(draws, Counts | Rows):
             return super().values(plan, draws)
-        if isinstance(draws, Rows) and len(draws.rows) == 1:
-            # Numpy would add up the bins of a single replicate in another order.
-            return self.values(plan, Rows(np.repeat(draws.rows, 2, axis=0)))[:1]
         return np.concatenate([self.errors(plan.bins(part)) for part in plan.parts(draws)])
 
 
@@ -473,20 +453,20 @@ def merge_kinds(
     return tuple(kind for kind in distinct if has_weights or kind != SQUARE)
 
 
-def contiguous_bins(bins: Bins) -> Bins:
-    """Copy the sums that a debiased error needs to C-contiguous arrays."""
-    return bins._replace(
-        gap=np.ascontiguousarray(bins.gap),
-        weight=np.ascontiguousarray(bins.weight),
-        hits=np.ascontiguousarray(bins.hits),
-        square=None if bins.square is None else np.ascontiguousarray(bins.square),
-    )
+def power_means(gap: F64, weight: F64, total: F64, norm: float, is_equal: bool) -> F64:
+    """Compute ``(sum_b W_b / W * |D_b / W_b|**p)**(1/p)`` (R,), or with 1/B as shares.
 
-
-def mean_gaps(bins: Bins, is_filled: NDArray[np.bool_]) -> F64:
-    """Compute ``|D_b / W_b|`` (K, B), 0 in bins that are not filled."""
-    gap = np.abs(bins.gap)
-    return np.divide(gap, bins.weight, out=np.zeros_like(gap), where=is_filled)
+    The sums are as in `kernels.errors.norms`.
+    """
+    whole = np.maximum(total, kernels.errors.SMALLEST)
+    is_filled = weight > (EMPTY * whole if is_equal else 0.0)
+    gaps = np.divide(np.abs(gap), weight, out=np.zeros_like(gap), where=is_filled)
+    share = 1.0 / len(gap) if is_equal else weight / whole
+    # In units of the largest gap, since a large power of a small number would be 0.
+    largest = gaps.max(axis=0, initial=kernels.errors.SMALLEST_GAP)
+    with np.errstate(under="ignore"):
+        means = add_bins(share * (gaps / largest) ** norm)
+        return np.asarray(means ** (1 / norm) * largest)
 
 
 # Makes the estimator with some parameters, or returns the one of an earlier call. It is for callers

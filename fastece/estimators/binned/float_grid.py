@@ -20,7 +20,7 @@ from fastece import kernels
 from fastece.data.samples import Sample
 from fastece.data.sources import NO_ROWS, RowTable, one_problem
 from fastece.data.threads import Map
-from fastece.estimators.binned.cell_sums import CellSums, bin_sums, sum_cells
+from fastece.estimators.binned.cell_sums import bin_sums, sum_cells
 from fastece.estimators.binned.layouts import BinRule, Layout, equal_mass_layout
 from fastece.kernels import WEIGHT
 from fastece.kernels.types import F64, I32, I64, U8
@@ -103,14 +103,17 @@ def condense(
     grid = float_layout(rule.low, rule.high)
     if WEIGHT not in kinds:
         kinds = (*kinds, WEIGHT)
-    cells = sum_cells(problems, grid, rule.threshold, kinds, run, finds_only_scores=True)
-    weight = cells.by_kind[WEIGHT]
-    is_reread = cells_near_cuts(cells, rule.n_bins)
+    sums_of_cells, only_score = sum_cells(
+        problems, grid, rule.threshold, kinds, run, finds_only_scores=True
+    )
+    only_score = only_score.reshape(problems.n_problems, -1)
+    weight = sums_of_cells[WEIGHT]
+    is_reread = cells_near_cuts(only_score, weight, rule.n_bins)
     needs_sort = np.zeros(problems.n_problems, np.bool_)
     if problems.v is None:  # else the weight does not tell how many rows there are
         needs_sort = weight.sum(1, where=is_reread) > MAX_SHARE_NEAR_CUTS * problems.n
         is_reread[needs_sort] = False
-    score = scores_of_cells(cells)
+    score = scores_of_cells(only_score)
     condensed = []
     for k, rows_near_cuts in enumerate(rows_in_cells(problems, grid, is_reread, run)):
         if needs_sort[k]:
@@ -121,18 +124,18 @@ def condense(
             stays_cell = (weight[k] > 0) & ~is_reread[k]
         if rule.threshold > -math.inf:
             sample = sample.where(sample.s > rule.threshold)
-        cell_sums = {kind: sums[k, stays_cell] for kind, sums in cells.by_kind.items()}
+        cell_sums = {kind: sums[k, stays_cell] for kind, sums in sums_of_cells.items()}
         condensed.append(CondensedRows(sample, score[k, stays_cell], cell_sums))
     return condensed
 
 
-def cells_near_cuts(cells: CellSums, n_bins: int) -> Mask:
+def cells_near_cuts(only_score: F64, weight: F64, n_bins: int) -> Mask:
     """Find the cells (K, cells) that a cut of equal weight may divide.
 
     A cell whose rows all have the same score is not divided.
     """
-    has_several: Mask = cells.only_score == kernels.moments.SEVERAL
-    is_beside_cut = [cells_beside_cuts(weight, n_bins) for weight in cells.by_kind[WEIGHT]]
+    has_several: Mask = only_score == kernels.moments.SEVERAL
+    is_beside_cut = [cells_beside_cuts(weights, n_bins) for weights in weight]
     return has_several & np.array(is_beside_cut)
 
 
@@ -155,9 +158,8 @@ def cells_beside_cuts(weight: F64, n_bins: int) -> Mask:
     return is_beside
 
 
-def scores_of_cells(cells: CellSums) -> F64:
+def scores_of_cells(only_score: F64) -> F64:
     """Return a score in each cell (K, cells); if its rows have only one, that one."""
-    only_score = cells.only_score
     is_score = (only_score != kernels.moments.NONE) & (only_score != kernels.moments.SEVERAL)
     return np.where(is_score, only_score, float_scores())
 

@@ -117,6 +117,13 @@ class Layout:
         """Whether cell number b is bin number b."""
         return self.bin_of_cell is None or self.bin_of_cell.size == self.n_bins
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether `kernels.moments.hard_moments` takes the cells."""
+        grid = self.grid
+        few_cells = self.cells <= kernels.moments.MAX_CELLS_IN_LANES
+        return few_cells and not grid.convex and grid.spacing != kernels.binning.FLOAT
+
     @property
     def step(self) -> int:
         """Number of cells from the lower to the upper of the two cells of a score."""

@@ -26,7 +26,7 @@ from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.samples import Sample
 from fastece.estimators.base import Plan
-from fastece.estimators.binned.cell_sums import pack_counts, unpack_counts
+from fastece.estimators.binned.cell_sums import name_sums, pack_counts, unpack_counts
 from fastece.estimators.binned.layouts import BinRule, Layout, Placement, fixed_layout
 from fastece.estimators.binned.sums import Bins, make_bins
 from fastece.estimators.draws import Counts, Rows
@@ -92,26 +92,19 @@ class BinnedPlan(Plan):
             drawn = self.rows.sum_counts(draws.blocks(self.sample.n))
         else:
             drawn = self.rows.sum_lists(contiguous(draws.rows, np.int32))
-        sums_by_replicate = drawn.sums.swapaxes(1, 2)
-        sums = unpack_counts(dict(zip(self.kinds, sums_by_replicate, strict=True)))
+        sums = unpack_counts(name_sums(self.kinds, drawn.sums.swapaxes(1, 2)))
         return make_bins([], sums, drawn.total, self.unit)
 
     def parts(self, draws: Counts | Rows) -> Iterator[Counts | Rows]:
-        """Split draws so that the sums of each part take some megabytes.
-
-        No part of several lists has a single one: numpy adds up the bins of a single replicate in
-        another order, which gives other last bits.
-        """
+        """Split draws so that the sums of each part take some megabytes."""
         max_replicates = max(1, MAX_SUMS // (self.rule.n_bins * len(self.kinds)))
         if isinstance(draws, Counts):
             n_blocks = max(1, max_replicates // REPLICATES)
             for start in range(0, len(draws.c), n_blocks):
                 yield Counts(draws.c[start : start + n_blocks])
         else:
-            n = len(draws.rows)
-            n_parts = min(math.ceil(n / max_replicates), max(1, n // 2))
-            for rows in np.array_split(draws.rows, n_parts):
-                yield Rows(rows)
+            for start in range(0, len(draws.rows), max_replicates):
+                yield Rows(draws.rows[start : start + max_replicates])
 
 
 class DrawnSums(NamedTuple):
@@ -153,15 +146,12 @@ def share_terms(terms: F64, place: Placement) -> F64:
 
 
 def spread_replicates(layout: Layout, sums: F64) -> F64:
-    """Turn sums per cell (Q, cells, R) into sums per bin (Q, B, R).
-
-    With convex mapping the bins of a replicate are side by side in memory, which is the order in
-    which numpy adds them up.
-    """
-    if layout.bin_of_cell is None:
+    """Turn sums per cell (Q, cells, R) into sums per bin (Q, B, R)."""
+    if layout.cells_are_bins:
         return sums
-    sums_by_replicate = np.ascontiguousarray(sums.swapaxes(1, 2))
-    return layout.spread(sums_by_replicate).swapaxes(1, 2)
+    sums_of_bins = np.zeros((len(sums), layout.n_bins, sums.shape[2]))
+    sums_of_bins[:, layout.bin_of_cell] = sums
+    return sums_of_bins
 
 
 class Tiles(NamedTuple):

@@ -18,7 +18,7 @@ from fastece import kernels
 from fastece.data.samples import Sample
 from fastece.data.sources import RowTable, one_problem
 from fastece.data.threads import Map
-from fastece.estimators.binned.cell_sums import bin_sums, kind_array
+from fastece.estimators.binned.cell_sums import bin_sums, kind_array, name_sums
 from fastece.estimators.binned.float_grid import MIN_ROWS, condense, fits_float_grid
 from fastece.estimators.binned.layouts import BinRule, Layout, fixed_layout, layout_of
 from fastece.kernels import GAP, HITS, SCORE, SQUARE, WEIGHT
@@ -37,7 +37,7 @@ class Bins(NamedTuple):
 
     Attributes
     ----------
-    edges : list of (B + 1,) float64 arrays
+    edges : sequence of (B + 1,) float64 arrays
         The edges of each problem; replicates have none.
     unit : float
         A power of two, in units of which all weights are.
@@ -49,7 +49,7 @@ class Bins(NamedTuple):
         Sums of w**2. None if every row counts 1, or if nobody asked for them.
     """
 
-    edges: list[F64]
+    edges: Sequence[F64] | F64
     unit: float
     total: F64
     gap: F64
@@ -59,11 +59,25 @@ class Bins(NamedTuple):
     square: F64 | None = None
 
 
-def make_bins(edges: list[F64], sums: dict[int, F64], total: F64 | None, unit: float = 1.0) -> Bins:
+def make_bins(
+    edges: Sequence[F64] | F64, sums: dict[int, F64], total: F64 | None, unit: float = 1.0
+) -> Bins:
     """Make `Bins` of sums by their kind; without a total it is the weight of all bins."""
     if total is None:
-        total = sums[WEIGHT].sum(-1)
+        total = add_bins(by_bin(sums[WEIGHT]))
     return Bins(edges, unit, total, **{FIELDS[kind]: values for kind, values in sums.items()})
+
+
+def by_bin(sums: F64) -> F64:
+    """Return sums (K, B) as (B, K); sums of replicates are in this order already."""
+    return np.ascontiguousarray(sums.T)
+
+
+def add_bins(x: F64) -> F64:
+    """Sum up numbers (B, K) of bins, one bin after another: (K,)."""
+    total = np.empty(x.shape[1])
+    kernels.errors.add_bins(x, total)
+    return total
 
 
 def join_bins(parts: Sequence[Bins]) -> Bins:
@@ -93,13 +107,13 @@ def sum_bins(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map =
     """
     if not rule.is_equal_mass:
         return bins_of_layout(fixed_layout(rule), problems, kinds, rule.threshold, run)
+    if problems.n < MIN_ROWS:
+        return bins_by_sort(rule, problems, kinds, run)
     if fits_float_grid(problems, rule.n_bins, rule.is_convex):
         if not rule.is_convex:
             return bins_on_float_grid(rule, problems, kinds, run)
         (rows,) = condense(rule, problems, (WEIGHT,), run)
         return bins_of_layout(rows.layout(rule), problems, kinds, rule.threshold, run)
-    if problems.n < MIN_ROWS:
-        return bins_by_sort(rule, problems, kinds, run)
     if problems.n_problems == 1:
         layout = layout_of(rule, problems)
         return bins_of_layout(layout, problems, kinds, rule.threshold, run)
@@ -116,8 +130,8 @@ def bins_of_layout(
 ) -> Bins:  # fmt: skip
     """Add up the rows of all problems, above a threshold, in the bins of one layout."""
     sums = bin_sums(problems, layout, threshold, kinds, run)
-    edges = [layout.edges] * problems.n_problems
-    return make_bins(edges, sums, total_weight(problems, threshold))
+    n_problems = problems.n_problems
+    return make_bins([layout.edges] * n_problems, sums, total_weight(problems, threshold))
 
 
 def bins_by_sort(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map) -> Bins:
@@ -125,20 +139,25 @@ def bins_by_sort(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: M
     n_problems = problems.n_problems
     edges = np.empty((n_problems, rule.n_bins + 1))
     prob, label = problems.read()
+    weight = kernels.weights(problems.v)
     n_at_once = max(1, MAX_SORTED_ROWS // problems.n)
 
     def sum_classes(first: int) -> F64:
         edges_of_classes = edges[first : first + n_at_once]
         sums = np.empty((len(kinds), len(edges_of_classes), rule.n_bins))
         kernels.moments.equal_mass_moments(
-            prob, label, kernels.weights(problems.v), first, rule.equal_mass_fields,
-            kinds=kind_array(tuple(kinds)), edges=edges_of_classes, out=sums,
+            prob, label, weight, first, rule.equal_mass_fields, kind_array(tuple(kinds)),
+            edges_of_classes, sums,
         )  # fmt: skip
         return sums
 
-    sums = np.concatenate([*run(sum_classes, range(0, n_problems, n_at_once))], axis=1)
-    by_kind = dict(zip(kinds, sums, strict=True))
-    return make_bins([*edges], by_kind, total_weight(problems, rule.threshold))
+    if n_at_once >= n_problems:
+        sums = sum_classes(0)
+    else:
+        starts = range(0, n_problems, n_at_once)
+        sums = np.concatenate([*run(sum_classes, starts)], axis=1)
+    total = total_weight(problems, rule.threshold)
+    return make_bins(edges, name_sums(kinds, sums), total)
 
 
 def bins_on_float_grid(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map) -> Bins:
@@ -159,8 +178,8 @@ def total_weight(problems: RowTable, threshold: float) -> F64 | None:
     """
     if threshold > -math.inf:
         return None
-    total = problems.n if problems.v is None else problems.v.sum()
-    return np.array([float(total)] * problems.n_problems)
+    total = float(problems.n if problems.v is None else np.add.reduce(problems.v))
+    return np.array([total] * problems.n_problems)
 
 
 def sum_sample(rule: BinRule, sample: Sample, kinds: Sequence[int]) -> Bins:

@@ -1,0 +1,145 @@
+"""The shortcut of plain arrays: the bits, the errors and the warnings of the ordinary road.
+
+`n_jobs=1` is an option, with which `ece` takes the ordinary road.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import fastece
+from fastece import Binned
+from fastece.estimators.binned.plain import plain_value
+from helpers.kernel_forms import PLAIN
+from helpers.layouts import frozen, strided
+
+BINS = {
+    "ece": "ece",
+    "ece_a": "ece_a",
+    "ece_c": "ece_c",
+    "ece_ac": "ece_ac",
+    "one bin": Binned(n_bins=1),
+    "many bins": Binned(n_bins=5000),
+    "closed at the left": Binned(n_bins=40, closed="left"),
+    "given edges": Binned(edges=[0, 0.1, 0.5, 0.5, 0.9, 1]),
+    "given edges, convex": Binned(edges=[0, 0.1, 0.5, 0.5, 0.9, 1], mapping="convex"),
+    "a range": Binned(score_range=(0.2, 0.8)),
+    "norm 2": Binned(norm=2),
+    "equal weights": Binned(bin_weights="equal"),
+    "threshold": Binned(threshold=0.3),
+    "support": Binned(score_range="support"),
+    "square root": Binned(n_bins="sqrt", edges="quantile"),
+}
+SIZES = [1, 2, 8, 100, 513] if PLAIN else [1, 2, 8, 100, 513, 70_001, 2**19 + 5]
+
+
+def rows(n, n_classes=None):
+    """Labels that follow from the probabilities, many of which are tied."""
+    rng = np.random.default_rng(n)
+    if n_classes is None:
+        p = np.where(rng.random(n) < 0.5, rng.random(n), rng.integers(0, 11, n) / 10)
+        return (rng.random(n) < p).astype(np.int64), p
+    p = rng.dirichlet(np.full(n_classes, 0.3), n)
+    return (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(0, n_classes - 1), p
+
+
+@pytest.mark.representative
+@pytest.mark.parametrize("name", BINS)
+@pytest.mark.parametrize("n", SIZES)
+def test_plain_arrays_have_the_bits_of_the_ordinary_road(name, n):
+    y, p = rows(n)
+    estimator = BINS[name]
+    for label in (y, y.astype(np.uint8), y > 0):
+        value = fastece.ece(label, p, estimator=estimator)
+        assert value == fastece.ece(label, p, estimator=estimator, n_jobs=1)
+        assert type(value) is float
+
+
+@pytest.mark.representative
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 150])
+@pytest.mark.parametrize("n", SIZES[:-2])
+def test_plain_matrices_have_the_bits_of_the_ordinary_road(n_classes, n):
+    y, p = rows(n, n_classes)
+    for prob in (p, p.astype(np.float32)):
+        for name in ("ece", "closed at the left", "given edges", "ece_a"):
+            value = fastece.ece(y, prob, estimator=BINS[name])
+            assert value == fastece.ece(y, prob, estimator=BINS[name], n_jobs=1)
+
+
+def outcome_of(call):
+    """The value or the error of a call, and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            outcome = call()
+        except (ValueError, TypeError) as error:
+            outcome = type(error), str(error)
+    return outcome, [(w.category, str(w.message), w.filename) for w in caught]
+
+
+@pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c"])
+@pytest.mark.parametrize("n_classes", [None, 3])
+@pytest.mark.parametrize("n", [100, 3000])
+def test_swapped_columns_are_warned_of(name, n_classes, n):
+    y, _ = rows(n, n_classes)
+    p = np.where(y == 1, 0.9, 0.2) if n_classes is None else 0.7 * np.eye(n_classes)[y] + 0.1
+    swapped = 1 - p if n_classes is None else np.roll(p, 1, axis=1)
+    for prob, n_warnings in ((p, 0), (swapped, 1)):
+        outcome, caught = outcome_of(lambda p=prob: fastece.ece(y, p, estimator=name))
+        assert len(caught) == n_warnings
+        assert (outcome, caught) == outcome_of(
+            lambda p=prob: fastece.ece(y, p, estimator=name, n_jobs=1)
+        )
+
+
+@pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c"])
+@pytest.mark.parametrize("n_classes", [None, 3])
+def test_bad_rows_are_refused_in_the_words_of_the_ordinary_road(name, n_classes):
+    y, p = rows(9, n_classes)
+    for bad_score in (np.nan, np.inf, -0.1, 1.5):
+        for bad_label in (None, -1, 3, 2**62):
+            label = y.copy()
+            prob = p.copy()
+            prob[(-1,) * prob.ndim] = bad_score
+            if bad_label is not None:
+                label[4] = bad_label
+            outcome = outcome_of(lambda y=label, p=prob: fastece.ece(y, p, estimator=name))
+            assert isinstance(outcome[0], tuple)
+            assert outcome == outcome_of(
+                lambda y=label, p=prob: fastece.ece(y, p, estimator=name, n_jobs=1)
+            )
+
+
+class Doubled(Binned):
+    """Bins with another formula."""
+
+    def errors(self, bins):
+        return 2 * super().errors(bins)
+
+
+def test_other_arrays_and_estimators_take_the_ordinary_road():
+    y, p = rows(50)
+    assert plain_value(y, p, "ece") == fastece.ece(y, p)
+    shifted = np.frombuffer(b" " + p.tobytes(), np.uint8)[1:].view(p.dtype)
+    for label, prob in (
+        (y.tolist(), p), (y, p.tolist()), (y, frozen(p)), (frozen(y), p), (y, strided(p)),
+        (y, p.astype(">f8")), (y, p.astype("f4")), (y.astype("i4"), p), (y.astype(float), p),
+        (y, shifted), (y[:0], p[:0]), (y, p[:9]), (y[0], p[0]), (y[:, None], p[:, None]),
+        (y, p[:, None]), (y, np.ma.masked_array(p)), (None, None), (y, None),
+    ):  # fmt: skip
+        assert np.isnan(plain_value(label, prob, "ece"))
+    for estimator in ("ece_kde", "unknown", None, [], fastece.KDE(), Doubled(), "brier_score"):
+        assert np.isnan(plain_value(y, p, estimator))
+    doubled = fastece.ece(y, p, estimator=Doubled())
+    assert doubled == pytest.approx(2 * fastece.ece(y, p), rel=1e-15)
+
+
+def test_arrays_are_left_as_they_are():
+    y, p = rows(100)
+    kept = y.copy(), p.copy()
+    for name in ("ece", "ece_a", "ece_c", "ece_ac"):
+        fastece.ece(y, p, estimator=name)
+        fastece.ece(y > 0, p, estimator=name)
+    assert np.array_equal(y, kept[0])
+    assert np.array_equal(p, kept[1])
