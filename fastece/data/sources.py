@@ -324,6 +324,22 @@ class RowTable:
             return name
         return f"{name} ({repr_of(class_names[column])})"
 
+    def of_single_copies(self) -> "RowTable":
+        """Return the table in which each copy of a row is a row, also of the caller."""
+        assert self.c is not None, "callers make sure"
+        copies = self.c.astype(np.int64)
+        of_caller = np.zeros(self.callers.max() + 1, np.int64)
+        of_caller[self.callers] = copies
+        first_of_caller = np.cumsum(of_caller) - of_caller
+        rows = np.repeat(np.arange(self.n), copies)
+        first = np.repeat(np.cumsum(copies) - copies, copies)
+        number = np.arange(rows.size) - first  # of the copy among those of its row
+        table = replace(self.where(rows), c=None, origin=None)
+        table.rows = first_of_caller[self.callers[rows]] + number
+        if self.offsets is not None:
+            table.offsets = np.append(0, np.cumsum(copies))[self.offsets]
+        return table
+
     def problem(self, k: int) -> "RowTable":
         """Return problem `k` as a table of its own."""
         rows = self.rows_of(k)

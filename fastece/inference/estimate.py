@@ -37,6 +37,7 @@ from fastece.resampling.call import (
     collect_results,
     compute_values,
     result_fields,
+    with_single_copies,
 )
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float
@@ -211,6 +212,7 @@ def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], Conf
 
 def estimate_of(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of one estimator for the only model of a call."""
+    call = with_single_copies(call)
     if call.sources[0].has_own_rows and call.per_class:
         return estimate_each(call, name, key)
     if call.estimators[name].posterior is not None:

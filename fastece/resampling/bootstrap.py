@@ -160,7 +160,7 @@ def compute_accelerations(call: Call) -> dict[str, Any]:
         values = {name: compute_quantity(compute_values(call, name)) for name in call.estimators}
         return {name: as_float(np.nan * np.asarray(value)) for name, value in values.items()}
     # Leaving out one copy of a row of a table stands for leaving out any of its copies.
-    copies = call.counts if call.clusters is None else None
+    copies = call.units.copies
     with np.errstate(invalid="ignore"):  # of an infinite estimate
         return {
             name: as_float(accelerate(values, copies))
@@ -175,7 +175,7 @@ def compute_jackknife(call: Call) -> dict[str, F64]:
     """
     units = call.units
     n_parts = min(units.count, MAX_JACKKNIFE_PARTS)
-    if units.are_copies:
+    if units.copies is not None:
         if units.count > MAX_JACKKNIFE_TABLE:
             rule = f"'bca' needs at most {MAX_JACKKNIFE_TABLE} rows with {{counts}}"
             raise InputError("method", rule, value=units.count, hint="'basic' takes any")

@@ -39,6 +39,7 @@ from fastece.resampling.call import (
     collect_results,
     compute_values,
     result_fields,
+    with_single_copies,
 )
 from fastece.resampling.draws import ReplicateDraws, new_key
 from fastece.resampling.engine import evaluate, plan_replicates, ranges
@@ -310,6 +311,7 @@ def separate_result(call: Call, name: str, key: int) -> CalibrationTestResult:
 
     The adaptive test of all has the smallest of their statistics, under the same draws.
     """
+    call = with_single_copies(call)
     source = call.sources[0]
     estimator = call.estimators[name]
     if isinstance(estimator, HosmerLemeshow) and not call.per_class:

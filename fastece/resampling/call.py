@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fastece.data.errors import InputError
 from fastece.data.samples import Sample
 from fastece.data.sources import RowTable
 from fastece.display.results import Results
@@ -20,6 +21,9 @@ from fastece.resampling.groups import Dependence, Groups
 from fastece.resampling.intervals import as_float
 from fastece.resampling.naming import describe
 from fastece.resampling.problem import Problem
+
+# Copies of the rows of several tasks that are drawn one by one.
+MAX_COPIES = 2**24
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,13 @@ class Call:
         """The units that are drawn: rows, copies of rows, or clusters."""
         source = self.sources[0]
         if self.clusters is None:
-            return Units(source.n, None, source.c, source.offsets)
-        return Units(self.clusters.count, self.clusters.of_row, source.c, source.offsets)
+            return Units(source.n, copies=source.c, offsets=source.offsets)
+        count, of_row = self.clusters.count, self.clusters.of_row
+        if self.groups is not None or source.c is None:
+            return Units(count, of_row, rows=source.c, offsets=source.offsets)
+        copies = np.empty(count)
+        copies[of_row] = source.c  # the same in all rows of one of the caller's
+        return Units(count, of_row, copies, offsets=source.offsets)
 
     @cached_property
     def dependence(self) -> Dependence | None:
@@ -151,6 +160,20 @@ class Call:
     def with_estimator(self, estimator: Any) -> "Call":
         """Return the same call with one estimator, which is in no list."""
         return replace(self, estimators={"": estimator})
+
+
+def with_single_copies(call: Call) -> Call:
+    """Return the call on single copies of rows, where several problems share them.
+
+    The outcomes of one copy in several tasks may depend on each other, those of two copies not.
+    """
+    source = call.sources[0]
+    if source.c is None or not source.has_repeats or call.groups is not None or call.per_class:
+        return call
+    if source.c.sum() > MAX_COPIES:
+        rule = f"must add up to at most {MAX_COPIES} over all tasks for their mean"
+        raise InputError("counts", rule, value=float(source.c.sum()), hint="average=None")
+    return replace(call, sources=[source.of_single_copies()])
 
 
 def calls_on_problems(call: Call) -> list[Call]:

@@ -166,12 +166,14 @@ class Units:
     Attributes
     ----------
     count : int
-        Number of rows or groups.
+        Number of units, each with all of its copies.
     of_row : (n,) int32 array or None
-        The group of each row; None where rows are drawn.
-    copies : (n,) float64 array or None
-        How many independent rows each row stands for; None for one. A group that is drawn has all
-        of them.
+        The unit of each row; None where each row is one.
+    copies : (count,) float64 array or None
+        How many copies of each unit there are, which are drawn one by one; None for one.
+    rows : (n,) float64 array or None
+        How many independent rows each row stands for, all of which go with a group that is drawn;
+        None for one.
     offsets : (K + 1,) int64 array or None
         Where the rows of each problem begin, as in `RowTable`; None where problems share all rows.
     """
@@ -179,6 +181,7 @@ class Units:
     count: int
     of_row: I32 | None = None
     copies: F64 | None = None
+    rows: F64 | None = None
     offsets: I64 | None = None
 
     @property
@@ -187,14 +190,9 @@ class Units:
         return self.count if self.of_row is None else self.of_row.size
 
     @property
-    def are_copies(self) -> bool:
-        """Whether single copies of rows are drawn."""
-        return self.copies is not None and self.of_row is None
-
-    @property
     def total(self) -> int:
         """Number of units that are there, with all copies."""
-        return int(self.copies.sum()) if self.are_copies else self.count  # type: ignore[union-attr]
+        return self.count if self.copies is None else int(self.copies.sum())
 
     def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
         """Return counts (G, m, 32) of the rows of a problem from counts of the units."""
@@ -204,9 +202,9 @@ class Units:
         if self.of_row is None:
             return drawn if rows == ALL else np.ascontiguousarray(drawn[:, rows])
         counts = np.take(drawn, self.of_row[rows], axis=1)
-        if self.copies is None:
+        if self.rows is None:
             return counts
-        return counts.astype(np.int64) * self.copies[rows].astype(np.int64)[:, None]
+        return counts.astype(np.int64) * self.rows[rows].astype(np.int64)[:, None]
 
 
 class UnitDraws(ReplicateDraws):
@@ -222,7 +220,7 @@ class UnitDraws(ReplicateDraws):
     @property
     def is_wide(self) -> bool:
         """Whether counts may be larger than a byte holds."""
-        return self.units.copies is not None
+        return self.units.copies is not None or self.units.rows is not None
 
     @property
     def kind(self) -> type:  # type: ignore[override]
@@ -258,12 +256,12 @@ class RowDraws(UnitDraws):
     @property
     def is_wide(self) -> bool:
         """Whether counts may be larger than a byte holds."""
-        return self.units.copies is not None or self.size > self.units.count
+        return super().is_wide or self.size > self.units.count
 
     def make(self, first: int, blocks: int) -> NDArray[Any]:
         """Draw the counts (G, units, 32) of some blocks."""
-        if self.units.are_copies:
-            return self._make_of_copies(first, blocks)
+        if self.units.copies is not None:
+            return self._make_of_copies(self.units.copies, first, blocks)
         if self.size > self.units.count:
             return self._make_of_lists(first, blocks)
         return self._make_small(first, blocks)
@@ -290,10 +288,8 @@ class RowDraws(UnitDraws):
         counts = np.array([np.bincount(units, minlength=n) for units in lists])
         return np.ascontiguousarray(counts.reshape(blocks, REPLICATES, n).swapaxes(1, 2))
 
-    def _make_of_copies(self, first: int, blocks: int) -> I64:
+    def _make_of_copies(self, copies: F64, first: int, blocks: int) -> I64:
         """Draw copies of rows: multinomial counts, as repeated rows have."""
-        copies = self.units.copies
-        assert copies is not None
         shares = copies / copies.sum()
         drawn = [
             generator_of(self.key, block).multinomial(self.size, shares, REPLICATES).T
@@ -361,9 +357,9 @@ class LeaveOutDraws(UnitDraws):
 
     def make(self, first: int, blocks: int) -> NDArray[Any]:
         """Make the counts (G, units, 32) of some blocks; nothing is random."""
-        if self.units.are_copies:
+        if self.units.copies is not None:
             counts: NDArray[Any] = np.empty((blocks, self.units.count, REPLICATES), np.int64)
-            counts[:] = self.units.copies[:, None]  # type: ignore[index]
+            counts[:] = self.units.copies[:, None]
         else:
             counts = empty_counts(blocks, self.units.count)
             counts[:] = 1

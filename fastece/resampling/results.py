@@ -119,8 +119,8 @@ class BootstrapResult(IntervalResult):
     size: int
     bootstrap_distribution: F64 = field(repr=False)
     acceleration: Any = np.nan
-    # Whether draws have as many rows or groups as there are.
-    _is_whole: bool = field(repr=False, default=True)
+    # Whether draws have as many rows or groups as there are, for each value or for all.
+    _is_whole: Any = field(repr=False, default=True)
     _infinite_rows: Sequence[int] = field(repr=False, default=())  # of the caller
     # Whether each replicate has no row of a problem, in the shape of the distribution; None where
     # all problems have the same rows.
@@ -130,12 +130,12 @@ class BootstrapResult(IntervalResult):
 
     _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias", "notes")
     _shown: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "standard_error", "bias")
-    _arrays = ("value", "bootstrap_distribution", "acceleration", "_lacks_rows")
+    _arrays = ("value", "bootstrap_distribution", "acceleration", "_lacks_rows", "_is_whole")
 
     def _joined_fields(self, results: Sequence[Any]) -> dict[str, Any]:
         rows = sorted({row for result in results for row in result._infinite_rows})
-        is_whole = self._is_whole
-        return {"_infinite_rows": rows, **({"size": sum(r.n for r in results)} if is_whole else {})}
+        sizes = {"size": sum(r.n for r in results)} if np.all(self._is_whole) else {}
+        return {"_infinite_rows": rows, **sizes}
 
     @property
     def _distribution(self) -> F64:
@@ -184,19 +184,21 @@ class BootstrapResult(IntervalResult):
         """Compute a number of each value, from the replicates that have rows of it."""
         assert self._lacks_rows is not None, "callers make sure"
         n_replicates = self._lacks_rows.shape[-1]
+        n_values = np.size(self.value)
         lines = zip(
             np.ravel(self.value),
-            np.broadcast_to(np.ravel(self.acceleration), np.size(self.value)),
+            np.broadcast_to(np.ravel(self.acceleration), n_values),
+            np.broadcast_to(np.ravel(self._is_whole), n_values),
             self.bootstrap_distribution.reshape(-1, n_replicates),
             self._lacks_rows.reshape(-1, n_replicates),
             strict=True,
         )
         numbers = []
-        for value, acceleration, line, lacks_rows in lines:
+        for value, acceleration, is_whole, line, lacks_rows in lines:
             with_rows = line[~lacks_rows] if not lacks_rows.all() else np.array([np.nan])
             part = replace(
                 self, value=value, bootstrap_distribution=with_rows, acceleration=acceleration,
-                _lacks_rows=None,
+                _is_whole=is_whole, _lacks_rows=None,
             )  # fmt: skip
             numbers.append(number(part))
         return as_float(np.reshape(numbers, np.shape(self.value)))
@@ -235,7 +237,7 @@ class BootstrapResult(IntervalResult):
             rule = "must be that of the bootstrap for 'bca', which needs a jackknife"
             hint = "pass method='bca' to the function that resamples"
             raise InputError("method", rule, value=method, hint=hint)
-        if not self._is_whole:  # the spread of draws of another size is another
+        if not np.any(self._is_whole):  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self.value, np.nan * self.value)
         if self._some_lack_rows:
             low = self._of_replicates_with_rows(lambda part: part.interval(level, name).low)
@@ -248,7 +250,8 @@ class BootstrapResult(IntervalResult):
             ends = ends.clip(*self._bounds)
         else:
             ends = percentile_ends(self._distribution, level)
-        return ConfidenceInterval(as_float(ends[..., 0]), as_float(ends[..., 1]))
+        low, high = np.where(self._is_whole, np.moveaxis(ends, -1, 0), np.nan)
+        return ConfidenceInterval(as_float(low), as_float(high))
 
     @property
     def _interval_name(self) -> str:
@@ -257,5 +260,5 @@ class BootstrapResult(IntervalResult):
     @property
     def _sample(self) -> str:
         n_replicates = self.bootstrap_distribution.shape[-1]
-        drawn = "" if self._is_whole else f", {self.size} drawn"
+        drawn = "" if np.all(self._is_whole) else f", {self.size} drawn"
         return f"{super()._sample}{drawn}, {n_replicates} replicates"

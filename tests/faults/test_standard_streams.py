@@ -187,9 +187,12 @@ def ended_by(number, delay, folder):
 def test_an_interrupt_at_the_start_is_one_line(place):
     """From 0 ms on. Until Python itself has started, which reads no line of fastece, it ends as
     every program of Python does: killed by the signal, or with a traceback of its own modules."""
-    start = time.perf_counter()
-    ended_by(signal.SIGCONT, 0, place)
-    seconds = time.perf_counter() - start
+    times = []
+    for _ in range(3):  # the first may wait for a disk or another process
+        start = time.perf_counter()
+        ended_by(signal.SIGCONT, 0, place)
+        times.append(time.perf_counter() - start)
+    seconds = min(times)
     rng = random.Random(0)
     # One random moment in each eighth of the run.
     delays = [seconds * (eighth + rng.random()) / 8 for eighth in range(8)]
