@@ -36,7 +36,7 @@ STEPS = {
     "check": ("reading",),
     "sort": ("quantiles",),
     # The same pass checks the rows, if they are arrays as kernels take them.
-    "check, bin, sum": ("binning", "moments", "errors", "isotonic"),
+    "check, bin, sum": ("binning", "moments", "errors", "isotonic", "plain"),
     "densities": ("density",),
     "curves": ("bayes", "pieces", "arithmetic"),
     "draw": ("resampling",),

@@ -550,10 +550,6 @@ REFUSED = {
     "risk_coverage": fastece.decisions.risk_coverage,
     "threshold": fastece.decisions.choose_threshold,
     "stream": lambda y, p, **options: fastece.Accumulator(3, **options).update(y, p),
-    "counts": lambda y, p, **options: fastece.ece(y, p, counts=np.ones(len(p), int), **options),
-    "votes": lambda y, p, **options: fastece.ece(y, p, votes=np.ones(len(p), int), **options),
-    "bca": lambda y, p, **options: fastece.bootstrap(y, p, method="bca", **options),
-    "size": lambda y, p, **options: fastece.bootstrap(y, p, size=len(p) // 2, **options),
     "inversion": lambda y, p, **options: fastece.estimate(y, p, estimator="mmce", **options),
 }
 
