@@ -178,17 +178,19 @@ def ece(
     >>> ece([0, 1, 1], p, setting="classwise", average=None).round(3)
     array([0.233, 0.367, 0.2  ])
     """
+    chosen = find_estimator(estimator, fields)
     has_defaults = (
-        setting == "auto" and average == "macro" and from_logits is soft is percent is False
+        isinstance(setting, str) and setting == "auto"
+        and isinstance(average, str) and average == "macro"
+        and from_logits is soft is percent is False
         and labels is pos_label is sample_weight is counts is None
         and votes is ignore_label is class_axis is n_jobs is None
     )  # fmt: skip
-    if has_defaults and not fields:
-        value = plain_value(y_true, y_prob, estimator)
+    if has_defaults:
+        value = plain_value(y_true, y_prob, chosen)
         if value == value:  # not nan
             return value
     check_average(average)
-    chosen = find_estimator(estimator, fields)
 
     def values_of(run: Map) -> tuple[Source, Values]:
         source = read_source(

@@ -158,8 +158,7 @@ def may_contradict(prob: NDArray[Any], label: NDArray[Any], from_logits: bool) -
     A part of many rows has to lean to that side, and all of few rows as far as for a warning.
     Labels of any integers or bools will do, also those that are no classes.
     """
-    step = 1 + len(prob) // MAX_ROWS_COMPARED
-    deviations = MIN_DEVIATIONS if step == 1 else 0.0
+    step, deviations = rows_compared(len(prob))
     if not are_native(label, prob):
         prob = contiguous(prob[::step], np.float64)
         label = contiguous(label[::step], np.int64)
@@ -168,6 +167,12 @@ def may_contradict(prob: NDArray[Any], label: NDArray[Any], from_logits: bool) -
         return kernels.reading.is_worse_than_guess(prob, label, step, deviations)
     middle = 0.0 if from_logits else 0.5
     return kernels.reading.is_worse_than_complement(prob, label, middle, step, deviations)
+
+
+def rows_compared(n: int) -> tuple[int, float]:
+    """Return the step and the deviations by which `may_contradict` compares rows."""
+    step = 1 + n // MAX_ROWS_COMPARED
+    return step, MIN_DEVIATIONS if step == 1 else 0.0
 
 
 def some_rows(prob: NDArray[Any]) -> slice:

@@ -1,7 +1,7 @@
-"""Values of plain arrays in one pass: rows are checked, binned and added up, block by block.
+"""Plain arrays in one pass: rows are checked, binned and added up, block by block.
 
-This serves speed alone: the values have the bits of `kernels.moments` and `kernels.errors`. A value
-is nan where a row is not valid, and where labels may contradict the predictions: the ordinary road
+This serves speed alone: values have the bits of `kernels.moments` and `kernels.errors`. A value is
+nan where a row is not valid, and where labels may contradict the predictions: the ordinary road
 then reads all rows, and has the words.
 
 Rows are read through slices, for which numba asks for no negative index, and loops vectorise.
@@ -19,9 +19,10 @@ from fastece.kernels.reading import (
     is_outside,
     is_worse_than_complement,
     is_worse_than_guess,
+    read_binary,
     read_top_label,
 )
-from fastece.kernels.types import F64, I32, I64
+from fastece.kernels.types import F64, I32, I64, U8
 
 # Rows of a block: faster than longer ones and shorter ones, from 1e4 to 1e7 rows.
 ROWS = 512
@@ -29,6 +30,22 @@ ROWS = 512
 # Hard bins: low, high, their number, whether they have equal width, whether they are closed at the
 # right, and the inner cuts of others. As arguments of their own they take less time than a tuple.
 PlainBins = tuple[float, float, int, bool, bool, F64]
+
+
+@jit
+def read_hits(score: F64, label: NDArray[Any], step: int, deviations: float, hit: U8) -> bool:
+    """Fill `hit` with labels; False if they may contradict scores, or are not valid.
+
+    Parameters
+    ----------
+    score, label, hit
+        As in `read_binary`.
+    step, deviations : int, float
+        As in `is_worse_than_complement`.
+    """
+    if is_worse_than_complement(score, label, 0.5, step, deviations):
+        return False
+    return read_binary(score, label, hit)
 
 
 @jit

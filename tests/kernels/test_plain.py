@@ -85,6 +85,20 @@ def test_labels_that_contradict_the_predictions_give_nan():
             assert isnan(value) == swapped
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_hits_are_read_unless_a_row_is_bad_or_labels_contradict(dtype):
+    n = 1500
+    y, p = binary_rows(n)
+    labels = y.astype(dtype)
+    for kernel in forms(plain.read_hits):
+        hit = np.full(n, 7, np.uint8)
+        assert kernel(p, labels, 1, 4.0, hit)
+        assert hit.tolist() == y.tolist()
+        assert not kernel(p, labels ^ 1, 1, 4.0, hit)
+        assert not kernel(np.where(p == p[3], 1.5, p), labels, 1, NEVER, hit)
+        assert not kernel(p, labels * 2, 1, NEVER, hit)
+
+
 @pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 def test_chunks_are_added_up_one_after_another():
     y, p = binary_rows(3000)

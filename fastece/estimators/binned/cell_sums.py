@@ -63,7 +63,7 @@ def sum_cells(
     kinds = tuple(kinds)
     is_plain = False
     if problems.v is None and not layout.grid.convex:
-        if layout.is_plain and problems.prob.ndim == 1 and threshold == -math.inf:
+        if layout.is_plain and problems.n_problems == 1 and threshold == -math.inf:
             is_plain = PLAIN_KINDS.issuperset(kinds)
         if is_plain:
             kinds = FIRST_KIND if kinds == FIRST_KIND else FIRST_KINDS
