@@ -16,6 +16,7 @@ from .metrics import (
     tace as tace,
 )
 from .data.errors import InputError as InputError, InputTypeError as InputTypeError
+from .data.predictions import Predictions as Predictions
 from .reliability.decomposition import (
     brier_decomposition as brier_decomposition,
     score_decomposition as score_decomposition,

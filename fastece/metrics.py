@@ -10,22 +10,47 @@ may be large although the errors of the top label and of single classes are smal
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, Literal, Protocol, cast, overload
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol, TypedDict, Unpack, cast, overload
 
-from fastece.data.errors import InputTypeError
+import numpy as np
+
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import (
+    DEFAULT_OPTIONS,
+    GROUPED_NAMES,
+    check_names,
+    shows_options,
+    split_options,
+)
 from fastece.data.parameters import check_average, check_jobs
 from fastece.data.reading import read_source
-from fastece.data.sources import Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map, with_threads
 from fastece.estimators.base import values_of_problems
 from fastece.estimators.binned.plain import plain_value
 from fastece.estimators.canonical import SKCE, DirichletKDE
-from fastece.estimators.table import find_estimator
+from fastece.estimators.table import (
+    GroupedEstimatorKeywords,
+    RowGroupedEstimatorKeywords,
+    find_estimator,
+)
 from fastece.kernels.types import F64
 
 Values = F64
 Macro = Literal["macro"]
+
+
+class VectorKeywords(TypedDict, total=False):
+    """Options of reading for errors of whole class vectors with hard labels."""
+
+    labels: Any
+    sample_weight: Any
+    counts: Any
+    from_logits: bool
+    percent: bool
+    ignore_label: Any
+    class_axis: int | None
 
 
 class Measure(Protocol):
@@ -33,26 +58,25 @@ class Measure(Protocol):
 
     @overload
     def __call__(
-        self, y_true: Any, y_prob: Any = ..., *, average: Macro = ..., **options: Any
-    ) -> float: ...
+        self, y_true: Any, y_prob: Any = ..., *, average: Macro = ..., estimator: Any = ...,
+        n_jobs: int | None = ..., **options: Unpack[GroupedEstimatorKeywords],
+    ) -> float: ...  # fmt: skip
     @overload
     def __call__(
-        self, y_true: Any, y_prob: Any = ..., *, average: Macro | None, **options: Any
-    ) -> float | Values: ...
+        self, y_true: Any, y_prob: Any = ..., *, average: Macro | None, estimator: Any = ...,
+        n_jobs: int | None = ..., **options: Unpack[GroupedEstimatorKeywords],
+    ) -> float | Values: ...  # fmt: skip
 
 
 def measure(function: Callable[..., Any]) -> Measure:
-    """Return the function itself, with the type `Measure` for type checkers."""
-    return cast(Measure, function)
+    """Show the options in the signature, and the type `Measure` to type checkers."""
+    return cast(Measure, shows_options(function))
 
 
 @measure
 def ece(
-    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
-    average: Macro | None = "macro", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, counts: Any = None, from_logits: bool = False, soft: bool = False,
-    votes: Any = None, percent: bool = False, ignore_label: Any = None,
-    class_axis: int | None = None, n_jobs: int | None = None, **fields: Any,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", average: Macro | None = "macro",
+    n_jobs: int | None = None, **options: Unpack[GroupedEstimatorKeywords],
 ) -> float | Values:  # fmt: skip
     """Compute the expected calibration error (ECE), or another error by its name.
 
@@ -74,64 +98,44 @@ def ece(
         Name of an estimator in the list below, such as "ece" (equal-width bins), "ece_a"
         (equal-mass bins) or "ece_bayes"; or any object with ``prepare`` and ``evaluate``
         (see `fastece.estimators.protocol`).
-    setting : {"auto", "binary", "confidence", "classwise", "top-label", "tasks"} or int
-        Which probability is compared with which outcome:
-
-        - "binary": the probability of the positive class, for (n,) or two columns;
-        - "confidence": the largest probability, with whether its class is the true one;
-        - "classwise": the probability of every class in turn, against the rest;
-        - an integer k: the probability of class k, against the rest;
-        - "top-label": as "confidence", but for the rows of each predicted class by themselves; in
-          the mean their errors have their shares of the rows (Gupta and Ramdas 2022, "Top-label
-          calibration and multiclass-to-binary reductions");
-        - "tasks": each column of (n, T) probabilities and (n, T) labels of 0 and 1 by itself, over
-          the rows that have a label there, which is not nan;
-        - "auto", the default: "binary" for (n,) and "confidence" for (n, K).
     average : {"macro", None}, default "macro"
-        With "classwise" and "tasks": the mean over the classes or tasks, or a value of each. With
-        "top-label": the mean with shares, or a value of each class that is predicted, in the order
-        of the columns: the classes are ``np.unique(np.argmax(y_prob, axis=1))``. The table of
-        ``estimate(..., average=None)``, also as `to_frame`, names them.
+        With "classwise", "tasks" and "top-label": the mean over the problems, or a value of each.
+    n_jobs : int, optional
+        Number of threads; -1 for all processors. The result has the same bits for any number.
+    setting : {"auto", "binary", "confidence", "classwise", "top-label", "tasks"} or int
+        Which probability is compared with which outcome.
     labels : sequence of K labels, optional
-        The classes in the order of the columns of `y_prob`. Without it, these are the names of the
-        columns if every label is one of them, with or without a prefix that all names share
-        (``p_cat, p_dog``). Other strings need it; a 1-d `y_prob` takes `pos_label` as well.
+        The classes in the order of the columns of `y_prob`.
     pos_label : label, optional
         The class of a 1-d `y_prob`, or of column 1 of two, where labels are not 0 and 1.
     sample_weight : (n,) array_like of float, optional
-        Weights, which are not negative. Rows of weight 0 are dropped; scaling all weights changes
-        nothing.
+        Weights, not negative; only their proportions matter.
     counts : (n,) array_like of int, optional
-        How many independent rows each row stands for, 1 or more: all results are those of the
-        repeated rows. `y_true` may then hold how many of them had the event (n,), or had each class
-        (n, K). A weight is the one of each of them. See ``docs/reference/input.md``.
+        How many independent rows each row stands for; `y_true` may hold numbers of events.
     from_logits : bool, default False
-        Whether `y_prob` holds logits, of which the sigmoid (n,) or softmax (n, K) is taken.
+        Whether `y_prob` holds logits.
     soft : bool, default False
-        Whether `y_true` holds shares in [0, 1]: of the positive class (n,), or of all classes
-        (n, K) in rows that sum to 1. The error is then the one from the shares, see
-        ``docs/how_to/soft_labels.md``.
+        Whether `y_true` holds shares in [0, 1].
     votes : (n,) array_like of int, optional
-        Number of votes for each row, of which `y_true` counts those for the positive class (n,), or
-        for each class (n, K). A row counts once, however many they are, and not at all without any.
+        Number of votes for each row, of which `y_true` counts some.
     percent : bool, default False
-        Whether `y_prob` holds percents, which are divided by 100; they may be texts with a sign %.
+        Whether `y_prob` holds percents.
     ignore_label : label, optional
-        A label whose rows are left out, such as 255 or -100 of pixels; nan for missing labels.
+        A label whose rows are left out; nan for missing labels.
     class_axis : int, optional
-        The axis of `y_prob` that holds the classes, such as 1 of pixels (N, C, H, W). `y_true` and
-        `sample_weight` then have its shape without this axis, whose axes are all rows. One class,
-        as in masks (N, 1, H, W), is the positive one, and the labels may have the axis too.
-    n_jobs : int, optional
-        Number of threads; -1 for all processors. The result has the same bits for any number.
-    **fields
-        Other values for parameters of the estimator:
-        ``ece(y, p, estimator="ece_a", n_bins=30)``.
+        The axis of `y_prob` that holds the classes; all other axes are rows.
+    by : (n,) array_like, or dict or frame of them, optional
+        Groups of rows, each with a value of its own.
+    **options
+        Other values for parameters of the estimator: ``ece(y, p, estimator="ece_a", n_bins=30)``.
+        Every function takes the options from `setting` to `class_axis`, which
+        ``docs/reference/input.md`` explains one by one, unless it says otherwise.
 
     Returns
     -------
     float, or (K,) float64 array with ``setting="classwise", average=None``
-        0 is best; at most 1 for calibration errors over bins.
+        0 is best; at most 1 for calibration errors over bins. With `by`: (G,), or (G, K), for the
+        groups in the order of their labels.
 
     Raises
     ------
@@ -177,38 +181,47 @@ def ece(
     0.3
     >>> ece([0, 1, 1], p, setting="classwise", average=None).round(3)
     array([0.233, 0.367, 0.2  ])
+    >>> ece([0, 1, 1, 0], [0.2, 0.6, 0.9, 0.5], by=["b", "a", "b", "a"])
+    array([0.45, 0.15])
     """
-    chosen = find_estimator(estimator, fields)
-    has_defaults = (
-        isinstance(setting, str) and setting == "auto"
-        and isinstance(average, str) and average == "macro"
-        and from_logits is soft is percent is False
-        and labels is pos_label is sample_weight is counts is None
-        and votes is ignore_label is class_axis is n_jobs is None
-    )  # fmt: skip
-    if has_defaults:
+    check_average(average)
+    reading, fields = split_options(options, GROUPED_NAMES)
+    chosen = find_estimator(estimator, fields, GROUPED_NAMES)
+    if reading is DEFAULT_OPTIONS and n_jobs is None and average is not None:
         value = plain_value(y_true, y_prob, chosen)
         if value == value:  # not nan
             return value
-    check_average(average)
 
-    def values_of(run: Map) -> tuple[Source, Values]:
+    def values_of(run: Map) -> tuple[RowTable, Values]:
         source = read_source(
-            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-            votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-            vectors=chosen.needs_vectors, run=run,
+            y_true, y_prob, reading, vectors=chosen.needs_vectors, takes_parts=True, run=run
         )  # fmt: skip
+        if source.by is not None:
+            return source, values_of_parts(chosen, source, average, run)
         return source, values_of_problems(chosen, source, run)
 
     source, values = with_threads(check_jobs(n_jobs), values_of)
-    if average is None and source.setting.per_class:
+    if source.by is not None or (average is None and source.setting.per_class):
         return values
     # A single value is not averaged, which would take 3 us.
     return float(values[0] if len(values) == 1 else source.average(values))
 
 
-def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
+def values_of_parts(estimator: Any, table: RowTable, average: Macro | None, run: Map) -> Values:
+    """Compute the value (G,) of each group of rows, or (G, K) of its classes."""
+    per_class = average is None and table.setting.per_class
+    if per_class and table.shares_are_drawn:
+        rule = "must be 'macro' with {by} and 'top-label': groups may predict other classes"
+        raise InputError("average", rule, value=None)
+    values: list[Any] = []
+    for rows in table.parts_of_rows():
+        part = table.part(rows)
+        of_part = values_of_problems(estimator, part, run)
+        values.append(of_part if per_class else part.average(of_part))
+    return np.array(values)
+
+
+def fix(name: str, options: Mapping[str, Any], **values: Any) -> dict[str, Any]:
     """Add the options that define a measure; refuse other values from the caller."""
     for option, value in values.items():
         if options.get(option, value) != value:
@@ -218,7 +231,7 @@ def fix(name: str, options: dict[str, Any], **values: Any) -> dict[str, Any]:
 
 
 @measure
-def mce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+def mce(y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]) -> Any:
     """Compute the maximum calibration error: `ece` with ``norm=inf``.
 
     Parameters
@@ -247,7 +260,7 @@ def mce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 
 
 @measure
-def sce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+def sce(y_true: Any, y_prob: Any = None, **options: Unpack[RowGroupedEstimatorKeywords]) -> Any:
     """Compute the static calibration error: `ece` class by class, uniform bins.
 
     Parameters
@@ -273,7 +286,7 @@ def sce(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 
 
 @measure
-def ace(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+def ace(y_true: Any, y_prob: Any = None, **options: Unpack[RowGroupedEstimatorKeywords]) -> Any:
     """Compute the adaptive calibration error: class by class, equal-mass ranges.
 
     Parameters
@@ -297,12 +310,15 @@ def ace(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     >>> round(ace([0, 1, 1], [[0.7, 0.3], [0.2, 0.8], [0.4, 0.6]], n_bins=3), 6)
     0.3
     """
-    options = fix("ace", options, setting="classwise", estimator="ece_a", bin_weights="equal")
-    return ece(y_true, y_prob, **options)
+    fixed = fix("ace", options, setting="classwise", estimator="ece_a", bin_weights="equal")
+    return ece(y_true, y_prob, **fixed)
 
 
 @measure
-def tace(y_true: Any, y_prob: Any = None, *, threshold: float | None = 0.01, **options: Any) -> Any:
+def tace(  # type: ignore[misc]  # the threshold is also among the keywords
+    y_true: Any, y_prob: Any = None, *, threshold: float | None = 0.01,
+    **options: Unpack[RowGroupedEstimatorKeywords],
+) -> Any:  # fmt: skip
     """Compute the thresholded adaptive calibration error: `ace` of large scores.
 
     Parameters
@@ -332,7 +348,9 @@ def tace(y_true: Any, y_prob: Any = None, *, threshold: float | None = 0.01, **o
 
 
 @measure
-def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+def brier_score(
+    y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]
+) -> Any:
     """Compute the Brier score: the mean squared error of the probabilities.
 
     Parameters
@@ -364,7 +382,9 @@ def brier_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 
 
 @measure
-def ranked_probability_score(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+def ranked_probability_score(
+    y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]
+) -> Any:
     """Compute the ranked probability score of classes whose order has a meaning.
 
     Parameters
@@ -393,12 +413,15 @@ def ranked_probability_score(y_true: Any, y_prob: Any = None, **options: Any) ->
     >>> round(ranked_probability_score([2], [[0.5, 0.2, 0.3]]), 6)
     0.74
     """
-    options = fix("ranked_probability_score", options, estimator="ranked_probability_score")
-    return ece(y_true, y_prob, **options)
+    fixed = fix("ranked_probability_score", options, estimator="ranked_probability_score")
+    return ece(y_true, y_prob, **fixed)
 
 
 @measure
-def log_loss(y_true: Any, y_prob: Any = None, *, clip: float | None = None, **options: Any) -> Any:
+def log_loss(  # type: ignore[misc]  # the limit is also among the keywords
+    y_true: Any, y_prob: Any = None, *, clip: float | None = None,
+    **options: Unpack[GroupedEstimatorKeywords],
+) -> Any:  # fmt: skip
     """Compute the log loss: the mean of -log P of the observed outcome.
 
     Parameters
@@ -436,7 +459,7 @@ def log_loss(y_true: Any, y_prob: Any = None, *, clip: float | None = None, **op
 
 
 @measure
-def accuracy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+def accuracy(y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]) -> Any:
     """Compute the accuracy: the share of rows whose most probable label is right.
 
     Parameters
@@ -466,7 +489,7 @@ def accuracy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 
 
 @measure
-def sharpness(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+def sharpness(y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]) -> Any:
     """Compute the sharpness: the variance of the score.
 
     Parameters
@@ -496,7 +519,7 @@ def sharpness(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
 
 
 @measure
-def entropy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+def entropy(y_true: Any, y_prob: Any = None, **options: Unpack[GroupedEstimatorKeywords]) -> Any:
     """Compute the mean entropy of the predicted probabilities.
 
     Parameters
@@ -524,19 +547,18 @@ def entropy(y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     return ece(y_true, y_prob, **fix("entropy", options, estimator="entropy"))
 
 
+@shows_options
 def canonical_error(
     y_true: Any, y_prob: Any = None, *, bandwidth: Any = "likelihood", norm: float = 1.0,
-    labels: Any = None, sample_weight: Any = None, counts: Any = None, from_logits: bool = False,
-    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = None, **options: Unpack[VectorKeywords],
 ) -> float:  # fmt: skip
     """Compute the canonical calibration error by Dirichlet kernels on the simplex.
 
     Parameters
     ----------
-    y_true, y_prob, labels, sample_weight, counts, from_logits, percent, ignore_label, \
-    class_axis, n_jobs
-        As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p. At least two rows.
+    y_true, y_prob, n_jobs, **options
+        As in `ece`, without `setting`, `pos_label`, `soft` and `votes`; a 1-d `y_prob` stands for
+        the columns 1 - p and p. At least two rows.
     bandwidth : "likelihood" or float, default "likelihood"
         About the variance of the kernel, greater than 0; by default one of ten, by the
         leave-one-out likelihood of the predictions.
@@ -567,27 +589,24 @@ def canonical_error(
     >>> round(canonical_error([0, 1, 1], p, bandwidth=0.1), 6)
     0.992933
     """
-    return ece(
-        y_true, y_prob, estimator=DirichletKDE(bandwidth, norm), labels=labels,
-        sample_weight=sample_weight, counts=counts, from_logits=from_logits, percent=percent,
-        ignore_label=ignore_label, class_axis=class_axis, n_jobs=n_jobs,
-    )  # fmt: skip
+    check_names(options, VectorKeywords)
+    estimator = DirichletKDE(bandwidth, norm)
+    return ece(y_true, y_prob, estimator=estimator, n_jobs=n_jobs, **options)
 
 
+@shows_options
 def kernel_calibration_error(
     y_true: Any, y_prob: Any, *, form: Literal["unbiased", "biased"] = "unbiased",
     kernel: Literal["exponential", "gaussian"] = "exponential", width: Any = "median",
-    labels: Any = None, sample_weight: Any = None, counts: Any = None, from_logits: bool = False,
-    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
-    n_jobs: int | None = None,
+    n_jobs: int | None = None, **options: Unpack[VectorKeywords],
 ) -> float:  # fmt: skip
     """Compute the squared kernel calibration error (SKCE).
 
     Parameters
     ----------
-    y_true, y_prob, labels, sample_weight, counts, from_logits, percent, ignore_label, \
-    class_axis, n_jobs
-        As in `ece`; a 1-d `y_prob` stands for the columns 1 - p and p.
+    y_true, y_prob, n_jobs, **options
+        As in `ece`, without `setting`, `pos_label`, `soft` and `votes`; a 1-d `y_prob` stands for
+        the columns 1 - p and p.
     form : {"unbiased", "biased"}, default "unbiased"
         "unbiased" takes all pairs of two different rows; "biased" adds each row paired with itself,
         and is never negative.
@@ -619,8 +638,6 @@ def kernel_calibration_error(
     >>> round(kernel_calibration_error([0, 1, 1], p, width=0.5), 6)
     -0.006105
     """
-    return ece(
-        y_true, y_prob, estimator=SKCE(form, kernel, width), labels=labels,
-        sample_weight=sample_weight, counts=counts, from_logits=from_logits, percent=percent,
-        ignore_label=ignore_label, class_axis=class_axis, n_jobs=n_jobs,
-    )  # fmt: skip
+    check_names(options, VectorKeywords)
+    estimator = SKCE(form, kernel, width)
+    return ece(y_true, y_prob, estimator=estimator, n_jobs=n_jobs, **options)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import fastece
+from fastece.estimators.base import ABILITIES
 
 FOLDER = Path(fastece.__file__).parent
 # From the top down. A module imports modules of its own room and of rooms on lower floors: at its
@@ -33,7 +34,8 @@ CORE |= set(sys.stdlib_module_names)
 DYNAMIC = {"__init__", "cli", "compat", "kernels", "study"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
-VERBS = {"prepare", "evaluate", "values", "block", "blocks", "subsets", "posterior"}
+VERBS = {"prepare", "evaluate", "values", "block", "blocks", "subsets", "of_population"}
+VERBS |= {*ABILITIES, "bins", "parts", "bandwidths"}
 
 
 # --- reading the sources --------------------------------------------------------------------
@@ -207,7 +209,7 @@ def test_public_classes_are_those_that_a_user_makes():
     errors = {name for name, value in classes.items() if issubclass(value, Exception)}
     estimators = {name for name, value in classes.items() if hasattr(value, "prepare")}
     assert {type(x).__name__ for x in fastece.ESTIMATORS.values()} <= estimators
-    assert {*classes} - errors - estimators == {"Accumulator", "Monitor"}
+    assert {*classes} - errors - estimators == {"Accumulator", "Monitor", "Predictions"}
 
 
 # --- kernels and estimators -----------------------------------------------------------------
@@ -242,6 +244,7 @@ def test_no_other_room_asks_for_the_class_of_an_estimator():
         if room_of(name) != "estimators" and getattr(part, "id", "") in concrete
     }
     assert not found
+    assert not [name for name, text in sources().items() if "singledispatch" in text]
 
 
 # --- words ----------------------------------------------------------------------------------

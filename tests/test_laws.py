@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import fastece
 from fastece import ESTIMATORS, Accumulator
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from helpers import strategies as cases
 from helpers.bad_input import CLASS_TRUE, ROWS, assert_refused, put
@@ -231,7 +232,10 @@ def value_by_protocol(y, p, estimator, setting, sample_weight=None):
     """The value of samples that are prepared, and evaluated with counts of 1."""
     found = ESTIMATORS[estimator]
     problems = read_problems(
-        y, p, setting=setting, sample_weight=sample_weight, vectors=found.needs_vectors
+        y,
+        p,
+        ReadingOptions(setting=setting, sample_weight=sample_weight),
+        vectors=found.needs_vectors,
     )
     samples = problems.samples()
     if found.needs_sorted:

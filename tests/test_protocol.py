@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fastece
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
 from fastece.estimators.protocol import Counts, Labels, Rows
@@ -31,7 +32,9 @@ def samples(name):
         for n, k in ((2, 2), (9, 3), (40, 4)):
             p, y = rng.dirichlet(np.ones(k), n), rng.integers(0, k, n)
             for weight in (None, rng.random(n) + 0.1):
-                yield read_problems(y, p, sample_weight=weight, vectors=True).sample(0)
+                yield read_problems(
+                    y, p, ReadingOptions(sample_weight=weight), vectors=True
+                ).sample(0)
         return
     for shape in SHAPES:
         scores = cases.score_sets()[shape]
@@ -206,6 +209,100 @@ def test_a_sample_names_the_rows_of_the_caller():
         assert np.array_equal(sample.v, weight[sample.rows])
         assert (sample.low, sample.high) == (0.0, 1.0)
         assert sample.s.dtype == np.float64
+
+
+# --- abilities ------------------------------------------------------------------------------
+
+
+class Lent:
+    """A caller's object that has two methods, and some abilities, of an estimator."""
+
+    def __init__(self, estimator, *abilities):
+        for name in ("prepare", "evaluate", *abilities):
+            setattr(self, name, getattr(estimator, name))
+
+    def __str__(self):
+        return "Lent()"
+
+
+def scores(n=120):
+    rng = np.random.default_rng(16)
+    p = rng.random(n)
+    return (rng.random(n) < p**1.5).astype(int), p
+
+
+def ends(result):
+    return np.array([result.value, *result.confidence_interval])
+
+
+@every_estimator
+def test_functions_refuse_an_estimator_without_the_ability_that_they_need(name):
+    estimator = CASES[name]
+    y, p = scores()
+    functions = {
+        "bins": (fastece.reliability_diagram, "a reliability diagram needs bins"),
+        "curve": (fastece.reliability_curve, "a reliability curve needs"),
+    }
+    for ability, (function, rule) in functions.items():
+        if getattr(estimator, ability) is None:
+            with pytest.raises(TypeError, match=f"^estimator: {rule}"):
+                function(y, p, estimator=estimator)
+        else:
+            assert function(y, p, estimator=estimator).value >= 0
+    if estimator.posterior_parts is None and not estimator.is_norm_of_gaps:
+        with pytest.raises(TypeError, match=r"^estimator: must be bins, a density .* have gaps"):
+            fastece.direction(y, p, estimator=estimator)
+    else:
+        assert fastece.direction(y, p, estimator=estimator, n_resamples=0).value >= 0
+
+
+def test_an_object_with_a_posterior_of_its_own_has_its_intervals():
+    y, p = scores()
+    groups = np.arange(120) // 2
+    bayes = fastece.BayesCurve()
+    lent = Lent(bayes, "posterior", "posterior_parts")
+    for options in ({}, {"groups": groups}):
+        for function in (fastece.estimate, fastece.direction):
+            want, got = (function(y, p, estimator=x, **options) for x in (bayes, lent))
+            assert np.array_equal(ends(got), ends(want)), (function, options)
+    want, got = (
+        fastece.compare(y, p, p**0.8, estimator=x, method="mover", n_resamples=99)
+        for x in (bayes, lent)
+    )
+    assert tuple(got.confidence_interval) == tuple(want.confidence_interval)
+    with pytest.raises(TypeError, match=r"^estimator: must be bins"):
+        fastece.direction(y, p, estimator=Lent(bayes, "posterior"))
+
+
+@pytest.mark.parametrize("estimator", [fastece.BayesCurve(), fastece.KDE()], ids=str)
+def test_an_object_with_a_curve_of_its_own_is_drawn(estimator):
+    y, p = scores()
+    lent = Lent(estimator, "curve", "curve_statistic")
+    want, got = (
+        fastece.reliability_curve(y, p, estimator=x, n_resamples=33) for x in (estimator, lent)
+    )
+    for name in ("score", "probability", "density", "low", "high"):
+        assert np.array_equal(getattr(got, name), getattr(want, name), equal_nan=True), name
+
+
+def test_a_curve_without_a_band_needs_no_resamples():
+    y, p = scores()
+    lent = Lent(fastece.KDE(), "curve")
+    assert fastece.reliability_curve(y, p, estimator=lent).low is None
+    with pytest.raises(ValueError, match=r"^n_resamples: must be 0 for Lent\(\), .* not resampled"):
+        fastece.reliability_curve(y, p, estimator=lent, n_resamples=33)
+
+
+def test_an_object_may_have_another_form_for_populations():
+    """Without it, hypotheses would have the true error less what chance alone shows."""
+    y, p = scores()
+    debiased = fastece.Binned(5, debias=True)
+    lent = Lent(debiased, "of_population")
+    options = {"n_resamples": 99, "n_jobs": 1}
+    want = fastece.estimate(y, p, estimator=debiased, **options)
+    assert ends(fastece.estimate(y, p, estimator=lent, **options)) == near(ends(want))
+    without = fastece.estimate(y, p, estimator=Lent(debiased), **options)
+    assert abs(without.confidence_interval.high - want.confidence_interval.high) > 1e-3
 
 
 def test_eight_threads_give_the_same_bits_as_one():

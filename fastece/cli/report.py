@@ -36,6 +36,7 @@ from fastece.cli.output import Page, save_picture
 from fastece.cli.progress import Progress
 from fastece.cli.stream_sums import HINT_WHOLE, StreamSums, describe_files, read_stream
 from fastece.data.errors import InputError
+from fastece.data.options import reading_options
 from fastece.display.numbers import count_of
 from fastece.files import (
     LAYOUTS,
@@ -148,8 +149,11 @@ def report_of_rows(
         columns = {"task": "task", **columns}
     slices = {name: rows.others[argument] for argument, name in columns.items()}
     with rows.located():
+        arguments = data_of(rows, options)
         data = ReportData(
-            arguments=data_of(rows, options),
+            y_true=arguments.pop("y_true"),
+            y_prob=arguments.pop("y_prob"),
+            reading=reading_options(arguments),
             by=slices if len(slices) > 1 else next(iter(slices.values()), None),
             groups=rows.others.get("groups"),
             pairs=rows.pairs,
@@ -173,7 +177,7 @@ def report_of_stream(
         reason = next(file.reason for file in counts if file.reason)
         raise InputError("path", f"no row is good; the first: {reason}", place=title)
     data = ReportData(
-        arguments={"y_true": sums.rows},
+        y_true=sums.rows,
         by=sums.merge_slices() or None,
         pairs=sums.first.pairs,
         n_classes=sums.first.classes,

@@ -6,8 +6,9 @@ from numpy.typing import NDArray
 
 from fastece.data.containers import as_real, without_single_column
 from fastece.data.errors import InputError, rename_arguments
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_source
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 
 
 class Names(NamedTuple):
@@ -59,12 +60,14 @@ class Names(NamedTuple):
             raise InputError(self.prob, f"must have shape (n,), got {prob.shape}")
         return prob
 
-    def read(self, label: Any, prob: Any, setting: Any = "auto", **options: Any) -> Problems:
+    def read(
+        self, label: Any, prob: Any, setting: Any = "auto", pos_label: Any = None,
+        guess_logits: bool = False,
+    ) -> RowTable:  # fmt: skip
         """Read labels and probabilities as problems; errors have the library's names."""
+        options = ReadingOptions(setting=setting, pos_label=pos_label)
         with rename_arguments(self.arguments):
-            source = read_source(label, prob, setting=setting, prob_name=self.prob, **options)
-        assert isinstance(source, Problems), "libraries have no streams"
-        return source
+            return read_source(label, prob, options, prob_name=self.prob, guess_logits=guess_logits)
 
 
 LIBRARIES = {

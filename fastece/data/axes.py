@@ -6,13 +6,14 @@ the layout of the array allows a view.
 
 import math
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fastece.data.containers import as_array
 from fastece.data.errors import InputError, rename_indices
+from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_integer
 
 # Groups by the first axis of the labels, such as images.
@@ -111,18 +112,20 @@ def find_row_axes(name: str, prob: Any, class_axis: Any) -> RowAxes:
 
 
 def flatten_rows(
-    axes: RowAxes, y_true: Any, y_prob: Any, *, prob_name: str = "y_prob", soft: Any = False,
-    votes: Any = None, sample_weight: Any = None, counts: Any = None,
-) -> dict[str, Any]:  # fmt: skip
-    """Flatten the arrays of rows to (n,) and (n, K), by the names of arguments.
+    axes: RowAxes, y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str = "y_prob"
+) -> tuple[Any, Any, ReadingOptions]:
+    """Flatten the arrays of rows to (n,) and (n, K), those among the options too.
 
     Shares and votes are refused.
     """
-    if soft is not False or votes is not None:
+    if options.soft is not False or options.votes is not None:
         raise InputError("class_axis", "goes without {soft} and {votes}")
-    return {
-        "y_true": axes.flatten("y_true", y_true),
-        "y_prob": axes.flatten_classes(prob_name, y_prob),
-        "sample_weight": axes.flatten("sample_weight", sample_weight),
-        "counts": axes.flatten("counts", counts),
-    }
+    labels = axes.flatten("y_true", y_true)
+    prob = axes.flatten_classes(prob_name, y_prob)
+    flat_options = replace(
+        options,
+        sample_weight=axes.flatten("sample_weight", options.sample_weight),
+        counts=axes.flatten("counts", options.counts),
+        class_axis=None,
+    )
+    return labels, prob, flat_options

@@ -1,13 +1,10 @@
-"""Rows with counts: a table whose row i stands for so many independent rows.
+"""Rows with counts: row i stands for so many independent rows.
 
-A table of twenty grades may stand for 10^8 loans. `CountedRows` hands problems on as samples with
-counts, as a stream does with its cells, so that functions which know streams know such tables too.
-A function that needs single rows refuses them by `need_rows`, as it refuses streams.
+Twenty grades may stand for 10^8 loans. Counts of events are read as rows with labels.
 """
 
 import math
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,96 +12,13 @@ from numpy.typing import NDArray
 
 from fastece.data import containers
 from fastece.data.errors import InputError, RowsWarning, rename_indices, warn
-from fastece.data.samples import ALL, Sample, scale_weights
-from fastece.data.sources import RANKS, Problems, Source
+from fastece.data.options import ReadingOptions
 from fastece.kernels.types import F64, I64
 
 # Sums of counts are exact as float64, and as the int64 of random draws.
 MAX_TOTAL = 2.0**53
-# The remedy where single rows are needed.
-REPEAT_ROWS = "repeat the rows, as in np.repeat(y_prob, counts, axis=0)"
 # Standard deviations of the number of events that scores hardly ever leave.
 MIN_DEVIATIONS = 4
-
-
-@dataclass(eq=False)
-class CountedRows(Source):
-    """A caller's table as problems whose rows count several times.
-
-    Attributes
-    ----------
-    table : Problems
-        Each row of the table once, with the weight of one of its copies.
-    c : (n,) float64 array
-        How many independent rows each row of the table stands for, 1 or more.
-    callers : (n,) int64 array
-        The caller's row that each row of the table comes from; counts of events make two of one.
-    """
-
-    table: Problems
-    c: F64
-    callers: I64
-
-    def __post_init__(self) -> None:
-        self.setting = self.table.setting
-        self.n_classes = self.table.n_classes
-        self.labels = self.table.labels
-        self.names = self.table.names
-        self.low = self.table.low
-        self.high = self.table.high
-
-    def __repr__(self) -> str:
-        return f"<{self.table.n} rows that count {self.n} times>"
-
-    @property
-    def n(self) -> int:
-        """Number of independent rows."""
-        return int(self.c.sum())
-
-    def count(self, rows: Any = ALL) -> int:
-        """Count the independent rows behind all rows of the table, or some of them."""
-        return int(self.c[rows].sum())
-
-    @property
-    def v(self) -> F64 | None:
-        """Weight (n,) of each copy of a row; None where every copy counts 1."""
-        return self.table.v
-
-    @property
-    def has_vectors(self) -> bool:
-        """Whether class vectors are kept as a whole."""
-        return self.table.has_vectors
-
-    def sample(self, k: int, needs: str = RANKS) -> Sample:
-        """Return problem `k` as a sample with counts, in the order of the table."""
-        return replace(self.table.sample(k, needs), c=self.c)
-
-    def needs_of(self, estimator: Any) -> str:
-        """Return the content of samples that an estimator needs, or refuse it."""
-        if getattr(estimator, "reads_pairs", False) and getattr(estimator, "needs_vectors", False):
-            raise self.lack(RANKS, "estimator", f"{estimator}, which compares single rows")
-        return super().needs_of(estimator)
-
-    @property
-    def total_weights(self) -> F64:
-        """Weight (n,) of all copies of each row of the table."""
-        return self.c if self.v is None else self.c * self.v
-
-    def scaled(self) -> "CountedRows":
-        """Return the same rows with weights whose products do not overflow."""
-        return replace(self, table=scale_weights(self.table)[0])
-
-    def where(self, rows: I64) -> "CountedRows":
-        """Select rows of the table."""
-        return CountedRows(self.table.where(rows), self.c[rows], self.callers[rows])
-
-    def problem(self, k: int) -> "CountedRows":
-        """Return problem `k` as a source of its own."""
-        return CountedRows(self.table.problem(k), self.c, self.callers)
-
-    def lack(self, needs: str, argument: str, reader: str) -> InputError:  # noqa: ARG002
-        """Build the error for a reader that needs single rows."""
-        return InputError("counts", f"must be left out for {reader}", hint=REPEAT_ROWS)
 
 
 # --- reading --------------------------------------------------------------------------------
@@ -147,17 +61,21 @@ class LabelCounts(NamedTuple):
 
 
 def read_table(
-    y_true: Any, y_prob: Any, sample_weight: Any, counts: Any, *, has_labels: bool,
-    prob_name: str = "y_prob",
+    y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str = "y_prob",
+    has_classes: bool = False,
 ) -> CountedTable:  # fmt: skip
     """Check counts (n,), and turn counts of events into rows with labels.
 
-    The parameters are as in `read_labels`. Where counts of events become rows, probabilities lose
-    the names of their columns.
+    Where counts of events become rows, probabilities lose the names of their columns. With
+    `has_classes`, (n,) are labels of classes in any case.
     """
-    y, c, origin = read_labels(y_true, y_prob, counts, has_labels, prob_name)
+    has_labels = has_classes or not (
+        options.labels is options.pos_label is options.ignore_label is None
+    )
+    sample_weight = options.sample_weight
+    y, c, origin = read_labels(y_true, y_prob, options.counts, has_labels, prob_name)
     index = containers.index_of(y_true, y_prob)
-    containers.warn_of_index("counts", counts, index)
+    containers.warn_of_index("counts", options.counts, index)
     if origin is None:
         return CountedTable(y, y_prob, sample_weight, c, None)
     containers.check_order_of_numbers(

@@ -16,7 +16,7 @@ from fastece.data.containers import contiguous
 from fastece.data.errors import RowsWarning, warn
 from fastece.data.samples import Sample
 from fastece.data.scores import MAX_ENTRIES_READ, are_native, class_vectors, two_columns
-from fastece.data.sources import Problems, Source, class_count
+from fastece.data.sources import RowTable, class_count
 from fastece.kernels.types import F64, I64
 
 # Standard deviations by which a constant guess must have more hits than predictions for a warning.
@@ -65,7 +65,7 @@ def are_impossible(sample: Sample) -> NDArray[np.bool_]:
     return np.asarray(impossible)
 
 
-def impossible_rows(source: Source) -> list[NDArray[np.bool_]]:
+def impossible_rows(source: RowTable) -> list[NDArray[np.bool_]]:
     """Find the rows (n,) of each problem whose outcome had probability 0.
 
     The problems of a stream have rows of their own, and not the same number of them.
@@ -76,7 +76,7 @@ def impossible_rows(source: Source) -> list[NDArray[np.bool_]]:
 # --- scores that are no probabilities --------------------------------------------------------
 
 
-def describe_constant_scores(source: Source) -> str:
+def describe_constant_scores(source: RowTable) -> str:
     """Write a sentence on scores that are all equal, or all 0 or 1; "" for others."""
     n = source.count()
     scores = [sample.s for sample in source.samples(reads_only=True)]
@@ -218,7 +218,7 @@ def contradiction(rows: LabelledVectors, names: Any) -> str:
     )
 
 
-def describe_foreign_labels(problems: Problems) -> str:
+def describe_foreign_labels(problems: RowTable) -> str:
     """Write a sentence on labels that a confident model knows nothing of, or "".
 
     `problems` are binary or class-wise.
@@ -277,7 +277,7 @@ def independence_p_value(predicted: I64, true: I64, n_classes: int) -> float:
 # --- rows that come several times -----------------------------------------------------------
 
 
-def describe_repeats(problems: Problems) -> str:
+def describe_repeats(problems: RowTable) -> str:
     """Write a sentence on blocks of rows that come several times, or "".
 
     Predictions of repeated folds are like that, in a block for each repeat, or with all repeats of

@@ -6,7 +6,7 @@ Nothing is guessed: where two readings are possible, the error names the option 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from numbers import Real
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
+from fastece.data.axes import RowAxes
 from fastece.data.errors import Hint, InputError, InputTypeError, repr_of
 from fastece.kernels.types import F64, I64
 
@@ -361,6 +362,10 @@ def is_number(text: Any) -> bool:
     return True
 
 
+# Integers in a range of at most so many times the rows are numbered without a sort.
+MAX_RANGE = 4
+
+
 class LabelledRows(NamedTuple):
     """A column: the position of each row's label (n,) among the labels."""
 
@@ -384,6 +389,71 @@ def as_groups(value: Any, n: int, name: str = "by") -> LabelledRows:
         array = text
     labels = distinct_labels(array, name)
     return LabelledRows(label_positions(array, labels), labels)
+
+
+def read_parts(by: Any, axes: RowAxes) -> LabelledRows:
+    """Find the group of each row, by one column or a combination of several.
+
+    Groups are in the order of their labels: of numbers, or else of texts.
+    """
+    if isinstance(by, np.ndarray) and by.dtype.kind in "iu" and by.shape == (axes.n,):
+        numbers = number_integers(by)
+        if numbers is not None:
+            return numbers
+    columns = columns_of(by)
+    numbered = [
+        sort_labels(as_groups(axes.flatten("by", column), axes.n, by_name(name)))
+        for name, column in columns.items()
+    ]
+    if len(numbered) == 1:
+        return numbered[0]
+    positions = np.column_stack([column.position for column in numbered])
+    present, position = np.unique(positions, axis=0, return_inverse=True)
+    labels = [
+        tuple(column.labels[k] for column, k in zip(numbered, line, strict=True))
+        for line in present.tolist()
+    ]
+    return LabelledRows(position.reshape(-1), labels)
+
+
+def number_integers(by: Array) -> LabelledRows | None:
+    """Find the group of each integer (n,); None where they are far apart."""
+    low, high = int(by.min()), int(by.max())
+    if high - low > MAX_RANGE * by.size:
+        return None
+    distance = by - low
+    is_there = np.zeros(high - low + 1, np.bool_)
+    is_there[distance] = True
+    number = np.cumsum(is_there) - 1
+    return LabelledRows(number[distance], (np.flatnonzero(is_there) + low).tolist())
+
+
+def sort_labels(column: LabelledRows) -> LabelledRows:
+    """Return a column with its labels in the order of numbers, if they are numbers."""
+    labels = column.labels
+    if not all(isinstance(label, Real) for label in labels):
+        return column
+    order = sorted(range(len(labels)), key=labels.__getitem__)
+    place = np.empty(len(labels), np.int64)
+    place[order] = np.arange(len(labels))
+    return LabelledRows(place[column.position], [labels[k] for k in order])
+
+
+def columns_of(by: Any) -> dict[Any, Any]:
+    """Return columns by name, of a mapping or a data frame; a single one by None."""
+    names = by if isinstance(by, Mapping) else getattr(by, "columns", None)
+    names = getattr(by, "column_names", names)  # of pyarrow
+    if names is None:
+        return {None: by}
+    columns = {name: by[name] for name in names}
+    if not columns:
+        raise InputError("by", "must have a column")
+    return columns
+
+
+def by_name(name: Any) -> str:
+    """Return the name of a column of `by` in messages."""
+    return "by" if name is None else f"by[{name!r}]"
 
 
 def distinct_labels(y: Array, name: str = "y_true") -> list[Any]:

@@ -32,7 +32,7 @@ def list_names(names: Iterable[Any]) -> str:
 
 
 def unknown_option(
-    name: str, kind: str, parameters: Sequence[str], reader_options: Sequence[str]
+    name: str, reader_options: Sequence[str], kind: str = "", parameters: Sequence[str] = ()
 ) -> InputTypeError:
     """Build the error for a name that is neither a parameter nor an option.
 
@@ -40,20 +40,23 @@ def unknown_option(
     ----------
     name : str
         What the caller has written.
-    kind : str
-        The class of the estimator.
-    parameters : sequence of str
-        Its parameters.
     reader_options : sequence of str
-        Options that the function hands on to the reader of data, beside those of its signature.
+        Options of reading that the function takes, beside those that its signature names.
+    kind : str
+        The class of the estimator; "" for a function without one.
+    parameters : sequence of str
+        The parameters of the estimator.
     """
     function, options = called_function()
     options = [*options, *(option for option in reader_options if option not in options)]
     names = [*parameters, *options]
     meant = [USUAL_NAMES[name]] if name in USUAL_NAMES else get_close_matches(name, names, 1)
-    rule = f"is not a parameter of the estimator {kind}, nor an option of {function}"
     texts = [f"perhaps {{{x}}} is meant" for x in meant if x in names]
-    texts += [list_names(parameters), f"options of {function}: {', '.join(map(repr, options))}"]
+    rule = f"is not an option of {function}"
+    if kind:
+        rule = f"is not a parameter of the estimator {kind}, nor an option of {function}"
+        texts.append(list_names(parameters))
+    texts.append(f"options of {function}: {', '.join(map(repr, options))}")
     return InputTypeError(name, rule, hint="; ".join(texts))
 
 

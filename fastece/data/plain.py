@@ -26,7 +26,7 @@ from fastece.data.scores import (
     read_arrays,
     read_rows,
 )
-from fastece.data.sources import Arrays, Problems, class_count, find_setting
+from fastece.data.sources import Arrays, RowTable, class_count, find_setting
 from fastece.data.threads import Map
 from fastece.kernels.types import F64
 
@@ -47,7 +47,7 @@ def are_plain(y: Any, p: Any) -> bool:
 def plain_problems(
     y: NDArray[Any], p: NDArray[Any], setting: Any, sample_weight: Any, with_vectors: bool,
     run: Map,
-) -> Problems | None:  # fmt: skip
+) -> RowTable | None:  # fmt: skip
     """Read labels and probabilities that `are_plain`; None for a closer look."""
     chosen = find_setting(setting, p.shape)
     weights = None
@@ -66,7 +66,7 @@ def plain_problems(
     n_classes = class_count(p.shape)
     scores, outcomes = arrays
     low = 1 / n_classes if chosen.is_top else 0.0
-    problems = Problems(chosen, scores, outcomes, low, 1.0, n_classes, weights)
+    problems = RowTable(chosen, scores, outcomes, low, 1.0, n_classes, weights)
     if with_vectors and p.ndim == 2 and isinstance(setting, str) and setting == "auto":
         problems.vectors = Vectors(native_floats(p), contiguous(y, np.int64))
     if y.size > MAX_ROWS_KEPT:

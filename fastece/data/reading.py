@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fastece.data import containers
 from fastece.data.axes import find_row_axes, flatten_rows
-from fastece.data.counted import CountedRows, read_table
+from fastece.data.counted import read_table
 from fastece.data.doubts import warn_of_contradiction
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import (
@@ -21,8 +21,10 @@ from fastece.data.labels import (
     as_soft_labels,
     check_class_indices,
     hide_label,
+    read_parts,
     refuse_right_or_wrong,
 )
+from fastece.data.options import DEFAULT_OPTIONS, ReadingOptions
 from fastece.data.parameters import check_flag
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.samples import Vectors
@@ -37,41 +39,43 @@ from fastece.data.separate import (
     is_separate,
     read_predicted_classes,
     read_tasks,
-    refuse_table_options,
+    refuse_soft_labels,
 )
 from fastece.data.sources import (
     TOP_LABEL_SETTINGS,
-    Problems,
-    Source,
+    RowTable,
+    TableMaker,
     class_count,
     find_setting,
 )
 from fastece.data.threads import Map
 from fastece.kernels.types import F64
 
+NO_PARTS = "goes with ece and its relatives, bootstrap, estimate and calibration_test"
+
 
 def read_source(
-    y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, counts: Any = None, from_logits: Any = False, soft: Any = False,
-    votes: Any = None, percent: Any = False, ignore_label: Any = None, class_axis: Any = None,
-    prob_name: str = "y_prob", vectors: bool = False,
-    guess_logits: bool = False, run: Map = map,
-) -> Source:  # fmt: skip
-    """Return a source as it is, or read the caller's arrays as problems.
+    y_true: Any, y_prob: Any, options: ReadingOptions = DEFAULT_OPTIONS, *,
+    prob_name: str = "y_prob", vectors: bool = False, guess_logits: bool = False,
+    takes_parts: bool = False, run: Map = map,
+) -> RowTable:  # fmt: skip
+    """Read the caller's arrays as a table, or take the table of their maker.
 
     Parameters
     ----------
-    y_true : Source or array_like
-        A source, such as an `Accumulator`, stands for all the arrays.
-    y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, percent, \
-    ignore_label, class_axis
+    y_true : TableMaker or array_like
+        A maker of tables, such as an `Accumulator`, stands for all the arrays.
+    y_prob : array_like
         As in `fastece.ece`.
+    options : ReadingOptions
     prob_name : str
         The caller's name of `y_prob`, for messages.
     vectors : bool
         Whether class vectors are kept as a whole, with the setting "auto".
     guess_logits : bool
         Whether numbers outside [0, 1] are read as logits.
+    takes_parts : bool
+        Whether the caller answers for each group of `by` by itself.
     run : callable
         `map`, or the `map` of a pool of threads.
 
@@ -80,73 +84,72 @@ def read_source(
     InputError, InputTypeError
         For data that are not as `fastece.ece` says, and for options beside a source.
     """
-    has_options = not (
-        labels is pos_label is votes is ignore_label is counts is class_axis is None
-        and from_logits is soft is percent is False
-    )
+    setting = options.setting
     has_own_rows = is_separate(setting)
     is_of_top_label = isinstance(setting, str) and setting in TOP_LABEL_SETTINGS
-    if is_of_top_label and not isinstance(y_true, Source):
-        refuse_right_or_wrong(y_true, y_prob, prob_name, from_logits, percent)
-    if not (has_options or has_own_rows) and are_plain(y_true, y_prob):
+    if is_of_top_label and not isinstance(y_true, TableMaker):
+        refuse_right_or_wrong(y_true, y_prob, prob_name, options.from_logits, options.percent)
+    if are_plain(y_true, y_prob) and options.are_plain and not has_own_rows:
         problems = plain_problems(
-            y_true, y_prob, setting, sample_weight, with_vectors=vectors, run=run
+            y_true, y_prob, setting, options.sample_weight, with_vectors=vectors, run=run
         )
         if problems is not None:
             return problems
-    if isinstance(y_true, Source):
-        refuse_options(
-            y_true, **{prob_name: y_prob}, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-            votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-        )  # fmt: skip
+    if isinstance(y_true, TableMaker):
+        refuse_options(y_true, **{prob_name: y_prob}, **options.beside_setting)
         y_true.check_setting(setting)
-        return y_true
-    if class_axis is not None:
-        axes = find_row_axes(prob_name, y_prob, class_axis)
-        rows = flatten_rows(
-            axes, y_true, y_prob, prob_name=prob_name, soft=soft, votes=votes,
-            sample_weight=sample_weight, counts=counts,
-        )  # fmt: skip
-        with axes.naming_entries(prob_name):
-            return read_source(
-                **rows, setting=setting, labels=labels, pos_label=pos_label,
-                from_logits=from_logits, percent=percent, ignore_label=ignore_label,
-                prob_name=prob_name, vectors=vectors,
-                guess_logits=guess_logits, run=run,
-            )  # fmt: skip
-    if has_own_rows:
-        refuse_table_options(setting, counts=counts, soft=soft, votes=votes)
-        index = containers.index_of(y_true, y_prob)
-        containers.warn_of_index(prob_name, y_prob, index)
-        containers.warn_of_index("sample_weight", sample_weight, index)
-        read_separate = read_tasks if setting == "tasks" else read_predicted_classes
-        return read_separate(
-            read_problems, y_true, y_prob, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, from_logits=from_logits, percent=percent,
-            ignore_label=ignore_label, prob_name=prob_name,
+        table = y_true.table()
+        if table.by is not None and not takes_parts:
+            raise InputError("by", NO_PARTS)
+        return table
+    if options.by is not None:
+        if not takes_parts:
+            raise InputError("by", NO_PARTS)
+        table = read_source(
+            y_true, y_prob, replace(options, by=None), prob_name=prob_name, vectors=vectors,
             guess_logits=guess_logits, run=run,
         )  # fmt: skip
-    if counts is not None and (votes is not None or soft is not False):
+        axes = table.find_axes(prob_name, y_prob)
+        containers.warn_of_index("by", options.by, containers.index_of(y_true, y_prob))
+        return replace(table, by=read_parts(options.by, axes), axes=axes)
+    if options.class_axis is not None:
+        axes = find_row_axes(prob_name, y_prob, options.class_axis)
+        labels, prob, flat_options = flatten_rows(axes, y_true, y_prob, options, prob_name)
+        with axes.naming_entries(prob_name):
+            table = read_source(
+                labels, prob, flat_options, prob_name=prob_name, vectors=vectors,
+                guess_logits=guess_logits, run=run,
+            )  # fmt: skip
+        return replace(table, axes=axes)
+    if options.counts is not None and (options.votes is not None or options.soft is not False):
         raise InputError("counts", "goes without {soft} and {votes}, as counts are of labels")
+    if has_own_rows:
+        index = containers.index_of(y_true, y_prob)
+        containers.warn_of_index(prob_name, y_prob, index)
+        containers.warn_of_index("sample_weight", options.sample_weight, index)
+        rules: dict[str, Any] = {"prob_name": prob_name, "guess_logits": guess_logits, "run": run}
+        if setting == "tasks":
+            refuse_soft_labels(options)
+            return read_tasks(partial(read_problems, **rules), y_true, y_prob, options, prob_name)
+        return read_predicted_classes(
+            partial(read_rows_or_table, **rules), y_true, y_prob, options, prob_name
+        )
     return read_rows_or_table(
-        y_true, y_prob, counts=counts, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, from_logits=from_logits, soft=soft, votes=votes,
-        percent=percent, ignore_label=ignore_label, prob_name=prob_name, vectors=vectors,
+        y_true, y_prob, options, prob_name=prob_name, vectors=vectors,
         guess_logits=guess_logits, run=run,
     )  # fmt: skip
 
 
 def read_rows_or_table(
-    y_true: Any, y_prob: Any, *, counts: Any = None, **options: Any
-) -> Problems | CountedRows:
+    y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str = "y_prob",
+    vectors: bool = False, guess_logits: bool = False, run: Map = map,
+) -> RowTable:  # fmt: skip
     """Read rows that count once, or several times where there are counts."""
-    if counts is None:
-        return read_problems(y_true, y_prob, **options)
-    return read_counted(y_true, y_prob, counts=counts, **options)
+    read = read_problems if options.counts is None else read_counted
+    return read(y_true, y_prob, options, prob_name, vectors, guess_logits, run)
 
 
-def refuse_options(source: Source, **options: Any) -> None:
+def refuse_options(source: TableMaker, **options: Any) -> None:
     """Refuse options that only arrays have, unless they are None or False."""
     for name, value in options.items():
         if value is not None and value is not False:
@@ -154,75 +157,68 @@ def refuse_options(source: Source, **options: Any) -> None:
 
 
 def read_counted(
-    y_true: Any, y_prob: Any, *, counts: Any, sample_weight: Any = None, labels: Any = None,
-    pos_label: Any = None, ignore_label: Any = None, prob_name: str = "y_prob", **options: Any,
-) -> CountedRows:  # fmt: skip
+    y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str = "y_prob",
+    vectors: bool = False, guess_logits: bool = False, run: Map = map,
+) -> RowTable:  # fmt: skip
     """Check a table whose rows count several times, and read it.
 
-    The other options are as in `read_problems`. Counts of events become rows with labels.
+    The parameters are as in `read_source`. Counts of events become rows with labels.
     """
-    has_labels = not (labels is pos_label is ignore_label is None)
-    table = read_table(
-        y_true, y_prob, sample_weight, counts, has_labels=has_labels, prob_name=prob_name
-    )
+    table = read_table(y_true, y_prob, options, prob_name)
     with table.naming_rows():
         problems = read_problems(
-            table.y_true, table.y_prob, sample_weight=table.sample_weight, labels=labels,
-            pos_label=pos_label, ignore_label=ignore_label, prob_name=prob_name, **options,
+            table.y_true, table.y_prob, replace(options, sample_weight=table.sample_weight),
+            prob_name, vectors, guess_logits, run,
         )  # fmt: skip
-    rows = problems.positions
-    callers = rows if table.origin is None else table.origin[rows]
-    return CountedRows(problems, table.counts[rows], callers)
+    return replace(problems, c=table.counts[problems.positions], origin=table.origin)
 
 
 def read_problems(
-    y_true: Any, y_prob: Any, *, setting: Any = "auto", labels: Any = None, pos_label: Any = None,
-    sample_weight: Any = None, from_logits: bool = False, guess_logits: bool = False,
-    soft: bool = False, votes: Any = None, percent: bool = False, ignore_label: Any = None,
-    prob_name: str = "y_prob", vectors: bool = False, run: Map = map,
-) -> Problems:  # fmt: skip
-    """Check the caller's data and read them as problems.
+    y_true: Any, y_prob: Any, options: ReadingOptions = DEFAULT_OPTIONS,
+    prob_name: str = "y_prob", vectors: bool = False, guess_logits: bool = False, run: Map = map,
+) -> RowTable:  # fmt: skip
+    """Check the caller's data and read them as problems, each row once.
 
-    Rows of weight 0 and rows of the ignored label are dropped. The options have the meaning that
-    they have in `read_source`. A row with a soft label becomes several rows, with a label each.
+    Rows of weight 0 and rows of the ignored label are dropped. The parameters are as in
+    `read_source`. A row with a soft label becomes several rows, with a label each.
     """
-    from_logits = check_flag("from_logits", from_logits)
-    is_soft = check_flag("soft", soft) or votes is not None
+    from_logits = check_flag("from_logits", options.from_logits)
+    is_soft = check_flag("soft", options.soft) or options.votes is not None
     scores = containers.without_shared_column(prob_name, y_prob, y_true)
-    if check_flag("percent", percent):
+    if check_flag("percent", options.percent):
         if from_logits:
             raise InputError("percent", "goes without {from_logits}")
         prob = containers.as_percents(scores, prob_name)
     else:
         prob = containers.as_probabilities(scores, prob_name)
-    chosen = find_setting(setting, prob.shape)
+    chosen = find_setting(options.setting, prob.shape)
     n_rows = len(prob)
     n_classes = class_count(prob.shape)
     columns = containers.column_names(scores)
     names = containers.class_names(columns)
     order = None
     is_ignored = None
-    if is_soft and ignore_label is not None:
+    if is_soft and options.ignore_label is not None:
         raise InputError("ignore_label", "goes with hard labels, not {soft} ones")
     if is_soft:
-        if labels is not None or pos_label is not None:
+        if options.labels is not None or options.pos_label is not None:
             raise InputError("labels", "names hard labels, as {pos_label} does, not {soft} ones")
-        origin, label, share = as_soft_labels(y_true, votes, prob, prob_name, columns)
+        origin, label, share = as_soft_labels(y_true, options.votes, prob, prob_name, columns)
     else:
         y = y_true
-        if ignore_label is not None:
-            y, is_ignored = hide_label(y_true, ignore_label)
+        if options.ignore_label is not None:
+            y, is_ignored = hide_label(y_true, options.ignore_label)
             if is_ignored.size and is_ignored.all():
-                rule = f"has no label other than {ignore_label!r}, which is ignored"
+                rule = f"has no label other than {options.ignore_label!r}, which is ignored"
                 raise InputError("y_true", rule)
-        label, order = as_labels(y, prob, prob_name, columns, labels, pos_label)
+        label, order = as_labels(y, prob, prob_name, columns, options.labels, options.pos_label)
         if order is not None:
             names = None
     index = containers.index_of(y_true, y_prob)
     containers.warn_of_index(prob_name, y_prob, index)
-    containers.warn_of_index("sample_weight", sample_weight, index)
-    containers.warn_of_index("votes", votes, index)
-    weights = containers.as_weights(sample_weight, n_rows)
+    containers.warn_of_index("sample_weight", options.sample_weight, index)
+    containers.warn_of_index("votes", options.votes, index)
+    weights = containers.as_weights(options.sample_weight, n_rows)
     tolerance = containers.row_sum_tolerance(y_prob, prob)
     if from_logits:
         containers.warn_if_probabilities(prob, tolerance, prob_name)
@@ -248,12 +244,13 @@ def read_problems(
     if not is_soft:
         rows = slice(None) if is_kept is None or is_kept.all() else is_kept
         warn_of_contradiction(prob[rows], label[rows], from_logits, order or names, prob_name)
-    problems = Problems(
+    problems = RowTable(
         chosen, *arrays, low=1 / n_classes if chosen.is_top else 0.0, high=1.0,
         n_classes=n_classes, v=weights, labels=order, names=names,
         logits=prob if from_logits else None,
     )  # fmt: skip
-    if vectors and prob.ndim == 2 and isinstance(setting, str) and setting == "auto":
+    is_auto = isinstance(options.setting, str) and options.setting == "auto"
+    if vectors and prob.ndim == 2 and is_auto:
         problems.vectors = Vectors(
             class_vectors(prob, from_logits), containers.contiguous(label, np.int64)
         )

@@ -72,10 +72,10 @@ class Sample(CopyReadOnlyOnUnpickle):
         Support of the score: [0, 1], or [1/K, 1] for the top label of K classes.
     rows : (n,) int64 array
         Position of each row among the rows that its maker numbers, so that classes, estimators and
-        models can share one draw. `Problems.sample` numbers the caller's rows, also those of weight
+        models can share one draw. `RowTable.sample` numbers the caller's rows, also those of weight
         0; with soft labels it numbers the labels, of which a row of the caller has several.
-        `Problems.view` has no positions, an empty array; with `vectors`, its positions are those in
-        them, from 0 in each part. Use `Problems.callers` for the caller's row of each row of a
+        `RowTable.view` has no positions, an empty array; with `vectors`, its positions are those in
+        them, from 0 in each part. Use `RowTable.callers` for the caller's row of each row of a
         problem.
     vectors : Vectors or None
         The class vectors that the problem was made of, where the setting is "auto" and the

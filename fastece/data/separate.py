@@ -2,14 +2,12 @@
 
 The setting "tasks" has a problem for each column of labels, over the rows that have a label there.
 The setting "top-label" has a problem for each predicted class: its rows with their confidence, as
-in Gupta and Ramdas (2022, "Top-label calibration and multiclass-to-binary reductions"). A function
-that needs the same rows in all problems refuses both by `need_rows`, as it refuses a stream.
+in Gupta and Ramdas (2022, "Top-label calibration and multiclass-to-binary reductions"). Either is
+one table, whose problems lie one after the other.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -17,114 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data import containers
+from fastece.data.counted import as_counts
 from fastece.data.errors import InputError, rename_indices
 from fastece.data.labels import hide_label
-from fastece.data.samples import Sample, effective_rows, scale_weights
-from fastece.data.sources import (
-    RANKS,
-    ROWS,
-    SEPARATE_SETTINGS,
-    SETTINGS,
-    SQUARES,
-    Problems,
-    Source,
-)
-from fastece.kernels.types import F64, I64
-
-# Options of the reader that need one label for each row.
-REFUSED_OPTIONS = ("counts", "soft", "votes")
-
-
-@dataclass(eq=False)
-class SeparateProblems(Source):
-    """Binary problems, each over some of the caller's rows.
-
-    Attributes
-    ----------
-    setting_name : str
-        "tasks" or "top-label".
-    problems : list of K Problems
-        Each with the positions of its rows among the caller's.
-    shares : (K,) float64 array
-        The weight of each problem in a mean over all; they add up to 1.
-    problem_names : list of K str
-    """
-
-    setting_name: str
-    problems: list[Problems]
-    shares: F64
-    problem_names: Sequence[str]
-
-    has = frozenset({RANKS, SQUARES, ROWS})
-
-    def __post_init__(self) -> None:
-        self.setting = SEPARATE_SETTINGS[self.setting_name]
-        self.n_classes = len(self.problems)
-        self.low = self.problems[0].low
-        self.high = self.problems[0].high
-        self.labels = None
-
-    def __repr__(self) -> str:
-        return f"<{self.n_problems} problems of the setting {self.setting_name!r}>"
-
-    @cached_property
-    def callers(self) -> I64:
-        """The caller's row of each row, one problem after the other."""
-        return np.concatenate([problem.positions for problem in self.problems])
-
-    @cached_property
-    def n(self) -> int:
-        """Number of the caller's rows that are in a problem."""
-        return int(np.unique(self.callers).size)
-
-    @property
-    def n_effective(self) -> float:
-        """Effective number of the rows of all problems."""
-        joined = self.joined()
-        return effective_rows(joined.v, joined.n)
-
-    @property
-    def has_vectors(self) -> bool:
-        """False: every problem is binary."""
-        return False
-
-    def average(self, values: Any) -> Any:
-        """Average values (K, ...) over the problems, with their shares."""
-        return np.tensordot(self.shares, values, axes=1)
-
-    def sample(self, k: int, needs: str = RANKS) -> Sample:
-        """Return problem `k` as a sample, with the positions of its rows."""
-        return self.problems[k].sample(0, needs)
-
-    def size(self, k: int) -> int:
-        """Count the rows of problem `k`, which its statistics go by."""
-        return self.problems[k].count()
-
-    def problem(self, k: int) -> Problems:
-        """Return problem `k` as a source of its own."""
-        return self.problems[k]
-
-    def joined(self) -> Problems:
-        """Join the rows of all problems, one problem after the other."""
-        samples = [problem.view() for problem in self.problems]
-        weights = None
-        if any(sample.v is not None for sample in samples):
-            weights = np.concatenate([sample.weights for sample in samples])
-        scores = np.concatenate([sample.s for sample in samples])
-        outcomes = np.concatenate([sample.y for sample in samples])
-        return Problems(SETTINGS["binary"], scores, outcomes, self.low, self.high, v=weights)
-
-    def lack(self, needs: str, argument: str, reader: str) -> InputError:  # noqa: ARG002
-        """Build the error for a reader that needs the same rows in all problems."""
-        rule = f"{self.setting_name!r} goes without {reader}: its problems have rows of their own"
-        hint = "one call for each predicted class, or the setting 'confidence'"
-        if self.setting_name == "tasks":
-            hint = "one call for each task: {y_true}[:, k] and {y_prob}[:, k]"
-        return InputError("setting", rule, hint=hint)
-
-    def name(self, k: int) -> str:
-        """Name problem `k`."""
-        return self.problem_names[k]
+from fastece.data.options import ReadingOptions
+from fastece.data.samples import scale_weights
+from fastece.data.sources import SEPARATE_SETTINGS, RowTable, join_tables, log_odds_of
+from fastece.kernels.types import I64
 
 
 def is_separate(setting: Any) -> bool:
@@ -132,22 +29,23 @@ def is_separate(setting: Any) -> bool:
     return isinstance(setting, str) and setting in SEPARATE_SETTINGS
 
 
-def refuse_table_options(setting: str, **options: Any) -> None:
-    """Refuse options that need one label for each row."""
-    for name in REFUSED_OPTIONS:
-        if options[name] is not None and options[name] is not False:
-            raise InputError(name, f"goes without the setting {setting!r}")
+def refuse_soft_labels(options: ReadingOptions) -> None:
+    """Refuse soft labels of tasks, whose labels are a matrix already."""
+    for name in ("soft", "votes"):
+        value = getattr(options, name)
+        if value is not None and value is not False:
+            raise InputError(name, "goes without the setting 'tasks'")
 
 
 # --- several yes/no tasks -------------------------------------------------------------------
 
 
 def read_tasks(
-    read: Any, y_true: Any, y_prob: Any, *, sample_weight: Any, prob_name: str, **options: Any
-) -> SeparateProblems:
+    read: Any, y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str
+) -> RowTable:
     """Read each column of labels (n, T) with its column of probabilities (n, T).
 
-    `read` is `fastece.data.reading.read_problems`, and the options are the reader's.
+    `read` is `fastece.data.reading.read_problems`.
     """
     prob = containers.as_array(prob_name, y_prob)
     labels = containers.as_array("y_true", y_true)
@@ -161,7 +59,8 @@ def read_tasks(
     n_rows, n_tasks = prob.shape
     if n_tasks == 0:
         raise InputError("y_true", "must have a column for each task, and has none")
-    weights = containers.as_weights(sample_weight, n_rows)
+    weights = containers.as_weights(options.sample_weight, n_rows)
+    copies = None if options.counts is None else as_counts(options.counts, n_rows)
     columns = containers.column_names(y_prob)
     check_order_of_columns(containers.column_names(y_true), columns, prob_name)
     if containers.all_column_names(y_true):
@@ -181,17 +80,22 @@ def read_tasks(
             row = int(rows[index[0]])
             return (row,) if argument == "sample_weight" else (row, k)
 
+        options_of_task = replace(
+            options,
+            setting="binary",
+            sample_weight=None if weights is None else weights[rows],
+        )
         with rename_indices(index_of_caller):
-            problem = read(
-                plain_labels(labels[rows, k]), prob[rows, k], setting="binary",
-                prob_name=prob_name,
-                sample_weight=None if weights is None else weights[rows], **options,
-            )  # fmt: skip
-        problems.append(replace(problem, rows=rows[problem.positions]))
+            problem = read(plain_labels(labels[rows, k]), prob[rows, k], options_of_task)
+        callers = rows[problem.positions]
+        c = None if copies is None else copies[callers]
+        problems.append(replace(problem, rows=callers, c=c))
     names = [f"task {k}" for k in range(n_tasks)]
     if columns:
         names = [f"task {name!r}" for name in columns]
-    return SeparateProblems("tasks", problems, np.full(n_tasks, 1 / n_tasks), names)
+    return join_tables(
+        problems, setting=SEPARATE_SETTINGS["tasks"], n_classes=n_tasks, problem_names=names
+    )
 
 
 def check_order_of_columns(label_columns: list[str], columns: list[str], prob_name: str) -> None:
@@ -212,28 +116,35 @@ def plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def read_predicted_classes(
-    read: Any, y_true: Any, y_prob: Any, *, prob_name: str, **options: Any
-) -> SeparateProblems:
+    read: Any, y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str
+) -> RowTable:
     """Read the confidences and hits of each predicted class by themselves.
 
-    `read` is `fastece.data.reading.read_problems`, and the options are the reader's.
+    `read` is `fastece.data.reading.read_rows_or_table`.
     """
-    confidences = read(y_true, y_prob, setting="confidence", prob_name=prob_name, **options)
-    confidences, _ = scale_weights(confidences)
-    as_array = containers.as_percents if options["percent"] else containers.as_probabilities
-    prob = as_array(y_prob, prob_name)[confidences.positions]
+    rows: RowTable = read(y_true, y_prob, replace(options, setting="confidence"))
+    rows, _ = scale_weights(rows)
+    as_array = containers.as_percents if options.percent else containers.as_probabilities
+    prob = as_array(y_prob, prob_name)[rows.callers]
     if prob.ndim == 1:
-        middle = 0.0 if options["from_logits"] else 0.5
+        middle = 0.0 if options.from_logits else 0.5
         predicted = (prob > middle).astype(np.int64)
     else:
         predicted = prob.argmax(axis=1)
-    classes = np.unique(predicted)
-    problems = [confidences.where(np.flatnonzero(predicted == k)).problem(0) for k in classes]
-    weights = np.array([problem.view().total_weights.sum() for problem in problems])
-    class_names = confidences.labels or confidences.names or range(confidences.n_classes)
-    return SeparateProblems(
-        "top-label",
-        problems,
-        weights / weights.sum(),
-        [f"predicted class {class_names[k]!r}" for k in classes],
+    class_names = rows.labels or rows.names or range(rows.n_classes)
+    classes, problem_of_row = np.unique(predicted, return_inverse=True)
+    weights = np.bincount(problem_of_row, rows.total_weights)
+    score, hit = rows.read()
+    logits = None if rows.logits is None else log_odds_of(rows.logits, None)
+    confidences = replace(rows, prob=score, label=hit, convert=None, logits=logits)
+    return confidences.with_own_rows(
+        np.argsort(problem_of_row, kind="stable"),
+        np.bincount(problem_of_row),
+        setting=SEPARATE_SETTINGS["top-label"],
+        n_classes=classes.size,
+        labels=None,
+        names=None,
+        shares=weights / weights.sum(),
+        shares_are_drawn=True,
+        problem_names=[f"predicted class {class_names[k]!r}" for k in classes],
     )

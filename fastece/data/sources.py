@@ -1,4 +1,4 @@
-"""Settings, and sources of samples: a caller's arrays or the sums of a stream."""
+"""Settings, and the table: whatever a caller has, as weighted binary problems."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.axes import RowAxes, find_row_axes
 from fastece.data.errors import InputError, repr_of
+from fastece.data.labels import LabelledRows
 from fastece.data.parameters import check_integer, list_names
 from fastece.data.samples import ALL, Sample, Vectors, effective_rows
 from fastece.kernels.types import F64, I64
@@ -61,6 +63,10 @@ SEPARATE_SETTINGS = {
 }
 
 
+HINTS_FOR_OWN_ROWS = {
+    "tasks": "one call for each task: {y_true}[:, k] and {y_prob}[:, k]",
+    "top-label": "one call for each predicted class, or the setting 'confidence'",
+}
 # Settings that take the class of the largest probability, for each row.
 TOP_LABEL_SETTINGS = ("confidence", "top-label")
 
@@ -99,6 +105,8 @@ SQUARES = "squares"  # of the scores
 DISTANCES = "distances"  # squared, of class vectors from the true class
 VECTORS = "vectors"
 ROWS = "rows"
+# What a stream keeps.
+CONTENT_OF_STREAMS = (RANKS, SQUARES, DISTANCES)
 NEEDS = {
     RANKS: "the ranks of the scores",
     SQUARES: "squares of the scores",
@@ -108,195 +116,90 @@ NEEDS = {
 }
 
 
-class Source(ABC):
-    """One weighted binary problem, or one for each class, over the same rows.
+class TableMaker(ABC):
+    """A stream, or arrays that were read before: it stands for both arrays."""
+
+    @abstractmethod
+    def table(self, needs: str = RANKS) -> "RowTable":
+        """Return the rows as a table with the content required, one of `NEEDS`."""
+
+    @abstractmethod
+    def check_setting(self, setting: Any) -> None:
+        """Refuse a setting that is neither "auto" nor its own."""
+
+
+# The remedy where single rows are needed.
+REPEAT_ROWS = "repeat the rows, as in np.repeat(y_prob, counts, axis=0)"
+
+
+@dataclass(eq=False)  # not frozen, as `Sample` is not
+class RowTable:
+    """A caller's data as weighted binary problems.
+
+    Problems share all rows, of which each has a class vector, or each has rows of its own, which
+    lie one problem after the other::
+
+        shared rows   prob  (n,), or (n, K): a column for each of K problems
+        own rows      prob  (n,)   .2 .7 .9 | .1 .4 | .6 .8 .8 .3   offsets 0 3 5 9
+
+    Arrays are C-contiguous and writable, as kernels take them; they are perhaps the caller's, and
+    never written to.
 
     Attributes
     ----------
     setting : Setting
         How labels and probabilities became problems.
-    n_classes : int
-    low, high : float
-        Support of the score.
-    labels : list or None
-        The labels of the class indices.
-    names : list or None
-        Names of the classes that are only shown, where labels are class indices.
-    has : set of str
-        Names in `NEEDS` of the data that its samples have.
-    key : int
-        The key of the draws of replicates, where the source has some.
-    """
-
-    has: frozenset[str] = frozenset(NEEDS)
-    votes: float = 1.0  # as in `Sample`
-
-    setting: Setting
-    n_classes: int
-    low: float
-    high: float
-    labels: list[Any] | None
-    names: list[str] | None = None
-    key: int
-    # Names of problems with rows of their own; others go by the indices of classes.
-    problem_names: Sequence[str] = ()
-
-    @property
-    @abstractmethod
-    def n(self) -> int:
-        """Number of rows of positive weight."""
-
-    def count(self) -> int:
-        """Count the caller's rows, which statistics go by."""
-        return self.n
-
-    def size(self, k: int) -> int:  # noqa: ARG002
-        """Count the caller's rows of problem `k`, which its statistics go by."""
-        return self.count()
-
-    @property
-    def n_problems(self) -> int:
-        """Number of problems."""
-        return self.n_classes if self.setting.per_class else 1
-
-    def average(self, values: Any) -> Any:
-        """Average values (K, ...) over the problems."""
-        # The bits of `values.mean(0)`, in a third of the time for a few values.
-        return np.add.reduce(values, 0) / len(values)
-
-    @property
-    @abstractmethod
-    def has_vectors(self) -> bool:
-        """Whether an estimator of class vectors takes these as a whole."""
-
-    @abstractmethod
-    def sample(self, k: int, needs: str = RANKS) -> Sample:
-        """Return problem `k` as a sample with the content required, one of `NEEDS`."""
-
-    def needs_of(self, estimator: Any) -> str:
-        """Return the content of samples that an estimator needs, or refuse it."""
-        needs: str = getattr(estimator, "needs", RANKS)
-        if self.has_vectors and needs != ROWS and getattr(estimator, "needs_vectors", False):
-            needs = DISTANCES if needs == SQUARES else VECTORS
-        if needs not in self.has:
-            raise self.lack(needs, "estimator", str(estimator))
-        return needs
-
-    def problem(self, k: int) -> "Source":
-        """Return problem `k` as a source of its own."""
-        return OneProblem(self, k)
-
-    def samples(self, needs: str = RANKS, reads_only: bool = False) -> list[Sample]:
-        """Return every problem as a sample; of arrays perhaps views that are only read."""
-        if reads_only and isinstance(self, Problems):
-            return [self.view(k) for k in range(self.n_problems)]
-        return [self.sample(k, needs) for k in range(self.n_problems)]
-
-    def check_setting(self, setting: Any) -> None:
-        """Refuse a setting that is neither "auto" nor the one of the source."""
-        allowed = ["auto", self.setting.name, self.setting.column]
-        if self.has_vectors:
-            # The top label is one question about class vectors, and "auto" stands for all of them.
-            allowed = ["auto"]
-        if setting is None or setting not in allowed:
-            name = "auto" if self.has_vectors else self.setting.name
-            raise InputError("setting", f"must be {name!r}, that of {self!r}", value=setting)
-
-    def draws(self, k: int) -> Iterator[F64]:  # noqa: ARG002
-        """Yield the counts of the rows (n,) of `sample(k)` in each replicate."""
-        raise InputError("n_replicates", f"there are none in {self!r}")
-
-    def lack(self, needs: str, argument: str, reader: str) -> InputError:
-        """Build the error for a reader that needs data which the source lacks."""
-        rule = f"{reader} needs {NEEDS[needs]}, and a stream keeps only sums over cells of scores"
-        return InputError(argument, rule)
-
-    def name(self, k: int) -> str:
-        """Name the setting of problem `k`, with the caller's label if it is of one class."""
-        column = k if self.setting.per_class else self.setting.column
-        name = f"class {k}" if self.setting.per_class else self.setting.name
-        class_names = self.labels or self.names
-        if class_names is None or column is None:
-            return name
-        return f"{name} ({repr_of(class_names[column])})"
-
-
-class OneProblem(Source):
-    """One problem of a source, by itself."""
-
-    def __init__(self, source: Source, k: int) -> None:
-        self.source = source
-        self.k = k
-        self.setting = SETTINGS["binary"]
-        self.n_classes = 2
-        self.labels = None
-        self.low = source.low
-        self.high = source.high
-        self.has = source.has
-
-    @property
-    def n(self) -> int:
-        """Number of rows of positive weight."""
-        return self.source.n
-
-    @property
-    def has_vectors(self) -> bool:
-        """False: a single problem has no class vectors."""
-        return False
-
-    def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
-        """Return the problem as a sample with the content required."""
-        return self.source.sample(self.k, needs)
-
-
-class BySquares(OneProblem):
-    """The problems of a source, in samples with sums of squares and coarser ranks."""
-
-    def __init__(self, source: Source) -> None:
-        super().__init__(source, 0)
-        self.setting = source.setting
-        self.n_classes = source.n_classes
-        self.labels = source.labels
-
-    def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
-        """Return problem `k` as a sample with squares of scores."""
-        return self.source.sample(k, SQUARES)
-
-
-@dataclass(eq=False)  # not frozen, as `Sample` is not
-class Problems(Source):
-    """A caller's arrays as one problem, or as one for each class.
-
-    Its arrays are C-contiguous and writable, as kernels take them.
-
-    Attributes
-    ----------
-    setting : Setting
     prob, label : arrays
-        `Arrays` as `read` returns them; or, if there is `convert`, the caller's own. They are
-        perhaps the caller's in either case, and never written to.
+        `Arrays` as `read` returns them; or, if there is `convert`, the caller's own.
     low, high : float
         Support of the score.
     n_classes : int
+        Number of classes, or of problems with rows of their own.
     v : (n,) float64 array or None
-        Sample weights, greater than 0; None where every row counts 1.
+        Weight of one copy of each row, greater than 0; None where every row counts 1.
+    c : (n,) float64 array or None
+        How many independent rows each row stands for; whole except in the cells of a stream. None
+        where each row counts once.
     rows : (n,) int64 array or None
         Positions of the rows before any of weight 0 was dropped; None where none was.
+    origin : (N,) int64 array or None
+        The caller's row behind each position, where one of his rows makes several: a soft label has
+        a row for each class, and a count of events one for each outcome. None where they are the
+        same.
+    votes : float
+        As for `Sample`.
     labels : list or None
         The labels of the class indices.
+    names : list of str or None
+        Names of the columns, where labels are class indices.
     vectors : Vectors or None
         The class vectors of all rows, also of weight 0, for estimators that need them whole.
     convert : callable or None
         Makes `Arrays` of some rows of `prob` and `label`, which have been checked and are too
         large to be kept twice.
-    names : list of str or None
-        Names of the columns, where labels are class indices.
-    origin : (N,) int64 array or None
-        The caller's row that each row, also of weight 0, is a label of; None for hard labels.
-    votes : float
-        As for `Sample`.
     logits : (n,) or (n, K) array of float, or None
-        The logits that `prob` was made from, perhaps the caller's array.
+        The logits that `prob` was made from, perhaps the caller's array; the log odds of scores
+        (n,) where problems have rows of their own.
+    offsets : (K + 1,) int64 array or None
+        Problem k has the rows from ``offsets[k]`` on, up to ``offsets[k + 1]``. None where the
+        problems share all rows.
+    shares : (K,) float64 array or None
+        The weight of each problem in a mean over all; None where all have the same.
+    shares_are_drawn : bool
+        Whether these are the shares of the rows, which a resample changes.
+    problem_names : sequence of str
+        Names of problems with rows of their own; others go by the indices of classes.
+    axes : RowAxes or None
+        The axes of the caller's rows, also of those that were dropped.
+    by : LabelledRows or None
+        The part of each of the caller's rows, where each part is a table of its own.
+    stream : object or None
+        The stream that made the table of its cells. Its method ``table(needs)`` makes the others:
+        some errors need ranks of the scores, and some squares of them.
+    content : str
+        What the cells of a stream keep, one of `NEEDS`.
+    number : int or None
+        The number of this problem among those of the stream; None where they are all here.
     """
 
     setting: Setting
@@ -306,47 +209,211 @@ class Problems(Source):
     high: float
     n_classes: int = 2
     v: F64 | None = None
+    c: F64 | None = None
     rows: I64 | None = None
-    labels: list[Any] | None = None
-    vectors: Vectors | None = None
-    convert: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
-    names: list[str] | None = None
     origin: I64 | None = None
     votes: float = 1.0
+    labels: list[Any] | None = None
+    names: list[str] | None = None
+    vectors: Vectors | None = None
+    convert: Callable[[NDArray[Any], NDArray[Any]], Any] | None = None
     logits: NDArray[Any] | None = None
+    offsets: I64 | None = None
+    shares: F64 | None = None
+    shares_are_drawn: bool = False
+    problem_names: Sequence[str] = ()
+    axes: RowAxes | None = None
+    by: LabelledRows | None = None
+    stream: Any = None
+    content: str = RANKS
+    number: int | None = None
+
+    # --- rows -----------------------------------------------------------------------------------
 
     @property
     def n(self) -> int:
-        """Number of rows."""
+        """Number of rows of the table."""
         return self.label.size
-
-    @property
-    def n_effective(self) -> float:
-        """Number of rows of equal weight whose mean varies as much (`effective_rows`)."""
-        return effective_rows(self.v, self.n)
-
-    def count(self, rows: Any = ALL) -> int:
-        """Count the caller's rows that all rows are labels of, or some of them."""
-        if self.votes == 1:
-            return int(self.label[rows].size)
-        return int(np.unique(self.callers[rows]).size)
-
-    @cached_property
-    def callers(self) -> I64:
-        """Positions of the rows in the caller's data, of which soft labels repeat some."""
-        return self.positions if self.origin is None else self.origin[self.positions]
-
-    @property
-    def has_vectors(self) -> bool:
-        """Whether class vectors are kept as a whole."""
-        return self.vectors is not None
 
     @cached_property
     def positions(self) -> I64:
         """Positions of the rows before any was dropped; one array for all classes."""
         return np.arange(self.n) if self.rows is None else self.rows
 
-    def read(self, rows: slice = ALL) -> Arrays:
+    @cached_property
+    def callers(self) -> I64:
+        """The caller's row of each row."""
+        return self.positions if self.origin is None else self.origin[self.positions]
+
+    @property
+    def has_own_rows(self) -> bool:
+        """Whether each problem has rows of its own; the cells of a stream share its rows."""
+        return self.offsets is not None and self.stream is None
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether a row of the caller may be here several times, as votes or in tasks."""
+        is_in_problems = self.has_own_rows and not self.shares_are_drawn
+        return self.votes != 1 or is_in_problems
+
+    def count(self, rows: Any = ALL) -> int:
+        """Count the independent rows behind all rows, or some of them."""
+        if self.stream is not None:
+            return int(self.stream.n)
+        if self.has_repeats:
+            return self._count_callers(rows)
+        return int(self.label[rows].size if self.c is None else self.c[rows].sum())
+
+    def _count_callers(self, rows: Any) -> int:
+        """Count the caller's rows behind some rows, each in the first problem that has it."""
+        callers, first = np.unique(self.callers[rows], return_index=True)
+        if self.c is None:
+            return int(callers.size)
+        problem = self.problem_of_row[rows]
+        is_first = problem == problem[first][np.searchsorted(callers, self.callers[rows])]
+        return int(self.c[rows][is_first].sum())
+
+    @property
+    def problem_of_row(self) -> I64:
+        """The problem (n,) of each row, of problems with rows of their own."""
+        assert self.offsets is not None
+        return np.repeat(np.arange(self.n_problems), np.diff(self.offsets))
+
+    @property
+    def n_effective(self) -> float:
+        """Number of rows of equal weight whose mean varies as much (`effective_rows`)."""
+        return effective_rows(self.v, self.n if self.c is None else self.c)
+
+    @property
+    def total_weights(self) -> F64:
+        """Weight (n,) of all copies of each row."""
+        v = np.ones(self.n) if self.v is None else self.v
+        return v if self.c is None else self.c * v
+
+    # --- problems -------------------------------------------------------------------------------
+
+    @property
+    def n_problems(self) -> int:
+        """Number of problems."""
+        if self.offsets is not None:
+            return self.offsets.size - 1
+        return self.n_classes if self.setting.per_class else 1
+
+    def average(self, values: Any) -> Any:
+        """Average values (K, ...) over the problems, with their shares if they have some."""
+        if not self.has_own_rows:
+            # The bits of `values.mean(0)`, in a third of the time for a few values.
+            return np.add.reduce(values, 0) / len(values)
+        return np.tensordot(self.problem_shares, values, axes=1)
+
+    @property
+    def problem_shares(self) -> F64:
+        """The weight (K,) of each problem in a mean over all."""
+        if self.shares is None:
+            return np.full(self.n_problems, 1 / self.n_problems)
+        return self.shares
+
+    def name(self, k: int) -> str:
+        """Name problem `k`, with the caller's label if it is of one class."""
+        if self.problem_names:
+            return self.problem_names[k]
+        column = k if self.setting.per_class else self.setting.column
+        name = f"class {k}" if self.setting.per_class else self.setting.name
+        class_names = self.labels or self.names
+        if class_names is None or column is None:
+            return name
+        return f"{name} ({repr_of(class_names[column])})"
+
+    def problem(self, k: int) -> "RowTable":
+        """Return problem `k` as a table of its own."""
+        rows = self.rows_of(k)
+        s, y = self.read_problem(k, rows)
+        return replace(
+            self, setting=SETTINGS["binary"], prob=s, label=y, n_classes=2,
+            v=None if self.v is None else self.v[rows], c=None if self.c is None else self.c[rows],
+            rows=self.rows if rows is ALL else self.positions[rows], labels=None, names=None,
+            vectors=None, convert=None, logits=self.log_odds(k, s, rows), offsets=None, shares=None,
+            shares_are_drawn=False, problem_names=(), number=k,
+        )  # fmt: skip
+
+    def problems(self) -> list["RowTable"]:
+        """Return each problem as a table of its own."""
+        return [self.problem(k) for k in range(self.n_problems)]
+
+    def joined(self) -> "RowTable":
+        """Return all rows as one problem, of problems with rows of their own."""
+        return replace(
+            self, setting=SETTINGS["binary"], offsets=None, shares=None, problem_names=(),
+            n_classes=2,
+        )  # fmt: skip
+
+    def rows_of(self, k: int) -> slice:
+        """Return the rows of problem `k`."""
+        if self.offsets is None:
+            return ALL
+        return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
+
+    def size(self, k: int) -> int:
+        """Count the independent rows of problem `k`, which its statistics go by."""
+        return self.count(self.rows_of(k))
+
+    def where(self, rows: Any) -> "RowTable":
+        """Select rows of all problems, which share them."""
+        v = None if self.v is None else self.v[rows]
+        c = None if self.c is None else self.c[rows]
+        logits = None if self.logits is None else self.logits[rows]
+        return replace(
+            self, prob=self.prob[rows], label=self.label[rows], v=v, c=c,
+            rows=self.positions[rows], logits=logits,
+        )  # fmt: skip
+
+    def find_axes(self, name: str, prob: Any) -> RowAxes:
+        """Return the axes of the caller's rows; `name` and `prob` are his predictions."""
+        if self.axes is None:
+            return find_row_axes(name, prob, None)
+        return self.axes
+
+    def parts_of_rows(self) -> list[I64]:
+        """Return the rows of each part, in their order."""
+        assert self.by is not None, "callers make sure"
+        part_of_row = self.by.position[self.callers]
+        sizes = np.bincount(part_of_row, minlength=len(self.by.labels))
+        if not sizes.all():
+            name = self.by.labels[int(sizes.argmin())]
+            raise InputError("by", f"has no row of positive weight in the group {name!r}")
+        order = np.argsort(part_of_row, kind="stable")
+        return np.split(order, np.cumsum(sizes)[:-1])
+
+    def part(self, rows: I64) -> "RowTable":
+        """Return the table that some rows alone would make, which are in their order."""
+        table = replace(self.where(rows), by=None)
+        if self.votes != 1:
+            table.votes = table.n / np.unique(table.callers).size
+        if not self.has_own_rows:
+            return table
+        problem = self.problem_of_row[rows]
+        sizes = np.bincount(problem, minlength=self.n_problems)
+        table.offsets = np.append(0, np.cumsum(sizes[sizes > 0]))
+        if not self.shares_are_drawn:
+            if not sizes.all():
+                name = self.problem_names[int(sizes.argmin())]
+                raise InputError("by", f"must have a label of {name} in each group")
+            return table
+        kept = np.flatnonzero(sizes)
+        weights = np.bincount(problem, table.total_weights)[kept]
+        table.n_classes = kept.size
+        table.shares = weights / weights.sum()
+        table.problem_names = [self.problem_names[k] for k in kept.tolist()]
+        return table
+
+    def with_own_rows(self, order: I64, sizes: Any, **changes: Any) -> "RowTable":
+        """Divide the rows of a problem, in a new order, among problems of some sizes."""
+        offsets = np.append(0, np.cumsum(sizes))
+        return replace(self.where(order), offsets=offsets, convert=None, **changes)
+
+    # --- arrays and samples -----------------------------------------------------------------------
+
+    def read(self, rows: Any = ALL) -> Arrays:
         """Return scores and outcomes, or class vectors and classes, of some rows."""
         prob = self.prob
         label = self.label
@@ -358,72 +425,164 @@ class Problems(Source):
         converted: Arrays = self.convert(prob, label)
         return converted
 
-    def read_problem(self, k: int, rows: slice = ALL) -> Arrays:
-        """Return the scores and outcomes of some rows of problem `k`."""
+    def read_problem(self, k: int, rows: Any = ALL) -> Arrays:
+        """Return the scores and outcomes of some rows of the table for problem `k`."""
         prob, label = self.read(rows)
         if prob.ndim == 1:
             return prob, label
         return prob[:, k].astype(np.float64), (label == k).view(np.uint8)
 
-    def log_odds(self, k: int, s: F64, rows: slice = ALL) -> F64 | None:
-        """Return the log odds of some rows of problem `k`, where they are needed.
+    def log_odds(self, k: int, s: F64, rows: Any = ALL) -> F64 | None:
+        """Return the log odds of some rows for problem `k`, where they are needed.
 
         They are where a score is 0, or so near to 1 that others may be equal by rounding alone.
         """
         if self.logits is None or not s.size or (s.max() <= NEAR_1 and s.min() > 0):
             return None
+        if self.has_own_rows:  # whose logits are the log odds of their scores
+            return np.asarray(self.logits[rows])
         column = k if self.setting.per_class else self.setting.column
         return log_odds_of(self.logits[rows], column)
 
-    def read_vectors(self, rows: slice = ALL) -> Arrays:
+    @property
+    def has_vectors(self) -> bool:
+        """Whether an estimator of class vectors takes these as a whole."""
+        if self.stream is not None:
+            return bool(self.stream.has_vectors and self.number is None)
+        return self.vectors is not None
+
+    def read_vectors(self, rows: Any = ALL) -> Arrays:
         """Return the class vectors and classes of some rows, which must be there."""
         assert self.vectors is not None, "an estimator that needs no vectors asks for them"
         chosen = rows if self.rows is None else self.rows[rows]
         return self.vectors.prob[chosen], self.vectors.label[chosen]
 
-    def where(self, rows: I64) -> "Problems":
-        """Select rows of all problems."""
-        v = None if self.v is None else self.v[rows]
-        prob = self.prob[rows]
-        label = self.label[rows]
-        logits = None if self.logits is None else self.logits[rows]
-        positions = self.positions[rows]
-        return replace(self, prob=prob, label=label, v=v, rows=positions, logits=logits)
+    def view(self, k: int = 0, rows: Any = None) -> Sample:
+        """Return problem `k`, or some of its rows, as a sample that is only read.
 
-    def view(self, k: int = 0, rows: slice = ALL) -> Sample:
-        """Return rows of problem `k` as a sample that is only read, without positions."""
+        It has no positions, except that those in its class vectors are from 0 on.
+        """
+        if rows is None:
+            rows = self.rows_of(k)
         s, y = self.read_problem(k, rows)
         v = None if self.v is None else self.v[rows]
+        c = None if self.c is None else self.c[rows]
         log_odds = self.log_odds(k, s, rows)
-        if self.vectors is None:
-            return Sample(
-                s, y, v, self.low, self.high, NO_ROWS, votes=self.votes, log_odds=log_odds
-            )
-        return Sample(
-            s, y, v, self.low, self.high, rows=np.arange(y.size),
-            vectors=Vectors(*self.read_vectors(rows)), votes=self.votes, log_odds=log_odds,
-        )  # fmt: skip
+        vectors = None
+        positions = NO_ROWS
+        if self.vectors is not None:
+            positions = np.arange(y.size)
+            vectors = Vectors(*self.read_vectors(rows))
+        return Sample(s, y, v, self.low, self.high, positions, vectors, c, self.votes, log_odds)
 
-    def sample(self, k: int, needs: str = RANKS) -> Sample:  # noqa: ARG002
-        """Return problem `k` as a sample with arrays that an estimator may change."""
-        s, y = self.read_problem(k)
+    def sample(self, k: int = 0) -> Sample:
+        """Return problem `k` as a sample with positions and arrays that may be changed."""
+        rows = self.rows_of(k)
+        s, y = self.read_problem(k, rows)
         if np.may_share_memory(s, self.prob):
             s = s.copy()
         if np.may_share_memory(y, self.label):
             y = y.copy()
+        v = None if self.v is None else self.v[rows]
+        c = None if self.c is None else self.c[rows]
+        log_odds = self.log_odds(k, s, rows)
+        positions = self.positions[rows]
         return Sample(
-            s, y, self.v, self.low, self.high, rows=self.positions, vectors=self.vectors,
-            votes=self.votes, log_odds=self.log_odds(k, s),
-        )  # fmt: skip
+            s, y, v, self.low, self.high, positions, self.vectors, c, self.votes, log_odds
+        )
+
+    def samples(self, reads_only: bool = False) -> list[Sample]:
+        """Return every problem as a sample, perhaps as views that are only read."""
+        make = self.view if reads_only else self.sample
+        return [make(k) for k in range(self.n_problems)]
 
     def parts(self, rows: int, k: int = 0) -> Iterator[Sample]:
         """Yield problem `k` in parts of so many rows, as samples that are only read."""
         for start in range(0, self.n, rows):
             yield self.view(k, slice(start, start + rows))
 
-    def problem(self, k: int) -> "Problems":
-        """Return problem `k` as a source of its own."""
-        return replace(one_problem(replace(self.sample(k), vectors=None)), origin=self.origin)
+    # --- who may read it --------------------------------------------------------------------------
+
+    def seen_by(self, estimator: Any) -> "RowTable":
+        """Return the table as an estimator reads it, or refuse the estimator.
+
+        It is the table itself. Of a stream it is the one of cells that keep what the estimator
+        needs.
+        """
+        needs: str = getattr(estimator, "needs", RANKS)
+        needs_vectors = getattr(estimator, "needs_vectors", False)
+        if self.stream is not None:
+            if self.has_vectors and needs_vectors and needs != ROWS:
+                needs = DISTANCES if needs == SQUARES else VECTORS
+            return self.with_content(needs, "estimator", str(estimator))
+        if self.c is not None and needs_vectors and getattr(estimator, "reads_pairs", False):
+            raise self.lack(f"{estimator}, which compares single rows", "estimator")
+        return self
+
+    def with_content(self, needs: str, argument: str, reader: str) -> "RowTable":
+        """Return the table that has the content a reader needs, one of `NEEDS`.
+
+        Cells with squares have ranks too, which are coarser.
+        """
+        if self.stream is None or (self.content == SQUARES and needs in (RANKS, SQUARES)):
+            return self
+        if needs not in CONTENT_OF_STREAMS:
+            raise self.lack(reader, argument, needs)
+        table: RowTable = self.stream.table(needs)
+        return table if self.number is None else table.problem(self.number)
+
+    def need_rows(self, reader: str, argument: str = "y_true") -> "RowTable":
+        """Return a table whose problems share single rows; refuse any other."""
+        if self.c is not None or self.has_own_rows:
+            raise self.lack(reader, argument)
+        return self
+
+    def need_shared_rows(self, reader: str, argument: str = "y_true") -> "RowTable":
+        """Return a table whose problems share rows with counts; refuse any other."""
+        if self.stream is not None or self.has_own_rows:
+            raise self.lack(reader, argument)
+        return self
+
+    def lack(self, reader: str, argument: str = "y_true", needs: str = ROWS) -> InputError:
+        """Build the error for a reader that needs data which are not here."""
+        if self.stream is not None:
+            content = NEEDS[needs]
+            rule = f"{reader} needs {content}, and a stream keeps only sums over cells of scores"
+            return InputError(argument, rule)
+        if self.has_own_rows:
+            name = self.setting.name
+            rule = f"{name!r} goes without {reader}: its problems have rows of their own"
+            return InputError("setting", rule, hint=HINTS_FOR_OWN_ROWS[name])
+        return InputError("counts", f"must be left out for {reader}", hint=REPEAT_ROWS)
+
+
+def join_tables(tables: Sequence[RowTable], **changes: Any) -> RowTable:
+    """Join tables of one problem each into one, whose problems have rows of their own."""
+
+    def column(name: str) -> Any:
+        columns = [getattr(table, name) for table in tables]
+        if all(part is None for part in columns):
+            return None
+        pairs = zip(tables, columns, strict=True)
+        return np.concatenate([np.ones(t.n) if part is None else part for t, part in pairs])
+
+    sizes = [table.n for table in tables]
+    parts = [table.read() for table in tables]
+    return replace(
+        tables[0],
+        prob=np.concatenate([prob for prob, _ in parts]),
+        label=np.concatenate([label for _, label in parts]),
+        v=column("v"),
+        c=column("c"),
+        logits=column("logits"),
+        rows=np.concatenate([table.callers for table in tables]),
+        origin=None,
+        convert=None,
+        offsets=np.append(0, np.cumsum(sizes)),
+        labels=None,
+        names=None,
+        **changes,
+    )
 
 
 def log_odds_of(logits: NDArray[Any], column: int | None) -> F64:
@@ -442,17 +601,10 @@ def log_odds_of(logits: NDArray[Any], column: int | None) -> F64:
         return np.asarray(score - np.logaddexp.reduce(others, axis=1))
 
 
-def one_problem(sample: Sample) -> Problems:
+def one_problem(sample: Sample) -> RowTable:
     """Turn a sample into a problem without a copy; counts become weights."""
-    return Problems(
+    return RowTable(
         SETTINGS["binary"], sample.s, sample.y, sample.low, sample.high,
         v=sample.weight,
         rows=sample.rows, vectors=sample.vectors, votes=sample.votes, logits=sample.log_odds,
     )  # fmt: skip
-
-
-def need_rows(source: Source, reader: str, argument: str = "y_true") -> Problems:
-    """Return a source that keeps single rows; refuse any other to a reader."""
-    if not isinstance(source, Problems):
-        raise source.lack(ROWS, argument, reader)
-    return source

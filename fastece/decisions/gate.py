@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from fastece.data.errors import InputError, InputTypeError, rename_arguments
+from fastece.data.options import shows_options
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.samples import effective_rows, scale_weights
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import ConfidenceInterval, Number, format_interval
 from fastece.display.results import EstimatorResult, Record
 from fastece.estimators import risk
-from fastece.inference import compare, estimate, slices
+from fastece.inference import compare, slices
 from fastece.inference.risk_quantities import measure_ratio
 from fastece.inference.selections import Selection, are_in_time, select_by_columns
 from fastece.inference.variance import Quantity, SamplingLaw
 from fastece.resampling import arguments
+from fastece.resampling.arguments import ResamplingKeywords
 from fastece.resampling.call import Call, common_fields
 from fastece.resampling.draws import new_key
 
@@ -422,7 +424,7 @@ def errors_of_rows(
     all_rows = Selection(None, call.n, call.n, lambda: source)
     all_groups = [all_rows, *groups]
     # Posteriors need replicates for tests alone.
-    n_resamples = 0 if estimate.posterior_maker(estimator) else call.n_resamples
+    n_resamples = 0 if estimator.posterior is not None else call.n_resamples
     # `slices_of` shares 1 minus the level among its groups.
     level = 1 - alpha * len(all_groups)
     one_model = replace(call, sources=[source], level=level, n_resamples=n_resamples)
@@ -503,11 +505,13 @@ def decisiveness(row: Judgement) -> tuple[int, float]:
     return 0, 0.0
 
 
+@shows_options
 def check(
     y_true: Any, y_prob: Any = None, *, max_error: float | None = None,
     max_ratio: float | None = None, baseline: Any = None, max_increase: float | None = None,
     estimator: Any = ERROR, by: Any = None, bins: Any = 4, cross: bool = False,
-    min_rows: int = slices.MIN_ROWS, groups: Any = None, rng: Any = 0, **options: Any,
+    min_rows: int = slices.MIN_ROWS, groups: Any = None, rng: Any = 0,
+    **options: Unpack[ResamplingKeywords],
 ) -> Check:  # fmt: skip
     """Decide whether a calibration error is small enough, or more rows are needed.
 

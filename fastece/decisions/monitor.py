@@ -3,16 +3,17 @@
 import math
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import numpy as np
 
-from fastece.data.axes import find_row_axes
+from fastece.data.axes import find_row_axes, flatten_rows
 from fastece.data.containers import as_array, column_names, numbers_of
 from fastece.data.errors import InputError, InputTypeError, rename_arguments
+from fastece.data.options import ReadingOptions, reading_options, shows_options
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence
 from fastece.display.axes import check_axes, new_figure, open_figure
 from fastece.display.documents import Document, Section
@@ -46,6 +47,17 @@ NO_ALARM = "No alarm: these rows do not show that the predictions are miscalibra
 MIN_ROWS_OF_LABEL = 20
 SHUFFLE = "shuffle rows of the same time"
 IMPOSSIBLE = "an outcome whose predicted probability was 0"
+
+
+class BatchKeywords(TypedDict, total=False):
+    """Options of reading for a batch, whose rows count once each, with hard labels."""
+
+    labels: Any
+    pos_label: Any
+    from_logits: bool
+    percent: bool
+    ignore_label: Any
+    class_axis: int | None
 
 
 class Monitor(Readable):
@@ -153,18 +165,16 @@ class Monitor(Readable):
 
     # --- rows -------------------------------------------------------------------------------
 
-    def update(
-        self, y_true: Any, y_prob: Any, *, labels: Any = None, pos_label: Any = None,
-        from_logits: bool = False, percent: bool = False, ignore_label: Any = None,
-        class_axis: int | None = None,
-    ) -> Self:  # fmt: skip
+    @shows_options
+    def update(self, y_true: Any, y_prob: Any, **options: Unpack[BatchKeywords]) -> Self:
         """Add rows, such as a day, in the order of time.
 
         Parameters
         ----------
-        y_true, y_prob, labels, pos_label, from_logits, percent, ignore_label, class_axis
-            As in `fastece.ece`. A batch without rows changes nothing. With `class_axis` the rows
-            are in the order of the labels.
+        y_true, y_prob, **options
+            As in `fastece.ece`: `labels`, `pos_label`, `from_logits`, `percent`, `ignore_label` and
+            `class_axis`. A batch without rows changes nothing. With `class_axis` the rows are in
+            the order of the labels.
 
         Returns
         -------
@@ -177,22 +187,16 @@ class Monitor(Readable):
             As `fastece.ece`; for another number of classes; and for rows that are sorted by their
             labels. Then nothing has changed.
         """
+        reading = reading_options(options, BatchKeywords)
         if is_empty(y_true) and is_empty(y_prob):
             return self
-        options = {
-            "labels": labels,
-            "pos_label": pos_label,
-            "from_logits": from_logits,
-            "percent": percent,
-            "ignore_label": ignore_label,
-        }
-        if class_axis is not None:
-            axes = find_row_axes("y_prob", y_prob, class_axis)
-            y_true = axes.flatten("y_true", y_true)
-            y_prob = axes.flatten_classes("y_prob", y_prob)
+        if reading.class_axis is None:
+            problems = self._read(y_true, y_prob, reading)
+        else:
+            axes = find_row_axes("y_prob", y_prob, reading.class_axis)
+            y_true, y_prob, reading = flatten_rows(axes, y_true, y_prob, reading)
             with axes.naming_entries("y_prob"):
-                return self.update(y_true, y_prob, **options)
-        problems = self._read(y_true, y_prob, options)
+                problems = self._read(y_true, y_prob, reading)
         if problems.vectors is None:
             sample = problems.view()
             scores = sample.s[np.newaxis]
@@ -202,19 +206,19 @@ class Monitor(Readable):
         self._evidence = self._evidence.after_rows(scores, outcomes)
         return self
 
-    def _read(self, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Problems:
+    def _read(self, y_true: Any, y_prob: Any, options: ReadingOptions) -> RowTable:
         """Read a batch, check its shape and its order, and map it by the reference."""
-        if options["labels"] is None and column_names(y_prob):
+        if options.labels is None and column_names(y_prob):
             check_numbers(column_names(y_prob))
         if self.reference is not None:
             for name in ("from_logits", "percent"):
-                if options[name]:
+                if getattr(options, name):
                     raise InputError(name, "goes without a reference, which maps predictions")
             with rename_arguments({"X": "y_prob"}):
                 y_prob = self.reference.transform(y_prob)
         self._check_shape(as_array("y_prob", y_prob).shape)
         has_vectors = self.n_classes is not None
-        problems = read_problems(y_true, y_prob, vectors=has_vectors, **options)
+        problems = read_problems(y_true, y_prob, options, vectors=has_vectors)
         check_order(problems)
         return problems
 
@@ -436,7 +440,7 @@ def shares_of_problems(n_classes: int | None) -> Any:
     return np.array([MONEY_OF_TOP_LABEL, *[of_class] * n_classes])
 
 
-def top_label_and_classes(problems: Problems) -> tuple[F64, U8]:
+def top_label_and_classes(problems: RowTable) -> tuple[F64, U8]:
     """Return scores and outcomes (K + 1, n): of the top label, and of each class."""
     top = problems.view()
     prob, label = problems.read_vectors()
@@ -457,7 +461,7 @@ def check_numbers(names: list[str]) -> None:
         raise InputError("y_prob", rule, hint="pass {labels}, in the order of the columns")
 
 
-def check_order(problems: Problems) -> None:
+def check_order(problems: RowTable) -> None:
     """Refuse rows that are sorted by their labels, which are not in the order of time.
 
     Within each label they would be evidence against any model. So many rows in the order of time

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from fastece.data.containers import as_probabilities, as_row_numbers, refuse_infinite
+from fastece.data.options import shows_options
 from fastece.data.samples import Sample
 from fastece.display.axes import check_axes, new_axes, shorten
 from fastece.display.documents import Document, Section, Table
@@ -15,7 +16,12 @@ from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators.selective import RiskAreas
 from fastece.kernels.types import F64
-from fastece.resampling.arguments import add_groups, read_call, require_one_problem
+from fastece.resampling.arguments import (
+    ResamplingKeywords,
+    add_groups,
+    read_call,
+    require_one_problem,
+)
 from fastece.resampling.call import Call, bootstrap_values, make_problem
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import quantiles, tails_of
@@ -194,9 +200,11 @@ def log_basic_ends(values: F64, low: F64, high: F64) -> F64:
     return np.where(low > 0, ends, [low, high])
 
 
+@shows_options
 def risk_coverage(
     y_true: Any, y_prob: Any = None, *, score: Any = None, loss: Any = None,
-    n_resamples: int = 0, rng: Any = 0, groups: Any = None, **options: Any,
+    n_resamples: int = 0, rng: Any = 0, groups: Any = None,
+    **options: Unpack[ResamplingKeywords],
 ) -> RiskCoverage:  # fmt: skip
     """Compute the risk of the most confident rows at each coverage, and its areas.
 
@@ -217,8 +225,7 @@ def risk_coverage(
     groups : (n,) array_like, optional
         Rows with the same label belong together: whole groups are drawn.
     **options
-        `confidence_level`, `setting`, `labels`, `pos_label`, `sample_weight`, `from_logits`,
-        `n_jobs` and `executor`, as in `fastece.bootstrap`.
+        As in `fastece.bootstrap`: options of reading, `confidence_level`, `n_jobs` and `executor`.
 
     Returns
     -------
@@ -262,8 +269,8 @@ def risk_coverage(
     >>> print(f"{curve.aurc:.4f} {curve.e_aurc:.4f} {curve.augrc:.4f}")
     0.1192 0.0849 0.0938
     """
-    options |= {"estimator": "aurc", "n_resamples": n_resamples}
-    call = read_call("risk_coverage", y_true, {"y_prob": y_prob}, 0, **options)
+    others = {**options, "estimator": "aurc", "n_resamples": n_resamples}
+    call = read_call("risk_coverage", y_true, {"y_prob": y_prob}, 0, **others)
     call = add_groups(call, groups, y_prob)
     score = read_numbers("score", score, y_prob)
     loss = read_numbers("loss", loss, y_prob)

@@ -1,18 +1,36 @@
 """Assertions for the tests of a project that has a classifier. They need no pytest."""
 
-from typing import Any
+from typing import Any, Unpack
 
 from fastece.data.errors import warn_outside
+from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice
 from fastece.decisions.gate import Check, check
+from fastece.resampling.arguments import ResamplingKeywords
 
 # The last line of a failure.
 HINT = "fastece.calibration_report(y_true, y_prob) shows where the model is off."
 
 
+class CheckKeywords(ResamplingKeywords, total=False):
+    """The keywords of `fastece.check` beside its first bound."""
+
+    max_ratio: float | None
+    baseline: Any
+    max_increase: float | None
+    estimator: Any
+    by: Any
+    bins: Any
+    cross: bool
+    min_rows: int
+    groups: Any
+    rng: Any
+
+
+@shows_options
 def assert_calibrated(
     y_true: Any, y_prob: Any = None, *, max_error: float | None = None, when_unsure: str = "warn",
-    **options: Any,
+    **options: Unpack[CheckKeywords],
 ) -> Check:  # fmt: skip
     """Raise an AssertionError where an error, or O/E, is not within its bounds.
 

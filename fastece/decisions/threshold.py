@@ -11,7 +11,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,9 @@ from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities, index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
+from fastece.data.options import ReadingKeywords, ReadingOptions, shows_options
 from fastece.data.reading import read_problems
-from fastece.data.sources import SETTINGS, Problems, class_count
+from fastece.data.sources import SETTINGS, RowTable, class_count
 from fastece.decisions.promises import Choice, RankedRows, choose, highest_promise, rank_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, form_of_score, format_percent
@@ -146,8 +147,8 @@ class Threshold(Result):
             rule = "is needed" if by is None else "must be left out"
             raise InputTypeError("by", f"{rule}, as the threshold was chosen")
         any_labels = np.zeros(len(prob), np.int64)
-        options: Any = {"setting": self.setting, "from_logits": self.from_logits}
-        score = read_problems(any_labels, y_prob, **options).view().s
+        options = ReadingOptions(setting=self.setting, from_logits=self.from_logits)
+        score = read_problems(any_labels, y_prob, options).view().s
         warn_of_index("by", by, index_of(y_prob))
         if self.labels is None:
             return np.asarray(score >= self.value)
@@ -253,14 +254,14 @@ class Ranking(NamedTuple):
 
     Attributes
     ----------
-    data : Problems
+    data : RowTable
         The rows as they came.
     labels : list or None
         The labels; None for all rows together.
     rows_of_labels : list of RankedRows
     """
 
-    data: Problems
+    data: RowTable
     labels: list[Any] | None
     rows_of_labels: list[RankedRows]
 
@@ -330,9 +331,10 @@ def describe_support(ranking: Ranking, accuracy: float, confidence: float) -> st
     return SUPPORTED.format(100 * supported.accuracy, score)
 
 
+@shows_options
 def choose_threshold(
     y_true: Any, y_prob: Any = None, *, accuracy: float = 0.95, confidence: float = 0.95,
-    by: Any = None, groups: Any = None, **options: Any,
+    by: Any = None, groups: Any = None, **options: Unpack[ReadingKeywords],
 ) -> Threshold:  # fmt: skip
     """Choose the lowest score above which predictions are right often enough.
 
@@ -352,7 +354,7 @@ def choose_threshold(
     groups : (n,) array_like, optional
         Rows with the same label belong together, as in `fastece.estimate`; without weights.
     **options
-        `setting`, `labels`, `pos_label`, `sample_weight` and `from_logits`, as in `fastece.ece`.
+        As in `fastece.ece`: options of reading alone.
 
     Returns
     -------
@@ -406,8 +408,8 @@ def choose_threshold(
     """
     accuracy = check_threshold("accuracy", accuracy)
     confidence = check_threshold("confidence", confidence)
-    options |= {"estimator": "accuracy", "n_resamples": 0}
-    call = read_call("choose_threshold", y_true, {"y_prob": y_prob}, 0, **options)
+    others = {**options, "estimator": "accuracy", "n_resamples": 0}
+    call = read_call("choose_threshold", y_true, {"y_prob": y_prob}, 0, **others)
     call = add_groups(call, groups, y_prob)
     column = None
     if by is not None:

@@ -126,8 +126,16 @@ class EstimatorResult(Result):
     setting: str
     n_groups: int | None = None
     _names: Sequence[str] = field(repr=False, default=())  # of problems, other than classes
+    _kind: str = field(repr=False, default="class")  # what has a value of its own
 
     _derived: ClassVar[tuple[str, ...]] = ("notes",)
+    # Fields with a number, or a line of numbers, for each value; and those with a list.
+    _arrays: ClassVar[tuple[str, ...]] = ("value",)
+    _lists: ClassVar[tuple[str, ...]] = ()
+
+    def _joined_fields(self, results: Sequence[Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Return other fields of the result that joins several."""
+        return {}
 
     @property
     def _interval_name(self) -> str:
@@ -164,7 +172,7 @@ class EstimatorResult(Result):
         for k in range(len(self.value)):
             numbers = {name: one_of(x, k) for name, x in self._numbers.items()}
             name = self._names[k] if self._names else k
-            rows.append({"class": name, **cells_of(numbers, self._smallest_p_value)})
+            rows.append({self._kind: name, **cells_of(numbers, self._smallest_p_value)})
         return rows
 
     def _smallest_p_value(self, name: str) -> float | None:  # noqa: ARG002
@@ -175,7 +183,7 @@ class EstimatorResult(Result):
         """Describe the numbers: as facts, or as a table of classes."""
         title = f"{self.estimator}, setting {self.setting}: {self._sample}"
         rows = self._rows()
-        if "class" in rows[0]:
+        if self._kind in rows[0]:
             section = Section(table=self._table(rows), notes=self.notes)
         else:
             facts = {self._label(name): x for name, x in rows[0].items() if format_cell(x) != "-"}

@@ -8,10 +8,11 @@ Resampling only changes how often each row counts, so an estimator *prepares* a 
     prepare(sample, size) -> plan      all that does not depend on the draw of `size` rows
     evaluate(plan, c)     -> float     the value when row i counts c[i] times
     values(plan, draws)   -> (R,)      the values of many replicates at once
-    point_values(source)  -> (K,)      the value of each problem, every row counting once
+    point_values(table)   -> (K,)      the value of each problem, every row counting once
 
 The first two are enough: `Estimator` makes the others of them. An estimator that overrides one of
-the others computes the same numbers in it, only faster.
+the others computes the same numbers in it, only faster. What only some estimators can do, such as
+give a posterior or a curve, is a method that the others do not have.
 """
 
 import math
@@ -27,8 +28,7 @@ from numpy.typing import NDArray
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import RANKS, Problems, Source
+from fastece.data.sources import RANKS, RowTable
 from fastece.data.threads import Map
 from fastece.estimators.draws import Counts, Draws, Labels, Rows, TableCounts, columns
 from fastece.kernels import REPLICATES
@@ -47,6 +47,8 @@ DECLARATIONS = (
     "lowest",
     "largest",
 )
+# Abilities that it may have.
+ABILITIES = ("posterior", "posterior_parts", "curve", "curve_statistic")
 
 
 # --- statistics and estimators --------------------------------------------------------------
@@ -86,7 +88,9 @@ class Estimator(Statistic):
     """A number computed from a sample: a row of the table, or a caller's own object.
 
     A subclass must define `prepare` and `evaluate`. It may override `values` and `point_values`,
-    with the same numbers, and declare attributes, here and in `Statistic`.
+    with the same numbers, and declare attributes, here and in `Statistic`. Abilities are methods
+    that an estimator may have: None is in the place of those that it lacks, and a function that
+    needs one refuses the estimator.
 
     Attributes
     ----------
@@ -99,9 +103,35 @@ class Estimator(Statistic):
         The least and the largest value that there can be, of any data: intervals of the bootstrap
         end there. -inf and inf where there is none.
     needs : str
-        The data that it needs of the source of its samples: "ranks", "squares" or "rows".
+        The data that it needs of a stream: "ranks", "squares" or "rows".
     reads_only : bool
         Whether it leaves the arrays of a sample as they are, and has no use for the rows' numbers.
+    is_norm_of_gaps : bool
+        Whether the value is the norm `norm` of the gaps of bins, or of the points of a density, and
+        of nothing else: intervals and tests then need sums of outcomes, and no drawn labels.
+    posterior : callable or None
+        Ability to give intervals: ``posterior(samples)`` of the samples of all problems is the
+        posterior of their mean error, with `value`, ``interval(level)``, `influence` (n,) of each
+        row and `log_bayes_factor`. For groups it takes their design effect as `effect`, and for
+        problems with rows of their own their weights in the mean as `shares`. A posterior may have
+        `null` (S,), values of calibrated models; and for comparisons ``comparison_interval(level)``
+        and, if the error is the p-norm of the distance of a curve from the scores, p as `norm`.
+    posterior_parts : callable or None
+        Ability to measure the direction: ``posterior_parts(samples, effect)`` are the posteriors of
+        the mean error, of its over part and of its under part.
+    curve : callable or None
+        Ability to give a reliability curve: ``curve(sample, size, confidence_level, effect)`` of a
+        sorted sample of `size` rows is a `Curve`; of groups with their design effect.
+    curve_statistic : callable or None
+        Ability to resample a curve without a band: ``curve_statistic(score)`` is a `Statistic`, the
+        curve at some scores (G,).
+    bandwidths : callable or None
+        Ability to tell how far a kernel averages: ``bandwidths(source)`` (K,) of each problem.
+    bins : callable or None
+        Ability to add up rows in bins, as `Binned` does, for diagrams and their bands.
+    parts : callable or None
+        Ability to measure the direction of a norm of gaps: ``parts(source)`` are the error, its
+        over part and its under part (3, K) of each problem.
     """
 
     native: tuple[type, ...] = ()
@@ -111,6 +141,14 @@ class Estimator(Statistic):
     largest: Any = math.inf
     needs: Any = RANKS
     reads_only: ClassVar[bool] = False
+    is_norm_of_gaps: Any = False
+    posterior: Any = None
+    posterior_parts: Any = None
+    curve: Any = None
+    curve_statistic: Any = None
+    bandwidths: Any = None
+    bins: Any = None
+    parts: Any = None
 
     @abstractmethod
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
@@ -143,44 +181,62 @@ class Estimator(Statistic):
         """
         return self.lowest, self.largest
 
+    @property
+    def bounds_mean_gap(self) -> bool:
+        """Whether the value of a population is at least as large as its mean gap."""
+        return self.posterior is not None
+
+    def of_population(self) -> Any:
+        """Return the estimator of a population, where there is no chance to correct for.
+
+        An override is for estimators that take off what chance alone shows.
+        """
+        return self
+
     def evaluate_once(self, sample: Sample, size: int | None = None) -> float:
         """Compute the value of a sample with its counts, sorted where necessary."""
         plan = self.prepare(sample, sample.n if size is None else size)
         return float(self.evaluate(plan, sample.counts))
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source.
+    def point_values(self, table: RowTable, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a table whose rows count once.
 
-        This is the one way to values: `ece`, `bootstrap`, `estimate` and `calibration_test` all
-        ask it. `run` is `map`, or the `map` of a pool of threads. An override gives the arrays of
-        `Problems` to a kernel as they are, without a plan, and has the bits of `evaluate` with
-        counts of 1.
+        `run` is `map`, or the `map` of a pool of threads. An override gives the arrays of the table
+        to a kernel as they are, without a plan, and has the bits of `evaluate` with counts of 1.
         """
-        needs = source.needs_of(self)
-        is_viewed = self.reads_only and isinstance(source, Problems)
-
-        def value(k: int) -> float:
-            sample = source.view(k) if is_viewed else source.sample(k, needs)  # type: ignore[attr-defined]
-            ordered = sample.sorted() if self.needs_sorted else sample
-            return self.evaluate_once(ordered, source.size(k))
-
-        return np.array(list(run(value, range(source.n_problems))))
+        return values_of_samples(self, table, run)
 
 
-def values_of_problems(estimator: Any, source: Source, run: Map = map) -> F64:
-    """Compute the value (K,) of each problem of a source of any kind."""
-    if isinstance(source, SeparateProblems):
-        values = [estimator.point_values(problem, run) for problem in source.problems]
-        return np.concatenate(values)
-    values_of_source: F64 = estimator.point_values(source, run)
-    return values_of_source
+def values_of_samples(estimator: Any, table: RowTable, run: Map = map) -> F64:
+    """Compute the value (K,) of each problem by its sample, perhaps with counts."""
+    make_sample = table.view if estimator.reads_only else table.sample
+
+    def value(k: int) -> float:
+        sample = make_sample(k)
+        ordered = sample.sorted() if estimator.needs_sorted else sample
+        return float(estimator.evaluate_once(ordered, table.size(k)))
+
+    return np.array(list(run(value, range(table.n_problems))))
+
+
+def values_of_problems(estimator: Any, table: RowTable, run: Map = map) -> F64:
+    """Compute the value (K,) of each problem of a table.
+
+    This is the one way to values: `ece`, `bootstrap`, `estimate` and `calibration_test` all ask it.
+    """
+    if table.c is not None:
+        return values_of_samples(estimator, table.seen_by(estimator), run)
+    if table.has_own_rows:
+        return np.concatenate([estimator.point_values(x, run) for x in table.problems()])
+    values: F64 = estimator.point_values(table, run)
+    return values
 
 
 class UserEstimator(Estimator):
     """Wrapper of a caller's object with `prepare` and `evaluate`.
 
-    The attributes that it declares are used too. A method ``block(plan, c)``, if it has one, gives
-    the values (32,) of a block (n, 32) of counts. A method ``posterior(samples)`` gives intervals.
+    The attributes that it declares are used too, and so are its abilities. A method
+    ``block(plan, c)``, if it has one, gives the values (32,) of a block (n, 32) of counts.
     """
 
     def __init__(self, user: Any) -> None:
@@ -188,7 +244,9 @@ class UserEstimator(Estimator):
         for name in DECLARATIONS:
             setattr(self, name, getattr(user, name, getattr(Estimator, name)))
         self.native = (Counts,) if hasattr(user, "block") else ()
-        self.posterior = getattr(user, "posterior", None)
+        for name in ABILITIES:
+            ability = getattr(user, name, None)
+            setattr(self, name, ability if callable(ability) else None)
 
     def __str__(self) -> str:
         return str(self.user)
@@ -203,6 +261,12 @@ class UserEstimator(Estimator):
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
         """Compute the value when row i of the sample counts ``c[i]`` times."""
         return float(self.user.evaluate(plan, c))
+
+    def of_population(self) -> Any:
+        """Return the estimator without a correction for chance, if the object has one."""
+        if not hasattr(self.user, "of_population"):
+            return self
+        return UserEstimator(self.user.of_population())
 
     def values(self, plan: Any, draws: Draws) -> F64:
         """Compute the values (R,) of all replicates, by blocks if the object allows it."""

@@ -3,16 +3,17 @@
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.parameters import check_choice
 from fastece.data.reading import read_source
 from fastece.data.samples import Sample, scale_weights
-from fastece.estimators.base import Parameters
+from fastece.estimators.base import Parameters, values_of_problems
 from fastece.estimators.draws import Counts, Draws
 from fastece.kernels.types import F64, U8
 
@@ -126,7 +127,10 @@ class CumulativeError(Parameters):
         low, high = plan.extremes(c)
         return high - low if self.statistic == "range" else np.maximum(high, -low)
 
-    def asymptotic_p_value(self, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
+    @shows_options
+    def asymptotic_p_value(
+        self, y_true: Any, y_prob: Any = None, **options: Unpack[ReadingKeywords]
+    ) -> Any:
         """Compute the p-value of the hypothesis of calibration in closed form.
 
         No labels are drawn, so millions of rows take no longer than the value itself.
@@ -134,8 +138,8 @@ class CumulativeError(Parameters):
         Parameters
         ----------
         y_true, y_prob, **options
-            As in `fastece.ece`: arrays or an `Accumulator`; `setting`, `labels`, `pos_label`,
-            `sample_weight` and `from_logits`. Rows are independent.
+            As in `fastece.ece`: arrays or an `Accumulator`, and how to read them. Rows are
+            independent.
 
         Returns
         -------
@@ -165,9 +169,9 @@ class CumulativeError(Parameters):
         >>> print(f"{CumulativeError().asymptotic_p_value(y, p):.3f}")
         0.000
         """
-        source = read_source(y_true, y_prob, **options)
-        values = self.point_values(source)
-        samples = source.samples(source.needs_of(self), self.reads_only)
+        source = read_source(y_true, y_prob, reading_options(options))
+        values = values_of_problems(self, source)
+        samples = source.seen_by(self).samples(reads_only=True)
         pairs = zip(values, samples, strict=True)
         p_values = [self.p_value(float(value), null_deviation(sample)) for value, sample in pairs]
         return np.array(p_values) if source.setting.per_class else p_values[0]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
 from fastece.estimators.base import Estimator
@@ -64,8 +65,9 @@ def check_estimator(estimator: Any) -> None:
     them nor the sample; only ratios of weights matter, and they do; rows may come in any order;
     `values` and `block` agree with `evaluate`, for counts, lists of rows and other labels; no value
     is less than `lowest` or more than `largest`, where it declares them; object and plan can be
-    sent to another process. These are the laws that the tests of the package hold
-    its own estimators to. Whether the number is a good one is not tried.
+    sent to another process; a posterior has an influence for each row and intervals that grow with
+    the level, and a curve has increasing scores and lies from 0 to 1. These are the laws that the
+    tests of the package hold its own estimators to. Whether the number is a good one is not tried.
 
     Examples
     --------
@@ -144,7 +146,7 @@ def faults_of(estimator: Estimator, rows: TrialRows) -> Iterator[tuple[str, str]
     is_weighted = trial.sample.v is not None
     if is_weighted and value == trial.unweighted_value and has_effect_of_rows:
         yield "evaluate must use sample.v", f"got {value:.6g} with and without weights"
-    for rule, sides in trial.rules().items():
+    for rule, sides in {**trial.rules(), **trial.rules_of_abilities()}.items():
         difference = describe_difference(*sides)
         if difference:
             yield rule, difference
@@ -172,7 +174,10 @@ class Trial:
 
     def __init__(self, estimator: Estimator, rows: TrialRows) -> None:
         problems = read_problems(
-            rows.y, rows.p, sample_weight=rows.sample_weight, vectors=rows.p.ndim > 1
+            rows.y,
+            rows.p,
+            ReadingOptions(sample_weight=rows.sample_weight),
+            vectors=rows.p.ndim > 1,
         )
         self.estimator = estimator
         self.sample = self.arrange(problems.sample(0))
@@ -266,6 +271,30 @@ class Trial:
             rules["values of Rows must be those of evaluate"] = (
                 lambda: values(Rows(self.lists, self.sample)),
                 self.values_of_counts,
+            )
+        return rules
+
+    def rules_of_abilities(self) -> dict[str, tuple[Callable[[], Any], Any]]:
+        """Return the two sides of the rules of a posterior and of a curve."""
+        rules: dict[str, tuple[Callable[[], Any], Any]] = {}
+        estimator = self.estimator
+        if estimator.posterior is not None:
+            posterior = estimator.posterior([self.sample])
+            inner = posterior.interval(0.5)
+            rules["a posterior must have an influence for each row"] = (
+                lambda: np.shape(posterior.influence),
+                (self.n,),
+            )
+            rules["intervals of a posterior must grow with the level"] = (
+                lambda: np.clip(inner, *posterior.interval(0.95)),
+                inner,
+            )
+        if estimator.curve is not None:
+            curve = estimator.curve(self.sample.sorted(), self.n, 0.95, 1.0)
+            rules["scores of a curve must rise"] = (lambda: np.unique(curve.score), curve.score)
+            rules["a curve must lie from 0 to 1"] = (
+                lambda: np.clip(curve.probability, 0.0, 1.0),
+                curve.probability,
             )
         return rules
 

@@ -20,7 +20,7 @@ from fastece.data.containers import contiguous
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
 from fastece.data.samples import ALL, CopyReadOnlyOnUnpickle, Sample, scale_weights
-from fastece.data.sources import Problems, Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, Plan
 from fastece.estimators.draws import Counts, Draws, Rows
@@ -134,11 +134,9 @@ class Mean(Parameters):
             terms = terms * sample.v
         return MeanPlan(terms, len(numbers), sample.v is not None, has_infinite)
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source, of arrays in parts."""
-        if not isinstance(source, Problems):
-            return super().point_values(source, run)
-        problems, _ = scale_weights(source)
+    def point_values(self, table: RowTable, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a table in parts."""
+        problems, _ = scale_weights(table)
 
         def value(k: int) -> float:
             means = self.means(partial(problems.parts, ROWS_OF_SUM, k))
@@ -217,11 +215,14 @@ def mean_of(parts: Iterable[Sample], numbers: Callable[[Sample], F64]) -> F64:
     return sums / total
 
 
-def infinite_rows(source: Problems, mean: Mean) -> list[int]:
+def infinite_rows(table: RowTable, mean: Mean) -> list[int]:
     """Find the caller's rows whose number is infinite."""
-    samples = source.samples(reads_only=True)
-    is_infinite = [np.isinf(np.atleast_2d(mean.numbers(sample))[0]) for sample in samples]
-    return sorted({*source.callers[np.any(is_infinite, axis=0)].tolist()})
+    is_infinite = [
+        np.isinf(np.atleast_2d(mean.numbers(sample))[0]) for sample in table.samples(True)
+    ]
+    if table.has_own_rows:
+        return sorted({*table.callers[np.concatenate(is_infinite)].tolist()})
+    return sorted({*table.callers[np.any(is_infinite, axis=0)].tolist()})
 
 
 def vectors_of(sample: Sample) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any]]]:
@@ -263,11 +264,9 @@ class MeanOfTerms(Mean):
                 kernels.reading.vector_terms(self.kind, prob, label, x[rows])
         return self.of_terms(x)
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem, of arrays by a kernel for all classes."""
-        if not isinstance(source, Problems):
-            return super().point_values(source, run)
-        problems, _ = scale_weights(source)
+    def point_values(self, table: RowTable, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem by a kernel for all classes."""
+        problems, _ = scale_weights(table)
         parts = range(0, problems.n, ROWS_OF_SUM)
         if len(parts) == 1:
             sums, total = self.sum_part(problems, 0)
@@ -277,7 +276,7 @@ class MeanOfTerms(Mean):
             total = sum(totals)
         return sums / total
 
-    def sum_part(self, problems: Problems, start: int) -> tuple[F64, float]:
+    def sum_part(self, problems: RowTable, start: int) -> tuple[F64, float]:
         """Sum the numbers (K,) of the rows from `start` on, and their weight."""
         n_rows = min(ROWS_OF_SUM, problems.n - start)
         rows = ALL if n_rows == problems.n else slice(start, start + n_rows)

@@ -13,7 +13,7 @@ import numpy as np
 from fastece import kernels
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.draws import Chances, Counts, Draws, Labels, Rows, TableCounts
@@ -125,9 +125,9 @@ class PairEstimator(Parameters, ABC):
     def label_values(self, plan: Any, y: I32) -> F64:
         """Compute the values (32,) with other labels (n, 32), rows having their weights."""
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
+    def point_values(self, table: RowTable, run: Map = map) -> F64:
         """Compute the values (K,) of all problems, with bands of pairs on each thread."""
-        samples = source.samples(source.needs_of(self))
+        samples = table.samples()
         plans = (self.prepare(sample, sample.n, run) for sample in samples)
         return np.array([self.value(plan, run) for plan in plans])
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import Problems, Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, Plan, check_width
 from fastece.estimators.density.mesh import MAX_CELLS
@@ -318,11 +318,9 @@ class MMCE(Parameters):
         """Return the value when row i of the sample counts ``c[i]`` times."""
         return float(plan.values(np.ascontiguousarray(c, np.float64).reshape(1, -1, 1))[0])
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source, of arrays by one kernel."""
-        if not isinstance(source, Problems):
-            return super().point_values(source, run)
-        problems, _ = scale_weights(source)
+    def point_values(self, table: RowTable, run: Map = map) -> F64:  # noqa: ARG002
+        """Compute the value (K,) of each problem of a table by one kernel."""
+        problems, _ = scale_weights(table)
         prob, label = problems.read()
         values = np.empty(problems.n_problems)
         kernels.vectors.pair_errors(

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass, replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import GroupKeyword, ReadingKeywords, RowKeywords
 from fastece.data.parameters import list_names, unknown_option
 from fastece.estimators.base import Estimator, UserEstimator
 from fastece.estimators.bayes.estimator import BayesCurve
@@ -48,6 +49,43 @@ ESTIMATORS: dict[str, Estimator] = {
     "sharpness": Sharpness(),
     "entropy": Entropy(),
 }
+
+
+class RowEstimatorKeywords(RowKeywords, total=False):
+    """Options of reading but the setting, and parameters of estimators."""
+
+    n_bins: int | Literal["sqrt"]
+    edges: Literal["uniform", "quantile"] | Sequence[float]
+    mapping: Literal["hard", "convex"]
+    closed: Literal["right", "left"]
+    score_range: Literal["unit", "support"] | tuple[float, float]
+    min_count: float
+    bin_weights: Literal["mass", "equal"]
+    threshold: float | None
+    debias: bool
+    norm: float
+    bandwidth: float | str
+    kernel: str
+    grid_step: float | Literal["auto"]
+    scale: float | Literal["auto"]
+    width: float | str
+    statistic: Literal["range", "max"]
+    form: Literal["unbiased", "biased"]
+    clip: float | None
+
+
+class EstimatorKeywords(RowEstimatorKeywords, ReadingKeywords, total=False):
+    """Options of reading, and the parameters of the estimators of the table."""
+
+
+class RowGroupedEstimatorKeywords(RowEstimatorKeywords, GroupKeyword, total=False):
+    """The same as `RowEstimatorKeywords`, and groups of rows."""
+
+
+class GroupedEstimatorKeywords(EstimatorKeywords, GroupKeyword, total=False):
+    """The same as `EstimatorKeywords`, and groups of rows."""
+
+
 # Names that functions take as well: statistics of the validation of a risk model, and of selective
 # prediction.
 STATISTICS: dict[str, Estimator] = {name: RiskStatistic(name) for name in QUANTITIES}
@@ -87,7 +125,7 @@ def change(estimator: Any, fields: dict[str, Any], reader_options: Sequence[str]
     names = [f.name for f in dataclass_fields(estimator)] if is_dataclass(estimator) else []
     for name in fields:
         if name not in names:
-            raise unknown_option(name, type(estimator).__name__, names, reader_options)
+            raise unknown_option(name, reader_options, type(estimator).__name__, names)
     return replace(estimator, **fields)
 
 

@@ -2,21 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
 from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError
+from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice
-from fastece.data.sources import Source, class_count, need_rows
+from fastece.data.sources import TableMaker, class_count
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator
 from fastece.inference.joint_differences import draw_deviations, join_comparisons
 from fastece.inference.mover import ModelError, compute_differences, errors_of_models
 from fastece.inference.results import ComparisonResult, JointComparisonResult
 from fastece.resampling.arguments import (
+    ResamplingKeywords,
     add_groups,
     check_single,
     read_call,
@@ -217,27 +219,37 @@ def comparison_results(call: Call, *, method: Any = None, size: Any = None, rng:
 
 @overload
 def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Mapping[Any, Any], **options: Any
-) -> Results[ComparisonResult]: ...
-@overload
-def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: list[Any] | tuple[Any, ...],
-    **options: Any,
+    y_true: Any, y_prob_a: Any, y_prob_b: Mapping[Any, Any], *, estimator: str | Estimator = ...,
+    method: Method | Literal["mover"] | None = ..., n_resamples: int = ...,
+    average: Literal["macro"] | None = ..., rng: Any = ..., size: int | None = ...,
+    groups: Any = ..., **options: Unpack[ResamplingKeywords],
 ) -> Results[ComparisonResult]: ...  # fmt: skip
 @overload
 def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: str | Estimator = ..., **options: Any
-) -> ComparisonResult: ...
+    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: list[Any] | tuple[Any, ...],
+    method: Method | Literal["mover"] | None = ..., n_resamples: int = ...,
+    average: Literal["macro"] | None = ..., rng: Any = ..., size: int | None = ...,
+    groups: Any = ..., **options: Unpack[ResamplingKeywords],
+) -> Results[ComparisonResult]: ...  # fmt: skip
+@overload
+def compare(
+    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: str | Estimator = ...,
+    method: Method | Literal["mover"] | None = ..., n_resamples: int = ...,
+    average: Literal["macro"] | None = ..., rng: Any = ..., size: int | None = ...,
+    groups: Any = ..., **options: Unpack[ResamplingKeywords],
+) -> ComparisonResult: ...  # fmt: skip
+@shows_options
 def compare(
     y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: Any = "ece_bayes",
-    method: Method | Literal["mover"] | None = None, n_resamples: int = 1999, rng: Any = 0,
-    size: int | None = None, groups: Any = None, **options: Any,
+    method: Method | Literal["mover"] | None = None, n_resamples: int = 1999,
+    average: Literal["macro"] | None = "macro", rng: Any = 0, size: int | None = None,
+    groups: Any = None, **options: Unpack[ResamplingKeywords],
 ) -> Any:  # fmt: skip
     """Compare the calibration errors of models with the first one's on the same rows.
 
     Parameters
     ----------
-    y_true, size, groups, **options
+    y_true, average, size, groups, **options
         As in `fastece.bootstrap`. "mover" draws no rows, so `size` goes with the other methods
         only; with `groups` it joins both models as if they were independent.
     y_prob_a, y_prob_b : (n,) or (n, K) array_like of float
@@ -338,8 +350,8 @@ def compare(
       same      0.0273  0.0273       0                 [0, 0]           1.00
       Joint intervals and p-values hold for all 3 comparisons together (step-down min-p).
     """
-    if isinstance(y_true, Source):
-        need_rows(y_true, "compare")
+    if isinstance(y_true, TableMaker):
+        y_true.table().need_rows("compare")
     others = name_models(y_prob_b)
     if isinstance(y_prob_b, Mapping):
         check_single(estimator)
@@ -349,8 +361,10 @@ def compare(
         if n_classes_of_other != n_classes:  # labels would be out of range for one of them
             rule = f"must have the classes of y_prob_a, {n_classes}"
             raise InputError(name, rule, value=n_classes_of_other)
-    options |= {"estimator": estimator, "n_resamples": n_resamples}
-    call = read_call("compare", y_true, {"y_prob_a": y_prob_a, **others}, **options)
+    call = read_call(
+        "compare", y_true, {"y_prob_a": y_prob_a, **others}, estimator=estimator,
+        n_resamples=n_resamples, average=average, **options,
+    )  # fmt: skip
     call = add_groups(call, groups, y_prob_a, "y_prob_a")
     check_same_classes(call, list(others))
     if not isinstance(y_prob_b, Mapping):

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.containers import contiguous
-from fastece.data.counted import CountedRows
-from fastece.data.samples import Sample, effective_rows, scale_weights
-from fastece.data.sources import Source
+from fastece.data.samples import Sample, scale_weights
 from fastece.estimators.base import Statistic
 from fastece.estimators.binned.replicates import MAX_SUMS
-from fastece.estimators.density.estimator import KDE, is_supported
+from fastece.estimators.density.curve import is_supported
+from fastece.estimators.density.estimator import KDE
 from fastece.estimators.density.mesh import Mesh
 from fastece.estimators.density.plan import Density, DensityPlan, SharedRows, add_rows
 from fastece.estimators.draws import Counts, columns
@@ -51,7 +50,7 @@ class DensityOutcomes(Statistic):
         return SharedRows(self.mesh, sample).shares
 
     def values(self, shares: tuple[I32, F64], draws: Counts) -> F64:
-        """Compute weights (nodes, 32 G) for the counts (G, 2 n, 32) of `OutcomeDraws`."""
+        """Compute weights (nodes, 32 G) for the counts (G, 2 n, 32) of `LabelDraws`."""
         cells, shares_of_cells = shares
         n = cells.size
         one_kind = np.zeros(n, np.uint8)
@@ -94,20 +93,18 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
     zeros.
     """
     source = call.sources[0]
-    data: Source
-    if isinstance(source, CountedRows):
-        data = source.scaled()
-        n_effective = effective_rows(data.v, data.c)
+    if source.c is not None:
+        data, _ = scale_weights(source)
+        n_effective = data.n_effective
         # Weights of all copies give the densities of the repeated rows.
         samples = [replace(x, v=x.total_weights, c=None).sorted() for x in data.samples()]
-        plans: list[Any] = [kde.prepare(sample, data.n) for sample in samples]
+        plans: list[Any] = [kde.prepare(sample, data.count()) for sample in samples]
         total = float(data.total_weights.sum())
     else:
-        rows, _ = scale_weights(call.models[0])
-        n_effective = effective_rows(rows.v, rows.n)
-        plans = [kde.plan_of(rows, k) for k in range(rows.n_problems)]
-        total = float(rows.n if rows.v is None else rows.v.sum())
-        data = rows
+        data, _ = scale_weights(call.models[0])
+        n_effective = data.n_effective
+        plans = [kde.plan_of(data, k) for k in range(data.n_problems)]
+        total = float(data.n if data.v is None else data.v.sum())
     n_points = max(plan.mesh.count for plan in plans)
     n_nodes = max(plan.mesh.n_nodes for plan in plans)
     n_replicates = limit_replicates(call, n_points * len(plans))

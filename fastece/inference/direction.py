@@ -2,36 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Unpack
 
 import numpy as np
 
 from fastece.data.errors import InputTypeError
-from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import ROWS, SQUARES, need_rows
+from fastece.data.options import shows_options
+from fastece.data.sources import SQUARES
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, outside_text
 from fastece.display.results import Result, group_notes, sample_text
-from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.bayes.posterior import side_posteriors
-from fastece.estimators.binned import Binned
-from fastece.estimators.density.estimator import KDE
-from fastece.inference.binned_cells import binned_cells
 from fastece.inference.cell_curves import cell_curve, one_sided_curve
 from fastece.inference.estimate import (
     INVERSION,
     POSTERIOR,
-    bounds_mean_gap,
-    cell_maker,
+    gap_cells,
     groups_of_samples,
 )
 from fastece.inference.inversion import NO_CURVE
 from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import intervals_of
-from fastece.kernels.types import F64
-from fastece.resampling.arguments import add_groups, check_single, read_call
+from fastece.resampling.arguments import ResamplingKeywords, add_groups, check_single, read_call
+from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import Call, average_classes, calls_on_problems
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float
@@ -187,41 +179,28 @@ class Parts(NamedTuple):
     method: str
 
 
-@singledispatch
-def error_parts(estimator: Any, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
+def error_parts(call: Call, estimator: Any, key: int, gap: ConfidenceInterval) -> Parts:
     """Compute the parts of the error of an estimator, for the only model of a call.
 
     Draws depend on the key; `gap` is the interval of the mean gap.
     """
-    rule = "must be bins, a density of an even kernel or a BayesCurve, which have gaps"
-    raise InputTypeError("estimator", rule, value=estimator)
+    if estimator.posterior_parts is not None:
+        return parts_by_posterior(call, estimator, gap)
+    if estimator.parts is None or not estimator.is_norm_of_gaps:
+        rule = "must be bins, a density of an even kernel or a BayesCurve, which have gaps"
+        raise InputTypeError("estimator", rule, value=estimator)
+    return parts_by_inversion(call, estimator, key)
 
 
-@error_parts.register
-def _(estimator: Binned, call: Call, key: int, gap: ConfidenceInterval) -> Parts:
-    bins = estimator.bins(call.sources[0])
-    gaps_of_parts = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
-    values = [estimator.errors(bins._replace(gap=gaps)) for gaps in gaps_of_parts]
-    return cell_parts(call, estimator, key, gap, values)
-
-
-@error_parts.register
-def _(estimator: KDE, call: Call, key: int, gap: ConfidenceInterval) -> Parts:
-    source = call.sources[0]
-    values = [density_values(estimator, sample, source.count()) for sample in source.samples()]
-    return cell_parts(call, estimator, key, gap, [*np.transpose(values)])
-
-
-@error_parts.register
-def _(estimator: BayesCurve, call: Call, key: int, gap: ConfidenceInterval) -> Parts:  # noqa: ARG001
-    """Measure the parts by the posterior, except for their lower ends.
+def parts_by_posterior(call: Call, estimator: Any, gap: ConfidenceInterval) -> Parts:
+    """Measure the parts by posteriors, except for their lower ends.
 
     Drawn curves cross the diagonal here and there even where the true curve does not, so they do
     not show that there is a part at all. The mean gap shows it: with every norm, ``over >= -gap``
     and ``under >= gap``.
     """
     posteriors_of_samples = [
-        side_posteriors(samples, estimator.norm, call.design_effect)
+        estimator.posterior_parts(samples, call.design_effect)
         for samples in groups_of_samples(call, estimator)
     ]
     values = []
@@ -238,42 +217,16 @@ def _(estimator: BayesCurve, call: Call, key: int, gap: ConfidenceInterval) -> P
     return Parts(values, intervals, POSTERIOR)
 
 
-def density_values(kde: KDE, sample: Sample, n: int) -> F64:
-    """Compute the error of a density, and its parts over and under (3,)."""
-    density = kde.prepare(sample, n).density(sample.c)
-    hits = density.values[:, 1].copy()
-    expected = density.mesh.score[:, None] * density.values[:, 0]
-    errors = []
-    for hits_of_part in (hits, np.minimum(hits, expected), np.maximum(hits, expected)):
-        density.values[:, 1] = hits_of_part
-        errors.append(kde.error(density))
-    error, over, under = errors
-    larger = max(over, under)
-    if not larger > 0:
-        return np.array([error, over * error, under * error])
-    # Between two points of which one is over and one under, the quadrature of the error knows where
-    # the gap is 0, and the quadrature of a part does not. So the parts are scaled to add up.
-    norm_of_parts = larger * float(np.linalg.norm(np.array([over, under]) / larger, kde.norm))
-    return np.array([error, over * error / norm_of_parts, under * error / norm_of_parts])
-
-
-def cell_parts(
-    call: Call, estimator: Any, key: int, gap: ConfidenceInterval, values_of_parts: Sequence[F64]
-) -> Parts:
-    """Compute the parts of a norm of gaps, with intervals by test inversion.
-
-    `values_of_parts` has the values of the error, the over part and the under part for each
-    problem.
-    """
-    make_cells = cell_maker(estimator)
-    if make_cells is None:
-        return error_parts.dispatch(object)(estimator, call, key, gap)
+def parts_by_inversion(call: Call, estimator: Any, key: int) -> Parts:
+    """Compute the parts of a norm of gaps, with intervals by test inversion."""
+    values_of_parts = estimator.parts(call.sources[0])
     values = [as_float(average_classes(call, value)) for value in values_of_parts]
     if not call.n_resamples:
         return Parts(values, [None] * 3, INVERSION)
-    if make_cells is not binned_cells and call.counts is None:
-        need_rows(call.sources[0], f"the interval of {describe(estimator)}", "n_resamples")
-    cells = make_cells(call, estimator, key).split(call.per_class)
+    source = call.sources[0]
+    if source.stream is not None and not has_cells(estimator):
+        raise source.lack(f"the interval of {describe(estimator)}", "n_resamples")
+    cells = gap_cells(call, estimator, key).split(call.per_class)
     curves = []
     for cells_of_value, value in zip(cells, np.atleast_1d(values[0]), strict=True):
         if np.isnan(value):
@@ -293,16 +246,16 @@ def cell_parts(
 def direction_of(call: Call, key: int) -> Direction:
     """Compute the direction of the only model of a call with one estimator."""
     source = call.sources[0]
-    if isinstance(source, SeparateProblems):
+    if source.has_own_rows:
         if not call.per_class:
-            raise source.lack(ROWS, "setting", "the mean of directions")
+            raise source.lack("the mean of directions")
         return direction_of_each(call, key)
     (estimator,) = call.estimators.values()
-    samples = call.sources[0].samples(SQUARES, True)
+    samples = source.with_content(SQUARES, "estimator", "direction").samples(reads_only=True)
     gap, gap_interval = mean_gap(samples, call.design_effect, call.per_class, call.level)
-    parts = error_parts(estimator, call, key, gap_interval)
+    parts = error_parts(call, estimator, key, gap_interval)
     intervals = parts.intervals
-    if call.dependence is not None and bounds_mean_gap(estimator):
+    if call.dependence is not None and estimator.bounds_mean_gap:
         intervals = reach_mean_gap(intervals, gap_interval)
     error_interval, over_interval, under_interval = intervals
     error_interval = raise_to_parts(error_interval, over_interval, under_interval)
@@ -378,19 +331,22 @@ def raise_to_parts(
     return ConfidenceInterval(low, as_float(np.maximum(interval.high, low)))
 
 
+@shows_options
 def direction(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_resamples: int = 1999,
-    rng: Any = 0, groups: Any = None, **options: Any,
+    average: Literal["macro"] | None = "macro", rng: Any = 0, groups: Any = None,
+    **options: Unpack[ResamplingKeywords],
 ) -> Direction:  # fmt: skip
     """Measure over- and under-confidence: scores above or below observed frequencies.
 
     Parameters
     ----------
-    y_true, y_prob, **options
+    y_true, y_prob, average, **options
         As in `fastece.estimate`, with the same defaults; the settings "tasks" and "top-label" go
         with ``average=None``.
     estimator : str, Binned, KDE or BayesCurve, default "ece"
-        An estimator with gaps; beta kernels have none.
+        An estimator with gaps; beta kernels have none. Or an object of your own with a method
+        `posterior_parts`.
     n_resamples : int, default 1999
         Number of replicates of a calibrated model; with 0, bins and densities have values without
         intervals. A `BayesCurve` needs none.
@@ -445,7 +401,9 @@ def direction(
       Verdict: over-confident. Intervals by test inversion.
     """
     check_single(estimator)
-    options |= {"estimator": estimator, "n_resamples": n_resamples}
-    call = read_call("direction", y_true, {"y_prob": y_prob}, 0, **options)
+    call = read_call(
+        "direction", y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
+        average=average, **options,
+    )  # fmt: skip
     call = add_groups(call, groups, y_prob)
     return direction_of(call, new_key(rng))

@@ -2,22 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, singledispatch
+from functools import cached_property, partial
 from inspect import signature
-from typing import Any, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import GroupKeyword, shows_options
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import ROWS, SQUARES, need_rows
+from fastece.data.sources import SQUARES
 from fastece.display.numbers import ConfidenceInterval, smallest_p
 from fastece.display.results import Results
-from fastece.estimators.base import Estimator, UserEstimator
-from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.binned import Binned
-from fastece.estimators.density.estimator import KDE
+from fastece.estimators.base import Estimator
 from fastece.inference.binned_cells import binned_cells
 from fastece.inference.cell_curves import cell_curve
 from fastece.inference.cells import GapCells, join_cells
@@ -26,7 +23,13 @@ from fastece.inference.inversion import NO_CURVE, NO_VALUES, ConfidenceCurve
 from fastece.inference.label_curves import label_curve
 from fastece.inference.mean_gap import mean_gap
 from fastece.inference.results import Floor, intervals_of
-from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
+from fastece.kernels.types import F64
+from fastece.resampling.arguments import (
+    ResamplingKeywords,
+    add_groups,
+    read_call,
+    require_calibration_error,
+)
 from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import (
     Call,
@@ -38,6 +41,7 @@ from fastece.resampling.call import (
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float
 from fastece.resampling.naming import describe
+from fastece.resampling.parts import has_parts, join_results, results_of_parts
 from fastece.resampling.results import IntervalResult
 
 # Up to so many rows the prior of a posterior may speak louder than the data.
@@ -47,8 +51,6 @@ MAX_LOG_FACTOR = 700.0
 NO_GAP = 0.0, ConfidenceInterval(0.0, 0.0)
 POSTERIOR = "posterior"
 INVERSION = "test inversion"
-CellMaker = Callable[[Call, Any, int], GapCells]
-PosteriorMaker = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -93,7 +95,13 @@ class Estimate(IntervalResult):
     _mean_gap: Callable[[float], Any] | None = field(repr=False, default=None)
 
     _derived = ("floor", "notes")
+    _arrays = ("value", "p_value")
+    _lists = ("_parts",)
     _shown = ("value", "confidence_interval", "floor", "p_value", "method")
+
+    def _joined_fields(self, results: Sequence[Any]) -> dict[str, Any]:
+        counts = [result.n_resamples for result in results]
+        return {"n_resamples": max(counts), "_mean_gap": partial(join_mean_gaps, results)}
 
     @cached_property
     def floor(self) -> Floor:
@@ -129,63 +137,17 @@ class Estimate(IntervalResult):
         return interval.reaching(np.maximum(-gap.low, gap.high))
 
 
-# --- which estimator is answered in which way -----------------------------------------------
+# --- gaps of cells --------------------------------------------------------------------------
 
 
-@singledispatch
-def cell_maker(estimator: Any) -> CellMaker | None:  # noqa: ARG001
-    """Return the function that computes cells, or None without a norm of gaps.
+def gap_cells(call: Call, estimator: Any, key: int) -> GapCells:
+    """Compute the cells of an error that is a norm of gaps.
 
-    It takes a call on one model, the estimator and the key that draws depend on. A class derived
-    from a registered one may add up something else, so it has none.
+    It is for the only model of a call; draws depend on the key.
     """
-    return None
-
-
-@cell_maker.register
-def _(estimator: Binned) -> CellMaker | None:
-    return binned_cells if has_cells(estimator) else None
-
-
-@cell_maker.register
-def _(estimator: KDE) -> CellMaker | None:
-    return density_cells if type(estimator) is KDE and estimator.kernel != "beta" else None
-
-
-@singledispatch
-def posterior_maker(estimator: Any) -> PosteriorMaker | None:  # noqa: ARG001
-    """Return the function that computes the posterior of the mean error, or None.
-
-    It takes samples and, with groups, their design effect as `effect`; the posterior has `value`,
-    `interval(level)`, `influence` and `log_bayes_factor`.
-    """
-    return None
-
-
-@posterior_maker.register
-def _(estimator: BayesCurve) -> PosteriorMaker:
-    return estimator.posterior
-
-
-@posterior_maker.register
-def _(estimator: UserEstimator) -> PosteriorMaker | None:
-    return posterior_maker(estimator.user) or estimator.posterior
-
-
-@singledispatch
-def bounds_mean_gap(estimator: Any) -> bool:
-    """Decide whether an error is at least as large as the mean gap."""
-    return posterior_maker(estimator) is not None
-
-
-@bounds_mean_gap.register
-def _(estimator: Binned) -> bool:
-    return estimator.threshold is None and estimator.bin_weights == "mass"
-
-
-@bounds_mean_gap.register
-def _(estimator: KDE) -> bool:  # noqa: ARG001
-    return True
+    if has_cells(estimator):
+        return binned_cells(call, estimator, key)
+    return density_cells(call, estimator, key)
 
 
 # --- posteriors and confidence curves -------------------------------------------------------
@@ -194,31 +156,28 @@ def _(estimator: KDE) -> bool:  # noqa: ARG001
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
     """Return the samples of each class, or in one list for their mean error."""
     source = call.sources[0]
-    has_own_rows = isinstance(source, SeparateProblems)
-    is_mean = not call.per_class and source.n_problems > 1
-    if is_mean and call.counts is None and not has_own_rows:
-        need_rows(source, "the interval of a mean over classes", "average")
-    reads_only = estimator.reads_only and not has_own_rows
-    samples = source.samples(source.needs_of(estimator), reads_only)
+    if source.stream is not None and source.n_problems > 1 and not call.per_class:
+        raise source.lack("the interval of a mean over classes", "average")
+    samples = source.seen_by(estimator).samples(estimator.reads_only)
     return [[sample] for sample in samples] if call.per_class else [samples]
 
 
 def posteriors(call: Call, estimator: Any) -> list[Any]:
     """Compute the posterior of the only model of a call, or of each class."""
-    make_posterior = posterior_maker(estimator)
-    assert make_posterior is not None, "callers make sure"
     samples_of_parts = groups_of_samples(call, estimator)
     options: dict[str, Any] = {}
     source = call.sources[0]
-    if isinstance(source, SeparateProblems):
-        options["shares"] = source.shares
+    if source.has_own_rows:
+        options["shares"] = source.problem_shares
     if call.dependence is not None:
         options["effect"] = call.design_effect
-    for name in options.keys() - signature(make_posterior).parameters.keys():  # of a user's
-        reason = "groups" if name == "effect" else "problems with rows of their own"
-        rule = f"must have a posterior that takes the argument {name}, for {reason}"
+    known = signature(estimator.posterior).parameters
+    unknown = [name for name in options if name not in known]  # of a user's
+    if unknown:
+        reason = "groups" if unknown[0] == "effect" else "problems with rows of their own"
+        rule = f"must have a posterior that takes the argument {unknown[0]}, for {reason}"
         raise InputTypeError("estimator", rule, value=estimator)
-    return [make_posterior(samples, **options) for samples in samples_of_parts]
+    return [estimator.posterior(samples, **options) for samples in samples_of_parts]
 
 
 def curves(call: Call, estimator: Any, values: Any, key: int) -> list[ConfidenceCurve]:
@@ -232,21 +191,18 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
 
 def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], ConfidenceCurve]]:
     """Return functions that compute the confidence curve of each class, or of all."""
-    make_cells = cell_maker(estimator)
     source = call.sources[0]
-    if isinstance(source, SeparateProblems):
-        if make_cells is None:
-            raise source.lack(ROWS, "setting", f"the interval of the mean of {describe(estimator)}")
-        cells = [make_cells(part, estimator, key) for part in calls_on_problems(call)]
-        return [partial(cell_curve, join_cells(cells, source.shares))]
-    if make_cells is not None:
-        parts = make_cells(call, estimator, key).split(call.per_class)
+    if source.has_own_rows:
+        if not estimator.is_norm_of_gaps:
+            raise source.lack(f"the interval of the mean of {describe(estimator)}")
+        cells = [gap_cells(part, estimator, key) for part in calls_on_problems(call)]
+        return [partial(cell_curve, join_cells(cells, source.problem_shares))]
+    if estimator.is_norm_of_gaps:
+        parts = gap_cells(call, estimator, key).split(call.per_class)
         return [partial(cell_curve, cells) for cells in parts]
     calls = [call]
     if call.per_class:
-        model = call.sources[0]
-        problems = [model.problem(k) for k in range(model.n_problems)]
-        calls = [replace(call, sources=[problem]) for problem in problems]
+        calls = [replace(call, sources=[problem]) for problem in call.sources[0].problems()]
     return [partial(label_curve, each, estimator, key) for each in calls]
 
 
@@ -255,9 +211,9 @@ def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], Conf
 
 def estimate_of(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of one estimator for the only model of a call."""
-    if isinstance(call.sources[0], SeparateProblems) and call.per_class:
+    if call.sources[0].has_own_rows and call.per_class:
         return estimate_each(call, name, key)
-    if posterior_maker(call.estimators[name]) is not None:
+    if call.estimators[name].posterior is not None:
         return estimate_by_posterior(call, name, key)
     return estimate_by_inversion(call, name, key)
 
@@ -265,24 +221,7 @@ def estimate_of(call: Call, name: str, key: int) -> Estimate:
 def estimate_each(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of each of several problems with rows of their own."""
     estimates = [estimate_of(part, name, key) for part in calls_on_problems(call)]
-    p_values = [result.p_value for result in estimates]
-
-    def mean_gaps(level: float) -> Any:
-        """Return the mean gaps and their intervals, 0 where they have no bearing."""
-        results = [result._mean_gap(level) if result._mean_gap else NO_GAP for result in estimates]
-        low, high = np.array([interval for _, interval in results]).T
-        return np.array([value for value, _ in results]), ConfidenceInterval(low, high)
-
-    return Estimate(
-        value=np.array([result.value for result in estimates]),
-        p_value=None if p_values[0] is None else np.array(p_values),
-        method=estimates[0].method,
-        n_resamples=max(result.n_resamples for result in estimates),
-        confidence_level=call.level,
-        _parts=[part for result in estimates for part in result._parts],
-        _mean_gap=mean_gaps,
-        **result_fields(call, name, key),
-    )
+    return join_results(estimates, **result_fields(call, name, key))
 
 
 def estimate_by_posterior(call: Call, name: str, key: int) -> Estimate:
@@ -307,9 +246,9 @@ def estimate_by_posterior(call: Call, name: str, key: int) -> Estimate:
 def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of an estimator by test inversion."""
     estimator = call.estimators[name]
-    has_own_rows = isinstance(call.sources[0], SeparateProblems)
-    if cell_maker(estimator) is not binned_cells and call.counts is None and not has_own_rows:
-        need_rows(call.sources[0], f"the interval of {describe(estimator)}", "estimator")
+    source = call.sources[0]
+    if source.stream is not None and not has_cells(estimator):
+        raise source.lack(f"the interval of {describe(estimator)}", "estimator")
     value = compute_values(call, name)[0]
     parts = curves(call, estimator, value, key)
     return Estimate(
@@ -322,6 +261,16 @@ def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
         _mean_gap=make_mean_gap(call, estimator),
         **result_fields(call, name, key),
     )
+
+
+def join_mean_gaps(estimates: Sequence[Estimate], level: float) -> tuple[F64, ConfidenceInterval]:
+    """Return mean gaps and intervals at a level, 0 where they have no bearing."""
+    columns = []
+    for result in estimates:
+        value, interval = NO_GAP if result._mean_gap is None else result._mean_gap(level)
+        columns.append(np.array(np.broadcast_arrays(value, *interval, result.value)[:3]))
+    gap, low, high = np.concatenate([column.reshape(3, -1) for column in columns], axis=1)
+    return gap, ConfidenceInterval(low, high)
 
 
 def value_of_parts(call: Call, values: list[Any]) -> Any:
@@ -342,38 +291,48 @@ def make_mean_gap(
     Rows that depend on each other err together, so that an error may cancel in all of them. Neither
     fewer rows nor gaps of independent signs know of that.
     """
-    if not (call.dependence is not None or is_prior) or not bounds_mean_gap(estimator):
+    if not (call.dependence is not None or is_prior) or not estimator.bounds_mean_gap:
         return None
     source = call.sources[0]
-    samples = source.samples(SQUARES, reads_only=True)
-    shares = source.shares if isinstance(source, SeparateProblems) else None
+    samples = source.with_content(SQUARES, "estimator", "the mean gap").samples(reads_only=True)
+    shares = source.problem_shares if source.has_own_rows else None
     return partial(mean_gap, samples, call.design_effect, call.per_class, shares=shares)
 
 
-def estimate_results(call: Call, *, rng: Any) -> Any:
+def estimate_results(call: Call, rng: Any) -> Any:
     """Compute the estimate of a call on one model, or `Results` by estimator name."""
     require_calibration_error(call, "estimate")
     key = new_key(rng)
     return collect_results(call, lambda name: estimate_of(call, name, key))
 
 
+class EstimateKeywords(ResamplingKeywords, GroupKeyword, total=False):
+    """Options of `estimate` beside its own."""
+
+
 @overload
 def estimate(
-    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...], **options: Any
-) -> Results[Estimate]: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...],
+    n_resamples: int = ..., average: Literal["macro"] | None = ..., rng: Any = ...,
+    groups: Any = ..., **options: Unpack[EstimateKeywords],
+) -> Results[Estimate]: ...  # fmt: skip
 @overload
 def estimate(
-    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
-) -> Estimate: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ...,
+    n_resamples: int = ..., average: Literal["macro"] | None = ..., rng: Any = ...,
+    groups: Any = ..., **options: Unpack[EstimateKeywords],
+) -> Estimate: ...  # fmt: skip
+@shows_options
 def estimate(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 1999,
-    rng: Any = 0, groups: Any = None, **options: Any,
+    average: Literal["macro"] | None = "macro", rng: Any = 0, groups: Any = None,
+    **options: Unpack[EstimateKeywords],
 ) -> Any:  # fmt: skip
     """Estimate a calibration error with a confidence interval.
 
     Parameters
     ----------
-    y_true, y_prob, **options
+    y_true, y_prob, average, **options
         As in `fastece.bootstrap`, without `size` and `method`.
     estimator : str or object, or a list of them, default "ece_bayes"
         As in `fastece.ece`. The estimators of a list share every draw.
@@ -445,10 +404,17 @@ def estimate(
       ece_ac   0.058  [0.015, 0.082]         0.032    0.0015  test inversion
       ece_kde  0.051  [0.026, 0.078]         0.023  <=0.0005  test inversion
     """
-    options |= {"estimator": estimator, "n_resamples": n_resamples}
-    call = read_call("estimate", y_true, {"y_prob": y_prob}, 0, **options)
-    by_inversion = [e for e in call.estimators.values() if posterior_maker(e) is None]
+    call = read_call(
+        "estimate", y_true, {"y_prob": y_prob}, 0, estimator=estimator, n_resamples=n_resamples,
+        average=average, **options,
+    )  # fmt: skip
+    by_inversion = [e for e in call.estimators.values() if e.posterior is None]
     if by_inversion and not call.n_resamples:
         rule = f"must be at least 1 for {describe(by_inversion[0])}, which has no posterior"
         raise InputError("n_resamples", rule, value=0)
-    return estimate_results(add_groups(call, groups, y_prob), rng=rng)
+    call = add_groups(call, groups, y_prob)
+    if not has_parts(call):
+        return estimate_results(call, rng=rng)
+    return results_of_parts(
+        call, rng, lambda part, generator: estimate_results(part, rng=generator)
+    )

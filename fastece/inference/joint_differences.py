@@ -20,7 +20,8 @@ from fastece.inference.joint_test import adjust_on_draws, share_as_small
 from fastece.inference.mover import ModelError
 from fastece.inference.results import ComparisonResult, JointLevels
 from fastece.kernels.types import F64
-from fastece.resampling.call import Call, make_draws
+from fastece.resampling.call import Call
+from fastece.resampling.draws import make_row_draws
 from fastece.resampling.engine import PreparedStatistic, Replicates, evaluate
 
 # Levels of the quantiles between which a normal number lies within one standard deviation.
@@ -89,7 +90,7 @@ def draw_deviations(call: Call, errors: Sequence[Sequence[ModelError]], key: int
     errors_of_all = [error for of_model in errors for error in of_model]
     statistic = InfluenceSums([error.influence for error in errors_of_all])
     member = PreparedStatistic(0, None, None, statistic, None)
-    draws = make_draws(call, key, call.n)
+    draws = make_row_draws(key, call.units, call.units.total)
     sums = evaluate(Replicates(draws, [member]), 0, call.n_resamples, call.workers)[0]
     deviations = []
     for of_draws, error in zip(sums, errors_of_all, strict=True):

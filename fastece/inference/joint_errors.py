@@ -19,6 +19,7 @@ from fastece.inference.selections import Selection
 from fastece.kernels.types import F64, I64
 from fastece.resampling.adaptive import rank_p_values
 from fastece.resampling.call import Call
+from fastece.resampling.draws import OUTCOMES_AS_COUNTS
 from fastece.resampling.engine import PreparedStatistic, Replicates, evaluate
 from fastece.resampling.labels import LabelModel, make_label_model
 from fastece.resampling.problem import Problem
@@ -69,7 +70,7 @@ def select_rows(
     positions = np.arange(n_drawn)
     if selection.rows is not None:
         positions = selection.rows
-        if not model.takes_labels:  # every row is there with the outcome 1, then with 0
+        if model.form == OUTCOMES_AS_COUNTS:  # every row is there with the outcome 1, then with 0
             positions = np.concatenate([positions, n_drawn // 2 + positions])
     of_slice = Problem(problem.sample.where(positions))
     if not estimator.needs_sorted:

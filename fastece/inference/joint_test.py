@@ -7,15 +7,14 @@ Westfall and Young (1993), "Resampling-based multiple testing", algorithm 2.8.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.data.counted import CountedRows
 from fastece.data.doubts import impossible_rows
 from fastece.data.samples import Sample
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.estimators.base import Statistic
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.draws import Counts, TableCounts
@@ -203,7 +202,7 @@ class SliceTest:
         return np.concatenate([score_statistics, errors[None]])
 
 
-def make_slice_test(data: Problems | CountedRows, selection: Selection) -> SliceTest:
+def make_slice_test(data: RowTable, selection: Selection) -> SliceTest:
     """Prepare the test of a selection of rows."""
     rows = selection.rows
     source: Any = data
@@ -212,7 +211,7 @@ def make_slice_test(data: Problems | CountedRows, selection: Selection) -> Slice
         source = data.problem(selection.problem)
         problems = range(selection.problem, selection.problem + 1)
     if rows is None:
-        rows = np.arange(data.n if isinstance(data, Problems) else data.c.size)
+        rows = np.arange(data.n)
     else:
         source = source.where(rows)
     cells = score_cells(len(problems))
@@ -285,14 +284,14 @@ class SharedDraws:
     ----------
     call : Call
         A call on all rows.
-    data : Problems or CountedRows
+    data : RowTable
         These rows, with scaled weights.
     slices : sequence of SliceTest
     key : int
     """
 
     call: Call
-    data: Problems | CountedRows
+    data: RowTable
     slices: Sequence[SliceTest]
     key: int
 
@@ -331,15 +330,15 @@ class SharedDraws:
 
     def _arrange_parts(self) -> list[Replicates]:
         """Prepare the sums of some rows at a time, whose draws stay in the cache."""
-        if isinstance(self.data, CountedRows):
+        if self.data.c is not None:
             # A block of replicates has one generator for the whole table.
-            return [self._arrange(0, self.data.c.size)]
+            return [self._arrange(0, self.data.n)]
         return [self._arrange(start, end) for start, end in ranges(0, self.data.n, ROWS_AT_ONCE)]
 
     def _arrange(self, start: int, end: int) -> Replicates:
         """Prepare the sums of every problem of every slice over consecutive rows."""
         all_rows = slice(start, end)
-        scores = [self._view(k, all_rows).s for k in range(self.data.n_problems)]
+        scores = [self.data.view(k, all_rows).s for k in range(self.data.n_problems)]
         draws = make_null_draws(self.call, scores, self.key, start)
         members = []
         for k, number in self.members:
@@ -347,15 +346,9 @@ class SharedDraws:
             first, last = np.searchsorted(each.rows, [start, end])
             rows = each.rows[first:last]
             statistic = SumsOfSlice(each.sums_of(k), rows - start)
-            plan = statistic.prepare(self._view(k, rows), self.call.n)
+            plan = statistic.prepare(self.data.view(k, rows), self.call.n)
             members.append(PreparedStatistic(k, None, None, statistic, plan))
         return Replicates(draws, members)
-
-    def _view(self, k: int, rows: Any) -> Sample:
-        """Return rows of problem `k`, with their counts if they are of a table."""
-        if isinstance(self.data, CountedRows):
-            return replace(self.data.table.view(k, rows), c=self.data.c[rows])
-        return self.data.view(k, rows)
 
 
 # --- the test -------------------------------------------------------------------------------
@@ -364,7 +357,6 @@ class SharedDraws:
 def joint_p_values(call: Call, selections: Sequence[Selection], key: int) -> JointPValues:
     """Test on shared draws whether each selection of rows is calibrated."""
     data = rows_or_cells(call, "the test")
-    assert isinstance(data, Problems | CountedRows), "callers make sure"
     slices = [make_slice_test(data, selection) for selection in selections]
     of_data = np.array([each.statistics_of_data() for each in slices])
     of_draws = SharedDraws(call, data, slices, key).statistics()

@@ -5,12 +5,12 @@ them and the error is computed, as a caller would. It costs some bootstraps.
 """
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from fastece.data.sources import SETTINGS, Problems
+from fastece.data.sources import SETTINGS, RowTable
+from fastece.estimators.base import values_of_problems
 from fastece.estimators.binned import Binned
 from fastece.estimators.draws import Chances
 from fastece.inference.binned_cells import noiseless_cells
@@ -18,7 +18,7 @@ from fastece.inference.cell_curves import gap_directions
 from fastece.inference.inversion import ConfidenceCurve, Path, invert
 from fastece.kernels.types import F64
 from fastece.resampling.call import Call
-from fastece.resampling.draws import ClassDraws
+from fastece.resampling.draws import CLASSES, OUTCOMES_AS_COUNTS, LabelDraws
 from fastece.resampling.engine import PreparedStatistic, Replicates, evaluate, plan_replicates
 from fastece.resampling.labels import LabelModel, make_label_model
 
@@ -27,18 +27,6 @@ BINS = Binned(edges="quantile")
 # Replicates and hypotheses of a path: with 192 the p-value 0.05 is known to 0.016.
 MAX_REPLICATES = 192
 NODES = 8
-
-
-@singledispatch
-def without_correction(estimator: Any) -> Any:
-    """Return the estimator of a population, where there is no chance to correct for."""
-    return estimator
-
-
-@without_correction.register
-def without_debias(estimator: Binned) -> Binned:
-    """Return binned errors without `debias`."""
-    return replace(estimator, debias=False) if estimator.debias else estimator
 
 
 @dataclass(frozen=True)
@@ -86,8 +74,8 @@ class Hypotheses:
         It is the mean over the problems, without a correction for chance, of which a population has
         none.
         """
-        population = without_correction(self.estimator)
-        if self.model.takes_labels:
+        population = self.estimator.of_population()
+        if self.model.form != OUTCOMES_AS_COUNTS:
             pairs = zip(self.members, self.chances(probabilities), strict=True)
             errors = [population.values(x.plan, Chances(prob))[0] for x, prob in pairs]
             return float(np.mean(errors))
@@ -104,8 +92,8 @@ class Hypotheses:
 
     def chances(self, probabilities: list[F64]) -> list[F64]:
         """Return the probabilities (n, K) of the classes of each problem."""
-        if self.model.takes_class_vectors:
-            return [ClassDraws(0, np.column_stack(probabilities)).shares]
+        if self.model.form == CLASSES:
+            return [LabelDraws(0, np.column_stack(probabilities)).shares]
         return [np.column_stack([1 - prob, prob]) for prob in probabilities]
 
 
@@ -117,10 +105,12 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     """
     model = make_label_model(call, estimator, key)
     draws = model.draws(model.scores)
-    members = plan_replicates([estimator], model.problems, draws, call.n).members
+    members = plan_replicates(
+        [estimator], model.problems, draws, [call.n] * len(model.problems)
+    ).members
     hypotheses = Hypotheses(call, estimator, model, members)
     sparse, dense = row_directions(call, estimator)
-    seen = float(np.mean(estimator.point_values(call.sources[0])))
+    seen = float(np.mean(values_of_problems(estimator, call.sources[0])))
     null = hypotheses.draw_errors(model.scores, call.n_resamples)
     sparse_path = None if sparse is None else hypotheses.path(sparse)
     return invert(null, seen, 0.0, sparse_path, hypotheses.path(dense))
@@ -152,7 +142,7 @@ def row_directions(call: Call, estimator: Any) -> tuple[list[F64] | None, list[F
     return None if sparse is None else of_rows(sparse), of_rows(dense)
 
 
-def each_class(data: Problems) -> Problems:
+def each_class(data: RowTable) -> RowTable:
     """Turn whole class vectors into problems of every class against all others."""
     assert data.vectors is not None
     return replace(

@@ -9,7 +9,7 @@ frequentist distribution estimator of a parameter"), are joined by a normal copu
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -21,11 +21,11 @@ from fastece.estimators.bayes.fixed_numbers import draw_order, normal_quantiles
 from fastece.estimators.binned import Binned
 from fastece.inference.binned_cells import noiseless_cells
 from fastece.inference.cell_curves import z_scores
-from fastece.inference.comparison_ends import comparison_interval
-from fastece.inference.estimate import curves, posterior_maker, posteriors
+from fastece.inference.estimate import curves, posteriors
 from fastece.inference.label_curves import BINS
-from fastece.inference.score_distance import bound_difference, norm_of_distance
+from fastece.inference.score_distance import bound_difference
 from fastece.kernels.types import F64
+from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import Call
 from fastece.resampling.engine import ranges
 
@@ -68,11 +68,16 @@ class ModelError(NamedTuple):
         Change of the error with the weight of each row, up to a factor.
     value : float
         Its estimate, as in `fastece.estimate`.
+    norm : float or None
+        p, where the error is the p-norm of the distance of a curve from the scores, so that the
+        distance of two models' scores bounds the difference. None without such a bound: the bins of
+        two models are different sets of rows.
     """
 
     quantiles: Callable[[F64], F64]
     influence: F64
     value: float = math.nan
+    norm: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +237,7 @@ def compute_differences(
     `errors_of_models` computes of them.
     """
     estimator = call.estimators[name]
-    shared = SHARE_OF_BINS if influence_bins(estimator) is estimator else SHARE_OF_CURVES
+    shared = SHARE_OF_CURVES if influence_bins(estimator) is None else SHARE_OF_BINS
     if call.clusters is not None:
         # Joined as if the models were independent: with the correlation of their groups, intervals
         # of 100 groups of 10 equal rows hold 62 % where one model is calibrated, now 100.
@@ -240,7 +245,6 @@ def compute_differences(
             [error._replace(influence=np.zeros(1)) for error in of_model] for of_model in errors
         ]
     first_values = np.atleast_1d(values[0])
-    norm = norm_of_distance(estimator)
     parts = zip(first_values, pair_samples(call), *errors, strict=True)
     differences = []
     for value, pairs, error_of_a, error_of_b in parts:
@@ -248,8 +252,9 @@ def compute_differences(
             differences.append(NO_DIFFERENCE)
             continue
         difference = join_errors(error_of_a, error_of_b, shared, call.counts)
-        if norm is not None:
-            bounds = bound_difference(pairs, norm, call.clusters, bound_quantiles())
+        # Rows do not show the largest distance of a population.
+        if error_of_a.norm is not None and error_of_a.norm < math.inf:
+            bounds = bound_difference(pairs, error_of_a.norm, call.clusters, bound_quantiles())
             difference = difference.within(*bounds)
         differences.append(difference)
     return differences
@@ -279,7 +284,7 @@ def bound_quantiles() -> F64:
 
 def model_errors(call: Call, estimator: Any, value: Any, key: int) -> list[ModelError]:
     """Compute the error of the only model of a call, or the error of each class."""
-    if posterior_maker(estimator) is None:
+    if estimator.posterior is None:
         return errors_by_inversion(call, estimator, value, key)
     return errors_by_posterior(call, estimator)
 
@@ -292,8 +297,11 @@ def errors_by_posterior(call: Call, estimator: Any) -> list[ModelError]:
         influence = posterior.influence
         if weight is not None:
             influence = weight * influence
-        quantiles = interval_quantiles(comparison_interval(posterior))
-        errors.append(ModelError(quantiles, influence, float(posterior.value)))
+        # A posterior of a caller's estimator may have no other interval for comparisons.
+        interval = getattr(posterior, "comparison_interval", posterior.interval)
+        quantiles = interval_quantiles(interval)
+        norm = getattr(posterior, "norm", None)
+        errors.append(ModelError(quantiles, influence, float(posterior.value), norm))
     return errors
 
 
@@ -305,7 +313,8 @@ def influence_weights(call: Call) -> F64 | None:
 
 def errors_by_inversion(call: Call, estimator: Any, value: Any, key: int) -> list[ModelError]:
     """Compute the errors of the only model of a call from confidence curves."""
-    influences = compute_influences(call, influence_bins(estimator))
+    own_bins = influence_bins(estimator)
+    influences = compute_influences(call, BINS if own_bins is None else own_bins)
     if not call.per_class:
         influences = influences.mean(0, keepdims=True)
     values = np.atleast_1d(value).tolist()
@@ -313,15 +322,10 @@ def errors_by_inversion(call: Call, estimator: Any, value: Any, key: int) -> lis
     return [ModelError(curve.quantiles, influence, each) for each, curve, influence in parts]
 
 
-@singledispatch
-def influence_bins(estimator: Any) -> Binned:  # noqa: ARG001
-    """Choose the bins whose gaps show how an estimator changes with each row."""
-    return BINS
-
-
-@influence_bins.register
-def _(estimator: Binned) -> Binned:
-    return estimator if type(estimator) is Binned else BINS
+def influence_bins(estimator: Any) -> Binned | None:
+    """Return the bins that an estimator's own gaps are of; None without such gaps."""
+    population = estimator.of_population()
+    return population if has_cells(population) else None
 
 
 def compute_influences(call: Call, binned: Binned) -> F64:

@@ -358,7 +358,7 @@ def measure_net_benefits(call: Call, rows: RiskRows, key: int) -> list[DecisionP
     rate = float(np.average(rows.y, weights=rows.w))
     fields: dict[str, Any] = {}
     if call.n_resamples:
-        fields = resample(call, Resampling("percentile", call.n, key))
+        fields = resample(call, Resampling("percentile", call.units.total, key))
     tail = (1 - call.level) / 2
     points = []
     for name, estimator in call.estimators.items():

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from fastece.data.axes import find_row_axes
 from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import shows_options
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import one_problem
@@ -24,7 +25,7 @@ from fastece.estimators.risk import Logistic, curve_probabilities
 from fastece.inference.estimate import estimate_of
 from fastece.kernels.types import F64
 from fastece.resampling import arguments, engine
-from fastece.resampling.arguments import require_one_problem
+from fastece.resampling.arguments import ResamplingKeywords, require_one_problem
 from fastece.resampling.calibration_test import calibration_test
 from fastece.resampling.call import Call
 from fastece.resampling.draws import new_key
@@ -455,10 +456,11 @@ def check_error(detect: float, pilot: Pilot) -> None:
         raise InputError("detect", rule, value=detect)
 
 
-def rows_needed(
+@shows_options
+def rows_needed(  # type: ignore[misc]  # some estimators have a width, too
     y_true: Any, y_prob: Any, *, width: float | None = None, detect: float | None = None,
     power: float = 0.8, level: float = 0.95, estimator: Any = "ece_bayes", rng: Any = 0,
-    **options: Any,
+    **options: Unpack[ResamplingKeywords],
 ) -> RowsNeeded:  # fmt: skip
     """Find the number of rows for an interval of a given width, or a test of an error.
 
@@ -523,10 +525,8 @@ def rows_needed(
         labels = np.zeros(
             find_row_axes("y_prob", y_prob, options.get("class_axis")).shape, np.int64
         )
-    options |= {
-        "estimator": estimator,
-        "n_resamples": INTERVAL_RESAMPLES,
-        "confidence_level": level,
-    }
-    call = arguments.read_call("rows_needed", labels, {"y_prob": y_prob}, **options)
+    others = {**options, "n_resamples": INTERVAL_RESAMPLES, "confidence_level": level}
+    call = arguments.read_call(
+        "rows_needed", labels, {"y_prob": y_prob}, estimator=estimator, **others
+    )
     return rows_needed_of(call, width, detect, power, new_key(rng), y_true is not None)

@@ -12,13 +12,11 @@ only show a function that never falls: among scores without ties every other mod
 
 import math
 from collections.abc import Sequence
-from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fastece.data.samples import Sample
-from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.kernels.types import F64
 from fastece.resampling.groups import Groups
 
@@ -62,21 +60,6 @@ class ScoreDistance(NamedTuple):
             return np.zeros(z.shape)
         spread = self.standard_error / self.mean
         return np.asarray((self.mean * np.exp(spread * z)) ** (1 / self.norm))
-
-
-@singledispatch
-def norm_of_distance(estimator: Any) -> float | None:  # noqa: ARG001
-    """Return the norm of an error of curves without bins; None without the bound.
-
-    The bins of two models are different sets of rows, so that binned errors have no such bound.
-    """
-    return None
-
-
-@norm_of_distance.register
-def _(estimator: BayesCurve) -> float | None:
-    # Rows do not show the largest distance of a population.
-    return None if math.isinf(estimator.norm) else estimator.norm
 
 
 def bound_difference(

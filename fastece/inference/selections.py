@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_array, as_real, dtypes_of, refuse_where, warn_of_index
-from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError
-from fastece.data.labels import LabelledRows, as_groups, as_objects
+from fastece.data.labels import LabelledRows, as_groups, as_objects, by_name, columns_of
 from fastece.data.parameters import check_flag, check_integer
 from fastece.data.samples import effective_rows
-from fastece.data.sources import Problems, Source
+from fastece.data.sources import RowTable
 from fastece.kernels.types import F64, I64
 from fastece.resampling.call import Call
 
@@ -37,7 +36,6 @@ DAY_CHARACTERS = 10
 PERIOD = re.compile(r"(19|20)\d\d(-?Q[1-4]|-\d\d(-\d\d([ T].*)?)?)?")
 # Intervals that a column is cut into at most.
 MAX_INTERVALS = 1000
-RowsToSelect = Problems | CountedRows
 # Entries of class vectors that are read at once: 1 MB.
 MAX_ENTRIES = 2**17
 # Edges beyond this, such as times in seconds, are shown with 15 digits, others with 6.
@@ -68,7 +66,7 @@ class Selection(NamedTuple):
     label: Any
     n: int
     n_effective: float
-    make_source: Callable[[], Source]
+    make_source: Callable[[], RowTable]
     note: str = ""
     rows: I64 | None = None
     problem: int | None = None
@@ -107,13 +105,13 @@ def select_by_columns(
     return [selection for column in columns for selection in select_labels(problems, column)]
 
 
-def select_labels(problems: RowsToSelect, column: LabelledRows) -> Iterator[Selection]:
+def select_labels(problems: RowTable, column: LabelledRows) -> Iterator[Selection]:
     """Yield the selection of each label that occurs in a column."""
     order = np.argsort(column.position, kind="stable")
     present, first = np.unique(column.position[order], return_index=True)
     for k, rows in zip(present, np.split(order, first[1:]), strict=True):
         weights = None if problems.v is None else problems.v[rows]
-        copies = problems.c[rows] if isinstance(problems, CountedRows) else rows.size
+        copies = rows.size if problems.c is None else problems.c[rows]
         yield Selection(
             label=column.labels[k],
             n=problems.count(rows),
@@ -121,23 +119,6 @@ def select_labels(problems: RowsToSelect, column: LabelledRows) -> Iterator[Sele
             make_source=partial(problems.where, rows),
             rows=rows,
         )
-
-
-def columns_of(by: Any) -> dict[Any, Any]:
-    """Return columns by name, of a mapping or a data frame; a single one by None."""
-    names = by if isinstance(by, Mapping) else getattr(by, "columns", None)
-    names = getattr(by, "column_names", names)  # of pyarrow
-    if names is None:
-        return {None: by}
-    columns = {name: by[name] for name in names}
-    if not columns:
-        raise InputError("by", "must have a column")
-    return columns
-
-
-def by_name(name: Any) -> str:
-    """Return the name of a column of `by` in messages."""
-    return "by" if name is None else f"by[{name!r}]"
 
 
 def check_bins(bins: Any) -> None:
@@ -150,7 +131,7 @@ def check_bins(bins: Any) -> None:
         check_integer("bins", bins, 1, MAX_INTERVALS)
 
 
-def read_column(column: Any, n: int, name: Any, problems: RowsToSelect, bins: Any) -> LabelledRows:
+def read_column(column: Any, n: int, name: Any, problems: RowTable, bins: Any) -> LabelledRows:
     """Read the label of each row of the problems in a column; numbers may be cut.
 
     With a name, labels begin with it.
@@ -172,7 +153,7 @@ def as_label(label: Any) -> Any:
 
 
 def cut_numbers(
-    column: Any, n: int, argument: str, problems: RowsToSelect, bins: Any
+    column: Any, n: int, argument: str, problems: RowTable, bins: Any
 ) -> LabelledRows | None:
     """Find the interval of each of a column's numbers; None if its values stay labels."""
     numbers = as_array(argument, as_objects(column))
@@ -190,9 +171,8 @@ def cut_numbers(
         numbers_of_rows = numbers.ravel()[problems.callers]
         if np.unique(numbers_of_rows).size <= MAX_NUMBERS:
             return None
-        weights = problems.v
-        if isinstance(problems, CountedRows):
-            weights = problems.total_weights
+        is_weighted = problems.v is not None or problems.c is not None
+        weights = problems.total_weights if is_weighted else None
         edges = quantile_edges(numbers_of_rows, weights, bins)
     return LabelledRows(np.searchsorted(edges[1:], numbers.ravel()), interval_texts(edges))
 
@@ -296,46 +276,45 @@ def select_by_class(call: Call, classes: Iterable[int] | None = None) -> list[Se
     return [select_class(source, k, labels[k]) for k in chosen]
 
 
-def classes_with_rows(source: Source) -> list[int]:
+def classes_with_rows(source: RowTable) -> list[int]:
     """Find the classes that some row has, or is predicted or expected to have.
 
     A row is expected where the probabilities of a class add up to 1. Rows tell nothing of any other
     class.
     """
-    if not isinstance(source, Problems | CountedRows):
+    if source.stream is not None:
         samples = source.samples()
         rows = [max(each.counts @ each.y, each.counts @ each.s) for each in samples]
         return np.flatnonzero(np.array(rows) >= 1).tolist()
-    table, counts = (source, None) if isinstance(source, Problems) else (source.table, source.c)
     has_rows = np.zeros(source.n_classes, np.bool_)
     expected = np.zeros(source.n_classes)
     step = max(1, MAX_ENTRIES // source.n_classes)
-    for start in range(0, table.n, step):
+    for start in range(0, source.n, step):
         part = slice(start, start + step)
-        prob, label = table.read(part)
+        prob, label = source.read(part)
         has_rows[label] = True
         has_rows[prob.argmax(axis=1)] = True
-        rows_of_part = prob if counts is None else counts[part, None] * prob
+        rows_of_part = prob if source.c is None else source.c[part, None] * prob
         expected += rows_of_part.sum(axis=0, dtype=np.float64)
     return np.flatnonzero(has_rows | (expected >= 1)).tolist()
 
 
-def select_class(source: Source, k: int, label: Any) -> Selection:
+def select_class(source: RowTable, k: int, label: Any) -> Selection:
     """Select class k against the rest."""
     sample = source.sample(k)
-    if isinstance(source, Problems):
+    if source.c is None:
         n = source.count(sample.y > 0)
     else:
         n = round(float(sample.counts @ sample.y.astype(np.float64)))
-    n_effective: float = source.n
-    if isinstance(source, Problems | CountedRows):
+    n_effective: float = source.count()
+    if source.stream is None:
         n_effective = sample.n_effective
     make_source = partial(source.problem, k)
     note = "" if n else NEVER
     return Selection(label, n, n_effective, make_source, note=note, problem=k)
 
 
-def select_by_prediction(call: Call, classes: Problems) -> list[Selection]:
+def select_by_prediction(call: Call, classes: RowTable) -> list[Selection]:
     """Select the rows with the same most probable class."""
     problems = call.rows
     labels = classes.labels or classes.names or range(classes.n_classes)
@@ -343,14 +322,14 @@ def select_by_prediction(call: Call, classes: Problems) -> list[Selection]:
     return [*select_labels(problems, column)]
 
 
-def select_streams(sources: Mapping[Any, Source]) -> list[Selection]:
+def select_streams(sources: Mapping[Any, RowTable]) -> list[Selection]:
     """Make a selection of each stream, which has its own sums."""
     return [
-        Selection(label, source.n, source.n, partial(return_source, source))
+        Selection(label, source.count(), source.count(), partial(return_source, source))
         for label, source in sorted(sources.items(), key=lambda item: str(item[0]))
     ]
 
 
-def return_source(source: Source) -> Source:
+def return_source(source: RowTable) -> RowTable:
     """Return a source as it is."""
     return source

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
 
-from fastece.data.counted import CountedRows
 from fastece.data.errors import InputTypeError
+from fastece.data.options import shows_options
 from fastece.data.samples import scale_weights
-from fastece.data.sources import ROWS, Problems, Source, need_rows
+from fastece.data.sources import RowTable
 from fastece.data.threads import with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import (
@@ -25,7 +25,7 @@ from fastece.display.numbers import (
 )
 from fastece.display.pictures import draw_slices
 from fastece.display.results import Record, Result, group_notes, sample_text
-from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of, posterior_maker
+from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of
 from fastece.inference.joint_errors import joint_p_values_of_errors
 from fastece.inference.joint_test import JointPValues, holm, joint_p_values
 from fastece.inference.selections import (
@@ -36,6 +36,7 @@ from fastece.inference.selections import (
 )
 from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.arguments import (
+    ResamplingKeywords,
     add_groups,
     check_single,
     read_call,
@@ -269,7 +270,7 @@ class Slices(Result, Sequence[Slice]):
 # --- the slices of a call -------------------------------------------------------------------
 
 
-def mean_outcome_and_score(source: Source) -> tuple[float, float]:
+def mean_outcome_and_score(source: RowTable) -> tuple[float, float]:
     """Compute the frequency of the event and the mean score; nan for several problems."""
     if source.n_problems > 1:
         return math.nan, math.nan
@@ -281,7 +282,7 @@ def mean_outcome_and_score(source: Source) -> tuple[float, float]:
 def can_test(call: Call, selections: Sequence[Selection], n_resamples: int) -> bool:
     """Return whether every slice can be tested by so many draws of labels."""
     source = call.sources[0]
-    if not call.n_resamples or (ROWS not in source.has and source.n_problems > 1):
+    if not call.n_resamples or (source.stream is not None and source.n_problems > 1):
         return False
     n_rows = call.n if call.counts is None else call.counts.size
     sizes = [
@@ -341,7 +342,7 @@ def slices_of(call: Call, selections: Sequence[Selection], key: int) -> Slices:
     """Compute the table of selections, most evidence first, or in the order of time."""
     ((name, estimator),) = call.estimators.items()
     alpha = (1 - call.level) / len(selections)
-    has_posterior = posterior_maker(estimator) is not None
+    has_posterior = estimator.posterior is not None
     n_resamples = max(call.n_resamples, count_replicates(call, selections))
     can_draw = can_test(call, selections, n_resamples)
     if has_posterior and not can_draw:
@@ -395,7 +396,7 @@ def count_replicates(call: Call, selections: Sequence[Selection]) -> int:
 
 def share_rows(call: Call, selections: Sequence[Selection]) -> bool:
     """Return whether all selections have rows or problems of the source of a call."""
-    has_rows = isinstance(call.sources[0], Problems | CountedRows)
+    has_rows = call.sources[0].stream is None
     are_of_it = (each.rows is not None or each.problem is not None for each in selections)
     return has_rows and all(are_of_it)
 
@@ -445,10 +446,11 @@ def make_slice(selection: Selection, result: SliceResult, p_value: float) -> Sli
     )
 
 
+@shows_options
 def slices(
     y_true: Any, y_prob: Any = None, *, by: Any = None, estimator: Any = "ece_bayes",
     n_resamples: int = 1999, rng: Any = 0, bins: Any = 4, cross: bool = False,
-    groups: Any = None, **options: Any,
+    groups: Any = None, **options: Unpack[ResamplingKeywords],
 ) -> Slices:  # fmt: skip
     """Estimate the calibration error of each slice of the rows.
 
@@ -564,10 +566,11 @@ def slices(
     if "average" in options:
         raise InputTypeError("average", "must be left out, as a slice has one value")
     check_single(estimator)
-    options |= {"estimator": estimator, "n_resamples": n_resamples}
-    call = read_call("slices", y_true, {"y_prob": y_prob}, **options)
-    if call.counts is None:
-        need_rows(call.sources[0], "slices")
+    call = read_call(
+        "slices", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
+        **options,
+    )  # fmt: skip
+    call.sources[0].need_shared_rows("slices")
     require_calibration_error(call, "slices")
     call = add_groups(call, groups, y_prob)
     if by is None:

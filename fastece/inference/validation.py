@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import ReadingKeywords, shows_options
 from fastece.data.parameters import check_real
 from fastece.data.samples import scale_weights
 from fastece.display.axes import check_axes, new_axes
@@ -426,10 +427,11 @@ def check_thresholds(thresholds: Any) -> list[NetBenefit]:
     return [*map(NetBenefit, sorted(checked))]
 
 
+@shows_options
 def validate(
     y_true: Any, y_prob: Any, *, event: str | None = None, thresholds: Any = None,
     confidence_level: float = 0.95, n_resamples: int = 1999, rng: Any = 0, groups: Any = None,
-    sample_weight: Any = None, counts: Any = None, clip: float | None = None, **options: Any,
+    clip: float | None = None, n_jobs: int | None = None, **options: Unpack[ReadingKeywords],
 ) -> Validation:  # fmt: skip
     """Validate a risk model: rates, recalibration, curve, discrimination, net benefit.
 
@@ -451,15 +453,12 @@ def validate(
     groups : (n,) array_like, optional
         Rows with the same label belong together, such as the visits of one patient or the patients
         of one hospital: variances are computed between whole groups.
-    sample_weight, counts : (n,) array_like, optional
-        As in `fastece.ece`.
     clip : float, optional
         For slope and intercepts, predictions below it count as it, and those above ``1 - clip`` as
         that. By default only predictions of 0 and 1 are moved, by ``1 / (2 n + 2)``, or less where
         another prediction is nearer.
-    **options
-        `setting` ("binary", or a class of class vectors), `labels`, `pos_label`, `from_logits` and
-        `n_jobs`, as in `fastece.ece`.
+    n_jobs, **options
+        As in `fastece.ece`; the `setting` is "binary", or a class of class vectors.
 
     Returns
     -------
@@ -503,8 +502,7 @@ def validate(
     clip = check_clip(clip)
     call = read_call(
         "validate", y_true, {"y_prob": y_prob}, 0, estimator=check_thresholds(thresholds),
-        confidence_level=confidence_level, n_resamples=n_resamples, sample_weight=sample_weight,
-        counts=counts, **options,
+        confidence_level=confidence_level, n_resamples=n_resamples, n_jobs=n_jobs, **options,
     )  # fmt: skip
     call = add_groups(call, groups, y_prob)
     return validation_of(call, new_key(rng), name or "the event", clip)

@@ -1,9 +1,10 @@
 """Plots of cumulative gaps: nothing is binned or smoothed."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
+from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.reading import read_source
-from fastece.data.sources import Source
+from fastece.data.sources import RowTable
 from fastece.display.axes import check_axes, new_axes
 from fastece.display.pictures import draw_cumulative, thin_path
 from fastece.estimators.cumulative import CumulativeError, cumulative_path, null_deviation
@@ -32,10 +33,10 @@ class CumulativeGaps(NamedTuple):
     value: float
 
 
-def cumulative_of(source: Source) -> CumulativeGaps:
+def cumulative_of(source: RowTable) -> CumulativeGaps:
     """Compute the cumulative gaps of the first problem of a source."""
     estimator = CumulativeError()
-    sample = source.sample(0, source.needs_of(estimator)).sorted()
+    sample = source.seen_by(estimator).sample(0).sorted()
     return CumulativeGaps(
         path=thin_path(cumulative_path(sample)),
         deviation=null_deviation(sample),
@@ -43,9 +44,11 @@ def cumulative_of(source: Source) -> CumulativeGaps:
     )
 
 
+@shows_options
 def cumulative_plot(
-    y_true: Any, y_prob: Any = None, *, ax: "Axes | None" = None, **options: Any
-) -> "Axes":
+    y_true: Any, y_prob: Any = None, *, ax: "Axes | None" = None,
+    **options: Unpack[ReadingKeywords],
+) -> "Axes":  # fmt: skip
     """Draw the cumulative gap over the share of rows; needs matplotlib.
 
     Its slope is the mean gap of the rows there: above 0 where probabilities are too low, below 0
@@ -54,8 +57,8 @@ def cumulative_plot(
     Parameters
     ----------
     y_true, y_prob, **options
-        As in `fastece.ece`: arrays or an `Accumulator`, with `setting`, `labels`, `pos_label`,
-        `sample_weight` and `from_logits`. A dict of `y_prob` has models by their names.
+        As in `fastece.ece`: arrays or an `Accumulator`, and how to read them. A dict of `y_prob`
+        has models by their names.
     ax : matplotlib Axes, optional
         Where to draw, also beside other models; without it, on a new figure.
 
@@ -90,9 +93,10 @@ def cumulative_plot(
     'cumulative gap'
     """
     check_axes(ax)
+    reading = reading_options(options)
     gaps_of_models = {}
     for name, prob in models_by_name(y_prob).items():
-        source = read_source(y_true, prob, **options)
+        source = read_source(y_true, prob, reading)
         check_one_problem(source)
         gaps_of_models[name] = cumulative_of(source)
     if ax is None:

@@ -3,37 +3,32 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from numbers import Real
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.containers import as_real, refuse_where
 from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import shows_options
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import need_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import MIN_ROWS_OF_CURVE, CurveDrawing
 from fastece.display.numbers import ConfidenceInterval, Number
-from fastece.estimators.base import Statistic
-from fastece.estimators.bayes.estimator import REACH, BayesCurve, rows_near
-from fastece.estimators.density.estimator import KDE, is_supported, posterior
-from fastece.estimators.density.plan import replicate_count, smooth_sums
-from fastece.estimators.draws import Counts
+from fastece.estimators.base import values_of_problems
+from fastece.estimators.curve import Curve
+from fastece.estimators.table import RowEstimatorKeywords
 from fastece.kernels.types import F64
 from fastece.reliability.plottable import Plottable
-from fastece.resampling.arguments import add_groups, read_call
+from fastece.resampling.arguments import ResamplingKeywords, add_groups, read_call
 from fastece.resampling.call import Call, bootstrap_values, calls_on_problems, make_problem
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float, quantiles, tails_of
+from fastece.resampling.naming import describe
 
 # How far beyond 0 and 1 a score may be, by rounding of probabilities.
 SCORE_TOLERANCE = 1e-6
-# A curve has so many times as many points as its error needs: its pieces look smooth.
-REFINEMENT = 2.0
 # A table has the curve at these quantiles of the scores, and where thresholds often are.
 TABLE_QUANTILES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 TABLE_SCORES = (0.9, 0.95, 0.99)
@@ -277,101 +272,7 @@ def score_format(s: float) -> str:
     return f".{min(max(decimals, MIN_DECIMALS), MAX_DECIMALS)}f"
 
 
-# --- curves by each estimator ---------------------------------------------------------------
-
-
-class CurveFit(NamedTuple):
-    """A curve on its grid, as an estimator computes it; arrays are (G,).
-
-    The fields have the meaning of the attributes of `ReliabilityCurve`; `low` and `high` are None
-    for an estimator whose band is made of resamples.
-    """
-
-    score: F64
-    probability: F64
-    density: F64
-    supported: NDArray[np.bool_]
-    rows: F64
-    score_range: tuple[float, float]
-    low: F64 | None = None
-    high: F64 | None = None
-    bandwidth: float | None = None
-
-
-@singledispatch
-def curve_of(estimator: Any, ordered: Sample, call: Call) -> CurveFit:  # noqa: ARG001
-    """Compute the curve of an estimator from a sorted sample of a call."""
-    rule = "a reliability curve needs a BayesCurve, or densities, KDE"
-    raise InputTypeError("estimator", rule, value=estimator)
-
-
-@curve_of.register
-def _(estimator: BayesCurve, ordered: Sample, call: Call) -> CurveFit:
-    score = estimator.curve_scores(ordered)
-    mean, low, high = estimator.curve(ordered, score, call.level, call.design_effect)
-    rows = rows_near(ordered, score)
-    width = np.minimum(score + REACH, ordered.high) - np.maximum(score - REACH, ordered.low)
-    return CurveFit(
-        score=score,
-        probability=mean,
-        density=rows / (call.n * width),
-        supported=rows > 0,
-        rows=rows,
-        score_range=(ordered.low, ordered.high),
-        low=low,
-        high=high,
-    )
-
-
-@curve_of.register
-def _(estimator: KDE, ordered: Sample, call: Call) -> CurveFit:
-    plan = estimator.plan(ordered, call.n, REFINEMENT)
-    bandwidth = plan.bandwidth_of_counts(ordered.c)
-    mesh = plan.rule.even_mesh(bandwidth)
-    sums = plan.sums_in_cells(mesh, ordered.c)
-    density, density_of_hits = smooth_sums(mesh, sums, bandwidth).values[0, :, :, 0].copy()
-    supported = is_supported(density, mesh.low, mesh.high)
-    probability = posterior(density, density_of_hits, mesh.score, mesh.low, mesh.high)
-    probability[~supported] = np.nan
-    return CurveFit(
-        score=mesh.score.copy(),
-        probability=probability,
-        density=density,
-        supported=supported,
-        rows=np.minimum(call.n, call.n * density * mesh.effective_width(bandwidth)),
-        score_range=estimator.range_of(ordered),
-        bandwidth=bandwidth,
-    )
-
-
 # --- bands of resamples ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class CurveStatistic(Statistic):
-    """The curve of a `KDE` at some scores (G,), as a statistic that is resampled."""
-
-    kde: KDE
-    score: F64
-
-    def prepare(self, sample: Sample, size: int) -> Any:
-        """Make a plan with grids that are fine enough to be interpolated."""
-        return self.kde.plan(sample, size, REFINEMENT)
-
-    def values(self, plan: Any, draws: Counts) -> F64:
-        """Compute the curve (G, R) of each of R replicates."""
-        values = np.empty((self.score.size, replicate_count(draws)))
-        for mesh, density, replicates in plan.densities(draws):
-            # Interpolate both densities on their mesh, (blocks, 2, mesh, lanes).
-            place = np.interp(self.score, mesh.score, np.arange(mesh.count))
-            left = place.astype(np.int64)
-            right = np.minimum(left + 1, mesh.count - 1)
-            share = (place - left)[:, None]
-            both = (1 - share) * density[:, :, left] + share * density[:, :, right]
-            curve = posterior(both[:, 0], both[:, 1], self.score[:, None], mesh.low, mesh.high)
-            lanes = curve.swapaxes(0, 1).reshape(self.score.size, -1)
-            values[:, replicates] = lanes[:, : replicates.size]
-        return values
 
 
 class Band(NamedTuple):
@@ -382,17 +283,21 @@ class Band(NamedTuple):
     median: F64
 
 
-def needs_resamples(call: Call, fit: CurveFit) -> bool:
+def needs_resamples(call: Call, fit: Curve) -> bool:
     """Return whether a band is made of resamples; groups without a band are refused."""
     if fit.low is not None:
         return False
+    (estimator,) = call.estimators.values()
+    if call.n_resamples and estimator.curve_statistic is None:
+        rule = f"must be 0 for {describe(estimator)}, whose curve is not resampled"
+        raise InputError("n_resamples", rule, value=call.n_resamples)
     if call.n_resamples == 0 and call.groups is not None:
         rule = "go with n_resamples of 1 or more for a KDE, as nothing else is made of draws"
         raise InputError("groups", rule)
     return call.n_resamples > 0
 
 
-def band_of(call: Call, sample: Sample, fit: CurveFit, key: int) -> Band:
+def band_of(call: Call, sample: Sample, fit: Curve, key: int) -> Band:
     """Compute the band of a curve from the curves of resampled rows."""
     (estimator,) = call.estimators.values()
     levels = np.append(tails_of(call.level), 0.5)
@@ -400,7 +305,7 @@ def band_of(call: Call, sample: Sample, fit: CurveFit, key: int) -> Band:
     problem = make_problem(call, sample)
     parts = []
     for begin in range(0, fit.score.size, step):
-        statistic = CurveStatistic(estimator, fit.score[begin : begin + step])
+        statistic = estimator.curve_statistic(fit.score[begin : begin + step])
         parts.append(quantiles(bootstrap_values(call, statistic, problem, key), levels).T)
     low, high, median = np.where(fit.supported, np.concatenate(parts, axis=1), np.nan)
     return Band(low.copy(), high.copy(), median.copy())
@@ -409,22 +314,34 @@ def band_of(call: Call, sample: Sample, fit: CurveFit, key: int) -> Band:
 # --- the call -------------------------------------------------------------------------------
 
 
+def curve_of(call: Call, ordered: Sample) -> Curve:
+    """Compute the curve of the only estimator of a call from a sorted sample."""
+    (estimator,) = call.estimators.values()
+    if estimator.curve is None:
+        rule = "a reliability curve needs a BayesCurve, or densities, KDE"
+        raise InputTypeError("estimator", rule, value=estimator)
+    # For a band of resamples whole groups are drawn; other bands need their design effect.
+    effect = call.design_effect if estimator.curve_statistic is None else 1.0
+    curve: Curve = estimator.curve(ordered, call.n, call.level, effect)
+    return curve
+
+
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """Make the curve of each problem of a call with one estimator."""
-    if isinstance(call.sources[0], SeparateProblems):
+    if call.sources[0].has_own_rows:
         names = call.sources[0].problem_names
         curves = [curves_of(part, rng)[0] for part in calls_on_problems(call)]
         return [replace(curve, setting=name) for curve, name in zip(curves, names, strict=True)]
     (estimator,) = call.estimators.values()
     (source,) = call.sources
-    samples = source.samples(source.needs_of(estimator), reads_only=True)
+    samples = source.seen_by(estimator).samples(reads_only=True)
     ordered = [sample.sorted() for sample in samples]
-    fits = [curve_of(estimator, sample, call) for sample in ordered]
-    values = estimator.point_values(source).tolist()
+    fits = [curve_of(call, sample) for sample in ordered]
+    values = values_of_problems(estimator, source).tolist()
     bands: Sequence[Band | None] = [None] * len(fits)
     key = None
     if needs_resamples(call, fits[0]):
-        need_rows(source, "a band of resamples", "n_resamples")
+        source.need_rows("a band of resamples", "n_resamples")
         key = new_key(rng)  # all problems see the same draws
         bands = [band_of(call, *pair, key) for pair in zip(samples, fits, strict=True)]
     return [
@@ -455,15 +372,20 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
 
 @overload
 def reliability_curve(
-    y_true: Any, y_prob: Any = ..., *, setting: Literal["classwise"], **options: Any
-) -> list[ReliabilityCurve]: ...
+    y_true: Any, y_prob: Any = ..., *, setting: Literal["classwise"], estimator: Any = ...,
+    n_resamples: int = ..., confidence_level: float = ..., rng: Any = ..., groups: Any = ...,
+    n_jobs: int | None = ..., executor: Any = ..., **options: Unpack[RowEstimatorKeywords],
+) -> list[ReliabilityCurve]: ...  # fmt: skip
 @overload
 def reliability_curve(
-    y_true: Any, y_prob: Any = ..., *, setting: str | int = ..., **options: Any
-) -> ReliabilityCurve: ...
+    y_true: Any, y_prob: Any = ..., *, setting: str | int = ..., estimator: Any = ...,
+    n_resamples: int = ..., confidence_level: float = ..., rng: Any = ..., groups: Any = ...,
+    n_jobs: int | None = ..., executor: Any = ..., **options: Unpack[RowEstimatorKeywords],
+) -> ReliabilityCurve: ...  # fmt: skip
+@shows_options
 def reliability_curve(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece_bayes", n_resamples: int = 0,
-    rng: Any = 0, groups: Any = None, **options: Any,
+    rng: Any = 0, groups: Any = None, **options: Unpack[ResamplingKeywords],
 ) -> ReliabilityCurve | list[ReliabilityCurve]:  # fmt: skip
     """Estimate the probability of the event as a function of the score.
 
@@ -473,6 +395,7 @@ def reliability_curve(
         As in `fastece.estimate`, but every class has a curve of its own. Others are parameters of
         the estimator to replace, such as ``bandwidth=0.05``.
     estimator : {"ece_bayes", "ece_kde"}, BayesCurve or KDE, default "ece_bayes"
+        Or an object of your own with a method `curve`.
     n_resamples : int, default 0
         Bootstrap resamples behind the band of a `KDE`, which has none without them. The band of a
         `BayesCurve` is made from its posterior, without resamples.
@@ -531,8 +454,10 @@ def reliability_curve(
     """
     if "average" in options:
         raise InputTypeError("average", "is no option of reliability_curve: classes have their own")
-    options |= {"estimator": estimator, "n_resamples": n_resamples, "average": None}
-    call = read_call("reliability_curve", y_true, {"y_prob": y_prob}, 0, **options)
+    call = read_call(
+        "reliability_curve", y_true, {"y_prob": y_prob}, 0, estimator=estimator,
+        n_resamples=n_resamples, average=None, **options,
+    )  # fmt: skip
     call = add_groups(call, groups, y_prob)
     curves = curves_of(call, rng)
     return curves if call.sources[0].setting.per_class else curves[0]

@@ -3,18 +3,21 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Unpack
 
 import numpy as np
 
+from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities
+from fastece.data.options import ReadingKeywords, ReadingOptions, reading_options, shows_options
 from fastece.data.parameters import check_choice
 from fastece.data.reading import read_source
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import NO_ROWS, SQUARES, VECTORS, Problems, Source, one_problem
+from fastece.data.sources import NO_ROWS, SQUARES, VECTORS, RowTable, TableMaker
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import Number
 from fastece.display.results import Result
+from fastece.estimators.base import values_of_problems
 from fastece.estimators.binned import Binned
 from fastece.estimators.losses import BrierScore, LogLoss, Mean, surprise
 from fastece.kernels.types import F64
@@ -70,22 +73,26 @@ class Aggregate(NamedTuple):
 
 
 def aggregate(
-    components_of: Callable[[Source, int], Any], y_true: Any, y_prob: Any, *, setting: Any,
-    **options: Any,
-) -> Aggregate:  # fmt: skip
+    components_of: Callable[[RowTable, int], Any], y_true: Any, y_prob: Any, options: ReadingOptions
+) -> Aggregate:
     """Compute the components of each problem, and add them up or average them.
 
     For class vectors with the setting "auto" they are added up over the classes, each against the
     rest; with "classwise" they are averaged.
     """
     is_sum = False
-    if isinstance(y_true, Source):
-        if y_true.has_vectors:
-            raise y_true.lack(VECTORS, "y_true", "the sum over classes")
-    elif isinstance(setting, str) and setting == "auto":
-        has_classes = options.get("class_axis") is not None
-        is_sum = has_classes or as_probabilities(y_prob).ndim == 2
-    source = read_source(y_true, y_prob, setting="classwise" if is_sum else setting, **options)
+    if isinstance(y_true, TableMaker):
+        table = y_true.table()
+        if table.has_vectors:
+            raise table.lack("the sum over classes", "y_true", VECTORS)
+    elif isinstance(options.setting, str) and options.setting == "auto":
+        if options.class_axis is None:
+            is_sum = as_probabilities(y_prob).ndim == 2
+        else:
+            is_sum = find_row_axes("y_prob", y_prob, options.class_axis).n_classes > 1
+    if is_sum:
+        options = replace(options, setting="classwise")
+    source = read_source(y_true, y_prob, options)
     components = np.array([components_of(source, k) for k in range(source.n_problems)])
     if is_sum:
         name = f"sum over {source.n_problems} classes"
@@ -148,18 +155,16 @@ class BrierDecomposition(Decomposition):
         return f"Brier score by {self.n_bins} bins"
 
 
+@shows_options
 def brier_decomposition(
     y_true: Any, y_prob: Any = None, *, n_bins: Any = 15, edges: Any = "uniform",
-    setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    counts: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
-    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
+    **options: Unpack[ReadingKeywords],
 ) -> BrierDecomposition:  # fmt: skip
     """Decompose the Brier score by bins of the score.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
-    percent, ignore_label, class_axis
+    y_true, y_prob, **options
         As in `fastece.ece`.
     n_bins : int or "sqrt", default 15
         Number of bins.
@@ -211,14 +216,10 @@ def brier_decomposition(
     """
     binned = Binned(n_bins, edges)
 
-    def components_of(source: Source, k: int) -> BrierComponents:
+    def components_of(source: RowTable, k: int) -> BrierComponents:
         return brier_components(binned, source, k)
 
-    components, n, setting_name = aggregate(
-        components_of, y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-        votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-    )  # fmt: skip
+    components, n, setting_name = aggregate(components_of, y_true, y_prob, reading_options(options))
     return BrierDecomposition(
         **BrierComponents(*components)._asdict(),
         n_bins=binned.bin_count(n),
@@ -238,9 +239,10 @@ class BrierComponents(NamedTuple):
     within_covariance: float
 
 
-def brier_components(binned: Binned, source: Source, k: int) -> BrierComponents:
+def brier_components(binned: Binned, source: RowTable, k: int) -> BrierComponents:
     """Compute the Brier score of problem `k` and its components, by bins."""
-    plan = binned.prepare(source.sample(k, SQUARES), source.size(k))
+    source = source.with_content(SQUARES, "estimator", "the decomposition")
+    plan = binned.prepare(source.sample(k), source.size(k))
     sample = plan.sample
     s = sample.s
     y = sample.y.astype(np.float64)
@@ -314,18 +316,16 @@ class ScoreDecomposition(Decomposition):
         return f"{name} by isotonic regression"
 
 
+@shows_options
 def score_decomposition(
     y_true: Any, y_prob: Any = None, *, score: Literal["brier", "log"] = "brier",
-    setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    counts: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
-    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
+    **options: Unpack[ReadingKeywords],
 ) -> ScoreDecomposition:  # fmt: skip
     """Decompose the Brier score or the log loss by isotonic regression, without bins.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
-    percent, ignore_label, class_axis
+    y_true, y_prob, **options
         As in `fastece.ece`.
     score : {"brier", "log"}, default "brier"
         The Brier score, or the log loss in nats.
@@ -372,14 +372,10 @@ def score_decomposition(
     """
     rule = check_choice("score", score, tuple(RULES))
 
-    def components_of(source: Source, k: int) -> ScoreComponents:
+    def components_of(source: RowTable, k: int) -> ScoreComponents:
         return score_components(rule, source, k)
 
-    components, n, setting_name = aggregate(
-        components_of, y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-        sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-        votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-    )  # fmt: skip
+    components, n, setting_name = aggregate(components_of, y_true, y_prob, reading_options(options))
     return ScoreDecomposition(
         **ScoreComponents(*components)._asdict(), rule=rule, n=n, setting=setting_name
     )
@@ -394,15 +390,11 @@ class ScoreComponents(NamedTuple):
     uncertainty: float
 
 
-def score_components(rule: str, source: Source, k: int) -> ScoreComponents:
+def score_components(rule: str, source: RowTable, k: int) -> ScoreComponents:
     """Compute the score of problem `k` and its components, by isotonic regression."""
     mean = RULES[rule]
-    if isinstance(source, Problems):
-        sample = source.view(k)
-        score = float(mean.point_values(one_problem(sample))[0])
-    else:
-        sample = source.sample(k)
-        score = mean.evaluate_once(source.sample(k, source.needs_of(mean)), source.size(k))
+    sample = source.view(k)
+    score = float(values_of_problems(mean, source.problem(k))[0])
     blocks = isotonic_blocks(sample)
     recalibrated = minimal_score(rule, blocks.hits, blocks.misses)
     all_hits = blocks.hits.sum(keepdims=True)

@@ -3,17 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import OPTION_NAMES, shows_options, split_options
 from fastece.data.parameters import check_flag, check_jobs
 from fastece.data.reading import read_source
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map, with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
@@ -21,7 +20,7 @@ from fastece.display.numbers import ConfidenceInterval, Number, form_of_weight
 from fastece.display.pictures import draw_attributes
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.binomial import binomial_ends
-from fastece.estimators.table import find_estimator
+from fastece.estimators.table import EstimatorKeywords, RowEstimatorKeywords, find_estimator
 from fastece.kernels.types import F64
 from fastece.reliability.plottable import Plottable
 from fastece.resampling.intervals import check_level, tails_of
@@ -288,15 +287,10 @@ def mean_absolute_gap(n: F64, s: F64) -> F64:
 # --- diagrams of problems -------------------------------------------------------------------
 
 
-@singledispatch
-def diagrams_of(estimator: Any, source: Source, run: Map = map) -> list[ReliabilityDiagram]:  # noqa: ARG001
-    """Make one diagram for each problem."""
-    raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
-
-
-@diagrams_of.register
-def binned_diagrams(estimator: Binned, source: Source, run: Map = map) -> list[ReliabilityDiagram]:
+def diagrams_of(estimator: Any, source: RowTable, run: Map = map) -> list[ReliabilityDiagram]:
     """Make one diagram of bins for each problem."""
+    if estimator.bins is None:
+        raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
     bins = estimator.bins(source, run)
     rows = estimator.effective_rows(source, bins)
     settings = [source.name(k) for k in range(source.n_problems)]
@@ -341,25 +335,24 @@ def diagrams_from(
 
 @overload
 def reliability_diagram(
-    y_true: Any, y_prob: Any = ..., *, setting: Literal["classwise"], **options: Any
-) -> list[ReliabilityDiagram]: ...
+    y_true: Any, y_prob: Any = ..., *, setting: Literal["classwise"], estimator: Any = ...,
+    n_jobs: int | None = ..., **options: Unpack[RowEstimatorKeywords],
+) -> list[ReliabilityDiagram]: ...  # fmt: skip
 @overload
 def reliability_diagram(
-    y_true: Any, y_prob: Any = ..., *, setting: str | int = ..., **options: Any
-) -> ReliabilityDiagram: ...
+    y_true: Any, y_prob: Any = ..., *, setting: str | int = ..., estimator: Any = ...,
+    n_jobs: int | None = ..., **options: Unpack[RowEstimatorKeywords],
+) -> ReliabilityDiagram: ...  # fmt: skip
+@shows_options
 def reliability_diagram(
-    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", setting: Any = "auto",
-    labels: Any = None, pos_label: Any = None, sample_weight: Any = None, counts: Any = None,
-    from_logits: bool = False, soft: bool = False, votes: Any = None, percent: bool = False,
-    ignore_label: Any = None, class_axis: int | None = None, n_jobs: int | None = None,
-    **fields: Any,
+    y_true: Any, y_prob: Any = None, *, estimator: Any = "ece", n_jobs: int | None = None,
+    **options: Unpack[EstimatorKeywords],
 ) -> ReliabilityDiagram | list[ReliabilityDiagram]:  # fmt: skip
     """Compute bins of the score with their mean scores and observed frequencies.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
-    percent, ignore_label, class_axis, n_jobs, **fields
+    y_true, y_prob, n_jobs, **options
         As in `fastece.ece`.
     estimator : str or Binned, default "ece"
         A binned estimator; with convex mapping a bin adds up the shares of rows in it.
@@ -390,18 +383,14 @@ def reliability_diagram(
       [0.000, 0.500]     2  0.3000     0.0000  -0.3000  ##############################
       (0.500, 1.000]     2  0.8000     1.0000  +0.2000  ##############################
     """
-    chosen: Any = find_estimator(estimator, fields)
+    reading, fields = split_options(options)
+    chosen: Any = find_estimator(estimator, fields, OPTION_NAMES)
 
     def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
-        source = read_source(
-            y_true, y_prob, setting=setting, labels=labels, pos_label=pos_label,
-            sample_weight=sample_weight, counts=counts, from_logits=from_logits, soft=soft,
-            votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-            run=run,
-        )  # fmt: skip
-        if isinstance(source, SeparateProblems):
+        source = read_source(y_true, y_prob, reading, run=run)
+        if source.has_own_rows:
             diagrams = []
-            for k, problem in enumerate(source.problems):
+            for k, problem in enumerate(source.problems()):
                 (diagram,) = diagrams_of(chosen, problem, run)
                 diagrams.append(replace(diagram, setting=source.name(k)))
             return diagrams

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.errors import InputError
+from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice
 from fastece.data.samples import Sample
 from fastece.display import axes, legends, marks
@@ -21,7 +22,7 @@ from fastece.reliability.curve import curve_of, smooth_end
 from fastece.reliability.decomposition import isotonic_blocks
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.reliability.models import check_one_problem, models_by_name
-from fastece.resampling.arguments import add_groups, read_call
+from fastece.resampling.arguments import ResamplingKeywords, add_groups, read_call
 from fastece.resampling.call import Call
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import tails_of
@@ -104,7 +105,7 @@ def plotted_model(call: Call, kind: str, n_bins: int, rng: Any) -> PlottedModel:
     (estimator,) = call.estimators.values()
     check_one_problem(source)
     (diagram,) = diagrams_of(Binned(n_bins, edges="quantile"), source)
-    ordered = source.sample(0, source.needs_of(estimator)).sorted()
+    ordered = source.seen_by(estimator).sample(0).sorted()
     estimate = estimate_results(call, rng=rng)
     level = f"{100 * call.level:g} %"
     curve = band = None
@@ -134,8 +135,7 @@ def error_text(value: float, interval: Any, level: str) -> str:
 
 def bayes_curve(call: Call, ordered: Sample, level: str) -> tuple[CurvePath, CurveBand]:
     """Compute the Bayesian curve of a sorted sample with its smoothed interval."""
-    (estimator,) = call.estimators.values()
-    fit = curve_of(estimator, ordered, call)
+    fit = curve_of(call, ordered)
     assert fit.low is not None
     assert fit.high is not None
     low = smooth_end(fit.probability, fit.low)
@@ -193,10 +193,12 @@ def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
 # --- the picture ----------------------------------------------------------------------------
 
 
+@shows_options
 def reliability_plot(
     y_true: Any, y_prob: Any = None, *, curve: Literal["bayes", "isotonic", "none"] = "bayes",
     by: Any = None, bins: int = N_BINS, zoom: float | None = None, ax: "Axes | None" = None,
-    figsize: tuple[float, float] = FIGURE_SIZE, groups: Any = None, rng: Any = 0, **options: Any,
+    figsize: tuple[float, float] = FIGURE_SIZE, groups: Any = None, rng: Any = 0,
+    **options: Unpack[ResamplingKeywords],
 ) -> "Axes":  # fmt: skip
     """Draw a reliability diagram for a paper, from arrays; needs matplotlib.
 
@@ -230,8 +232,7 @@ def reliability_plot(
     rng : None, int or numpy.random.Generator, default 0
         Seed of the consistency band.
     **options
-        `setting`, `labels`, `pos_label`, `sample_weight`, `from_logits`, `soft`, `votes` and
-        `confidence_level`, as in `fastece.estimate`, whose error of "ece_bayes" is shown.
+        As in `fastece.estimate`, whose error of "ece_bayes" is shown.
 
     Returns
     -------
@@ -267,10 +268,10 @@ def reliability_plot(
     kind = check_choice("curve", curve, CURVES)
     if by is not None and isinstance(y_prob, Mapping):
         raise InputError("by", "goes with one model, and {y_prob} is a dict of models")
-    options |= {"estimator": "ece_bayes", "n_resamples": 0}
+    others = {**options, "estimator": "ece_bayes", "n_resamples": 0}
     models = {}
     for name, prob in models_by_name(y_prob).items():
-        call = read_call("reliability_plot", y_true, {"y_prob": prob}, 0, **options)
+        call = read_call("reliability_plot", y_true, {"y_prob": prob}, 0, **others)
         call = add_groups(call, groups, prob)
         calls = {name: call} if by is None else calls_on_groups(call, by, prob)
         for label, call_on_rows in calls.items():

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fastece.data.counted import CountedRows
-from fastece.data.sources import Problems, Source, need_rows
+from fastece.data.sources import RowTable, TableMaker
 from fastece.display.documents import Section
 from fastece.display.numbers import equate_p
 from fastece.inference.selections import (
@@ -90,11 +89,10 @@ def select_slices(inputs: ReportInput) -> list[Selection] | None:
     by = inputs.data.by
     if by is None:
         return None
-    if isinstance(by, Mapping) and any(isinstance(x, Source) for x in by.values()):
-        return select_streams(by)
-    if not inputs.has_rows:
-        need_rows(inputs.source, "the error of each slice", "by")
-    return select_by_columns(inputs.call, by, inputs.data.arguments.get("y_prob"))
+    if isinstance(by, Mapping) and any(isinstance(x, TableMaker) for x in by.values()):
+        return select_streams({label: stream.table() for label, stream in by.items()})
+    inputs.source.need_shared_rows("the error of each slice", "by")
+    return select_by_columns(inputs.call, by, inputs.data.y_prob)
 
 
 def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) -> Breakdowns:
@@ -111,9 +109,7 @@ def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) 
         if n_left:
             notes.append(NOT_JUDGED.format(n_left, by_class.n_problems))
         if inputs.source.setting.is_top and inputs.has_rows:
-            table = by_class.table if isinstance(by_class, CountedRows) else by_class
-            assert isinstance(table, Problems), "rows are there"
-            by_prediction = select_by_prediction(inputs.lead, table)
+            by_prediction = select_by_prediction(inputs.lead, by_class)
             predicted_classes = slices_of(inputs.lead, by_prediction, inputs.key)
     return Breakdowns(
         predicted_classes=predicted_classes,
@@ -124,7 +120,7 @@ def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) 
     )
 
 
-def read_classes(inputs: ReportInput) -> Source | None:
+def read_classes(inputs: ReportInput) -> RowTable | None:
     """Read the rows class by class, if the question is about classes.
 
     Two classes of rows mirror each other. A stream has classes only if it was added up class by

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.data.threads import with_threads
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import PValue, equate_p, smallest_p
@@ -94,7 +94,7 @@ class ClassVectors(Record):
 def has_class_vectors(inputs: ReportInput) -> bool:
     """Return whether rows have class vectors, and the question is about classes."""
     source = inputs.source
-    if not isinstance(source, Problems) or inputs.data.pairs:
+    if source.c is not None or inputs.data.pairs:
         return False
     is_of_classes = source.setting.is_top or source.setting.per_class
     return is_of_classes and source.n_classes >= MIN_VECTOR_CLASSES
@@ -107,7 +107,6 @@ def measure_vectors(inputs: ReportInput, names: Sequence[str]) -> ClassVectors:
         return ClassVectors(note=f"Left out: {reason}.")
     inputs.progress("class vectors")
     vectors = inputs.read_rows(setting="auto", vectors=True)
-    assert isinstance(vectors, Problems), "has_class_vectors is false for a table with counts"
     estimators = choose_estimators(vectors, names, inputs.call.workers.jobs)
     n_resamples = count_replicates(inputs)
     call = replace(inputs.call_with(vectors, estimators), n_resamples=n_resamples, average="macro")
@@ -144,7 +143,7 @@ def reason_to_leave_out(n_classes: int, n: int) -> str:
     return "one row has no pairs" if n < 2 else ""
 
 
-def choose_estimators(vectors: Problems, names: Sequence[str], jobs: int) -> dict[str, Any]:
+def choose_estimators(vectors: RowTable, names: Sequence[str], jobs: int) -> dict[str, Any]:
     """Find the estimators; votes have no canonical error, and the biased kernel error."""
     estimators: dict[str, Any] = {name: ESTIMATORS[name] for name in names}
     if vectors.votes != 1:

@@ -2,19 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from fastece.data.sources import ROWS
 from fastece.display.documents import Cell, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue, outside_text
 from fastece.display.results import Record
-from fastece.estimators.binned import Binned
-from fastece.estimators.density.estimator import KDE
-from fastece.inference.estimate import Estimate, estimate_results, posterior_maker
-from fastece.reliability.curve import curves_of
+from fastece.estimators.base import values_of_problems
+from fastece.inference.estimate import Estimate, estimate_results
 from fastece.reliability.diagram import diagrams_of
 from fastece.report.inputs import ReportInput
 from fastece.report.sample import ReportTest
@@ -96,27 +92,21 @@ def measure_errors(inputs: ReportInput) -> list[ErrorLine]:
     ]
 
 
-@singledispatch
 def measure_error(estimator: Any, name: str, call: Call) -> ErrorLine:
-    """Measure an error without an interval, and details of its estimator."""
-    return line_of(estimator, name, call, estimator.point_values(call.sources[0]))
+    """Measure an error without an interval, and details of its estimator.
 
-
-@measure_error.register
-def _(estimator: Binned, name: str, call: Call) -> ErrorLine:
-    """Count the bins of all classes, and the bins that hold rows."""
-    diagrams = diagrams_of(estimator, call.sources[0])
-    line = line_of(estimator, name, call, [diagram.value for diagram in diagrams])
-    count = np.concatenate([diagram.count for diagram in diagrams])
-    return replace(line, n_bins=count.size, occupied=int(np.count_nonzero(count)))
-
-
-@measure_error.register
-def _(estimator: KDE, name: str, call: Call) -> ErrorLine:
-    """Compute the mean bandwidth of all classes."""
-    curves = curves_of(replace(call.with_estimator(estimator), n_resamples=0, groups=None), None)
-    line = line_of(estimator, name, call, [curve.value for curve in curves])
-    return replace(line, bandwidth=float(np.mean([curve.bandwidth for curve in curves])))
+    They are the bins of all classes and those that hold rows, or the mean bandwidth.
+    """
+    source = call.sources[0]
+    if estimator.bins is not None:
+        diagrams = diagrams_of(estimator, source)
+        line = line_of(estimator, name, call, [diagram.value for diagram in diagrams])
+        count = np.concatenate([diagram.count for diagram in diagrams])
+        return replace(line, n_bins=count.size, occupied=int(np.count_nonzero(count)))
+    line = line_of(estimator, name, call, values_of_problems(estimator, source))
+    if estimator.bandwidths is None:
+        return line
+    return replace(line, bandwidth=float(np.mean(estimator.bandwidths(source))))
 
 
 def line_of(estimator: Any, name: str, call: Call, values: Any) -> ErrorLine:
@@ -136,13 +126,13 @@ def estimate_errors(call: Call, seed: int) -> Mapping[str, Estimate]:
     problem.
     """
     source = call.sources[0]
-    has_rows = ROWS in source.has
+    has_rows = source.stream is None
     if not has_rows and source.n_problems > 1:
         return {}
     estimators = {
         name: estimator
         for name, estimator in call.estimators.items()
-        if posterior_maker(estimator) is not None
+        if estimator.posterior is not None
         or (call.n_resamples and (has_rows or has_cells(estimator)))
     }
     if not estimators:

@@ -7,13 +7,12 @@ from numbers import Integral
 from typing import Any
 
 from fastece.data.axes import RowAxes, flatten_rows
-from fastece.data.counted import CountedRows
+from fastece.data.labels import columns_of
+from fastece.data.options import DEFAULT_OPTIONS, OPTION_NAMES, ReadingOptions
 from fastece.data.reading import read_rows_or_table
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import ROWS, Problems, Source
+from fastece.data.sources import RowTable, TableMaker
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS, find_estimator
-from fastece.inference.selections import columns_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.report.words import SCORES
 from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
@@ -62,8 +61,10 @@ class ReportData:
 
     Attributes
     ----------
-    arguments : dict
-        Arguments of `fastece.ece` on data: `y_true`, `y_prob`, `setting` and the others.
+    y_true, y_prob : array_like
+        As in `fastece.ece`; a stream comes alone.
+    reading : ReadingOptions
+        How to read them.
     by, groups : array_like, or dict of columns, optional
         As in `fastece.calibration_report`; for a stream, `by` is a dict of sums by slice.
     pairs : bool
@@ -74,18 +75,20 @@ class ReportData:
         The name of a row in notes, from its number.
     stream : dict or None
         Numbers of a stream by name, and its "notes".
-    top_label : Source or None
+    top_label : TableMaker or None
         The rows of a stream in a setting that has the accuracy.
     """
 
-    arguments: dict[str, Any]
+    y_true: Any
+    y_prob: Any = None
+    reading: ReadingOptions = DEFAULT_OPTIONS
     by: Any = None
     groups: Any = None
     pairs: bool = False
     n_classes: int | None = None
     row_name: Callable[[int], str] = "y_prob[{}]".format
     stream: dict[str, Any] | None = None
-    top_label: Source | None = None
+    top_label: TableMaker | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,14 +154,14 @@ class ReportInput:
     progress: Progress = field(repr=False)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RowTable:
         """The rows, or the sums of a stream."""
         return self.call.sources[0]
 
     @property
     def has_rows(self) -> bool:
         """Whether every row is there, and not only the sums of a stream."""
-        return isinstance(self.source, Problems | CountedRows)
+        return self.source.stream is None
 
     @property
     def is_full(self) -> bool:
@@ -190,49 +193,48 @@ class ReportInput:
         """Number of rows, of a table with counts each once."""
         return self.call.n if self.call.counts is None else self.call.counts.size
 
-    def read_rows(self, **changes: Any) -> Problems | CountedRows:
+    def read_rows(self, setting: str, vectors: bool = False) -> RowTable:
         """Read the rows with another setting."""
-        return read_rows_or_table(**{**self.data.arguments, **changes})
+        options = replace(self.data.reading, setting=setting)
+        return read_rows_or_table(self.data.y_true, self.data.y_prob, options, vectors=vectors)
 
-    def call_with(self, source: Source, estimators: dict[str, Any]) -> Call:
+    def call_with(self, source: RowTable, estimators: dict[str, Any]) -> Call:
         """Return the call for another setting of the rows and other estimators."""
         return replace(self.call, sources=[source], estimators=estimators)
 
 
 def flatten_data(data: ReportData, axes: RowAxes) -> ReportData:
     """Return the data with one axis of rows for all axes but the one of classes."""
-    arguments = dict(data.arguments)
-    names = ("y_true", "y_prob", "soft", "votes", "sample_weight", "counts")
-    arguments |= flatten_rows(axes, **{name: arguments[name] for name in names})
+    y_true, y_prob, reading = flatten_rows(axes, data.y_true, data.y_prob, data.reading)
     by = data.by
     if by is not None:
         columns = {name: axes.flatten("by", column) for name, column in columns_of(by).items()}
         by = columns.get(None, columns)
-    return replace(data, arguments=arguments, by=by, groups=axes.flatten_groups(data.groups))
+    return replace(
+        data, y_true=y_true, y_prob=y_prob, reading=reading, by=by,
+        groups=axes.flatten_groups(data.groups),
+    )  # fmt: skip
 
 
 def read_input(
     names: ReportNames, data: ReportData, options: ReportOptions, progress: Progress
 ) -> ReportInput:
     """Check rows and options of a report, or raise a ValueError or a TypeError."""
-    arguments = dict(data.arguments)
-    y_true = arguments.pop("y_true")
-    y_prob = arguments.pop("y_prob", None)
     call = read_call(
         "calibration_report",
-        y_true,
-        {"y_prob": y_prob},
+        data.y_true,
+        {"y_prob": data.y_prob},
         0,
         estimator=list(SCORES),
         n_resamples=ROUNDS[0] if options.is_sequential else options.n_resamples,
         confidence_level=options.confidence_level,
         n_jobs=options.n_jobs,
         executor=options.executor,
-        **arguments,
+        **{name: getattr(data.reading, name) for name in OPTION_NAMES},
     )
-    if isinstance(call.sources[0], SeparateProblems):
-        raise call.sources[0].lack(ROWS, "setting", "a report")
-    call = replace(add_groups(call, data.groups, y_prob), estimators=options.errors)
+    if call.sources[0].has_own_rows:
+        raise call.sources[0].lack("a report")
+    call = replace(add_groups(call, data.groups, data.y_prob), estimators=options.errors)
     require_calibration_error(call, "a report")
     is_seed = isinstance(options.rng, Integral) and not isinstance(options.rng, bool)
     seed = int(options.rng) if is_seed else new_key(options.rng)

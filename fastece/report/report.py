@@ -1,11 +1,12 @@
 """The call that makes a report: each part is measured by one function, in the order below."""
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from fastece.data.axes import find_row_axes
+from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.reading import refuse_options
-from fastece.data.sources import Source
+from fastece.data.sources import TableMaker
 from fastece.inference.direction import Direction, direction_of
 from fastece.inference.validation import check_event
 from fastece.report.breakdown import measure_breakdowns, select_slices
@@ -31,21 +32,18 @@ from fastece.report.validation import validate_rows
 from fastece.report.verdict import NO_SIGN, UNCLEAR
 
 
+@shows_options
 def calibration_report(
     y_true: Any, y_prob: Any = None, *, estimator: Any = tuple(ERRORS), by: Any = None,
     groups: Any = None, n_bins: Any = 15, title: str = "Calibration report", event: Any = None,
-    setting: Any = "auto", labels: Any = None, pos_label: Any = None, sample_weight: Any = None,
-    counts: Any = None, from_logits: bool = False, soft: bool = False, votes: Any = None,
-    percent: bool = False, ignore_label: Any = None, class_axis: int | None = None,
     n_resamples: int | Literal["auto"] = 1999, confidence_level: float = 0.95, rng: Any = 0,
-    n_jobs: int | None = None, executor: Any = None,
+    n_jobs: int | None = None, executor: Any = None, **options: Unpack[ReadingKeywords],
 ) -> Report:  # fmt: skip
     """Report on the calibration of one model: errors, direction, scores, slices.
 
     Parameters
     ----------
-    y_true, y_prob, setting, labels, pos_label, sample_weight, counts, from_logits, soft, votes, \
-    percent, ignore_label, class_axis
+    y_true, y_prob, **options
         As in `fastece.bootstrap`, or an `Accumulator` alone; results that its sums do not allow are
         absent.
     estimator : str or object, or a list of them
@@ -92,21 +90,8 @@ def calibration_report(
     test of calibration: p <= 0.0005.
     """
     estimators = estimator if isinstance(estimator, list | tuple) else [estimator]
-    arguments = {
-        "y_true": y_true,
-        "y_prob": y_prob,
-        "setting": setting,
-        "labels": labels,
-        "pos_label": pos_label,
-        "sample_weight": sample_weight,
-        "counts": counts,
-        "from_logits": from_logits,
-        "soft": soft,
-        "votes": votes,
-        "percent": percent,
-        "ignore_label": ignore_label,
-    }
-    options = ReportOptions(
+    reading = reading_options(options)
+    report_options = ReportOptions(
         errors=choose_errors(estimators, n_bins=n_bins),
         rng=rng,
         n_resamples=n_resamples,
@@ -115,14 +100,14 @@ def calibration_report(
         executor=executor,
     )
     names = ReportNames(title=title, event=check_event(event))
-    data = ReportData(arguments=arguments, by=by, groups=groups)
-    if class_axis is None:
-        return make_report(names, data, options)
-    if isinstance(y_true, Source):
-        refuse_options(y_true, class_axis=class_axis)
-    axes = find_row_axes("y_prob", y_prob, class_axis)
+    data = ReportData(y_true=y_true, y_prob=y_prob, reading=reading, by=by, groups=groups)
+    if reading.class_axis is None:
+        return make_report(names, data, report_options)
+    if isinstance(y_true, TableMaker):
+        refuse_options(y_true, class_axis=reading.class_axis)
+    axes = find_row_axes("y_prob", y_prob, reading.class_axis)
     with axes.naming_entries("y_prob"):
-        return make_report(names, flatten_data(data, axes), options)
+        return make_report(names, flatten_data(data, axes), report_options)
 
 
 def make_report(

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from fastece.data.counted import CountedRows
 from fastece.data.doubts import (
     IMPOSSIBLE_OUTCOME,
     describe_constant_scores,
@@ -13,7 +12,7 @@ from fastece.data.doubts import (
     describe_repeats,
     impossible_rows,
 )
-from fastece.data.sources import Problems, Source
+from fastece.data.sources import RowTable
 from fastece.display.documents import Cell, Section
 from fastece.display.numbers import (
     Number,
@@ -167,7 +166,7 @@ def summarize_rows(inputs: ReportInput) -> RowSummary:
 def describe_doubts(inputs: ReportInput) -> tuple[str, ...]:
     """Write a sentence for each sign that numbers mislead; a stream has none."""
     source = inputs.source
-    if not isinstance(source, Problems | CountedRows):
+    if source.stream is not None:
         return ()
     sentences = []
     impossible = source.callers[np.any(impossible_rows(source), axis=0)]
@@ -175,7 +174,7 @@ def describe_doubts(inputs: ReportInput) -> tuple[str, ...]:
         rows = first_of(sorted({*impossible.tolist()}), inputs.data.row_name)
         sentences.append(IMPOSSIBLE_OUTCOME.format(rows))
     sentences.append(describe_constant_scores(source))
-    if isinstance(source, Problems):
+    if source.c is None:
         sentences.append(describe_rows_of_others(inputs))
         sentences.append("" if inputs.call.groups else describe_repeats(source))
     return tuple(sentence for sentence in sentences if sentence)
@@ -186,14 +185,12 @@ def describe_rows_of_others(inputs: ReportInput) -> str:
     if inputs.source.votes > 1:
         return ""
     setting = "binary" if inputs.source.n_classes == 2 else "classwise"
-    rows = inputs.read_rows(setting=setting)
-    assert isinstance(rows, Problems), "they were read without counts"
-    return describe_foreign_labels(rows)
+    return describe_foreign_labels(inputs.read_rows(setting=setting))
 
 
 def weights_of(inputs: ReportInput) -> F64 | None:
     """Return the weight (n,) of each row by all of its copies; None without weights."""
-    if inputs.data.arguments.get("sample_weight") is None or not inputs.has_rows:
+    if inputs.data.reading.sample_weight is None or not inputs.has_rows:
         return None
     if inputs.source.votes > 1:  # whose shares are weights too
         return None
@@ -211,19 +208,18 @@ def count_classes(inputs: ReportInput) -> int | None:
         return inputs.data.n_classes
     if inputs.has_rows or inputs.data.top_label is None:
         return inputs.source.n_classes
-    return inputs.data.top_label.n_classes
+    return inputs.data.top_label.table().n_classes
 
 
 def measure_top_label(inputs: ReportInput) -> tuple[float | None, float | None]:
     """Measure the accuracy and the mean confidence, where the source has them."""
     source = inputs.source
-    if isinstance(source, Problems):
+    if source.c is None:
         rows = source if inputs.is_top_label else inputs.read_rows(setting="confidence")
-        assert isinstance(rows, Problems), "they were read without counts"
         means = mean_of(rows.parts(ROWS_AT_ONCE), lambda part: np.stack([part.s, part.y]))
         confidence, accuracy = means.tolist()
         return accuracy, confidence
-    if isinstance(source, CountedRows):
+    if source.stream is None:
         top = source if inputs.is_top_label else inputs.read_rows(setting="confidence")
         sample = top.sample(0)
         share = sample.total_weights / sample.total_weights.sum()
@@ -231,11 +227,11 @@ def measure_top_label(inputs: ReportInput) -> tuple[float | None, float | None]:
     if inputs.is_top_label or source.setting.name == "binary":
         return measure_stream(source, inputs.data.pairs)
     if inputs.data.top_label is not None:
-        return measure_stream(inputs.data.top_label, inputs.data.pairs)
+        return measure_stream(inputs.data.top_label.table(), inputs.data.pairs)
     return None, None
 
 
-def measure_stream(source: Source, pairs: bool) -> tuple[float, float]:
+def measure_stream(source: RowTable, pairs: bool) -> tuple[float, float]:
     """Measure the accuracy and the mean confidence from the sums of a stream."""
     (halves,) = diagrams_of(Binned(2, score_range="unit"), source)
     hits = np.nan_to_num(halves.frequency)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample
-from fastece.data.sources import Source
+from fastece.data.sources import RowTable
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.results import Record
@@ -88,16 +87,16 @@ def measure_scores(inputs: ReportInput) -> list[ScoreLine]:
     return lines
 
 
-def has_data_for(source: Source, estimator: Any) -> bool:
+def has_data_for(source: RowTable, estimator: Any) -> bool:
     """Return whether a source has the data that an estimator needs."""
     try:
-        source.needs_of(estimator)
+        source.seen_by(estimator)
     except InputError:
         return False
     return True
 
 
-def meaning_of(name: str, source: Source) -> str:
+def meaning_of(name: str, source: RowTable) -> str:
     """Write the meaning of a score; the accuracy of a class is another one."""
     is_of_prediction = source.setting.is_top or source.setting.name == "binary"
     if name == "accuracy" and not is_of_prediction:
@@ -134,10 +133,7 @@ def mean_numbers(mean: Any, samples: Sequence[Sample]) -> F64:
 def decompose_brier_score(inputs: ReportInput) -> ScoreDecomposition:
     """Decompose the Brier score of the setting; average its parts over classes."""
     source = inputs.source
-    if isinstance(source, CountedRows):
-        source = replace(source, table=replace(source.table, vectors=None))
-    else:
-        source = replace(inputs.call.models[0], vectors=None)
+    source = replace(inputs.call.rows, vectors=None)
     parts = [score_components("brier", source, k) for k in range(source.n_problems)]
     means = ScoreComponents(*np.mean(parts, axis=0).tolist())
     return ScoreDecomposition(

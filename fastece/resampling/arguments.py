@@ -3,30 +3,33 @@
 from dataclasses import replace
 from typing import Any
 
-from fastece.data.axes import find_row_axes
 from fastece.data.containers import index_of, warn_of_index
-from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
+from fastece.data.options import GROUPED_NAMES, OPTION_NAMES, split_options
 from fastece.data.parameters import check_average, check_integer, check_jobs
 from fastece.data.reading import read_source
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import Problems, need_rows
+from fastece.data.sources import RowTable
 from fastece.estimators.draws import Chances, Labels
-from fastece.estimators.table import find_estimator
+from fastece.estimators.table import EstimatorKeywords, find_estimator
 from fastece.resampling.call import Call
 from fastece.resampling.engine import Workers
 from fastece.resampling.groups import Groups
 from fastece.resampling.intervals import check_level
 from fastece.resampling.naming import Finder, describe, find_estimators
 
+# Functions that answer for each group of `by` by itself.
+FUNCTIONS_OF_PARTS = ("bootstrap", "estimate", "calibration_test")
 # Numbers of replicates and of rows, as the kernels number them, have room far beyond.
 MAX_RESAMPLES = 2**40
-# Options of the reader of data; all others are parameters of estimators.
-READER_OPTIONS = (
-    "setting", "labels", "pos_label", "sample_weight", "counts", "from_logits", "soft", "votes",
-    "percent", "ignore_label", "class_axis",
-)  # fmt: skip
+
+
+class ResamplingKeywords(EstimatorKeywords, total=False):
+    """Keywords that all functions which resample have in common."""
+
+    confidence_level: float
+    n_jobs: int | None
+    executor: Any
 
 
 def read_call(
@@ -50,8 +53,7 @@ def read_call(
     find : callable
         Finds the estimator of a name, as `find_estimator` does.
     estimator, n_resamples, confidence_level, average, n_jobs, executor, **options
-        As in `fastece.bootstrap`; `options` are options of the reader of data, and parameters of
-        estimators.
+        As in `fastece.bootstrap`; `options` are options of reading, and parameters of estimators.
 
     Raises
     ------
@@ -59,14 +61,24 @@ def read_call(
         For an argument that is not right, by its name.
     """
     check_average(average)
-    reader_options = {name: options.pop(name) for name in READER_OPTIONS if name in options}
-    estimators = find_estimators(estimator, options, READER_OPTIONS, find)
+    takes_parts = function in FUNCTIONS_OF_PARTS
+    names = GROUPED_NAMES if takes_parts else OPTION_NAMES
+    reading, fields = split_options(options, names)
+    estimators = find_estimators(estimator, fields, names, find)
     count = check_integer("n_resamples", n_resamples, min_resamples, MAX_RESAMPLES)
     level = check_level(confidence_level)
     workers = check_workers(n_jobs, executor)
-    reader_options["vectors"] = any(each.needs_vectors for each in estimators.values())
+    vectors = any(each.needs_vectors for each in estimators.values())
     sources = [
-        read_source(y_true, prob, prob_name=name, **reader_options) for name, prob in models.items()
+        read_source(
+            y_true,
+            prob,
+            reading,
+            prob_name=name,
+            vectors=vectors,
+            takes_parts=takes_parts,
+        )
+        for name, prob in models.items()
     ]
     if sources[0].votes > 1 and sources[0].count() < 2:
         raise InputError("y_true", "must have at least 2 soft labels, as whole rows are drawn")
@@ -78,7 +90,7 @@ def read_call(
         n_resamples=count,
         level=level,
         workers=workers,
-        class_axis=reader_options.get("class_axis"),
+        class_axis=reading.class_axis,
         index=index_of(y_true, *models.values()),
     )
 
@@ -92,10 +104,10 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     if groups is None:
         return call
     source = call.sources[0]
-    if not isinstance(source, CountedRows | SeparateProblems):
-        source = need_rows(source, call.function, "groups")
+    if source.stream is not None:
+        raise source.lack(call.function, "groups")
     warn_of_index("groups", groups, call.index)
-    axes = find_row_axes(name, y_prob, call.class_axis)
+    axes = source.find_axes(name, y_prob)
     column = as_groups(axes.flatten_groups(groups), axes.n, "groups")
     of_rows = Groups.of(column.position[source.callers])
     if of_rows.count < 2:
@@ -140,7 +152,7 @@ def require_calibration_error(call: Call, function: str) -> None:
             raise InputError("estimator", rule, value=estimator, hint=hint)
 
 
-def require_one_problem(call: Call, hint: str = "") -> Problems:
+def require_one_problem(call: Call, hint: str = "") -> RowTable:
     """Return the only problem of the first model, or refuse several."""
     data = call.models[0]
     if data.n_problems > 1 or any(map(call.uses_class_vectors, call.estimators.values())):

@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 
-from fastece.data.counted import CountedRows
 from fastece.data.errors import InputError
+from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice, check_integer
 from fastece.data.reading import refuse_options
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import DISTANCES, ROWS, VECTORS, Problems
+from fastece.data.sources import VECTORS
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator, Statistic
-from fastece.estimators.draws import Counts
+from fastece.estimators.draws import Counts, TableCounts
+from fastece.estimators.table import GroupedEstimatorKeywords
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import (
@@ -24,25 +24,15 @@ from fastece.resampling.call import (
     collect_results,
     compute_values,
     find_infinite_rows,
-    make_draws,
     make_problem,
     result_fields,
 )
-from fastece.resampling.draws import (
-    GroupDraws,
-    LeaveOutDraws,
-    MultinomialDraws,
-    ReplicateDraws,
-    SeparateDraws,
-    new_key,
-)
-from fastece.resampling.engine import Replicates, evaluate, plan_replicates, prepare_statistic
-from fastece.resampling.groups import Groups
+from fastece.resampling.draws import LeaveOutDraws, ReplicateDraws, make_row_draws, new_key
+from fastece.resampling.engine import evaluate, plan_replicates
 from fastece.resampling.intervals import accelerate, as_float
 from fastece.resampling.naming import describe
-from fastece.resampling.problem import Problem
+from fastece.resampling.parts import has_parts, results_of_parts
 from fastece.resampling.results import METHODS, BootstrapResult, Method
-from fastece.resampling.table_draws import TableGroupDraws, TableLeaveOutDraws
 
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
 MAX_JACKKNIFE_PARTS = 200
@@ -54,7 +44,7 @@ DEFAULT_RESAMPLES = 9999
 
 
 class Resampling(NamedTuple):
-    """How rows are drawn: `size` rows by a key, for intervals by `method`."""
+    """How rows are drawn: `size` rows or groups by a key, for intervals by `method`."""
 
     method: str
     size: int
@@ -72,98 +62,60 @@ def compute_quantity(values: Sequence[Any]) -> Any:
         return values[0] - values[1]
 
 
-def compute_replicates(
-    call: Call, problems: Sequence[Problem], draws: Any, size: int, count: int
-) -> dict[str, F64]:
-    """Compute the first replicates (..., R) of each estimator, by name.
+class Drawn(NamedTuple):
+    """Replicates of each estimator, by name.
 
-    `problems` are the problems of the first model, then of the second; `draws` are of `size` rows.
+    Attributes
+    ----------
+    values : dict of str to (..., R) float64 array
+    lacks_rows : (..., R) bool array or None
+        Where a problem with rows of its own has none of them; None where problems share rows.
     """
-    plan = plan_replicates([*call.estimators.values()], problems, draws, size)
-    values = evaluate(plan, 0, count, call.workers)
-    values = values.reshape(len(problems), len(call.estimators), count)
-    models = np.split(values, len(call.sources))
-    return {
-        name: compute_quantity([average_classes(call, model[:, i]) for model in models])
-        for i, name in enumerate(call.estimators)
-    }
+
+    values: dict[str, F64]
+    lacks_rows: Any
 
 
-def compute_accelerations(call: Call, problems: Sequence[Problem]) -> dict[str, Any]:
-    """Compute the acceleration of BCa intervals by estimator; nan for a single row."""
-    if call.n == 1:
-        values = {name: compute_quantity(compute_values(call, name)) for name in call.estimators}
-        return {name: as_float(np.nan * np.asarray(value)) for name, value in values.items()}
-    # Leaving out one copy of a row of a table stands for leaving out any of its copies.
-    copies = call.counts if call.clusters is None else None
-    with np.errstate(invalid="ignore"):  # of an infinite estimate
-        return {
-            name: as_float(accelerate(values, copies))
-            for name, values in compute_jackknife(call, problems).items()
-        }
+def compute_replicates(call: Call, draws: Any, share: float, count: int) -> Drawn:
+    """Compute replicates of each estimator, for draws of a share of the rows.
 
-
-def compute_jackknife(call: Call, problems: Sequence[Problem]) -> dict[str, F64]:
-    """Compute the jackknife values (..., P) of each estimator, by name.
-
-    Part p leaves out the rows or groups i with ``i % P == p``.
+    The shares of predicted classes are those of the rows that were drawn, so that a class without
+    rows has none. Its own error is nan then, as is the mean of tasks of which one has no rows.
     """
-    clusters = call.clusters
-    if clusters is not None:
-        n_parts = min(clusters.count, MAX_JACKKNIFE_PARTS)
-        left_out = LeaveOutDraws(clusters.count, n_parts, 0, n_parts - 1)
-        of_groups = GroupDraws(left_out, clusters.of_row)
-        draws: ReplicateDraws = of_groups
-        if call.counts is not None:
-            draws = TableGroupDraws(of_groups, call.counts)
-        return compute_replicates(call, problems, draws, call.n - round(call.n / n_parts), n_parts)
-    if call.counts is not None:
-        if call.counts.size > MAX_JACKKNIFE_TABLE:
-            rule = f"'bca' needs at most {MAX_JACKKNIFE_TABLE} rows with {{counts}}"
-            raise InputError("method", rule, value=call.counts.size, hint="'basic' takes any")
-        left_out_rows = TableLeaveOutDraws(call.counts)
-        return compute_replicates(call, problems, left_out_rows, call.n - 1, call.counts.size)
-    n_parts = min(call.n, MAX_JACKKNIFE_PARTS)
-    rows_per_part, n_longer = divmod(call.n, n_parts)
-    # Parts that have a row more than others come first; draws without them have another size.
-    kinds = [(range(n_longer), rows_per_part + 1), (range(n_longer, n_parts), rows_per_part)]
-    values = [
-        jackknife_parts(call, problems, n_parts, parts, rows) for parts, rows in kinds if parts
-    ]
-    return {name: np.concatenate([x[name] for x in values], axis=-1) for name in call.estimators}
-
-
-def jackknife_parts(
-    call: Call, problems: Sequence[Problem], n_parts: int, parts: range, rows_per_part: int
-) -> dict[str, F64]:
-    """Compute the jackknife values of some of `n_parts` parts, which are as large."""
-    draws = LeaveOutDraws(call.n, n_parts, parts.start, parts.stop - 1)
-    return compute_replicates(call, problems, draws, call.n - rows_per_part, len(parts))
-
-
-def resample(call: Call, resampling: Resampling) -> dict[str, dict[str, Any]]:
-    """Draw rows or groups, and return the fields of each estimator's result, by name."""
-    if isinstance(call.sources[0], SeparateProblems):
-        return resample_separate(call, resampling)
+    source = call.sources[0]
     reads_only = all(estimator.reads_only for estimator in call.estimators.values())
-    samples = [x for table in call.tables for x in table.samples(reads_only=reads_only)]
+    samples = [x for table in call.sources for x in table.samples(reads_only=reads_only)]
     problems = [make_problem(call, sample) for sample in samples]
-    draws = make_draws(call, resampling.key, resampling.size)
-    values = compute_replicates(call, problems, draws, resampling.size, call.n_resamples)
-    fields = bootstrap_fields(call, values, resampling)
-    if resampling.method == "bca" and resampling.size == call.n:
-        for name, acceleration in compute_accelerations(call, problems).items():
-            fields[name]["acceleration"] = acceleration
-    return fields
-
-
-# --- problems with rows of their own --------------------------------------------------------
+    n_models = len(call.sources)
+    sizes = [round(share * source.size(k)) for k in range(source.n_problems)] * n_models
+    statistics: list[Statistic] = [*call.estimators.values()]
+    if source.has_own_rows:
+        statistics = [*map(WithRows, statistics), TotalWeight()]
+    plan = plan_replicates(statistics, problems, draws, sizes)
+    values = evaluate(plan, 0, count, call.workers)
+    by_model = values.reshape(n_models, source.n_problems, len(statistics), count)
+    if not source.has_own_rows:
+        averages = [
+            compute_quantity([average_classes(call, model[:, i]) for model in by_model])
+            for i in range(len(statistics))
+        ]
+        return Drawn(dict(zip(call.estimators, averages, strict=True)), None)
+    *errors, weight = by_model[0].swapaxes(0, 1)
+    if source.shares_are_drawn:
+        shares = weight / weight.sum(axis=0)
+    else:
+        shares = np.full_like(weight, 1 / source.n_problems)
+    lacks_rows = weight == 0
+    if not call.per_class:
+        errors = [(shares * np.where(shares > 0, error, 0.0)).sum(axis=0) for error in errors]
+        lacks_rows = (lacks_rows & (shares > 0)).any(axis=0)
+    return Drawn(dict(zip(call.estimators, errors, strict=True)), lacks_rows)
 
 
 class WithRows(Statistic):
     """An estimator that is nan in replicates without a row, which it never sees."""
 
-    def __init__(self, estimator: Estimator) -> None:
+    def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         self.needs_sorted = estimator.needs_sorted
         self.reads_pairs = estimator.reads_pairs
@@ -173,64 +125,89 @@ class WithRows(Statistic):
         """Prepare a sample for the estimator."""
         return self.estimator.prepare(sample, size)
 
-    def values(self, plan: Any, draws: Counts) -> F64:
+    def values(self, plan: Any, draws: Any) -> F64:
         """Compute the value (R,) of each replicate."""
         has_rows = draws.c.max(axis=1) > 0
         if has_rows.all():
-            return self.estimator.values(plan, draws)
+            return np.asarray(self.estimator.values(plan, draws))
         c = draws.c.copy()
         c[:, 0][~has_rows] = 1  # a row that stands for none
-        return np.where(has_rows.ravel(), self.estimator.values(plan, Counts(c)), np.nan)
+        values = self.estimator.values(plan, replace(draws, c=c))
+        return np.where(has_rows.ravel(), values, np.nan)
 
 
 class TotalWeight(Statistic):
     """The weight of all rows of a problem that were drawn."""
 
     needs_sorted = False
+    native = (Counts, TableCounts)
 
     def prepare(self, sample: Sample, size: int) -> F64:  # noqa: ARG002
         """Return the weights (n,) of the rows."""
         return sample.weights
 
-    def values(self, weights: F64, draws: Counts) -> F64:
+    def values(self, weights: F64, draws: Counts | TableCounts) -> F64:
         """Compute the weight (R,) of each replicate."""
         return np.asarray(np.einsum("n,gnr->gr", weights, draws.c).reshape(-1))
 
 
-def resample_separate(call: Call, resampling: Resampling) -> dict[str, dict[str, Any]]:
-    """Draw the caller's rows or groups, which several problems have some of.
+# --- acceleration ---------------------------------------------------------------------------
 
-    The shares of predicted classes are those of the rows that were drawn, so that a class without
-    rows has none. Its own error is nan then, as is the mean of tasks of which one has no rows.
+
+def compute_accelerations(call: Call) -> dict[str, Any]:
+    """Compute the acceleration of BCa intervals by estimator; nan for a single row."""
+    if call.n == 1:
+        values = {name: compute_quantity(compute_values(call, name)) for name in call.estimators}
+        return {name: as_float(np.nan * np.asarray(value)) for name, value in values.items()}
+    # Leaving out one copy of a row of a table stands for leaving out any of its copies.
+    copies = call.counts if call.clusters is None else None
+    with np.errstate(invalid="ignore"):  # of an infinite estimate
+        return {
+            name: as_float(accelerate(values, copies))
+            for name, values in compute_jackknife(call).items()
+        }
+
+
+def compute_jackknife(call: Call) -> dict[str, F64]:
+    """Compute the jackknife values (..., P) of each estimator, by name.
+
+    Part p leaves out the rows or groups i with ``i % P == p``.
     """
-    source = call.sources[0]
-    assert isinstance(source, SeparateProblems), "callers make sure"
-    if resampling.method == "bca" or resampling.size != call.n:
-        raise source.lack(ROWS, "setting", "the method 'bca' and a size of draws")
-    units = call.groups or Groups.of(source.callers)
-    ends = tuple(np.cumsum([problem.n for problem in source.problems]).tolist())
-    of_units = MultinomialDraws(resampling.key, units.count, units.count)
-    draws = SeparateDraws(of_units, units.of_row, ends)
-    statistics: list[Statistic] = [*map(WithRows, call.estimators.values()), TotalWeight()]
-    samples = [replace(sample, v=sample.weights) for sample in source.samples()]
-    members = [
-        prepare_statistic(statistic, k, Problem(sample), draws, sample.n)
-        for k, sample in enumerate(samples)
-        for statistic in statistics
-    ]
-    values = evaluate(Replicates(draws, members), 0, call.n_resamples, call.workers)
-    *errors, weight = np.moveaxis(values.reshape(len(samples), len(statistics), -1), 1, 0)
-    if source.setting_name == "tasks":
-        shares = np.broadcast_to(source.shares[:, None], weight.shape)
+    units = call.units
+    n_parts = min(units.count, MAX_JACKKNIFE_PARTS)
+    if units.are_copies:
+        if units.count > MAX_JACKKNIFE_TABLE:
+            rule = f"'bca' needs at most {MAX_JACKKNIFE_TABLE} rows with {{counts}}"
+            raise InputError("method", rule, value=units.count, hint="'basic' takes any")
+        kinds = [(range(units.count), 1)]
+        n_parts = units.count
+    elif call.clusters is not None:
+        kinds = [(range(n_parts), round(call.n / n_parts))]
     else:
-        shares = weight / weight.sum(axis=0)
-    lacks_rows = weight == 0
-    if not call.per_class:
-        errors = [(shares * np.where(shares > 0, error, 0.0)).sum(axis=0) for error in errors]
-        lacks_rows = (lacks_rows & (shares > 0)).any(axis=0)
-    distributions = dict(zip(call.estimators, errors, strict=True))
-    fields = bootstrap_fields(call, distributions, resampling)
-    return {name: {**of_name, "_lacks_rows": lacks_rows} for name, of_name in fields.items()}
+        # Parts that have a row more than others come first; draws without them have another size.
+        rows_per_part, n_longer = divmod(call.n, n_parts)
+        kinds = [(range(n_longer), rows_per_part + 1), (range(n_longer, n_parts), rows_per_part)]
+    values = []
+    for parts, n_left_out in kinds:
+        if parts:
+            draws = LeaveOutDraws(units, n_parts, parts.start, parts.stop - 1)
+            share = (call.n - n_left_out) / call.n
+            values.append(compute_replicates(call, draws, share, len(parts)).values)
+    return {name: np.concatenate([x[name] for x in values], axis=-1) for name in call.estimators}
+
+
+def resample(call: Call, resampling: Resampling) -> dict[str, dict[str, Any]]:
+    """Draw rows or groups, and return the fields of each estimator's result, by name."""
+    units = call.units
+    draws: ReplicateDraws = make_row_draws(resampling.key, units, resampling.size)
+    drawn = compute_replicates(call, draws, resampling.size / units.total, call.n_resamples)
+    fields = bootstrap_fields(call, drawn.values, resampling)
+    for of_name in fields.values():
+        of_name["_lacks_rows"] = drawn.lacks_rows
+    if resampling.method == "bca" and resampling.size == units.total:
+        for name, acceleration in compute_accelerations(call).items():
+            fields[name]["acceleration"] = acceleration
+    return fields
 
 
 # --- results --------------------------------------------------------------------------------
@@ -240,11 +217,13 @@ def bootstrap_fields(
     call: Call, distributions: dict[str, F64], resampling: Resampling
 ) -> dict[str, dict[str, Any]]:
     """Return the fields of results by estimator, given their replicates."""
+    is_whole = resampling.size == call.units.total
     return {
         name: {
             **result_fields(call, name, resampling.key),
             "method": resampling.method,
-            "size": resampling.size,
+            "size": call.n if is_whole else resampling.size,
+            "_is_whole": is_whole,
             "bootstrap_distribution": distribution,
             "_bounds": find_bounds(call, call.estimators[name]),
         }
@@ -262,14 +241,9 @@ def find_bounds(call: Call, estimator: Any) -> tuple[float, float]:
 
 
 def check_size(call: Call, size: Any) -> int:
-    """Return the checked number of rows per draw, by default all."""
+    """Return the checked number of units per draw, rows or groups; by default all."""
     if size is None:
-        return call.n
-    # Problems with rows of their own have clusters too, and refuse a size by the setting.
-    has_clusters = call.clusters is not None and not isinstance(call.sources[0], SeparateProblems)
-    if call.groups is not None or has_clusters:
-        rule = "must be left out with groups and soft labels, all of which count"
-        raise InputError("size", rule, value=size)
+        return call.units.total
     return check_integer("size", size, 1, MAX_SIZE)
 
 
@@ -289,22 +263,22 @@ def streamed_results(call: Call, method: Any) -> Any:
     # Without rows to leave out there is no acceleration.
     method = check_choice("method", method, ("basic", "percentile"))
     for estimator in call.estimators.values():
-        if source.needs_of(estimator) == DISTANCES:
-            raise source.lack(VECTORS, "estimator", f"the bootstrap of {describe(estimator)}")
+        if source.seen_by(estimator).vectors is not None:
+            raise source.lack(f"the bootstrap of {describe(estimator)}", "estimator", VECTORS)
     values_of_classes = []
     for k in range(source.n_problems):
         sample = source.sample(k)
         plans = [(each, each.prepare(sample, call.n)) for each in call.estimators.values()]
         values_of_classes.append([
             [float(each.evaluate(plan, counts)) for each, plan in plans]
-            for counts in source.draws(k)
+            for counts in source.stream.draws(k)
         ])  # fmt: skip
     values = np.moveaxis(np.array(values_of_classes), -1, 0)
     distributions = {
         name: average_classes(call, of_classes)
         for name, of_classes in zip(call.estimators, values, strict=True)
     }
-    resampling = Resampling(method, call.n, source.key)
+    resampling = Resampling(method, call.units.total, source.stream.key)
     return make_results(call, bootstrap_fields(call, distributions, resampling))
 
 
@@ -325,28 +299,32 @@ def make_results(call: Call, fields: dict[str, dict[str, Any]]) -> Any:
 
 @overload
 def bootstrap(
-    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...], **options: Any
-) -> Results[BootstrapResult]: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...],
+    n_resamples: int = ...,
+    size: int | None = ..., confidence_level: float = ..., method: Method = ...,
+    average: Literal["macro"] | None = ..., rng: Any = ..., n_jobs: int | None = ...,
+    executor: Any = ..., groups: Any = ..., **options: Unpack[GroupedEstimatorKeywords],
+) -> Results[BootstrapResult]: ...  # fmt: skip
 @overload
 def bootstrap(
-    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
-) -> BootstrapResult: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., n_resamples: int = ...,
+    size: int | None = ..., confidence_level: float = ..., method: Method = ...,
+    average: Literal["macro"] | None = ..., rng: Any = ..., n_jobs: int | None = ...,
+    executor: Any = ..., groups: Any = ..., **options: Unpack[GroupedEstimatorKeywords],
+) -> BootstrapResult: ...  # fmt: skip
+@shows_options
 def bootstrap(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "ece",
-    n_resamples: int = DEFAULT_RESAMPLES,
-    size: int | None = None, confidence_level: float = 0.95, method: Method = "basic",
-    setting: Any = "auto", average: Literal["macro"] | None = "macro", labels: Any = None,
-    pos_label: Any = None, sample_weight: Any = None, counts: Any = None,
-    from_logits: bool = False, soft: bool = False, votes: Any = None, percent: bool = False,
-    ignore_label: Any = None, class_axis: int | None = None, rng: Any = None,
-    n_jobs: int | None = None, executor: Any = None, groups: Any = None, **fields: Any,
+    n_resamples: int = DEFAULT_RESAMPLES, size: int | None = None,
+    confidence_level: float = 0.95, method: Method = "basic",
+    average: Literal["macro"] | None = "macro", rng: Any = None, n_jobs: int | None = None,
+    executor: Any = None, groups: Any = None, **options: Unpack[GroupedEstimatorKeywords],
 ) -> Any:  # fmt: skip
     """Bootstrap a calibration error or a score: distribution and interval.
 
     Parameters
     ----------
-    y_true, y_prob, setting, average, labels, pos_label, sample_weight, counts, from_logits, soft, \
-    votes, percent, ignore_label, class_axis, **fields
+    y_true, y_prob, average, **options
         As in `fastece.ece`. A soft label is drawn with all of its votes.
     estimator : str or object, or a list of them, default "ece"
         As in `fastece.ece`: a calibration error, or a score such as "brier_score". The estimators
@@ -435,15 +413,19 @@ def bootstrap(
     """
     call = read_call(
         "bootstrap", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
-        confidence_level=confidence_level, setting=setting, average=average, labels=labels,
-        pos_label=pos_label, sample_weight=sample_weight, counts=counts, from_logits=from_logits,
-        soft=soft, votes=votes, percent=percent, ignore_label=ignore_label, class_axis=class_axis,
-        n_jobs=n_jobs, executor=executor, **fields,
+        confidence_level=confidence_level, average=average, n_jobs=n_jobs, executor=executor,
+        **options,
     )  # fmt: skip
     source = call.sources[0]
-    if not isinstance(source, Problems | CountedRows | SeparateProblems):
+    if source.stream is not None:
         count = None if n_resamples == DEFAULT_RESAMPLES else n_resamples
-        refuse_options(source, n_resamples=count, groups=groups, size=size, rng=rng)
+        refuse_options(source.stream, n_resamples=count, groups=groups, size=size, rng=rng)
         return streamed_results(call, method)
     call = add_groups(call, groups, y_prob)
-    return bootstrap_results(call, method=method, size=size, rng=rng)
+    if not has_parts(call):
+        return bootstrap_results(call, method=method, size=size, rng=rng)
+
+    def results_of(part: Call, generator: Any) -> Any:
+        return bootstrap_results(part, method=method, size=size, rng=generator)
+
+    return results_of_parts(call, rng, results_of)

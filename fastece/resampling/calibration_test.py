@@ -3,16 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, Unpack, overload
 
 import numpy as np
 
 from fastece.data.doubts import impossible_rows
-from fastece.data.errors import InputTypeError
+from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import GroupKeyword, shows_options
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import ROWS, Source
 from fastece.display.numbers import smallest_p
 from fastece.display.results import EstimatorResult, Record, Results
 from fastece.estimators.base import Estimator, Statistic
@@ -28,7 +26,12 @@ from fastece.resampling.adaptive import (
     compute_components,
     min_p_statistics,
 )
-from fastece.resampling.arguments import add_groups, read_call, require_calibration_error
+from fastece.resampling.arguments import (
+    ResamplingKeywords,
+    add_groups,
+    read_call,
+    require_calibration_error,
+)
 from fastece.resampling.call import (
     Call,
     average_classes,
@@ -43,6 +46,7 @@ from fastece.resampling.hosmer_lemeshow import HosmerLemeshow, chi_squared_p_val
 from fastece.resampling.intervals import as_float, p_value_of, quantiles, tails_of
 from fastece.resampling.labels import make_label_model
 from fastece.resampling.outcome_sums import NullModel, make_outcome_sums, rows_or_cells
+from fastece.resampling.parts import has_parts, join_results, results_of_parts
 from fastece.resampling.problem import Problem
 
 # Replicates that a band is made of, as the gaps of all bins of all classes are kept.
@@ -110,6 +114,9 @@ class CalibrationTestResult(EstimatorResult):
     band: Any = field(repr=False)
     components: Any = None
 
+    _arrays: ClassVar[tuple[str, ...]] = ("value", "p_value", "null_distribution")
+    _lists = ("band", "components")
+
     @property
     def _sample(self) -> str:
         return f"{super()._sample}, {self.null_distribution.shape[-1]} replicates"
@@ -153,6 +160,8 @@ class HosmerLemeshowResult(CalibrationTestResult):
     df: Any
     asymptotic_p_value: Any
 
+    _arrays = (*CalibrationTestResult._arrays, "df", "asymptotic_p_value")
+
     @property
     def _numbers(self) -> dict[str, Any]:
         return {**super()._numbers, "df": self.df, "chi_squared_p_value": self.asymptotic_p_value}
@@ -164,20 +173,9 @@ class HosmerLemeshowResult(CalibrationTestResult):
 # --- estimators with bins -------------------------------------------------------------------
 
 
-@singledispatch
-def bins_of(estimator: Any, problems: Source) -> Bins | None:  # noqa: ARG001
-    """Return the bins of a band; None for an estimator without bins."""
-    return None
-
-
-@bins_of.register
-def _(estimator: Binned, problems: Source) -> Bins | None:
-    return estimator.bins(problems)
-
-
 def has_cells(estimator: Any) -> bool:
     """Decide whether an error is a norm of the gaps of bins."""
-    return type(estimator) is Binned and not estimator.debias
+    return estimator.bins is not None and estimator.is_norm_of_gaps
 
 
 class WithGaps(Statistic):
@@ -239,7 +237,7 @@ def null_values(
     call: Call, statistic: Any, problems: Sequence[Problem], draws: ReplicateDraws, numbers: range
 ) -> F64:
     """Compute the values (K, ..., R) of a statistic on replicates of some numbers."""
-    plan = plan_replicates([statistic], problems, draws, call.n)
+    plan = plan_replicates([statistic], problems, draws, [call.n] * len(problems))
     return evaluate(plan, numbers.start, numbers.stop, call.workers)
 
 
@@ -287,14 +285,14 @@ def errors_of_gaps(formula: Binned | HosmerLemeshow, bins: Bins, gaps: F64) -> F
 def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     """Test the only model of a call with one estimator."""
     estimator = call.estimators[name]
-    if isinstance(call.sources[0], SeparateProblems):
+    if call.sources[0].has_own_rows:
         return separate_result(call, name, key)
     if isinstance(estimator, AdaptiveTest):
         return adaptive_result(call, name, key)
     if isinstance(estimator, HosmerLemeshow):
         return hosmer_lemeshow_result(call, name, key)
     data = rows_or_cells(call, "the test") if has_cells(estimator) else call.rows
-    bins = bins_of(estimator, data)
+    bins = None if estimator.bins is None else estimator.bins(data)
     if bins is not None and has_cells(estimator):
         null = draw_binned_null(call, estimator, bins, key, formula=estimator)
     else:
@@ -315,7 +313,7 @@ def separate_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     source = call.sources[0]
     estimator = call.estimators[name]
     if isinstance(estimator, HosmerLemeshow) and not call.per_class:
-        raise source.lack(ROWS, "setting", "the mean of tests of Hosmer and Lemeshow")
+        raise source.lack("the mean of tests of Hosmer and Lemeshow")
     results = [calibration_result(part, name, key) for part in calls_on_problems(call)]
     values = np.array([result.value for result in results])
     distributions = np.array([result.null_distribution for result in results])
@@ -325,15 +323,7 @@ def separate_result(call: Call, name: str, key: int) -> CalibrationTestResult:
         "band": None if bands[0] is None else bands,
     }
     if call.per_class:
-        if isinstance(estimator, HosmerLemeshow):
-            for field_name in ("df", "asymptotic_p_value"):
-                fields[field_name] = np.array([getattr(x, field_name) for x in results])
-        if isinstance(estimator, AdaptiveTest):
-            fields["components"] = [result.components for result in results]
-        p_values = np.array([result.p_value for result in results])
-        return type(results[0])(
-            value=values, p_value=p_values, null_distribution=distributions, **fields
-        )
+        return join_results(results, **result_fields(call, name, key))
     if isinstance(estimator, AdaptiveTest):
         p_value_of_each = [result.p_value for result in results]
         names = [source.name(k) for k in range(len(results))]
@@ -471,23 +461,35 @@ def sequential_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     return result
 
 
+class CalibrationTestKeywords(ResamplingKeywords, GroupKeyword, total=False):
+    """The keywords of `calibration_test`, with a parameter of a test."""
+
+    fitted_here: bool
+
+
 @overload
 def calibration_test(
-    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...], **options: Any
-) -> Results[CalibrationTestResult]: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...],
+    n_resamples: int | Literal["auto"] = ..., average: Literal["macro"] | None = ...,
+    rng: Any = ..., groups: Any = ..., **options: Unpack[CalibrationTestKeywords],
+) -> Results[CalibrationTestResult]: ...  # fmt: skip
 @overload
 def calibration_test(
-    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., **options: Any
-) -> CalibrationTestResult: ...
+    y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ...,
+    n_resamples: int | Literal["auto"] = ..., average: Literal["macro"] | None = ...,
+    rng: Any = ..., groups: Any = ..., **options: Unpack[CalibrationTestKeywords],
+) -> CalibrationTestResult: ...  # fmt: skip
+@shows_options
 def calibration_test(
     y_true: Any, y_prob: Any = None, *, estimator: Any = "adaptive",
-    n_resamples: int | Literal["auto"] = 1999, rng: Any = 0, groups: Any = None, **options: Any,
+    n_resamples: int | Literal["auto"] = 1999, average: Literal["macro"] | None = "macro",
+    rng: Any = 0, groups: Any = None, **options: Unpack[CalibrationTestKeywords],
 ) -> Any:  # fmt: skip
     """Test whether a model is calibrated, by labels drawn as if it were.
 
     Parameters
     ----------
-    y_true, y_prob, **options
+    y_true, y_prob, average, **options
         As in `fastece.bootstrap`, without `size` and `method`; `confidence_level` is the level of
         the band.
     estimator : str or object, or a list of them, default "adaptive"
@@ -598,8 +600,14 @@ def calibration_test(
     is_sequential = isinstance(n_resamples, str) and n_resamples == AUTO
     if isinstance(n_resamples, str) and not is_sequential:
         raise InputTypeError("n_resamples", f"must be an integer or {AUTO!r}", value=n_resamples)
-    options["n_resamples"] = ROUNDS[0] if is_sequential else n_resamples
-    options["estimator"] = estimator
-    call = read_call("calibration_test", y_true, {"y_prob": y_prob}, 1, find_test, **options)
+    call = read_call(
+        "calibration_test", y_true, {"y_prob": y_prob}, 1, find_test, estimator=estimator,
+        n_resamples=ROUNDS[0] if is_sequential else n_resamples, average=average, **options,
+    )  # fmt: skip
     call = add_groups(call, groups, y_prob)
-    return sequential_results(call, rng) if is_sequential else calibration_results(call, rng)
+    if not has_parts(call):
+        return sequential_results(call, rng) if is_sequential else calibration_results(call, rng)
+    if is_sequential:
+        rule = "must be an integer with {by}, as all groups have so many"
+        raise InputError("n_resamples", rule, value=AUTO)
+    return results_of_parts(call, rng, calibration_results)

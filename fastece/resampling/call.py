@@ -7,22 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from fastece.data.counted import CountedRows
 from fastece.data.samples import Sample
-from fastece.data.separate import SeparateProblems
-from fastece.data.sources import Problems, Source, need_rows
+from fastece.data.sources import RowTable
 from fastece.display.results import Results
 from fastece.estimators.base import Statistic, values_of_problems
 from fastece.estimators.losses import Mean, infinite_rows
 from fastece.kernels.types import F64
 from fastece.resampling.dependence import estimate_dependence
-from fastece.resampling.draws import GroupDraws, MultinomialDraws, ReplicateDraws, make_row_draws
+from fastece.resampling.draws import Units, make_row_draws
 from fastece.resampling.engine import Workers, evaluate, plan_replicates
 from fastece.resampling.groups import Dependence, Groups
 from fastece.resampling.intervals import as_float
 from fastece.resampling.naming import describe
 from fastece.resampling.problem import Problem
-from fastece.resampling.table_draws import TableGroupDraws, TableRowDraws
 
 
 @dataclass(frozen=True)
@@ -35,8 +32,8 @@ class Call:
         The name of the function that was called, for errors.
     estimators : dict of str to Estimator
         The estimators by name; the name is "" for one that the caller did not put in a list.
-    sources : sequence of Source
-        The problems of each model, on the same rows.
+    sources : sequence of RowTable
+        The table of each model, on the same rows.
     average : "macro" or None
         Whether several classes have the mean of their values as the result, or a value each.
     n_resamples : int
@@ -59,7 +56,7 @@ class Call:
 
     function: str
     estimators: dict[str, Any]
-    sources: Sequence[Source]
+    sources: Sequence[RowTable]
     average: str | None
     n_resamples: int
     level: float
@@ -71,27 +68,26 @@ class Call:
     joint_dependence: Dependence | None = None
 
     @property
-    def models(self) -> list[Problems]:
-        """Problems of each model; an error where a source does not have every row."""
-        return [need_rows(source, self.function) for source in self.sources]
+    def models(self) -> list[RowTable]:
+        """The table of each model; an error where rows have counts, or problems their own."""
+        return [source.need_rows(self.function) for source in self.sources]
 
     @property
-    def tables(self) -> list[Problems]:
-        """Problems of each model, in which rows with `counts` are there once."""
-        tables = [x.table if isinstance(x, CountedRows) else x for x in self.sources]
-        return [need_rows(table, self.function) for table in tables]
+    def tables(self) -> list[RowTable]:
+        """The table of each model, in which rows with `counts` are there once."""
+        tables = [source.need_shared_rows(self.function) for source in self.sources]
+        return [replace(table, c=None) for table in tables]
 
     @property
-    def rows(self) -> Problems | CountedRows:
-        """Rows of the first model, or its table with counts; an error for a stream."""
-        source = self.sources[0]
-        return source if isinstance(source, CountedRows) else need_rows(source, self.function)
+    def rows(self) -> RowTable:
+        """The table of the first model, whose problems share single rows."""
+        return self.sources[0].need_shared_rows(self.function)
 
     @property
     def counts(self) -> F64 | None:
         """How many rows each row of the tables stands for; None where these are all rows."""
         source = self.sources[0]
-        return source.c if isinstance(source, CountedRows) else None
+        return source.c if source.stream is None else None
 
     @property
     def n(self) -> int:
@@ -105,15 +101,21 @@ class Call:
 
     @cached_property
     def clusters(self) -> Groups | None:
-        """Groups, or the votes of each soft label; None where all rows are independent."""
+        """Groups, or the rows of one of the caller's; None where all rows are independent."""
         groups = self.groups
         source = self.sources[0]
-        if groups is None and source.votes > 1:
-            groups = Groups.of(self.models[0].callers)
-        if groups is None and isinstance(source, SeparateProblems) and not self.per_class:
+        if groups is None and source.has_repeats:
             groups = Groups.of(source.callers)
         has_single_rows = groups is not None and groups.count == groups.of_row.size == self.n
         return None if groups is None or has_single_rows else groups
+
+    @cached_property
+    def units(self) -> Units:
+        """The units that are drawn: rows, copies of rows, or clusters."""
+        source = self.sources[0]
+        if self.clusters is None:
+            return Units(source.n, None, source.c, source.offsets)
+        return Units(self.clusters.count, self.clusters.of_row, source.c, source.offsets)
 
     @cached_property
     def dependence(self) -> Dependence | None:
@@ -123,7 +125,7 @@ class Call:
         if self.clusters is None:
             return None
         source = self.sources[0]
-        rows = source.joined() if isinstance(source, SeparateProblems) else self.models[0]
+        rows = source.joined() if source.has_own_rows else source
         return estimate_dependence(rows, self.clusters)
 
     @property
@@ -156,11 +158,9 @@ def calls_on_problems(call: Call) -> list[Call]:
 
     Where their mean is the result, they have the draws and the dependence that they have together.
     """
-    source = call.sources[0]
-    assert isinstance(source, SeparateProblems), "callers make sure"
     calls = []
     first_row = 0
-    for problem in source.problems:
+    for problem in call.sources[0].problems():
         rows = np.arange(first_row, first_row + problem.n)
         groups = None if call.groups is None else call.groups.where(rows)
         on_problem = replace(call, sources=[problem], groups=groups)
@@ -180,29 +180,19 @@ def calls_on_problems(call: Call) -> list[Call]:
 def make_problem(call: Call, sample: Sample) -> Problem:
     """Make a problem for draws of the rows, or of the clusters, of a sample.
 
-    Draws of clusters differ in their number of rows, so every row has a weight there, and
-    estimators add the weights up.
+    Draws of clusters, and of problems with rows of their own, differ in their number of rows, so
+    every row has a weight there, and estimators add the weights up.
     """
-    if call.clusters is not None and sample.v is None:
+    has_sizes = call.clusters is not None or call.sources[0].has_own_rows
+    if has_sizes and sample.v is None:
         sample = replace(sample, v=sample.weights)
-    return Problem(sample)
-
-
-def make_draws(call: Call, key: int, size: int) -> ReplicateDraws:
-    """Make draws of `size` rows, or of as many clusters as there are."""
-    if call.counts is None:
-        return make_row_draws(key, call.n, size, call.clusters)
-    if call.clusters is None:
-        return TableRowDraws(key, call.counts, size)
-    n_clusters = call.clusters.count
-    of_groups = MultinomialDraws(key, n_clusters, n_clusters)
-    return TableGroupDraws(GroupDraws(of_groups, call.clusters.of_row), call.counts)
+    return Problem(replace(sample, c=None))
 
 
 def bootstrap_values(call: Call, statistic: Statistic, problem: Problem, key: int) -> F64:
     """Compute the replicates (..., R) of a statistic of a problem, on draws of a key."""
-    draws = make_draws(call, key, call.n)
-    plan = plan_replicates([statistic], [problem], draws, call.n)
+    draws = make_row_draws(key, call.units, call.units.total)
+    plan = plan_replicates([statistic], [problem], draws, [call.n])
     values: F64 = evaluate(plan, 0, call.n_resamples, call.workers)[0]
     return values
 
@@ -252,11 +242,5 @@ def find_infinite_rows(call: Call, name: str, values: Any) -> list[int]:
     estimator = call.estimators[name]
     if not isinstance(estimator, Mean) or not np.isinf(values).any():
         return []
-    rows: set[int] = set()
-    for source in call.sources:
-        if isinstance(source, Problems):
-            rows.update(infinite_rows(source, estimator))
-        elif isinstance(source, CountedRows):
-            places = np.searchsorted(source.table.callers, infinite_rows(source.table, estimator))
-            rows.update(source.callers[places].tolist())
+    rows = {row for source in call.sources for row in infinite_rows(source, estimator)}
     return sorted(rows)

@@ -7,22 +7,18 @@ The classes here are one family. Each holds what its draws depend on, a few numb
 `make` draws a block of replicates, and `of_problem` hands them to one problem in the form of
 `fastece.estimators.draws`, which is the form that an estimator takes:
 
-==================  =======================================================  =============
-Class               What it draws in each replicate                          Handed on as
-==================  =======================================================  =============
-`MultinomialDraws`  `size` of n rows with replacement, as counts             `Counts`
-`RowDraws`          the same as a list of rows, faster where `size` is small  `Rows`
-`LeaveOutDraws`     nothing: one part of the rows is left out (jackknife)    `Counts`
-`GroupDraws`        whole groups of rows, by one of the two with counts      `Counts`
-`SeparateDraws`     the same for problems with rows of their own              `Counts`
-`OutcomeDraws`      outcomes of one binary problem from its scores           `Counts`
-`ClassDraws`        classes from class vectors, shared by all problems       `Counts`
-`LabelDraws`        outcomes by one of the two above, as labels              `Labels`
-`ClassLabelDraws`   classes, as labels of whole class vectors                `Labels`
-==================  =======================================================  =============
+===============  ==============================================================  ================
+Class            What it draws in each replicate                                 Handed on as
+===============  ==============================================================  ================
+`RowDraws`       `size` units with replacement: rows, copies of rows, or groups  counts
+`RowLists`       the same as a list of rows, faster where few are drawn          `Rows`
+`LeaveOutDraws`  nothing: one part of the units is left out (jackknife)          counts
+`LabelDraws`     outcomes from the scores, or classes from class vectors         counts or labels
+===============  ==============================================================  ================
 
-Outcomes handed on as `Counts` have every row twice: n rows with the outcome 1, then the same n rows
-with the outcome 0. One of the two counts once, the other does not count.
+Counts are `Counts`, or `TableCounts` where they may be larger than a byte holds. Outcomes handed on
+as counts have every row twice: n rows with the outcome 1, then the same n rows with the outcome 0.
+Of the copies of a row each is one of the two.
 """
 
 import math
@@ -38,11 +34,11 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.samples import Sample
-from fastece.estimators.draws import Counts, Labels, Rows
+from fastece.data.samples import ALL, Sample
+from fastece.estimators.draws import Counts, Labels, Rows, TableCounts
 from fastece.kernels import REPLICATES
-from fastece.kernels.types import F64, I32, U8, U16
-from fastece.resampling.groups import Dependence, Groups
+from fastece.kernels.types import F64, I32, I64, U8, U16
+from fastece.resampling.groups import Dependence
 from fastece.resampling.problem import Problem
 
 # Draws of at most this fraction of the rows, 1 / 16, are lists of rows: a row in a list costs some
@@ -155,35 +151,159 @@ def empty_counts(blocks: int, n: int) -> U8:
     return np.empty((blocks, n, REPLICATES), np.uint8)
 
 
+def generator_of(key: int, block: int) -> np.random.Generator:
+    """Return the generator of the replicates of a block, for counts of any size."""
+    return np.random.default_rng((key, block))
+
+
 # --- draws of rows and of groups ------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class MultinomialDraws(ReplicateDraws):
-    """Counts of `size` draws with replacement from n rows; `size` is at most n."""
+class Units:
+    """The units of a draw: rows, copies of rows, or groups of rows.
+
+    Attributes
+    ----------
+    count : int
+        Number of rows or groups.
+    of_row : (n,) int32 array or None
+        The group of each row; None where rows are drawn.
+    copies : (n,) float64 array or None
+        How many independent rows each row stands for; None for one. A group that is drawn has all
+        of them.
+    offsets : (K + 1,) int64 array or None
+        Where the rows of each problem begin, as in `RowTable`; None where problems share all rows.
+    """
+
+    count: int
+    of_row: I32 | None = None
+    copies: F64 | None = None
+    offsets: I64 | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows that have counts."""
+        return self.count if self.of_row is None else self.of_row.size
+
+    @property
+    def are_copies(self) -> bool:
+        """Whether single copies of rows are drawn."""
+        return self.copies is not None and self.of_row is None
+
+    @property
+    def total(self) -> int:
+        """Number of units that are there, with all copies."""
+        return int(self.copies.sum()) if self.are_copies else self.count  # type: ignore[union-attr]
+
+    def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
+        """Return counts (G, m, 32) of the rows of a problem from counts of the units."""
+        rows = ALL
+        if self.offsets is not None:
+            rows = slice(int(self.offsets[problem]), int(self.offsets[problem + 1]))
+        if self.of_row is None:
+            return drawn if rows == ALL else np.ascontiguousarray(drawn[:, rows])
+        counts = np.take(drawn, self.of_row[rows], axis=1)
+        if self.copies is None:
+            return counts
+        return counts.astype(np.int64) * self.copies[rows].astype(np.int64)[:, None]
+
+
+class UnitDraws(ReplicateDraws):
+    """Base class of counts of the rows of units."""
+
+    units: Units
+
+    @property
+    def n(self) -> int:
+        """Number of rows that have counts."""
+        return self.units.n
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether counts may be larger than a byte holds."""
+        return self.units.copies is not None
+
+    @property
+    def kind(self) -> type:  # type: ignore[override]
+        """The class of `fastece.estimators.draws` that a statistic gets."""
+        return TableCounts if self.is_wide else Counts
+
+    @property
+    def bytes_per_row(self) -> int:  # type: ignore[override]
+        """Memory of a row in each replicate."""
+        return 8 if self.is_wide else 1
+
+    def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
+        """Return the counts (G, n, 32) of one problem from the shared draws."""
+        return self.units.of_problem(drawn, problem)
+
+    def hand_on(self, drawn: NDArray[Any], sample: Sample | None) -> Any:  # noqa: ARG002
+        """Return draws of a problem as counts."""
+        return self.kind(drawn)
+
+
+@dataclass(frozen=True)
+class RowDraws(UnitDraws):
+    """Counts of `size` units that are drawn with replacement.
+
+    Groups may be of different sizes, so replicates may differ in their number of rows: Field and
+    Welsh (2007), "Bootstrapping clustered data".
+    """
 
     key: int
-    n: int
+    units: Units
     size: int
 
-    def make(self, first: int, blocks: int) -> U8:
-        """Draw the counts (G, n, 32) of some blocks.
+    @property
+    def is_wide(self) -> bool:
+        """Whether counts may be larger than a byte holds."""
+        return self.units.copies is not None or self.size > self.units.count
 
-        They are Poisson counts, to which rows are added, or taken away, until there are `size`.
-        Their total is about two standard deviations less than the size, since a missing row is
-        cheaper to draw than a row too many is to take back.
+    def make(self, first: int, blocks: int) -> NDArray[Any]:
+        """Draw the counts (G, units, 32) of some blocks."""
+        if self.units.are_copies:
+            return self._make_of_copies(first, blocks)
+        if self.size > self.units.count:
+            return self._make_of_lists(first, blocks)
+        return self._make_small(first, blocks)
+
+    def _make_small(self, first: int, blocks: int) -> U8:
+        """Draw counts of at most as many units as there are.
+
+        They are Poisson counts, to which units are added, or taken away, until there are `size`.
+        Their total is about two standard deviations less than the size, since a missing unit is
+        cheaper to draw than a unit too many is to take back.
         """
-        rate = self.size / self.n * max(0.0, 1 - 2 / math.sqrt(self.size))
+        rate = self.size / self.units.count * max(0.0, 1 - 2 / math.sqrt(self.size))
         law, tail = poisson_law(rate)
-        counts = empty_counts(blocks, self.n)
+        counts = empty_counts(blocks, self.units.count)
         with np.errstate(over="ignore"):  # kernels that are not compiled warn otherwise
             key = np.uint64(self.key)
             kernels.resampling.multiplicities(key, first, self.size, law, tail, counts)
         return counts
 
+    def _make_of_lists(self, first: int, blocks: int) -> I64:
+        """Draw counts of more units than there are, from lists of them."""
+        n = self.units.count
+        lists = RowLists(self.key, n, self.size).make(REPLICATES * first, REPLICATES * blocks)
+        counts = np.array([np.bincount(units, minlength=n) for units in lists])
+        return np.ascontiguousarray(counts.reshape(blocks, REPLICATES, n).swapaxes(1, 2))
+
+    def _make_of_copies(self, first: int, blocks: int) -> I64:
+        """Draw copies of rows: multinomial counts, as repeated rows have."""
+        copies = self.units.copies
+        assert copies is not None
+        shares = copies / copies.sum()
+        drawn = [
+            generator_of(self.key, block).multinomial(self.size, shares, REPLICATES).T
+            for block in range(first, first + blocks)
+        ]
+        return np.array(drawn, np.int64)
+
 
 @dataclass(frozen=True)
-class RowDraws(ReplicateDraws):
+class RowLists(ReplicateDraws):
     """Draws of `size` of n rows with replacement, as a list of rows in each replicate."""
 
     kind = Rows
@@ -227,128 +347,123 @@ class RowDraws(ReplicateDraws):
 
 
 @dataclass(frozen=True)
-class LeaveOutDraws(ReplicateDraws):
-    """Counts that leave out one part of the rows in each replicate, for a jackknife.
+class LeaveOutDraws(UnitDraws):
+    """Counts that leave out one part of the units in each replicate, for a jackknife.
 
-    In replicate r every row counts once, except the rows i of part ``min(first + r, last)``, for
-    which ``i % parts`` is the number of the part.
+    In replicate r every unit counts once, except the units i of part ``min(first + r, last)``, for
+    which ``i % parts`` is the number of the part. Of copies of rows, one of row i is left out.
     """
 
-    n: int
+    units: Units
     parts: int
     first: int
     last: int
 
-    def make(self, first: int, blocks: int) -> U8:
-        """Make the counts (G, n, 32) of some blocks; nothing is random."""
-        counts = empty_counts(blocks, self.n)
-        counts[:] = 1
+    def make(self, first: int, blocks: int) -> NDArray[Any]:
+        """Make the counts (G, units, 32) of some blocks; nothing is random."""
+        if self.units.are_copies:
+            counts: NDArray[Any] = np.empty((blocks, self.units.count, REPLICATES), np.int64)
+            counts[:] = self.units.copies[:, None]  # type: ignore[index]
+        else:
+            counts = empty_counts(blocks, self.units.count)
+            counts[:] = 1
         first_part = self.first + REPLICATES * first
         for r in range(blocks * REPLICATES):
             block, lane = divmod(r, REPLICATES)
             part = min(first_part + r, self.last)
-            counts[block, part :: self.parts, lane] = 0
+            counts[block, part :: self.parts, lane] -= 1
         return counts
 
 
-@dataclass(frozen=True)
-class GroupDraws(ReplicateDraws):
-    """Draws of whole groups: the count of a row is the count of its group.
-
-    Groups may be of different sizes, so replicates may differ in their number of rows: Field and
-    Welsh (2007), "Bootstrapping clustered data".
-    """
-
-    of_groups: MultinomialDraws | LeaveOutDraws
-    of_row: I32
-
-    @property
-    def n(self) -> int:
-        """Number of rows that have counts."""
-        return self.of_row.size
-
-    def make(self, first: int, blocks: int) -> NDArray[Any]:
-        """Draw the counts (G, groups, 32) of the groups in some blocks."""
-        return self.of_groups.make(first, blocks)
-
-    def of_problem(self, drawn: NDArray[Any], problem: int) -> U8:  # noqa: ARG002
-        """Return the counts (G, n, 32) of the rows, which are the same for every problem."""
-        return np.take(drawn, self.of_row, axis=1)
-
-
-@dataclass(frozen=True)
-class SeparateDraws(GroupDraws):
-    """Draws of rows or groups for problems with rows of their own.
-
-    Attributes
-    ----------
-    of_groups : MultinomialDraws
-        Draws of the caller's rows, or of groups of them.
-    of_row : (N,) int32 array
-        The row or group behind each row, one problem after the other.
-    ends : tuple of int
-        The position after the last row of each problem.
-    """
-
-    ends: tuple[int, ...] = ()
-
-    def of_problem(self, drawn: NDArray[Any], problem: int) -> U8:
-        """Return the counts (G, n, 32) of the rows of one problem."""
-        start = self.ends[problem - 1] if problem > 0 else 0
-        return np.take(drawn, self.of_row[start : self.ends[problem]], axis=1)
-
-
-def make_row_draws(
-    key: int, n: int, size: int, groups: Groups | None = None
-) -> MultinomialDraws | GroupDraws | RowDraws:
-    """Make draws of `size` of n rows in the faster form, or of all groups."""
-    if groups is not None:
-        return GroupDraws(MultinomialDraws(key, groups.count, groups.count), groups.of_row)
-    if size <= n < LIST_FRACTION * size:
-        return MultinomialDraws(key, n, size)
-    return RowDraws(key, n, size)
+def make_row_draws(key: int, units: Units, size: int) -> RowDraws | RowLists:
+    """Make draws of `size` units in the faster form."""
+    are_rows = units.of_row is None and units.copies is None and units.offsets is None
+    if are_rows and not size <= units.count < LIST_FRACTION * size:
+        return RowLists(key, units.count, size)
+    return RowDraws(key, units, size)
 
 
 # --- draws of labels ------------------------------------------------------------------------
 
+OUTCOMES_AS_COUNTS = "counts"
+OUTCOMES = "outcomes"
+CLASSES = "classes"
+
 
 @dataclass(frozen=True)
-class NullDraws(ReplicateDraws):
+class LabelDraws(ReplicateDraws):
     """Draws of labels from predicted probabilities, as if the model were calibrated.
 
     Attributes
     ----------
     key : int
-    prob : (n / 2,) or (n / 2, K) array
-        The scores, or the class vectors.
+    prob : (n,) or (n, K) array
+        The scores; or class vectors, from which classes are drawn that all problems share.
     first_row : int
         The number of the first row among all rows of the data: if some rows are drawn by
         themselves, they have the draws that they have among all.
     dependence : Dependence or None
         How labels of one group depend on each other; None for independent rows.
+    copies : (n,) float64 array or None
+        How many independent rows each row stands for; None for one.
+    form : str
+        How labels are handed on: `OUTCOMES_AS_COUNTS` of every row with either outcome, `OUTCOMES`
+        of one problem, or `CLASSES` of whole class vectors.
     """
 
     key: int
     prob: NDArray[Any]
     first_row: int = 0
     dependence: Dependence | None = None
+    copies: F64 | None = None
+    form: str = OUTCOMES_AS_COUNTS
 
     @property
     def n(self) -> int:
-        """Number of rows that have counts: two for each row of the data."""
-        return 2 * len(self.prob)
+        """Number of rows that have counts, two for each row of the data; or labels."""
+        return 2 * len(self.prob) if self.form == OUTCOMES_AS_COUNTS else len(self.prob)
 
-    @abstractmethod
-    def outcomes(self, drawn: NDArray[Any], problem: int) -> I32:
-        """Return the outcomes (G, n / 2, 32) of one problem from the shared draws."""
+    @property
+    def kind(self) -> type:  # type: ignore[override]
+        """The class of `fastece.estimators.draws` that a statistic gets."""
+        if self.form != OUTCOMES_AS_COUNTS:
+            return Labels
+        return Counts if self.copies is None else TableCounts
 
+    @property
+    def bytes_per_row(self) -> int:  # type: ignore[override]
+        """Memory of a row in each replicate."""
+        if self.form != OUTCOMES_AS_COUNTS:
+            return 4
+        return 1 if self.copies is None else 8
 
-class OutcomeDraws(NullDraws):
-    """Draws of outcomes: 1 with the score as its probability."""
+    @cached_property
+    def up_to(self) -> F64:
+        """Cumulative probabilities of the classes (n, K - 1), without the last."""
+        total = np.cumsum(self.prob, axis=1, dtype=np.float64)
+        total[total[:, -1] == 0] = np.arange(1, total.shape[1] + 1)  # every class is as likely
+        return np.ascontiguousarray(total[:, :-1] / total[:, -1:])
 
-    def make(self, first: int, blocks: int) -> U8:
-        """Draw the counts (G, n, 32) of rows with the outcome 1, then of rows with 0."""
-        counts = empty_counts(blocks, self.n)
+    @property
+    def shares(self) -> F64:
+        """Probabilities of the classes (n, K), with rows that add up to 1."""
+        return np.diff(self.up_to, axis=1, prepend=0.0, append=1.0)
+
+    def make(self, first: int, blocks: int) -> NDArray[Any]:
+        """Draw some blocks: outcomes as counts, classes, or counts of classes."""
+        if self.copies is not None:
+            numbers = range(first, first + blocks)
+            make_block = self._make_classes_of_copies
+            if self.prob.ndim == 1:
+                make_block = self._make_outcomes_of_copies
+            return np.array([make_block(number) for number in numbers], np.int64)
+        if self.prob.ndim == 1:
+            return self._make_outcomes(first, blocks)
+        return self._make_classes(first, blocks)
+
+    def _make_outcomes(self, first: int, blocks: int) -> U8:
+        """Draw the counts (G, 2 n, 32) of rows with the outcome 1, then of rows with 0."""
+        counts = empty_counts(blocks, 2 * len(self.prob))
         score = contiguous(self.prob, np.float64)
         with np.errstate(over="ignore"):  # kernels that are not compiled warn otherwise
             kernels.resampling.hits_of(np.uint64(self.key), first, self.first_row, score, counts)
@@ -360,28 +475,8 @@ class OutcomeDraws(NullDraws):
                 np.subtract(1, is_one, out=is_zero)
         return counts
 
-    def outcomes(self, drawn: NDArray[Any], problem: int) -> I32:  # noqa: ARG002
-        """Return the outcomes (G, n / 2, 32), of which there is one problem."""
-        return drawn[:, : self.n // 2].astype(np.int32)
-
-
-class ClassDraws(NullDraws):
-    """Draws of classes, which the problems of all classes share."""
-
-    @cached_property
-    def up_to(self) -> F64:
-        """Cumulative probabilities of the classes (n / 2, K - 1), without the last."""
-        total = np.cumsum(self.prob, axis=1, dtype=np.float64)
-        total[total[:, -1] == 0] = np.arange(1, total.shape[1] + 1)  # every class is as likely
-        return np.ascontiguousarray(total[:, :-1] / total[:, -1:])
-
-    @property
-    def shares(self) -> F64:
-        """Probabilities of the classes (n / 2, K), with rows that add up to 1."""
-        return np.diff(self.up_to, axis=1, prepend=0.0, append=1.0)
-
-    def make(self, first: int, blocks: int) -> I32:
-        """Draw the classes (G, n / 2, 32) of some blocks."""
+    def _make_classes(self, first: int, blocks: int) -> I32:
+        """Draw the classes (G, n, 32) of some blocks."""
         label = np.empty((blocks, len(self.prob), REPLICATES), np.int32)
         key = np.uint64(self.key)
         with np.errstate(over="ignore"):  # kernels that are not compiled warn otherwise
@@ -394,50 +489,61 @@ class ClassDraws(NullDraws):
                     block += is_shared & (number >= edge[:, None])
         return label
 
-    def of_problem(self, drawn: I32, problem: int) -> U8:
-        """Return the counts (G, n, 32) of one class, then of all others."""
-        half = self.n // 2
-        is_drawn = np.empty((len(drawn), self.n, REPLICATES), np.bool_)
-        np.equal(drawn, problem, out=is_drawn[:, :half])
-        np.not_equal(drawn, problem, out=is_drawn[:, half:])
-        return is_drawn.view(np.uint8)
+    def _make_outcomes_of_copies(self, block: int) -> I64:
+        """Draw how many copies (2 n, 32) have the outcome 1, then how many have 0."""
+        all_copies = self._whole_copies
+        score = np.asarray(self.prob, np.float64)[:, None]
+        generator = generator_of(self.key, block)
+        shape = (score.size, REPLICATES)
+        if self.dependence is None:
+            ones = generator.binomial(all_copies, score, shape)
+        else:
+            shared, number = self.dependence.draw_copies(self.key, block, all_copies)
+            ones = generator.binomial(all_copies - shared, score, shape) + shared * (number < score)
+        return np.concatenate([ones, all_copies - ones])
 
-    def outcomes(self, drawn: NDArray[Any], problem: int) -> I32:
-        """Return the outcomes (G, n / 2, 32) of one class: 1 where it was drawn."""
-        is_drawn: NDArray[np.bool_] = drawn == problem
-        return is_drawn.astype(np.int32)
-
-
-@dataclass(frozen=True)
-class LabelDraws(ReplicateDraws):
-    """Draws of outcomes for statistics that take labels, and not counts."""
-
-    kind = Labels
-    bytes_per_row = 4
-
-    of_rows: OutcomeDraws | ClassDraws
+    def _make_classes_of_copies(self, block: int) -> I64:
+        """Draw how many copies (n, 32, K) of each row have each class."""
+        all_copies = self._whole_copies
+        shares = np.maximum(self.shares, 0.0)
+        shares = (shares / shares.sum(axis=1, keepdims=True))[:, None]
+        generator = generator_of(self.key, block)
+        shape = (len(self.prob), REPLICATES)
+        if self.dependence is None:
+            return np.asarray(generator.multinomial(all_copies, shares, shape))
+        shared, number = self.dependence.draw_copies(self.key, block, all_copies)
+        drawn = np.asarray(generator.multinomial(all_copies - shared, shares, shape))
+        shared_class = (number[..., None] >= self.up_to[:, None]).sum(axis=-1)
+        rows, lanes = np.indices(shape)
+        drawn[rows, lanes, shared_class] += shared
+        return drawn
 
     @property
-    def n(self) -> int:
-        """Number of rows that have labels."""
-        return len(self.of_rows.prob)
+    def _whole_copies(self) -> I64:
+        """The copies (n, 1) of the rows, as integers."""
+        assert self.copies is not None
+        return self.copies.astype(np.int64)[:, None]
 
-    def make(self, first: int, blocks: int) -> NDArray[Any]:
-        """Draw some blocks, as the draws of rows make them."""
-        return self.of_rows.make(first, blocks)
+    def outcomes(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
+        """Return outcomes (G, n, 32) of one problem; of copies, the number of hits."""
+        if self.prob.ndim == 1:
+            return drawn[:, : len(self.prob)]
+        if self.copies is not None:
+            return np.asarray(drawn[..., problem])
+        return np.asarray(drawn == problem).view(np.uint8)
 
     def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
-        """Return the outcomes (G, n, 32) of one problem."""
-        return self.of_rows.outcomes(drawn, problem)
+        """Return the counts or the labels of one problem from the shared draws."""
+        if self.form == CLASSES:
+            return drawn
+        if self.form == OUTCOMES:
+            return self.outcomes(drawn, problem).astype(np.int32)
+        if self.prob.ndim == 1:
+            return drawn
+        ones = self.outcomes(drawn, problem)
+        all_copies = np.uint8(1) if self.copies is None else self._whole_copies
+        return np.concatenate([ones, all_copies - ones], axis=1)
 
-    def hand_on(self, drawn: NDArray[Any], sample: Sample | None) -> Labels:
-        """Return labels of the rows of a sample."""
-        return Labels(drawn, sample)
-
-
-class ClassLabelDraws(LabelDraws):
-    """Draws of classes, for statistics of whole class vectors."""
-
-    def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:  # noqa: ARG002
-        """Return the classes (G, n, 32) that were drawn."""
-        return drawn
+    def hand_on(self, drawn: NDArray[Any], sample: Sample | None) -> Any:
+        """Return labels of the rows of a sample, or counts of rows with either outcome."""
+        return Labels(drawn, sample) if self.kind is Labels else self.kind(drawn)

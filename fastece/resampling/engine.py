@@ -184,14 +184,17 @@ class Replicates:
 
 
 def plan_replicates(
-    statistics: Sequence[Statistic], problems: Sequence[Problem], draws: ReplicateDraws, size: int
+    statistics: Sequence[Statistic],
+    problems: Sequence[Problem],
+    draws: ReplicateDraws,
+    sizes: Sequence[int],
 ) -> Replicates:
-    """Prepare every statistic on every problem, for draws of `size` of the rows.
+    """Prepare every statistic on every problem, for draws of so many of its rows.
 
     The members are ordered by problem.
     """
     members = [
-        prepare_statistic(statistic, k, problem, draws, size)
+        prepare_statistic(statistic, k, problem, draws, sizes[k])
         for k, problem in enumerate(problems)
         for statistic in statistics
     ]

@@ -78,6 +78,14 @@ class Dependence:
         for block in range(first, first + blocks):
             yield self.draw(key, block, first_row)
 
+    def draw_copies(self, key: int, block: int, copies: I64) -> tuple[I64, F64]:
+        """Draw how many copies (n, 32) groups decide, and their numbers (n, 32)."""
+        words = np.array([key, block], np.uint64)
+        generator = np.random.Generator(np.random.Philox(key=words))
+        number_of_group = generator.random((self.count, REPLICATES))
+        shape = (self.of_row.size, REPLICATES)
+        return generator.binomial(copies, self.share, shape), number_of_group[self.of_row]
+
     def draw(self, key: int, block: int, first_row: int) -> tuple[NDArray[np.bool_], F64]:
         """Draw where groups decide (n, 32), and their numbers (n, 32), in a block.
 

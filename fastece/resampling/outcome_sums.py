@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.containers import contiguous
-from fastece.data.counted import CountedRows
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import BySquares, Problems, Source, need_rows, one_problem
+from fastece.data.sources import SQUARES, RowTable, one_problem
 from fastece.estimators.base import Statistic
 from fastece.estimators.binned import Binned
 from fastece.estimators.binned.layouts import Layout, Placement, layout_of
@@ -33,21 +32,19 @@ ROWS_AT_ONCE = 2**16
 MAX_TABLE_HITS = 2**22
 
 
-def rows_or_cells(call: Call, reader: str) -> Source:
-    """Return the only model of a call as rows, or as the cells of a stream.
+def rows_or_cells(call: Call, reader: str) -> RowTable:
+    """Return the only model of a call as rows, or as cells with squares.
 
     `reader` is named where that is refused. Classes of a stream are taken one by one: how their
     labels go together is in none of its sums.
     """
     source = call.sources[0]
-    if isinstance(source, Problems):
+    if source.stream is None:
         scaled, _ = scale_weights(source)
         return scaled
-    if isinstance(source, CountedRows):
-        return source.scaled()
     if source.n_problems > 1 and not call.per_class:
-        need_rows(source, f"{reader} of a mean over classes", "average")
-    return BySquares(source)
+        raise source.lack(f"{reader} of a mean over classes", "average")
+    return source.with_content(SQUARES, "estimator", reader)
 
 
 # --- the sums of one problem ----------------------------------------------------------------
@@ -67,7 +64,7 @@ class OutcomeSums(Statistic):
         return Tiles.of(sample, self.layout, self.threshold, (WEIGHT,))
 
     def values(self, tiles: Tiles, draws: Counts) -> F64:
-        """Compute weights (B, 32 G) for the counts (G, 2 n, 32) of `OutcomeDraws`."""
+        """Compute weights (B, 32 G) for the counts (G, 2 n, 32) of `LabelDraws`."""
         return self.add_up(tiles, draws.c[:, : tiles.order.size])
 
     def add_up(self, tiles: Tiles, ones: NDArray[Any]) -> F64:
@@ -130,7 +127,7 @@ class OutcomeSums(Statistic):
         return weights.T.copy()
 
 
-def make_outcome_sums(binned: Binned, data: Source, n_bins: int) -> list[OutcomeSums]:
+def make_outcome_sums(binned: Binned, data: RowTable, n_bins: int) -> list[OutcomeSums]:
     """Make the statistic of the outcomes in the bins of each problem."""
     rule = binned.rule(data, n_bins)
     problems = map(one_problem, data.samples(reads_only=True))
@@ -148,18 +145,18 @@ class NullModel:
     ----------
     call : Call
         A call on the model.
-    data : Source
+    data : RowTable
         The model, as `rows_or_cells` gives it.
     sums : sequence of Statistic
         For each problem the statistic that sums up the outcomes 1 in its C cells. It takes the
-        draws of `OutcomeDraws`; for a stream it has a method ``of_cells``. A method ``noise`` of a
+        counts of `LabelDraws`; for a stream it has a method ``of_cells``. A method ``noise`` of a
         sample sums up Q quantities of the noise in each cell: (Q, C).
     key : int
         The number that the draws depend on.
     """
 
     call: Call
-    data: Source
+    data: RowTable
     sums: Sequence[Any]
     key: int
 
@@ -185,7 +182,7 @@ class NullModel:
 
     def _parts(self) -> Iterator[tuple[int, list[Sample]]]:
         """Yield some rows of all problems at a time, with the number of the first one."""
-        if not isinstance(self.data, Problems):
+        if self.data.c is not None:
             yield 0, self.data.samples()
             return
         problems = range(self.data.n_problems)
@@ -195,11 +192,11 @@ class NullModel:
 
     def _draw_part(self, first_row: int, samples: list[Sample], first: int, last: int) -> F64:
         """Draw the weights (K, C, R) in some rows of all problems."""
-        if isinstance(self.data, CountedRows):
-            return self._draw_table(samples, first, last)
-        if not isinstance(self.data, Problems):
+        if self.data.stream is not None:
             pairs = zip(self.sums, samples, strict=True)
             return np.array([sums.of_cells(x, self.key, first, last) for sums, x in pairs])
+        if self.data.c is not None:
+            return self._draw_table(samples, first, last)
         scores = [sample.s for sample in samples]
         draws = make_null_draws(self.call, scores, self.key, first_row)
         members = [

@@ -92,13 +92,16 @@ class BootstrapResult(IntervalResult):
         predicted class has rows of its own, a replicate without a row of it is nan. Intervals,
         `standard_error` and `bias` leave such replicates out.
     acceleration : float or (K,) float64 array
-        How skewed the estimator is, for "bca"; nan with another method, or where `size` is not `n`.
+        How skewed the estimator is, for "bca"; nan with another method, or where draws have another
+        size than the data.
     confidence_interval : ConfidenceInterval
-        ``(low, high)`` at `confidence_level` by `method`; nan where `size` is not `n`.
+        ``(low, high)`` at `confidence_level` by `method`; nan where draws have another
+        size than the data.
     confidence_level, method, estimator, setting : float, str, str, str
         As used: the estimator with its parameters, and the setting that "auto" stood for.
     n, size : int
-        Number of rows of positive weight, and number of rows per draw.
+        Number of rows of positive weight, and number of rows per draw; of groups where `size` was
+        given with groups.
     n_groups : int or None
         Number of groups of rows that were drawn; None where rows were.
     key : int
@@ -116,6 +119,8 @@ class BootstrapResult(IntervalResult):
     size: int
     bootstrap_distribution: F64 = field(repr=False)
     acceleration: Any = np.nan
+    # Whether draws have as many rows or groups as there are.
+    _is_whole: bool = field(repr=False, default=True)
     _infinite_rows: Sequence[int] = field(repr=False, default=())  # of the caller
     # Whether each replicate has no row of a problem, in the shape of the distribution; None where
     # all problems have the same rows.
@@ -125,6 +130,12 @@ class BootstrapResult(IntervalResult):
 
     _derived: ClassVar[tuple[str, ...]] = ("standard_error", "bias", "notes")
     _shown: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "standard_error", "bias")
+    _arrays = ("value", "bootstrap_distribution", "acceleration", "_lacks_rows")
+
+    def _joined_fields(self, results: Sequence[Any]) -> dict[str, Any]:
+        rows = sorted({row for result in results for row in result._infinite_rows})
+        is_whole = self._is_whole
+        return {"_infinite_rows": rows, **({"size": sum(r.n for r in results)} if is_whole else {})}
 
     @property
     def _distribution(self) -> F64:
@@ -175,15 +186,16 @@ class BootstrapResult(IntervalResult):
         n_replicates = self._lacks_rows.shape[-1]
         lines = zip(
             np.ravel(self.value),
+            np.broadcast_to(np.ravel(self.acceleration), np.size(self.value)),
             self.bootstrap_distribution.reshape(-1, n_replicates),
             self._lacks_rows.reshape(-1, n_replicates),
             strict=True,
         )
         numbers = []
-        for value, line, lacks_rows in lines:
+        for value, acceleration, line, lacks_rows in lines:
             with_rows = line[~lacks_rows] if not lacks_rows.all() else np.array([np.nan])
             part = replace(
-                self, value=value, bootstrap_distribution=with_rows, acceleration=np.nan,
+                self, value=value, bootstrap_distribution=with_rows, acceleration=acceleration,
                 _lacks_rows=None,
             )  # fmt: skip
             numbers.append(number(part))
@@ -223,7 +235,7 @@ class BootstrapResult(IntervalResult):
             rule = "must be that of the bootstrap for 'bca', which needs a jackknife"
             hint = "pass method='bca' to the function that resamples"
             raise InputError("method", rule, value=method, hint=hint)
-        if self.size != self.n:  # the spread of draws of another size is another
+        if not self._is_whole:  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self.value, np.nan * self.value)
         if self._some_lack_rows:
             low = self._of_replicates_with_rows(lambda part: part.interval(level, name).low)
@@ -245,5 +257,5 @@ class BootstrapResult(IntervalResult):
     @property
     def _sample(self) -> str:
         n_replicates = self.bootstrap_distribution.shape[-1]
-        drawn = "" if self.size == self.n else f", {self.size} drawn"
+        drawn = "" if self._is_whole else f", {self.size} drawn"
         return f"{super()._sample}{drawn}, {n_replicates} replicates"

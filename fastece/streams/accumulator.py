@@ -3,26 +3,46 @@
 import math
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
 from fastece.data.axes import find_row_axes, flatten_rows
 from fastece.data.containers import index_of, warn_of_index
-from fastece.data.counted import REPEAT_ROWS, read_table
+from fastece.data.counted import read_table
 from fastece.data.errors import InputError, InputTypeError
+from fastece.data.options import ReadingOptions, check_names, shows_options
 from fastece.data.parameters import check_integer
 from fastece.data.samples import Sample, Vectors
-from fastece.data.sources import DISTANCES, RANKS, SQUARES, Source
+from fastece.data.sources import (
+    DISTANCES,
+    RANKS,
+    REPEAT_ROWS,
+    SQUARES,
+    RowTable,
+    Setting,
+    TableMaker,
+)
 from fastece.kernels.types import F64, I64
-from fastece.streams.batches import are_given, group_ids, read_batch
+from fastece.streams.batches import group_ids, read_batch
 from fastece.streams.cells import ScoreCells
 from fastece.streams.settings import Settings
 from fastece.streams.state import MAX_ROW, State
 
 
-class Accumulator(Source):
+class BatchKeywords(TypedDict, total=False):
+    """The options of reading that `Accumulator.update` takes beside its weights."""
+
+    labels: Any
+    pos_label: Any
+    counts: Any
+    ignore_label: Any
+    class_axis: int | None
+
+
+class Accumulator(TableMaker):
     """Sums over rows that calibration errors are computed from, in constant memory.
 
     Functions take it in place of labels and probabilities: ``ece(state)``, ``estimate(state)``,
@@ -113,15 +133,12 @@ class Accumulator(Source):
       method        posterior
     """
 
-    has = frozenset({RANKS, SQUARES, DISTANCES})
-
     def __init__(
         self, n_classes: int | None = None, *, setting: Any = "auto", n_cells: int = 64800,
         n_replicates: int = 0, seed: int | None = None, from_logits: bool = False,
     ) -> None:  # fmt: skip
         settings = Settings(n_classes, setting, n_cells, n_replicates, seed, from_logits)
-        self.setting = settings.row
-        self.labels = None
+        self.setting: Setting = settings.row
         self.key = settings.key
         self.n_classes = settings.n_classes or 2
         self.low = settings.low
@@ -136,21 +153,22 @@ class Accumulator(Source):
         self._state = State(self._state.settings)
         return self
 
+    @shows_options
     def update(
         self, y_true: Any, y_prob: Any, sample_weight: Any = None, row_offset: int | None = None,
-        groups: Any = None, *, labels: Any = None, pos_label: Any = None,
-        ignore_label: Any = None, counts: Any = None, class_axis: int | None = None,
+        groups: Any = None, **options: Unpack[BatchKeywords],
     ) -> Self:  # fmt: skip
         """Add a batch of rows.
 
         Parameters
         ----------
-        y_true, y_prob, sample_weight, labels, pos_label, ignore_label, class_axis
-            As in `fastece.ece`; labels are 0 or 1, or from 0 to K - 1, unless `labels` or
-            `pos_label` says which label is which class, in every batch. With `pos_label` alone a
-            batch may have one other label, and batches are not compared: `labels` is stricter. An
-            empty batch, or one whose weights are all 0 or whose labels are all ignored, changes
-            only the number of the next row.
+        y_true, y_prob, sample_weight, **options
+            As in `fastece.ece`: `labels`, `pos_label`, `counts`, `ignore_label` and `class_axis`.
+            Labels are 0 or 1, or from 0 to K - 1, unless `labels` or `pos_label` says which label
+            is which class, in every batch. With `pos_label` alone a batch may have one other label,
+            and batches are not compared: `labels` is stricter. An empty batch, or one whose weights
+            are all 0 or whose labels are all ignored, changes only the number of the next row.
+            `counts` go without replicates, which draw each row by its number.
         row_offset : int, optional
             The number of the first row in the whole stream, which draws of replicates depend on.
             None: the row after the last one of this accumulator.
@@ -158,9 +176,6 @@ class Accumulator(Source):
             The group of each row, integers or strings: with replicates, rows of one group are drawn
             together, wherever they are. With `class_axis` as in `fastece.bootstrap`, but without
             "first_axis", whose numbers would be the same in every batch.
-        counts : (n,) array_like of int, optional
-            As in `fastece.ece`: the sums are those of the repeated rows. Not with replicates, which
-            draw each row by its number.
 
         Raises
         ------
@@ -169,29 +184,35 @@ class Accumulator(Source):
         RuntimeError
             These are the rows of several processes, see `CalibrationMetric.sync`.
         """
-        if class_axis is not None:
-            axes = find_row_axes("y_prob", y_prob, class_axis)
-            if isinstance(groups, str):
-                rule = "must be labels in a stream, as images of two batches are not the same"
-                raise InputError("groups", rule, value=groups)
-            rows = flatten_rows(axes, y_true, y_prob, sample_weight=sample_weight, counts=counts)
-            ids_of_rows = axes.flatten_groups(groups)
-            with axes.naming_entries("y_prob"):
-                return self.update(
-                    **rows, row_offset=row_offset, groups=ids_of_rows, labels=labels,
-                    pos_label=pos_label, ignore_label=ignore_label,
-                )  # fmt: skip
+        check_names(options, BatchKeywords)
+        reading = self._state.settings.reading
+        if options or sample_weight is not None:
+            reading = replace(reading, sample_weight=sample_weight, **options)
+        if reading.class_axis is None:
+            return self._add_rows(y_true, y_prob, reading, row_offset, groups)
+        axes = find_row_axes("y_prob", y_prob, reading.class_axis)
+        if isinstance(groups, str):
+            rule = "must be labels in a stream, as images of two batches are not the same"
+            raise InputError("groups", rule, value=groups)
+        y_true, y_prob, reading = flatten_rows(axes, y_true, y_prob, reading)
+        groups = axes.flatten_groups(groups)
+        with axes.naming_entries("y_prob"):
+            return self._add_rows(y_true, y_prob, reading, row_offset, groups)
+
+    def _add_rows(
+        self, y_true: Any, y_prob: Any, reading: ReadingOptions, row_offset: int | None, groups: Any
+    ) -> Self:
+        """Add a batch of rows (n,)."""
         settings = self._state.settings
-        reading = {"labels": labels, "pos_label": pos_label, "ignore_label": ignore_label}
-        if counts is not None:
-            return self._update_counted(y_true, y_prob, sample_weight, groups, counts, reading)
+        if reading.counts is not None:
+            return self._add_counted(y_true, y_prob, reading, groups)
         # Whether both are as long is checked when they are read.
         n = max(len(x) if hasattr(x, "__len__") else 1 for x in (y_true, y_prob))
         if row_offset is not None:
             row_offset = check_integer("row_offset", row_offset, 0, MAX_ROW - n)
         batch = None
         if n:
-            batch = read_batch(settings, y_true, y_prob, sample_weight, reading)
+            batch = read_batch(settings, y_true, y_prob, reading)
         if groups is not None and not settings.n_replicates:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
         warn_of_index("groups", groups, index_of(y_true, y_prob))
@@ -200,10 +221,7 @@ class Accumulator(Source):
             self._state.add(batch, n, row_offset, ids)
         return self
 
-    def _update_counted(
-        self, y_true: Any, y_prob: Any, sample_weight: Any, groups: Any, counts: Any,
-        reading: dict[str, Any],
-    ) -> Self:  # fmt: skip
+    def _add_counted(self, y_true: Any, y_prob: Any, reading: ReadingOptions, groups: Any) -> Self:
         """Add a batch of rows that count several times."""
         settings = self._state.settings
         if settings.n_replicates:
@@ -211,10 +229,11 @@ class Accumulator(Source):
             raise InputError("counts", rule, hint=REPEAT_ROWS)
         if groups is not None:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
-        has_labels = settings.n_classes is not None or are_given(reading)
-        table = read_table(y_true, y_prob, sample_weight, counts, has_labels=has_labels)
+        has_classes = settings.n_classes is not None
+        table = read_table(y_true, y_prob, reading, has_classes=has_classes)
+        of_rows = replace(reading, sample_weight=table.sample_weight, counts=None)
         with table.naming_rows():
-            batch = read_batch(settings, table.y_true, table.y_prob, table.sample_weight, reading)
+            batch = read_batch(settings, table.y_true, table.y_prob, of_rows)
         with self._lock:
             self._state = self._state.with_counted(batch, table.counts)
         return self
@@ -282,7 +301,7 @@ class Accumulator(Source):
         self._state = new
         return self
 
-    # --- a source of samples ----------------------------------------------------------------------
+    # --- a maker of tables ------------------------------------------------------------------
 
     @property
     def n(self) -> int:
@@ -313,9 +332,44 @@ class Accumulator(Source):
         with self._lock:
             return self._state.cells()
 
-    def sample(self, k: int, needs: str = RANKS) -> Sample:
-        """Return the cells of problem `k` as sorted rows with counts."""
-        cells = self.cells()[k]
+    @property
+    def n_problems(self) -> int:
+        """Number of problems."""
+        return self.n_classes if self.setting.per_class else 1
+
+    def check_setting(self, setting: Any) -> None:
+        """Refuse a setting that is neither "auto" nor its own."""
+        allowed = ["auto", self.setting.name, self.setting.column]
+        if self.has_vectors:
+            # The top label is one question about class vectors, and "auto" stands for all of them.
+            allowed = ["auto"]
+        if setting is None or setting not in allowed:
+            name = "auto" if self.has_vectors else self.setting.name
+            raise InputError("setting", f"must be {name!r}, that of {self!r}", value=setting)
+
+    def table(self, needs: str = RANKS) -> RowTable:
+        """Return the cells as sorted rows with counts, which have the content required."""
+        samples = [self._sample(cells, needs) for cells in self.cells()]
+        weights = [sample.weights for sample in samples]
+        has_weights = any(sample.v is not None for sample in samples)
+        return RowTable(
+            setting=self.setting,
+            prob=np.concatenate([sample.s for sample in samples]),
+            label=np.concatenate([sample.y for sample in samples]),
+            low=self.low,
+            high=self.high,
+            n_classes=self.n_classes,
+            v=np.concatenate(weights) if has_weights else None,
+            c=np.concatenate([sample.counts for sample in samples]),
+            rows=np.concatenate([sample.rows for sample in samples]),
+            vectors=samples[0].vectors,
+            offsets=np.append(0, np.cumsum([sample.n for sample in samples])),
+            stream=self,
+            content=needs,
+        )
+
+    def _sample(self, cells: ScoreCells, needs: str) -> Sample:
+        """Return the cells of a problem as sorted rows with counts."""
         if needs == DISTANCES:
             return self._row_of_mean_distance(float(cells.weight.sum()))
         return cells.by_square if needs == SQUARES else cells.by_rank
@@ -342,6 +396,7 @@ class Accumulator(Source):
         )
 
     def draws(self, k: int) -> Iterator[F64]:
-        """Yield the counts of the rows (n,) of `sample(k)` in each replicate, if any."""
-        has_draws = self._state.settings.n_replicates > 0
-        return self._state.draws(k, self.sample(k)) if has_draws else super().draws(k)
+        """Yield the counts of the rows (n,) of problem `k` in each replicate."""
+        if not self._state.settings.n_replicates:
+            raise InputError("n_replicates", f"there are none in {self!r}")
+        return self._state.draws(k, self.cells()[k].by_rank)

@@ -1,6 +1,7 @@
 """Batches of a stream, read and checked before anything is added."""
 
 import math
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -11,10 +12,11 @@ from fastece.data import containers
 from fastece.data.doubts import may_contradict
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups, hide_label, refuse_right_or_wrong
+from fastece.data.options import ReadingOptions
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.reading import read_problems
 from fastece.data.scores import NEARLY, read_top_label
-from fastece.data.sources import TOP_LABEL_SETTINGS, Problems
+from fastece.data.sources import TOP_LABEL_SETTINGS, RowTable
 from fastece.kernels import NO_WEIGHTS
 from fastece.kernels.types import F64, I64
 from fastece.streams.settings import Settings
@@ -29,48 +31,39 @@ class Batch(NamedTuple):
 
     Attributes
     ----------
-    problems : Problems
+    problems : RowTable
     distance : (n,) float64 array
         Squared distance of each class vector from the true class; empty if it is not added up.
     """
 
-    problems: Problems
+    problems: RowTable
     distance: F64
 
 
 def read_batch(
-    settings: Settings, y_true: Any, y_prob: Any, sample_weight: Any, reading: dict[str, Any]
+    settings: Settings, y_true: Any, y_prob: Any, options: ReadingOptions
 ) -> Batch | None:
-    """Read the rows of a batch; None if all weights are 0, or all labels are ignored.
-
-    `reading` has the options of labels: `labels`, `pos_label` and `ignore_label`.
-    """
+    """Read the rows of a batch; None if all weights are 0, or all labels are ignored."""
     y_prob = containers.without_shared_column("y_prob", y_prob, y_true)
     prob = containers.as_probabilities(y_prob)
     check_columns(settings, prob)
     if settings.setting in TOP_LABEL_SETTINGS:
-        refuse_right_or_wrong(y_true, y_prob, "y_prob", settings.from_logits)
+        refuse_right_or_wrong(y_true, y_prob, "y_prob", options.from_logits)
     weight = None
-    if sample_weight is not None:
-        weight = containers.as_real("sample_weight", sample_weight)
-    elif not (are_given(reading) or settings.from_logits):
+    if options.sample_weight is not None:
+        weight = containers.as_real("sample_weight", options.sample_weight)
+    elif options.are_plain:
         batch = read_plain_batch(settings, y_true, y_prob, prob)
         if batch is not None:
             return batch
-    ignored = reading["ignore_label"]
+    ignored = options.ignore_label
     if ignored is not None and hide_label(y_true, ignored)[1].all():
         return None
     has_no_weight = weight is not None and weight.shape == prob.shape[:1] and not weight.any()
-    problems = read_problems(
-        y_true,
-        y_prob,
-        setting=settings.setting,
-        from_logits=settings.from_logits,
-        sample_weight=None if has_no_weight else sample_weight,
-        vectors=settings.is_auto_vector,
-        **reading,
-    )
-    is_order_given = reading["labels"] is not None or reading["pos_label"] is not None
+    if has_no_weight:
+        options = replace(options, sample_weight=None)
+    problems = read_problems(y_true, y_prob, options, vectors=settings.is_auto_vector)
+    is_order_given = options.labels is not None or options.pos_label is not None
     if problems.labels is not None and not is_order_given:
         rule = "must hold class numbers in a stream, the positions of columns, not other labels"
         raise InputError("y_true", rule, hint="pass {labels}, in the order of the columns")
@@ -84,11 +77,6 @@ def read_batch(
     distance = np.empty(len(vectors.prob))
     read_top_label(vectors.prob, vectors.label, False, math.inf, map, distance)
     return Batch(problems, distance[problems.positions])
-
-
-def are_given(options: dict[str, Any]) -> bool:
-    """Decide whether one of the options is not None."""
-    return any(value is not None for value in options.values())
 
 
 def check_columns(settings: Settings, prob: NDArray[Any]) -> None:
@@ -149,7 +137,7 @@ def read_class_vectors(
     if rows is None:
         return None
     score, hit = rows
-    return Batch(Problems(settings.row, score, hit, 1 / n_classes, 1.0, n_classes), distance)
+    return Batch(RowTable(settings.row, score, hit, 1 / n_classes, 1.0, n_classes), distance)
 
 
 def group_ids(groups: Any, n: int) -> I64:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from fastece.data.errors import InputError
+from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_integer
 from fastece.data.sources import Setting, find_setting
 from fastece.resampling.draws import new_key
@@ -65,6 +66,11 @@ class Settings:
     def row(self) -> Setting:
         """The setting, as a row of the table of settings."""
         return find_setting(self.setting, (1,) if self.n_classes is None else (1, self.n_classes))
+
+    @cached_property
+    def reading(self) -> ReadingOptions:
+        """The options by which batches are read, unless a batch has others."""
+        return ReadingOptions(setting=self.setting, from_logits=self.from_logits)
 
     @property
     def is_auto_vector(self) -> bool:

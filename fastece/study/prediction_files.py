@@ -9,9 +9,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fastece.data.errors import BadArgumentError, InputError, warn
+from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_choice, check_flag, check_integer
 from fastece.data.reading import read_problems
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.files import read_predictions
 from fastece.kernels.types import I32
 from fastece.study.design import MAX_INTEGER, Population, Purpose, StudyDesign, add_time
@@ -67,12 +68,12 @@ class FileContent(NamedTuple):
     ----------
     holds : str
         As in `PredictionFile`.
-    problems : list of Problems
+    problems : list of RowTable
         In each of the settings that suit the content.
     """
 
     holds: str
-    problems: list[Problems]
+    problems: list[RowTable]
 
 
 @dataclass(frozen=True)
@@ -175,8 +176,7 @@ class Predictions(StudyDesign[PredictionFile]):
                 read_problems(
                     predictions.y_true,
                     predictions.y_prob,
-                    setting=setting,
-                    from_logits=predictions.from_logits,
+                    ReadingOptions(setting=setting, from_logits=predictions.from_logits),
                 )
                 for setting in SETTINGS_OF_CONTENT[layout]
             ]

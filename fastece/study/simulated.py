@@ -9,11 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fastece.data.errors import InputError
+from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_choice, check_integer
 from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS
 from fastece.kernels.types import F64, I32, I64
-from fastece.resampling.draws import RowDraws, new_key
+from fastece.resampling.draws import RowLists, new_key
 from fastece.study.design import Population, Purpose, StudyDesign, add_time
 from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
 
@@ -216,7 +217,7 @@ class Design(StudyDesign[Distribution]):
         with add_time(seconds, "prediction"):
             prob = predicted(model, holdout.x, distribution.n_classes)
         for setting in self.settings:
-            samples = read_problems(holdout.y, prob, setting=setting).samples()
+            samples = read_problems(holdout.y, prob, ReadingOptions(setting=setting)).samples()
             chances = chances_of(setting, holdout.posterior, prob)
             yield Population(setting, samples, chances, TRUTH_BINS)
 
@@ -225,7 +226,7 @@ class Design(StudyDesign[Distribution]):
         model = MODELS.index(distribution.model)
         numbers = (*distribution.mixture_key, model, distribution.training, size)
         key = new_key(self.rng(Purpose.DRAWS, *numbers))
-        return RowDraws(key, self.holdout, size).make(0, self.draws)
+        return RowLists(key, self.holdout, size).make(0, self.draws)
 
 
 def chances_of(setting: str, posterior: F64, prob: F64) -> list[F64]:

@@ -13,11 +13,11 @@ import numpy as np
 
 import fastece
 from fastece.resampling.draws import (
-    ClassDraws,
+    LabelDraws,
     LeaveOutDraws,
-    MultinomialDraws,
-    OutcomeDraws,
     RowDraws,
+    RowLists,
+    Units,
     new_key,
 )
 
@@ -61,13 +61,13 @@ def draws() -> dict[str, Any]:
     prob = data()[1]
     # How to draw, the number of the first draw, and the number of draws.
     cases = {
-        "all of 66 rows": (MultinomialDraws(key, ROWS, ROWS), 0, 3),
-        "40 of 66 rows": (MultinomialDraws(key, ROWS, 40), 1, 2),
-        "1000 rows": (MultinomialDraws(key, 1000, 1000), 2, 2),
-        "rows in lists": (RowDraws(key, ROWS, 3), 5, 40),
-        "left out": (LeaveOutDraws(ROWS, 20, 3, 19), 0, 1),
-        "hits": (OutcomeDraws(key, prob[:, 0].copy()), 0, 2),
-        "classes": (ClassDraws(key, prob), 0, 2),
+        "all of 66 rows": (RowDraws(key, Units(ROWS), ROWS), 0, 3),
+        "40 of 66 rows": (RowDraws(key, Units(ROWS), 40), 1, 2),
+        "1000 rows": (RowDraws(key, Units(1000), 1000), 2, 2),
+        "rows in lists": (RowLists(key, ROWS, 3), 5, 40),
+        "left out": (LeaveOutDraws(Units(ROWS), 20, 3, 19), 0, 1),
+        "hits": (LabelDraws(key, prob[:, 0].copy()), 0, 2),
+        "classes": (LabelDraws(key, prob), 0, 2),
     }
     golden: dict[str, Any] = {"key": str(key)}
     for name, (kind, first, n_draws) in cases.items():

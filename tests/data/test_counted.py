@@ -105,8 +105,6 @@ def test_percents_and_logits_have_counts():
 
 
 CALLS = {
-    "calibration_test with groups": lambda **k: fastece.calibration_test(Y, P, groups=Y, **k),
-    "estimate with groups": lambda **k: fastece.estimate(Y, P, groups=Y, **k),
     "rows_needed": lambda **k: fastece.rows_needed(Y, P, width=0.1, **k),
     "risk_coverage": lambda **k: fastece.decisions.risk_coverage(Y, P, **k),
     "choose_threshold": lambda **k: fastece.decisions.choose_threshold(Y, P, accuracy=0.9, **k),

@@ -10,6 +10,7 @@ import reference
 import fastece
 from fastece.data import plain, reading
 from fastece.data import scores as rows_reading
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
 from fastece.data.sources import SETTINGS, Setting, class_count, find_setting, one_problem
@@ -43,7 +44,7 @@ def given_data(request, monkeypatch):
 @pytest.mark.parametrize("setting", SHAPES)
 def test_the_fast_read_and_the_slow_check_find_the_same(setting, dtype, label, monkeypatch):
     y, p = data(setting, dtype, label, 100)
-    fast = read_problems(y, p, setting=setting)
+    fast = read_problems(y, p, ReadingOptions(setting=setting))
     read_arrays, tolerances = reading.read_arrays, []
 
     def fail_once(*arguments):
@@ -51,7 +52,7 @@ def test_the_fast_read_and_the_slow_check_find_the_same(setting, dtype, label, m
         return read_arrays(*arguments) if len(tolerances) > 1 else None
 
     monkeypatch.setattr(reading, "read_arrays", fail_once)
-    slow = read_problems(y, p, setting=setting)
+    slow = read_problems(y, p, ReadingOptions(setting=setting))
     assert tolerances == [rows_reading.QUICK_TOLERANCE, np.inf]
     assert fast.label.dtype == slow.label.dtype
     for a, b in zip(fast.samples(), slow.samples(), strict=True):
@@ -147,7 +148,9 @@ def test_scores_and_hits_are_those_of_the_definition(kept, columns, from_logits,
     settings = ["confidence", "classwise", 0, 1, *(["binary"] if columns != 3 else [])]
     for setting in settings:
         for array in (p, p.astype("f4"), np.asfortranarray(p)):
-            problems = read_problems(y, array, setting=setting, from_logits=from_logits)
+            problems = read_problems(
+                y, array, ReadingOptions(setting=setting, from_logits=from_logits)
+            )
             expected = reference.problems(*as_lists(y, array), setting, None, from_logits)
             samples = problems.samples()
             assert len(samples) == len(expected)
@@ -164,7 +167,9 @@ def test_arrays_are_such_as_kernels_are_compiled_for(y):
             frozen = array.copy()
             frozen.flags.writeable = False
             for setting in ("binary", "confidence", "classwise", 0):
-                problems = read_problems(y, frozen, setting=setting, sample_weight=[1, 0, 2])
+                problems = read_problems(
+                    y, frozen, ReadingOptions(setting=setting, sample_weight=[1, 0, 2])
+                )
                 assert problems.prob.dtype in ("f8", "f4")
                 assert problems.label.dtype == ("u1" if problems.prob.ndim == 1 else "i8")
                 for kept in (problems.prob, problems.label, problems.v):
@@ -177,7 +182,9 @@ def test_scores_that_can_be_read_in_place_are_not_copied():
     y, p = data("classwise")
     for dtype in ("f8", "f4"):
         array = p.astype(dtype)
-        assert np.shares_memory(read_problems(y, array, setting="classwise").prob, array)
+        assert np.shares_memory(
+            read_problems(y, array, ReadingOptions(setting="classwise")).prob, array
+        )
 
 
 @pytest.mark.parametrize("label", ["?", "i1", "u4", "f8"])
@@ -237,7 +244,7 @@ def test_the_argmax_is_that_of_the_logits_wherever_they_are_read(row, dtype):
         hit = float(y[0] == column)
         top = reference.softmax(z[0].tolist())[column]
         assert value == pytest.approx(abs(hit - top), abs=1e-12)
-        (sample,) = read_problems(y, z, from_logits=True).samples()
+        (sample,) = read_problems(y, z, ReadingOptions(from_logits=True)).samples()
         assert sample.y.tolist() == [hit] * 20
         drawn = {"n_resamples": 40, "rng": 0, **options}
         result = fastece.bootstrap(y, z, **drawn)
@@ -269,7 +276,7 @@ TRUE, PROB = cases.class_matrix(cases.score_sets()["bell"])
 
 @pytest.mark.parametrize("setting", ["confidence", "classwise", 0, 2])
 def test_samples_are_the_problems_of_the_definition(setting):
-    problems = read_problems(TRUE, PROB, setting=setting)
+    problems = read_problems(TRUE, PROB, ReadingOptions(setting=setting))
     expected = reference.problems(*as_lists(TRUE, PROB), setting)
     samples = problems.samples()
     assert len(samples) == len(expected) == problems.n_problems
@@ -307,8 +314,8 @@ def test_rows_of_weight_0_are_gone_and_positions_stay():
     weight = np.arange(len(TRUE)) % 3 * 0.5
     kept = np.flatnonzero(weight)
     for setting in ("confidence", "classwise", 1):
-        problems = read_problems(TRUE, PROB, setting=setting, sample_weight=weight)
-        whole = read_problems(TRUE, PROB, setting=setting)
+        problems = read_problems(TRUE, PROB, ReadingOptions(setting=setting, sample_weight=weight))
+        whole = read_problems(TRUE, PROB, ReadingOptions(setting=setting))
         assert problems.n == kept.size
         assert problems.positions.tolist() == kept.tolist()
         for k in range(problems.n_problems):
@@ -316,7 +323,7 @@ def test_rows_of_weight_0_are_gone_and_positions_stay():
             assert sample.s.tolist() == before.s[kept].tolist()
             assert sample.y.tolist() == before.y[kept].tolist()
             assert sample.v.tolist() == weight[kept].tolist()
-            assert sample.rows is problems.positions
+            assert sample.rows.tolist() == problems.positions.tolist()
 
 
 def test_problems_have_the_names_of_their_classes():
@@ -324,7 +331,9 @@ def test_problems_have_the_names_of_their_classes():
     true = [names[k] for k in TRUE]
 
     def names_of(setting, labels):
-        problems = read_problems(true if labels else TRUE, PROB, setting=setting, labels=labels)
+        problems = read_problems(
+            true if labels else TRUE, PROB, ReadingOptions(setting=setting, labels=labels)
+        )
         return [problems.name(k) for k in range(problems.n_problems)]
 
     assert names_of("confidence", None) == names_of("confidence", names) == ["confidence"]
@@ -332,7 +341,7 @@ def test_problems_have_the_names_of_their_classes():
     assert names_of("classwise", names) == ["class 0 ('ant')", "class 1 ('bee')", "class 2 ('cow')"]
     assert names_of(2, None) == ["class 2"]
     assert names_of(2, names) == ["class 2 ('cow')"]
-    binary = read_problems(["n", "y"], [0.2, 0.7], labels=["n", "y"])
+    binary = read_problems(["n", "y"], [0.2, 0.7], ReadingOptions(labels=["n", "y"]))
     assert binary.name(0) == "binary ('y')"
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import fastece
 from fastece import kernels
+from fastece.data.options import ReadingOptions
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.reading import read_problems
 from helpers.kernel_forms import PLAIN
@@ -43,7 +44,10 @@ def test_plain_arrays_have_the_problems_of_the_general_way(layout, dtype, n_clas
             for setting in SETTINGS[n_classes]:
                 one = plain_problems(lay(label), prob, setting, weight, True, map)
                 general = read_problems(
-                    lay(label), prob, setting=setting, sample_weight=weight, vectors=True
+                    lay(label),
+                    prob,
+                    ReadingOptions(setting=setting, sample_weight=weight),
+                    vectors=True,
                 )
                 assert one is not None
                 assert one.prob.tolist() == general.prob.tolist()

@@ -321,8 +321,6 @@ def test_what_cannot_take_soft_labels_says_so():
                 function(q, p, soft=True, estimator=estimator)
     with pytest.raises(InputError, match="rows_needed simulates rows of one label"):
         fastece.rows_needed(k, s, votes=m, width=0.1)
-    with pytest.raises(InputError, match="size: must be left out with groups and soft labels"):
-        fastece.bootstrap(k, s, votes=m, size=50)
     report = fastece.calibration_report(q, p, soft=True, n_resamples=19)
     assert [x.name for x in report.vectors.lines] == ["skce"]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fastece import BayesCurve, ece
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample, effective_rows
 from fastece.estimators.bayes import curves as curves_module
@@ -79,7 +80,7 @@ def test_integer_weights_are_repetition_up_to_the_effective_number_of_rows():
     y, s = rows(200, digits=2)
     w = np.random.default_rng(0).integers(1, 3, 200)
     estimator = BayesCurve()
-    (weighted,) = cells_of_problems(read_problems(y, s, sample_weight=w), map)
+    (weighted,) = cells_of_problems(read_problems(y, s, ReadingOptions(sample_weight=w)), map)
     (repeated,) = cells_of_problems(read_problems(np.repeat(y, w), np.repeat(s, w)), map)
     assert weighted.n == pytest.approx(w.sum() ** 2 / (w * w).sum())
     assert repeated.n == w.sum()
@@ -148,7 +149,7 @@ def test_what_rows_say_beyond_doubt_is_found():
 def test_a_million_rows_are_not_sorted(weighted):
     y, s = rows(100_000, digits=3)
     w = np.random.default_rng(0).random(100_000) if weighted else None
-    problems = read_problems(y, s, sample_weight=w)
+    problems = read_problems(y, s, ReadingOptions(sample_weight=w))
     estimator = BayesCurve()
     sample = problems.sample(0).sorted()
     expected = estimator.evaluate(estimator.prepare(sample, sample.n), np.ones(sample.n))

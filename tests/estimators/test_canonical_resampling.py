@@ -10,7 +10,7 @@ import fastece
 from fastece import SKCE, DirichletKDE, calibration_test
 from fastece.data.reading import read_problems
 from fastece.estimators.draws import Counts, Labels
-from fastece.resampling.draws import RowDraws, make_row_draws
+from fastece.resampling.draws import RowLists, Units, make_row_draws
 from helpers import canonical_cases as cases
 from helpers.canonical_cases import ESTIMATORS, FORMS, assert_near, near
 from helpers.chance import ALPHA, chi_square_p
@@ -136,8 +136,8 @@ def test_draws_of_any_size_count_copies_as_one_row(name, size):
     estimator = fastece.ESTIMATORS[name]
     options = {"estimator": name, "n_resamples": 40, "rng": 1, "size": size, "sample_weight": v}
     result = fastece.bootstrap(y, p, **options)
-    draws = make_row_draws(result.key, 100, size)
-    if isinstance(draws, RowDraws):
+    draws = make_row_draws(result.key, Units(100), size)
+    if isinstance(draws, RowLists):
         counts = [np.bincount(rows, minlength=100) for rows in draws.make(0, 40)]
     else:
         c = draws.make(0, 2)

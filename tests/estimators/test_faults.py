@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastece import Binned, EstimatorError, check_estimator
-from fastece.estimators.protocol import Counts, Estimator
+from fastece.estimators.protocol import Counts, Estimator, curve_near_rows
 from helpers.probes import Mean, OneBin
 from helpers.table import CASES
 
@@ -22,7 +22,7 @@ def test_estimators_of_the_package_have_no_fault(name):
 
 
 def test_names_and_objects_of_two_methods_are_tried_too():
-    for estimator in ("ece_a", OneBin(), Mean(), Block(), Vectors()):
+    for estimator in ("ece_a", OneBin(), Mean(), Block(), Vectors(), WithPosterior(), WithCurve()):
         assert check_estimator(estimator) is None
 
 
@@ -205,6 +205,59 @@ class LosesState(Gap):
         return super().evaluate(plan, c) + getattr(self, "shift", 0.0)
 
 
+class WithPosterior(Gap):
+    """A normal law around the gap."""
+
+    def posterior(self, samples):
+        (sample,) = samples
+        v, gap = self.prepare(sample, sample.n)
+        value = self.evaluate((v, gap), np.ones(sample.n))
+        return Law(value, np.sign(gap.sum()) * gap)
+
+
+class Law:
+    log_bayes_factor = 0.0
+
+    def __init__(self, value, influence):
+        self.value = value
+        self.influence = influence
+
+    def interval(self, level):
+        return self.value - 0.1 * level, self.value + 0.1 * level
+
+
+class SummedInfluence(WithPosterior):
+    def posterior(self, samples):
+        law = super().posterior(samples)
+        return Law(law.value, law.influence.sum())
+
+
+class Narrowing(WithPosterior):
+    def posterior(self, samples):
+        law = super().posterior(samples)
+        law.interval = lambda level: (law.value - 1 + level, law.value + 1 - level)
+        return law
+
+
+class WithCurve(Gap):
+    """The mean outcome at every score."""
+
+    def curve(self, sample, size, confidence_level, effect):  # noqa: ARG002
+        score = sample.s[sample.is_first_of_score]
+        return curve_near_rows(sample, size, score, np.full(score.size, sample.y.mean()))
+
+
+class CurveOfRows(WithCurve):
+    def curve(self, sample, size, confidence_level, effect):  # noqa: ARG002
+        return curve_near_rows(sample, size, sample.s, np.full(sample.n, sample.y.mean()))
+
+
+class CurveOfGaps(WithCurve):
+    def curve(self, sample, size, confidence_level, effect):
+        curve = super().curve(sample, size, confidence_level, effect)
+        return curve._replace(probability=curve.probability - curve.score)
+
+
 TWICE, ROWS = "a row that counts twice must be two rows", "values of Rows must be"
 COUNTS = "values of Counts must be those of evaluate"
 FAULTY = {
@@ -230,6 +283,10 @@ FAULTY = {
     WrongValues: [f"{COUNTS}: got the shape (5,), and not (32,)", ROWS,
                   "values of Labels must be those of the rows"],
     CannotBeSent: ["another process must get the same: got TypeError: cannot pickle"],
+    SummedInfluence: ["a posterior must have an influence for each row: got the shape"],
+    Narrowing: ["intervals of a posterior must grow with the level: got"],
+    CurveOfRows: ["scores of a curve must rise: got the shape (10,), and not (40,)"],
+    CurveOfGaps: ["a curve must lie from 0 to 1: got 0, and not -"],
     LosesState: ["another process must get the same: got 1."],
 }  # fmt: skip
 

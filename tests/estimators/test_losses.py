@@ -16,11 +16,12 @@ from sklearn import metrics
 
 import fastece
 from fastece import LogLoss
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.data.samples import Vectors
 from fastece.estimators.losses import MeanPlan
 from fastece.estimators.table import ESTIMATORS
-from fastece.resampling.draws import make_row_draws
+from fastece.resampling.draws import Units, make_row_draws
 from fastece.resampling.engine import plan_replicates
 from fastece.resampling.problem import Problem
 from fastece.study.candidates import import_estimator
@@ -145,14 +146,14 @@ def test_class_vectors_are_kept_where_they_are_asked_for():
         assert problems.sample(0).where([2, 0]).sorted().vectors is problems.vectors
     assert read_problems(y, p).vectors is None
     for setting in ("confidence", "classwise", 0):
-        assert read_problems(y, p, setting=setting, vectors=True).vectors is None
+        assert read_problems(y, p, ReadingOptions(setting=setting), vectors=True).vectors is None
     assert read_problems(y % 2, p[:, 0], vectors=True).vectors is None
 
 
 def test_class_vectors_are_those_of_the_rows_that_are_left():
     y, p, _ = random_problem(11)
     weight = np.arange(len(y)) % 2
-    sample = read_problems(y, p, sample_weight=weight, vectors=True).sample(0)
+    sample = read_problems(y, p, ReadingOptions(sample_weight=weight), vectors=True).sample(0)
     assert np.array_equal(sample.vectors.prob[sample.rows].max(axis=1), sample.s)
     clipped = p / p.sum(axis=1, keepdims=True)
     clipped[0] = 0.0
@@ -199,7 +200,9 @@ def test_what_is_sent_to_other_processes_has_no_class_vectors_that_nobody_reads(
     problem = Problem(read_problems(y, p, vectors=True).sample(0))
     estimators = [ESTIMATORS[name] for name in ("ece", *NAMES)]
     for size in (400, 3):
-        replicates = plan_replicates(estimators, [problem], make_row_draws(0, 400, size), size)
+        replicates = plan_replicates(
+            estimators, [problem], make_row_draws(0, Units(400), size), [size]
+        )
         sent = pickle.dumps(replicates)
         assert len(sent) < p.nbytes / 2
         assert np.array_equal(pickle.loads(sent).values(0, 40), replicates.values(0, 40))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastece.inference.cells import GapCells
-from fastece.inference.estimate import cell_maker
+from fastece.inference.estimate import gap_cells
 from fastece.resampling.arguments import read_call
 from helpers.strategies import labels_for
 
@@ -18,7 +18,7 @@ def cells_for(y, p, estimator="ece", n_resamples=99, key=1, **options):
     call = read_call(
         "estimate", y, {"y_prob": p}, estimator=estimator, n_resamples=n_resamples, **options
     )
-    return cell_maker(call.estimators[""])(call, call.estimators[""], key)
+    return gap_cells(call, call.estimators[""], key)
 
 
 def check_laws(curve, what=None):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import fastece
 from fastece import SKCE, DirichletKDE
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from oracles import reference_canonical as oracle
 
@@ -129,7 +130,9 @@ def expected_truth(estimator, p, q, weight=None):
 
 def sample_of(y, p, weight=None, **options):
     """The Sample of class vectors, or of another setting."""
-    return read_problems(y, p, vectors=True, sample_weight=weight, **options).sample(0)
+    return read_problems(
+        y, p, ReadingOptions(sample_weight=weight, **options), vectors=True
+    ).sample(0)
 
 
 def skce(y, p, form="unbiased", **options):

@@ -20,6 +20,7 @@ from fastece.compat import (
     torchmetrics,
     uncertainty_calibration,
 )
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.data.sources import SETTINGS
 from fastece.estimators.draws import Counts
@@ -111,7 +112,7 @@ def data(shapes):
 
 def evaluate(y, p, estimator, options):
     """The protocol, with counts of any kind."""
-    problems = read_problems(y, p, **options)
+    problems = read_problems(y, p, ReadingOptions(**options))
     sample = problems.sample(problems.n_problems - 1).sorted()
     plan = estimator.prepare(sample, sample.n)
     c = rng.poisson(1, (sample.n, 32)).astype(np.uint8)

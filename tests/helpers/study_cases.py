@@ -7,7 +7,7 @@ from math import fsum, isqrt, nan
 import numpy as np
 import reference
 
-from fastece.resampling.draws import RowDraws, new_key
+from fastece.resampling.draws import RowLists, new_key
 from fastece.study import Design, figures
 from fastece.study.design import Purpose
 from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
@@ -59,7 +59,7 @@ class Replay:
         model = MODELS.index(which.model)
         numbers = (which.n_classes, which.n_features, which.mixture, model, which.training, size)
         key = new_key(design.rng(Purpose.DRAWS, *numbers))
-        return RowDraws(key, design.holdout, size).make(0, design.draws)
+        return RowLists(key, design.holdout, size).make(0, design.draws)
 
     def problems(self, rows, setting):
         """The problems of some rows, in the order of the hold-out, as `reference` has them."""

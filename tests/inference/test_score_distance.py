@@ -7,7 +7,6 @@ import pytest
 
 from fastece import BayesCurve, compare
 from fastece.estimators.protocol import Sample
-from fastece.inference.comparison_ends import comparison_interval
 from fastece.inference.mover import ALPHAS, Difference
 from fastece.inference.score_distance import (
     MAX_ORDERED_ROWS,
@@ -195,8 +194,9 @@ def test_ends_for_a_comparison_are_nested_in_the_level(power):
     y, p = outcomes(150)
     s = p**power
     posterior = BayesCurve().posterior([sample(s, y)])
-    interval = comparison_interval(posterior)
-    ends = np.array([interval(level) for level in sorted([1e-9, 0.01, *LEVELS, 0.9995])])
+    ends = np.array(
+        [posterior.comparison_interval(level) for level in sorted([1e-9, 0.01, *LEVELS, 0.9995])]
+    )
     assert (np.diff(ends, axis=0) * [-1, 1] >= 0).all()
     assert (ends >= 0).all()
     assert (ends <= posterior.max_error).all()
@@ -207,4 +207,4 @@ def test_ends_for_a_comparison_are_nested_in_the_level(power):
 def test_scores_of_zero_and_one_keep_their_binomial_interval():
     y, p = outcomes(80)
     posterior = BayesCurve().posterior([sample((p > 0.5).astype(float), y)])
-    assert comparison_interval(posterior)(0.95) == posterior.interval(0.95)
+    assert posterior.comparison_interval(0.95) == posterior.interval(0.95)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from fastece.kernels import resampling
-from fastece.resampling.draws import ClassDraws, LeaveOutDraws, OutcomeDraws, poisson_law
+from fastece.resampling.draws import LabelDraws, LeaveOutDraws, Units, poisson_law
 from helpers.chance import class_probabilities
 from helpers.kernel_forms import forms
 
@@ -304,7 +304,7 @@ def test_each_group_is_left_out_once(n, groups):
             [[int(i % groups != min(first + g * R + r, last)) for r in range(R)] for i in range(n)]
             for g in range(3)
         ]
-        draws = LeaveOutDraws(n, groups, first, last)
+        draws = LeaveOutDraws(Units(n), groups, first, last)
         assert draws.make(0, 3).tolist() == expected
         assert draws.make(1, 2).tolist() == expected[1:]
 
@@ -338,10 +338,10 @@ def test_hits_equal_plain_integers():
             c = np.full((2, 2 * score.size, R), 9, np.uint8)
             kernel(U64(key), first, 0, score, c)
             assert c.tolist() == expected
-        assert OutcomeDraws(key, score).make(first, 2).tolist() == expected
-        from_row_70 = OutcomeDraws(key, score[70:], 70).make(first, 2)
+        assert LabelDraws(key, score).make(first, 2).tolist() == expected
+        from_row_70 = LabelDraws(key, score[70:], 70).make(first, 2)
         assert from_row_70[:, : score.size - 70].tolist() == [c[70 : score.size] for c in expected]
-    assert OutcomeDraws(0, score).n == 2 * score.size
+    assert LabelDraws(0, score).n == 2 * score.size
 
 
 @pytest.mark.representative(1)
@@ -370,7 +370,7 @@ def test_equal_bits_are_settled_by_more_of_them(row):
 @pytest.mark.parametrize("n_classes", [2, 3, 1000])
 def test_classes_equal_plain_integers(n_classes):
     prob = class_probabilities(n_classes, n=4 if n_classes == 1000 else 6)
-    up_to = ClassDraws(0, prob).up_to
+    up_to = LabelDraws(0, prob).up_to
     for key, first in ((0, 0), (WORD - 1, 2**33), (12345, 6)):
         expected = [
             [
@@ -386,5 +386,5 @@ def test_classes_equal_plain_integers(n_classes):
             label = np.full((2, len(prob), R), -1, np.int32)
             kernel(U64(key), first, 0, up_to, label)
             assert label.tolist() == expected
-        assert ClassDraws(key, prob).make(first, 2).tolist() == expected
-        assert ClassDraws(key, prob[3:], 3).make(first, 2).tolist() == [c[3:] for c in expected]
+        assert LabelDraws(key, prob).make(first, 2).tolist() == expected
+        assert LabelDraws(key, prob[3:], 3).make(first, 2).tolist() == [c[3:] for c in expected]

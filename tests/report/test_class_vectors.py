@@ -63,7 +63,7 @@ def test_calibrated_vectors_leave_the_verdict_alone():
 def test_the_first_page_measures_only_the_error_that_may_decide():
     y, p = draw_vectors(1000, is_twisted=True)
     names = ReportNames(title="")
-    data = ReportData(arguments={"y_true": y, "y_prob": p})
+    data = ReportData(y_true=y, y_prob=p)
     options = ReportOptions(errors=choose_errors([]), is_full=False, **QUICK)
     first = make_report(names, data, options)
     assert first.headline == fastece.calibration_report(y, p, **QUICK).headline

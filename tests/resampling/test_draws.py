@@ -8,10 +8,10 @@ from scipy import stats
 
 from fastece.kernels import REPLICATES, resampling
 from fastece.resampling.draws import (
-    ClassDraws,
-    MultinomialDraws,
-    OutcomeDraws,
+    LabelDraws,
     RowDraws,
+    RowLists,
+    Units,
     make_row_draws,
     new_key,
     poisson_law,
@@ -52,19 +52,19 @@ def test_levels_and_tail_are_the_poisson_law(rate):
 def test_every_replicate_has_size_rows():
     for n in range(1, 60, 7) if PLAIN else range(1, 501):
         for size in {-(-n // 16), -(-n // 3), n // 2 or 1, max(n - 1, 1), n}:
-            c = MultinomialDraws(n, n, size).make(n, 1 if PLAIN else 2)
+            c = RowDraws(n, Units(n), size).make(n, 1 if PLAIN else 2)
             assert c.shape == (1 if PLAIN else 2, n, REPLICATES)
             assert (c.sum(1, dtype=np.int64) == size).all(), (n, size)
 
 
 def test_blocks_do_not_depend_on_other_blocks():
-    blocks_together = MultinomialDraws(5, 30, 30).make(0, 6)
+    blocks_together = RowDraws(5, Units(30), 30).make(0, 6)
     for first, blocks in ((0, 1), (1, 2), (3, 3), (5, 1)):
-        part = MultinomialDraws(5, 30, 30).make(first, blocks)
+        part = RowDraws(5, Units(30), 30).make(first, blocks)
         assert np.array_equal(part, blocks_together[first : first + blocks])
     assert not np.array_equal(blocks_together[0], blocks_together[1])
-    assert not np.array_equal(MultinomialDraws(6, 30, 30).make(0, 6), blocks_together)
-    assert MultinomialDraws(5, 30, 30).of_problem(blocks_together, 3) is blocks_together
+    assert not np.array_equal(RowDraws(6, Units(30), 30).make(0, 6), blocks_together)
+    assert RowDraws(5, Units(30), 30).of_problem(blocks_together, 3) is blocks_together
 
 
 @pytest.mark.representative(3)
@@ -75,7 +75,7 @@ def test_blocks_do_not_depend_on_other_blocks():
 def test_multiplicities_follow_the_multinomial_law(n, size):
     # Chi-square against the enumerated law: false-alarm rate 1e-4 for each of 13.
     law = multinomial_law(n, size)
-    c = MultinomialDraws(1000 * n + size, n, size).make(0, MANY_BLOCKS)
+    c = RowDraws(1000 * n + size, Units(n), size).make(0, MANY_BLOCKS)
     columns = c.swapaxes(1, 2).reshape(-1, n)
     draws_seen, times = np.unique(columns, axis=0, return_counts=True)
     seen = dict(zip(map(tuple, draws_seen.tolist()), times, strict=True))
@@ -88,7 +88,7 @@ def test_multiplicities_follow_the_multinomial_law(n, size):
 @pytest.mark.parametrize(("n", "size"), [(50, 50), (300, 300), (300, 100), (1000, 63)])
 def test_sums_over_rows_are_binomial(n, size):
     # Rows of the first half, every third, one: chi-square, false-alarm rate 1e-4 for each of 16.
-    c = MultinomialDraws(n + size, n, size).make(0, 400)
+    c = RowDraws(n + size, Units(n), size).make(0, 400)
     i = np.arange(n)
     for chosen in (i < n // 2, i % 3 == 0, i == n - 1, i < n - 1):
         total = c[:, chosen].sum(1, dtype=np.int64).ravel()
@@ -98,30 +98,30 @@ def test_sums_over_rows_are_binomial(n, size):
 
 
 def test_lists_do_not_depend_on_other_lists():
-    draws = RowDraws(8, 1000, 12)
+    draws = RowLists(8, 1000, 12)
     lists = draws.make(0, 50)
     assert lists.shape == (50, 12)
     for first, count in ((0, 1), (1, 7), (31, 2), (49, 1)):
         assert np.array_equal(draws.make(first, count), lists[first : first + count])
     # a longer list begins with the shorter one
-    assert np.array_equal(RowDraws(8, 1000, 20).make(0, 50)[:, :12], lists)
+    assert np.array_equal(RowLists(8, 1000, 20).make(0, 50)[:, :12], lists)
 
 
 @pytest.mark.parametrize("n", [3, 7, 100])
 def test_lists_draw_rows_and_pairs_equally_often(n):
     # Chi-square of rows and of pairs of successive rows: false-alarm rate 1e-4 for each of 6.
-    rows = RowDraws(n, n, 20).make(0, 100 if PLAIN else 20_000)
+    rows = RowLists(n, n, 20).make(0, 100 if PLAIN else 20_000)
     assert chi_square_p(np.bincount(rows.ravel(), minlength=n), np.full(n, rows.size / n)) > ALPHA
     pairs = np.bincount((rows[:, ::2] * n + rows[:, 1::2]).ravel(), minlength=n * n)
     assert chi_square_p(pairs, np.full(n * n, rows.size / 2 / n**2)) > ALPHA
 
 
 def test_small_draws_are_lists():
-    assert make_row_draws(1, 100, 100) == MultinomialDraws(1, 100, 100)
-    assert make_row_draws(1, 100, 7) == MultinomialDraws(1, 100, 7)
-    assert make_row_draws(1, 96, 6) == RowDraws(1, 96, 6)
-    assert make_row_draws(1, 100, 101) == RowDraws(1, 100, 101)  # more than there are
-    assert make_row_draws(1, 1, 1) == MultinomialDraws(1, 1, 1)
+    assert make_row_draws(1, Units(100), 100) == RowDraws(1, Units(100), 100)
+    assert make_row_draws(1, Units(100), 7) == RowDraws(1, Units(100), 7)
+    assert make_row_draws(1, Units(96), 6) == RowLists(1, 96, 6)
+    assert make_row_draws(1, Units(100), 101) == RowLists(1, 100, 101)  # more than there are
+    assert make_row_draws(1, Units(1), 1) == RowDraws(1, Units(1), 1)
 
 
 SCORES = [0.0, 1.0, 0.5, 1e-9, 1 - 2.0**-53, 0.3, 2.0**-16, 1 - 2.0**-16, 2.0**-17, 5e-324, 0.5001]
@@ -131,7 +131,7 @@ def test_scores_of_0_and_1_decide_every_outcome():
     # One draw in 65536 has the bits of a score.
     score = np.tile([0.0, 1.0, 1.0, 0.0], 2 if PLAIN else 100)
     for first in range(0, 4 if PLAIN else 400, 4):
-        hit, miss = np.split(OutcomeDraws(3, score).make(first, 4), 2, axis=1)
+        hit, miss = np.split(LabelDraws(3, score).make(first, 4), 2, axis=1)
         assert (hit == (score == 1)[:, None]).all()
         assert (hit + miss == 1).all()
 
@@ -140,7 +140,7 @@ def test_scores_of_0_and_1_decide_every_outcome():
 def test_outcomes_are_as_frequent_as_the_scores():
     # Binomial, false-alarm rate 1e-4 for each of 30; and for pairs of neighbours.
     score = np.concatenate([SCORES, np.linspace(0.01, 0.99, 19)])
-    hit = OutcomeDraws(5, score).make(0, 6000)[:, : score.size]
+    hit = LabelDraws(5, score).make(0, 6000)[:, : score.size]
     count = hit.shape[0] * R
     for i, p in enumerate(score):
         assert stats.binomtest(int(hit[:, i].sum()), count, p).pvalue > ALPHA, p
@@ -152,7 +152,7 @@ def test_outcomes_are_as_frequent_as_the_scores():
 
 
 def up_to_of(prob):
-    return ClassDraws(0, prob).up_to
+    return LabelDraws(0, prob).up_to
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -164,7 +164,7 @@ def test_classes_of_probability_zero_are_never_drawn(n_classes, dtype):
     assert up_to.dtype == np.float64
     widths = np.diff(up_to, prepend=0.0, append=1.0)
     assert ((widths == 0) == (prob == 0)).all()
-    label = ClassDraws(1, prob).make(0, 2 if PLAIN else 500)
+    label = LabelDraws(1, prob).make(0, 2 if PLAIN else 500)
     for i, row in enumerate(prob):
         assert row[label[:, i]].all()
     assert (label[:, 3] == n_classes - 1).all()
@@ -175,7 +175,7 @@ def test_classes_of_probability_zero_are_never_drawn(n_classes, dtype):
 def test_classes_are_as_frequent_as_their_probabilities(n_classes):
     # Chi-square, false-alarm rate 1e-4 for each of 18.
     prob = class_probabilities(n_classes)
-    label = ClassDraws(2, prob).make(0, 3000)
+    label = LabelDraws(2, prob).make(0, 3000)
     for i, row in enumerate(prob):
         possible = row > 0
         seen = np.bincount(label[:, i].ravel(), minlength=n_classes)

@@ -16,11 +16,10 @@ from fastece.data.samples import Sample
 from fastece.estimators.table import ESTIMATORS, find_estimator
 from fastece.resampling.dependence import design_effect
 from fastece.resampling.draws import (
-    ClassDraws,
-    GroupDraws,
+    LabelDraws,
     LeaveOutDraws,
-    MultinomialDraws,
-    OutcomeDraws,
+    RowDraws,
+    Units,
     make_row_draws,
 )
 from fastece.resampling.groups import Dependence, Groups
@@ -49,7 +48,7 @@ def uneven(n, count=20, seed=0):
 def drawn(key, group, replicates):
     """How often (R, n) the rows of each replicate count."""
     groups = Groups.of(np.asarray(group))
-    draws = make_row_draws(key, groups.of_row.size, groups.of_row.size, groups)
+    draws = make_row_draws(key, Units(groups.count, groups.of_row), groups.count)
     c = draws.of_problem(draws.make(0, -(-replicates // 32)), 0)
     return c.transpose(0, 2, 1).reshape(-1, c.shape[1])[:replicates].astype(np.int64)
 
@@ -152,7 +151,7 @@ def test_acceleration_leaves_out_whole_groups():
     gap = values.mean() - values
     want = (gap**3).sum() / (6 * (gap**2).sum() ** 1.5)
     assert result.acceleration == pytest.approx(want, abs=1e-10)
-    c = GroupDraws(LeaveOutDraws(12, 12, 0, 11), Groups.of(group).of_row)
+    c = LeaveOutDraws(Units(12, Groups.of(group).of_row), 12, 0, 11)
     assert c.of_problem(c.make(0, 1), 0)[0, :, :12].sum(axis=1).tolist() == [11] * 150
 
 
@@ -185,7 +184,7 @@ def test_labels_of_groups_have_their_probabilities_and_covariance():
     of_row = np.array([0, 0, 0, 1, 1], np.int32)
     part = 0.5
     dependence = Dependence(of_row, 2, np.sqrt(part))
-    c = OutcomeDraws(3, prob, 0, dependence).make(0, 2000)
+    c = LabelDraws(3, prob, 0, dependence).make(0, 2000)
     hits = c[:, :5].transpose(0, 2, 1).reshape(-1, 5)
     assert (c[:, :5] + c[:, 5:] == 1).all()
     assert hits.mean(0) == pytest.approx(prob, abs=0.01)
@@ -200,10 +199,10 @@ def test_labels_of_groups_have_their_probabilities_and_covariance():
     weighted = v @ want @ v / (v**2 @ np.diag(want))
     assert design_effect(dependence, prob, v) == pytest.approx(weighted)
     # Some of the rows, as where not all are in memory, have the draws of all.
-    last_rows = OutcomeDraws(3, prob[2:], 2, dependence.rows(2, 3)).make(1, 1)
+    last_rows = LabelDraws(3, prob[2:], 2, dependence.rows(2, 3)).make(1, 1)
     assert np.array_equal(last_rows[0, :3], c[1, 2:5])
     vectors = np.column_stack([prob, 0.4 * (1 - prob), 0.6 * (1 - prob)])
-    label = ClassDraws(3, vectors, 0, replace(dependence, share=1.0)).make(0, 500)
+    label = LabelDraws(3, vectors, 0, replace(dependence, share=1.0)).make(0, 500)
     assert (label[:, 0] == label[:, 1]).all()
     for k in range(3):
         assert (label == k).mean((0, 2)) == pytest.approx(vectors[:, k], abs=0.02)
@@ -343,11 +342,9 @@ def test_bad_groups_are_refused(groups, error, message):
             call()
 
 
-def test_groups_refuse_size_and_bands_without_resamples():
+def test_groups_refuse_bands_without_resamples():
     true, prob = binary(30)
     groups = np.arange(30) // 3
-    with pytest.raises(ValueError, match=r"^size: .*groups.*got 10"):
-        fastece.bootstrap(true, prob, groups=groups, size=10)
     with pytest.raises(ValueError, match="groups: go with n_resamples of 1 or more for a KDE"):
         fastece.reliability_curve(true, prob, groups=groups, estimator="ece_kde")
 
@@ -362,8 +359,8 @@ def test_bits_of_groups_are_equal_for_any_workers():
             for name, result in alone.items():
                 same = result.bootstrap_distribution, results[name].bootstrap_distribution
                 assert same_bits(*same), (name, how)
-    draws = GroupDraws(MultinomialDraws(4, 300, 300), Groups.of(options["groups"]).of_row)
-    draws.of_row.flags.writeable = False  # as what comes from another process may be
+    draws = RowDraws(4, Units(300, Groups.of(options["groups"]).of_row), 300)
+    draws.units.of_row.flags.writeable = False  # as what comes from another process may be
     assert np.array_equal(
         draws.of_problem(draws.make(1, 1), 0)[0], draws.of_problem(draws.make(0, 2), 0)[1]
     )

@@ -199,7 +199,7 @@ def test_replicates_of_several_estimators_are_one_call():
 
 
 def test_samples_equal_themselves_alone():
-    sample = PLAIN.sample(0)
+    sample = PLAIN.table().sample(0)
     assert sample == sample
     assert sample != sample.where(slice(None))
     assert len({sample, sample}) == 1

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.samples import Sample, effective_rows, in_order, scale_weights
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.binned.cell_sums import bin_sums
 from fastece.estimators.binned.float_grid import fits_float_grid, float_layout
@@ -95,7 +95,7 @@ def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:
     return CellRows(count, cells, cell, NO_CELLS)
 
 
-def cells_of_problems(problems: Problems, run: Map) -> list[CellRows]:
+def cells_of_problems(problems: RowTable, run: Map) -> list[CellRows]:
     """Sum each problem in cells; many rows are summed in a fine grid, not sorted."""
     problems, _ = scale_weights(problems)
     if not fits_float_grid(problems, MAX_CELLS, False):

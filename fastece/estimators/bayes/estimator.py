@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import Problems, Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.bayes.cells import CellRows, cells_of_problems, cells_of_rows
 from fastece.estimators.bayes.curves import Curves
-from fastece.estimators.bayes.posterior import Posterior, posterior_of
+from fastece.estimators.bayes.posterior import Posterior, posterior_of, side_posteriors
+from fastece.estimators.curve import Curve, curve_near_rows, rows_near
 from fastece.kernels.types import F64
 
-# A curve is supported at a score if there is a row no further away than this.
-REACH = 0.025
 # A curve is evaluated at this many even scores and quantiles. Even scores alone are of no use to a
 # network with four fifths of its scores above 0.999: with 501 of them the band held 67 % of its
 # bins.
@@ -81,11 +80,9 @@ class BayesCurve(Parameters):
         """Return the value when row i of the sample counts ``c[i]`` times."""
         return self.value(cells_of_rows(plan, c))
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source; many rows are not sorted."""
-        if not isinstance(source, Problems):
-            return super().point_values(source, run)
-        return np.array(list(run(self.value, cells_of_problems(source, run))))
+    def point_values(self, table: RowTable, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a table; many rows are not sorted."""
+        return np.array(list(run(self.value, cells_of_problems(table, run))))
 
     def value(self, rows: CellRows) -> float:
         """Compute the posterior mean of the error from rows in cells."""
@@ -113,6 +110,13 @@ class BayesCurve(Parameters):
         scaled = [scale_weights(sample)[0] for sample in samples]
         return posterior_of(scaled, self.norm, effect, shares)
 
+    def posterior_parts(self, samples: Sequence[Sample], effect: float = 1.0) -> list[Posterior]:
+        """Compute the posteriors of the error, of its over part and of its under part.
+
+        Parameters are those of `posterior`.
+        """
+        return side_posteriors(samples, self.norm, effect)
+
     def curve_scores(self, ordered: Sample) -> F64:
         """Return scores (G,) between which a curve may be interpolated.
 
@@ -123,29 +127,31 @@ class BayesCurve(Parameters):
         return np.unique(np.concatenate([even, ordered.quantiles(np.linspace(0, 1, QUANTILES))]))
 
     def curve(
-        self, sample: Sample, score: F64, confidence_level: float, effect: float = 1.0
-    ) -> tuple[F64, F64, F64]:
-        """Compute the probability of a hit, with intervals, at some scores.
+        self, ordered: Sample, size: int, confidence_level: float = 0.95, effect: float = 1.0
+    ) -> Curve:
+        """Compute the probability of a hit, with intervals, at `curve_scores`.
 
         Parameters
         ----------
-        sample : Sample
-        score : (G,) float64 array
-            In [0, 1].
-        confidence_level : float
+        ordered : Sample
+            Sorted.
+        size : int
+            Number of rows.
+        confidence_level : float, default 0.95
         effect : float, default 1.0
             The design effect, as in `posterior`.
 
         Returns
         -------
-        three (G,) float64 arrays
+        Curve
             The posterior mean, and the ends of the interval at each score by itself; nan where no
             row is within 0.025.
         """
-        p = self.curve_draws(sample, score, effect)
+        score = self.curve_scores(ordered)
+        p = self.curve_draws(ordered, score, effect)
         tail = (1 - confidence_level) / 2
         low, high = np.quantile(p, [tail, 1 - tail], axis=1)
-        return p.mean(axis=1), low, high
+        return curve_near_rows(ordered, size, score, p.mean(axis=1), low, high)
 
     def curve_draws(self, sample: Sample, score: F64, effect: float = 1.0) -> F64:
         """Draw the curve (G, 128) at some scores; nan where no row is near."""
@@ -156,13 +162,3 @@ class BayesCurve(Parameters):
         p = Curves(rows).at(score)
         p[rows_near(ordered, score) == 0] = np.nan
         return p
-
-
-def rows_near(ordered: Sample, score: F64) -> F64:
-    """Count the rows (G,) of a sorted sample within 0.025 of each score."""
-    first = np.searchsorted(ordered.s, score - REACH, "left")
-    last = np.searchsorted(ordered.s, score + REACH, "right")
-    if ordered.c is None:
-        return np.asarray(last - first, np.float64) / ordered.votes
-    below = np.append(0.0, np.cumsum(ordered.c))
-    return np.asarray(below[last] - below[first])

@@ -20,6 +20,7 @@ from fastece.data.samples import Sample
 from fastece.data.sources import one_problem
 from fastece.estimators.bayes.calibrated_share import calibrated_draws
 from fastece.estimators.bayes.cells import CellRows, cells_of_problems, cells_of_rows
+from fastece.estimators.bayes.comparison_ends import EndShifts, end_shifts
 from fastece.estimators.bayes.curves import (
     ERROR_BELIEF,
     FAMILY_DRAWS,
@@ -52,6 +53,7 @@ MIN_FLOOR_VALUES = 19
 MAX_FLOOR_FITS = 1000
 # No error is smaller, where there is a curve.
 MIN_ERROR = 1e-12
+STANDARD_NORMAL = NormalDist()
 
 
 class MeanGaps(NamedTuple):
@@ -190,6 +192,30 @@ class Posterior:
             high = max(high, float(binomial_high))
         return min(low, self.value), max(high, self.value)
 
+    def comparison_interval(self, confidence_level: float) -> tuple[float, float]:
+        """Compute the ends at a level for a comparison with the error of another model.
+
+        Where all scores are 0 and 1, the binomial interval is exact.
+        """
+        if self.wrong_rows is not None:
+            return self.interval(confidence_level)
+        low_errors = high_errors = self.errors
+        if self.end_errors is not None:
+            low_errors, high_errors = self.end_errors
+        shifts = self._end_shifts
+        alpha = 1 - confidence_level
+        z = STANDARD_NORMAL.inv_cdf(1 - alpha / 2)
+        high = self.quantile(high_errors, STANDARD_NORMAL.cdf(z + shifts.high))
+        low = 0.0
+        if alpha > shifts.max_alpha_of_zero:
+            low = self.quantile(low_errors, STANDARD_NORMAL.cdf(shifts.low - z))
+        return min(low, self.value), max(high, self.value)
+
+    @cached_property
+    def _end_shifts(self) -> EndShifts:
+        """How far the ends move for a comparison, at all levels."""
+        return end_shifts(self.log_bayes_factor)
+
     def quantile(self, errors: F64, level: float) -> float:
         """Compute a quantile of errors, extrapolated beyond the extreme draws."""
         inner_level = min(max(level, TAIL), 1 - TAIL)
@@ -198,8 +224,8 @@ class Posterior:
         error, median = np.interp(places, np.arange(errors.size), np.sort(errors)).tolist()
         if inner_level == level or min(error, median) <= 0:
             return float(error)
-        inner_z = NormalDist().inv_cdf((places[0] + 0.5) / errors.size)
-        z = NormalDist().inv_cdf(level)
+        inner_z = STANDARD_NORMAL.inv_cdf((places[0] + 0.5) / errors.size)
+        z = STANDARD_NORMAL.inv_cdf(level)
         deviation = TAIL_DEVIATION_FACTOR * math.log(error / median) / inner_z
         deviation = min(deviation, MAX_TAIL_DEVIATION)
         return min(error * math.exp(deviation * (z - inner_z)), self.max_error)

@@ -13,7 +13,7 @@ import numpy as np
 
 from fastece import kernels
 from fastece.data.samples import ALL
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.binned.layouts import Layout
 from fastece.kernels import COUNTS, HITS, MOMENTS, PACK, WEIGHT
@@ -35,7 +35,7 @@ PLAIN_KINDS = frozenset(FIRST_KINDS)
 
 
 def bin_sums(
-    problems: Problems, layout: Layout, threshold: float, kinds: Sequence[int], run: Map = map
+    problems: RowTable, layout: Layout, threshold: float, kinds: Sequence[int], run: Map = map
 ) -> dict[int, F64]:
     """Add up rows with a score above the threshold in bins: kind -> (K, B) sums."""
     sums, _ = sum_cells(problems, layout, threshold, kinds, run)
@@ -45,7 +45,7 @@ def bin_sums(
 
 
 def sum_cells(
-    problems: Problems, layout: Layout, threshold: float, kinds: Sequence[int], run: Map,
+    problems: RowTable, layout: Layout, threshold: float, kinds: Sequence[int], run: Map,
     finds_only_scores: bool = False,
 ) -> tuple[dict[int, F64], F64]:  # fmt: skip
     """Add up rows with a score above the threshold in the cells of a layout.
@@ -87,7 +87,7 @@ def sum_cells(
 
 
 def sum_chunk(
-    problems: Problems, layout: Layout, threshold: float, kinds: tuple[int, ...], is_plain: bool,
+    problems: RowTable, layout: Layout, threshold: float, kinds: tuple[int, ...], is_plain: bool,
     finds_only_scores: bool, chunk: slice,
 ) -> tuple[F64, F64]:  # fmt: skip
     """Add up a chunk of the rows: sums (Q, K, cells) of Q kinds, and only scores.

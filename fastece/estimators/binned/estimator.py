@@ -13,7 +13,7 @@ from fastece import kernels
 from fastece.data import parameters
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import RANKS, ROWS, SQUARES, Problems, Source, one_problem
+from fastece.data.sources import RANKS, ROWS, SQUARES, RowTable, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.binned.layouts import (
@@ -231,9 +231,23 @@ class Binned(Parameters):
         return math.inf if self._has_other_formula else 1.0
 
     @property
+    def is_norm_of_gaps(self) -> bool:
+        """Whether the value is a norm of gaps; a derived class may add up something else."""
+        return type(self) is Binned and not self.debias
+
+    @property
+    def bounds_mean_gap(self) -> bool:
+        """Whether the value of a population is at least as large as its mean gap."""
+        return self.threshold is None and self.bin_weights == "mass"
+
+    @property
     def _has_other_formula(self) -> bool:
         """Whether a derived class has `errors` of its own, whose bounds it may declare."""
         return type(self).errors is not Binned.errors
+
+    def of_population(self) -> Any:
+        """Return the estimator without `debias`: a population has no chance."""
+        return replace(self, debias=False) if self.debias else self
 
     # --- bins -------------------------------------------------------------------------------
 
@@ -275,7 +289,7 @@ class Binned(Parameters):
             threshold=-math.inf if self.threshold is None else self.threshold,
         )
 
-    def layout(self, problem: Problems, n_bins: int) -> Layout:
+    def layout(self, problem: RowTable, n_bins: int) -> Layout:
         """Return the layout of the bins of one problem."""
         return layout_of(self.rule(problem, n_bins), problem)
 
@@ -284,7 +298,7 @@ class Binned(Parameters):
         return self.layout(one_problem(sample), n_bins).place(sample.s)
 
     def bins(
-        self, source: Source, run: Map = map,
+        self, source: RowTable, run: Map = map,
         kinds: Sequence[int] = (GAP, WEIGHT, SCORE, HITS, SQUARE),
     ) -> Bins:  # fmt: skip
         """Add up the rows of each problem of a source in its bins.
@@ -292,16 +306,16 @@ class Binned(Parameters):
         The result has the sums of these `kinds`, and all that `errors` needs. Where every row
         counts 1 it has no squares, which would be the weights.
         """
-        if isinstance(source, Problems):
+        if source.c is None and not source.has_own_rows:
             return self._sum_problems(source, self._kinds_to_sum(kinds, source.v is not None), run)
         n_bins = self.bin_count(source.count())
         bins = []
-        for sample in source.samples(source.needs_of(self)):
+        for sample in source.seen_by(self).samples():
             kinds_of_sample = self._kinds_to_sum(kinds, sample.v is not None)
             bins.append(sum_sample(self.rule(sample, n_bins), sample, kinds_of_sample))
         return join_bins(bins)
 
-    def _sum_problems(self, problems: Problems, kinds: Sequence[int], run: Map) -> Bins:
+    def _sum_problems(self, problems: RowTable, kinds: Sequence[int], run: Map) -> Bins:
         """Add up the rows of each problem in its bins, with weights that do not overflow."""
         rule = self._rule_of_all
         if rule is None:
@@ -333,7 +347,7 @@ class Binned(Parameters):
         is_sum_of_gaps = self.norm == 1 and self.bin_weights == "mass" and not self.debias
         return is_sum_of_gaps and self.threshold is None and type(self) is Binned
 
-    def effective_rows(self, source: Source, bins: Bins) -> F64:
+    def effective_rows(self, source: RowTable, bins: Bins) -> F64:
         """Compute the effective number of rows in each bin (K, B), 0 where it is empty.
 
         It is ``(sum w a)^2 / sum w^2 a`` with the shares a of the rows: Kish (1965, "Survey
@@ -367,10 +381,14 @@ class Binned(Parameters):
             return value
         return power_means(gap, weight, total, self.norm, is_equal)
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source."""
-        if not isinstance(source, Problems):
-            return super().point_values(source, run)
+    def parts(self, source: RowTable) -> F64:
+        """Compute the error, its over part and its under part (3, K) of each problem."""
+        bins = self.bins(source)
+        gaps_of_parts = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
+        return np.array([self.errors(bins._replace(gap=gaps)) for gaps in gaps_of_parts])
+
+    def point_values(self, source: RowTable, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a table."""
         kinds = self._kinds_for_errors(source.v is not None)
         return self.errors(self._sum_problems(source, kinds, run))
 

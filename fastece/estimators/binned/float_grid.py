@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.samples import Sample
-from fastece.data.sources import NO_ROWS, Problems, one_problem
+from fastece.data.sources import NO_ROWS, RowTable, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.binned.cell_sums import bin_sums, sum_cells
 from fastece.estimators.binned.layouts import BinRule, Layout, equal_mass_layout
@@ -85,7 +85,7 @@ class CondensedRows(NamedTuple):
         return {kind: sums[kind] + sums_of_rows[kind] for kind in sums}
 
 
-def fits_float_grid(problems: Problems, n_bins: int, is_convex: bool) -> bool:
+def fits_float_grid(problems: RowTable, n_bins: int, is_convex: bool) -> bool:
     """Decide whether the grid is faster than a sort, and has room in memory.
 
     With convex mapping the grid gives the edges alone, and rows are added up in another pass with
@@ -97,7 +97,7 @@ def fits_float_grid(problems: Problems, n_bins: int, is_convex: bool) -> bool:
 
 
 def condense(
-    rule: BinRule, problems: Problems, kinds: Sequence[int], run: Map
+    rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map
 ) -> list[CondensedRows]:
     """Condense each problem to its rows near the cuts of equal-mass bins, and cells."""
     grid = float_layout(rule.low, rule.high)
@@ -164,7 +164,7 @@ def scores_of_cells(only_score: F64) -> F64:
     return np.where(is_score, only_score, float_scores())
 
 
-def rows_in_cells(problems: Problems, grid: Layout, is_wanted: Mask, run: Map) -> list[Sample]:
+def rows_in_cells(problems: RowTable, grid: Layout, is_wanted: Mask, run: Map) -> list[Sample]:
     """Return the rows of each problem in its wanted cells (K, cells) of a float grid."""
     n_problems = problems.n_problems
     chunk_rows = max(SEARCH_SCORES // n_problems, 1)

@@ -23,7 +23,7 @@ from fastece import kernels
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_choice, check_real, list_names
 from fastece.data.samples import NO_HITS, in_order, sort_rows
-from fastece.data.sources import Problems
+from fastece.data.sources import RowTable
 from fastece.kernels.types import F64, I32
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def spacing_of(is_even: bool) -> int:
 # --- layouts of rules -----------------------------------------------------------------------
 
 
-def layout_of(rule: BinRule, problem: Problems) -> Layout:
+def layout_of(rule: BinRule, problem: RowTable) -> Layout:
     """Make the layout of the bins of one problem; equal-mass bins need a sort."""
     if not rule.is_equal_mass:
         return fixed_layout(rule)

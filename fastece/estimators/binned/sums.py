@@ -16,7 +16,7 @@ import numpy as np
 
 from fastece import kernels
 from fastece.data.samples import Sample
-from fastece.data.sources import Problems, one_problem
+from fastece.data.sources import RowTable, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.binned.cell_sums import bin_sums, kind_array, name_sums
 from fastece.estimators.binned.float_grid import MIN_ROWS, condense, fits_float_grid
@@ -91,13 +91,13 @@ def join_bins(parts: Sequence[Bins]) -> Bins:
     return first._replace(edges=[part.edges[0] for part in parts], **arrays)
 
 
-def sum_bins(rule: BinRule, problems: Problems, kinds: Sequence[int], run: Map = map) -> Bins:
+def sum_bins(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map = map) -> Bins:
     """Add up the rows of each problem in its bins.
 
     Parameters
     ----------
     rule : BinRule
-    problems : Problems
+    problems : RowTable
         K problems, with weights whose products do not overflow.
     kinds : sequence of int
         The sums that are needed, by their names in `kernels`. With a threshold WEIGHT has to be
@@ -125,7 +125,7 @@ def sum_bins(rule: BinRule, problems: Problems, kinds: Sequence[int], run: Map =
 
 
 def bins_of_layout(
-    layout: Layout, problems: Problems, kinds: Sequence[int], threshold: float = -math.inf,
+    layout: Layout, problems: RowTable, kinds: Sequence[int], threshold: float = -math.inf,
     run: Map = map,
 ) -> Bins:  # fmt: skip
     """Add up the rows of all problems, above a threshold, in the bins of one layout."""
@@ -134,7 +134,7 @@ def bins_of_layout(
     return make_bins([layout.edges] * n_problems, sums, total_weight(problems, threshold))
 
 
-def bins_by_sort(rule: BinRule, problems: Problems, kinds: Sequence[int], run: Map) -> Bins:
+def bins_by_sort(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map) -> Bins:
     """Add up the rows of each problem in bins of equal weight, by a sort in a kernel."""
     n_problems = problems.n_problems
     edges = np.empty((n_problems, rule.n_bins + 1))
@@ -160,7 +160,7 @@ def bins_by_sort(rule: BinRule, problems: Problems, kinds: Sequence[int], run: M
     return make_bins(edges, name_sums(kinds, sums), total)
 
 
-def bins_on_float_grid(rule: BinRule, problems: Problems, kinds: Sequence[int], run: Map) -> Bins:
+def bins_on_float_grid(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map) -> Bins:
     """Add up the rows of each problem in hard bins of equal weight, without a sort."""
     total = total_weight(problems, rule.threshold)
     bins = []
@@ -171,7 +171,7 @@ def bins_on_float_grid(rule: BinRule, problems: Problems, kinds: Sequence[int], 
     return join_bins(bins)
 
 
-def total_weight(problems: Problems, threshold: float) -> F64 | None:
+def total_weight(problems: RowTable, threshold: float) -> F64 | None:
     """Return the weight (K,) of all rows; None if some may not be above the threshold.
 
     The weight of all bins may differ from it, since the shares of convex mapping are rounded.

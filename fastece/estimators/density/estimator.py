@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.containers import as_real, refuse_where
 from fastece.data.errors import InputError
+from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.parameters import check_average, check_choice, check_range, check_real
 from fastece.data.reading import read_source
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import Problems, Source
+from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, check_width
+from fastece.estimators.curve import Curve
+from fastece.estimators.density.curve import CURVE_FINENESS, DensityCurve, density_curve
 from fastece.estimators.density.mesh import SHAPES, check_cell_count
 from fastece.estimators.density.plan import (
     Density,
@@ -95,6 +98,7 @@ class KDE(Parameters):
 
     native = (Counts, Rows)
     lowest = 0.0
+    bounds_mean_gap = True
 
     checks: ClassVar = {
         "bandwidth": partial(check_width, word="silverman"),
@@ -110,24 +114,27 @@ class KDE(Parameters):
         return math.inf if self.kernel == "beta" and self.norm < math.inf else 1.0
 
     @property
+    def is_norm_of_gaps(self) -> bool:
+        """Whether the value is a norm of gaps; a derived class may add up something else."""
+        return type(self) is KDE and self.kernel != "beta"
+
+    @property
     def fineness(self) -> float:
         """How many times as fine a grid has to be as errors of norm 1 need."""
         if self.norm == 1.0:
             return 1.0
         return REFINEMENT if math.isinf(self.norm) else kernel_shape(self.kernel).refinement
 
-    def rule(self, problems: Sample | Source, fineness: float) -> DensityRule:
+    def rule(self, problems: Sample | RowTable, fineness: float) -> DensityRule:
         """Return the rule of the densities of a problem, on grids of some fineness."""
         limits = self.range_of(problems)
         return DensityRule(self.bandwidth, self.kernel, self.grid_step, limits, fineness)
 
     # --- single values
 
-    def point_values(self, source: Source, run: Map = map) -> F64:
-        """Compute the value (K,) of each problem of a source; rows need not be sorted."""
-        if not isinstance(source, Problems):
-            return super().point_values(source, run)
-        problems, _ = scale_weights(source)
+    def point_values(self, table: RowTable, run: Map = map) -> F64:
+        """Compute the value (K,) of each problem of a table; rows need not be sorted."""
+        problems, _ = scale_weights(table)
         if problems.n <= MAX_SORTED_ROWS and self._sums_few_taps:
             return self._values_of_arrays(problems)
 
@@ -148,7 +155,7 @@ class KDE(Parameters):
         """Cells of an even grid for each bandwidth."""
         return self.fineness * kernel_shape(self.kernel).cells
 
-    def _values_of_arrays(self, problems: Problems) -> F64:
+    def _values_of_arrays(self, problems: RowTable) -> F64:
         """Compute the value (K,) of each problem by one kernel."""
         low, high = self.range_of(problems)
         bandwidth = 0.0  # by Silverman's rule
@@ -179,7 +186,7 @@ class KDE(Parameters):
         rule = self.rule(sample, fineness)
         return DensityPlan(rule, move_inside(scale_weights(sample)[0], *rule.limits), size)
 
-    def plan_of(self, problems: Problems, k: int) -> DensityPlan:
+    def plan_of(self, problems: RowTable, k: int) -> DensityPlan:
         """Prepare problem `k`, as it is, for values and densities of all rows."""
         is_single = problems.n_problems == 1 and problems.v is None
         rows = problems if is_single else problems.view(k)
@@ -217,11 +224,59 @@ class KDE(Parameters):
         kernels.density.density_norms(density.values, density.mesh.points, self.norm, values)
         return values
 
+    # --- curves
+
+    def curve(
+        self, ordered: Sample, size: int, confidence_level: float = 0.95, effect: float = 1.0,  # noqa: ARG002
+    ) -> Curve:  # fmt: skip
+        """Compute the curve of a sorted sample of `size` rows, without a band."""
+        return density_curve(self.plan(ordered, size, CURVE_FINENESS), ordered.c)
+
+    def curve_statistic(self, score: F64) -> DensityCurve:
+        """Return the curve at some scores (G,) as a statistic that is resampled."""
+        return DensityCurve(self, score)
+
+    def bandwidths(self, source: RowTable) -> F64:
+        """Compute the bandwidth (K,) of each problem of a source."""
+        bandwidths = []
+        for sample in source.seen_by(self).samples(reads_only=True):
+            ordered = sample.sorted()
+            plan = self.prepare(ordered, source.count())
+            bandwidths.append(plan.bandwidth_of_counts(ordered.c))
+        return np.array(bandwidths)
+
+    # --- direction
+
+    def parts(self, source: RowTable) -> F64:
+        """Compute the error, its over part and its under part (3, K) of each problem."""
+        parts = [self.parts_of_sample(sample, source.count()) for sample in source.samples()]
+        return np.transpose(parts)
+
+    def parts_of_sample(self, sample: Sample, size: int) -> F64:
+        """Compute the error of a sample, its over part and its under part (3,)."""
+        density = self.prepare(sample, size).density(sample.c)
+        hits = density.values[:, 1].copy()
+        expected = density.mesh.score[:, None] * density.values[:, 0]
+        errors = []
+        for hits_of_part in (hits, np.minimum(hits, expected), np.maximum(hits, expected)):
+            density.values[:, 1] = hits_of_part
+            errors.append(self.error(density))
+        error, over, under = errors
+        larger = max(over, under)
+        if not larger > 0:
+            return np.array([error, over * error, under * error])
+        # Between two points of which one is over and one under, the quadrature of the error knows
+        # where the gap is 0, and the quadrature of a part does not. So the parts are scaled to add
+        # up.
+        norm_of_parts = larger * float(np.linalg.norm(np.array([over, under]) / larger, self.norm))
+        return np.array([error, over * error / norm_of_parts, under * error / norm_of_parts])
+
     # --- several bandwidths
 
+    @shows_options
     def bandwidth_sweep(
         self, y_true: Any, y_prob: Any = None, bandwidths: Any = (), *, average: Any = "macro",
-        **options: Any,
+        **options: Unpack[ReadingKeywords],
     ) -> F64:  # fmt: skip
         """Compute the error for each of some bandwidths, in little more time than for one.
 
@@ -231,8 +286,7 @@ class KDE(Parameters):
         Parameters
         ----------
         y_true, y_prob, average, **options
-            As in `fastece.ece`: arrays or an `Accumulator`; `setting`, `labels`, `pos_label`,
-            `sample_weight`, `from_logits`, `soft` and `votes`.
+            As in `fastece.ece`: arrays or an `Accumulator`, and how to read them.
         bandwidths : (H,) array_like of float
             Standard deviations of the kernel, greater than 0. The estimator's own bandwidth is not
             used.
@@ -262,8 +316,8 @@ class KDE(Parameters):
             raise InputError("bandwidths", f"must be a list of numbers, got shape {h.shape}")
         rule = "must be positive and finite"
         refuse_where("bandwidths", rule, h, lambda x: ~((x > 0) & (x < np.inf)))
-        source = read_source(y_true, y_prob, **options)
-        samples = source.samples(source.needs_of(self))
+        source = read_source(y_true, y_prob, reading_options(options))
+        samples = source.seen_by(self).samples()
         values = np.array(
             [self.sweep(sample.sorted(), source.size(k), h) for k, sample in enumerate(samples)]
         )
@@ -287,14 +341,3 @@ class KDE(Parameters):
             sums = [plan.sums_in_cells(mesh, sample.c)] * bandwidths.size
         densities = map(smooth_sums, meshes, sums, bandwidths.tolist())
         return np.array([self.error(density) for density in densities])
-
-
-def is_supported(density: F64, low: float, high: float) -> NDArray[np.bool_]:
-    """Return where the density of scores is large enough for a hit rate."""
-    return np.asarray(density >= kernels.density.SUPPORT / (high - low))
-
-
-def posterior(f: F64, g: F64, score: F64, low: float, high: float) -> F64:
-    """Compute ``P(y = 1 | s)`` from densities f and g, or s without support."""
-    probability = np.broadcast_to(score, f.shape).copy()
-    return np.asarray(np.divide(g, f, out=probability, where=is_supported(f, low, high)))

@@ -148,7 +148,7 @@ class DensityPlan(Plan):
     Parameters
     ----------
     rule : DensityRule
-    sample : Sample or Problems
+    sample : Sample or RowTable
         Sorted, its scores moved into the range; for point values one problem as it is.
     size : int
         Rows per draw.

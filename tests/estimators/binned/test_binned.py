@@ -9,6 +9,7 @@ import reference
 
 import fastece
 from fastece import Binned
+from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.estimators.binned import replicates
 from fastece.estimators.binned.replicates import GROUP_SIZES
@@ -166,7 +167,9 @@ def test_values_have_the_bits_of_the_norm_of_the_bins(name, n):
     ]
     for weight in (None, rng.random(n) + 0.1):
         for label, prob, setting in data:
-            problems = read_problems(label, prob, setting=setting, sample_weight=weight)
+            problems = read_problems(
+                label, prob, ReadingOptions(setting=setting, sample_weight=weight)
+            )
             values = estimator.point_values(problems)
             bins = estimator.bins(problems)
             assert values.tolist() == same_bits(estimator.errors(bins)), setting

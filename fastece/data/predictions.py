@@ -1,0 +1,117 @@
+"""Labels and predictions that are read once, for any number of functions."""
+
+from typing import Any, Unpack
+
+from fastece.data.errors import InputError
+from fastece.data.options import GroupedKeywords, reading_options, shows_options
+from fastece.data.reading import read_source
+from fastece.data.sources import RANKS, RowTable, TableMaker
+
+# Names of classes or groups that a text shows.
+MAX_NAMES_SHOWN = 5
+
+
+class Predictions(TableMaker):
+    """Labels and predicted probabilities, read and checked once.
+
+    Every function takes them in place of `y_true` and `y_prob`: ``ece(table)``,
+    ``bootstrap(table)``, ``calibration_report(table)``. Nothing is
+    read, converted or checked again.
+
+    Parameters
+    ----------
+    y_true, y_prob, **options
+        As in `fastece.ece`: labels and probabilities, and how they are read.
+
+    Attributes
+    ----------
+    n : int
+        Number of independent rows of positive weight.
+    n_problems : int
+        Number of binary problems, in each group.
+    parts : int
+        Number of groups that `by` made; 1 without.
+    part_names : list
+        Their labels, in their order; empty without `by`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `fastece.ece`.
+
+    Examples
+    --------
+    >>> from fastece import Predictions, ece, mce
+    >>> table = Predictions([0, 0, 1, 1, 1], [0.25, 0.25, 0.55, 0.75, 0.75])
+    >>> print(table)
+    5 rows, setting binary
+    >>> ece(table, n_bins=2)
+    0.29
+    >>> round(mce(table, n_bins=2), 6)
+    0.316667
+    """
+
+    @shows_options
+    def __init__(self, y_true: Any, y_prob: Any, **options: Unpack[GroupedKeywords]) -> None:
+        reading = reading_options(options, GroupedKeywords)
+        self._table = read_source(y_true, y_prob, reading, vectors=True, takes_parts=True)
+        self._n_callers = self._table.find_axes("y_prob", y_prob).n
+
+    def table(self, needs: str = RANKS) -> RowTable:  # noqa: ARG002
+        """Return the rows, which have any content."""
+        return self._table
+
+    def check_setting(self, setting: Any) -> None:
+        """Refuse a setting that is neither "auto" nor its own."""
+        own = self._table.setting
+        if setting not in ("auto", own.name) and (setting is None or setting != own.column):
+            raise InputError("setting", f"must be {own.name!r}, as of {self!r}", value=setting)
+
+    @property
+    def n(self) -> int:
+        """Number of independent rows of positive weight."""
+        return self._table.count()
+
+    @property
+    def n_problems(self) -> int:
+        """Number of binary problems, in each group."""
+        return self._table.n_problems
+
+    @property
+    def parts(self) -> int:
+        """Number of groups that `by` made; 1 without."""
+        return 1 if self._table.by is None else len(self._table.by.labels)
+
+    @property
+    def part_names(self) -> list[Any]:
+        """Labels of the groups, in their order; empty without `by`."""
+        return [] if self._table.by is None else [*self._table.by.labels]
+
+    def __repr__(self) -> str:
+        return f"<Predictions: {self}>"
+
+    def __str__(self) -> str:
+        table = self._table
+        texts = [f"{self.n} rows", f"setting {table.setting.name}"]
+        if table.n_problems > 1 or table.setting.is_top:
+            noun = "problems" if table.has_own_rows else "classes"
+            texts.append(f"{table.n_classes} {noun}")
+        class_names = table.problem_names or table.labels or table.names
+        if class_names is not None and len(class_names):
+            texts.append(list_some(class_names))
+        if table.c is not None:
+            texts.append(f"with counts in {table.n} rows")
+        elif table.v is not None:
+            texts.append(f"with weights, worth {table.n_effective:.0f} rows")
+        if self.parts > 1:
+            texts.append(f"in {self.parts} groups: {list_some(self.part_names)}")
+        n_left_out = self._n_callers - len({*table.callers.tolist()})
+        if n_left_out:
+            texts.append(f"{n_left_out} left out, without a weight or a label")
+        return ", ".join(texts)
+
+
+def list_some(names: Any) -> str:
+    """List the first of some names."""
+    shown = ", ".join(str(name) for name in names[:MAX_NAMES_SHOWN])
+    return shown if len(names) <= MAX_NAMES_SHOWN else f"{shown}, ..."
