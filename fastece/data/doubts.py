@@ -17,12 +17,9 @@ from fastece.data.errors import RowsWarning, warn
 from fastece.data.samples import Sample
 from fastece.data.scores import MAX_ENTRIES_READ, are_native, class_vectors, two_columns
 from fastece.data.sources import RowTable, class_count
+from fastece.kernels import MIN_DEVIATIONS
 from fastece.kernels.types import F64, I64
 
-# Standard deviations by which a constant guess must have more hits than predictions for a warning.
-MIN_DEVIATIONS = 4.0
-# Rows, evenly spaced, by which most calls see that predictions do not contradict the labels.
-MAX_ROWS_COMPARED = 256
 # Means of probabilities that differ by less are equal.
 MEAN_TOLERANCE = 1e-12
 # Level at which predicted and true classes must not be found dependent, for a warning.
@@ -158,7 +155,7 @@ def may_contradict(prob: NDArray[Any], label: NDArray[Any], from_logits: bool) -
     A part of many rows has to lean to that side, and all of few rows as far as for a warning.
     Labels of any integers or bools will do, also those that are no classes.
     """
-    step, deviations = rows_compared(len(prob))
+    step, deviations = kernels.reading.rows_compared(len(prob))
     if not are_native(label, prob):
         prob = contiguous(prob[::step], np.float64)
         label = contiguous(label[::step], np.int64)
@@ -167,12 +164,6 @@ def may_contradict(prob: NDArray[Any], label: NDArray[Any], from_logits: bool) -
         return kernels.reading.is_worse_than_guess(prob, label, step, deviations)
     middle = 0.0 if from_logits else 0.5
     return kernels.reading.is_worse_than_complement(prob, label, middle, step, deviations)
-
-
-def rows_compared(n: int) -> tuple[int, float]:
-    """Return the step and the deviations by which `may_contradict` compares rows."""
-    step = 1 + n // MAX_ROWS_COMPARED
-    return step, MIN_DEVIATIONS if step == 1 else 0.0
 
 
 def some_rows(prob: NDArray[Any]) -> slice:

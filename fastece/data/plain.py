@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.containers import contiguous
-from fastece.data.doubts import may_contradict, rows_compared
+from fastece.data.doubts import may_contradict
 from fastece.data.samples import NO_HITS, Vectors
 from fastece.data.scores import (
     MAX_ROWS_KEPT,
@@ -81,7 +81,7 @@ def read_native(y: NDArray[Any], p: F64) -> Arrays | None:
     """
     hit = y if y.dtype is UINT8 else np.empty(y.size, np.uint8)
     unread = NO_HITS if y.dtype is UINT8 else hit
-    is_good = kernels.plain.read_hits(p, y, *rows_compared(y.size), unread)
+    is_good = kernels.plain.read_hits(p, y, unread)
     return (p, hit) if is_good else None
 
 

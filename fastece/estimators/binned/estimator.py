@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ from fastece.estimators.binned.sums import (
 from fastece.estimators.draws import Counts, Draws, Rows
 from fastece.kernels import EMPTY, GAP, HITS, SCORE, SQUARE, WEIGHT
 from fastece.kernels.types import F64
-
-if TYPE_CHECKING:
-    from fastece.kernels.plain import PlainBins
 
 SQRT = "sqrt"
 MAX_BINS = 2**24
@@ -401,7 +398,7 @@ class Binned(Parameters):
         return rule if rule.is_equal_mass or fixed_layout(rule).cells_are_bins else None
 
     @cached_property
-    def plain_bins(self) -> "PlainBins | None":
+    def plain_bins(self) -> F64 | None:
         """Fixed hard bins as `kernels.plain` takes them; None if a value needs others."""
         rule = self.rule_of_gaps
         if rule is None or rule.is_equal_mass:
@@ -410,8 +407,7 @@ class Binned(Parameters):
         if not layout.is_plain:
             return None
         grid = layout.grid
-        is_even = grid.spacing == kernels.binning.EVEN
-        return grid.low, grid.high, grid.n_bins, is_even, grid.right, grid.knots
+        return np.array([grid.low, grid.high, grid.n_bins, grid.spacing, grid.right, *grid.knots])
 
     # --- replicates -------------------------------------------------------------------------
 

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data.doubts import rows_compared
 from fastece.data.plain import read_native
 from fastece.data.scores import FLOAT32, FLOAT64, INT64, QUICK_TOLERANCE, UINT8
-from fastece.estimators.binned.cell_sums import CHUNK_SCORES, kind_array
+from fastece.estimators.binned.cell_sums import kind_array
 from fastece.estimators.binned.estimator import Binned
 from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.binned.layouts import BinRule, fixed_layout
@@ -30,29 +29,31 @@ NOTHING = np.empty(0)
 
 def plain_value(y_true: Any, y_prob: Any, estimator: Any) -> float:
     """Return the value of plain arrays; nan where the ordinary road has to look."""
-    if type(estimator) is not Binned or not (type(y_true) is type(y_prob) is np.ndarray):
+    if not (type(estimator) is Binned and type(y_true) is type(y_prob) is np.ndarray):
         return math.nan
-    n = y_true.size
-    is_plain = y_true.shape == y_prob.shape[:1] and y_true.flags.carray and y_prob.flags.carray
-    if n == 0 or not is_plain:
+    if not (y_true.flags.carray and y_prob.flags.carray and y_true.size):
         return math.nan
     bins = estimator.plain_bins
-    if y_prob.ndim == 1 and (y_prob.dtype is FLOAT64 or y_prob.dtype is FLOAT32):
-        score = y_prob if y_prob.dtype is FLOAT64 else y_prob.astype(np.float64)
-        label = y_true.view(UINT8) if y_true.dtype is BOOL else y_true
-        if not (label.dtype is INT64 or label.dtype is UINT8):
-            return math.nan
-        if bins is not None:
-            return kernels.plain.binary_error(score, label, *rows_compared(n), CHUNK_SCORES, *bins)
-        rule = estimator.rule_of_gaps
-        if rule is not None and n < MIN_ROWS:
-            return error_of_sums(label, score, rule)
+    if y_true.shape != y_prob.shape:
+        return math.nan if bins is None else top_label_value(y_true, y_prob, bins)
+    score = y_prob.astype(np.float64) if y_prob.dtype is FLOAT32 else y_prob
+    label = y_true.view(UINT8) if y_true.dtype is BOOL else y_true
+    has_known_labels = label.dtype is INT64 or label.dtype is UINT8
+    if y_prob.ndim != 1 or score.dtype is not FLOAT64 or not has_known_labels:
         return math.nan
-    is_matrix = y_prob.ndim == 2 and y_prob.shape[1] > 1 and y_true.dtype is INT64
-    if bins is not None and is_matrix and (y_prob.dtype is FLOAT64 or y_prob.dtype is FLOAT32):
-        return kernels.plain.top_label_error(
-            y_prob, y_true, *rows_compared(n), QUICK_TOLERANCE, CHUNK_SCORES, *bins
-        )
+    if bins is not None:
+        return kernels.plain.binary_error(score, label, bins)
+    rule = estimator.rule_of_gaps
+    if rule is None or label.size >= MIN_ROWS:
+        return math.nan
+    return error_of_sums(label, score, rule)
+
+
+def top_label_value(label: NDArray[Any], prob: NDArray[Any], bins: F64) -> float:
+    """Return the value of the top labels of class vectors, if these are plain; else nan."""
+    is_matrix = prob.ndim == 2 and prob.shape[1] > 1 and label.shape == prob.shape[:1]
+    if is_matrix and label.dtype is INT64 and (prob.dtype is FLOAT64 or prob.dtype is FLOAT32):
+        return kernels.plain.top_label_error(prob, label, QUICK_TOLERANCE, bins)
     return math.nan
 
 
