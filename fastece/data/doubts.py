@@ -17,7 +17,7 @@ from fastece.data.errors import RowsWarning, warn
 from fastece.data.samples import Sample
 from fastece.data.scores import MAX_ENTRIES_READ, are_native, class_vectors, two_columns
 from fastece.data.sources import RowTable, class_count
-from fastece.kernels import MIN_DEVIATIONS
+from fastece.kernels import MAX_ROWS_COMPARED, MIN_DEVIATIONS
 from fastece.kernels.types import F64, I64
 
 # Means of probabilities that differ by less are equal.
@@ -155,7 +155,8 @@ def may_contradict(prob: NDArray[Any], label: NDArray[Any], from_logits: bool) -
     A part of many rows has to lean to that side, and all of few rows as far as for a warning.
     Labels of any integers or bools will do, also those that are no classes.
     """
-    step, deviations = kernels.reading.rows_compared(len(prob))
+    step = 1 + len(prob) // MAX_ROWS_COMPARED
+    deviations = MIN_DEVIATIONS if step == 1 else 0.0  # as `kernels.reading.rows_compared`
     if not are_native(label, prob):
         prob = contiguous(prob[::step], np.float64)
         label = contiguous(label[::step], np.int64)

@@ -13,18 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data.plain import read_native
 from fastece.data.scores import FLOAT32, FLOAT64, INT64, QUICK_TOLERANCE, UINT8
-from fastece.estimators.binned.cell_sums import kind_array
 from fastece.estimators.binned.estimator import Binned
-from fastece.estimators.binned.float_grid import MIN_ROWS
-from fastece.estimators.binned.layouts import BinRule, fixed_layout
-from fastece.kernels import GAP
 from fastece.kernels.types import F64
 
 BOOL = np.dtype(np.bool_)
-GAPS = kind_array((GAP,))
-NOTHING = np.empty(0)
 
 
 def plain_value(y_true: Any, y_prob: Any, estimator: Any) -> float:
@@ -34,46 +27,21 @@ def plain_value(y_true: Any, y_prob: Any, estimator: Any) -> float:
     if not (y_true.flags.carray and y_prob.flags.carray and y_true.size):
         return math.nan
     bins = estimator.plain_bins
+    if bins is None:
+        return math.nan
     if y_true.shape != y_prob.shape:
-        return math.nan if bins is None else top_label_value(y_true, y_prob, bins)
+        return top_label_value(y_true, y_prob, bins)
     score = y_prob.astype(np.float64) if y_prob.dtype is FLOAT32 else y_prob
     label = y_true.view(UINT8) if y_true.dtype is BOOL else y_true
     has_known_labels = label.dtype is INT64 or label.dtype is UINT8
     if y_prob.ndim != 1 or score.dtype is not FLOAT64 or not has_known_labels:
         return math.nan
-    if bins is not None:
-        return kernels.plain.binary_error(score, label, bins)
-    rule = estimator.rule_of_gaps
-    if rule is None or label.size >= MIN_ROWS:
-        return math.nan
-    return error_of_sums(label, score, rule)
+    return kernels.plain.binary_error(score, label, bins)
 
 
 def top_label_value(label: NDArray[Any], prob: NDArray[Any], bins: F64) -> float:
-    """Return the value of the top labels of class vectors, if these are plain; else nan."""
+    """Return the value of the top labels of plain class vectors; nan for other arrays."""
     is_matrix = prob.ndim == 2 and prob.shape[1] > 1 and label.shape == prob.shape[:1]
     if is_matrix and label.dtype is INT64 and (prob.dtype is FLOAT64 or prob.dtype is FLOAT32):
         return kernels.plain.top_label_error(prob, label, QUICK_TOLERANCE, bins)
     return math.nan
-
-
-def error_of_sums(label: NDArray[Any], score: F64, rule: BinRule) -> float:
-    """Return the value of few rows in bins of equal weight, or shared by two bins."""
-    arrays = read_native(label, score)
-    if arrays is None:
-        return math.nan
-    sums = np.empty((1, 1, rule.n_bins))
-    if rule.is_equal_mass:
-        edges = np.empty((1, rule.n_bins + 1))
-        kernels.moments.equal_mass_moments(
-            *arrays, kernels.NO_WEIGHTS, 0, rule.equal_mass_fields, GAPS, edges, sums
-        )
-    else:
-        layout = fixed_layout(rule)
-        kernels.moments.cell_moments(
-            *arrays, kernels.NO_WEIGHTS, layout.grid_fields, -math.inf, GAPS, NOTHING, sums
-        )
-    value = np.empty(1)
-    gap = sums.reshape(-1, 1)
-    kernels.errors.norms(gap, gap, np.array([float(label.size)]), 1.0, False, 0.0, value)
-    return float(value[0])

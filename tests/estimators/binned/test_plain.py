@@ -118,6 +118,14 @@ class Doubled(Binned):
         return 2 * super().errors(bins)
 
 
+def test_parameters_of_the_estimator_leave_the_shortcut_open():
+    y, p = rows(300)
+    for fields in ({"n_bins": 7}, {"closed": "left"}, {"norm": 2}):
+        value = fastece.ece(y, p, **fields)
+        assert value == fastece.ece(y, p, **fields, n_jobs=1)
+        assert value == fastece.ece(y, p, estimator=Binned(**fields))
+
+
 def test_other_arrays_and_estimators_take_the_ordinary_road():
     y, p = rows(50)
     assert plain_value(y, p, Binned()) == fastece.ece(y, p)
