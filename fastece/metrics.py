@@ -17,6 +17,7 @@ import numpy as np
 
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import (
+    DEFAULT_OPTIONS,
     GROUPED_NAMES,
     check_names,
     shows_options,
@@ -183,13 +184,13 @@ def ece(
     >>> ece([0, 1, 1, 0], [0.2, 0.6, 0.9, 0.5], by=["b", "a", "b", "a"])
     array([0.45, 0.15])
     """
-    if not options and n_jobs is None and average == "macro":
-        value = plain_value(y_true, y_prob, estimator)
-        if value == value:  # not nan
-            return value
     check_average(average)
     reading, fields = split_options(options, GROUPED_NAMES)
     chosen = find_estimator(estimator, fields, GROUPED_NAMES)
+    if reading is DEFAULT_OPTIONS and n_jobs is None and average is not None:
+        value = plain_value(y_true, y_prob, chosen)
+        if value == value:  # not nan
+            return value
 
     def values_of(run: Map) -> tuple[RowTable, Values]:
         source = read_source(

@@ -17,6 +17,9 @@ from benchmarks.common import (
     prepare_other_work,
 )
 
+# Larger matrices take too long to draw: 0.4 GB of float64.
+MAX_ENTRIES = 5 * 10**7
+
 
 class Sizes(Single):
     """Measure every estimator, every score and a diagram, on uniform scores."""
@@ -30,6 +33,46 @@ class Sizes(Single):
         _, baseline = baselines.find_baseline(name)
         self.call = partial(find_call(name), y, p)
         self.baseline = partial(baseline, y, p)
+        self.call()
+
+
+class TopLabels(Single):
+    """Measure class vectors without any option, from the smallest call on."""
+
+    params = (["float64", "float32"], [10, 1000], [100, 10_000, 100_000])
+    param_names = ("dtype", "classes", "n")
+
+    def setup(self, dtype: str, classes: int, n: int) -> None:
+        """Draw the data and compile."""
+        if classes * n > MAX_ENTRIES:
+            raise NotImplementedError
+        y, p = baselines.draw_class_vectors(n, classes, dtype)
+        _, baseline = baselines.find_baseline("ece", "confidence")
+        self.call = partial(fastece.ece, y, p)
+        self.baseline = partial(baseline, y, p)
+        self.call()
+
+
+class Parameters(Single):
+    """Measure a small call with a parameter of the estimator, with weights, and with lists."""
+
+    params = (["n_bins", "sample_weight", "lists"], [100])
+    param_names = ("kind", "n")
+
+    def setup(self, kind: str, n: int) -> None:
+        """Draw the data and compile."""
+        y, p = baselines.draw_binary("uniform", n)
+        weight = np.random.default_rng(1).random(n)
+        lists = y.tolist(), p.tolist()
+        ece = baselines.BASELINES["ece"]
+        self.call, self.baseline = {
+            "n_bins": (partial(fastece.ece, y, p, n_bins=10), partial(ece, y, p, 10)),
+            "sample_weight": (
+                partial(fastece.ece, y, p, sample_weight=weight),
+                partial(ece, y, p, weight=weight),
+            ),
+            "lists": (partial(fastece.ece, *lists), partial(ece, y, p)),
+        }[kind]
         self.call()
 
 

@@ -17,12 +17,9 @@ from fastece.data.errors import RowsWarning, warn
 from fastece.data.samples import Sample
 from fastece.data.scores import MAX_ENTRIES_READ, are_native, class_vectors, two_columns
 from fastece.data.sources import RowTable, class_count
+from fastece.kernels import MAX_ROWS_COMPARED, MIN_DEVIATIONS
 from fastece.kernels.types import F64, I64
 
-# Standard deviations by which a constant guess must have more hits than predictions for a warning.
-MIN_DEVIATIONS = 4.0
-# Rows, evenly spaced, by which most calls see that predictions do not contradict the labels.
-MAX_ROWS_COMPARED = 256
 # Means of probabilities that differ by less are equal.
 MEAN_TOLERANCE = 1e-12
 # Level at which predicted and true classes must not be found dependent, for a warning.
@@ -159,7 +156,7 @@ def may_contradict(prob: NDArray[Any], label: NDArray[Any], from_logits: bool) -
     Labels of any integers or bools will do, also those that are no classes.
     """
     step = 1 + len(prob) // MAX_ROWS_COMPARED
-    deviations = MIN_DEVIATIONS if step == 1 else 0.0
+    deviations = MIN_DEVIATIONS if step == 1 else 0.0  # as `kernels.reading.rows_compared`
     if not are_native(label, prob):
         prob = contiguous(prob[::step], np.float64)
         label = contiguous(label[::step], np.int64)

@@ -119,6 +119,8 @@ def split_options(
     keywords: Mapping[str, Any], names: Sequence[str] = OPTION_NAMES
 ) -> tuple[ReadingOptions, dict[str, Any]]:
     """Separate the options of reading, of some names, from other keywords."""
+    if not keywords:
+        return DEFAULT_OPTIONS, {}
     given: dict[str, Any] = {}
     others: dict[str, Any] = {}
     for name, value in keywords.items():

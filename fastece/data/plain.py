@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.doubts import may_contradict
-from fastece.data.samples import Vectors
+from fastece.data.samples import NO_HITS, Vectors
 from fastece.data.scores import (
     MAX_ROWS_KEPT,
     QUICK_TOLERANCE,
+    UINT8,
+    are_native,
     native_floats,
     read_arrays,
     read_rows,
 )
-from fastece.data.sources import RowTable, class_count, find_setting
+from fastece.data.sources import Arrays, RowTable, class_count, find_setting
 from fastece.data.threads import Map
 from fastece.kernels.types import F64
 
@@ -48,15 +50,17 @@ def plain_problems(
 ) -> RowTable | None:  # fmt: skip
     """Read labels and probabilities that `are_plain`; None for a closer look."""
     chosen = find_setting(setting, p.shape)
-    if may_contradict(p, y, from_logits=False):
-        return None
     weights = None
     if sample_weight is not None:
         weights = plain_weights(sample_weight, y.size)
         if weights is None:
             return None
-    read = read_rows if y.size <= MAX_ROWS_KEPT else read_arrays
-    arrays = read(chosen, p, y, False, QUICK_TOLERANCE, run)
+    if chosen.column == p.ndim == 1 and y.size <= MAX_ROWS_KEPT and are_native(y, p):
+        arrays = read_native(y, p)
+    elif may_contradict(p, y, from_logits=False):
+        return None
+    else:
+        arrays = read_arrays(chosen, p, y, False, QUICK_TOLERANCE, run)
     if arrays is None:
         return None
     n_classes = class_count(p.shape)
@@ -68,6 +72,17 @@ def plain_problems(
     if y.size > MAX_ROWS_KEPT:
         problems.convert = partial(read_rows, chosen)
     return problems
+
+
+def read_native(y: NDArray[Any], p: F64) -> Arrays | None:
+    """Read scores and hits of a binary problem that `are_native`, by one kernel.
+
+    The result is None if a value is invalid, or if labels may contradict the predictions.
+    """
+    hit = y if y.dtype is UINT8 else np.empty(y.size, np.uint8)
+    unread = NO_HITS if y.dtype is UINT8 else hit
+    is_good = kernels.plain.read_hits(p, y, unread)
+    return (p, hit) if is_good else None
 
 
 def plain_weights(weights: Any, n: int) -> F64 | None:

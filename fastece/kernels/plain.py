@@ -1,7 +1,7 @@
-"""Values of plain arrays in one pass: rows are checked, binned and added up, block by block.
+"""Plain arrays in one pass: rows are checked, binned and added up, block by block.
 
-This serves speed alone: the values have the bits of `kernels.moments` and `kernels.errors`. A value
-is nan where a row is not valid, and where labels may contradict the predictions: the ordinary road
+This serves speed alone: values have the bits of `kernels.moments` and `kernels.errors`. A value is
+nan where a row is not valid, and where labels may contradict the predictions: the ordinary road
 then reads all rows, and has the words.
 
 Rows are read through slices, for which numba asks for no negative index, and loops vectorise.
@@ -12,29 +12,53 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.kernels.binning import search_knots, uniform_bins
+from fastece.kernels import CHUNK_SCORES
+from fastece.kernels.binning import ANY, Grid, search_knots, uniform_bins
 from fastece.kernels.compiling import jit
 from fastece.kernels.moments import LANES, scatter
 from fastece.kernels.reading import (
     is_outside,
     is_worse_than_complement,
     is_worse_than_guess,
+    read_binary,
     read_top_label,
+    rows_compared,
 )
-from fastece.kernels.types import F64, I32, I64
+from fastece.kernels.types import F64, I32, I64, U8
 
 # Rows of a block: faster than longer ones and shorter ones, from 1e4 to 1e7 rows.
 ROWS = 512
 
-# Hard bins: low, high, their number, whether they have equal width, whether they are closed at the
-# right, and the inner cuts of others. As arguments of their own they take less time than a tuple.
-PlainBins = tuple[float, float, int, bool, bool, F64]
+
+@jit
+def unpack_bins(bins: F64) -> Grid:
+    """Make the grid of hard bins that are given as one array.
+
+    It has low, high, n_bins, spacing and right of a `Grid`, and then the knots. Each argument of a
+    kernel of its own would take some 0.03 us.
+    """
+    n_bins = int(bins[2])
+    return Grid(bins[0], bins[1], n_bins, int(bins[3]), bins[5:], bins[4] != 0.0, convex=False)
+
+
+@jit
+def read_hits(score: F64, label: NDArray[Any], hit: U8) -> bool:
+    """Fill `hit` with labels; False if they may contradict scores, or are not valid.
+
+    Parameters
+    ----------
+    score, label, hit
+        As in `read_binary`.
+    """
+    step, deviations = rows_compared(score.size)
+    if is_worse_than_complement(score, label, 0.5, step, deviations):
+        return False
+    return read_binary(score, label, hit)
 
 
 @jit
 def add_gaps(
-    score: F64, label: NDArray[Any], low: float, high: float, n_bins: int, is_even: bool,
-    right: bool, cuts: F64, work: F64, cell_block: I32, sums: F64,
+    score: F64, label: NDArray[Any], grid: Grid, work: F64, cell_block: I32, sums: F64
 ) -> bool:  # fmt: skip
     """Add up the gaps of a block of rows in hard bins; False if a row is not valid.
 
@@ -42,13 +66,10 @@ def add_gaps(
     ----------
     score, label : (n,) float64 and int64 or uint8 arrays
         At most `ROWS` rows.
-    low, high, n_bins, right
-        As in `kernels.binning.Grid`.
-    is_even : bool
-        Bins have equal width; else their inner `cuts` are searched.
+    grid : Grid
     work, cell_block : (ROWS,) float64 and int32 arrays
         Work space.
-    sums : (n_bins LANES,) float64 array
+    sums : (B LANES,) float64 array
         Added to, unless a row is not valid.
     """
     gap = work[: score.size]
@@ -61,10 +82,10 @@ def add_gaps(
         gap[i] = np.float64(label[i]) - score[i]
     if (outside != 0) | (bits < 0) | (bits > 1):
         return False  # the cell of a nan is nowhere
-    if is_even:
-        uniform_bins(score, low, high, n_bins, right, cell)
+    if grid.spacing == ANY:
+        search_knots(score, grid.knots, grid.right, cell)
     else:
-        search_knots(score, cuts, right, cell)
+        uniform_bins(score, grid.low, grid.high, grid.n_bins, grid.right, cell)
     scatter(cell, gap, LANES, sums, work[:0])
     return True
 
@@ -90,77 +111,68 @@ def mean_size(gaps: F64, n: int) -> float:
 
 
 @jit
-def binary_error(
-    score: F64, label: NDArray[Any], step: int, deviations: float, chunk: int,
-    low: float, high: float, n_bins: int, is_even: bool, right: bool, cuts: F64,
-) -> float:  # fmt: skip
+def binary_error(score: F64, label: NDArray[Any], bins: F64) -> float:
     """Compute ``sum_b |D_b| / n`` of one problem in hard bins; nan for a closer look.
 
     Parameters
     ----------
     score, label : (n,) float64 and int64 or uint8 arrays
         At least one row.
-    step, deviations : int, float
-        As in `is_worse_than_complement`.
-    chunk : int
-        Rows that are added up before others.
-    low, high, n_bins, is_even, right, cuts
-        As in `add_gaps`.
+    bins : float64 array
+        As for `unpack_bins`.
     """
+    step, deviations = rows_compared(score.size)
     if is_worse_than_complement(score, label, 0.5, step, deviations):
         return np.nan
+    grid = unpack_bins(bins)
     work = np.empty(ROWS)
     cell_block = np.empty(ROWS, np.int32)
-    sums = np.zeros(n_bins * LANES)
-    gaps = np.zeros(n_bins)
-    for first in range(0, score.size, chunk):
-        scores = score[first : first + chunk]
-        labels = label[first : first + chunk]
+    sums = np.zeros(grid.n_bins * LANES)
+    gaps = np.zeros(grid.n_bins)
+    for first in range(0, score.size, CHUNK_SCORES):
+        scores = score[first : first + CHUNK_SCORES]
+        labels = label[first : first + CHUNK_SCORES]
         for start in range(0, scores.size, ROWS):
-            if not add_gaps(
-                scores[start : start + ROWS], labels[start : start + ROWS],
-                low, high, n_bins, is_even, right, cuts, work, cell_block, sums,
-            ):  # fmt: skip
+            s = scores[start : start + ROWS]
+            y = labels[start : start + ROWS]
+            if not add_gaps(s, y, grid, work, cell_block, sums):
                 return np.nan
         add_lanes(sums, gaps)
     return mean_size(gaps, score.size)
 
 
 @jit
-def top_label_error(
-    prob: NDArray[Any], label: I64, step: int, deviations: float, tolerance: float, chunk: int,
-    low: float, high: float, n_bins: int, is_even: bool, right: bool, cuts: F64,
-) -> float:  # fmt: skip
+def top_label_error(prob: NDArray[Any], label: I64, tolerance: float, bins: F64) -> float:
     """Compute ``sum_b |D_b| / n`` of top labels in hard bins; nan for a closer look.
 
     Parameters
     ----------
     prob, label : (n, K) float64 or float32 and (n,) int64 arrays
         At least one row of two columns.
-    step, deviations : int, float
-        As in `is_worse_than_guess`.
     tolerance : float
         How far the sum of a row may be from 1.
-    chunk, low, high, n_bins, is_even, right, cuts
-        As in `binary_error`.
+    bins : float64 array
+        As for `unpack_bins`.
     """
+    step, deviations = rows_compared(label.size)
     if is_worse_than_guess(prob, label, step, deviations):
         return np.nan
+    grid = unpack_bins(bins)
     score = np.empty(ROWS)
     hit = np.empty(ROWS, np.uint8)
     work = np.empty(ROWS)
     cell_block = np.empty(ROWS, np.int32)
-    sums = np.zeros(n_bins * LANES)
-    gaps = np.zeros(n_bins)
-    for first in range(0, label.size, chunk):
-        probs = prob[first : first + chunk]
-        labels = label[first : first + chunk]
+    sums = np.zeros(grid.n_bins * LANES)
+    gaps = np.zeros(grid.n_bins)
+    for first in range(0, label.size, CHUNK_SCORES):
+        probs = prob[first : first + CHUNK_SCORES]
+        labels = label[first : first + CHUNK_SCORES]
         for start in range(0, labels.size, ROWS):
             rows = labels[start : start + ROWS]
             s = score[: rows.size]
             y = hit[: rows.size]
             if not read_top_label(probs[start : start + ROWS], rows, False, tolerance, s, y):
                 return np.nan
-            add_gaps(s, y, low, high, n_bins, is_even, right, cuts, work, cell_block, sums)
+            add_gaps(s, y, grid, work, cell_block, sums)
         add_lanes(sums, gaps)
     return mean_size(gaps, label.size)

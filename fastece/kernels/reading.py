@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.kernels import DISTANCE
+from fastece.kernels import DISTANCE, MAX_ROWS_COMPARED, MIN_DEVIATIONS
 from fastece.kernels.arithmetic import BLOCK, lane_sum
 from fastece.kernels.compiling import jit
 from fastece.kernels.types import F64, I64, U8
@@ -71,6 +71,16 @@ def read_binary(score: F64, label: NDArray[Any], hit: U8) -> bool:
         bits |= np.int64(label[i])
         hit[i] = np.uint8(label[i])
     return bool((outside == 0) & (bits >= 0) & (bits <= 1))
+
+
+@jit
+def rows_compared(n: int) -> tuple[int, float]:
+    """Return the step between the rows of a sign test, and its deviations.
+
+    A part of many rows has to lean to one side, and all of few rows as far as for a warning.
+    """
+    step = 1 + n // MAX_ROWS_COMPARED
+    return step, MIN_DEVIATIONS if step == 1 else 0.0
 
 
 @jit

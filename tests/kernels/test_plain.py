@@ -6,16 +6,12 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.kernels import plain
-from helpers.kernel_forms import PLAIN, forms
+from fastece.kernels import binning, plain
+from helpers.kernel_forms import forms
 from helpers.strategies import as_lists
 
-CUTS = np.array([0.1, 0.1, 0.25, 0.5, 0.875])
-NO_CUTS = np.empty(0)
-EVEN_BINS = (0.0, 1.0, 10, True, True, NO_CUTS)
-ALL_ROWS = 2**19
-# Standard deviations by which no labels contradict the predictions.
-NEVER = 1e9
+CUTS = [0.1, 0.1, 0.25, 0.5, 0.875]
+TEN_BINS = np.array([0.0, 1.0, 10, binning.EVEN, True])
 
 
 def binary_rows(n):
@@ -26,18 +22,16 @@ def binary_rows(n):
 
 @pytest.mark.parametrize("n", [1, 7, plain.ROWS + 9])
 @pytest.mark.parametrize("right", [True, False])
-@pytest.mark.parametrize("is_even", [True, False])
-def test_error_of_one_problem_equals_the_definition(n, right, is_even):
+@pytest.mark.parametrize("spacing", [binning.EVEN, binning.ANY])
+def test_error_of_one_problem_equals_the_definition(n, right, spacing):
     y, p = binary_rows(n)
-    fields = {"n_bins": 10} if is_even else {"edges": [0.0, *CUTS.tolist(), 1.0]}
-    closed = "right" if right else "left"
-    bins = 0.0, 1.0, 10 if is_even else CUTS.size + 1, is_even, right, CUTS
-    expected = reference.ece(*as_lists(y, p), closed=closed, **fields)
+    fields = {"n_bins": 10} if spacing == binning.EVEN else {"edges": [0.0, *CUTS, 1.0]}
+    n_bins = 10 if spacing == binning.EVEN else len(CUTS) + 1
+    bins = np.array([0.0, 1.0, n_bins, spacing, right, *CUTS])
+    expected = reference.ece(*as_lists(y, p), closed="right" if right else "left", **fields)
     for kernel in forms(plain.binary_error):
-        for chunk in (ALL_ROWS, 4):
-            for label in (y, y.astype(np.uint8)):
-                value = kernel(p, label, 1, NEVER, chunk, *bins)
-                assert value == pytest.approx(expected, abs=1e-15)
+        for label in (y, y.astype(np.uint8)):
+            assert kernel(p, label, bins) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 120])
@@ -46,13 +40,11 @@ def test_error_of_top_labels_equals_the_definition(n_classes, dtype):
     n = plain.ROWS + 9 if n_classes == 3 else 20
     rng = np.random.default_rng(n_classes)
     p = rng.dirichlet(np.full(n_classes, 0.3), n).astype(dtype)
-    y = rng.integers(0, n_classes, n)
+    y = np.where(rng.random(n) < 0.7, p.argmax(axis=1), rng.integers(0, n_classes, n))
     score = p.max(axis=1).astype(np.float64)
     expected = reference.ece(*as_lists(p.argmax(axis=1) == y, score), n_bins=10)
     for kernel in forms(plain.top_label_error):
-        for chunk in (ALL_ROWS, 7):
-            value = kernel(p, y, 1, NEVER, 1e-5, chunk, *EVEN_BINS)
-            assert value == pytest.approx(expected, abs=1e-15)
+        assert kernel(p, y, 1e-5, TEN_BINS) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("n", [1, plain.ROWS + 1])
@@ -65,33 +57,27 @@ def test_a_row_that_is_not_valid_gives_nan(score, label, n):
     p[-1] = score
     y[-1] = label
     for kernel in forms(plain.binary_error):
-        assert isnan(kernel(p, y, 1, NEVER, ALL_ROWS, *EVEN_BINS))
+        assert isnan(kernel(p, y, TEN_BINS))
+    for kernel in forms(plain.read_hits):
+        assert not kernel(p, y, np.empty(n, np.uint8))
     vectors = np.column_stack([1 - p, p])
     for kernel in forms(plain.top_label_error):
-        assert isnan(kernel(vectors, y, 1, NEVER, 1e-5, ALL_ROWS, *EVEN_BINS))
+        assert isnan(kernel(vectors, y, 1e-5, TEN_BINS)) or score == -1e-300
 
 
-def test_labels_that_contradict_the_predictions_give_nan():
-    rng = np.random.default_rng(0)
-    p = rng.random(200)
-    y = (rng.random(200) > p).astype(np.int64)
+@pytest.mark.parametrize("n", [200, 1500])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_labels_that_contradict_the_predictions_are_no_plain_rows(n, dtype):
+    rng = np.random.default_rng(n)
+    p = rng.random(n)
+    y = (rng.random(n) < p).astype(np.int64)
     vectors = np.column_stack([1 - p, p])
-    for swapped in (False, True):
-        labels = y if swapped else 1 - y
+    for label, contradicts in ((y, False), (1 - y, True)):
         for kernel in forms(plain.binary_error):
-            assert isnan(kernel(p, labels, 1, 4.0, ALL_ROWS, *EVEN_BINS)) == swapped
+            assert isnan(kernel(p, label.astype(dtype), TEN_BINS)) == contradicts
         for kernel in forms(plain.top_label_error):
-            value = kernel(vectors, labels, 1, 4.0, 1e-5, ALL_ROWS, *EVEN_BINS)
-            assert isnan(value) == swapped
-
-
-@pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
-def test_chunks_are_added_up_one_after_another():
-    y, p = binary_rows(3000)
-    p = p**1.5  # sums are rounded
-    gaps = np.zeros(10)
-    cell = np.clip(np.ceil(10 * p).astype(int) - 1, 0, 9)
-    for rows in (slice(0, 1000), slice(1000, 2000), slice(2000, 3000)):
-        gaps += np.bincount(cell[rows], (y - p)[rows], 10)
-    value = plain.binary_error(p, y, 1, NEVER, 1000, *EVEN_BINS)
-    assert value == pytest.approx(np.abs(gaps).sum() / 3000, rel=1e-13)
+            assert isnan(kernel(vectors, label, 1e-5, TEN_BINS)) == contradicts
+        for kernel in forms(plain.read_hits):
+            hit = np.full(n, 7, np.uint8)
+            assert kernel(p, label.astype(dtype), hit) != contradicts
+            assert contradicts or hit.tolist() == label.tolist()

@@ -32,8 +32,8 @@ from fastece.estimators.bayes.curves import (
     probabilities,
 )
 from fastece.estimators.bayes.fixed_numbers import DRAWS, SEED, draw_order
-from fastece.estimators.binned.cell_sums import CHUNK_SCORES
 from fastece.estimators.binomial import binomial_ends
+from fastece.kernels import CHUNK_SCORES
 from fastece.kernels.types import F64
 
 # The variance of log errors of each family is multiplied by this: cells, Laplace's approximation

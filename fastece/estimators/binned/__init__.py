@@ -17,8 +17,8 @@ file              contents
 `cell_sums.py`    the loop over chunks of rows, on threads, behind all sums of arrays
 ================  ===============================================================================
 
-Three more files serve speed alone, and may be left out at a first reading: `mean_gaps.py` has the
-values of a few rows, `float_grid.py` finds equal-mass bins of many rows without a sort, and
+Three more files serve speed alone, and may be left out at a first reading: `plain.py` has the
+values of two plain arrays, `float_grid.py` finds equal-mass bins of many rows without a sort, and
 `ranks.py` finds scores by their rank, for other estimators. Loops over single rows are in
 `fastece.kernels`; nothing here has one.
 

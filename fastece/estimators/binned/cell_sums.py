@@ -16,14 +16,11 @@ from fastece.data.samples import ALL
 from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.binned.layouts import Layout
-from fastece.kernels import COUNTS, HITS, MOMENTS, PACK, WEIGHT
+from fastece.kernels import CHUNK_SCORES, COUNTS, HITS, MOMENTS, PACK, WEIGHT
 from fastece.kernels.types import F64, I64
 
-# Scores of a chunk: a thread is busy with them for a millisecond, so that two threads seldom wait
-# for one another. On 1e8 scores two threads are 1.7 times as fast as one; with 2**16 scores a chunk
-# 1.2 times. Chunks are added in order, so any number of threads gives the same bits.
-CHUNK_SCORES = 2**19
-# A chunk clears and reduces every cell once, so it should have many more rows than cells.
+# Chunks are added in order, so any number of threads gives the same bits. A chunk clears and
+# reduces every cell once, so it should have many more rows than cells.
 CHUNK_ROWS_PER_CELL = 64
 # It takes 2 us to unpack counts, and about as long to pass over this many rows a second time.
 MIN_PACKED_ROWS = 2**12
@@ -63,8 +60,7 @@ def sum_cells(
     kinds = tuple(kinds)
     is_plain = False
     if problems.v is None and not layout.grid.convex:
-        is_single = problems.prob.ndim == problems.n_problems == 1
-        if layout.is_plain and is_single and threshold == -math.inf:
+        if layout.is_plain and problems.n_problems == 1 and threshold == -math.inf:
             is_plain = PLAIN_KINDS.issuperset(kinds)
         if is_plain:
             kinds = FIRST_KIND if kinds == FIRST_KIND else FIRST_KINDS

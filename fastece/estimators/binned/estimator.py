@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import RANKS, ROWS, SQUARES, RowTable, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
+from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.binned.layouts import (
     EDGE_RULES,
     EQUAL_MASS,
@@ -28,10 +29,12 @@ from fastece.estimators.binned.layouts import (
 )
 from fastece.estimators.binned.replicates import BinnedPlan, plan_replicates
 from fastece.estimators.binned.sums import (
+    MAX_BINS_OF_FEW_ROWS,
     NOT_SUMMED,
     Bins,
     add_bins,
     by_bin,
+    gap_errors,
     join_bins,
     sum_bins,
     sum_sample,
@@ -39,9 +42,6 @@ from fastece.estimators.binned.sums import (
 from fastece.estimators.draws import Counts, Draws, Rows
 from fastece.kernels import EMPTY, GAP, HITS, SCORE, SQUARE, WEIGHT
 from fastece.kernels.types import F64
-
-if TYPE_CHECKING:
-    from fastece.kernels.plain import PlainBins
 
 SQRT = "sqrt"
 MAX_BINS = 2**24
@@ -389,29 +389,31 @@ class Binned(Parameters):
 
     def point_values(self, source: RowTable, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a table."""
+        rule = self.rule_of_gaps
+        if rule is not None and source.prob.size < MIN_ROWS:
+            return gap_errors(rule, source)
         kinds = self._kinds_for_errors(source.v is not None)
         return self.errors(self._sum_problems(source, kinds, run))
 
     @cached_property
     def rule_of_gaps(self) -> BinRule | None:
-        """The rule of all problems, if a value needs gaps of cells alone; else None."""
+        """The rule of `gap_errors`; None if this has not the value of all problems."""
         rule = self._rule_of_all
-        if rule is None or not self._needs_gaps_alone:
+        if rule is None or rule.n_bins > MAX_BINS_OF_FEW_ROWS or not self._needs_gaps_alone:
             return None
         return rule if rule.is_equal_mass or fixed_layout(rule).cells_are_bins else None
 
     @cached_property
-    def plain_bins(self) -> "PlainBins | None":
+    def plain_bins(self) -> F64 | None:
         """Fixed hard bins as `kernels.plain` takes them; None if a value needs others."""
-        rule = self.rule_of_gaps
-        if rule is None or rule.is_equal_mass:
+        rule = self._rule_of_all
+        if rule is None or rule.is_equal_mass or not self._needs_gaps_alone:
             return None
         layout = fixed_layout(rule)
         if not layout.is_plain:
             return None
         grid = layout.grid
-        is_even = grid.spacing == kernels.binning.EVEN
-        return grid.low, grid.high, grid.n_bins, is_even, grid.right, grid.knots
+        return np.array([grid.low, grid.high, grid.n_bins, grid.spacing, grid.right, *grid.knots])
 
     # --- replicates -------------------------------------------------------------------------
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.samples import Sample
 from fastece.data.sources import one_problem
-from fastece.estimators.binned.cell_sums import CHUNK_SCORES, bin_sums
+from fastece.estimators.binned.cell_sums import bin_sums
 from fastece.estimators.binned.float_grid import float_layout, rows_in_cells
 from fastece.estimators.binned.layouts import EQUAL_MASS, BinRule, quantile_edges
-from fastece.kernels import WEIGHT
+from fastece.kernels import CHUNK_SCORES, WEIGHT
 from fastece.kernels.types import F64
 
 # Numpy finds ranks among so many scores. If there are more, a few are looked at first.

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastece import kernels
-from fastece.data.samples import Sample
+from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import RowTable, one_problem
 from fastece.data.threads import Map
-from fastece.estimators.binned.cell_sums import bin_sums, kind_array, name_sums
+from fastece.estimators.binned.cell_sums import NO_SCORES, bin_sums, kind_array, name_sums
 from fastece.estimators.binned.float_grid import MIN_ROWS, condense, fits_float_grid
 from fastece.estimators.binned.layouts import BinRule, Layout, fixed_layout, layout_of
 from fastece.kernels import GAP, HITS, SCORE, SQUARE, WEIGHT
@@ -26,6 +26,9 @@ from fastece.kernels.types import F64
 
 # A kernel sorts so many rows of classes at once, in about a millisecond.
 MAX_SORTED_ROWS = 2**16
+# Bins of each problem that `gap_errors` takes: they fit into memory for any number of problems.
+MAX_BINS_OF_FEW_ROWS = 2048
+GAPS = kind_array((GAP,))
 # In place of sums that nobody asked for.
 NOT_SUMMED = np.empty((0, 0))
 # The field of `Bins` for each kind of sum.
@@ -122,6 +125,34 @@ def sum_bins(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map =
         return sum_bins(rule, one_problem(problems.sample(k)), kinds)
 
     return join_bins([*run(sum_problem, range(problems.n_problems))])
+
+
+def gap_errors(rule: BinRule, problems: RowTable) -> F64:
+    """Compute ``sum_b |D_b| / W`` (K,) of problems of few rows, in at most 2048 bins.
+
+    This serves speed alone. It has the bits of `sum_bins` and `Binned.errors`, whose objects take
+    5 us more: a third of `ece` of 100 rows with weights, or class by class.
+    """
+    problems, _ = scale_weights(problems)
+    prob, label = problems.read()
+    weight = kernels.weights(problems.v)
+    n_problems = problems.n_problems
+    sums = np.empty((1, n_problems, rule.n_bins))
+    if rule.is_equal_mass:
+        edges = np.empty((n_problems, rule.n_bins + 1))
+        kernels.moments.equal_mass_moments(
+            prob, label, weight, 0, rule.equal_mass_fields, GAPS, edges, sums
+        )
+    else:
+        fields = fixed_layout(rule).grid_fields
+        kernels.moments.cell_moments(
+            prob, label, weight, fields, rule.threshold, GAPS, NO_SCORES, sums
+        )
+    total = float(label.size if problems.v is None else np.add.reduce(problems.v))
+    totals = np.array([total] * n_problems)
+    values = np.empty(n_problems)
+    kernels.errors.norms(by_bin(sums[0]), NOT_SUMMED, totals, 1.0, False, 0.0, values)
+    return values
 
 
 def bins_of_layout(

@@ -50,9 +50,9 @@ def rows(n, n_classes=None):
 def test_plain_arrays_have_the_bits_of_the_ordinary_road(name, n):
     y, p = rows(n)
     estimator = BINS[name]
-    for label in (y, y.astype(np.uint8), y > 0):
-        value = fastece.ece(label, p, estimator=estimator)
-        assert value == fastece.ece(label, p, estimator=estimator, n_jobs=1)
+    for label, prob in ((y, p), (y.astype(np.uint8), p), (y > 0, p), (y, p.astype(np.float32))):
+        value = fastece.ece(label, prob, estimator=estimator)
+        assert value == fastece.ece(label, prob, estimator=estimator, n_jobs=1)
         assert type(value) is float
 
 
@@ -118,18 +118,26 @@ class Doubled(Binned):
         return 2 * super().errors(bins)
 
 
+def test_parameters_of_the_estimator_leave_the_shortcut_open():
+    y, p = rows(300)
+    for fields in ({"n_bins": 7}, {"closed": "left"}, {"norm": 2}):
+        value = fastece.ece(y, p, **fields)
+        assert value == fastece.ece(y, p, **fields, n_jobs=1)
+        assert value == fastece.ece(y, p, estimator=Binned(**fields))
+
+
 def test_other_arrays_and_estimators_take_the_ordinary_road():
     y, p = rows(50)
-    assert plain_value(y, p, "ece") == fastece.ece(y, p)
+    assert plain_value(y, p, Binned()) == fastece.ece(y, p)
     shifted = np.frombuffer(b" " + p.tobytes(), np.uint8)[1:].view(p.dtype)
     for label, prob in (
         (y.tolist(), p), (y, p.tolist()), (y, frozen(p)), (frozen(y), p), (y, strided(p)),
-        (y, p.astype(">f8")), (y, p.astype("f4")), (y.astype("i4"), p), (y.astype(float), p),
+        (y, p.astype(">f8")), (y.astype("i4"), p), (y.astype(float), p),
         (y, shifted), (y[:0], p[:0]), (y, p[:9]), (y[0], p[0]), (y[:, None], p[:, None]),
         (y, p[:, None]), (y, np.ma.masked_array(p)), (None, None), (y, None),
     ):  # fmt: skip
-        assert np.isnan(plain_value(label, prob, "ece"))
-    for estimator in ("ece_kde", "unknown", None, [], fastece.KDE(), Doubled(), "brier_score"):
+        assert np.isnan(plain_value(label, prob, Binned()))
+    for estimator in (None, [], fastece.KDE(), fastece.BrierScore(), Doubled()):
         assert np.isnan(plain_value(y, p, estimator))
     doubled = fastece.ece(y, p, estimator=Doubled())
     assert doubled == pytest.approx(2 * fastece.ece(y, p), rel=1e-15)
