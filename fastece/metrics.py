@@ -13,9 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypedDict, Unpack, cast, overload
 
-import numpy as np
-
-from fastece.data.errors import InputError, InputTypeError
+from fastece.data.errors import InputTypeError
 from fastece.data.options import (
     DEFAULT_OPTIONS,
     GROUPED_NAMES,
@@ -30,6 +28,7 @@ from fastece.data.threads import Map, with_threads
 from fastece.estimators.base import values_of_problems
 from fastece.estimators.binned.plain import plain_value
 from fastece.estimators.canonical import SKCE, DirichletKDE
+from fastece.estimators.parts import values_of_parts
 from fastece.estimators.table import (
     GroupedEstimatorKeywords,
     RowGroupedEstimatorKeywords,
@@ -197,7 +196,8 @@ def ece(
             y_true, y_prob, reading, vectors=chosen.needs_vectors, takes_parts=True, run=run
         )  # fmt: skip
         if source.by is not None:
-            return source, values_of_parts(chosen, source, average, run)
+            per_class = average is None and source.setting.per_class
+            return source, values_of_parts(chosen, source, per_class, run)
         return source, values_of_problems(chosen, source, run)
 
     source, values = with_threads(check_jobs(n_jobs), values_of)
@@ -205,20 +205,6 @@ def ece(
         return values
     # A single value is not averaged, which would take 3 us.
     return float(values[0] if len(values) == 1 else source.average(values))
-
-
-def values_of_parts(estimator: Any, table: RowTable, average: Macro | None, run: Map) -> Values:
-    """Compute the value (G,) of each group of rows, or (G, K) of its classes."""
-    per_class = average is None and table.setting.per_class
-    if per_class and table.shares_are_drawn:
-        rule = "must be 'macro' with {by} and 'top-label': groups may predict other classes"
-        raise InputError("average", rule, value=None)
-    values: list[Any] = []
-    for rows in table.parts_of_rows():
-        part = table.part(rows)
-        of_part = values_of_problems(estimator, part, run)
-        values.append(of_part if per_class else part.average(of_part))
-    return np.array(values)
 
 
 def fix(name: str, options: Mapping[str, Any], **values: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Labels and predictions that are read once, for any number of functions."""
 
+from dataclasses import replace
 from typing import Any, Unpack
 
 from fastece.data.errors import InputError
@@ -54,8 +55,9 @@ class Predictions(TableMaker):
     @shows_options
     def __init__(self, y_true: Any, y_prob: Any, **options: Unpack[GroupedKeywords]) -> None:
         reading = reading_options(options, GroupedKeywords)
-        self._table = read_source(y_true, y_prob, reading, vectors=True, takes_parts=True)
-        self._n_callers = self._table.find_axes("y_prob", y_prob).n
+        table = read_source(y_true, y_prob, reading, vectors=True, takes_parts=True)
+        self._axes = table.find_axes("y_prob", y_prob)
+        self._table = replace(table, axes=self._axes)
 
     def table(self, needs: str = RANKS) -> RowTable:  # noqa: ARG002
         """Return the rows, which have any content."""
@@ -105,7 +107,7 @@ class Predictions(TableMaker):
             texts.append(f"with weights, worth {table.n_effective:.0f} rows")
         if self.parts > 1:
             texts.append(f"in {self.parts} groups: {list_some(self.part_names)}")
-        n_left_out = self._n_callers - len({*table.callers.tolist()})
+        n_left_out = self._axes.n - len({*table.callers.tolist()})
         if n_left_out:
             texts.append(f"{n_left_out} left out, without a weight or a label")
         return ", ".join(texts)

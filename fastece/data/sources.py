@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece import kernels
 from fastece.data.axes import RowAxes, find_row_axes
 from fastece.data.errors import InputError, repr_of
 from fastece.data.labels import LabelledRows
@@ -389,16 +390,23 @@ class RowTable:
             return find_row_axes(name, prob, None)
         return self.axes
 
-    def parts_of_rows(self) -> list[I64]:
-        """Return the rows of each part, in their order."""
+    def order_by_part(self) -> tuple[I64, I64]:
+        """Return the rows (n,) part by part, and where each part begins (G + 1,)."""
         assert self.by is not None, "callers make sure"
         part_of_row = self.by.position[self.callers]
         sizes = np.bincount(part_of_row, minlength=len(self.by.labels))
         if not sizes.all():
             name = self.by.labels[int(sizes.argmin())]
             raise InputError("by", f"has no row of positive weight in the group {name!r}")
-        order = np.argsort(part_of_row, kind="stable")
-        return np.split(order, np.cumsum(sizes)[:-1])
+        offsets = np.append(0, np.cumsum(sizes))
+        order = np.empty(self.n, np.int64)
+        kernels.reading.order_by_group(part_of_row, offsets[:-1].copy(), order)
+        return order, offsets
+
+    def parts_of_rows(self) -> list[I64]:
+        """Return the rows of each part, in their order."""
+        order, offsets = self.order_by_part()
+        return np.split(order, offsets[1:-1])
 
     def part(self, rows: I64) -> "RowTable":
         """Return the table that some rows alone would make, which are in their order."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.kernels import CHUNK_SCORES
+from fastece.kernels import CHUNK_SCORES, REPLICATES
 from fastece.kernels.binning import ANY, Grid, search_knots, uniform_bins
 from fastece.kernels.compiling import jit
 from fastece.kernels.moments import LANES, scatter
@@ -24,7 +24,9 @@ from fastece.kernels.reading import (
     read_top_label,
     rows_compared,
 )
-from fastece.kernels.types import F64, I32, I64, U8
+from fastece.kernels.replicates import arrange_tiles, tile_sums
+from fastece.kernels.resampling import multiplicities
+from fastece.kernels.types import F64, I32, I64, U8, U16, U64
 
 # Rows of a block: faster than longer ones and shorter ones, from 1e4 to 1e7 rows.
 ROWS = 512
@@ -121,14 +123,27 @@ def binary_error(score: F64, label: NDArray[Any], bins: F64) -> float:
     bins : float64 array
         As for `unpack_bins`.
     """
-    step, deviations = rows_compared(score.size)
-    if is_worse_than_complement(score, label, 0.5, step, deviations):
-        return np.nan
     grid = unpack_bins(bins)
     work = np.empty(ROWS)
     cell_block = np.empty(ROWS, np.int32)
     sums = np.zeros(grid.n_bins * LANES)
-    gaps = np.zeros(grid.n_bins)
+    gaps = np.empty(grid.n_bins)
+    return error_of_rows(score, label, grid, work, cell_block, sums, gaps)
+
+
+@jit
+def error_of_rows(
+    score: F64, label: NDArray[Any], grid: Grid, work: F64, cell_block: I32, sums: F64, gaps: F64
+) -> float:
+    """Compute `binary_error` in work space.
+
+    `work`, `cell_block` and `sums` are as for `add_gaps`; `sums` are 0, and so afterwards, and
+    `gaps` (n_bins,) are overwritten.
+    """
+    step, deviations = rows_compared(score.size)
+    if is_worse_than_complement(score, label, 0.5, step, deviations):
+        return np.nan
+    gaps[:] = 0.0
     for first in range(0, score.size, CHUNK_SCORES):
         scores = score[first : first + CHUNK_SCORES]
         labels = label[first : first + CHUNK_SCORES]
@@ -136,9 +151,34 @@ def binary_error(score: F64, label: NDArray[Any], bins: F64) -> float:
             s = scores[start : start + ROWS]
             y = labels[start : start + ROWS]
             if not add_gaps(s, y, grid, work, cell_block, sums):
+                sums[:] = 0.0
                 return np.nan
         add_lanes(sums, gaps)
     return mean_size(gaps, score.size)
+
+
+@jit
+def errors_of_groups(score: F64, label: U8, offsets: I64, bins: F64, out: F64) -> None:
+    """Compute the `binary_error` (G,) of groups of rows, which lie one after the other.
+
+    Parameters
+    ----------
+    score, label : (n,) float64 and uint8 arrays
+    offsets : (G + 1,) int64 array
+        Where the rows of each group begin.
+    bins : float64 array
+        As for `unpack_bins`.
+    out : (G,) float64 array
+        Overwritten.
+    """
+    grid = unpack_bins(bins)
+    work = np.empty(ROWS)
+    cell_block = np.empty(ROWS, np.int32)
+    sums = np.zeros(grid.n_bins * LANES)
+    gaps = np.empty(grid.n_bins)
+    for g in range(out.size):
+        rows = slice(offsets[g], offsets[g + 1])
+        out[g] = error_of_rows(score[rows], label[rows], grid, work, cell_block, sums, gaps)
 
 
 @jit
@@ -176,3 +216,69 @@ def top_label_error(prob: NDArray[Any], label: I64, tolerance: float, bins: F64)
             add_gaps(s, y, grid, work, cell_block, sums)
         add_lanes(sums, gaps)
     return mean_size(gaps, label.size)
+
+
+# --- replicates of many groups ----------------------------------------------------------------
+
+
+@jit
+def replicates_of_groups(
+    score: F64, label: U8, offsets: I64, keys: U64, bins: F64, laws: U16, tails: F64,
+    law_of_group: I64, tile: int, out: F64,
+) -> None:  # fmt: skip
+    """Compute the replicates (G, R) of ``sum_b |D_b| / n`` of groups of rows.
+
+    They have the bits of draws of all rows of each group by itself: `multiplicities`, `tile_sums`,
+    and the norm of the bins in their order.
+
+    Parameters
+    ----------
+    score, label, offsets, bins
+        As in `errors_of_groups`.
+    keys : (G,) uint64 array
+        The key of the draws of each group.
+    laws, tails : (L, LEVELS) uint16 and (L, m) float64 arrays
+        Poisson laws of the distinct sizes of groups.
+    law_of_group : (G,) int64 array
+    tile : int
+        Rows of a tile, as in `arrange_tiles`.
+    out : (G, R) float64 array
+        Overwritten.
+    """
+    grid = unpack_bins(bins)
+    most_rows = 0
+    for g in range(keys.size):
+        most_rows = max(most_rows, offsets[g + 1] - offsets[g])
+    cells = np.empty(most_rows, np.int32)
+    orders = np.empty(most_rows, np.int32)
+    starts = np.empty(most_rows + 1, np.int32)
+    runs = np.empty(most_rows, np.int32)
+    terms = np.empty((1, most_rows))
+    counts = np.empty(most_rows * REPLICATES, np.uint8)
+    sums = np.empty((1, grid.n_bins, REPLICATES))
+    for g in range(keys.size):
+        rows = slice(offsets[g], offsets[g + 1])
+        s = score[rows]
+        y = label[rows]
+        cell = cells[: s.size]
+        order = orders[: s.size]
+        if grid.spacing == ANY:
+            search_knots(s, grid.knots, grid.right, cell)
+        else:
+            uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, cell)
+        n_runs = arrange_tiles(cell, grid.n_bins, tile, order, starts, runs)
+        term = terms[:, : s.size]
+        for i in range(s.size):
+            row = np.uint64(order[i])
+            term[0, i] = np.float64(y[row]) - s[row]
+        drawn = counts[: s.size * REPLICATES].reshape(1, s.size, REPLICATES)
+        law = laws[law_of_group[g]]
+        tail = tails[law_of_group[g]]
+        for first in range(0, out.shape[1], REPLICATES):
+            multiplicities(keys[g], first // REPLICATES, s.size, law, tail, drawn)
+            tile_sums(term, order, starts[: n_runs + 1], runs[:n_runs], 0, drawn, sums)
+            for r in range(min(REPLICATES, out.shape[1] - first)):
+                total = 0.0
+                for b in range(grid.n_bins):
+                    total += abs(sums[0, b, r])
+                out[g, first + r] = total / s.size

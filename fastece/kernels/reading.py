@@ -144,6 +144,25 @@ def is_more_often(n: np.int64, n_other: np.int64, deviations: float) -> bool:
 
 
 @jit
+def order_by_group(group: I64, starts: I64, order: I64) -> None:
+    """Order rows by their group (n,), without a sort; rows of one group keep their order.
+
+    Parameters
+    ----------
+    group : (n,) int64 array
+        From 0 to G - 1.
+    starts : (G,) int64 array
+        Where the rows of each group begin in `order`; overwritten.
+    order : (n,) int64 array
+        Overwritten.
+    """
+    for i in range(group.size):
+        g = np.uint64(group[i])
+        order[np.uint64(starts[g])] = i
+        starts[g] += 1
+
+
+@jit
 def extremes(x: F64) -> tuple[float, float]:
     """Find the smallest and the largest number; inf and -inf if one is nan."""
     lows = np.full(LANES, np.inf)

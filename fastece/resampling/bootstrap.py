@@ -8,13 +8,14 @@ import numpy as np
 
 from fastece.data.errors import InputError
 from fastece.data.options import shows_options
-from fastece.data.parameters import check_choice, check_integer
+from fastece.data.parameters import check_choice, check_flag, check_integer
 from fastece.data.reading import refuse_options
 from fastece.data.samples import Sample
 from fastece.data.sources import VECTORS
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator, Statistic
 from fastece.estimators.draws import Counts, TableCounts
+from fastece.estimators.parts import values_of_parts
 from fastece.estimators.table import GroupedEstimatorKeywords
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import add_groups, read_call
@@ -31,7 +32,14 @@ from fastece.resampling.draws import LeaveOutDraws, ReplicateDraws, make_row_dra
 from fastece.resampling.engine import evaluate, plan_replicates
 from fastece.resampling.intervals import accelerate, as_float
 from fastece.resampling.naming import describe
-from fastece.resampling.parts import has_parts, results_of_parts
+from fastece.resampling.part_replicates import PlainGroups, plain_groups
+from fastece.resampling.parts import (
+    generator_of_parts,
+    has_parts,
+    join_parts,
+    part_names,
+    results_of_parts,
+)
 from fastece.resampling.results import METHODS, BootstrapResult, Method
 
 # Parts of a delete-block jackknife: acceleration needs no more, and it is 2 % of the default cost.
@@ -297,6 +305,27 @@ def make_results(call: Call, fields: dict[str, dict[str, Any]]) -> Any:
     return collect_results(call, make_result)
 
 
+def plain_results(
+    call: Call, rows: PlainGroups, method: str, rng: Any, keeps: bool
+) -> BootstrapResult:
+    """Compute the result of groups of rows that need no preparation, some groups at a time."""
+    ((name, estimator),) = call.estimators.items()
+    n_groups = rows.offsets.size - 1
+    keys = generator_of_parts(rng).integers(2**64, size=n_groups, dtype=np.uint64)
+    values = values_of_parts(estimator, call.sources[0])
+    resampling = Resampling(method, call.units.total, int(keys[0]))
+    results = []
+    first = 0
+    for distribution in rows.replicates(keys, call.n_resamples):
+        (fields,) = bootstrap_fields(call, {name: distribution}, resampling).values()
+        result = BootstrapResult(
+            value=values[first : first + len(distribution)], confidence_level=call.level, **fields
+        )
+        results.append(result if keeps else result.without_distribution())
+        first += len(distribution)
+    return join_parts(call, results, part_names(call))
+
+
 @overload
 def bootstrap(
     y_true: Any, y_prob: Any = ..., *, estimator: list[Any] | tuple[Any, ...],
@@ -318,7 +347,8 @@ def bootstrap(
     n_resamples: int = DEFAULT_RESAMPLES, size: int | None = None,
     confidence_level: float = 0.95, method: Method = "basic",
     average: Literal["macro"] | None = "macro", rng: Any = None, n_jobs: int | None = None,
-    executor: Any = None, groups: Any = None, **options: Unpack[GroupedEstimatorKeywords],
+    executor: Any = None, groups: Any = None, keep_distribution: bool = True,
+    **options: Unpack[GroupedEstimatorKeywords],
 ) -> Any:  # fmt: skip
     """Bootstrap a calibration error or a score: distribution and interval.
 
@@ -361,6 +391,9 @@ def bootstrap(
         whatever else can be told apart, at least two of them and none missing. Goes without `size`.
         With `class_axis`: one for each row, or one for each index of the first axis, such as an
         image; "first_axis" takes each index as a group.
+    keep_distribution : bool, default True
+        Whether the result has the replicates, or its interval and standard error alone: with 1e5
+        groups of `by` and 1000 replicates they are 800 MB.
 
     Returns
     -------
@@ -422,10 +455,19 @@ def bootstrap(
         refuse_options(source.stream, n_resamples=count, groups=groups, size=size, rng=rng)
         return streamed_results(call, method)
     call = add_groups(call, groups, y_prob)
-    if not has_parts(call):
-        return bootstrap_results(call, method=method, size=size, rng=rng)
+    keeps = check_flag("keep_distribution", keep_distribution)
 
     def results_of(part: Call, generator: Any) -> Any:
-        return bootstrap_results(part, method=method, size=size, rng=generator)
+        results = bootstrap_results(part, method=method, size=size, rng=generator)
+        if keeps:
+            return results
+        if not isinstance(results, Results):
+            return results.without_distribution()
+        return Results({name: each.without_distribution() for name, each in results.items()})
 
-    return results_of_parts(call, rng, results_of)
+    if not has_parts(call):
+        return results_of(call, rng)
+    rows = None if size is not None or method == "bca" else plain_groups(call)
+    if rows is None:
+        return results_of_parts(call, rng, results_of)
+    return plain_results(call, rows, check_choice("method", method, METHODS), rng, keeps)

@@ -35,13 +35,18 @@ def calls_on_parts(call: Call) -> list[Call]:
     return calls
 
 
+def generator_of_parts(rng: Any) -> np.random.Generator:
+    """Return the generator whose next words are the keys of the parts."""
+    new_key(0 if isinstance(rng, np.random.Generator) else rng)  # which checks the seed
+    return np.random.default_rng(rng)
+
+
 def results_of_parts(call: Call, rng: Any, results_of: Callable[[Call, Any], Any]) -> Any:
     """Compute the results of each part, and join them.
 
     `results_of` takes a call and a generator.
     """
-    new_key(0 if isinstance(rng, np.random.Generator) else rng)  # which checks the seed
-    generator = np.random.default_rng(rng)
+    generator = generator_of_parts(rng)
     results = [results_of(part, generator) for part in calls_on_parts(call)]
     names = part_names(call)
     if not isinstance(results[0], Results):

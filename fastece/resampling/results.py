@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,24 @@ class IntervalResult(EstimatorResult):
         return {name: getattr(self, name) for name in self._shown}
 
 
+class Kept(NamedTuple):
+    """Numbers of a distribution that is not kept, for each value.
+
+    Attributes
+    ----------
+    low, high : (G,) float64 arrays
+        Ends of the interval at the level and by the method of the result.
+    standard_error, bias : (G,) float64 arrays
+    n_replicates : int
+    """
+
+    low: F64
+    high: F64
+    standard_error: F64
+    bias: F64
+    n_replicates: int
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BootstrapResult(IntervalResult):
     """A calibration error with its bootstrap distribution.
@@ -125,6 +143,8 @@ class BootstrapResult(IntervalResult):
     # Whether each replicate has no row of a problem, in the shape of the distribution; None where
     # all problems have the same rows.
     _lacks_rows: NDArray[np.bool_] | None = field(repr=False, default=None)
+    # What is left of a distribution that is not kept.
+    _kept: Kept | None = field(repr=False, default=None)
     # The least and the largest value that there can be, where the basic interval ends.
     _bounds: tuple[float, float] = field(repr=False, default=(-np.inf, np.inf))
 
@@ -135,7 +155,14 @@ class BootstrapResult(IntervalResult):
     def _joined_fields(self, results: Sequence[Any]) -> dict[str, Any]:
         rows = sorted({row for result in results for row in result._infinite_rows})
         sizes = {"size": sum(r.n for r in results)} if np.all(self._is_whole) else {}
-        return {"_infinite_rows": rows, **sizes}
+        return {"_infinite_rows": rows, "_kept": join_kept([r._kept for r in results]), **sizes}
+
+    def without_distribution(self) -> Self:
+        """Return the result with its interval and standard error, and without replicates."""
+        n_replicates = self.bootstrap_distribution.shape[-1]
+        kept = Kept(*self.interval(), self.standard_error, self.bias, n_replicates)
+        nothing = np.empty((*np.shape(self.value), 0))
+        return replace(self, bootstrap_distribution=nothing, _lacks_rows=None, _kept=kept)
 
     @property
     def _distribution(self) -> F64:
@@ -206,6 +233,8 @@ class BootstrapResult(IntervalResult):
     @property
     def standard_error(self) -> Any:
         """Standard deviation (``ddof=1``) of the distribution; nan for fewer than two."""
+        if self._kept is not None:
+            return self._kept.standard_error
         if self._some_lack_rows:
             return self._of_replicates_with_rows(lambda part: part.standard_error)
         if self.bootstrap_distribution.shape[-1] < 2:
@@ -216,6 +245,8 @@ class BootstrapResult(IntervalResult):
     @property
     def bias(self) -> Any:
         """Mean of the distribution minus the value; nan without replicates."""
+        if self._kept is not None:
+            return self._kept.bias
         if self._some_lack_rows:
             return self._of_replicates_with_rows(lambda part: part.bias)
         if not self.bootstrap_distribution.shape[-1]:
@@ -237,6 +268,12 @@ class BootstrapResult(IntervalResult):
             rule = "must be that of the bootstrap for 'bca', which needs a jackknife"
             hint = "pass method='bca' to the function that resamples"
             raise InputError("method", rule, value=method, hint=hint)
+        if self._kept is not None:
+            if (level, name) != (self.confidence_level, self.method):
+                rule = "must be that of the call, whose replicates are not kept"
+                hint = "keep_distribution=True keeps them"
+                raise InputError("confidence_level", rule, value=level, hint=hint)
+            return ConfidenceInterval(self._kept.low, self._kept.high)
         if not np.any(self._is_whole):  # the spread of draws of another size is another
             return ConfidenceInterval(np.nan * self.value, np.nan * self.value)
         if self._some_lack_rows:
@@ -260,5 +297,19 @@ class BootstrapResult(IntervalResult):
     @property
     def _sample(self) -> str:
         n_replicates = self.bootstrap_distribution.shape[-1]
+        if self._kept is not None:
+            n_replicates = self._kept.n_replicates
         drawn = "" if np.all(self._is_whole) else f", {self.size} drawn"
         return f"{super()._sample}{drawn}, {n_replicates} replicates"
+
+
+def join_kept(parts: Sequence[Kept | None]) -> Kept | None:
+    """Join what is left of the distributions of several results."""
+    kept = [part for part in parts if part is not None]
+    if not kept:
+        return None
+    columns = zip(*(part[:4] for part in kept), strict=True)
+    low, high, standard_error, bias = (
+        np.concatenate([np.atleast_1d(x) for x in column]) for column in columns
+    )
+    return Kept(low, high, standard_error, bias, kept[0].n_replicates)

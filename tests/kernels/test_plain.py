@@ -7,6 +7,7 @@ import pytest
 import reference
 
 from fastece.kernels import binning, plain
+from fastece.resampling.draws import RowDraws, Units, poisson_law
 from helpers.kernel_forms import forms
 from helpers.strategies import as_lists
 
@@ -81,3 +82,38 @@ def test_labels_that_contradict_the_predictions_are_no_plain_rows(n, dtype):
             hit = np.full(n, 7, np.uint8)
             assert kernel(p, label.astype(dtype), hit) != contradicts
             assert contradicts or hit.tolist() == label.tolist()
+
+
+def groups_of_rows():
+    y, p = binary_rows(plain.ROWS + 60)
+    offsets = np.array([0, 1, 3, 35, 60, y.size])
+    return y.astype(np.uint8), p, offsets
+
+
+def test_errors_of_groups_are_those_of_each_group():
+    y, p, offsets = groups_of_rows()
+    for kernel in forms(plain.errors_of_groups):
+        values = np.empty(offsets.size - 1)
+        kernel(p, y, offsets, TEN_BINS, values)
+        for g, value in enumerate(values):
+            rows = slice(offsets[g], offsets[g + 1])
+            expected = plain.binary_error(p[rows], y[rows], TEN_BINS)
+            assert value == expected or (isnan(value) and isnan(expected))
+
+
+def test_replicates_of_groups_are_the_errors_of_the_drawn_rows():
+    y, p, offsets = groups_of_rows()
+    keys = np.arange(5, dtype=np.uint64)
+    sizes, law_of_group = np.unique(np.diff(offsets), return_inverse=True)
+    rates = np.maximum(0.0, 1 - 2 / np.sqrt(sizes)).tolist()
+    laws, tails = map(np.array, zip(*map(poisson_law, rates), strict=True))
+    for kernel in forms(plain.replicates_of_groups):
+        values = np.empty((5, 33))
+        kernel(p, y, offsets, keys, TEN_BINS, laws, tails, law_of_group, 1024, values)
+        for g in range(5):
+            rows = slice(offsets[g], offsets[g + 1])
+            drawn = RowDraws(g, Units(sizes[law_of_group[g]]), sizes[law_of_group[g]]).make(0, 2)
+            for r in (0, 31, 32):
+                chosen = np.repeat(np.arange(rows.start, rows.stop), drawn[r // 32, :, r % 32])
+                expected = reference.ece(*as_lists(y[chosen], p[chosen]), n_bins=10)
+                assert values[g, r] == pytest.approx(expected, abs=1e-14)

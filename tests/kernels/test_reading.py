@@ -229,3 +229,11 @@ def test_most_probable_classes_are_compared_with_a_guess(seed):
     expected = is_more_often(only_guess, only_predicted, deviations)
     for kernel in forms(reading.is_worse_than_guess):
         assert kernel(prob, label, step, deviations) == expected
+
+
+def test_rows_of_a_group_keep_their_order():
+    group = np.array([2, 0, 1, 0, 2, 2, 1])
+    for kernel in forms(reading.order_by_group):
+        order = np.empty(group.size, np.int64)
+        kernel(group, np.array([0, 2, 4]), order)
+        assert order.tolist() == np.argsort(group, kind="stable").tolist()

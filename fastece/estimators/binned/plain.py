@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.scores import FLOAT32, FLOAT64, INT64, QUICK_TOLERANCE, UINT8
+from fastece.data.sources import RowTable
 from fastece.estimators.binned.estimator import Binned
-from fastece.kernels.types import F64
+from fastece.kernels.types import F64, I64
 
 BOOL = np.dtype(np.bool_)
 
@@ -36,12 +37,26 @@ def plain_value(y_true: Any, y_prob: Any, estimator: Any) -> float:
     has_known_labels = label.dtype is INT64 or label.dtype is UINT8
     if y_prob.ndim != 1 or score.dtype is not FLOAT64 or not has_known_labels:
         return math.nan
-    return kernels.plain.binary_error(score, label, bins)
+    return float(kernels.plain.binary_error(score, label, bins))
+
+
+def plain_values_of_parts(table: RowTable, estimator: Any, order: I64, offsets: I64) -> F64:
+    """Return the value (G,) of each part; nan where the ordinary road has to look.
+
+    `order` and `offsets` are those of `RowTable.order_by_part`.
+    """
+    values = np.full(offsets.size - 1, np.nan)
+    bins = estimator.plain_bins if type(estimator) is Binned else None
+    is_weighted = table.v is not None or table.c is not None
+    if bins is not None and table.n_problems == 1 and not (is_weighted or table.has_own_rows):
+        score, label = table.read()
+        kernels.plain.errors_of_groups(score[order], label[order], offsets, bins, values)
+    return values
 
 
 def top_label_value(label: NDArray[Any], prob: NDArray[Any], bins: F64) -> float:
     """Return the value of the top labels of plain class vectors; nan for other arrays."""
     is_matrix = prob.ndim == 2 and prob.shape[1] > 1 and label.shape == prob.shape[:1]
     if is_matrix and label.dtype is INT64 and (prob.dtype is FLOAT64 or prob.dtype is FLOAT32):
-        return kernels.plain.top_label_error(prob, label, QUICK_TOLERANCE, bins)
+        return float(kernels.plain.top_label_error(prob, label, QUICK_TOLERANCE, bins))
     return math.nan
