@@ -20,11 +20,10 @@ from fastece.kernels.reading import (
     is_outside,
     is_worse_than_complement,
     is_worse_than_guess,
-    read_binary,
     read_top_label,
     rows_compared,
 )
-from fastece.kernels.types import F64, I32, I64, U8
+from fastece.kernels.types import F64, I32, I64
 
 # Rows of a block: faster than longer ones and shorter ones, from 1e4 to 1e7 rows.
 ROWS = 512
@@ -39,21 +38,6 @@ def unpack_bins(bins: F64) -> Grid:
     """
     n_bins = int(bins[2])
     return Grid(bins[0], bins[1], n_bins, int(bins[3]), bins[5:], bins[4] != 0.0, convex=False)
-
-
-@jit
-def read_hits(score: F64, label: NDArray[Any], hit: U8) -> bool:
-    """Fill `hit` with labels; False if they may contradict scores, or are not valid.
-
-    Parameters
-    ----------
-    score, label, hit
-        As in `read_binary`.
-    """
-    step, deviations = rows_compared(score.size)
-    if is_worse_than_complement(score, label, 0.5, step, deviations):
-        return False
-    return read_binary(score, label, hit)
 
 
 @jit
