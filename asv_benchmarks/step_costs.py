@@ -35,8 +35,8 @@ CALLS: dict[str, Callable[..., Any]] = {
 STEPS = {
     "check": ("reading",),
     "sort": ("quantiles",),
-    # The same pass checks the rows, if they are arrays as kernels take them.
-    "check, bin, sum": ("binning", "moments", "errors", "isotonic", "plain"),
+    # The same pass checks the rows of plain arrays.
+    "check, bin, sum": ("plain", "binning", "moments", "errors", "isotonic"),
     "densities": ("density",),
     "curves": ("bayes", "pieces", "arithmetic"),
     "draw": ("resampling",),

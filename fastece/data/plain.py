@@ -81,7 +81,7 @@ def read_native(y: NDArray[Any], p: F64) -> Arrays | None:
     """
     hit = y if y.dtype is UINT8 else np.empty(y.size, np.uint8)
     unread = NO_HITS if y.dtype is UINT8 else hit
-    is_good = kernels.plain.read_hits(p, y, unread)
+    is_good = kernels.reading.read_hits(p, y, unread)
     return (p, hit) if is_good else None
 
 

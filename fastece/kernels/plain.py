@@ -20,7 +20,6 @@ from fastece.kernels.reading import (
     is_outside,
     is_worse_than_complement,
     is_worse_than_guess,
-    read_binary,
     read_top_label,
     rows_compared,
 )
@@ -41,21 +40,6 @@ def unpack_bins(bins: F64) -> Grid:
     """
     n_bins = int(bins[2])
     return Grid(bins[0], bins[1], n_bins, int(bins[3]), bins[5:], bins[4] != 0.0, convex=False)
-
-
-@jit
-def read_hits(score: F64, label: NDArray[Any], hit: U8) -> bool:
-    """Fill `hit` with labels; False if they may contradict scores, or are not valid.
-
-    Parameters
-    ----------
-    score, label, hit
-        As in `read_binary`.
-    """
-    step, deviations = rows_compared(score.size)
-    if is_worse_than_complement(score, label, 0.5, step, deviations):
-        return False
-    return read_binary(score, label, hit)
 
 
 @jit

@@ -111,6 +111,21 @@ def is_worse_than_complement(
 
 
 @jit
+def read_hits(score: F64, label: NDArray[Any], hit: U8) -> bool:
+    """Fill `hit` with labels; False if they may contradict scores, or are not valid.
+
+    Parameters
+    ----------
+    score, label, hit
+        As in `read_binary`.
+    """
+    step, deviations = rows_compared(score.size)
+    if is_worse_than_complement(score, label, 0.5, step, deviations):
+        return False
+    return read_binary(score, label, hit)
+
+
+@jit
 def is_worse_than_guess(prob: F64, label: NDArray[Any], step: int, deviations: float) -> bool:
     """Return whether a guess beats the most probable class, by a sign test.
 

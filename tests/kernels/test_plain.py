@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.kernels import binning, plain
+from fastece.kernels import binning, plain, reading
 from fastece.resampling.draws import RowDraws, Units, poisson_law
 from helpers.kernel_forms import forms
 from helpers.strategies import as_lists
@@ -59,7 +59,7 @@ def test_a_row_that_is_not_valid_gives_nan(score, label, n):
     y[-1] = label
     for kernel in forms(plain.binary_error):
         assert isnan(kernel(p, y, TEN_BINS))
-    for kernel in forms(plain.read_hits):
+    for kernel in forms(reading.read_hits):
         assert not kernel(p, y, np.empty(n, np.uint8))
     vectors = np.column_stack([1 - p, p])
     for kernel in forms(plain.top_label_error):
@@ -78,7 +78,7 @@ def test_labels_that_contradict_the_predictions_are_no_plain_rows(n, dtype):
             assert isnan(kernel(p, label.astype(dtype), TEN_BINS)) == contradicts
         for kernel in forms(plain.top_label_error):
             assert isnan(kernel(vectors, label, 1e-5, TEN_BINS)) == contradicts
-        for kernel in forms(plain.read_hits):
+        for kernel in forms(reading.read_hits):
             hit = np.full(n, 7, np.uint8)
             assert kernel(p, label.astype(dtype), hit) != contradicts
             assert contradicts or hit.tolist() == label.tolist()

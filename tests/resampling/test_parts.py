@@ -5,6 +5,7 @@ import pytest
 
 import fastece
 from fastece import Binned, InputError, InputTypeError, Predictions
+from fastece.data.errors import RowsWarning
 
 SIZES = [1, 2, 3, 4, 5, 31, 32, 33, 700, 1500]
 
@@ -99,7 +100,7 @@ def test_labels_that_contradict_predictions_in_a_group_have_its_value():
     p = rng.random(400)
     y = np.append(p[:200] < 0.5, p[200:] > 0.5).astype(np.int64)
     by = np.repeat([0, 1], 200)
-    with pytest.warns(fastece.data.errors.RowsWarning):
+    with pytest.warns(RowsWarning):
         alone = fastece.ece(y[:200], p[:200])
     assert fastece.ece(y, p, by=by)[0] == alone
 
@@ -149,7 +150,7 @@ def test_options_go_with_arrays_and_not_with_a_table():
     assert fastece.ece(table, estimator=Binned(3)).shape == (2,)
     with pytest.raises(InputTypeError, match="^percent: goes with arrays, and here is"):
         fastece.ece(table, percent=True)
-    with pytest.raises(InputError, match="^setting: must be 'binary'"):
+    with pytest.raises(InputError, match=r"^setting: must be 'binary'"):
         fastece.ece(table, setting="classwise")
-    with pytest.raises(InputError, match="^by: goes with ece "):
+    with pytest.raises(InputError, match=r"^by: goes with ece "):
         fastece.slices(table)
