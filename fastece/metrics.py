@@ -582,7 +582,7 @@ def canonical_error(
 
 @shows_options
 def kernel_calibration_error(
-    y_true: Any, y_prob: Any, *, form: Literal["unbiased", "biased"] = "unbiased",
+    y_true: Any, y_prob: Any = None, *, form: Literal["unbiased", "biased"] = "unbiased",
     kernel: Literal["exponential", "gaussian"] = "exponential", width: Any = "median",
     n_jobs: int | None = None, **options: Unpack[VectorKeywords],
 ) -> float:  # fmt: skip

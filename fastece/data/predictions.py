@@ -6,7 +6,7 @@ from typing import Any, Unpack
 from fastece.data.errors import InputError
 from fastece.data.options import GroupedKeywords, reading_options, shows_options
 from fastece.data.reading import read_source
-from fastece.data.sources import RANKS, RowTable, TableMaker
+from fastece.data.sources import RowTable, TableMaker
 
 # Names of classes or groups that a text shows.
 MAX_NAMES_SHOWN = 5
@@ -58,16 +58,25 @@ class Predictions(TableMaker):
         table = read_source(y_true, y_prob, reading, vectors=True, takes_parts=True)
         self._axes = table.find_axes("y_prob", y_prob)
         self._table = replace(table, axes=self._axes)
+        self._arrays = y_true, y_prob
+        self._reading = reading
+        self._tables = {reading.setting: self._table}
 
-    def table(self, needs: str = RANKS) -> RowTable:  # noqa: ARG002
-        """Return the rows, which have any content."""
-        return self._table
+    def table(self, setting: Any = "auto") -> RowTable:
+        """Return the rows in a setting; "auto" is the one in which they were read.
 
-    def check_setting(self, setting: Any) -> None:
-        """Refuse a setting that is neither "auto" nor its own."""
-        own = self._table.setting
-        if setting not in ("auto", own.name) and (setting is None or setting != own.column):
-            raise InputError("setting", f"must be {own.name!r}, as of {self!r}", value=setting)
+        Another setting is read from the arrays, once.
+        """
+        if isinstance(setting, str) and setting == "auto":
+            return self._table
+        if self._reading.setting != "auto" and setting != self._reading.setting:
+            own = self._table.setting.name
+            raise InputError("setting", f"must be {own!r}, as of {self!r}", value=setting)
+        if setting not in self._tables:
+            reading = replace(self._reading, setting=setting)
+            table = read_source(*self._arrays, reading, takes_parts=True)
+            self._tables[setting] = replace(table, axes=self._axes)
+        return self._tables[setting]
 
     @property
     def n(self) -> int:

@@ -97,8 +97,7 @@ def read_source(
             return problems
     if isinstance(y_true, TableMaker):
         refuse_options(y_true, **{prob_name: y_prob}, **options.beside_setting)
-        y_true.check_setting(setting)
-        table = y_true.table()
+        table = y_true.table(setting)
         if table.by is not None and not takes_parts:
             raise InputError("by", NO_PARTS)
         return table

@@ -121,12 +121,8 @@ class TableMaker(ABC):
     """A stream, or arrays that were read before: it stands for both arrays."""
 
     @abstractmethod
-    def table(self, needs: str = RANKS) -> "RowTable":
-        """Return the rows as a table with the content required, one of `NEEDS`."""
-
-    @abstractmethod
-    def check_setting(self, setting: Any) -> None:
-        """Refuse a setting that is neither "auto" nor its own."""
+    def table(self, setting: Any = "auto") -> "RowTable":
+        """Return the rows in a setting; "auto" is its own."""
 
 
 # The remedy where single rows are needed.
@@ -195,7 +191,7 @@ class RowTable:
     by : LabelledRows or None
         The part of each of the caller's rows, where each part is a table of its own.
     stream : object or None
-        The stream that made the table of its cells. Its method ``table(needs)`` makes the others:
+        The stream that made the table of its cells. Its method ``cell_table(needs)`` makes others:
         some errors need ranks of the scores, and some squares of them.
     content : str
         What the cells of a stream keep, one of `NEEDS`.
@@ -552,7 +548,7 @@ class RowTable:
             return self
         if needs not in CONTENT_OF_STREAMS:
             raise self.lack(reader, argument, needs)
-        table: RowTable = self.stream.table(needs)
+        table: RowTable = self.stream.cell_table(needs)
         return table if self.number is None else table.problem(self.number)
 
     def need_rows(self, reader: str, argument: str = "y_true") -> "RowTable":

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities, index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
@@ -414,7 +413,7 @@ def choose_threshold(
     column = None
     if by is not None:
         warn_of_index("by", by, call.index)
-        axes = find_row_axes("y_prob", y_prob, call.class_axis)
+        axes = call.sources[0].find_axes("y_prob", y_prob)
         column = as_groups(axes.flatten("by", by), axes.n)
     from_logits = bool(options.get("from_logits", False))
     return threshold_of_ranking(call, rank_call(call, column), accuracy, confidence, from_logits)

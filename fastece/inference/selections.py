@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_array, as_real, dtypes_of, refuse_where, warn_of_index
 from fastece.data.errors import InputError
 from fastece.data.labels import LabelledRows, as_groups, as_objects, by_name, columns_of
@@ -92,7 +91,7 @@ def select_by_columns(
         Whether the columns are combined into one.
     """
     problems = call.rows
-    axes = find_row_axes("y_prob", y_prob, call.class_axis)
+    axes = problems.find_axes("y_prob", y_prob)
     check_bins(bins)
     for name, column in (by if isinstance(by, Mapping) else {None: by}).items():
         warn_of_index(by_name(name), column, call.index)

@@ -429,7 +429,7 @@ def check_thresholds(thresholds: Any) -> list[NetBenefit]:
 
 @shows_options
 def validate(
-    y_true: Any, y_prob: Any, *, event: str | None = None, thresholds: Any = None,
+    y_true: Any, y_prob: Any = None, *, event: str | None = None, thresholds: Any = None,
     confidence_level: float = 0.95, n_resamples: int = 1999, rng: Any = 0, groups: Any = None,
     clip: float | None = None, n_jobs: int | None = None, **options: Unpack[ReadingKeywords],
 ) -> Validation:  # fmt: skip

@@ -83,8 +83,9 @@ def aggregate(
     is_sum = False
     if isinstance(y_true, TableMaker):
         table = y_true.table()
-        if table.has_vectors:
+        if table.has_vectors and table.stream is not None:
             raise table.lack("the sum over classes", "y_true", VECTORS)
+        is_sum = table.has_vectors
     elif isinstance(options.setting, str) and options.setting == "auto":
         if options.class_axis is None:
             is_sum = as_probabilities(y_prob).ndim == 2

@@ -337,8 +337,8 @@ class Accumulator(TableMaker):
         """Number of problems."""
         return self.n_classes if self.setting.per_class else 1
 
-    def check_setting(self, setting: Any) -> None:
-        """Refuse a setting that is neither "auto" nor its own."""
+    def table(self, setting: Any = "auto") -> RowTable:
+        """Return the cells as sorted rows with counts; its own setting is the only one."""
         allowed = ["auto", self.setting.name, self.setting.column]
         if self.has_vectors:
             # The top label is one question about class vectors, and "auto" stands for all of them.
@@ -346,8 +346,9 @@ class Accumulator(TableMaker):
         if setting is None or setting not in allowed:
             name = "auto" if self.has_vectors else self.setting.name
             raise InputError("setting", f"must be {name!r}, that of {self!r}", value=setting)
+        return self.cell_table(RANKS)
 
-    def table(self, needs: str = RANKS) -> RowTable:
+    def cell_table(self, needs: str) -> RowTable:
         """Return the cells as sorted rows with counts, which have the content required."""
         samples = [self._sample(cells, needs) for cells in self.cells()]
         weights = [sample.weights for sample in samples]

@@ -87,11 +87,11 @@ def test_groups_without_a_row_are_refused():
         fastece.ece(y, p, by=["a", "a", "b", "b"], sample_weight=[1, 1, 0, 0])
     with pytest.raises(InputError, match=r"^by: must have shape \(4,\)"):
         fastece.ece(y, p, by=["a", "a", "b"])
-    with pytest.raises(InputError, match="^by: must not be missing"):
+    with pytest.raises(InputError, match=r"^by: must not be missing"):
         fastece.ece(y, p, by=["a", "a", None, "b"])
-    with pytest.raises(InputTypeError, match="^by: .* nor an option of reliability_diagram"):
+    with pytest.raises(InputTypeError, match=r"^by: .* nor an option of reliability_diagram"):
         fastece.reliability_diagram(y, p, by=y)
-    with pytest.raises(InputError, match="^n_resamples: must be an integer with by="):
+    with pytest.raises(InputError, match=r"^n_resamples: must be an integer with by="):
         fastece.calibration_test(y, p, by=y, n_resamples="auto")
 
 
@@ -148,9 +148,11 @@ def test_a_table_tells_what_was_read():
 def test_options_go_with_arrays_and_not_with_a_table():
     table = Predictions([0, 1, 1], [0.2, 0.6, 0.7], by=[0, 1, 1])
     assert fastece.ece(table, estimator=Binned(3)).shape == (2,)
-    with pytest.raises(InputTypeError, match="^percent: goes with arrays, and here is"):
+    with pytest.raises(InputTypeError, match=r"^percent: goes with arrays, and here is"):
         fastece.ece(table, percent=True)
+    assert fastece.ece(table, setting=1).tolist() == fastece.ece(table).tolist()
+    named = Predictions([0, 1, 1], [0.2, 0.6, 0.7], setting="binary")
     with pytest.raises(InputError, match=r"^setting: must be 'binary'"):
-        fastece.ece(table, setting="classwise")
+        fastece.ece(named, setting="classwise")
     with pytest.raises(InputError, match=r"^by: goes with ece "):
         fastece.slices(table)
