@@ -37,8 +37,7 @@ def plain_value(y_true: Any, y_prob: Any, estimator: Any) -> float:
     has_known_labels = label.dtype is INT64 or label.dtype is UINT8
     if y_prob.ndim != 1 or score.dtype is not FLOAT64 or not has_known_labels:
         return math.nan
-    value: float = kernels.plain.binary_error(score, label, bins)
-    return value
+    return kernels.plain.binary_error(score, label, bins)
 
 
 def plain_values_of_parts(table: RowTable, estimator: Any, order: I64, offsets: I64) -> F64:
@@ -59,6 +58,5 @@ def top_label_value(label: NDArray[Any], prob: NDArray[Any], bins: F64) -> float
     """Return the value of the top labels of plain class vectors; nan for other arrays."""
     is_matrix = prob.ndim == 2 and prob.shape[1] > 1 and label.shape == prob.shape[:1]
     if is_matrix and label.dtype is INT64 and (prob.dtype is FLOAT64 or prob.dtype is FLOAT32):
-        value: float = kernels.plain.top_label_error(prob, label, QUICK_TOLERANCE, bins)
-        return value
+        return kernels.plain.top_label_error(prob, label, QUICK_TOLERANCE, bins)
     return math.nan

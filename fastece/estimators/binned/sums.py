@@ -144,10 +144,13 @@ def gap_errors(rule: BinRule, problems: RowTable) -> F64:
             prob, label, weight, 0, rule.equal_mass_fields, GAPS, edges, sums
         )
     else:
-        fields = fixed_layout(rule).grid_fields
-        kernels.moments.cell_moments(
-            prob, label, weight, fields, rule.threshold, GAPS, NO_SCORES, sums
-        )
+        layout = fixed_layout(rule)
+        if layout.is_plain and problems.v is None and n_problems == 1:
+            kernels.moments.hard_moments(prob, label, layout.grid_fields, sums)
+        else:
+            kernels.moments.cell_moments(
+                prob, label, weight, layout.grid_fields, rule.threshold, GAPS, NO_SCORES, sums
+            )
     total = float(label.size if problems.v is None else np.add.reduce(problems.v))
     totals = np.array([total] * n_problems)
     values = np.empty(n_problems)
