@@ -90,7 +90,6 @@ def read_call(
         n_resamples=count,
         level=level,
         workers=workers,
-        class_axis=reading.class_axis,
         index=index_of(y_true, *models.values()),
     )
 

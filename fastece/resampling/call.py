@@ -47,8 +47,6 @@ class Call:
         Who evaluates the replicates.
     groups : Groups or None
         The caller's groups of rows; None for independent rows.
-    class_axis : int or None
-        The axis of the caller's probabilities that holds the classes; None for rows (n,).
     index : pandas.Index or None
         The index of the caller's rows; None where they have none.
     first_row : int
@@ -66,7 +64,6 @@ class Call:
     level: float
     workers: Workers
     groups: Groups | None = None
-    class_axis: int | None = None
     index: Any = None
     first_row: int = 0
     joint_dependence: Dependence | None = None
