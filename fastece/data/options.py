@@ -105,6 +105,12 @@ class ReadingOptions:
         )
 
     @property
+    def given(self) -> dict[str, Any]:
+        """The options by name that are not the default."""
+        values = {name: getattr(self, name) for name in GROUPED_NAMES}
+        return {name: x for name, x in values.items() if x is not getattr(DEFAULT_OPTIONS, name)}
+
+    @property
     def beside_setting(self) -> dict[str, Any]:
         """The options by name, except the setting."""
         return {name: getattr(self, name) for name in GROUPED_NAMES if name != "setting"}

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from fastece.data.errors import InputError
-from fastece.data.options import GroupedKeywords, reading_options, shows_options
+from fastece.data.options import GroupedKeywords, ReadingOptions, reading_options, shows_options
 from fastece.data.reading import read_source
 from fastece.data.sources import RowTable, TableMaker
 
@@ -77,6 +77,11 @@ class Predictions(TableMaker):
             table = read_source(*self._arrays, reading, takes_parts=True)
             self._tables[setting] = replace(table, axes=self._axes)
         return self._tables[setting]
+
+    @property
+    def arrays(self) -> tuple[Any, Any, ReadingOptions]:
+        """The caller's arrays and options, for a reader of several settings."""
+        return *self._arrays, self._reading
 
     @property
     def n(self) -> int:

@@ -536,7 +536,7 @@ class RowTable:
                 needs = DISTANCES if needs == SQUARES else VECTORS
             return self.with_content(needs, "estimator", str(estimator))
         if self.c is not None and needs_vectors and getattr(estimator, "reads_pairs", False):
-            raise self.lack(f"{estimator}, which compares single rows", "estimator")
+            raise lack_of_single_rows(f"{estimator}, which compares single rows")
         return self
 
     def with_content(self, needs: str, argument: str, reader: str) -> "RowTable":
@@ -573,7 +573,12 @@ class RowTable:
             name = self.setting.name
             rule = f"{name!r} goes without {reader}: its problems have rows of their own"
             return InputError("setting", rule, hint=HINTS_FOR_OWN_ROWS[name])
-        return InputError("counts", f"must be left out for {reader}", hint=REPEAT_ROWS)
+        return lack_of_single_rows(reader)
+
+
+def lack_of_single_rows(reader: str) -> InputError:
+    """Build the error for a reader that takes no counts."""
+    return InputError("counts", f"must be left out for {reader}", hint=REPEAT_ROWS)
 
 
 def join_tables(tables: Sequence[RowTable], **changes: Any) -> RowTable:

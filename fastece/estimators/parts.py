@@ -13,7 +13,7 @@ from fastece.kernels.types import F64
 def values_of_parts(
     estimator: Estimator, table: RowTable, per_class: bool = False, run: Map = map
 ) -> F64:
-    """Compute the value (G,) of each part of a table, or the values (G, K) of its classes."""
+    """Compute the value (G,) of each part, or the values (G, K) of its classes."""
     if per_class and table.shares_are_drawn:
         rule = "must be 'macro' with {by} and 'top-label': groups may predict other classes"
         raise InputError("average", rule, value=None)

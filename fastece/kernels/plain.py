@@ -143,7 +143,7 @@ def error_of_rows(
 
 @jit
 def errors_of_groups(score: F64, label: U8, offsets: I64, bins: F64, out: F64) -> None:
-    """Compute the `binary_error` (G,) of groups of rows, which lie one after the other.
+    """Compute the `binary_error` (G,) of groups of rows, one after the other.
 
     Parameters
     ----------

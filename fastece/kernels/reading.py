@@ -160,7 +160,7 @@ def is_more_often(n: np.int64, n_other: np.int64, deviations: float) -> bool:
 
 @jit
 def order_by_group(group: I64, starts: I64, order: I64) -> None:
-    """Order rows by their group (n,), without a sort; rows of one group keep their order.
+    """Order rows by their group (n,); rows of one group keep their order.
 
     Parameters
     ----------

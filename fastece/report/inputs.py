@@ -9,7 +9,7 @@ from typing import Any
 from fastece.data.axes import RowAxes, flatten_rows
 from fastece.data.labels import columns_of
 from fastece.data.options import DEFAULT_OPTIONS, OPTION_NAMES, ReadingOptions
-from fastece.data.reading import read_source
+from fastece.data.reading import read_rows_or_table
 from fastece.data.sources import RowTable, TableMaker
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS, find_estimator
@@ -196,7 +196,7 @@ class ReportInput:
     def read_rows(self, setting: str, vectors: bool = False) -> RowTable:
         """Read the rows with another setting."""
         options = replace(self.data.reading, setting=setting)
-        return read_source(self.data.y_true, self.data.y_prob, options, vectors=vectors)
+        return read_rows_or_table(self.data.y_true, self.data.y_prob, options, vectors=vectors)
 
     def call_with(self, source: RowTable, estimators: dict[str, Any]) -> Call:
         """Return the call for another setting of the rows and other estimators."""

@@ -5,6 +5,7 @@ from typing import Any, Literal, Unpack
 
 from fastece.data.axes import find_row_axes
 from fastece.data.options import ReadingKeywords, reading_options, shows_options
+from fastece.data.predictions import Predictions
 from fastece.data.reading import refuse_options
 from fastece.data.sources import TableMaker
 from fastece.inference.direction import Direction, direction_of
@@ -91,6 +92,9 @@ def calibration_report(
     """
     estimators = estimator if isinstance(estimator, list | tuple) else [estimator]
     reading = reading_options(options)
+    if isinstance(y_true, Predictions):
+        refuse_options(y_true, y_prob=y_prob, **reading.given)
+        y_true, y_prob, reading = y_true.arrays
     report_options = ReportOptions(
         errors=choose_errors(estimators, n_bins=n_bins),
         rng=rng,

@@ -308,7 +308,7 @@ def make_results(call: Call, fields: dict[str, dict[str, Any]]) -> Any:
 def plain_results(
     call: Call, rows: PlainGroups, method: str, rng: Any, keeps: bool
 ) -> BootstrapResult:
-    """Compute the result of groups of rows that need no preparation, some groups at a time."""
+    """Compute the result of plain groups of rows, some groups at a time."""
     ((name, estimator),) = call.estimators.items()
     n_groups = rows.offsets.size - 1
     keys = generator_of_parts(rng).integers(2**64, size=n_groups, dtype=np.uint64)

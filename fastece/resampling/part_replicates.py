@@ -48,7 +48,7 @@ class PlainGroups:
     jobs: int
 
     def replicates(self, keys: U64, count: int) -> Iterator[F64]:
-        """Yield the first replicates (g, R) of some groups at a time, which have these keys."""
+        """Yield replicates (g, R) of some groups at a time, which have these keys."""
         sizes = np.diff(self.offsets)
         distinct, law_of_group = np.unique(sizes, return_inverse=True)
         rates = np.maximum(0.0, 1 - 2 / np.sqrt(distinct)).tolist()

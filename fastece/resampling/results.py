@@ -304,7 +304,7 @@ class BootstrapResult(IntervalResult):
 
 
 def join_kept(parts: Sequence[Kept | None]) -> Kept | None:
-    """Join what is left of the distributions of several results."""
+    """Join the rests of the distributions of several results."""
     kept = [part for part in parts if part is not None]
     if not kept:
         return None
