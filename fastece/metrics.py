@@ -15,7 +15,6 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack, cast, overload
 
 from fastece.data.errors import InputTypeError
 from fastece.data.options import (
-    DEFAULT_OPTIONS,
     GROUPED_NAMES,
     check_names,
     shows_options,
@@ -186,8 +185,8 @@ def ece(
     check_average(average)
     reading, fields = split_options(options, GROUPED_NAMES)
     chosen = find_estimator(estimator, fields, GROUPED_NAMES)
-    if reading is DEFAULT_OPTIONS and n_jobs is None and average is not None:
-        value = plain_value(y_true, y_prob, chosen)
+    if reading.are_default and n_jobs is None and average is not None:
+        value = plain_value(y_true, y_prob, chosen, reading.setting)
         if value == value:  # not nan
             return value
 

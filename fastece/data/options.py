@@ -96,6 +96,11 @@ class ReadingOptions:
     by: Any = None
 
     @property
+    def are_default(self) -> bool:
+        """Whether no option is given, except a setting."""
+        return self is DEFAULT_OPTIONS or vars(self).keys() == {"setting"}
+
+    @property
     def are_plain(self) -> bool:
         """Whether no option is given, except a setting and weights."""
         if vars(self).keys() <= PLAIN_NAMES:  # which takes half of the time

@@ -21,9 +21,15 @@ from fastece.kernels.types import F64, I64
 BOOL = np.dtype(np.bool_)
 
 
-def plain_value(y_true: Any, y_prob: Any, estimator: Any) -> float:
+# The settings that "auto" stands for, of probabilities with so many axes.
+AUTO_SETTINGS = {1: "binary", 2: "confidence"}
+
+
+def plain_value(y_true: Any, y_prob: Any, estimator: Any, setting: Any = "auto") -> float:
     """Return the value of plain arrays; nan where the ordinary road has to look."""
     if not (type(estimator) is Binned and type(y_true) is type(y_prob) is np.ndarray):
+        return math.nan
+    if setting != "auto" and setting != AUTO_SETTINGS.get(y_prob.ndim):
         return math.nan
     if not (y_true.flags.carray and y_prob.flags.carray and y_true.size):
         return math.nan
@@ -37,7 +43,7 @@ def plain_value(y_true: Any, y_prob: Any, estimator: Any) -> float:
     has_known_labels = label.dtype is INT64 or label.dtype is UINT8
     if y_prob.ndim != 1 or score.dtype is not FLOAT64 or not has_known_labels:
         return math.nan
-    return kernels.plain.binary_error(score, label, bins)
+    return float(kernels.plain.binary_error(score, label, bins))
 
 
 def plain_values_of_parts(table: RowTable, estimator: Any, order: I64, offsets: I64) -> F64:
@@ -58,5 +64,5 @@ def top_label_value(label: NDArray[Any], prob: NDArray[Any], bins: F64) -> float
     """Return the value of the top labels of plain class vectors; nan for other arrays."""
     is_matrix = prob.ndim == 2 and prob.shape[1] > 1 and label.shape == prob.shape[:1]
     if is_matrix and label.dtype is INT64 and (prob.dtype is FLOAT64 or prob.dtype is FLOAT32):
-        return kernels.plain.top_label_error(prob, label, QUICK_TOLERANCE, bins)
+        return float(kernels.plain.top_label_error(prob, label, QUICK_TOLERANCE, bins))
     return math.nan
