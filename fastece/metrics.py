@@ -183,9 +183,10 @@ def ece(
     array([0.45, 0.15])
     """
     check_average(average)
+    jobs = check_jobs(n_jobs)
     reading, fields = split_options(options, GROUPED_NAMES)
     chosen = find_estimator(estimator, fields, GROUPED_NAMES)
-    if reading.are_default and n_jobs is None and average is not None:
+    if reading.are_default and jobs == 1 and average is not None:
         value = plain_value(y_true, y_prob, chosen, reading.setting)
         if value == value:  # not nan
             return value
@@ -199,7 +200,7 @@ def ece(
             return source, values_of_parts(chosen, source, per_class, run)
         return source, values_of_problems(chosen, source, run)
 
-    source, values = with_threads(check_jobs(n_jobs), values_of)
+    source, values = with_threads(jobs, values_of)
     if source.by is not None or (average is None and source.setting.per_class):
         return values
     # A single value is not averaged, which would take 3 us.

@@ -1,6 +1,6 @@
 """The shortcut of plain arrays: the bits, the errors and the warnings of the ordinary road.
 
-`n_jobs=1` is an option, with which `ece` takes the ordinary road.
+`ece` with any option, even of its default value, takes the ordinary road.
 """
 
 import warnings
@@ -52,7 +52,7 @@ def test_plain_arrays_have_the_bits_of_the_ordinary_road(name, n):
     estimator = BINS[name]
     for label, prob in ((y, p), (y.astype(np.uint8), p), (y > 0, p), (y, p.astype(np.float32))):
         value = fastece.ece(label, prob, estimator=estimator)
-        assert value == fastece.ece(label, prob, estimator=estimator, n_jobs=1)
+        assert value == fastece.ece(label, prob, estimator=estimator, percent=False)
         assert type(value) is float
 
 
@@ -64,7 +64,7 @@ def test_plain_matrices_have_the_bits_of_the_ordinary_road(n_classes, n):
     for prob in (p, p.astype(np.float32)):
         for name in ("ece", "closed at the left", "given edges", "ece_a"):
             value = fastece.ece(y, prob, estimator=BINS[name])
-            assert value == fastece.ece(y, prob, estimator=BINS[name], n_jobs=1)
+            assert value == fastece.ece(y, prob, estimator=BINS[name], percent=False)
 
 
 def outcome_of(call):
@@ -89,7 +89,7 @@ def test_swapped_columns_are_warned_of(name, n_classes, n):
         outcome, caught = outcome_of(lambda p=prob: fastece.ece(y, p, estimator=name))
         assert len(caught) == n_warnings
         assert (outcome, caught) == outcome_of(
-            lambda p=prob: fastece.ece(y, p, estimator=name, n_jobs=1)
+            lambda p=prob: fastece.ece(y, p, estimator=name, percent=False)
         )
 
 
@@ -107,7 +107,7 @@ def test_bad_rows_are_refused_in_the_words_of_the_ordinary_road(name, n_classes)
             outcome = outcome_of(lambda y=label, p=prob: fastece.ece(y, p, estimator=name))
             assert isinstance(outcome[0], tuple)
             assert outcome == outcome_of(
-                lambda y=label, p=prob: fastece.ece(y, p, estimator=name, n_jobs=1)
+                lambda y=label, p=prob: fastece.ece(y, p, estimator=name, percent=False)
             )
 
 
@@ -122,7 +122,7 @@ def test_parameters_of_the_estimator_leave_the_shortcut_open():
     y, p = rows(300)
     for fields in ({"n_bins": 7}, {"closed": "left"}, {"norm": 2}):
         value = fastece.ece(y, p, **fields)
-        assert value == fastece.ece(y, p, **fields, n_jobs=1)
+        assert value == fastece.ece(y, p, **fields, percent=False)
         assert value == fastece.ece(y, p, estimator=Binned(**fields))
 
 
