@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any, Unpack
 
+import numpy as np
+
 from fastece.data.errors import InputError
 from fastece.data.options import GroupedKeywords, ReadingOptions, reading_options, shows_options
 from fastece.data.reading import read_source
@@ -15,9 +17,8 @@ MAX_NAMES_SHOWN = 5
 class Predictions(TableMaker):
     """Labels and predicted probabilities, read and checked once.
 
-    Every function takes them in place of `y_true` and `y_prob`: ``ece(table)``,
-    ``bootstrap(table)``, ``calibration_report(table)``. Nothing is
-    read, converted or checked again.
+    Functions take them in place of `y_true` and `y_prob`: ``ece(table)``, ``bootstrap(table)``,
+    ``calibration_report(table)``. Nothing is read, converted or checked again.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ class Predictions(TableMaker):
             texts.append(f"with weights, worth {table.n_effective:.0f} rows")
         if self.parts > 1:
             texts.append(f"in {self.parts} groups: {list_some(self.part_names)}")
-        n_left_out = self._axes.n - len({*table.callers.tolist()})
+        n_left_out = self._axes.n - np.unique(table.callers).size
         if n_left_out:
             texts.append(f"{n_left_out} left out, without a weight or a label")
         return ", ".join(texts)

@@ -166,14 +166,14 @@ class Sample(CopyReadOnlyOnUnpickle):
         return Sample(
             s=self.s[rows],
             y=self.y[rows],
-            v=None if self.v is None else self.v[rows],
+            v=pick(self.v, rows),
             low=self.low,
             high=self.high,
             rows=self.rows[rows] if self.rows.size else self.rows,
             vectors=self.vectors,
-            c=None if self.c is None else self.c[rows],
+            c=pick(self.c, rows),
             votes=self.votes,
-            log_odds=None if self.log_odds is None else self.log_odds[rows],
+            log_odds=pick(self.log_odds, rows),
         )
 
     def parts(self, rows: int) -> Iterator["Sample"]:
@@ -200,6 +200,11 @@ class Sample(CopyReadOnlyOnUnpickle):
             s, y = sort_rows(self.s, self.y)
             return replace(self, s=s, y=y)
         return self.where(in_order(self.s)[1])
+
+
+def pick(column: NDArray[Any] | None, rows: Any) -> NDArray[Any] | None:
+    """Select rows of a column that may be None, which stands for ones or for nothing."""
+    return None if column is None else column[rows]
 
 
 def sort_rows(s: F64, y: U8) -> tuple[F64, U8]:

@@ -15,7 +15,7 @@ from fastece.data.axes import RowAxes, find_row_axes
 from fastece.data.errors import InputError, repr_of
 from fastece.data.labels import LabelledRows
 from fastece.data.parameters import check_integer, list_names
-from fastece.data.samples import ALL, Sample, Vectors, effective_rows
+from fastece.data.samples import ALL, Sample, Vectors, effective_rows, pick
 from fastece.kernels.types import F64, I64
 
 # Scores in [0, 1] (n,) float64 with outcomes (n,) uint8; or class vectors (n, K) float64 or
@@ -106,7 +106,7 @@ SQUARES = "squares"  # of the scores
 DISTANCES = "distances"  # squared, of class vectors from the true class
 VECTORS = "vectors"
 ROWS = "rows"
-# What a stream keeps.
+# The content of streams.
 CONTENT_OF_STREAMS = (RANKS, SQUARES, DISTANCES)
 NEEDS = {
     RANKS: "the ranks of the scores",
@@ -194,7 +194,7 @@ class RowTable:
         The stream that made the table of its cells. Its method ``cell_table(needs)`` makes others:
         some errors need ranks of the scores, and some squares of them.
     content : str
-        What the cells of a stream keep, one of `NEEDS`.
+        The content of the cells of a stream, one of `NEEDS`.
     number : int or None
         The number of this problem among those of the stream; None where they are all here.
     """
@@ -343,7 +343,7 @@ class RowTable:
         s, y = self.read_problem(k, rows)
         return replace(
             self, setting=SETTINGS["binary"], prob=s, label=y, n_classes=2,
-            v=None if self.v is None else self.v[rows], c=None if self.c is None else self.c[rows],
+            v=pick(self.v, rows), c=pick(self.c, rows),
             rows=self.rows if rows is ALL else self.positions[rows], labels=None, names=None,
             vectors=None, convert=None, logits=self.log_odds(k, s, rows), offsets=None, shares=None,
             shares_are_drawn=False, problem_names=(), number=k,
@@ -372,12 +372,9 @@ class RowTable:
 
     def where(self, rows: Any) -> "RowTable":
         """Select rows of all problems, which share them."""
-        v = None if self.v is None else self.v[rows]
-        c = None if self.c is None else self.c[rows]
-        logits = None if self.logits is None else self.logits[rows]
         return replace(
-            self, prob=self.prob[rows], label=self.label[rows], v=v, c=c,
-            rows=self.positions[rows], logits=logits,
+            self, prob=self.prob[rows], label=self.label[rows], v=pick(self.v, rows),
+            c=pick(self.c, rows), rows=self.positions[rows], logits=pick(self.logits, rows),
         )  # fmt: skip
 
     def find_axes(self, name: str, prob: Any) -> RowAxes:
@@ -485,8 +482,8 @@ class RowTable:
         if rows is None:
             rows = self.rows_of(k)
         s, y = self.read_problem(k, rows)
-        v = None if self.v is None else self.v[rows]
-        c = None if self.c is None else self.c[rows]
+        v = pick(self.v, rows)
+        c = pick(self.c, rows)
         log_odds = self.log_odds(k, s, rows)
         vectors = None
         positions = NO_ROWS
@@ -503,8 +500,8 @@ class RowTable:
             s = s.copy()
         if np.may_share_memory(y, self.label):
             y = y.copy()
-        v = None if self.v is None else self.v[rows]
-        c = None if self.c is None else self.c[rows]
+        v = pick(self.v, rows)
+        c = pick(self.c, rows)
         log_odds = self.log_odds(k, s, rows)
         positions = self.positions[rows]
         return Sample(
@@ -526,7 +523,7 @@ class RowTable:
     def seen_by(self, estimator: Any) -> "RowTable":
         """Return the table as an estimator reads it, or refuse the estimator.
 
-        It is the table itself. Of a stream it is the one of cells that keep what the estimator
+        This is the table itself, or for a stream its cells with the content that the estimator
         needs.
         """
         needs: str = getattr(estimator, "needs", RANKS)

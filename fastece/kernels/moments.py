@@ -31,11 +31,10 @@ from fastece.kernels.binning import (
     Grid,
     GridFields,
     float_cells,
+    hard_bins,
     lower_shares,
     place,
     search_cells,
-    search_knots,
-    uniform_bins,
 )
 from fastece.kernels.compiling import jit
 from fastece.kernels.quantiles import (
@@ -183,10 +182,7 @@ def hard_moments(score: F64, hit: U8, grid_fields: GridFields, out: F64) -> None
         y = hit[start : start + BLOCK]
         cell = cell_block[: s.size]
         gap = gap_block[: s.size]
-        if grid.spacing == ANY:
-            search_knots(s, grid.knots, grid.right, cell)
-        else:
-            uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, cell)
+        hard_bins(s, grid, cell)
         for i in range(s.size):  # a loop of its own, which vectorises
             gap[i] = np.float64(y[i]) - s[i]
         if n_kinds == 1:

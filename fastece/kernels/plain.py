@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import CHUNK_SCORES, REPLICATES
-from fastece.kernels.binning import ANY, Grid, search_knots, uniform_bins
+from fastece.kernels.binning import Grid, hard_bins
 from fastece.kernels.compiling import jit
 from fastece.kernels.moments import LANES, scatter
 from fastece.kernels.reading import (
@@ -68,10 +68,7 @@ def add_gaps(
         gap[i] = np.float64(label[i]) - score[i]
     if (outside != 0) | (bits < 0) | (bits > 1):
         return False  # the cell of a nan is nowhere
-    if grid.spacing == ANY:
-        search_knots(score, grid.knots, grid.right, cell)
-    else:
-        uniform_bins(score, grid.low, grid.high, grid.n_bins, grid.right, cell)
+    hard_bins(score, grid, cell)
     scatter(cell, gap, LANES, sums, work[:0])
     return True
 
@@ -246,10 +243,7 @@ def replicates_of_groups(
         y = label[rows]
         cell = cells[: s.size]
         order = orders[: s.size]
-        if grid.spacing == ANY:
-            search_knots(s, grid.knots, grid.right, cell)
-        else:
-            uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, cell)
+        hard_bins(s, grid, cell)
         n_runs = arrange_tiles(cell, grid.n_bins, tile, order, starts, runs)
         term = terms[:, : s.size]
         for i in range(s.size):

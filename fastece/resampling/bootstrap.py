@@ -35,9 +35,9 @@ from fastece.resampling.naming import describe
 from fastece.resampling.part_replicates import PlainGroups, plain_groups
 from fastece.resampling.parts import (
     generator_of_parts,
+    group_names,
     has_parts,
     join_parts,
-    part_names,
     results_of_parts,
 )
 from fastece.resampling.results import METHODS, BootstrapResult, Method
@@ -323,7 +323,7 @@ def plain_results(
         )
         results.append(result if keeps else result.without_distribution())
         first += len(distribution)
-    return join_parts(call, results, part_names(call))
+    return join_parts(call, results, group_names(call))
 
 
 @overload

@@ -47,29 +47,28 @@ def results_of_parts(call: Call, rng: Any, results_of: Callable[[Call, Any], Any
     `results_of` takes a call and a generator.
     """
     generator = generator_of_parts(rng)
-    results = [results_of(part, generator) for part in calls_on_parts(call)]
-    names = part_names(call)
+    calls = calls_on_parts(call)
+    results = [results_of(part, generator) for part in calls]
+    names = group_names(call)
+    if call.per_class:
+        names = [
+            f"{name}, {part.sources[0].name(k)}"
+            for name, part in zip(names, calls, strict=True)
+            for k in range(part.sources[0].n_problems)
+        ]
     if not isinstance(results[0], Results):
         return join_parts(call, results, names)
     by_name = {name: [of_part[name] for of_part in results] for name in results[0]}
     return Results({name: join_parts(call, each, names) for name, each in by_name.items()})
 
 
-def part_names(call: Call) -> list[str]:
-    """Name the groups, or each class of each group if classes have values."""
-    source = call.sources[0]
-    assert source.by is not None, "callers make sure"
-    groups = [
-        ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-        for label in source.by.labels
-    ]
-    if not call.per_class:
-        return groups
-    parts = [source.part(rows) for rows in source.parts_of_rows()]
+def group_names(call: Call) -> list[str]:
+    """Name the groups by their labels."""
+    by = call.sources[0].by
+    assert by is not None, "callers make sure"
     return [
-        f"{group}, {part.name(k)}"
-        for group, part in zip(groups, parts, strict=True)
-        for k in range(part.n_problems)
+        ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+        for label in by.labels
     ]
 
 

@@ -1,7 +1,5 @@
 """Plain arrays are read as any other data are, to the last bit, and refused in the same words."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from fastece.data.plain import are_plain, plain_problems
 from fastece.data.reading import read_problems
 from helpers.kernel_forms import PLAIN
 from helpers.layouts import frozen, strided
+from helpers.outcomes import outcome_of
 
 SETTINGS = {None: ["auto", "confidence", "classwise", 0], 3: ["auto", "classwise", 1]}
 LAYOUTS = {
@@ -60,17 +59,6 @@ def test_plain_arrays_have_the_problems_of_the_general_way(layout, dtype, n_clas
                 for array in (one.prob, one.label):
                     assert array.flags.carray
                     assert array.dtype.char in "dfBl"
-
-
-def outcome_of(call):
-    """The value or the error of a call, and its warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            outcome = call()
-        except (ValueError, TypeError) as error:
-            outcome = type(error), str(error)
-    return outcome, [(w.category, str(w.message)) for w in caught]
 
 
 def changed(array, value):

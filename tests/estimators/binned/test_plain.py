@@ -3,8 +3,6 @@
 `ece` with any option, even of its default value, takes the ordinary road.
 """
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from fastece import Binned
 from fastece.estimators.binned.plain import plain_value
 from helpers.kernel_forms import PLAIN
 from helpers.layouts import frozen, strided
+from helpers.outcomes import outcome_of
 
 BINS = {
     "ece": "ece",
@@ -65,17 +64,6 @@ def test_plain_matrices_have_the_bits_of_the_ordinary_road(n_classes, n):
         for name in ("ece", "closed at the left", "given edges", "ece_a"):
             value = fastece.ece(y, prob, estimator=BINS[name])
             assert value == fastece.ece(y, prob, estimator=BINS[name], percent=False)
-
-
-def outcome_of(call):
-    """The value or the error of a call, and its warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            outcome = call()
-        except (ValueError, TypeError) as error:
-            outcome = type(error), str(error)
-    return outcome, [(w.category, str(w.message), w.filename) for w in caught]
 
 
 @pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c"])
