@@ -418,7 +418,8 @@ def read_parts(by: Any, axes: RowAxes) -> LabelledRows:
 
 def number_integers(by: Array) -> LabelledRows | None:
     """Find the group of each integer (n,); None where they are far apart."""
-    low, high = int(by.min()), int(by.max())
+    low = int(by.min())
+    high = int(by.max())
     if high - low > MAX_RANGE * by.size:
         return None
     distance = by - low

@@ -174,8 +174,8 @@ def check_names(keywords: Mapping[str, Any], taken: Any) -> None:
 def shows_options(function: F) -> F:
     """Show the options of reading in a signature, where `help` and editors look.
 
-    They are those of the TypedDict of ``**options``, which stays at the end of the signature if it
-    has other keys.
+    The TypedDict of ``**options`` has their names. ``**options`` stays at the end of the signature
+    if that TypedDict has other keys too.
     """
     signature = inspect.signature(function)
     *parameters, keywords = signature.parameters.values()

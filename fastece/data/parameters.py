@@ -39,7 +39,7 @@ def unknown_option(
     Parameters
     ----------
     name : str
-        What the caller has written.
+        The name as the caller wrote it.
     reader_options : sequence of str
         Options of reading that the function takes, beside those that its signature names.
     kind : str

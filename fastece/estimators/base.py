@@ -11,7 +11,7 @@ Resampling only changes how often each row counts, so an estimator *prepares* a 
     point_values(table)   -> (K,)      the value of each problem, every row counting once
 
 The first two are enough: `Estimator` makes the others of them. An estimator that overrides one of
-the others computes the same numbers in it, only faster. What only some estimators can do, such as
+the others computes the same numbers in it, only faster. An ability of some estimators, such as to
 give a posterior or a curve, is a method that the others do not have.
 """
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fastece import kernels
 from fastece.data.threads import with_threads
-from fastece.estimators.binned import Binned
+from fastece.estimators.binned.plain import bins_of_plain_rows
 from fastece.estimators.binned.replicates import TILE_ROWS
 from fastece.kernels.types import F64, I64, U8, U16, U64
 from fastece.resampling.call import Call
@@ -89,11 +89,8 @@ def plain_groups(call: Call) -> PlainGroups | None:
     """Return the groups of a call; None where its draws or its estimator need more."""
     source = call.sources[0]
     (estimator,) = call.estimators.values() if len(call.estimators) == 1 else (None,)
-    bins = estimator.plain_bins if type(estimator) is Binned else None
-    are_plain = source.v is None and source.c is None and not source.has_own_rows
-    if bins is None or source.n_problems > 1 or not are_plain:
-        return None
-    if call.clusters is not None or call.workers.executor is not None:
+    bins = bins_of_plain_rows(source, estimator)
+    if bins is None or call.clusters is not None or call.workers.executor is not None:
         return None
     order, offsets = source.order_by_part()
     score, label = source.read()

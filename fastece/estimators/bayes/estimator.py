@@ -113,7 +113,7 @@ class BayesCurve(Parameters):
     def posterior_parts(self, samples: Sequence[Sample], effect: float = 1.0) -> list[Posterior]:
         """Compute the posteriors of the error, of its over part and of its under part.
 
-        Parameters are those of `posterior`.
+        The parameters are as for `posterior`.
         """
         return side_posteriors(samples, self.norm, effect)
 

@@ -46,15 +46,22 @@ def plain_value(y_true: Any, y_prob: Any, estimator: Any, setting: Any = "auto")
     return float(kernels.plain.binary_error(score, label, bins))
 
 
+def bins_of_plain_rows(table: RowTable, estimator: Any) -> F64 | None:
+    """Return the hard bins for a problem whose rows count once; None for others."""
+    is_plain = table.v is None and table.c is None and not table.has_own_rows
+    if not (is_plain and table.n_problems == 1 and type(estimator) is Binned):
+        return None
+    return estimator.plain_bins
+
+
 def plain_values_of_parts(table: RowTable, estimator: Any, order: I64, offsets: I64) -> F64:
     """Return the value (G,) of each part; nan where the ordinary road has to look.
 
     `order` and `offsets` are those of `RowTable.order_by_part`.
     """
     values = np.full(offsets.size - 1, np.nan)
-    bins = estimator.plain_bins if type(estimator) is Binned else None
-    is_weighted = table.v is not None or table.c is not None
-    if bins is not None and table.n_problems == 1 and not (is_weighted or table.has_own_rows):
+    bins = bins_of_plain_rows(table, estimator)
+    if bins is not None:
         score, label = table.read()
         kernels.plain.errors_of_groups(score[order], label[order], offsets, bins, values)
     return values
