@@ -132,6 +132,7 @@ def steps() -> Iterator[Step]:
         yield from steps_of_logits(DataKind(shape, kinds, is_weighted=False))
     yield from steps_of_many_rows()
     yield from steps_of_fine_grids()
+    yield bootstrap_groups
     yield monitor_rows
     for shape in SETTINGS:
         yield from steps_of_resampling(DataKind(shape, KINDS[0], is_weighted=False))
@@ -181,6 +182,12 @@ def steps_of_fine_grids() -> Iterator[Step]:
     fine = fastece.KDE(grid_step=0.0003)
     yield partial(fastece.ece, **data, estimator=fine)
     yield partial(fastece.bootstrap, **data, estimator=fine, n_resamples=1, rng=0)
+
+
+def bootstrap_groups() -> None:
+    """Compute values and replicates of groups of plain rows, which have kernels of their own."""
+    data = make_data(DataKind((N_ROWS,), KINDS[0], is_weighted=False))
+    fastece.bootstrap(**data, by=np.arange(N_ROWS) // 2, n_resamples=1, rng=0)
 
 
 def monitor_rows() -> None:

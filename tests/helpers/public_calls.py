@@ -222,6 +222,8 @@ def call():
         options["estimator"] = name
     if function is fastece.mce:
         fields.pop("norm", None)
+    if function in (fastece.ece, fastece.bootstrap):
+        options["by"] = pick([None, np.arange(len(y)) % 2, [f"g{i % 2}" for i in range(len(y))]])
     if function in (decompose, recalibrate, drop_in):
         function(y, p, options)
         return
