@@ -185,7 +185,7 @@ def steps_of_fine_grids() -> Iterator[Step]:
 
 
 def bootstrap_groups() -> None:
-    """Compute values and replicates of groups of plain rows, which have kernels of their own."""
+    """Resample groups of plain rows, which have kernels of their own."""
     data = make_data(DataKind((N_ROWS,), KINDS[0], is_weighted=False))
     fastece.bootstrap(**data, by=np.arange(N_ROWS) // 2, n_resamples=1, rng=0)
 
