@@ -186,7 +186,7 @@ def ece(
     jobs = check_jobs(n_jobs)
     reading, fields = split_options(options, GROUPED_NAMES)
     chosen = find_estimator(estimator, fields, GROUPED_NAMES)
-    if reading.are_default and jobs == 1 and average is not None:
+    if jobs == 1 and average is not None and reading.are_default:
         value = plain_value(y_true, y_prob, chosen, reading.setting)
         if value == value:  # not nan
             return value

@@ -98,7 +98,8 @@ class ReadingOptions:
     @property
     def are_default(self) -> bool:
         """Whether no option is given, except a setting."""
-        return self is DEFAULT_OPTIONS or vars(self).keys() == {"setting"}
+        given = vars(self)  # of `DEFAULT_OPTIONS` all, of others those that the caller gave
+        return self is DEFAULT_OPTIONS or (len(given) == 1 and "setting" in given)
 
     @property
     def are_plain(self) -> bool:

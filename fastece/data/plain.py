@@ -26,7 +26,13 @@ from fastece.data.scores import (
     read_arrays,
     read_rows,
 )
-from fastece.data.sources import Arrays, RowTable, class_count, find_setting
+from fastece.data.sources import (
+    SEPARATE_SETTINGS,
+    Arrays,
+    RowTable,
+    class_count,
+    find_setting,
+)
 from fastece.data.threads import Map
 from fastece.kernels.types import F64
 
@@ -49,7 +55,11 @@ def plain_problems(
     run: Map,
 ) -> RowTable | None:  # fmt: skip
     """Read labels and probabilities that `are_plain`; None for a closer look."""
+    if isinstance(setting, str) and setting in SEPARATE_SETTINGS:
+        return None
     chosen = find_setting(setting, p.shape)
+    if chosen.is_top and p.ndim == 1 and y.dtype.kind == "b":
+        return None  # scores below 1/2 may be confidences of answers that were wrong
     weights = None
     if sample_weight is not None:
         weights = plain_weights(sample_weight, y.size)

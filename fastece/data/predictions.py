@@ -58,7 +58,7 @@ class Predictions(TableMaker):
         reading = reading_options(options, GroupedKeywords)
         table = read_source(y_true, y_prob, reading, vectors=True, takes_parts=True)
         self._axes = table.find_axes("y_prob", y_prob)
-        self._table = replace(table, axes=self._axes)
+        self._table = table.replace(axes=self._axes)
         self._arrays = y_true, y_prob
         self._reading = reading
         self._tables = {reading.setting: self._table}
@@ -76,7 +76,7 @@ class Predictions(TableMaker):
         if setting not in self._tables:
             reading = replace(self._reading, setting=setting)
             table = read_source(*self._arrays, reading, takes_parts=True)
-            self._tables[setting] = replace(table, axes=self._axes)
+            self._tables[setting] = table.replace(axes=self._axes)
         return self._tables[setting]
 
     @property

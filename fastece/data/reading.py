@@ -85,14 +85,8 @@ def read_source(
         For data that are not as `fastece.ece` says, and for options beside a source.
     """
     setting = options.setting
-    has_own_rows = is_separate(setting)
-    is_of_top_label = isinstance(setting, str) and setting in TOP_LABEL_SETTINGS
-    if is_of_top_label and not isinstance(y_true, TableMaker):
-        refuse_right_or_wrong(y_true, y_prob, prob_name, options.from_logits, options.percent)
-    if are_plain(y_true, y_prob) and options.are_plain and not has_own_rows:
-        problems = plain_problems(
-            y_true, y_prob, setting, options.sample_weight, with_vectors=vectors, run=run
-        )
+    if options.are_plain and are_plain(y_true, y_prob):
+        problems = plain_problems(y_true, y_prob, setting, options.sample_weight, vectors, run)
         if problems is not None:
             return problems
     if isinstance(y_true, TableMaker):
@@ -101,6 +95,9 @@ def read_source(
         if table.by is not None and not takes_parts:
             raise InputError("by", NO_PARTS)
         return table
+    if isinstance(setting, str) and setting in TOP_LABEL_SETTINGS:
+        refuse_right_or_wrong(y_true, y_prob, prob_name, options.from_logits, options.percent)
+    has_own_rows = is_separate(setting)
     if options.by is not None:
         if not takes_parts:
             raise InputError("by", NO_PARTS)
@@ -110,7 +107,7 @@ def read_source(
         )  # fmt: skip
         axes = table.find_axes(prob_name, y_prob)
         containers.warn_of_index("by", options.by, containers.index_of(y_true, y_prob))
-        return replace(table, by=read_parts(options.by, axes), axes=axes)
+        return table.replace(by=read_parts(options.by, axes), axes=axes)
     if options.class_axis is not None:
         axes = find_row_axes(prob_name, y_prob, options.class_axis)
         labels, prob, flat_options = flatten_rows(axes, y_true, y_prob, options, prob_name)
@@ -119,7 +116,7 @@ def read_source(
                 labels, prob, flat_options, prob_name=prob_name, vectors=vectors,
                 guess_logits=guess_logits, run=run,
             )  # fmt: skip
-        return replace(table, axes=axes)
+        return table.replace(axes=axes)
     if options.counts is not None and (options.votes is not None or options.soft is not False):
         raise InputError("counts", "goes without {soft} and {votes}, as counts are of labels")
     if has_own_rows:
@@ -169,7 +166,7 @@ def read_counted(
             table.y_true, table.y_prob, replace(options, sample_weight=table.sample_weight),
             prob_name, vectors, guess_logits, run,
         )  # fmt: skip
-    return replace(problems, c=table.counts[problems.positions], origin=table.origin)
+    return problems.replace(c=table.counts[problems.positions], origin=table.origin)
 
 
 def read_problems(
@@ -259,7 +256,7 @@ def read_problems(
         problems = problems.where(np.flatnonzero(is_kept))
     if len(prob) > n_rows:
         n_labelled = np.unique(origin[problems.positions]).size
-        problems = replace(problems, origin=origin, votes=problems.n / n_labelled)
+        problems = problems.replace(origin=origin, votes=problems.n / n_labelled)
     return problems
 
 

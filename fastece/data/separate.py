@@ -89,7 +89,7 @@ def read_tasks(
             problem = read(plain_labels(labels[rows, k]), prob[rows, k], options_of_task)
         callers = rows[problem.positions]
         c = None if copies is None else copies[callers]
-        problems.append(replace(problem, rows=callers, c=c))
+        problems.append(problem.replace(rows=callers, c=c))
     names = [f"task {k}" for k in range(n_tasks)]
     if columns:
         names = [f"task {name!r}" for name in columns]
@@ -136,7 +136,7 @@ def read_predicted_classes(
     weights = np.bincount(problem_of_row, rows.total_weights)
     score, hit = rows.read()
     logits = None if rows.logits is None else log_odds_of(rows.logits, None)
-    confidences = replace(rows, prob=score, label=hit, convert=None, logits=logits)
+    confidences = rows.replace(prob=score, label=hit, convert=None, logits=logits)
     return confidences.with_own_rows(
         np.argsort(problem_of_row, kind="stable"),
         np.bincount(problem_of_row),

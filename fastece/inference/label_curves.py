@@ -145,8 +145,7 @@ def row_directions(call: Call, estimator: Any) -> tuple[list[F64] | None, list[F
 def each_class(data: RowTable) -> RowTable:
     """Turn whole class vectors into problems of every class against all others."""
     assert data.vectors is not None
-    return replace(
-        data,
+    return data.replace(
         prob=data.vectors.prob[data.positions],
         label=data.vectors.label[data.positions],
         low=0.0,

@@ -133,7 +133,7 @@ def mean_numbers(mean: Any, samples: Sequence[Sample]) -> F64:
 def decompose_brier_score(inputs: ReportInput) -> ScoreDecomposition:
     """Decompose the Brier score of the setting; average its parts over classes."""
     source = inputs.source
-    source = replace(inputs.call.rows, vectors=None)
+    source = inputs.call.rows.replace(vectors=None)
     parts = [score_components("brier", source, k) for k in range(source.n_problems)]
     means = ScoreComponents(*np.mean(parts, axis=0).tolist())
     return ScoreDecomposition(

@@ -77,7 +77,7 @@ class Call:
     def tables(self) -> list[RowTable]:
         """The table of each model, in which rows with `counts` are there once."""
         tables = [source.need_shared_rows(self.function) for source in self.sources]
-        return [replace(table, c=None) for table in tables]
+        return [table.replace(c=None) for table in tables]
 
     @property
     def rows(self) -> RowTable:

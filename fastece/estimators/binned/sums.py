@@ -9,7 +9,6 @@ A new kind of sum goes here, as a field of `Bins`, and into `kernels.moments.mom
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,7 +151,8 @@ def gap_errors(rule: BinRule, problems: RowTable) -> F64:
                 prob, label, weight, layout.grid_fields, rule.threshold, GAPS, NO_SCORES, sums
             )
     total = float(label.size if problems.v is None else np.add.reduce(problems.v))
-    totals = np.array([total] * n_problems)
+    totals = np.empty(n_problems)
+    totals.fill(total)
     values = np.empty(n_problems)
     kernels.errors.norms(by_bin(sums[0]), NOT_SUMMED, totals, 1.0, False, 0.0, values)
     return values
@@ -225,6 +225,6 @@ def sum_sample(rule: BinRule, sample: Sample, kinds: Sequence[int]) -> Bins:
     bins = sum_bins(rule, problem, [kind for kind in kinds if kind != SQUARE])
     # The copies of a row are rows of their own: the squares of their weights are added up, and not
     # the square of the weight that they have together.
-    copies = replace(problem, v=sample.counts * sample.v**2)
+    copies = problem.replace(v=sample.counts * sample.v**2)
     squares = bin_sums(copies, layout_of(rule, problem), rule.threshold, (WEIGHT,))
     return bins._replace(square=squares[WEIGHT])
