@@ -1,7 +1,10 @@
-"""Draws: how often each row of a sample counts in each of many replicates."""
+"""Draws: how often each row of a sample counts in each of many replicates.
+
+A class has the bytes that a row takes in each replicate as `bytes_per_row`.
+"""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +25,8 @@ class Counts:
         Replicates side by side, in blocks.
     """
 
+    bytes_per_row: ClassVar[int] = 1
+
     c: U8
 
     def blocks(self, n: int) -> U8:
@@ -41,6 +46,8 @@ class TableCounts:
         Replicates side by side, or fewer than 32 of one block.
     """
 
+    bytes_per_row: ClassVar[int] = 8
+
     c: I64
 
 
@@ -57,6 +64,8 @@ class Labels:
         alone.
     """
 
+    bytes_per_row: ClassVar[int] = 4
+
     y: I32
     sample: Sample | None = None
 
@@ -72,6 +81,8 @@ class Rows:
     sample : Sample or None
         The sample; None for an estimator that takes them by its plan alone.
     """
+
+    bytes_per_row: ClassVar[int] = 4
 
     rows: I32
     sample: Sample | None = None

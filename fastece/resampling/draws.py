@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.errors import InputError, InputTypeError
-from fastece.data.samples import ALL, Sample
+from fastece.data.samples import ALL
 from fastece.estimators.draws import Counts, Labels, Rows, TableCounts
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32, I64, U8, U16
@@ -100,18 +100,18 @@ class ReplicateDraws(ABC):
     Attributes
     ----------
     kind : type
-        The class of `fastece.estimators.draws` that a statistic gets: Counts, Labels or Rows.
+        The class of `fastece.estimators.draws` that a statistic gets.
     replicates_per_block : int
         Replicates that are drawn together.
-    bytes_per_row : int
-        Memory of a row in each replicate.
-    n : int
-        Number of rows that have counts or labels.
     """
 
-    kind: ClassVar[type] = Counts
+    kind: Any = Counts
     replicates_per_block: ClassVar[int] = REPLICATES
-    bytes_per_row: ClassVar[int] = 1
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of rows that a statistic reads for each replicate."""
 
     @abstractmethod
     def make(self, first: int, blocks: int) -> NDArray[Any]:
@@ -120,10 +120,6 @@ class ReplicateDraws(ABC):
     def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:  # noqa: ARG002
         """Return the counts or labels (G, n, 32) of one problem from the shared draws."""
         return drawn
-
-    def rows_per_replicate(self: Any) -> int:
-        """Return the number of rows that a statistic reads for one replicate."""
-        return int(self.n)
 
     def score_order(self, problem: Problem) -> I32:
         """Return the array by which `reorder` follows the sorted scores of a problem."""
@@ -136,14 +132,6 @@ class ReplicateDraws(ABC):
     def select(self, drawn: NDArray[Any], replicates: slice) -> NDArray[Any]:
         """Select replicates of one block, by their positions in it."""
         return drawn[:, :, replicates]
-
-    def count_replicates(self, drawn: NDArray[Any]) -> int:
-        """Count the replicates that an array of draws holds."""
-        return int(len(drawn) * drawn.shape[2])
-
-    def hand_on(self, drawn: NDArray[Any], sample: Sample | None) -> Any:  # noqa: ARG002
-        """Return draws of a problem as an object of `kind`, which a statistic takes."""
-        return Counts(drawn)
 
 
 def empty_counts(blocks: int, n: int) -> U8:
@@ -185,26 +173,9 @@ class Units:
     offsets: I64 | None = None
 
     @property
-    def n(self) -> int:
-        """Number of rows that have counts."""
-        return self.count if self.of_row is None else self.of_row.size
-
-    @property
     def total(self) -> int:
         """Number of units that are there, with all copies."""
         return self.count if self.copies is None else int(self.copies.sum())
-
-    def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
-        """Return counts (G, m, 32) of the rows of a problem from counts of the units."""
-        rows = ALL
-        if self.offsets is not None:
-            rows = slice(int(self.offsets[problem]), int(self.offsets[problem + 1]))
-        if self.of_row is None:
-            return drawn if rows == ALL else np.ascontiguousarray(drawn[:, rows])
-        counts = np.take(drawn, self.of_row[rows], axis=1)
-        if self.rows is None:
-            return counts
-        return counts.astype(np.int64) * self.rows[rows].astype(np.int64)[:, None]
 
 
 class UnitDraws(ReplicateDraws):
@@ -215,30 +186,26 @@ class UnitDraws(ReplicateDraws):
     @property
     def n(self) -> int:
         """Number of rows that have counts."""
-        return self.units.n
+        return self.units.count if self.units.of_row is None else self.units.of_row.size
 
     @property
-    def is_wide(self) -> bool:
-        """Whether counts may be larger than a byte holds."""
-        return self.units.copies is not None or self.units.rows is not None
-
-    @property
-    def kind(self) -> type:  # type: ignore[override]
-        """The class of `fastece.estimators.draws` that a statistic gets."""
-        return TableCounts if self.is_wide else Counts
-
-    @property
-    def bytes_per_row(self) -> int:  # type: ignore[override]
-        """Memory of a row in each replicate."""
-        return 8 if self.is_wide else 1
+    def kind(self) -> Any:
+        """The class of counts: a byte holds them, unless rows or groups stand for several."""
+        has_bytes = self.units.copies is None and self.units.rows is None
+        return Counts if has_bytes else TableCounts
 
     def of_problem(self, drawn: NDArray[Any], problem: int) -> NDArray[Any]:
-        """Return the counts (G, n, 32) of one problem from the shared draws."""
-        return self.units.of_problem(drawn, problem)
-
-    def hand_on(self, drawn: NDArray[Any], sample: Sample | None) -> Any:  # noqa: ARG002
-        """Return draws of a problem as counts."""
-        return self.kind(drawn)
+        """Return counts (G, m, 32) of the rows of a problem from counts of the units."""
+        units = self.units
+        rows = ALL
+        if units.offsets is not None:
+            rows = slice(int(units.offsets[problem]), int(units.offsets[problem + 1]))
+        if units.of_row is None:
+            return drawn if rows == ALL else np.ascontiguousarray(drawn[:, rows])
+        counts = np.take(drawn, units.of_row[rows], axis=1)
+        if units.rows is None:
+            return counts
+        return counts.astype(np.int64) * units.rows[rows].astype(np.int64)[:, None]
 
 
 @dataclass(frozen=True)
@@ -254,9 +221,9 @@ class RowDraws(UnitDraws):
     size: int
 
     @property
-    def is_wide(self) -> bool:
-        """Whether counts may be larger than a byte holds."""
-        return super().is_wide or self.size > self.units.count
+    def kind(self) -> Any:
+        """The class of counts, which a byte may not hold if more units are drawn than there are."""
+        return TableCounts if self.size > self.units.count else super().kind
 
     def make(self, first: int, blocks: int) -> NDArray[Any]:
         """Draw the counts (G, units, 32) of some blocks."""
@@ -304,22 +271,22 @@ class RowLists(ReplicateDraws):
 
     kind = Rows
     replicates_per_block = 1
-    bytes_per_row = 4
 
     key: int
-    n: int
+    n_rows: int
     size: int
+
+    @property
+    def n(self) -> int:
+        """Number of rows in a list."""
+        return self.size
 
     def make(self, first: int, blocks: int) -> I32:
         """Draw the rows (R, size) of some replicates, in the order in which they come."""
         rows = np.empty((blocks, self.size), np.int32)
         with np.errstate(over="ignore"):  # kernels that are not compiled warn otherwise
-            kernels.resampling.drawn_rows(np.uint64(self.key), first, self.n, rows)
+            kernels.resampling.drawn_rows(np.uint64(self.key), first, self.n_rows, rows)
         return rows
-
-    def rows_per_replicate(self) -> int:
-        """Return the number of rows in a list."""
-        return self.size
 
     def score_order(self, problem: Problem) -> I32:
         """Return the position of each row in the order of the scores."""
@@ -332,14 +299,6 @@ class RowLists(ReplicateDraws):
     def select(self, drawn: NDArray[Any], replicates: slice) -> NDArray[Any]:
         """Select lists of rows."""
         return drawn[replicates]
-
-    def count_replicates(self, drawn: NDArray[Any]) -> int:
-        """Count the lists of rows."""
-        return len(drawn)
-
-    def hand_on(self, drawn: NDArray[Any], sample: Sample | None) -> Rows:
-        """Return lists of rows of a sample."""
-        return Rows(drawn, sample)
 
 
 @dataclass(frozen=True)
@@ -420,18 +379,11 @@ class LabelDraws(ReplicateDraws):
         return 2 * len(self.prob) if self.form == OUTCOMES_AS_COUNTS else len(self.prob)
 
     @property
-    def kind(self) -> type:  # type: ignore[override]
+    def kind(self) -> Any:
         """The class of `fastece.estimators.draws` that a statistic gets."""
         if self.form != OUTCOMES_AS_COUNTS:
             return Labels
         return Counts if self.copies is None else TableCounts
-
-    @property
-    def bytes_per_row(self) -> int:  # type: ignore[override]
-        """Memory of a row in each replicate."""
-        if self.form != OUTCOMES_AS_COUNTS:
-            return 4
-        return 1 if self.copies is None else 8
 
     @cached_property
     def up_to(self) -> F64:
@@ -539,7 +491,3 @@ class LabelDraws(ReplicateDraws):
         ones = self.outcomes(drawn, problem)
         all_copies = np.uint8(1) if self.copies is None else self._whole_copies
         return np.concatenate([ones, all_copies - ones], axis=1)
-
-    def hand_on(self, drawn: NDArray[Any], sample: Sample | None) -> Any:
-        """Return labels of the rows of a sample, or counts of rows with either outcome."""
-        return Labels(drawn, sample) if self.kind is Labels else self.kind(drawn)

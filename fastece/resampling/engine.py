@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fastece.data.samples import Sample
 from fastece.estimators.base import Statistic
-from fastece.estimators.draws import Counts
+from fastece.estimators.draws import Labels, Rows
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32
 from fastece.resampling.draws import ReplicateDraws
@@ -78,7 +78,8 @@ class PreparedStatistic(NamedTuple):
     problem : int
         The number of the problem.
     sample : Sample or None
-        The rows in the order that the statistic needs; None where the plan is enough.
+        The rows in the order that the statistic needs, of which lists and labels are given to
+        statistics that evaluate them one by one; None where the plan is enough.
     order : (n,) int32 array or None
         The array by which draws follow that order; None where it is the order of the draws.
     statistic : Statistic
@@ -99,11 +100,12 @@ class PreparedStatistic(NamedTuple):
         which evaluate replicates one after another, get no replicate in vain.
         """
         takes_blocks = draws.kind in self.statistic.native
+        count = draws.replicates_per_block * len(drawn)
         if not takes_blocks:
             drawn = draws.select(drawn, replicates)
-        handed_on = draws.hand_on(drawn, self.sample)
-        values = np.asarray(self.statistic.values(self.plan, handed_on), np.float64)
-        count = draws.count_replicates(drawn)
+            count = replicates.stop - replicates.start
+        columns = (drawn,) if self.sample is None else (drawn, self.sample)
+        values = np.asarray(self.statistic.values(self.plan, draws.kind(*columns)), np.float64)
         if values.ndim == 0 or values.shape[-1] != count:
             name = type(self.statistic).__name__
             raise ValueError(f"{name}.values: must return {count} values, got shape {values.shape}")
@@ -120,7 +122,7 @@ class Replicates:
     @property
     def cost(self) -> int:
         """Number of rows that all members read for one replicate."""
-        rows = self.draws.rows_per_replicate()
+        rows = self.draws.n
         n_pairwise = sum(bool(member.statistic.reads_pairs) for member in self.members)
         return rows * (len(self.members) + n_pairwise * rows // PAIRS_PER_ROW)
 
@@ -135,7 +137,8 @@ class Replicates:
     @property
     def bytes_per_replicate(self) -> int:
         """Memory of the draws of one replicate."""
-        return self.draws.bytes_per_row * self.draws.rows_per_replicate()
+        bytes_per_row: int = self.draws.kind.bytes_per_row
+        return bytes_per_row * self.draws.n
 
     @property
     def batch(self) -> int:
@@ -214,7 +217,7 @@ def prepare_statistic(
         sample = replace(sample, vectors=None)
     plan = statistic.prepare(sample, size)
     # Other processes are sent no sample, with its class vectors, that nobody looks at.
-    is_read = draws.kind is not Counts and draws.kind not in statistic.native
+    is_read = draws.kind in (Labels, Rows) and draws.kind not in statistic.native
     return PreparedStatistic(number, sample if is_read else None, order, statistic, plan)
 
 
