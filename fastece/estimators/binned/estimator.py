@@ -27,7 +27,7 @@ from fastece.estimators.binned.layouts import (
     fixed_layout,
     layout_of,
 )
-from fastece.estimators.binned.replicates import BinnedPlan, plan_replicates
+from fastece.estimators.binned.replicates import BinnedPlan, plan_bins
 from fastece.estimators.binned.sums import (
     MAX_BINS_OF_FEW_ROWS,
     NOT_SUMMED,
@@ -427,7 +427,7 @@ class Binned(Parameters):
             sample = replace(sample, v=None)
         rule = self.rule(sample, self.bin_count(size))
         kinds = self._kinds_for_errors(sample.v is not None)
-        return plan_replicates(rule, sample, unit, kinds, size)
+        return plan_bins(rule, sample, unit, kinds, size)
 
     def evaluate(self, plan: BinnedPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""

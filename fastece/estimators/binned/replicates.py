@@ -15,6 +15,7 @@ A *term* of a row is its part of a sum when it is drawn once.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,21 +46,24 @@ TILE_ROWS = 1024
 GROUP_SIZES = ((512, 1), (65536, 16), (2**31, 64))
 
 
-def plan_replicates(
+def plan_bins(
     rule: BinRule, sample: Sample, unit: float, kinds: Sequence[int], size: int
 ) -> "BinnedPlan":
     """Prepare a sample, with weights in a unit, for sums of draws of `size` rows."""
-    if sample.v is not None:
+    if rule.is_equal_mass:
+        make_plan: type[BinnedPlan] = EqualMassPlan
+    else:
+        make_plan = FixedBinPlan
         # Fixed bins have to add up the weight of a draw; equal-mass bins know it anyway.
-        if not rule.is_equal_mass and WEIGHT not in kinds:
+        if sample.v is not None and WEIGHT not in kinds:
             kinds = (*kinds, WEIGHT)
-    elif size < PACK and not rule.is_convex:
+    if sample.v is None and size < PACK and not rule.is_convex:
         kinds = pack_counts(kinds)
-    return BinnedPlan(rule, sample, unit, tuple(kinds))
+    return make_plan(rule, sample, unit, tuple(kinds))
 
 
 @dataclass(frozen=True)
-class BinnedPlan(Plan):
+class BinnedPlan(Plan, ABC):
     """A sample prepared for the sums of replicates.
 
     Its rows are arranged when they are first needed.
@@ -71,7 +75,7 @@ class BinnedPlan(Plan):
     unit : float
         Weights of the sample are in units of this power of two.
     kinds : tuple of int
-        The sums that a replicate needs, perhaps packed by `cell_sums.pack_counts`.
+        The Q sums that a replicate needs, perhaps packed by `cell_sums.pack_counts`.
     """
 
     rule: BinRule
@@ -79,21 +83,25 @@ class BinnedPlan(Plan):
     unit: float
     kinds: tuple[int, ...]
 
-    @cached_property
-    def rows(self) -> "FixedBinRows | EqualMassRows":
-        """The rows, arranged for bins of this rule."""
-        if self.rule.is_equal_mass:
-            return EqualMassRows(self.rule, self.sample, self.kinds)
-        return FixedBinRows(self.rule, self.sample, self.kinds)
+    @abstractmethod
+    def sum_counts(self, c: U8) -> tuple[F64, F64 | None]:
+        """Compute the sums (Q, B, R) of replicates with counts (G, n, 32) of the rows.
+
+        With them comes the weight (R,) of the drawn rows, or None if it is the sum over the bins.
+        """
+
+    @abstractmethod
+    def sum_lists(self, rows: I32) -> tuple[F64, F64 | None]:
+        """Compute the same for replicates that are lists (R, size) of rows."""
 
     def bins(self, draws: Counts | Rows) -> Bins:
         """Add up the rows of each replicate in its bins, without their edges."""
         if isinstance(draws, Counts):
-            drawn = self.rows.sum_counts(draws.blocks(self.sample.n))
+            sums, total = self.sum_counts(draws.blocks(self.sample.n))
         else:
-            drawn = self.rows.sum_lists(contiguous(draws.rows, np.int32))
-        sums = unpack_counts(name_sums(self.kinds, drawn.sums.swapaxes(1, 2)))
-        return make_bins([], sums, drawn.total, self.unit)
+            sums, total = self.sum_lists(contiguous(draws.rows, np.int32))
+        named_sums = unpack_counts(name_sums(self.kinds, sums.swapaxes(1, 2)))
+        return make_bins([], named_sums, total, self.unit)
 
     def parts(self, draws: Counts | Rows) -> Iterator[Counts | Rows]:
         """Split draws so that the sums of each part take some megabytes."""
@@ -105,21 +113,6 @@ class BinnedPlan(Plan):
         else:
             for start in range(0, len(draws.rows), max_replicates):
                 yield Rows(draws.rows[start : start + max_replicates])
-
-
-class DrawnSums(NamedTuple):
-    """Sums over the bins of R replicates.
-
-    Attributes
-    ----------
-    sums : (Q, B, R) float64 array
-        Sums of Q kinds.
-    total : (R,) float64 array or None
-        Weight of the drawn rows. None: it is the sum over the bins.
-    """
-
-    sums: F64
-    total: F64 | None
 
 
 def terms_of(sample: Sample, threshold: float, kinds: Sequence[int]) -> F64:
@@ -201,45 +194,46 @@ class Tiles(NamedTuple):
         return spread_replicates(self.layout, sums)
 
 
-class FixedBinRows:
+@dataclass(frozen=True)
+class FixedBinPlan(BinnedPlan):
     """Rows of a sample in bins that are the same in every draw."""
 
-    def __init__(self, rule: BinRule, sample: Sample, kinds: Sequence[int]) -> None:
-        self.sample = sample
-        self.kinds = kinds
-        self.threshold = rule.threshold
-        self.layout = fixed_layout(rule)
+    @cached_property
+    def layout(self) -> Layout:
+        """The layout of the bins."""
+        return fixed_layout(self.rule)
 
     @cached_property
     def tiles(self) -> Tiles:
         """The rows for counts."""
-        return Tiles.of(self.sample, self.layout, self.threshold, self.kinds)
+        return Tiles.of(self.sample, self.layout, self.rule.threshold, self.kinds)
 
     @cached_property
     def records(self) -> F64:
         """The rows for lists: lower cell and shared terms, (n, 1 + Q) or (n, 1 + 2 Q)."""
         place = self.layout.place(self.sample.s)
-        terms = share_terms(terms_of(self.sample, self.threshold, self.kinds), place)
+        terms = share_terms(terms_of(self.sample, self.rule.threshold, self.kinds), place)
         return np.column_stack([place.lower, *terms])
 
-    def sum_counts(self, c: U8) -> DrawnSums:
+    def sum_counts(self, c: U8) -> tuple[F64, F64 | None]:
         """Compute the sums of replicates with counts (G, n, 32) of the rows."""
         # Without weights all replicates draw as many rows.
         n_drawn = int(c[0, :, 0].sum(dtype=np.int64))
-        return self.drawn_sums(self.tiles.sums(c), n_drawn)
+        sums = self.tiles.sums(c)
+        return sums, self.total_of(n_drawn, sums.shape[2])
 
-    def sum_lists(self, rows: I32) -> DrawnSums:
+    def sum_lists(self, rows: I32) -> tuple[F64, F64 | None]:
         """Compute the sums of replicates that are lists (R, size) of rows."""
         n_replicates, size = rows.shape
         sums = np.empty((len(self.kinds), self.layout.cells, n_replicates))
         kernels.moments.drawn_sums(self.records, self.layout.step, rows, sums)
-        return self.drawn_sums(spread_replicates(self.layout, sums), size)
+        return spread_replicates(self.layout, sums), self.total_of(size, n_replicates)
 
-    def drawn_sums(self, sums: F64, n_drawn: int) -> DrawnSums:
-        """Return sums (Q, B, R) with the number of drawn rows, if no sum has it."""
+    def total_of(self, n_drawn: int, n_replicates: int) -> F64 | None:
+        """Return the number of drawn rows for each replicate; None if a sum has it."""
         if WEIGHT in self.kinds or COUNTS in self.kinds:
-            return DrawnSums(sums, None)
-        return DrawnSums(sums, np.full(sums.shape[2], float(n_drawn)))
+            return None
+        return np.full(n_replicates, float(n_drawn))
 
 
 # --- bins of equal weight, which depend on the draw -----------------------------------------
@@ -269,13 +263,9 @@ def order_rows(
     )
 
 
-class EqualMassRows:
+@dataclass(frozen=True)
+class EqualMassPlan(BinnedPlan):
     """Rows of a sorted sample, for bins that have equal weight in every draw."""
-
-    def __init__(self, rule: BinRule, sample: Sample, kinds: Sequence[int]) -> None:
-        self.rule = rule
-        self.sample = sample
-        self.kinds = kinds
 
     @cached_property
     def ordered(self) -> "OrderedRows":
@@ -288,7 +278,7 @@ class EqualMassRows:
         rows_above = self.sample.where(slice(self.ordered.skip, None))
         return terms_of(rows_above, self.rule.threshold, self.kinds)
 
-    def sum_counts(self, c: U8) -> DrawnSums:
+    def sum_counts(self, c: U8) -> tuple[F64, F64 | None]:
         """Compute the sums of replicates with counts (G, n, 32) of the rows."""
         n_replicates = len(c) * REPLICATES
         total = np.empty(n_replicates)
@@ -297,9 +287,9 @@ class EqualMassRows:
             self.ordered, self.terms, right=self.rule.closed_right, convex=self.rule.is_convex,
             c=c, total=total, out=sums,
         )  # fmt: skip
-        return DrawnSums(sums, total)
+        return sums, total
 
-    def sum_lists(self, rows: I32) -> DrawnSums:
+    def sum_lists(self, rows: I32) -> tuple[F64, F64 | None]:
         """Compute the sums of replicates that are lists (R, size) of rows."""
         total = np.empty(len(rows))
         sums = np.empty((len(self.kinds), self.rule.n_bins, len(rows)))
@@ -308,4 +298,4 @@ class EqualMassRows:
             self.rule.equal_mass_fields,
             kinds=np.array(self.kinds), rows=np.sort(rows, axis=1), total=total, out=sums,
         )  # fmt: skip
-        return DrawnSums(sums, total)
+        return sums, total
