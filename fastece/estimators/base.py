@@ -48,7 +48,7 @@ DECLARATIONS = (
     "largest",
 )
 # Abilities that it may have.
-ABILITIES = ("posterior", "posterior_parts", "curve", "curve_statistic")
+ABILITIES = ("posterior", "posterior_parts", "curve", "curve_statistic", "truth")
 
 
 # --- statistics and estimators --------------------------------------------------------------
@@ -132,6 +132,9 @@ class Estimator(Statistic):
     parts : callable or None
         Ability to measure the direction of a norm of gaps: ``parts(source)`` are the error, its
         over part and its under part (3, K) of each problem.
+    truth : callable or None
+        Ability to give the true error: ``truth(plan, q)`` if the classes of the rows have the
+        probabilities q (n, K). Intervals of estimators that take labels or class vectors need it.
     """
 
     native: tuple[type, ...] = ()
@@ -149,6 +152,7 @@ class Estimator(Statistic):
     bandwidths: Any = None
     bins: Any = None
     parts: Any = None
+    truth: Any = None
 
     @abstractmethod
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:

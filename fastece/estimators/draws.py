@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fastece.data.containers import as_blocks
 from fastece.data.samples import Sample
 from fastece.kernels import REPLICATES
-from fastece.kernels.types import F64, I32, I64, U8
+from fastece.kernels.types import I32, I64, U8
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,20 +88,7 @@ class Rows:
     sample: Sample | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Chances:
-    """Hypothetical probabilities of the labels, at which the true error is evaluated.
-
-    Parameters
-    ----------
-    prob : (n, K) float64 array
-        The probability of every class, two of them for a binary problem.
-    """
-
-    prob: F64
-
-
-Draws = Counts | TableCounts | Labels | Rows | Chances
+Draws = Counts | TableCounts | Labels | Rows
 
 
 def columns(x: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.sources import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
-from fastece.estimators.draws import Chances, Counts, Draws, Labels, Rows, TableCounts
+from fastece.estimators.draws import Counts, Draws, Labels, Rows, TableCounts
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I32, I64, U32
 
@@ -103,7 +103,7 @@ class PairEstimator(Parameters, ABC):
     needs_vectors = True
     needs_sorted = False
     reads_pairs = True
-    native = (Counts, Labels, Rows, Chances)
+    native = (Counts, Labels, Rows)
 
     @abstractmethod
     def prepare(self, sample: Sample, size: int, run: Map = map) -> Any:
@@ -139,8 +139,6 @@ class PairEstimator(Parameters, ABC):
                 return np.concatenate([self.replicates(plan, c.astype(np.float64)) for c in blocks])
             case Labels(y):
                 return np.concatenate([self.label_values(plan, block) for block in y])
-            case Chances(prob):
-                return np.array([self.truth(plan, prob)])
             case TableCounts():
                 return super().values(plan, draws)
         counts = (np.bincount(rows, minlength=plan.v.size) for rows in draws.rows)

@@ -8,7 +8,6 @@ from fastece.estimators.base import Plan as Plan
 from fastece.estimators.base import Statistic as Statistic
 from fastece.estimators.curve import Curve as Curve
 from fastece.estimators.curve import curve_near_rows as curve_near_rows
-from fastece.estimators.draws import Chances as Chances
 from fastece.estimators.draws import Counts as Counts
 from fastece.estimators.draws import Labels as Labels
 from fastece.estimators.draws import Rows as Rows

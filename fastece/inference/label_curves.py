@@ -12,7 +12,6 @@ import numpy as np
 from fastece.data.sources import SETTINGS, RowTable
 from fastece.estimators.base import values_of_problems
 from fastece.estimators.binned import Binned
-from fastece.estimators.draws import Chances
 from fastece.inference.binned_cells import noiseless_cells
 from fastece.inference.cell_curves import gap_directions
 from fastece.inference.inversion import ConfidenceCurve, Path, invert
@@ -77,7 +76,7 @@ class Hypotheses:
         population = self.estimator.of_population()
         if self.model.form != OUTCOMES_AS_COUNTS:
             pairs = zip(self.members, self.chances(probabilities), strict=True)
-            errors = [population.values(x.plan, Chances(prob))[0] for x, prob in pairs]
+            errors = [population.truth(x.plan, prob) for x, prob in pairs]
             return float(np.mean(errors))
         # Rows are there twice, with the outcome 1 and with 0, and count by their probabilities.
         errors = []
@@ -101,7 +100,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     """Compute the confidence curve of the only model of a call by drawn labels.
 
     It is for estimators without gaps, which need `prepare` and `evaluate` alone, or the draws
-    `Labels` and `Chances` where they take the labels themselves.
+    `Labels` and the method `truth` where they take the labels themselves.
     """
     model = make_label_model(call, estimator, key)
     draws = model.draws(model.scores)

@@ -10,7 +10,7 @@ from fastece.data.options import GROUPED_NAMES, OPTION_NAMES, split_options
 from fastece.data.parameters import check_average, check_integer, check_jobs
 from fastece.data.reading import read_source
 from fastece.data.sources import RowTable
-from fastece.estimators.draws import Chances, Labels
+from fastece.estimators.draws import Labels
 from fastece.estimators.table import EstimatorKeywords, find_estimator
 from fastece.resampling.call import Call
 from fastece.resampling.engine import Workers
@@ -145,8 +145,8 @@ def require_calibration_error(call: Call, function: str) -> None:
             hint = "bootstrap and compare take it"
             raise InputError("estimator", f"{rule}, {reason}", hint=hint)
         reads_labels = call.uses_class_vectors(estimator) or Labels in estimator.native
-        if reads_labels and Chances not in estimator.native and function != "calibration_test":
-            rule = f"must take the draws Chances for {function}"
+        if reads_labels and estimator.truth is None and function != "calibration_test":
+            rule = f"must have a method truth for {function}"
             hint = "bootstrap, compare and calibration_test do without"
             raise InputError("estimator", rule, value=estimator, hint=hint)
 

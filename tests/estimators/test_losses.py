@@ -190,7 +190,7 @@ def test_an_estimator_of_ones_own_gets_class_vectors(size):
     error = test.null_distribution.std() / 20
     assert test.null_distribution.mean() == pytest.approx((p * p).sum(axis=1).mean(), abs=5 * error)
     assert test.setting == "class vectors"
-    with pytest.raises(ValueError, match=r"must take the draws Chances for .*TrueClass"):
+    with pytest.raises(ValueError, match=r"must have a method truth for .*TrueClass"):
         fastece.estimate(y, p, estimator=TrueClass())
 
 
