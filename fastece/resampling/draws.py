@@ -190,7 +190,7 @@ class UnitDraws(ReplicateDraws):
 
     @property
     def kind(self) -> Any:
-        """The class of counts: a byte holds them, unless rows or groups stand for several."""
+        """The class of counts, larger ones where rows stand for several."""
         has_bytes = self.units.copies is None and self.units.rows is None
         return Counts if has_bytes else TableCounts
 
@@ -222,7 +222,7 @@ class RowDraws(UnitDraws):
 
     @property
     def kind(self) -> Any:
-        """The class of counts, which a byte may not hold if more units are drawn than there are."""
+        """The class of counts, larger ones also where more units are drawn than there are."""
         return TableCounts if self.size > self.units.count else super().kind
 
     def make(self, first: int, blocks: int) -> NDArray[Any]:
