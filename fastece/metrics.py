@@ -21,8 +21,8 @@ from fastece.data.options import (
     split_options,
 )
 from fastece.data.parameters import check_average, check_jobs
-from fastece.data.reading import read_source
-from fastece.data.sources import RowTable
+from fastece.data.reading import read_table
+from fastece.data.table import RowTable
 from fastece.data.threads import Map, with_threads
 from fastece.estimators.base import values_of_problems
 from fastece.estimators.binned.plain import plain_value
@@ -192,19 +192,19 @@ def ece(
             return value
 
     def values_of(run: Map) -> tuple[RowTable, Values]:
-        source = read_source(
+        table = read_table(
             y_true, y_prob, reading, vectors=chosen.needs_vectors, takes_parts=True, run=run
         )  # fmt: skip
-        if source.by is not None:
-            per_class = average is None and source.setting.per_class
-            return source, values_of_parts(chosen, source, per_class, run)
-        return source, values_of_problems(chosen, source, run)
+        if table.by is not None:
+            per_class = average is None and table.setting.per_class
+            return table, values_of_parts(chosen, table, per_class, run)
+        return table, values_of_problems(chosen, table, run)
 
-    source, values = with_threads(jobs, values_of)
-    if source.by is not None or (average is None and source.setting.per_class):
+    table, values = with_threads(jobs, values_of)
+    if table.by is not None or (average is None and table.setting.per_class):
         return values
     # A single value is not averaged, which would take 3 us.
-    return float(values[0] if len(values) == 1 else source.average(values))
+    return float(values[0] if len(values) == 1 else table.average(values))
 
 
 def fix(name: str, options: Mapping[str, Any], **values: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_average, check_flag
-from fastece.data.sources import find_setting
+from fastece.data.table import find_setting
 from fastece.estimators.table import find_estimator
 from fastece.metrics import Macro, ece
 from fastece.reliability.diagram import ReliabilityDiagram, reliability_diagram

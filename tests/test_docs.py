@@ -21,7 +21,7 @@ from scipy.stats import binom
 import fastece
 from fastece import recalibration
 from fastece.cli import main
-from fastece.data.sources import SETTINGS
+from fastece.data.table import SETTINGS
 from fastece.estimators.base import Estimator
 from fastece.recalibration import METHODS
 from fastece.report.verdict import MIN_ROWS, MISCALIBRATED, NO_SIGN, TOO_FEW, UNCLEAR

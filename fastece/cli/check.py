@@ -93,7 +93,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     notes = []
     for baseline in baselines:
         baseline_call = read_data(baseline, options, estimators, min_resamples=1)
-        call = replace(call, sources=[*call.sources, *baseline_call.sources])
+        call = replace(call, tables=[*call.tables, *baseline_call.tables])
         if baseline.note:
             notes.append(f"{title_of(options.baseline)}: {baseline.note}")
     check = check_of(call, slices, bounds, options.min_rows, options.seed)

@@ -90,8 +90,8 @@ def run(options: Namespace, progress: Progress) -> Page:
     progress(f"reading {' and '.join(titles)}")
     models = read_models(columns, options)
     differences = measure_differences(models, options, progress)
-    sources = [differences[0].call.sources[0], *(x.call.sources[1] for x in differences)]
-    call = replace(differences[0].call, sources=sources)
+    tables = [differences[0].call.tables[0], *(x.call.tables[1] for x in differences)]
+    call = replace(differences[0].call, tables=tables)
     p_values = adaptive_p_values(call, [model.name for model in models], options.seed, progress)
     return make_page(models, titles, call, differences, p_values)
 
@@ -151,7 +151,7 @@ def adaptive_p_values(
     """Compute the p-value of the adaptive test of each model."""
     progress("tests of calibration")
     adaptive = call.with_estimator(ADAPTIVE)
-    results = (calibration_results(replace(adaptive, sources=[x]), seed) for x in call.sources)
+    results = (calibration_results(replace(adaptive, tables=[x]), seed) for x in call.tables)
     return {name: result.p_value for name, result in zip(names, results, strict=True)}
 
 

@@ -166,8 +166,8 @@ def measure_differences(
         read_data(model.predictions, options, {**errors, **scores}, min_resamples=1)
         for model in models
     ]
-    sources = [source for call in calls for source in call.sources]
-    call = replace(calls[0], estimators=errors, sources=sources)
+    tables = [table for call in calls for table in call.tables]
+    call = replace(calls[0], estimators=errors, tables=tables)
     check_same_classes(call, ["y_prob_b"] * (len(models) - 1))
     name = "both" if len(models) == 2 else "all models"
     progress(f"errors of {name}, {options.resamples} replicates")
@@ -177,13 +177,11 @@ def measure_differences(
     scores_by_name = comparisons_with_first(call_on_scores, rng=options.seed)
     differences = []
     for number, second in enumerate(models[1:]):
-        pair = replace(call, sources=[sources[0], sources[1 + number]])
+        pair = replace(call, tables=[tables[0], tables[1 + number]])
         score_results = Results({name: x[number] for name, x in scores_by_name.items()})
         notes = []
-        for model, source, value_name in zip(
-            (first, second), pair.sources, ("a", "b"), strict=True
-        ):
-            call_on_model = replace(call, sources=[source], estimators=scores)
+        for model, table, value_name in zip((first, second), pair.tables, ("a", "b"), strict=True):
+            call_on_model = replace(call, tables=[table], estimators=scores)
             values = {name: getattr(result, value_name) for name, result in score_results.items()}
             notes += describe_infinite_scores(model, call_on_model, values)
         differences.append(

@@ -24,7 +24,7 @@ from fastece.compat.names import LIBRARIES
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_integer
 from fastece.data.samples import Sample
-from fastece.data.sources import NO_ROWS, one_problem
+from fastece.data.table import NO_ROWS, one_problem
 from fastece.estimators.binned import Binned, Bins, formula_of
 from fastece.estimators.binned.layouts import hard_layout
 from fastece.estimators.binned.sums import bins_of_layout

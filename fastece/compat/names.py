@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from fastece.data.containers import as_real, without_single_column
 from fastece.data.errors import InputError, rename_arguments
 from fastece.data.options import ReadingOptions
-from fastece.data.reading import read_source
-from fastece.data.sources import RowTable
+from fastece.data.reading import read_table
+from fastece.data.table import RowTable
 
 
 class Names(NamedTuple):
@@ -67,7 +67,7 @@ class Names(NamedTuple):
         """Read labels and probabilities as problems; errors have the library's names."""
         options = ReadingOptions(setting=setting, pos_label=pos_label)
         with rename_arguments(self.arguments):
-            return read_source(label, prob, options, prob_name=self.prob, guess_logits=guess_logits)
+            return read_table(label, prob, options, prob_name=self.prob, guess_logits=guess_logits)
 
 
 LIBRARIES = {

@@ -7,7 +7,7 @@
     any accepted kind       of a setting, checked       are `Sample`s
 
 Another container or kind of label is added here, and a refusal gets its words here; nothing is
-computed from the rows. Begin with `reading.read_source`, which every function of the package calls:
+computed from the rows. Begin with `reading.read_table`, which every function of the package calls:
 it tries `plain`, which skips the conversions of numpy arrays, and otherwise goes from top to
 bottom. `separate` reads the settings whose problems have rows of their own, "tasks" and
 "top-label". Rows of weight 0 and of an ignored label end in `reading.kept_rows`: no other room sees

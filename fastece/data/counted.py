@@ -60,7 +60,7 @@ class LabelCounts(NamedTuple):
     origin: I64 | None
 
 
-def read_table(
+def read_counted_arrays(
     y_true: Any, y_prob: Any, options: ReadingOptions, prob_name: str = "y_prob",
     has_classes: bool = False,
 ) -> CountedTable:  # fmt: skip

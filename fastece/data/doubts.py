@@ -16,7 +16,7 @@ from fastece.data.containers import contiguous
 from fastece.data.errors import RowsWarning, warn
 from fastece.data.samples import Sample
 from fastece.data.scores import MAX_ENTRIES_READ, are_native, class_vectors, two_columns
-from fastece.data.sources import RowTable, class_count
+from fastece.data.table import RowTable, class_count
 from fastece.kernels import MAX_ROWS_COMPARED, MIN_DEVIATIONS
 from fastece.kernels.types import F64, I64
 
@@ -62,21 +62,21 @@ def are_impossible(sample: Sample) -> NDArray[np.bool_]:
     return np.asarray(impossible)
 
 
-def impossible_rows(source: RowTable) -> list[NDArray[np.bool_]]:
+def impossible_rows(table: RowTable) -> list[NDArray[np.bool_]]:
     """Find the rows (n,) of each problem whose outcome had probability 0.
 
     The problems of a stream have rows of their own, and not the same number of them.
     """
-    return [are_impossible(sample) for sample in source.samples(reads_only=True)]
+    return [are_impossible(sample) for sample in table.samples(reads_only=True)]
 
 
 # --- scores that are no probabilities --------------------------------------------------------
 
 
-def describe_constant_scores(source: RowTable) -> str:
+def describe_constant_scores(table: RowTable) -> str:
     """Write a sentence on scores that are all equal, or all 0 or 1; "" for others."""
-    n = source.count()
-    scores = [sample.s for sample in source.samples(reads_only=True)]
+    n = table.count()
+    scores = [sample.s for sample in table.samples(reads_only=True)]
     if n < MIN_CONSTANT_ROWS:
         return ""
     if all(s.min() == s.max() for s in scores):

@@ -26,7 +26,7 @@ from fastece.data.scores import (
     read_arrays,
     read_rows,
 )
-from fastece.data.sources import (
+from fastece.data.table import (
     SEPARATE_SETTINGS,
     Arrays,
     RowTable,

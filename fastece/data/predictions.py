@@ -7,8 +7,8 @@ import numpy as np
 
 from fastece.data.errors import InputError
 from fastece.data.options import GroupedKeywords, ReadingOptions, reading_options, shows_options
-from fastece.data.reading import read_source
-from fastece.data.sources import RowTable, TableMaker
+from fastece.data.reading import read_table
+from fastece.data.table import RowTable, TableMaker
 
 # Names of classes or groups that a text shows.
 MAX_NAMES_SHOWN = 5
@@ -56,7 +56,7 @@ class Predictions(TableMaker):
     @shows_options
     def __init__(self, y_true: Any, y_prob: Any, **options: Unpack[GroupedKeywords]) -> None:
         reading = reading_options(options, GroupedKeywords)
-        table = read_source(y_true, y_prob, reading, vectors=True, takes_parts=True)
+        table = read_table(y_true, y_prob, reading, vectors=True, takes_parts=True)
         self._axes = table.find_axes("y_prob", y_prob)
         self._table = table.replace(axes=self._axes)
         self._arrays = y_true, y_prob
@@ -75,7 +75,7 @@ class Predictions(TableMaker):
             raise InputError("setting", f"must be {own!r}, as of {self!r}", value=setting)
         if setting not in self._tables:
             reading = replace(self._reading, setting=setting)
-            table = read_source(*self._arrays, reading, takes_parts=True)
+            table = read_table(*self._arrays, reading, takes_parts=True)
             self._tables[setting] = table.replace(axes=self._axes)
         return self._tables[setting]
 

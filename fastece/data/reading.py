@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fastece.data import containers
 from fastece.data.axes import find_row_axes, flatten_rows
-from fastece.data.counted import read_table
+from fastece.data.counted import read_counted_arrays
 from fastece.data.doubts import warn_of_contradiction
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import (
@@ -41,7 +41,7 @@ from fastece.data.separate import (
     read_tasks,
     refuse_soft_labels,
 )
-from fastece.data.sources import (
+from fastece.data.table import (
     TOP_LABEL_SETTINGS,
     RowTable,
     TableMaker,
@@ -54,7 +54,7 @@ from fastece.kernels.types import F64
 NO_PARTS = "goes with ece and its relatives, bootstrap, estimate and calibration_test"
 
 
-def read_source(
+def read_table(
     y_true: Any, y_prob: Any, options: ReadingOptions = DEFAULT_OPTIONS, *,
     prob_name: str = "y_prob", vectors: bool = False, guess_logits: bool = False,
     takes_parts: bool = False, run: Map = map,
@@ -82,7 +82,7 @@ def read_source(
     Raises
     ------
     InputError, InputTypeError
-        For data that are not as `fastece.ece` says, and for options beside a source.
+        For data that are not as `fastece.ece` says, and for options beside a table.
     """
     setting = options.setting
     if options.are_plain and are_plain(y_true, y_prob):
@@ -101,7 +101,7 @@ def read_source(
     if options.by is not None:
         if not takes_parts:
             raise InputError("by", NO_PARTS)
-        table = read_source(
+        table = read_table(
             y_true, y_prob, replace(options, by=None), prob_name=prob_name, vectors=vectors,
             guess_logits=guess_logits, run=run,
         )  # fmt: skip
@@ -112,7 +112,7 @@ def read_source(
         axes = find_row_axes(prob_name, y_prob, options.class_axis)
         labels, prob, flat_options = flatten_rows(axes, y_true, y_prob, options, prob_name)
         with axes.naming_entries(prob_name):
-            table = read_source(
+            table = read_table(
                 labels, prob, flat_options, prob_name=prob_name, vectors=vectors,
                 guess_logits=guess_logits, run=run,
             )  # fmt: skip
@@ -145,11 +145,11 @@ def read_rows_or_table(
     return read(y_true, y_prob, options, prob_name, vectors, guess_logits, run)
 
 
-def refuse_options(source: TableMaker, **options: Any) -> None:
+def refuse_options(table: TableMaker, **options: Any) -> None:
     """Refuse options that only arrays have, unless they are None or False."""
     for name, value in options.items():
         if value is not None and value is not False:
-            raise InputTypeError(name, f"goes with arrays, and here is {source!r}")
+            raise InputTypeError(name, f"goes with arrays, and here is {table!r}")
 
 
 def read_counted(
@@ -158,9 +158,9 @@ def read_counted(
 ) -> RowTable:  # fmt: skip
     """Check a table whose rows count several times, and read it.
 
-    The parameters are as in `read_source`. Counts of events become rows with labels.
+    The parameters are as in `read_table`. Counts of events become rows with labels.
     """
-    table = read_table(y_true, y_prob, options, prob_name)
+    table = read_counted_arrays(y_true, y_prob, options, prob_name)
     with table.naming_rows():
         problems = read_problems(
             table.y_true, table.y_prob, replace(options, sample_weight=table.sample_weight),
@@ -176,7 +176,7 @@ def read_problems(
     """Check the caller's data and read them as problems, each row once.
 
     Rows of weight 0 and rows of the ignored label are dropped. The parameters are as in
-    `read_source`. A row with a soft label becomes several rows, with a label each.
+    `read_table`. A row with a soft label becomes several rows, with a label each.
     """
     from_logits = check_flag("from_logits", options.from_logits)
     is_soft = check_flag("soft", options.soft) or options.votes is not None

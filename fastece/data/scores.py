@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.containers import ROW_SUM_TOLERANCE, contiguous
 from fastece.data.samples import NO_HITS
-from fastece.data.sources import Arrays, Setting
+from fastece.data.table import Arrays, Setting
 from fastece.data.threads import Map
 from fastece.kernels.types import F64
 

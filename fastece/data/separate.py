@@ -20,7 +20,7 @@ from fastece.data.errors import InputError, rename_indices
 from fastece.data.labels import hide_label
 from fastece.data.options import ReadingOptions
 from fastece.data.samples import scale_weights
-from fastece.data.sources import SEPARATE_SETTINGS, RowTable, join_tables, log_odds_of
+from fastece.data.table import SEPARATE_SETTINGS, RowTable, join_tables, log_odds_of
 from fastece.kernels.types import I64
 
 

@@ -375,7 +375,7 @@ def check_of(
     min_rows = check_integer("min_rows", min_rows, 1, MAX_ROWS)
     key = new_key(rng)
     large_groups = [group for group in groups if group.n >= min_rows]
-    has_baseline = len(call.sources) > 1
+    has_baseline = len(call.tables) > 1
     n_intervals = 1 + len(large_groups) + (1 if has_baseline else 0)
     # All intervals hold at the same time, also the interval of the increase (Bonferroni).
     alpha = (1 - call.level) / n_intervals
@@ -419,15 +419,15 @@ def errors_of_rows(
     call: Call, groups: Sequence[Selection], alpha: float, max_error: float, key: int
 ) -> list[BoundedError]:
     """Estimate the error of all rows, which comes first, and of each group."""
-    source = call.sources[0]
+    table = call.tables[0]
     (estimator,) = call.estimators.values()
-    all_rows = Selection(None, call.n, call.n, lambda: source)
+    all_rows = Selection(None, call.n, call.n, lambda: table)
     all_groups = [all_rows, *groups]
     # Posteriors need replicates for tests alone.
     n_resamples = 0 if estimator.posterior is not None else call.n_resamples
     # `slices_of` shares 1 minus the level among its groups.
     level = 1 - alpha * len(all_groups)
-    one_model = replace(call, sources=[source], level=level, n_resamples=n_resamples)
+    one_model = replace(call, tables=[table], level=level, n_resamples=n_resamples)
     rows = sorted(
         slices.slices_of(one_model, all_groups, key), key=lambda row: row.label is not None
     )
@@ -449,16 +449,16 @@ def ratios_of_rows(
     call: Call, groups: Sequence[Selection], alpha: float, max_ratio: float
 ) -> list[BoundedError]:
     """Measure O/E of all rows, which comes first, and of each group."""
-    source = call.rows
-    if source.n_problems > 1 or source.setting.is_top:
+    table = call.rows
+    if table.n_problems > 1 or table.setting.is_top:
         rule = "must be binary or a class: O/E is that of one event"
         raise InputError("setting", rule, value=call.setting, hint="setting=1")
     errors = []
-    for group in [Selection(None, call.n, call.n, lambda: source), *groups]:
+    for group in [Selection(None, call.n, call.n, lambda: table), *groups]:
         of_rows = call.groups
         if of_rows is not None and group.rows is not None:
             of_rows = of_rows.where(group.rows)
-        part = replace(call, sources=[group.make_source()], groups=of_rows)
+        part = replace(call, tables=[group.make_table()], groups=of_rows)
         sample, _ = scale_weights(part.rows.samples(reads_only=True)[0])
         rows = risk.rows_of(sample)
         ratio = ratio_of_rows(rows, SamplingLaw(part.clusters, 1 - alpha, part.counts))
@@ -610,6 +610,6 @@ def check(
     call = arguments.add_groups(call, groups, y_prob)
     slices_of_rows: list[Selection] = []
     if by is not None:
-        one_model = replace(call, sources=call.sources[:1])
+        one_model = replace(call, tables=call.tables[:1])
         slices_of_rows = select_by_columns(one_model, by, y_prob, bins, cross)
     return check_of(call, slices_of_rows, bounds, min_rows, rng)

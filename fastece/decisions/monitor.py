@@ -13,7 +13,7 @@ from fastece.data.errors import InputError, InputTypeError, rename_arguments
 from fastece.data.options import ReadingOptions, reading_options, shows_options
 from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence
 from fastece.display.axes import check_axes, new_figure, open_figure
 from fastece.display.documents import Document, Section

@@ -21,7 +21,7 @@ from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.options import ReadingKeywords, ReadingOptions, shows_options
 from fastece.data.reading import read_problems
-from fastece.data.sources import SETTINGS, RowTable, class_count
+from fastece.data.table import SETTINGS, RowTable, class_count
 from fastece.decisions.promises import Choice, RankedRows, choose, highest_promise, rank_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, form_of_score, format_percent
@@ -413,7 +413,7 @@ def choose_threshold(
     column = None
     if by is not None:
         warn_of_index("by", by, call.index)
-        axes = call.sources[0].find_axes("y_prob", y_prob)
+        axes = call.tables[0].find_axes("y_prob", y_prob)
         column = as_groups(axes.flatten("by", by), axes.n)
     from_logits = bool(options.get("from_logits", False))
     return threshold_of_ranking(call, rank_call(call, column), accuracy, confidence, from_logits)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample
-from fastece.data.sources import RANKS, RowTable
+from fastece.data.table import RANKS, RowTable
 from fastece.data.threads import Map
 from fastece.estimators.draws import Counts, Draws, Labels, Rows, TableCounts, columns
 from fastece.kernels import REPLICATES
@@ -126,11 +126,11 @@ class Estimator(Statistic):
         Ability to resample a curve without a band: ``curve_statistic(score)`` is a `Statistic`, the
         curve at some scores (G,).
     bandwidths : callable or None
-        Ability to tell how far a kernel averages: ``bandwidths(source)`` (K,) of each problem.
+        Ability to tell how far a kernel averages: ``bandwidths(table)`` (K,) of each problem.
     bins : callable or None
         Ability to add up rows in bins, as `Binned` does, for diagrams and their bands.
     parts : callable or None
-        Ability to measure the direction of a norm of gaps: ``parts(source)`` are the error, its
+        Ability to measure the direction of a norm of gaps: ``parts(table)`` are the error, its
         over part and its under part (3, K) of each problem.
     truth : callable or None
         Ability to give the true error: ``truth(plan, q)`` if the classes of the rows have the

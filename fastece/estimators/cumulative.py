@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.parameters import check_choice
-from fastece.data.reading import read_source
+from fastece.data.reading import read_table
 from fastece.data.samples import Sample, scale_weights
 from fastece.estimators.base import Parameters, values_of_problems
 from fastece.estimators.draws import Counts, Draws
@@ -169,12 +169,12 @@ class CumulativeError(Parameters):
         >>> print(f"{CumulativeError().asymptotic_p_value(y, p):.3f}")
         0.000
         """
-        source = read_source(y_true, y_prob, reading_options(options))
-        values = values_of_problems(self, source)
-        samples = source.seen_by(self).samples(reads_only=True)
+        table = read_table(y_true, y_prob, reading_options(options))
+        values = values_of_problems(self, table)
+        samples = table.seen_by(self).samples(reads_only=True)
         pairs = zip(values, samples, strict=True)
         p_values = [self.p_value(float(value), null_deviation(sample)) for value, sample in pairs]
-        return np.array(p_values) if source.setting.per_class else p_values[0]
+        return np.array(p_values) if table.setting.per_class else p_values[0]
 
     def p_value(self, value: float, deviation: float) -> float:
         """Compute the probability that Brownian motion exceeds a value in its own units."""

@@ -20,7 +20,7 @@ from fastece.data.containers import contiguous
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
 from fastece.data.samples import ALL, CopyReadOnlyOnUnpickle, Sample, scale_weights
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, Plan
 from fastece.estimators.draws import Counts, Draws, Rows

@@ -13,7 +13,7 @@ import numpy as np
 from fastece import kernels
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.draws import Counts, Draws, Labels, Rows, TableCounts

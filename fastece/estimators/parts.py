@@ -3,7 +3,7 @@
 import numpy as np
 
 from fastece.data.errors import InputError
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Estimator, values_of_problems
 from fastece.estimators.binned.plain import plain_values_of_parts

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, Plan, check_width
 from fastece.estimators.density.mesh import MAX_CELLS

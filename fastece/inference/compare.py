@@ -11,7 +11,7 @@ from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError
 from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice
-from fastece.data.sources import TableMaker, class_count
+from fastece.data.table import TableMaker, class_count
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator
 from fastece.inference.joint_differences import draw_deviations, join_comparisons
@@ -45,7 +45,7 @@ def check_same_classes(call: Call, names: Sequence[str] = ("y_prob_b",)) -> None
 
     `names` are the arguments of all models after the first.
     """
-    first, *others = call.tables
+    first, *others = call.uncounted_tables
     for name, other in zip(names, others, strict=True):
         if (first.n_classes, first.setting.name) != (other.n_classes, other.setting.name):
             kind_a, kind_b = (f"{x.n_classes} and {x.setting.name!r}" for x in (first, other))
@@ -111,8 +111,8 @@ class Comparisons:
     def results(self) -> dict[str, list[ComparisonResult]]:
         """Compare each model with the first by each estimator; several hold together."""
         pairs = [
-            replace(self.call, sources=[self.call.sources[0], other])
-            for other in self.call.sources[1:]
+            replace(self.call, tables=[self.call.tables[0], other])
+            for other in self.call.tables[1:]
         ]
         drawn = [resample_by_method(pair, self.methods, self.size, self.key) for pair in pairs]
         return {name: self._compare_by(name, pairs, drawn) for name in self.call.estimators}

@@ -92,9 +92,9 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
     is a bias, which calibrated labels have too. Problems with fewer points are filled up with
     zeros.
     """
-    source = call.sources[0]
-    if source.c is not None:
-        data, _ = scale_weights(source)
+    table = call.tables[0]
+    if table.c is not None:
+        data, _ = scale_weights(table)
         n_effective = data.n_effective
         # Weights of all copies give the densities of the repeated rows.
         samples = [replace(x, v=x.total_weights, c=None).sorted() for x in data.samples()]

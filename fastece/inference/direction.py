@@ -8,7 +8,7 @@ import numpy as np
 
 from fastece.data.errors import InputTypeError
 from fastece.data.options import shows_options
-from fastece.data.sources import SQUARES
+from fastece.data.table import SQUARES
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, outside_text
 from fastece.display.results import Result, group_notes, sample_text
@@ -219,13 +219,13 @@ def parts_by_posterior(call: Call, estimator: Any, gap: ConfidenceInterval) -> P
 
 def parts_by_inversion(call: Call, estimator: Any, key: int) -> Parts:
     """Compute the parts of a norm of gaps, with intervals by test inversion."""
-    values_of_parts = estimator.parts(call.sources[0])
+    values_of_parts = estimator.parts(call.tables[0])
     values = [as_float(average_classes(call, value)) for value in values_of_parts]
     if not call.n_resamples:
         return Parts(values, [None] * 3, INVERSION)
-    source = call.sources[0]
-    if source.stream is not None and not has_cells(estimator):
-        raise source.lack(f"the interval of {describe(estimator)}", "n_resamples")
+    table = call.tables[0]
+    if table.stream is not None and not has_cells(estimator):
+        raise table.lack(f"the interval of {describe(estimator)}", "n_resamples")
     cells = gap_cells(call, estimator, key).split(call.per_class)
     curves = []
     for cells_of_value, value in zip(cells, np.atleast_1d(values[0]), strict=True):
@@ -245,13 +245,13 @@ def parts_by_inversion(call: Call, estimator: Any, key: int) -> Parts:
 
 def direction_of(call: Call, key: int) -> Direction:
     """Compute the direction of the only model of a call with one estimator."""
-    source = call.sources[0]
-    if source.has_own_rows:
+    table = call.tables[0]
+    if table.has_own_rows:
         if not call.per_class:
-            raise source.lack("the mean of directions")
+            raise table.lack("the mean of directions")
         return direction_of_each(call, key)
     (estimator,) = call.estimators.values()
-    samples = source.with_content(SQUARES, "estimator", "direction").samples(reads_only=True)
+    samples = table.with_content(SQUARES, "estimator", "direction").samples(reads_only=True)
     gap, gap_interval = mean_gap(samples, call.design_effect, call.per_class, call.level)
     parts = error_parts(call, estimator, key, gap_interval)
     intervals = parts.intervals
@@ -296,7 +296,7 @@ def direction_of_each(call: Call, key: int) -> Direction:
         n=call.n,
         setting=call.setting,
         n_groups=call.n_groups,
-        _names=call.sources[0].problem_names,
+        _names=call.tables[0].problem_names,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import GroupKeyword, shows_options
 from fastece.data.samples import Sample
-from fastece.data.sources import SQUARES
+from fastece.data.table import SQUARES
 from fastece.display.numbers import ConfidenceInterval, smallest_p
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator
@@ -156,10 +156,10 @@ def gap_cells(call: Call, estimator: Any, key: int) -> GapCells:
 
 def groups_of_samples(call: Call, estimator: Any) -> list[list[Sample]]:
     """Return the samples of each class, or in one list for their mean error."""
-    source = call.sources[0]
-    if source.stream is not None and source.n_problems > 1 and not call.per_class:
-        raise source.lack("the interval of a mean over classes", "average")
-    samples = source.seen_by(estimator).samples(estimator.reads_only)
+    table = call.tables[0]
+    if table.stream is not None and table.n_problems > 1 and not call.per_class:
+        raise table.lack("the interval of a mean over classes", "average")
+    samples = table.seen_by(estimator).samples(estimator.reads_only)
     return [[sample] for sample in samples] if call.per_class else [samples]
 
 
@@ -167,9 +167,9 @@ def posteriors(call: Call, estimator: Any) -> list[Any]:
     """Compute the posterior of the only model of a call, or of each class."""
     samples_of_parts = groups_of_samples(call, estimator)
     options: dict[str, Any] = {}
-    source = call.sources[0]
-    if source.has_own_rows:
-        options["shares"] = source.problem_shares
+    table = call.tables[0]
+    if table.has_own_rows:
+        options["shares"] = table.problem_shares
     if call.dependence is not None:
         options["effect"] = call.design_effect
     known = signature(estimator.posterior).parameters
@@ -192,18 +192,18 @@ def curves(call: Call, estimator: Any, values: Any, key: int) -> list[Confidence
 
 def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], ConfidenceCurve]]:
     """Return functions that compute the confidence curve of each class, or of all."""
-    source = call.sources[0]
-    if source.has_own_rows:
+    table = call.tables[0]
+    if table.has_own_rows:
         if not estimator.is_norm_of_gaps:
-            raise source.lack(f"the interval of the mean of {describe(estimator)}")
+            raise table.lack(f"the interval of the mean of {describe(estimator)}")
         cells = [gap_cells(part, estimator, key) for part in calls_on_problems(call)]
-        return [partial(cell_curve, join_cells(cells, source.problem_shares))]
+        return [partial(cell_curve, join_cells(cells, table.problem_shares))]
     if estimator.is_norm_of_gaps:
         parts = gap_cells(call, estimator, key).split(call.per_class)
         return [partial(cell_curve, cells) for cells in parts]
     calls = [call]
     if call.per_class:
-        calls = [replace(call, sources=[problem]) for problem in call.sources[0].problems()]
+        calls = [replace(call, tables=[problem]) for problem in call.tables[0].problems()]
     return [partial(label_curve, each, estimator, key) for each in calls]
 
 
@@ -213,7 +213,7 @@ def curve_makers(call: Call, estimator: Any, key: int) -> list[Callable[[], Conf
 def estimate_of(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of one estimator for the only model of a call."""
     call = with_single_copies(call)
-    if call.sources[0].has_own_rows and call.per_class:
+    if call.tables[0].has_own_rows and call.per_class:
         return estimate_each(call, name, key)
     if call.estimators[name].posterior is not None:
         return estimate_by_posterior(call, name, key)
@@ -248,9 +248,9 @@ def estimate_by_posterior(call: Call, name: str, key: int) -> Estimate:
 def estimate_by_inversion(call: Call, name: str, key: int) -> Estimate:
     """Compute the estimate of an estimator by test inversion."""
     estimator = call.estimators[name]
-    source = call.sources[0]
-    if source.stream is not None and not has_cells(estimator):
-        raise source.lack(f"the interval of {describe(estimator)}", "estimator")
+    table = call.tables[0]
+    if table.stream is not None and not has_cells(estimator):
+        raise table.lack(f"the interval of {describe(estimator)}", "estimator")
     value = compute_values(call, name)[0]
     parts = curves(call, estimator, value, key)
     return Estimate(
@@ -295,9 +295,9 @@ def make_mean_gap(
     """
     if not (call.dependence is not None or is_prior) or not estimator.bounds_mean_gap:
         return None
-    source = call.sources[0]
-    samples = source.with_content(SQUARES, "estimator", "the mean gap").samples(reads_only=True)
-    shares = source.problem_shares if source.has_own_rows else None
+    table = call.tables[0]
+    samples = table.with_content(SQUARES, "estimator", "the mean gap").samples(reads_only=True)
+    shares = table.problem_shares if table.has_own_rows else None
     return partial(mean_gap, samples, call.design_effect, call.per_class, shares=shares)
 
 

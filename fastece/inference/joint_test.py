@@ -14,7 +14,7 @@ import numpy as np
 
 from fastece.data.doubts import impossible_rows
 from fastece.data.samples import Sample
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.estimators.base import Statistic
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.draws import Counts, TableCounts
@@ -205,37 +205,37 @@ class SliceTest:
 def make_slice_test(data: RowTable, selection: Selection) -> SliceTest:
     """Prepare the test of a selection of rows."""
     rows = selection.rows
-    source: Any = data
+    table: Any = data
     problems = range(data.n_problems)
     if selection.problem is not None:
-        source = data.problem(selection.problem)
+        table = data.problem(selection.problem)
         problems = range(selection.problem, selection.problem + 1)
     if rows is None:
         rows = np.arange(data.n)
     else:
-        source = source.where(rows)
+        table = table.where(rows)
     cells = score_cells(len(problems))
-    bins = cells.bins(source)
-    score_sums = make_sums(cells, source, bins)
-    samples = source.samples(reads_only=True)
+    bins = cells.bins(table)
+    score_sums = make_sums(cells, table, bins)
+    samples = table.samples(reads_only=True)
     pairs = zip(score_sums, samples, strict=True)
     variance = np.array([sums.noise(sample)[0] for sums, sample in pairs])
     ece = ADAPTIVE.ece
-    ece_bins = ece.bins(source)
+    ece_bins = ece.bins(table)
     return SliceTest(
         rows=rows,
         problems=problems,
-        score_test=make_score_test(bins, variance, source.count()),
+        score_test=make_score_test(bins, variance, table.count()),
         score_sums=score_sums,
         ece_bins=ece_bins,
-        ece_sums=make_sums(ece, source, ece_bins),
-        has_impossible_outcome=any(x.any() for x in impossible_rows(source)),
+        ece_sums=make_sums(ece, table, ece_bins),
+        has_impossible_outcome=any(x.any() for x in impossible_rows(table)),
     )
 
 
-def make_sums(binned: Binned, source: Any, bins: Bins) -> list[OutcomeSums]:
+def make_sums(binned: Binned, table: Any, bins: Bins) -> list[OutcomeSums]:
     """Make the sums of outcomes in the bins of each problem."""
-    return make_outcome_sums(binned, source, bins.gap.shape[1])
+    return make_outcome_sums(binned, table, bins.gap.shape[1])
 
 
 # --- draws of all rows ----------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.data.sources import SETTINGS, RowTable
+from fastece.data.table import SETTINGS, RowTable
 from fastece.estimators.base import values_of_problems
 from fastece.estimators.binned import Binned
 from fastece.inference.binned_cells import noiseless_cells
@@ -109,7 +109,7 @@ def label_curve(call: Call, estimator: Any, key: int) -> ConfidenceCurve:
     ).members
     hypotheses = Hypotheses(call, estimator, model, members)
     sparse, dense = row_directions(call, estimator)
-    seen = float(np.mean(values_of_problems(estimator, call.sources[0])))
+    seen = float(np.mean(values_of_problems(estimator, call.tables[0])))
     null = hypotheses.draw_errors(model.scores, call.n_resamples)
     sparse_path = None if sparse is None else hypotheses.path(sparse)
     return invert(null, seen, 0.0, sparse_path, hypotheses.path(dense))
@@ -122,11 +122,11 @@ def row_directions(call: Call, estimator: Any) -> tuple[list[F64] | None, list[F
     class against all others, which cannot go up together, as problems of their own can: there the
     second path has the mean gap of each class in all rows, whose noise adds up most.
     """
-    data = call.sources[0]
+    data = call.tables[0]
     are_classes = call.uses_class_vectors(estimator)
     if are_classes:
         data = each_class(call.models[0])
-    cells = noiseless_cells(replace(call, sources=[data]), BINS)
+    cells = noiseless_cells(replace(call, tables=[data]), BINS)
     share = np.where(cells.share > 0, cells.share, 1.0)
     sparse, dense = gap_directions(cells)
     mean_gap = cells.gap.sum(axis=1, keepdims=True)

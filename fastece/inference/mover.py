@@ -222,8 +222,8 @@ def errors_of_models(
     estimator = call.estimators[name]
     count = min(call.n_resamples, MAX_RESAMPLES)
     errors = []
-    for model, value in zip(call.sources, values, strict=True):
-        call_on_model = replace(call, sources=[model], n_resamples=count)
+    for model, value in zip(call.tables, values, strict=True):
+        call_on_model = replace(call, tables=[model], n_resamples=count)
         errors.append(model_errors(call_on_model, estimator, value, key))
     return errors
 
@@ -262,7 +262,7 @@ def compute_differences(
 
 def pair_samples(call: Call) -> list[list[tuple[Sample, Sample]]]:
     """Return the samples of both models for each class, or in one list for their mean."""
-    of_a, of_b = (model.samples(reads_only=True) for model in call.tables)
+    of_a, of_b = (model.samples(reads_only=True) for model in call.uncounted_tables)
     pairs = list(zip(of_a, of_b, strict=True))
     return [[pair] for pair in pairs] if call.per_class else [pairs]
 
@@ -307,7 +307,7 @@ def errors_by_posterior(call: Call, estimator: Any) -> list[ModelError]:
 
 def influence_weights(call: Call) -> F64 | None:
     """Return factors (n,) of the influences of rows; None where all are 1."""
-    weight = call.tables[0].v
+    weight = call.uncounted_tables[0].v
     return None if weight is None else weight / weight.max()
 
 
@@ -347,7 +347,7 @@ def compute_influences(call: Call, binned: Binned) -> F64:
     unit = np.divide(cells.max_gap, share, out=np.zeros(share.shape), where=share > 0)
     influences = []
     weight = influence_weights(call)
-    samples = call.sources[0].samples(reads_only=True)
+    samples = call.tables[0].samples(reads_only=True)
     for sample, of_bin in zip(samples, change * unit, strict=True):
         of_row = binned.place(sample, of_bin.size).means(of_bin) * (sample.y - sample.s)
         if weight is not None:

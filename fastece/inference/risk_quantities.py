@@ -301,7 +301,7 @@ def measure_curve(call: Call) -> CurveDistances:
 
     Austin and Steyerberg (2019, "The Integrated Calibration Index (ICI) and related metrics").
     """
-    sample, _ = scale_weights(call.sources[0].samples(reads_only=True)[0])
+    sample, _ = scale_weights(call.tables[0].samples(reads_only=True)[0])
     posterior = BayesCurve().posterior([sample], call.design_effect)
     ordered = sample.sorted()
     counts = ordered.counts

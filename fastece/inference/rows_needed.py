@@ -14,7 +14,7 @@ from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import shows_options
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import one_problem
+from fastece.data.table import one_problem
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.results import Result
@@ -252,7 +252,7 @@ def width_target(pilot: Pilot, call: Call, width: float) -> Target:
     """
 
     def simulate(n: int) -> float:
-        drawn = replace(call, sources=[one_problem(pilot.draw(n, pilot.frequency))])
+        drawn = replace(call, tables=[one_problem(pilot.draw(n, pilot.frequency))])
         key = int(pilot.rng.integers(2**63))
         low, high = estimate_of(drawn, "", key).confidence_interval
         return float(high - low)

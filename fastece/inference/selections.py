@@ -18,7 +18,7 @@ from fastece.data.errors import InputError
 from fastece.data.labels import LabelledRows, as_groups, as_objects, by_name, columns_of
 from fastece.data.parameters import check_flag, check_integer
 from fastece.data.samples import effective_rows
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.kernels.types import F64, I64
 from fastece.resampling.call import Call
 
@@ -52,8 +52,8 @@ class Selection(NamedTuple):
         Number of rows of positive weight; for a class, the rows with this label.
     n_effective : float
         Kish's number of rows.
-    make_source : callable
-        Returns the source of the rows; slices are many, so none is made before it is needed.
+    make_table : callable
+        Returns the table of the rows; slices are many, so none is made before it is needed.
     note : str
         A note for the reader of the slice's numbers; "" without one.
     rows : int64 array or None
@@ -65,7 +65,7 @@ class Selection(NamedTuple):
     label: Any
     n: int
     n_effective: float
-    make_source: Callable[[], RowTable]
+    make_table: Callable[[], RowTable]
     note: str = ""
     rows: I64 | None = None
     problem: int | None = None
@@ -115,7 +115,7 @@ def select_labels(problems: RowTable, column: LabelledRows) -> Iterator[Selectio
             label=column.labels[k],
             n=problems.count(rows),
             n_effective=effective_rows(weights, copies),
-            make_source=partial(problems.where, rows),
+            make_table=partial(problems.where, rows),
             rows=rows,
         )
 
@@ -267,50 +267,50 @@ def combine(first: LabelledRows, second: LabelledRows) -> LabelledRows:
 
 def select_by_class(call: Call, classes: Iterable[int] | None = None) -> list[Selection]:
     """Select each of some classes, or of all, against the rest, on all rows."""
-    (source,) = call.sources
-    if not source.setting.per_class:
+    (table,) = call.tables
+    if not table.setting.per_class:
         raise InputError("by", "is needed unless setting is 'classwise'", value=call.setting)
-    labels = source.labels or source.names or range(source.n_problems)
-    chosen = range(source.n_problems) if classes is None else classes
-    return [select_class(source, k, labels[k]) for k in chosen]
+    labels = table.labels or table.names or range(table.n_problems)
+    chosen = range(table.n_problems) if classes is None else classes
+    return [select_class(table, k, labels[k]) for k in chosen]
 
 
-def classes_with_rows(source: RowTable) -> list[int]:
+def classes_with_rows(table: RowTable) -> list[int]:
     """Find the classes that some row has, or is predicted or expected to have.
 
     A row is expected where the probabilities of a class add up to 1. Rows tell nothing of any other
     class.
     """
-    if source.stream is not None:
-        samples = source.samples()
+    if table.stream is not None:
+        samples = table.samples()
         rows = [max(each.counts @ each.y, each.counts @ each.s) for each in samples]
         return np.flatnonzero(np.array(rows) >= 1).tolist()
-    has_rows = np.zeros(source.n_classes, np.bool_)
-    expected = np.zeros(source.n_classes)
-    step = max(1, MAX_ENTRIES // source.n_classes)
-    for start in range(0, source.n, step):
+    has_rows = np.zeros(table.n_classes, np.bool_)
+    expected = np.zeros(table.n_classes)
+    step = max(1, MAX_ENTRIES // table.n_classes)
+    for start in range(0, table.n, step):
         part = slice(start, start + step)
-        prob, label = source.read(part)
+        prob, label = table.read(part)
         has_rows[label] = True
         has_rows[prob.argmax(axis=1)] = True
-        rows_of_part = prob if source.c is None else source.c[part, None] * prob
+        rows_of_part = prob if table.c is None else table.c[part, None] * prob
         expected += rows_of_part.sum(axis=0, dtype=np.float64)
     return np.flatnonzero(has_rows | (expected >= 1)).tolist()
 
 
-def select_class(source: RowTable, k: int, label: Any) -> Selection:
+def select_class(table: RowTable, k: int, label: Any) -> Selection:
     """Select class k against the rest."""
-    sample = source.sample(k)
-    if source.c is None:
-        n = source.count(sample.y > 0)
+    sample = table.sample(k)
+    if table.c is None:
+        n = table.count(sample.y > 0)
     else:
         n = round(float(sample.counts @ sample.y.astype(np.float64)))
-    n_effective: float = source.count()
-    if source.stream is None:
+    n_effective: float = table.count()
+    if table.stream is None:
         n_effective = sample.n_effective
-    make_source = partial(source.problem, k)
+    make_table = partial(table.problem, k)
     note = "" if n else NEVER
-    return Selection(label, n, n_effective, make_source, note=note, problem=k)
+    return Selection(label, n, n_effective, make_table, note=note, problem=k)
 
 
 def select_by_prediction(call: Call, classes: RowTable) -> list[Selection]:
@@ -321,14 +321,14 @@ def select_by_prediction(call: Call, classes: RowTable) -> list[Selection]:
     return [*select_labels(problems, column)]
 
 
-def select_streams(sources: Mapping[Any, RowTable]) -> list[Selection]:
+def select_streams(tables: Mapping[Any, RowTable]) -> list[Selection]:
     """Make a selection of each stream, which has its own sums."""
     return [
-        Selection(label, source.count(), source.count(), partial(return_source, source))
-        for label, source in sorted(sources.items(), key=lambda item: str(item[0]))
+        Selection(label, table.count(), table.count(), partial(return_table, table))
+        for label, table in sorted(tables.items(), key=lambda item: str(item[0]))
     ]
 
 
-def return_source(source: RowTable) -> RowTable:
-    """Return a source as it is."""
-    return source
+def return_table(table: RowTable) -> RowTable:
+    """Return a table as it is."""
+    return table

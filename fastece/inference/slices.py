@@ -12,7 +12,7 @@ import numpy as np
 from fastece.data.errors import InputTypeError
 from fastece.data.options import shows_options
 from fastece.data.samples import scale_weights
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.data.threads import with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import (
@@ -270,23 +270,23 @@ class Slices(Result, Sequence[Slice]):
 # --- the slices of a call -------------------------------------------------------------------
 
 
-def mean_outcome_and_score(source: RowTable) -> tuple[float, float]:
+def mean_outcome_and_score(table: RowTable) -> tuple[float, float]:
     """Compute the frequency of the event and the mean score; nan for several problems."""
-    if source.n_problems > 1:
+    if table.n_problems > 1:
         return math.nan, math.nan
-    sample, _ = scale_weights(source.samples(reads_only=True)[0])
+    sample, _ = scale_weights(table.samples(reads_only=True)[0])
     frequency = float(np.average(sample.y, weights=sample.total_weights))
     return frequency, float(np.average(sample.s, weights=sample.total_weights))
 
 
 def can_test(call: Call, selections: Sequence[Selection], n_resamples: int) -> bool:
     """Return whether every slice can be tested by so many draws of labels."""
-    source = call.sources[0]
-    if not call.n_resamples or (source.stream is not None and source.n_problems > 1):
+    table = call.tables[0]
+    if not call.n_resamples or (table.stream is not None and table.n_problems > 1):
         return False
     n_rows = call.n if call.counts is None else call.counts.size
     sizes = [
-        n_rows if selection.rows is None else selection.rows.size * source.n_problems
+        n_rows if selection.rows is None else selection.rows.size * table.n_problems
         for selection in selections
     ]
     drawn_rows = n_resamples * (sum(sizes) + ROWS_PER_TEST * len(selections))
@@ -395,8 +395,8 @@ def count_replicates(call: Call, selections: Sequence[Selection]) -> int:
 
 
 def share_rows(call: Call, selections: Sequence[Selection]) -> bool:
-    """Return whether all selections have rows or problems of the source of a call."""
-    has_rows = call.sources[0].stream is None
+    """Return whether all selections have rows or problems of the table of a call."""
+    has_rows = call.tables[0].stream is None
     are_of_it = (each.rows is not None or each.problem is not None for each in selections)
     return has_rows and all(are_of_it)
 
@@ -407,15 +407,15 @@ def measure_slice(call: Call, key: int, has_own_test: bool, selection: Selection
     With a posterior, the p-value comes from the adaptive test if there is one, and otherwise from
     the Bayes factor. Without a posterior it is the p-value of the estimate.
     """
-    source = selection.make_source()
+    table = selection.make_table()
     groups = None if call.groups is None else call.groups.where(selection.rows)
-    call = replace(call, sources=[source], groups=groups)
+    call = replace(call, tables=[table], groups=groups)
     (name,) = call.estimators
     estimate = estimate_of(call, name, key)
     p_value = estimate.p_value
     if has_own_test:
         p_value = calibration_result(call.with_estimator(ADAPTIVE), "", key).p_value
-    events, predicted = mean_outcome_and_score(source)
+    events, predicted = mean_outcome_and_score(table)
     return SliceResult(
         estimate=estimate,
         p_value=p_value,
@@ -570,7 +570,7 @@ def slices(
         "slices", y_true, {"y_prob": y_prob}, estimator=estimator, n_resamples=n_resamples,
         **options,
     )  # fmt: skip
-    call.sources[0].need_shared_rows("slices")
+    call.tables[0].need_shared_rows("slices")
     require_calibration_error(call, "slices")
     call = add_groups(call, groups, y_prob)
     if by is None:

@@ -314,11 +314,11 @@ class Validation(Result):
 
 def validation_of(call: Call, key: int, event: str, clip: float | None = None) -> Validation:
     """Compute the validation of the only model of a call with net benefits."""
-    source = call.rows
-    if source.n_problems > 1 or source.setting.is_top:
+    table = call.rows
+    if table.n_problems > 1 or table.setting.is_top:
         rule = "must be binary or a class: a risk is that of one event"
         raise InputError("setting", rule, value=call.setting, hint="setting=1")
-    sample, unit = scale_weights(source.samples(reads_only=True)[0])
+    sample, unit = scale_weights(table.samples(reads_only=True)[0])
     rows = risk.rows_of(sample)._replace(chosen_clip=clip)
     law = SamplingLaw(call.clusters, call.level, call.counts)
     distances = measure_curve(call)

@@ -7,7 +7,7 @@ import numpy as np
 
 from fastece.data.parameters import check_choice, check_integer
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import one_problem
+from fastece.data.table import one_problem
 from fastece.estimators.binned import MAX_BINS, Binned
 from fastece.estimators.binned.layouts import EDGE_RULES
 from fastece.kernels.types import F64

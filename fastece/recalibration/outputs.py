@@ -17,7 +17,7 @@ from fastece.data.errors import InputError, Names, rename_arguments, warn
 from fastece.data.labels import as_labels, check_class_indices
 from fastece.data.samples import Sample
 from fastece.data.scores import native_floats, two_columns
-from fastece.data.sources import class_count
+from fastece.data.table import class_count
 from fastece.kernels.types import F64, I64, U8
 
 # Probabilities are at least this far from 0 and 1 before their logarithms are taken, unless a map

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from fastece.data.options import ReadingKeywords, reading_options, shows_options
-from fastece.data.reading import read_source
-from fastece.data.sources import RowTable
+from fastece.data.reading import read_table
+from fastece.data.table import RowTable
 from fastece.display.axes import check_axes, new_axes
 from fastece.display.pictures import draw_cumulative, thin_path
 from fastece.estimators.cumulative import CumulativeError, cumulative_path, null_deviation
@@ -33,14 +33,14 @@ class CumulativeGaps(NamedTuple):
     value: float
 
 
-def cumulative_of(source: RowTable) -> CumulativeGaps:
-    """Compute the cumulative gaps of the first problem of a source."""
+def cumulative_of(table: RowTable) -> CumulativeGaps:
+    """Compute the cumulative gaps of the first problem of a table."""
     estimator = CumulativeError()
-    sample = source.seen_by(estimator).sample(0).sorted()
+    sample = table.seen_by(estimator).sample(0).sorted()
     return CumulativeGaps(
         path=thin_path(cumulative_path(sample)),
         deviation=null_deviation(sample),
-        value=estimator.evaluate_once(sample, source.count()),
+        value=estimator.evaluate_once(sample, table.count()),
     )
 
 
@@ -96,9 +96,9 @@ def cumulative_plot(
     reading = reading_options(options)
     gaps_of_models = {}
     for name, prob in models_by_name(y_prob).items():
-        source = read_source(y_true, prob, reading)
-        check_one_problem(source)
-        gaps_of_models[name] = cumulative_of(source)
+        table = read_table(y_true, prob, reading)
+        check_one_problem(table)
+        gaps_of_models[name] = cumulative_of(table)
     if ax is None:
         (ax,) = new_axes(1)
     for name, gaps in gaps_of_models.items():

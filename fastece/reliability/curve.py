@@ -328,20 +328,20 @@ def curve_of(call: Call, ordered: Sample) -> Curve:
 
 def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
     """Make the curve of each problem of a call with one estimator."""
-    if call.sources[0].has_own_rows:
-        names = call.sources[0].problem_names
+    if call.tables[0].has_own_rows:
+        names = call.tables[0].problem_names
         curves = [curves_of(part, rng)[0] for part in calls_on_problems(call)]
         return [replace(curve, setting=name) for curve, name in zip(curves, names, strict=True)]
     (estimator,) = call.estimators.values()
-    (source,) = call.sources
-    samples = source.seen_by(estimator).samples(reads_only=True)
+    (table,) = call.tables
+    samples = table.seen_by(estimator).samples(reads_only=True)
     ordered = [sample.sorted() for sample in samples]
     fits = [curve_of(call, sample) for sample in ordered]
-    values = values_of_problems(estimator, source).tolist()
+    values = values_of_problems(estimator, table).tolist()
     bands: Sequence[Band | None] = [None] * len(fits)
     key = None
     if needs_resamples(call, fits[0]):
-        source.need_rows("a band of resamples", "n_resamples")
+        table.need_rows("a band of resamples", "n_resamples")
         key = new_key(rng)  # all problems see the same draws
         bands = [band_of(call, *pair, key) for pair in zip(samples, fits, strict=True)]
     return [
@@ -364,7 +364,7 @@ def curves_of(call: Call, rng: Any) -> list[ReliabilityCurve]:
             n=call.n,
             marks=table_scores(ordered[k]),
             estimator=str(estimator),
-            setting=source.name(k),
+            setting=table.name(k),
         )
         for k, (fit, band) in enumerate(zip(fits, bands, strict=True))
     ]
@@ -460,4 +460,4 @@ def reliability_curve(
     )  # fmt: skip
     call = add_groups(call, groups, y_prob)
     curves = curves_of(call, rng)
-    return curves if call.sources[0].setting.per_class else curves[0]
+    return curves if call.tables[0].setting.per_class else curves[0]

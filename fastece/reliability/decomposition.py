@@ -11,9 +11,9 @@ from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities
 from fastece.data.options import ReadingKeywords, ReadingOptions, reading_options, shows_options
 from fastece.data.parameters import check_choice
-from fastece.data.reading import read_source
+from fastece.data.reading import read_table
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import NO_ROWS, SQUARES, VECTORS, RowTable, TableMaker
+from fastece.data.table import NO_ROWS, SQUARES, VECTORS, RowTable, TableMaker
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import Number
 from fastece.display.results import Result
@@ -93,13 +93,13 @@ def aggregate(
             is_sum = find_row_axes("y_prob", y_prob, options.class_axis).n_classes > 1
     if is_sum:
         options = replace(options, setting="classwise")
-    source = read_source(y_true, y_prob, options)
-    components = np.array([components_of(source, k) for k in range(source.n_problems)])
+    table = read_table(y_true, y_prob, options)
+    components = np.array([components_of(table, k) for k in range(table.n_problems)])
     if is_sum:
-        name = f"sum over {source.n_problems} classes"
-        return Aggregate(components.sum(axis=0).tolist(), source.count(), name)
-    name = source.setting.name if source.setting.per_class else source.name(0)
-    return Aggregate(source.average(components).tolist(), source.count(), name)
+        name = f"sum over {table.n_problems} classes"
+        return Aggregate(components.sum(axis=0).tolist(), table.count(), name)
+    name = table.setting.name if table.setting.per_class else table.name(0)
+    return Aggregate(table.average(components).tolist(), table.count(), name)
 
 
 # --- by bins --------------------------------------------------------------------------------
@@ -217,8 +217,8 @@ def brier_decomposition(
     """
     binned = Binned(n_bins, edges)
 
-    def components_of(source: RowTable, k: int) -> BrierComponents:
-        return brier_components(binned, source, k)
+    def components_of(table: RowTable, k: int) -> BrierComponents:
+        return brier_components(binned, table, k)
 
     components, n, setting_name = aggregate(components_of, y_true, y_prob, reading_options(options))
     return BrierDecomposition(
@@ -240,10 +240,10 @@ class BrierComponents(NamedTuple):
     within_covariance: float
 
 
-def brier_components(binned: Binned, source: RowTable, k: int) -> BrierComponents:
+def brier_components(binned: Binned, table: RowTable, k: int) -> BrierComponents:
     """Compute the Brier score of problem `k` and its components, by bins."""
-    source = source.with_content(SQUARES, "estimator", "the decomposition")
-    plan = binned.prepare(source.sample(k), source.size(k))
+    table = table.with_content(SQUARES, "estimator", "the decomposition")
+    plan = binned.prepare(table.sample(k), table.size(k))
     sample = plan.sample
     s = sample.s
     y = sample.y.astype(np.float64)
@@ -373,8 +373,8 @@ def score_decomposition(
     """
     rule = check_choice("score", score, tuple(RULES))
 
-    def components_of(source: RowTable, k: int) -> ScoreComponents:
-        return score_components(rule, source, k)
+    def components_of(table: RowTable, k: int) -> ScoreComponents:
+        return score_components(rule, table, k)
 
     components, n, setting_name = aggregate(components_of, y_true, y_prob, reading_options(options))
     return ScoreDecomposition(
@@ -391,11 +391,11 @@ class ScoreComponents(NamedTuple):
     uncertainty: float
 
 
-def score_components(rule: str, source: RowTable, k: int) -> ScoreComponents:
+def score_components(rule: str, table: RowTable, k: int) -> ScoreComponents:
     """Compute the score of problem `k` and its components, by isotonic regression."""
     mean = RULES[rule]
-    sample = source.view(k)
-    score = float(values_of_problems(mean, source.problem(k))[0])
+    sample = table.view(k)
+    score = float(values_of_problems(mean, table.problem(k))[0])
     blocks = isotonic_blocks(sample)
     recalibrated = minimal_score(rule, blocks.hits, blocks.misses)
     all_hits = blocks.hits.sum(keepdims=True)

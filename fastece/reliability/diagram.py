@@ -11,8 +11,8 @@ import numpy as np
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import OPTION_NAMES, shows_options, split_options
 from fastece.data.parameters import check_flag, check_jobs
-from fastece.data.reading import read_source
-from fastece.data.sources import RowTable
+from fastece.data.reading import read_table
+from fastece.data.table import RowTable
 from fastece.data.threads import Map, with_threads
 from fastece.display.documents import Document, Section, Table
 from fastece.display.marks import BinDrawing
@@ -287,14 +287,14 @@ def mean_absolute_gap(n: F64, s: F64) -> F64:
 # --- diagrams of problems -------------------------------------------------------------------
 
 
-def diagrams_of(estimator: Any, source: RowTable, run: Map = map) -> list[ReliabilityDiagram]:
+def diagrams_of(estimator: Any, table: RowTable, run: Map = map) -> list[ReliabilityDiagram]:
     """Make one diagram of bins for each problem."""
     if estimator.bins is None:
         raise InputTypeError("estimator", "a reliability diagram needs bins", value=estimator)
-    bins = estimator.bins(source, run)
-    rows = estimator.effective_rows(source, bins)
-    settings = [source.name(k) for k in range(source.n_problems)]
-    return diagrams_from(estimator, bins, rows, settings, source.count())
+    bins = estimator.bins(table, run)
+    rows = estimator.effective_rows(table, bins)
+    settings = [table.name(k) for k in range(table.n_problems)]
+    return diagrams_from(estimator, bins, rows, settings, table.count())
 
 
 def diagrams_from(
@@ -387,14 +387,14 @@ def reliability_diagram(
     chosen: Any = find_estimator(estimator, fields, OPTION_NAMES)
 
     def diagrams_with(run: Map) -> ReliabilityDiagram | list[ReliabilityDiagram]:
-        source = read_source(y_true, y_prob, reading, run=run)
-        if source.has_own_rows:
+        table = read_table(y_true, y_prob, reading, run=run)
+        if table.has_own_rows:
             diagrams = []
-            for k, problem in enumerate(source.problems()):
+            for k, problem in enumerate(table.problems()):
                 (diagram,) = diagrams_of(chosen, problem, run)
-                diagrams.append(replace(diagram, setting=source.name(k)))
+                diagrams.append(replace(diagram, setting=table.name(k)))
             return diagrams
-        diagrams = diagrams_of(chosen, source, run)
-        return diagrams if source.setting.per_class else diagrams[0]
+        diagrams = diagrams_of(chosen, table, run)
+        return diagrams if table.setting.per_class else diagrams[0]
 
     return with_threads(check_jobs(n_jobs), diagrams_with)

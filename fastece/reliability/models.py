@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastece.data.errors import InputError
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 
 
 def models_by_name(y_prob: Any) -> Mapping[Any, Any]:
@@ -16,7 +16,7 @@ def models_by_name(y_prob: Any) -> Mapping[Any, Any]:
     return y_prob
 
 
-def check_one_problem(source: RowTable) -> None:
+def check_one_problem(table: RowTable) -> None:
     """Refuse a setting with a problem for each class."""
-    if source.setting.per_class:
-        raise InputError("setting", "must be that of one problem", value=source.setting.name)
+    if table.setting.per_class:
+        raise InputError("setting", "must be that of one problem", value=table.setting.name)

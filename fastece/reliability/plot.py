@@ -101,11 +101,11 @@ class PlottedModel(NamedTuple):
 
 def plotted_model(call: Call, kind: str, n_bins: int, rng: Any) -> PlottedModel:
     """Compute the numbers of the picture from a call on one model with one estimator."""
-    (source,) = call.sources
+    (table,) = call.tables
     (estimator,) = call.estimators.values()
-    check_one_problem(source)
-    (diagram,) = diagrams_of(Binned(n_bins, edges="quantile"), source)
-    ordered = source.seen_by(estimator).sample(0).sorted()
+    check_one_problem(table)
+    (diagram,) = diagrams_of(Binned(n_bins, edges="quantile"), table)
+    ordered = table.seen_by(estimator).sample(0).sorted()
     estimate = estimate_results(call, rng=rng)
     level = f"{100 * call.level:g} %"
     curve = band = None
@@ -296,7 +296,7 @@ def calls_on_groups(call: Call, by: Any, y_prob: Any) -> dict[Any, Call]:
     calls = {}
     for selection in selections:
         groups = None if call.groups is None else call.groups.where(selection.rows)
-        calls[selection.label] = replace(call, sources=[selection.make_source()], groups=groups)
+        calls[selection.label] = replace(call, tables=[selection.make_table()], groups=groups)
     return calls
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fastece.data.sources import RowTable, TableMaker
+from fastece.data.table import RowTable, TableMaker
 from fastece.display.documents import Section
 from fastece.display.numbers import equate_p
 from fastece.inference.selections import (
@@ -91,12 +91,12 @@ def select_slices(inputs: ReportInput) -> list[Selection] | None:
         return None
     if isinstance(by, Mapping) and any(isinstance(x, TableMaker) for x in by.values()):
         return select_streams({label: stream.table() for label, stream in by.items()})
-    inputs.source.need_shared_rows("the error of each slice", "by")
+    inputs.table.need_shared_rows("the error of each slice", "by")
     return select_by_columns(inputs.call, by, inputs.data.y_prob)
 
 
 def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) -> Breakdowns:
-    """Measure the errors of classes and of slices, as far as the source has them."""
+    """Measure the errors of classes and of slices, as far as the table has them."""
     predicted_classes = None
     classes = None
     notes = []
@@ -108,7 +108,7 @@ def measure_breakdowns(inputs: ReportInput, selections: list[Selection] | None) 
         n_left = by_class.n_problems - len(judged)
         if n_left:
             notes.append(NOT_JUDGED.format(n_left, by_class.n_problems))
-        if inputs.source.setting.is_top and inputs.has_rows:
+        if inputs.table.setting.is_top and inputs.has_rows:
             by_prediction = select_by_prediction(inputs.lead, by_class)
             predicted_classes = slices_of(inputs.lead, by_prediction, inputs.key)
     return Breakdowns(
@@ -126,11 +126,11 @@ def read_classes(inputs: ReportInput) -> RowTable | None:
     Two classes of rows mirror each other. A stream has classes only if it was added up class by
     class.
     """
-    source = inputs.source
+    table = inputs.table
     if not inputs.has_rows:
-        return source if source.setting.per_class else None
-    is_of_classes = source.setting.is_top or source.setting.per_class
-    if not is_of_classes or source.n_classes == 2:
+        return table if table.setting.per_class else None
+    is_of_classes = table.setting.is_top or table.setting.per_class
+    if not is_of_classes or table.n_classes == 2:
         return None
     return inputs.read_rows(setting="classwise")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.data.threads import with_threads
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import PValue, equate_p, smallest_p
@@ -93,16 +93,16 @@ class ClassVectors(Record):
 
 def has_class_vectors(inputs: ReportInput) -> bool:
     """Return whether rows have class vectors, and the question is about classes."""
-    source = inputs.source
-    if source.c is not None or inputs.data.pairs:
+    table = inputs.table
+    if table.c is not None or inputs.data.pairs:
         return False
-    is_of_classes = source.setting.is_top or source.setting.per_class
-    return is_of_classes and source.n_classes >= MIN_VECTOR_CLASSES
+    is_of_classes = table.setting.is_top or table.setting.per_class
+    return is_of_classes and table.n_classes >= MIN_VECTOR_CLASSES
 
 
 def measure_vectors(inputs: ReportInput, names: Sequence[str]) -> ClassVectors:
     """Measure errors of class vectors, unless there are too many classes or rows."""
-    reason = reason_to_leave_out(inputs.source.n_classes, inputs.call.n)
+    reason = reason_to_leave_out(inputs.table.n_classes, inputs.call.n)
     if reason:
         return ClassVectors(note=f"Left out: {reason}.")
     inputs.progress("class vectors")

@@ -78,7 +78,7 @@ class ErrorLine(Record):
 
 
 def measure_errors(inputs: ReportInput) -> list[ErrorLine]:
-    """Measure each error, with interval and test as far as the source allows them."""
+    """Measure each error, with interval and test as far as the table allows them."""
     call = inputs.call
     lines = []
     for name, estimator in call.estimators.items():
@@ -97,16 +97,16 @@ def measure_error(estimator: Any, name: str, call: Call) -> ErrorLine:
 
     They are the bins of all classes and those that hold rows, or the mean bandwidth.
     """
-    source = call.sources[0]
+    table = call.tables[0]
     if estimator.bins is not None:
-        diagrams = diagrams_of(estimator, source)
+        diagrams = diagrams_of(estimator, table)
         line = line_of(estimator, name, call, [diagram.value for diagram in diagrams])
         count = np.concatenate([diagram.count for diagram in diagrams])
         return replace(line, n_bins=count.size, occupied=int(np.count_nonzero(count)))
-    line = line_of(estimator, name, call, values_of_problems(estimator, source))
+    line = line_of(estimator, name, call, values_of_problems(estimator, table))
     if estimator.bandwidths is None:
         return line
-    return replace(line, bandwidth=float(np.mean(estimator.bandwidths(source))))
+    return replace(line, bandwidth=float(np.mean(estimator.bandwidths(table))))
 
 
 def line_of(estimator: Any, name: str, call: Call, values: Any) -> ErrorLine:
@@ -125,9 +125,9 @@ def estimate_errors(call: Call, seed: int) -> Mapping[str, Estimate]:
     Without resamples these are posteriors alone; for a stream, posteriors and bins of a single
     problem.
     """
-    source = call.sources[0]
-    has_rows = source.stream is None
-    if not has_rows and source.n_problems > 1:
+    table = call.tables[0]
+    has_rows = table.stream is None
+    if not has_rows and table.n_problems > 1:
         return {}
     estimators = {
         name: estimator

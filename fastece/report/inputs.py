@@ -10,7 +10,7 @@ from fastece.data.axes import RowAxes, flatten_rows
 from fastece.data.labels import columns_of
 from fastece.data.options import DEFAULT_OPTIONS, OPTION_NAMES, ReadingOptions
 from fastece.data.reading import read_rows_or_table
-from fastece.data.sources import RowTable, TableMaker
+from fastece.data.table import RowTable, TableMaker
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS, find_estimator
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
@@ -154,14 +154,14 @@ class ReportInput:
     progress: Progress = field(repr=False)
 
     @property
-    def source(self) -> RowTable:
+    def table(self) -> RowTable:
         """The rows, or the sums of a stream."""
-        return self.call.sources[0]
+        return self.call.tables[0]
 
     @property
     def has_rows(self) -> bool:
         """Whether every row is there, and not only the sums of a stream."""
-        return self.source.stream is None
+        return self.table.stream is None
 
     @property
     def is_full(self) -> bool:
@@ -171,12 +171,12 @@ class ReportInput:
     @property
     def has_test(self) -> bool:
         """Whether there is a test: with resamples, but not for all classes of a stream."""
-        return self.call.n_resamples > 0 and (self.has_rows or self.source.n_problems == 1)
+        return self.call.n_resamples > 0 and (self.has_rows or self.table.n_problems == 1)
 
     @property
     def is_top_label(self) -> bool:
         """Whether the question is if the predicted class is right."""
-        return self.data.pairs or self.source.setting.is_top
+        return self.data.pairs or self.table.setting.is_top
 
     @property
     def lead(self) -> Call:
@@ -186,7 +186,7 @@ class ReportInput:
     @cached_property
     def diagrams(self) -> list[ReliabilityDiagram]:
         """The diagram of each problem, with the bins of the usual error."""
-        return diagrams_of(self.call.estimators[TEST], self.source)
+        return diagrams_of(self.call.estimators[TEST], self.table)
 
     @property
     def n_rows(self) -> int:
@@ -198,9 +198,9 @@ class ReportInput:
         options = replace(self.data.reading, setting=setting)
         return read_rows_or_table(self.data.y_true, self.data.y_prob, options, vectors=vectors)
 
-    def call_with(self, source: RowTable, estimators: dict[str, Any]) -> Call:
+    def call_with(self, table: RowTable, estimators: dict[str, Any]) -> Call:
         """Return the call for another setting of the rows and other estimators."""
-        return replace(self.call, sources=[source], estimators=estimators)
+        return replace(self.call, tables=[table], estimators=estimators)
 
 
 def flatten_data(data: ReportData, axes: RowAxes) -> ReportData:
@@ -232,8 +232,8 @@ def read_input(
         executor=options.executor,
         **{name: getattr(data.reading, name) for name in OPTION_NAMES},
     )
-    if call.sources[0].has_own_rows:
-        raise call.sources[0].lack("a report")
+    if call.tables[0].has_own_rows:
+        raise call.tables[0].lack("a report")
     call = replace(add_groups(call, data.groups, data.y_prob), estimators=options.errors)
     require_calibration_error(call, "a report")
     is_seed = isinstance(options.rng, Integral) and not isinstance(options.rng, bool)

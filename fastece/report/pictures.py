@@ -82,7 +82,7 @@ def prepare_pictures(inputs: ReportInput) -> ReportPictures:
             cumulative=None,
         )
     panels = diagram_panels(inputs.call, [None], inputs.seed if inputs.has_test else None)
-    if inputs.source.setting.per_class:
+    if inputs.table.setting.per_class:
         return ReportPictures(
             diagrams=inputs.diagrams, deciles=None, curve=None, panels=panels, cumulative=None
         )
@@ -93,15 +93,15 @@ def prepare_pictures(inputs: ReportInput) -> ReportPictures:
         deciles=measure_deciles(inputs),
         curve=curve,
         panels=[*panels, Panel({None: curve.drawing()})],
-        cumulative=cumulative_of(inputs.source) if has_path else None,
+        cumulative=cumulative_of(inputs.table) if has_path else None,
     )
 
 
 def measure_deciles(inputs: ReportInput) -> ReliabilityDiagram | None:
     """Measure ten equal-mass bins of a single event; None for other settings."""
-    if inputs.is_top_label or inputs.source.setting.per_class:
+    if inputs.is_top_label or inputs.table.setting.per_class:
         return None
-    return diagrams_of(DECILES, inputs.source)[0]
+    return diagrams_of(DECILES, inputs.table)[0]
 
 
 def curve_panels(curves: Sequence[ReliabilityCurve]) -> list[Panel]:
@@ -146,7 +146,7 @@ def bin_panels(
 ) -> list[Panel]:
     """Draw the bins of one error, for all models on the same axes, for each class."""
     estimator = call.estimators.get(name, ESTIMATORS[name])
-    diagrams_by_model = [diagrams_of(estimator, source) for source in call.sources]
+    diagrams_by_model = [diagrams_of(estimator, table) for table in call.tables]
     diagrams_by_class = list(zip(*diagrams_by_model, strict=True))
     bands: Sequence[Any] = [True] * len(diagrams_by_class)
     if seed is not None:

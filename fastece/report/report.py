@@ -7,7 +7,7 @@ from fastece.data.axes import find_row_axes
 from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.predictions import Predictions
 from fastece.data.reading import refuse_options
-from fastece.data.sources import TableMaker
+from fastece.data.table import TableMaker
 from fastece.inference.direction import Direction, direction_of
 from fastece.inference.validation import check_event
 from fastece.report.breakdown import measure_breakdowns, select_slices
@@ -173,7 +173,7 @@ def measure_parts(inputs: ReportInput) -> Report:
 
 def measure_direction(inputs: ReportInput) -> Direction | None:
     """Measure the direction of the first error; all classes of a stream have none."""
-    if not inputs.has_rows and inputs.source.setting.per_class:
+    if not inputs.has_rows and inputs.table.setting.per_class:
         return None
     return direction_of(inputs.lead, inputs.key)
 

@@ -12,7 +12,7 @@ from fastece.data.doubts import (
     describe_repeats,
     impossible_rows,
 )
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.display.documents import Cell, Section
 from fastece.display.numbers import (
     Number,
@@ -141,13 +141,13 @@ class ReportTest:
 def summarize_rows(inputs: ReportInput) -> RowSummary:
     """Count the rows, and measure accuracy, mean confidence and rates."""
     call = inputs.call
-    source = inputs.source
-    single_bin = diagrams_of(Binned(1), source)[0]
+    table = inputs.table
+    single_bin = diagrams_of(Binned(1), table)[0]
     accuracy, confidence = measure_top_label(inputs)
     weights = weights_of(inputs)
     return RowSummary(
         n=call.n,
-        n_effective=source.votes * float(single_bin.rows[0]) / call.design_effect,
+        n_effective=table.votes * float(single_bin.rows[0]) / call.design_effect,
         n_groups=call.n_groups,
         n_classes=count_classes(inputs),
         accuracy=accuracy,
@@ -165,26 +165,26 @@ def summarize_rows(inputs: ReportInput) -> RowSummary:
 
 def describe_doubts(inputs: ReportInput) -> tuple[str, ...]:
     """Write a sentence for each sign that numbers mislead; a stream has none."""
-    source = inputs.source
-    if source.stream is not None:
+    table = inputs.table
+    if table.stream is not None:
         return ()
     sentences = []
-    impossible = source.callers[np.any(impossible_rows(source), axis=0)]
+    impossible = table.callers[np.any(impossible_rows(table), axis=0)]
     if impossible.size:
         rows = first_of(sorted({*impossible.tolist()}), inputs.data.row_name)
         sentences.append(IMPOSSIBLE_OUTCOME.format(rows))
-    sentences.append(describe_constant_scores(source))
-    if source.c is None:
+    sentences.append(describe_constant_scores(table))
+    if table.c is None:
         sentences.append(describe_rows_of_others(inputs))
-        sentences.append("" if inputs.call.groups else describe_repeats(source))
+        sentences.append("" if inputs.call.groups else describe_repeats(table))
     return tuple(sentence for sentence in sentences if sentence)
 
 
 def describe_rows_of_others(inputs: ReportInput) -> str:
     """Write a sentence on labels of other rows, where labels are hard."""
-    if inputs.source.votes > 1:
+    if inputs.table.votes > 1:
         return ""
-    setting = "binary" if inputs.source.n_classes == 2 else "classwise"
+    setting = "binary" if inputs.table.n_classes == 2 else "classwise"
     return describe_foreign_labels(inputs.read_rows(setting=setting))
 
 
@@ -192,9 +192,9 @@ def weights_of(inputs: ReportInput) -> F64 | None:
     """Return the weight (n,) of each row by all of its copies; None without weights."""
     if inputs.data.reading.sample_weight is None or not inputs.has_rows:
         return None
-    if inputs.source.votes > 1:  # whose shares are weights too
+    if inputs.table.votes > 1:  # whose shares are weights too
         return None
-    return inputs.source.samples(reads_only=True)[0].total_weights
+    return inputs.table.samples(reads_only=True)[0].total_weights
 
 
 def are_whole(weights: F64) -> bool:
@@ -207,33 +207,33 @@ def count_classes(inputs: ReportInput) -> int | None:
     if inputs.data.pairs:
         return inputs.data.n_classes
     if inputs.has_rows or inputs.data.top_label is None:
-        return inputs.source.n_classes
+        return inputs.table.n_classes
     return inputs.data.top_label.table().n_classes
 
 
 def measure_top_label(inputs: ReportInput) -> tuple[float | None, float | None]:
-    """Measure the accuracy and the mean confidence, where the source has them."""
-    source = inputs.source
-    if source.c is None:
-        rows = source if inputs.is_top_label else inputs.read_rows(setting="confidence")
+    """Measure the accuracy and the mean confidence, where the table has them."""
+    table = inputs.table
+    if table.c is None:
+        rows = table if inputs.is_top_label else inputs.read_rows(setting="confidence")
         means = mean_of(rows.parts(ROWS_AT_ONCE), lambda part: np.stack([part.s, part.y]))
         confidence, accuracy = means.tolist()
         return accuracy, confidence
-    if source.stream is None:
-        top = source if inputs.is_top_label else inputs.read_rows(setting="confidence")
+    if table.stream is None:
+        top = table if inputs.is_top_label else inputs.read_rows(setting="confidence")
         sample = top.sample(0)
         share = sample.total_weights / sample.total_weights.sum()
         return float(share @ sample.y), float(share @ sample.s)
-    if inputs.is_top_label or source.setting.name == "binary":
-        return measure_stream(source, inputs.data.pairs)
+    if inputs.is_top_label or table.setting.name == "binary":
+        return measure_stream(table, inputs.data.pairs)
     if inputs.data.top_label is not None:
         return measure_stream(inputs.data.top_label.table(), inputs.data.pairs)
     return None, None
 
 
-def measure_stream(source: RowTable, pairs: bool) -> tuple[float, float]:
+def measure_stream(table: RowTable, pairs: bool) -> tuple[float, float]:
     """Measure the accuracy and the mean confidence from the sums of a stream."""
-    (halves,) = diagrams_of(Binned(2, score_range="unit"), source)
+    (halves,) = diagrams_of(Binned(2, score_range="unit"), table)
     hits = np.nan_to_num(halves.frequency)
     score = np.nan_to_num(halves.score)
     if halves.setting.startswith("binary") and not pairs:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.results import Record
@@ -68,15 +68,15 @@ def scores_of(pairs: bool) -> dict[str, Any]:
 
 
 def measure_scores(inputs: ReportInput) -> list[ScoreLine]:
-    """Measure each score that the source allows."""
-    source = inputs.source
-    call = inputs.call_with(source, scores_of(inputs.data.pairs))
+    """Measure each score that the table allows."""
+    table = inputs.table
+    call = inputs.call_with(table, scores_of(inputs.data.pairs))
     lines = []
     for name, mean in call.estimators.items():
-        if not has_data_for(source, mean):
+        if not has_data_for(table, mean):
             continue
         (value,) = compute_values(call, name)
-        line = ScoreLine(name=name, value=value, meaning=meaning_of(name, source))
+        line = ScoreLine(name=name, value=value, meaning=meaning_of(name, table))
         if inputs.has_rows and math.isfinite(value):
             interval = score_interval(call, name, value) or ConfidenceInterval(None, None)
             line = replace(line, low=interval.low, high=interval.high)
@@ -87,18 +87,18 @@ def measure_scores(inputs: ReportInput) -> list[ScoreLine]:
     return lines
 
 
-def has_data_for(source: RowTable, estimator: Any) -> bool:
-    """Return whether a source has the data that an estimator needs."""
+def has_data_for(table: RowTable, estimator: Any) -> bool:
+    """Return whether a table has the data that an estimator needs."""
     try:
-        source.seen_by(estimator)
+        table.seen_by(estimator)
     except InputError:
         return False
     return True
 
 
-def meaning_of(name: str, source: RowTable) -> str:
+def meaning_of(name: str, table: RowTable) -> str:
     """Write the meaning of a score; the accuracy of a class is another one."""
-    is_of_prediction = source.setting.is_top or source.setting.name == "binary"
+    is_of_prediction = table.setting.is_top or table.setting.name == "binary"
     if name == "accuracy" and not is_of_prediction:
         return ACCURACY_OF_SCORE
     return SCORES[name]
@@ -112,7 +112,7 @@ def score_interval(call: Call, name: str, value: float) -> ConfidenceInterval | 
     """
     mean = call.estimators[name]
     law = SamplingLaw(call.clusters, call.level, call.counts)
-    samples = call.sources[0].samples(reads_only=True)
+    samples = call.tables[0].samples(reads_only=True)
     # In place, as reports of millions of rows hold every array of this function at once.
     deviations = mean_numbers(mean, samples)
     deviations -= value
@@ -132,9 +132,9 @@ def mean_numbers(mean: Any, samples: Sequence[Sample]) -> F64:
 
 def decompose_brier_score(inputs: ReportInput) -> ScoreDecomposition:
     """Decompose the Brier score of the setting; average its parts over classes."""
-    source = inputs.source
-    source = inputs.call.rows.replace(vectors=None)
-    parts = [score_components("brier", source, k) for k in range(source.n_problems)]
+    table = inputs.table
+    table = inputs.call.rows.replace(vectors=None)
+    parts = [score_components("brier", table, k) for k in range(table.n_problems)]
     means = ScoreComponents(*np.mean(parts, axis=0).tolist())
     return ScoreDecomposition(
         **means._asdict(), rule="brier", n=inputs.call.n, setting=inputs.call.setting

@@ -31,11 +31,11 @@ def choose_thresholds(inputs: ReportInput) -> list[Threshold] | None:
     rows = call.models[0]
     if rows.votes > 1 or (call.clusters is not None and rows.v is not None):
         return None
-    source = inputs.source
-    is_about_label_1 = source.n_classes == 2 and source.setting.column == 1
+    table = inputs.table
+    is_about_label_1 = table.n_classes == 2 and table.setting.column == 1
     if not (inputs.is_top_label or is_about_label_1):
-        source = inputs.read_rows(setting="confidence")
-    call = inputs.call_with(source, {"": ESTIMATORS["accuracy"]})
+        table = inputs.read_rows(setting="confidence")
+    call = inputs.call_with(table, {"": ESTIMATORS["accuracy"]})
     ranking = rank_call(call)
     return [threshold_of_ranking(call, ranking, accuracy, call.level) for accuracy in ACCURACIES]
 

@@ -14,7 +14,7 @@ from fastece.report.words import event_of
 def validate_rows(inputs: ReportInput) -> Validation | None:
     """Validate a risk model, if the setting is of one event and rows are not too many."""
     call = inputs.call
-    setting = inputs.source.setting
+    setting = inputs.table.setting
     if inputs.is_top_label or setting.per_class or inputs.n_rows > MAX_ROWS_OF_PATHS:
         return None
     points: dict[str, Any] = {str(point): point for point in check_thresholds(None)}

@@ -8,8 +8,8 @@ from fastece.data.errors import InputError, InputTypeError
 from fastece.data.labels import as_groups
 from fastece.data.options import GROUPED_NAMES, OPTION_NAMES, split_options
 from fastece.data.parameters import check_average, check_integer, check_jobs
-from fastece.data.reading import read_source
-from fastece.data.sources import RowTable
+from fastece.data.reading import read_table
+from fastece.data.table import RowTable
 from fastece.estimators.draws import Labels
 from fastece.estimators.table import EstimatorKeywords, find_estimator
 from fastece.resampling.call import Call
@@ -69,8 +69,8 @@ def read_call(
     level = check_level(confidence_level)
     workers = check_workers(n_jobs, executor)
     vectors = any(each.needs_vectors for each in estimators.values())
-    sources = [
-        read_source(
+    tables = [
+        read_table(
             y_true,
             prob,
             reading,
@@ -80,12 +80,12 @@ def read_call(
         )
         for name, prob in models.items()
     ]
-    if sources[0].votes > 1 and sources[0].count() < 2:
+    if tables[0].votes > 1 and tables[0].count() < 2:
         raise InputError("y_true", "must have at least 2 soft labels, as whole rows are drawn")
     return Call(
         function=function,
         estimators=estimators,
-        sources=sources,
+        tables=tables,
         average=average,
         n_resamples=count,
         level=level,
@@ -102,13 +102,13 @@ def add_groups(call: Call, groups: Any, y_prob: Any, name: str = "y_prob") -> Ca
     """
     if groups is None:
         return call
-    source = call.sources[0]
-    if source.stream is not None:
-        raise source.lack(call.function, "groups")
+    table = call.tables[0]
+    if table.stream is not None:
+        raise table.lack(call.function, "groups")
     warn_of_index("groups", groups, call.index)
-    axes = source.find_axes(name, y_prob)
+    axes = table.find_axes(name, y_prob)
     column = as_groups(axes.flatten_groups(groups), axes.n, "groups")
-    of_rows = Groups.of(column.position[source.callers])
+    of_rows = Groups.of(column.position[table.callers])
     if of_rows.count < 2:
         rule = "must be at least 2 that have rows of positive weight, as groups are drawn"
         raise InputError("groups", rule, value=1)

@@ -11,7 +11,7 @@ from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice, check_flag, check_integer
 from fastece.data.reading import refuse_options
 from fastece.data.samples import Sample
-from fastece.data.sources import VECTORS
+from fastece.data.table import VECTORS
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator, Statistic
 from fastece.estimators.draws import Counts, TableCounts
@@ -90,29 +90,29 @@ def compute_replicates(call: Call, draws: Any, share: float, count: int) -> Draw
     The shares of predicted classes are those of the rows that were drawn, so that a class without
     rows has none. Its own error is nan then, as is the mean of tasks of which one has no rows.
     """
-    source = call.sources[0]
+    table = call.tables[0]
     reads_only = all(estimator.reads_only for estimator in call.estimators.values())
-    samples = [x for table in call.sources for x in table.samples(reads_only=reads_only)]
+    samples = [x for table in call.tables for x in table.samples(reads_only=reads_only)]
     problems = [make_problem(call, sample) for sample in samples]
-    n_models = len(call.sources)
-    sizes = [round(share * source.size(k)) for k in range(source.n_problems)] * n_models
+    n_models = len(call.tables)
+    sizes = [round(share * table.size(k)) for k in range(table.n_problems)] * n_models
     statistics: list[Statistic] = [*call.estimators.values()]
-    if source.has_own_rows:
+    if table.has_own_rows:
         statistics = [*map(WithRows, statistics), TotalWeight()]
     plan = plan_replicates(statistics, problems, draws, sizes)
     values = evaluate(plan, 0, count, call.workers)
-    by_model = values.reshape(n_models, source.n_problems, len(statistics), count)
-    if not source.has_own_rows:
+    by_model = values.reshape(n_models, table.n_problems, len(statistics), count)
+    if not table.has_own_rows:
         averages = [
             compute_quantity([average_classes(call, model[:, i]) for model in by_model])
             for i in range(len(statistics))
         ]
         return Drawn(dict(zip(call.estimators, averages, strict=True)), None)
     *errors, weight = by_model[0].swapaxes(0, 1)
-    if source.shares_are_drawn:
+    if table.shares_are_drawn:
         shares = weight / weight.sum(axis=0)
     else:
-        shares = np.full_like(weight, 1 / source.n_problems)
+        shares = np.full_like(weight, 1 / table.n_problems)
     lacks_rows = weight == 0
     if not call.per_class:
         errors = [(shares * np.where(shares > 0, error, 0.0)).sum(axis=0) for error in errors]
@@ -241,9 +241,9 @@ def bootstrap_fields(
 
 def find_bounds(call: Call, estimator: Any) -> tuple[float, float]:
     """Return the least and the largest value of the only model, or difference of two."""
-    n_classes = call.sources[0].n_classes if call.uses_class_vectors(estimator) else None
+    n_classes = call.tables[0].n_classes if call.uses_class_vectors(estimator) else None
     lowest, largest = estimator.bounds(n_classes)
-    if len(call.sources) == 1:
+    if len(call.tables) == 1:
         return lowest, largest
     return lowest - largest, largest - lowest
 
@@ -263,30 +263,30 @@ def bootstrap_results(call: Call, *, method: Any = "basic", size: Any = None, rn
 
 
 def streamed_results(call: Call, method: Any) -> Any:
-    """Compute the result of a call on a source that has replicates of its own.
+    """Compute the result of a call on a table that has replicates of its own.
 
     Several estimators have `Results` by name.
     """
-    source = call.sources[0]
+    table = call.tables[0]
     # Without rows to leave out there is no acceleration.
     method = check_choice("method", method, ("basic", "percentile"))
     for estimator in call.estimators.values():
-        if source.seen_by(estimator).vectors is not None:
-            raise source.lack(f"the bootstrap of {describe(estimator)}", "estimator", VECTORS)
+        if table.seen_by(estimator).vectors is not None:
+            raise table.lack(f"the bootstrap of {describe(estimator)}", "estimator", VECTORS)
     values_of_classes = []
-    for k in range(source.n_problems):
-        sample = source.sample(k)
+    for k in range(table.n_problems):
+        sample = table.sample(k)
         plans = [(each, each.prepare(sample, call.n)) for each in call.estimators.values()]
         values_of_classes.append([
             [float(each.evaluate(plan, counts)) for each, plan in plans]
-            for counts in source.stream.draws(k)
+            for counts in table.stream.draws(k)
         ])  # fmt: skip
     values = np.moveaxis(np.array(values_of_classes), -1, 0)
     distributions = {
         name: average_classes(call, of_classes)
         for name, of_classes in zip(call.estimators, values, strict=True)
     }
-    resampling = Resampling(method, call.units.total, source.stream.key)
+    resampling = Resampling(method, call.units.total, table.stream.key)
     return make_results(call, bootstrap_fields(call, distributions, resampling))
 
 
@@ -312,7 +312,7 @@ def plain_results(
     ((name, estimator),) = call.estimators.items()
     n_groups = rows.offsets.size - 1
     keys = generator_of_parts(rng).integers(2**64, size=n_groups, dtype=np.uint64)
-    values = values_of_parts(estimator, call.sources[0])
+    values = values_of_parts(estimator, call.tables[0])
     resampling = Resampling(method, call.units.total, int(keys[0]))
     results = []
     first = 0
@@ -449,10 +449,10 @@ def bootstrap(
         confidence_level=confidence_level, average=average, n_jobs=n_jobs, executor=executor,
         **options,
     )  # fmt: skip
-    source = call.sources[0]
-    if source.stream is not None:
+    table = call.tables[0]
+    if table.stream is not None:
         count = None if n_resamples == DEFAULT_RESAMPLES else n_resamples
-        refuse_options(source.stream, n_resamples=count, groups=groups, size=size, rng=rng)
+        refuse_options(table.stream, n_resamples=count, groups=groups, size=size, rng=rng)
         return streamed_results(call, method)
     call = add_groups(call, groups, y_prob)
     keeps = check_flag("keep_distribution", keep_distribution)

@@ -286,7 +286,7 @@ def errors_of_gaps(formula: Binned | HosmerLemeshow, bins: Bins, gaps: F64) -> F
 def calibration_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     """Test the only model of a call with one estimator."""
     estimator = call.estimators[name]
-    if call.sources[0].has_own_rows:
+    if call.tables[0].has_own_rows:
         return separate_result(call, name, key)
     if isinstance(estimator, AdaptiveTest):
         return adaptive_result(call, name, key)
@@ -312,10 +312,10 @@ def separate_result(call: Call, name: str, key: int) -> CalibrationTestResult:
     The adaptive test of all has the smallest of their statistics, under the same draws.
     """
     call = with_single_copies(call)
-    source = call.sources[0]
+    table = call.tables[0]
     estimator = call.estimators[name]
     if isinstance(estimator, HosmerLemeshow) and not call.per_class:
-        raise source.lack("the mean of tests of Hosmer and Lemeshow")
+        raise table.lack("the mean of tests of Hosmer and Lemeshow")
     results = [calibration_result(part, name, key) for part in calls_on_problems(call)]
     values = np.array([result.value for result in results])
     distributions = np.array([result.null_distribution for result in results])
@@ -328,14 +328,14 @@ def separate_result(call: Call, name: str, key: int) -> CalibrationTestResult:
         return join_results(results, **result_fields(call, name, key))
     if isinstance(estimator, AdaptiveTest):
         p_value_of_each = [result.p_value for result in results]
-        names = [source.name(k) for k in range(len(results))]
+        names = [table.name(k) for k in range(len(results))]
         fields["components"] = tuple(map(Component, names, values.tolist(), p_value_of_each))
         value = float(values.min())
         distribution = distributions.min(axis=0)
         p_value = smallest_if_impossible(call, p_value_of(-values.min(), -distribution))
     else:
-        value = float(source.average(values))
-        distribution = source.average(distributions)
+        value = float(table.average(values))
+        distribution = table.average(distributions)
         p_value = p_value_of(value - ROUNDING, distribution)
     return CalibrationTestResult(
         value=value, p_value=p_value, null_distribution=distribution, **fields
@@ -380,7 +380,7 @@ def smallest_if_impossible(call: Call, p_value: Any) -> Any:
 
 def find_impossible(call: Call) -> Any:
     """Decide for each class, or for all, whether an outcome had the probability 0."""
-    of_problem = np.array([rows.any() for rows in impossible_rows(call.sources[0])])
+    of_problem = np.array([rows.any() for rows in impossible_rows(call.tables[0])])
     return of_problem if call.per_class else of_problem.any()
 
 

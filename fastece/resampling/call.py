@@ -9,7 +9,7 @@ import numpy as np
 
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.display.results import Results
 from fastece.estimators.base import Statistic, values_of_problems
 from fastece.estimators.losses import Mean, infinite_rows
@@ -36,7 +36,7 @@ class Call:
         The name of the function that was called, for errors.
     estimators : dict of str to Estimator
         The estimators by name; the name is "" for one that the caller did not put in a list.
-    sources : sequence of RowTable
+    tables : sequence of RowTable
         The table of each model, on the same rows.
     average : "macro" or None
         Whether several classes have the mean of their values as the result, or a value each.
@@ -58,7 +58,7 @@ class Call:
 
     function: str
     estimators: dict[str, Any]
-    sources: Sequence[RowTable]
+    tables: Sequence[RowTable]
     average: str | None
     n_resamples: int
     level: float
@@ -71,29 +71,29 @@ class Call:
     @property
     def models(self) -> list[RowTable]:
         """The table of each model; an error where rows have counts, or problems their own."""
-        return [source.need_rows(self.function) for source in self.sources]
+        return [table.need_rows(self.function) for table in self.tables]
 
     @property
-    def tables(self) -> list[RowTable]:
+    def uncounted_tables(self) -> list[RowTable]:
         """The table of each model, in which rows with `counts` are there once."""
-        tables = [source.need_shared_rows(self.function) for source in self.sources]
+        tables = [table.need_shared_rows(self.function) for table in self.tables]
         return [table.replace(c=None) for table in tables]
 
     @property
     def rows(self) -> RowTable:
         """The table of the first model, whose problems share single rows."""
-        return self.sources[0].need_shared_rows(self.function)
+        return self.tables[0].need_shared_rows(self.function)
 
     @property
     def counts(self) -> F64 | None:
         """How many rows each row of the tables stands for; None where these are all rows."""
-        source = self.sources[0]
-        return source.c if source.stream is None else None
+        table = self.tables[0]
+        return table.c if table.stream is None else None
 
     @property
     def n(self) -> int:
         """Number of the caller's rows of positive weight."""
-        return self.sources[0].count()
+        return self.tables[0].count()
 
     @property
     def n_groups(self) -> int | None:
@@ -104,24 +104,24 @@ class Call:
     def clusters(self) -> Groups | None:
         """Groups, or the rows of one of the caller's; None where all rows are independent."""
         groups = self.groups
-        source = self.sources[0]
-        if groups is None and source.has_repeats:
-            groups = Groups.of(source.callers)
+        table = self.tables[0]
+        if groups is None and table.has_repeats:
+            groups = Groups.of(table.callers)
         has_single_rows = groups is not None and groups.count == groups.of_row.size == self.n
         return None if groups is None or has_single_rows else groups
 
     @cached_property
     def units(self) -> Units:
         """The units that are drawn: rows, copies of rows, or clusters."""
-        source = self.sources[0]
+        table = self.tables[0]
         if self.clusters is None:
-            return Units(source.n, copies=source.c, offsets=source.offsets)
+            return Units(table.n, copies=table.c, offsets=table.offsets)
         count, of_row = self.clusters.count, self.clusters.of_row
-        if self.groups is not None or source.c is None:
-            return Units(count, of_row, rows=source.c, offsets=source.offsets)
+        if self.groups is not None or table.c is None:
+            return Units(count, of_row, rows=table.c, offsets=table.offsets)
         copies = np.empty(count)
-        copies[of_row] = source.c  # the same in all rows of one of the caller's
-        return Units(count, of_row, copies, offsets=source.offsets)
+        copies[of_row] = table.c  # the same in all rows of one of the caller's
+        return Units(count, of_row, copies, offsets=table.offsets)
 
     @cached_property
     def dependence(self) -> Dependence | None:
@@ -130,8 +130,8 @@ class Call:
             return self.joint_dependence
         if self.clusters is None:
             return None
-        source = self.sources[0]
-        rows = source.joined() if source.has_own_rows else source
+        table = self.tables[0]
+        rows = table.joined() if table.has_own_rows else table
         return estimate_dependence(rows, self.clusters)
 
     @property
@@ -142,17 +142,17 @@ class Call:
     @property
     def setting(self) -> str:
         """Setting, as results show it."""
-        source = self.sources[0]
-        return source.setting.name if source.setting.per_class else source.name(0)
+        table = self.tables[0]
+        return table.setting.name if table.setting.per_class else table.name(0)
 
     @property
     def per_class(self) -> bool:
         """Whether each class has a value of its own, and not all of them their mean."""
-        return self.average is None and self.sources[0].setting.per_class
+        return self.average is None and self.tables[0].setting.per_class
 
     def uses_class_vectors(self, estimator: Any) -> bool:
         """Return whether an estimator has a value of whole class vectors here."""
-        return estimator.needs_vectors and self.sources[0].has_vectors
+        return estimator.needs_vectors and self.tables[0].has_vectors
 
     def with_estimator(self, estimator: Any) -> "Call":
         """Return the same call with one estimator, which is in no list."""
@@ -164,26 +164,26 @@ def with_single_copies(call: Call) -> Call:
 
     The outcomes of one copy in several tasks may depend on each other, those of two copies not.
     """
-    source = call.sources[0]
-    if source.c is None or not source.has_repeats or call.groups is not None or call.per_class:
+    table = call.tables[0]
+    if table.c is None or not table.has_repeats or call.groups is not None or call.per_class:
         return call
-    if source.c.sum() > MAX_COPIES:
+    if table.c.sum() > MAX_COPIES:
         rule = f"must add up to at most {MAX_COPIES} over all tasks for their mean"
-        raise InputError("counts", rule, value=float(source.c.sum()), hint="average=None")
-    return replace(call, sources=[source.of_single_copies()])
+        raise InputError("counts", rule, value=float(table.c.sum()), hint="average=None")
+    return replace(call, tables=[table.of_single_copies()])
 
 
 def calls_on_problems(call: Call) -> list[Call]:
-    """Return a call on each problem of a source whose problems have rows of their own.
+    """Return a call on each problem of a table whose problems have rows of their own.
 
     Where their mean is the result, they have the draws and the dependence that they have together.
     """
     calls = []
     first_row = 0
-    for problem in call.sources[0].problems():
+    for problem in call.tables[0].problems():
         rows = np.arange(first_row, first_row + problem.n)
         groups = None if call.groups is None else call.groups.where(rows)
-        on_problem = replace(call, sources=[problem], groups=groups)
+        on_problem = replace(call, tables=[problem], groups=groups)
         if not call.per_class:
             dependence = call.dependence
             if dependence is not None:
@@ -203,7 +203,7 @@ def make_problem(call: Call, sample: Sample) -> Problem:
     Draws of clusters, and of problems with rows of their own, differ in their number of rows, so
     every row has a weight there, and estimators add the weights up.
     """
-    has_sizes = call.clusters is not None or call.sources[0].has_own_rows
+    has_sizes = call.clusters is not None or call.tables[0].has_own_rows
     if has_sizes and sample.v is None:
         sample = replace(sample, v=sample.weights)
     return Problem(replace(sample, c=None))
@@ -222,15 +222,15 @@ def bootstrap_values(call: Call, statistic: Statistic, problem: Problem, key: in
 
 def average_classes(call: Call, values: Any) -> Any:
     """Return values (K, ...) of the classes of a model as they are, or their mean."""
-    return values if call.per_class else call.sources[0].average(values)
+    return values if call.per_class else call.tables[0].average(values)
 
 
 def compute_values(call: Call, name: str) -> list[Any]:
     """Compute the value of the estimator of a name on the data of each model."""
     estimator = call.estimators[name]
     return [
-        as_float(average_classes(call, values_of_problems(estimator, source)))
-        for source in call.sources
+        as_float(average_classes(call, values_of_problems(estimator, table)))
+        for table in call.tables
     ]
 
 
@@ -248,7 +248,7 @@ def common_fields(call: Call, name: str, key: int) -> dict[str, Any]:
 
 def result_fields(call: Call, name: str, key: int) -> dict[str, Any]:
     """Return the fields of results of one estimator, with names of problems."""
-    return {**common_fields(call, name, key), "_names": call.sources[0].problem_names}
+    return {**common_fields(call, name, key), "_names": call.tables[0].problem_names}
 
 
 def collect_results(call: Call, make_result: Callable[[str], Any]) -> Any:
@@ -262,5 +262,5 @@ def find_infinite_rows(call: Call, name: str, values: Any) -> list[int]:
     estimator = call.estimators[name]
     if not isinstance(estimator, Mean) or not np.isinf(values).any():
         return []
-    rows = {row for source in call.sources for row in infinite_rows(source, estimator)}
+    rows = {row for table in call.tables for row in infinite_rows(table, estimator)}
     return sorted(rows)

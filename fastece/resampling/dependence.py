@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.kernels.types import F64, I32, I64
 from fastece.resampling.draws import LabelDraws
 from fastece.resampling.groups import Dependence, Groups

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastece.data.samples import Sample
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.estimators.draws import Labels
 from fastece.kernels.types import F64
 from fastece.resampling.call import Call
@@ -44,7 +44,7 @@ def make_null_draws(
     dependence = call.dependence
     if dependence is not None:
         dependence = dependence.rows(first_row, len(scores[0]))
-    is_per_class = form == CLASSES or call.sources[0].setting.per_class
+    is_per_class = form == CLASSES or call.tables[0].setting.per_class
     prob = np.column_stack(scores) if is_per_class else scores[0]
     first_of_all = call.first_row + first_row
     return LabelDraws(key, prob, first_of_all, dependence, call.counts, form)
@@ -91,7 +91,7 @@ def make_label_model(call: Call, estimator: Any, key: int) -> LabelModel:
     elif Labels in estimator.native:
         form = OUTCOMES
     # Copies of a row may have different labels, which a sample of labels has no room for.
-    data = call.tables[0] if form == OUTCOMES_AS_COUNTS else call.models[0]
+    data = call.uncounted_tables[0] if form == OUTCOMES_AS_COUNTS else call.models[0]
     samples = data.samples()
     scores = class_scores(data) if takes_class_vectors else [sample.s for sample in samples]
     if form == OUTCOMES_AS_COUNTS:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fastece.data.containers import contiguous
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import SQUARES, RowTable, one_problem
+from fastece.data.table import SQUARES, RowTable, one_problem
 from fastece.estimators.base import Statistic
 from fastece.estimators.binned import Binned
 from fastece.estimators.binned.layouts import Layout, Placement, layout_of
@@ -38,13 +38,13 @@ def rows_or_cells(call: Call, reader: str) -> RowTable:
     `reader` is named where that is refused. Classes of a stream are taken one by one: how their
     labels go together is in none of its sums.
     """
-    source = call.sources[0]
-    if source.stream is None:
-        scaled, _ = scale_weights(source)
+    table = call.tables[0]
+    if table.stream is None:
+        scaled, _ = scale_weights(table)
         return scaled
-    if source.n_problems > 1 and not call.per_class:
-        raise source.lack(f"{reader} of a mean over classes", "average")
-    return source.with_content(SQUARES, "estimator", reader)
+    if table.n_problems > 1 and not call.per_class:
+        raise table.lack(f"{reader} of a mean over classes", "average")
+    return table.with_content(SQUARES, "estimator", reader)
 
 
 # --- the sums of one problem ----------------------------------------------------------------

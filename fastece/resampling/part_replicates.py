@@ -87,11 +87,11 @@ class PlainGroups:
 
 def plain_groups(call: Call) -> PlainGroups | None:
     """Return the groups of a call; None where its draws or its estimator need more."""
-    source = call.sources[0]
+    table = call.tables[0]
     (estimator,) = call.estimators.values() if len(call.estimators) == 1 else (None,)
-    bins = bins_of_plain_rows(source, estimator)
+    bins = bins_of_plain_rows(table, estimator)
     if bins is None or call.clusters is not None or call.workers.executor is not None:
         return None
-    order, offsets = source.order_by_part()
-    score, label = source.read()
+    order, offsets = table.order_by_part()
+    score, label = table.read()
     return PlainGroups(score[order], label[order], offsets, bins, call.workers.jobs)

@@ -20,18 +20,18 @@ R = TypeVar("R", bound=EstimatorResult)
 
 def has_parts(call: Call) -> bool:
     """Return whether the rows are in groups that are answered for by themselves."""
-    return call.sources[0].by is not None
+    return call.tables[0].by is not None
 
 
 def calls_on_parts(call: Call) -> list[Call]:
     """Return a call on the rows of each part."""
-    source = call.sources[0]
+    table = call.tables[0]
     calls = []
-    for rows in source.parts_of_rows():
+    for rows in table.parts_of_rows():
         groups = None if call.groups is None else call.groups.where(rows)
         if groups is not None and groups.count < 2:
             raise InputError("groups", "must be at least 2 for each label of {by}", value=1)
-        calls.append(replace(call, sources=[source.part(rows)], groups=groups))
+        calls.append(replace(call, tables=[table.part(rows)], groups=groups))
     return calls
 
 
@@ -52,9 +52,9 @@ def results_of_parts(call: Call, rng: Any, results_of: Callable[[Call, Any], Any
     names = group_names(call)
     if call.per_class:
         names = [
-            f"{name}, {part.sources[0].name(k)}"
+            f"{name}, {part.tables[0].name(k)}"
             for name, part in zip(names, calls, strict=True)
-            for k in range(part.sources[0].n_problems)
+            for k in range(part.tables[0].n_problems)
         ]
     if not isinstance(results[0], Results):
         return join_parts(call, results, names)
@@ -64,7 +64,7 @@ def results_of_parts(call: Call, rng: Any, results_of: Callable[[Call, Any], Any
 
 def group_names(call: Call) -> list[str]:
     """Name the groups by their labels."""
-    by = call.sources[0].by
+    by = call.tables[0].by
     assert by is not None, "callers make sure"
     return [
         ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)

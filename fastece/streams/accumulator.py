@@ -11,12 +11,12 @@ import numpy as np
 
 from fastece.data.axes import find_row_axes, flatten_rows
 from fastece.data.containers import index_of, warn_of_index
-from fastece.data.counted import read_table
+from fastece.data.counted import read_counted_arrays
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import ReadingOptions, check_names, shows_options
 from fastece.data.parameters import check_integer
 from fastece.data.samples import Sample, Vectors
-from fastece.data.sources import (
+from fastece.data.table import (
     DISTANCES,
     RANKS,
     REPEAT_ROWS,
@@ -230,7 +230,7 @@ class Accumulator(TableMaker):
         if groups is not None:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
         has_classes = settings.n_classes is not None
-        table = read_table(y_true, y_prob, reading, has_classes=has_classes)
+        table = read_counted_arrays(y_true, y_prob, reading, has_classes=has_classes)
         of_rows = replace(reading, sample_weight=table.sample_weight, counts=None)
         with table.naming_rows():
             batch = read_batch(settings, table.y_true, table.y_prob, of_rows)

@@ -16,7 +16,7 @@ from fastece.data.options import ReadingOptions
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.reading import read_problems
 from fastece.data.scores import NEARLY, read_top_label
-from fastece.data.sources import TOP_LABEL_SETTINGS, RowTable
+from fastece.data.table import TOP_LABEL_SETTINGS, RowTable
 from fastece.kernels import NO_WEIGHTS
 from fastece.kernels.types import F64, I64
 from fastece.streams.settings import Settings

@@ -7,7 +7,7 @@ from functools import cached_property
 from fastece.data.errors import InputError
 from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_integer
-from fastece.data.sources import Setting, find_setting
+from fastece.data.table import Setting, find_setting
 from fastece.resampling.draws import new_key
 
 MAX_CELLS = 2**22

@@ -12,7 +12,7 @@ from fastece.data.errors import BadArgumentError, InputError, warn
 from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_choice, check_flag, check_integer
 from fastece.data.reading import read_problems
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.files import read_predictions
 from fastece.kernels.types import I32
 from fastece.study.design import MAX_INTEGER, Population, Purpose, StudyDesign, add_time

@@ -12,7 +12,7 @@ from fastece.data.errors import InputError
 from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_choice, check_integer
 from fastece.data.reading import read_problems
-from fastece.data.sources import SETTINGS
+from fastece.data.table import SETTINGS
 from fastece.kernels.types import F64, I32, I64
 from fastece.resampling.draws import RowLists, new_key
 from fastece.study.design import Population, Purpose, StudyDesign, add_time

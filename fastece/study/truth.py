@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastece.data.sources import one_problem
+from fastece.data.table import one_problem
 from fastece.estimators.binned import Binned
 from fastece.kernels.types import F64
 from fastece.study.design import Population

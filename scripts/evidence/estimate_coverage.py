@@ -19,7 +19,7 @@ import numpy as np
 
 import fastece
 from fastece import datasets
-from fastece.data.sources import one_problem
+from fastece.data.table import one_problem
 from fastece.estimators.protocol import Sample
 
 SEED = 20240601

@@ -13,7 +13,7 @@ from fastece.data import scores as rows_reading
 from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample
-from fastece.data.sources import SETTINGS, Setting, class_count, find_setting, one_problem
+from fastece.data.table import SETTINGS, Setting, class_count, find_setting, one_problem
 from helpers import strategies as cases
 from helpers.strategies import as_lists
 

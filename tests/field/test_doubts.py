@@ -11,7 +11,7 @@ from fastece.data.doubts import (
     impossible_rows,
 )
 from fastece.data.options import ReadingOptions
-from fastece.data.reading import read_source
+from fastece.data.reading import read_table
 from helpers.bad_input import assert_refused
 
 RNG = np.random.default_rng(0)
@@ -96,7 +96,7 @@ def test_rows_of_probability_0_and_1_that_come_true_are_no_sign():
 def test_no_good_sample_has_an_impossible_outcome(n_samples):
     for seed in range(n_samples):
         y, prob = draw_good_sample(seed)
-        source = read_source(y, prob, ReadingOptions(setting="auto"))
+        source = read_table(y, prob, ReadingOptions(setting="auto"))
         assert not np.any(impossible_rows(source)), seed
         assert describe_constant_scores(source) == "", seed
 
@@ -149,7 +149,7 @@ def test_most_labels_of_other_rows_are_found():
 
 def read_rows(y, prob):
     """Read rows as a report does to compare labels with predictions."""
-    return read_source(y, prob, ReadingOptions(setting="binary" if prob.ndim == 1 else "classwise"))
+    return read_table(y, prob, ReadingOptions(setting="binary" if prob.ndim == 1 else "classwise"))
 
 
 @pytest.mark.parametrize("n", [100, 1000])

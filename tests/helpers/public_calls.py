@@ -22,7 +22,7 @@ from fastece.compat import (
 )
 from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
-from fastece.data.sources import SETTINGS
+from fastece.data.table import SETTINGS
 from fastece.estimators.draws import Counts
 from fastece.estimators.table import find_estimator
 from fastece.kernels import compiling

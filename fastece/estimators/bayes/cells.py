@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.samples import Sample, effective_rows, in_order, scale_weights
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.binned.cell_sums import bin_sums
 from fastece.estimators.binned.float_grid import fits_float_grid, float_layout

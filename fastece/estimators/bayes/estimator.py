@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.bayes.cells import CellRows, cells_of_problems, cells_of_rows

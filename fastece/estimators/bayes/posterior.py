@@ -17,7 +17,7 @@ import numpy as np
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
 from fastece.data.samples import Sample
-from fastece.data.sources import one_problem
+from fastece.data.table import one_problem
 from fastece.estimators.bayes.calibrated_share import calibrated_draws
 from fastece.estimators.bayes.cells import CellRows, cells_of_problems, cells_of_rows
 from fastece.estimators.bayes.comparison_ends import EndShifts, end_shifts

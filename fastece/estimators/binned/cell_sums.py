@@ -13,7 +13,7 @@ import numpy as np
 
 from fastece import kernels
 from fastece.data.samples import ALL
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.binned.layouts import Layout
 from fastece.kernels import CHUNK_SCORES, COUNTS, HITS, MOMENTS, PACK, WEIGHT

@@ -13,7 +13,7 @@ from fastece import kernels
 from fastece.data import parameters
 from fastece.data.errors import InputError
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import RANKS, ROWS, SQUARES, RowTable, one_problem
+from fastece.data.table import RANKS, ROWS, SQUARES, RowTable, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.binned.float_grid import MIN_ROWS
@@ -298,19 +298,19 @@ class Binned(Parameters):
         return self.layout(one_problem(sample), n_bins).place(sample.s)
 
     def bins(
-        self, source: RowTable, run: Map = map,
+        self, table: RowTable, run: Map = map,
         kinds: Sequence[int] = (GAP, WEIGHT, SCORE, HITS, SQUARE),
     ) -> Bins:  # fmt: skip
-        """Add up the rows of each problem of a source in its bins.
+        """Add up the rows of each problem of a table in its bins.
 
         The result has the sums of these `kinds`, and all that `errors` needs. Where every row
         counts 1 it has no squares, which would be the weights.
         """
-        if source.c is None and not source.has_own_rows:
-            return self._sum_problems(source, self._kinds_to_sum(kinds, source.v is not None), run)
-        n_bins = self.bin_count(source.count())
+        if table.c is None and not table.has_own_rows:
+            return self._sum_problems(table, self._kinds_to_sum(kinds, table.v is not None), run)
+        n_bins = self.bin_count(table.count())
         bins = []
-        for sample in source.seen_by(self).samples():
+        for sample in table.seen_by(self).samples():
             kinds_of_sample = self._kinds_to_sum(kinds, sample.v is not None)
             bins.append(sum_sample(self.rule(sample, n_bins), sample, kinds_of_sample))
         return join_bins(bins)
@@ -347,7 +347,7 @@ class Binned(Parameters):
         is_sum_of_gaps = self.norm == 1 and self.bin_weights == "mass" and not self.debias
         return is_sum_of_gaps and self.threshold is None and type(self) is Binned
 
-    def effective_rows(self, source: RowTable, bins: Bins) -> F64:
+    def effective_rows(self, table: RowTable, bins: Bins) -> F64:
         """Compute the effective number of rows in each bin (K, B), 0 where it is empty.
 
         It is ``(sum w a)^2 / sum w^2 a`` with the shares a of the rows: Kish (1965, "Survey
@@ -355,7 +355,7 @@ class Binned(Parameters):
         """
         rows = bins.weight.copy()
         if bins.square is not None:
-            squares = bins.square * source.votes
+            squares = bins.square * table.votes
             np.divide(rows**2, squares, out=rows, where=squares > 0)
         return rows
 
@@ -381,19 +381,19 @@ class Binned(Parameters):
             return value
         return power_means(gap, weight, total, self.norm, is_equal)
 
-    def parts(self, source: RowTable) -> F64:
+    def parts(self, table: RowTable) -> F64:
         """Compute the error, its over part and its under part (3, K) of each problem."""
-        bins = self.bins(source)
+        bins = self.bins(table)
         gaps_of_parts = (bins.gap, np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0))
         return np.array([self.errors(bins._replace(gap=gaps)) for gaps in gaps_of_parts])
 
-    def point_values(self, source: RowTable, run: Map = map) -> F64:
+    def point_values(self, table: RowTable, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a table."""
         rule = self.rule_of_gaps
-        if rule is not None and source.prob.size < MIN_ROWS:
-            return gap_errors(rule, source)
-        kinds = self._kinds_for_errors(source.v is not None)
-        return self.errors(self._sum_problems(source, kinds, run))
+        if rule is not None and table.prob.size < MIN_ROWS:
+            return gap_errors(rule, table)
+        kinds = self._kinds_for_errors(table.v is not None)
+        return self.errors(self._sum_problems(table, kinds, run))
 
     @cached_property
     def rule_of_gaps(self) -> BinRule | None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.samples import Sample
-from fastece.data.sources import NO_ROWS, RowTable, one_problem
+from fastece.data.table import NO_ROWS, RowTable, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.binned.cell_sums import bin_sums, sum_cells
 from fastece.estimators.binned.layouts import BinRule, Layout, equal_mass_layout

@@ -23,7 +23,7 @@ from fastece import kernels
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_choice, check_real, list_names
 from fastece.data.samples import NO_HITS, in_order, sort_rows
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.kernels.types import F64, I32
 
 if TYPE_CHECKING:

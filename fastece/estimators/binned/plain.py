@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.scores import FLOAT32, FLOAT64, INT64, QUICK_TOLERANCE, UINT8
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.estimators.binned.estimator import Binned
 from fastece.kernels.types import F64, I64
 

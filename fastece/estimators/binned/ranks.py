@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.samples import Sample
-from fastece.data.sources import one_problem
+from fastece.data.table import one_problem
 from fastece.estimators.binned.cell_sums import bin_sums
 from fastece.estimators.binned.float_grid import float_layout, rows_in_cells
 from fastece.estimators.binned.layouts import EQUAL_MASS, BinRule, quantile_edges
@@ -52,7 +52,7 @@ def quartiles(sample: Any, w: F64 | None, low: float, high: float) -> tuple[floa
 
     Parameters
     ----------
-    sample : Sample or source
+    sample : Sample or table
         Where every row counts 1, only its `n` and its `parts` are used.
     w : (n,) float64 array or None
         Weights of the rows; None: every row counts 1.

@@ -15,7 +15,7 @@ import numpy as np
 
 from fastece import kernels
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import RowTable, one_problem
+from fastece.data.table import RowTable, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.binned.cell_sums import NO_SCORES, bin_sums, kind_array, name_sums
 from fastece.estimators.binned.float_grid import MIN_ROWS, condense, fits_float_grid

@@ -13,9 +13,9 @@ from fastece.data.containers import as_real, refuse_where
 from fastece.data.errors import InputError
 from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.parameters import check_average, check_choice, check_range, check_real
-from fastece.data.reading import read_source
+from fastece.data.reading import read_table
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.sources import RowTable
+from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, check_width
 from fastece.estimators.curve import Curve
@@ -236,20 +236,20 @@ class KDE(Parameters):
         """Return the curve at some scores (G,) as a statistic that is resampled."""
         return DensityCurve(self, score)
 
-    def bandwidths(self, source: RowTable) -> F64:
-        """Compute the bandwidth (K,) of each problem of a source."""
+    def bandwidths(self, table: RowTable) -> F64:
+        """Compute the bandwidth (K,) of each problem of a table."""
         bandwidths = []
-        for sample in source.seen_by(self).samples(reads_only=True):
+        for sample in table.seen_by(self).samples(reads_only=True):
             ordered = sample.sorted()
-            plan = self.prepare(ordered, source.count())
+            plan = self.prepare(ordered, table.count())
             bandwidths.append(plan.bandwidth_of_counts(ordered.c))
         return np.array(bandwidths)
 
     # --- direction
 
-    def parts(self, source: RowTable) -> F64:
+    def parts(self, table: RowTable) -> F64:
         """Compute the error, its over part and its under part (3, K) of each problem."""
-        parts = [self.parts_of_sample(sample, source.count()) for sample in source.samples()]
+        parts = [self.parts_of_sample(sample, table.count()) for sample in table.samples()]
         return np.transpose(parts)
 
     def parts_of_sample(self, sample: Sample, size: int) -> F64:
@@ -316,14 +316,14 @@ class KDE(Parameters):
             raise InputError("bandwidths", f"must be a list of numbers, got shape {h.shape}")
         rule = "must be positive and finite"
         refuse_where("bandwidths", rule, h, lambda x: ~((x > 0) & (x < np.inf)))
-        source = read_source(y_true, y_prob, reading_options(options))
-        samples = source.seen_by(self).samples()
+        table = read_table(y_true, y_prob, reading_options(options))
+        samples = table.seen_by(self).samples()
         values = np.array(
-            [self.sweep(sample.sorted(), source.size(k), h) for k, sample in enumerate(samples)]
+            [self.sweep(sample.sorted(), table.size(k), h) for k, sample in enumerate(samples)]
         )
-        if source.setting.per_class and average is None:
+        if table.setting.per_class and average is None:
             return values
-        return np.asarray(source.average(values))
+        return np.asarray(table.average(values))
 
     def sweep(self, sample: Sample, size: int, bandwidths: F64) -> F64:
         """Compute the value (H,) of a sorted sample with each of some bandwidths.

@@ -107,7 +107,7 @@ def find_setting(setting: Any, shape: tuple[int, ...]) -> Setting:
     raise InputError("setting", "must be a known name", value=setting, hint=names)
 
 
-# Data that an estimator may need of a source, and declares as `needs`. Every source has "ranks".
+# Data that an estimator may need of a table, and declares as `needs`. Every table has "ranks".
 RANKS = "ranks"
 SQUARES = "squares"  # of the scores
 DISTANCES = "distances"  # squared, of class vectors from the true class
