@@ -9,8 +9,10 @@ import numpy as np
 from fastece.data.axes import find_row_axes
 from fastece.data.containers import as_probabilities
 from fastece.data.errors import InputError
-from fastece.data.options import shows_options
+from fastece.data.options import shows_options, split_options
 from fastece.data.parameters import check_choice
+from fastece.data.predictions import Predictions
+from fastece.data.reading import NO_PARTS, refuse_options
 from fastece.data.table import TableMaker, class_count
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator
@@ -219,28 +221,30 @@ def comparison_results(call: Call, *, method: Any = None, size: Any = None, rng:
 
 @overload
 def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Mapping[Any, Any], *, estimator: str | Estimator = ...,
+    y_true: Any, y_prob_a: Any = ..., y_prob_b: Mapping[Any, Any] = ..., *,
+    estimator: str | Estimator = ...,
     method: Method | Literal["mover"] | None = ..., n_resamples: int = ...,
     average: Literal["macro"] | None = ..., rng: Any = ..., size: int | None = ...,
     groups: Any = ..., **options: Unpack[ResamplingKeywords],
 ) -> Results[ComparisonResult]: ...  # fmt: skip
 @overload
 def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: list[Any] | tuple[Any, ...],
+    y_true: Any, y_prob_a: Any = ..., y_prob_b: Any = ..., *,
+    estimator: list[Any] | tuple[Any, ...],
     method: Method | Literal["mover"] | None = ..., n_resamples: int = ...,
     average: Literal["macro"] | None = ..., rng: Any = ..., size: int | None = ...,
     groups: Any = ..., **options: Unpack[ResamplingKeywords],
 ) -> Results[ComparisonResult]: ...  # fmt: skip
 @overload
 def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: str | Estimator = ...,
+    y_true: Any, y_prob_a: Any = ..., y_prob_b: Any = ..., *, estimator: str | Estimator = ...,
     method: Method | Literal["mover"] | None = ..., n_resamples: int = ...,
     average: Literal["macro"] | None = ..., rng: Any = ..., size: int | None = ...,
     groups: Any = ..., **options: Unpack[ResamplingKeywords],
 ) -> ComparisonResult: ...  # fmt: skip
 @shows_options
 def compare(
-    y_true: Any, y_prob_a: Any, y_prob_b: Any, *, estimator: Any = "ece_bayes",
+    y_true: Any, y_prob_a: Any = None, y_prob_b: Any = None, *, estimator: Any = "ece_bayes",
     method: Method | Literal["mover"] | None = None, n_resamples: int = 1999,
     average: Literal["macro"] | None = "macro", rng: Any = 0, size: int | None = None,
     groups: Any = None, **options: Unpack[ResamplingKeywords],
@@ -254,7 +258,9 @@ def compare(
         only; with `groups` it joins both models as if they were independent.
     y_prob_a, y_prob_b : (n,) or (n, K) array_like of float
         Probabilities of the two models, row by row for the same labels. Several models are compared
-        with the first as a dict of them, ``y_prob_b={"new": q, "newer": r}``.
+        with the first as a dict of them, ``y_prob_b={"new": q, "newer": r}``. A table that was read
+        before stands for the labels, the first model and all options of reading:
+        ``compare(Predictions(y, p), y_prob_b=q)``.
     estimator : str or object, or a list of them, default "ece_bayes"
         As in `fastece.ece`. The estimators of a list share every draw. With a dict of models there
         is one.
@@ -350,20 +356,27 @@ def compare(
       same      0.0273  0.0273       0                 [0, 0]           1.00
       Joint intervals and p-values hold for all 3 comparisons together (step-down min-p).
     """
-    if isinstance(y_true, TableMaker):
+    keywords: dict[str, Any] = {**options}
+    if isinstance(y_true, Predictions):
+        refuse_options(y_true, y_prob_a=y_prob_a, **split_options(keywords)[0].given)
+        y_true, y_prob_a, reading = y_true.arrays
+        if reading.by is not None:
+            raise InputError("by", NO_PARTS)
+        keywords |= reading.given
+    elif isinstance(y_true, TableMaker):
         y_true.table().need_rows("compare")
     others = name_models(y_prob_b)
     if isinstance(y_prob_b, Mapping):
         check_single(estimator)
-    n_classes = class_count(read_shape("y_prob_a", y_prob_a, options.get("class_axis")))
+    n_classes = class_count(read_shape("y_prob_a", y_prob_a, keywords.get("class_axis")))
     for name, prob in others.items():
-        n_classes_of_other = class_count(read_shape(name, prob, options.get("class_axis")))
+        n_classes_of_other = class_count(read_shape(name, prob, keywords.get("class_axis")))
         if n_classes_of_other != n_classes:  # labels would be out of range for one of them
             rule = f"must have the classes of y_prob_a, {n_classes}"
             raise InputError(name, rule, value=n_classes_of_other)
     call = read_call(
         "compare", y_true, {"y_prob_a": y_prob_a, **others}, estimator=estimator,
-        n_resamples=n_resamples, average=average, **options,
+        n_resamples=n_resamples, average=average, **keywords,
     )  # fmt: skip
     call = add_groups(call, groups, y_prob_a, "y_prob_a")
     check_same_classes(call, list(others))

@@ -133,6 +133,25 @@ def test_every_function_takes_rows_that_were_read_before():
         assert fastece.ece(Predictions(labels, vectors), estimator=estimator) == alone
 
 
+@pytest.mark.parametrize("option", ["sample_weight", "counts"])
+def test_a_table_stands_for_the_first_of_two_models(option):
+    rng = np.random.default_rng(2)
+    p, y = rng.random(100), rng.integers(0, 2, 100)
+    others = {"same": 100 * p, "squared": 100 * p**2}
+    options = {option: rng.integers(1, 5, 100), "percent": True}
+    table = Predictions(y, 100 * p, **options)
+    for second in (others["squared"], others):
+        call = {"y_prob_b": second, "n_resamples": 19, "rng": 0, "method": "basic"}
+        result = fastece.compare(table, **call)
+        assert str(result) == str(fastece.compare(y, 100 * p, **options, **call))
+    with pytest.raises(InputTypeError, match=r"^y_prob_a: goes with arrays, and here is"):
+        fastece.compare(table, 100 * p, others["squared"])
+    with pytest.raises(InputTypeError, match=r"^labels: goes with arrays, and here is"):
+        fastece.compare(table, y_prob_b=others["squared"], labels=[0, 1])
+    with pytest.raises(InputError, match=r"^by: goes with ece "):
+        fastece.compare(Predictions(y, p, by=y), y_prob_b=p)
+
+
 def test_a_table_tells_what_was_read():
     y = [0, 1, 1, 2, 0, 1]
     p = np.full((6, 3), 1 / 3)
