@@ -42,7 +42,7 @@ from fastece.resampling.call import (
 from fastece.resampling.draws import new_key
 from fastece.resampling.intervals import as_float
 from fastece.resampling.naming import describe
-from fastece.resampling.parts import has_parts, join_results, results_of_parts
+from fastece.resampling.parts import join_results, results_of_parts
 from fastece.resampling.results import IntervalResult
 
 # Up to so many rows the prior of a posterior may speak louder than the data.
@@ -415,7 +415,7 @@ def estimate(
         rule = f"must be at least 1 for {describe(by_inversion[0])}, which has no posterior"
         raise InputError("n_resamples", rule, value=0)
     call = add_groups(call, groups, y_prob)
-    if not has_parts(call):
+    if call.tables[0].by is None:
         return estimate_results(call, rng=rng)
     return results_of_parts(
         call, rng, lambda part, generator: estimate_results(part, rng=generator)

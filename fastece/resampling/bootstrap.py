@@ -36,7 +36,6 @@ from fastece.resampling.part_replicates import PlainGroups, plain_groups
 from fastece.resampling.parts import (
     generator_of_parts,
     group_names,
-    has_parts,
     join_parts,
     results_of_parts,
 )
@@ -465,7 +464,7 @@ def bootstrap(
             return results.without_distribution()
         return Results({name: each.without_distribution() for name, each in results.items()})
 
-    if not has_parts(call):
+    if call.tables[0].by is None:
         return results_of(call, rng)
     rows = None if size is not None or method == "bca" else plain_groups(call)
     if rows is None:

@@ -47,7 +47,7 @@ from fastece.resampling.hosmer_lemeshow import HosmerLemeshow, chi_squared_p_val
 from fastece.resampling.intervals import as_float, p_value_of, quantiles, tails_of
 from fastece.resampling.labels import make_label_model
 from fastece.resampling.outcome_sums import NullModel, make_outcome_sums, rows_or_cells
-from fastece.resampling.parts import has_parts, join_results, results_of_parts
+from fastece.resampling.parts import join_results, results_of_parts
 from fastece.resampling.problem import Problem
 
 # Replicates that a band is made of, as the gaps of all bins of all classes are kept.
@@ -607,7 +607,7 @@ def calibration_test(
         n_resamples=ROUNDS[0] if is_sequential else n_resamples, average=average, **options,
     )  # fmt: skip
     call = add_groups(call, groups, y_prob)
-    if not has_parts(call):
+    if call.tables[0].by is None:
         return sequential_results(call, rng) if is_sequential else calibration_results(call, rng)
     if is_sequential:
         rule = "must be an integer with {by}, as all groups have so many"

@@ -18,11 +18,6 @@ from fastece.resampling.draws import new_key
 R = TypeVar("R", bound=EstimatorResult)
 
 
-def has_parts(call: Call) -> bool:
-    """Return whether the rows are in groups that are answered for by themselves."""
-    return call.tables[0].by is not None
-
-
 def calls_on_parts(call: Call) -> list[Call]:
     """Return a call on the rows of each part."""
     table = call.tables[0]
