@@ -48,6 +48,9 @@ def test_plain_arrays_have_the_problems_of_the_general_way(layout, dtype, n_clas
                     ReadingOptions(setting=setting, sample_weight=weight),
                     vectors=True,
                 )
+                if setting == "confidence" and not n_classes and label.dtype.kind == "b":
+                    assert one is None  # scores may be confidences of answers that were wrong
+                    continue
                 assert one is not None
                 assert one.prob.tolist() == general.prob.tolist()
                 assert one.label.tolist() == general.label.tolist()
