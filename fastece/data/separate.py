@@ -137,9 +137,9 @@ def read_predicted_classes(
     score, hit = rows.read()
     logits = None if rows.logits is None else log_odds_of(rows.logits, None)
     confidences = rows.replace(prob=score, label=hit, convert=None, logits=logits)
-    return confidences.with_own_rows(
-        np.argsort(problem_of_row, kind="stable"),
-        np.bincount(problem_of_row),
+    in_problems = confidences.where(np.argsort(problem_of_row, kind="stable"))
+    return in_problems.replace(
+        offsets=np.append(0, np.cumsum(np.bincount(problem_of_row))),
         setting=SEPARATE_SETTINGS["top-label"],
         n_classes=classes.size,
         labels=None,

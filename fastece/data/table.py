@@ -418,11 +418,6 @@ class RowTable:
         kernels.reading.order_by_group(part_of_row, offsets[:-1].copy(), order)
         return order, offsets
 
-    def parts_of_rows(self) -> list[I64]:
-        """Return the rows of each part, in their order."""
-        order, offsets = self.order_by_part()
-        return np.split(order, offsets[1:-1])
-
     def part(self, rows: I64) -> "RowTable":
         """Return the table that some rows alone would make, which are in their order."""
         table = self.where(rows).replace(by=None)
@@ -444,11 +439,6 @@ class RowTable:
         table.shares = weights / weights.sum()
         table.problem_names = [self.problem_names[k] for k in kept.tolist()]
         return table
-
-    def with_own_rows(self, order: I64, sizes: Any, **changes: Any) -> "RowTable":
-        """Divide the rows of a problem, in a new order, among problems of some sizes."""
-        offsets = np.append(0, np.cumsum(sizes))
-        return self.where(order).replace(offsets=offsets, convert=None, **changes)
 
     # --- arrays and samples -----------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from fastece.data.samples import Sample
-from fastece.data.table import RowTable
 from fastece.estimators.draws import Labels
 from fastece.kernels.types import F64
 from fastece.resampling.call import Call
@@ -93,14 +92,11 @@ def make_label_model(call: Call, estimator: Any, key: int) -> LabelModel:
     # Copies of a row may have different labels, which a sample of labels has no room for.
     data = call.uncounted_tables[0] if form == OUTCOMES_AS_COUNTS else call.models[0]
     samples = data.samples()
-    scores = class_scores(data) if takes_class_vectors else [sample.s for sample in samples]
+    scores = [sample.s for sample in samples]
+    if takes_class_vectors:
+        assert data.vectors is not None
+        scores = [*data.vectors.prob[data.positions].astype(np.float64).T]
     if form == OUTCOMES_AS_COUNTS:
         samples = [double_rows(sample) for sample in samples]
     problems = [Problem(sample) for sample in samples]
     return LabelModel(call, key, problems, scores, form)
-
-
-def class_scores(data: RowTable) -> list[F64]:
-    """Return the probabilities (n,) of each class of whole class vectors."""
-    assert data.vectors is not None
-    return list(data.vectors.prob[data.positions].astype(np.float64).T)

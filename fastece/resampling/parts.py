@@ -22,7 +22,8 @@ def calls_on_parts(call: Call) -> list[Call]:
     """Return a call on the rows of each part."""
     table = call.tables[0]
     calls = []
-    for rows in table.parts_of_rows():
+    order, offsets = table.order_by_part()
+    for rows in np.split(order, offsets[1:-1]):
         groups = None if call.groups is None else call.groups.where(rows)
         if groups is not None and groups.count < 2:
             raise InputError("groups", "must be at least 2 for each label of {by}", value=1)
