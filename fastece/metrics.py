@@ -25,9 +25,9 @@ from fastece.data.reading import read_table
 from fastece.data.table import RowTable
 from fastece.data.threads import Map, with_threads
 from fastece.estimators.base import values_of_problems
-from fastece.estimators.binned.plain import plain_value
 from fastece.estimators.canonical import SKCE, DirichletKDE
 from fastece.estimators.parts import values_of_parts
+from fastece.estimators.plain import plain_value
 from fastece.estimators.table import (
     GroupedEstimatorKeywords,
     RowGroupedEstimatorKeywords,

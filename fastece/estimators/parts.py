@@ -6,7 +6,7 @@ from fastece.data.errors import InputError
 from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Estimator, values_of_problems
-from fastece.estimators.binned.plain import plain_values_of_parts
+from fastece.estimators.plain import plain_values_of_parts
 from fastece.kernels.types import F64
 
 

@@ -22,6 +22,7 @@ from fastece.kernels.reading import (
     is_worse_than_guess,
     read_top_label,
     rows_compared,
+    term,
 )
 from fastece.kernels.replicates import arrange_tiles, tile_sums
 from fastece.kernels.resampling import multiplicities
@@ -136,6 +137,27 @@ def error_of_rows(
                 return np.nan
         add_lanes(sums, gaps)
     return mean_size(gaps, score.size)
+
+
+@jit
+def checked_terms(kind: int, score: F64, label: NDArray[Any], x: F64) -> bool:
+    """Compute a `term` of each row of one problem; False if a row is not valid.
+
+    Parameters
+    ----------
+    kind : int
+        `DISTANCE` or `CHANCE`.
+    score, label : (n,) float64 and int64 or uint8 arrays
+    x : (n,) float64 array
+        Overwritten.
+    """
+    outside = np.int64(0)
+    bits = np.int64(0)
+    for i in range(x.size):
+        outside |= is_outside(score[i])
+        bits |= np.int64(label[i])
+        x[i] = term(kind, score[i], label[i] == 1)
+    return bool((outside == 0) & (bits >= 0) & (bits <= 1))
 
 
 @jit

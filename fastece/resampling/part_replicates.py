@@ -13,8 +13,8 @@ import numpy as np
 
 from fastece import kernels
 from fastece.data.threads import with_threads
-from fastece.estimators.binned.plain import bins_of_plain_rows
 from fastece.estimators.binned.replicates import TILE_ROWS
+from fastece.estimators.plain import bins_of_plain_rows
 from fastece.kernels.types import F64, I64, U8, U16, U64
 from fastece.resampling.call import Call
 from fastece.resampling.draws import poisson_law

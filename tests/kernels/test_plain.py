@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.kernels import binning, plain, reading
+from fastece.kernels import CHANCE, DISTANCE, binning, plain, reading
 from fastece.resampling.draws import RowDraws, Units, poisson_law
 from helpers.kernel_forms import forms
 from helpers.strategies import as_lists
@@ -64,6 +64,23 @@ def test_a_row_that_is_not_valid_gives_nan(score, label, n):
     vectors = np.column_stack([1 - p, p])
     for kernel in forms(plain.top_label_error):
         assert isnan(kernel(vectors, y, 1e-5, TEN_BINS)) or score == -1e-300
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+def test_terms_of_plain_rows_are_checked(dtype):
+    y, p = binary_rows(40)
+    x = np.empty(40)
+    for kernel in forms(plain.checked_terms):
+        assert kernel(DISTANCE, p, y.astype(dtype), x)
+        assert x.tolist() == [
+            (s - label) ** 2 for s, label in zip(p.tolist(), y.tolist(), strict=True)
+        ]
+        assert kernel(CHANCE, p, y.astype(dtype), x)
+        assert x.tolist() == [s if label else 1 - s for s, label in zip(p, y, strict=True)]
+        for score, label in ((np.nan, 1), (1.1, 1), (-1e-300, 0), (0.5, 2)):
+            wrong = y.astype(dtype)
+            wrong[3] = label
+            assert not kernel(DISTANCE, np.where(np.arange(40) == 3, score, p), wrong, x)
 
 
 @pytest.mark.parametrize("n", [200, 1500])

@@ -8,7 +8,7 @@ import pytest
 
 import fastece
 from fastece import Binned
-from fastece.estimators.binned.plain import plain_value
+from fastece.estimators.plain import plain_value
 from helpers.kernel_forms import PLAIN
 from helpers.layouts import frozen, strided
 from helpers.outcomes import outcome_of
@@ -29,6 +29,9 @@ BINS = {
     "threshold": Binned(threshold=0.3),
     "support": Binned(score_range="support"),
     "square root": Binned(n_bins="sqrt", edges="quantile"),
+    "Brier score": "brier_score",
+    "log loss": "log_loss",
+    "clipped log loss": fastece.LogLoss(clip=1e-3),
 }
 SIZES = [1, 2, 8, 100, 513] if PLAIN else [1, 2, 8, 100, 513, 70_001, 2**19 + 5]
 
@@ -66,7 +69,7 @@ def test_plain_matrices_have_the_bits_of_the_ordinary_road(n_classes, n):
             assert value == fastece.ece(y, prob, estimator=BINS[name], percent=False)
 
 
-@pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c"])
+@pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c", "brier_score"])
 @pytest.mark.parametrize("n_classes", [None, 3])
 @pytest.mark.parametrize("n", [100, 3000])
 def test_swapped_columns_are_warned_of(name, n_classes, n):
@@ -81,7 +84,7 @@ def test_swapped_columns_are_warned_of(name, n_classes, n):
         )
 
 
-@pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c"])
+@pytest.mark.parametrize("name", ["ece", "ece_a", "ece_c", "brier_score", "log_loss"])
 @pytest.mark.parametrize("n_classes", [None, 3])
 def test_bad_rows_are_refused_in_the_words_of_the_ordinary_road(name, n_classes):
     y, p = rows(9, n_classes)
@@ -106,6 +109,13 @@ class Doubled(Binned):
         return 2 * super().errors(bins)
 
 
+class RootScore(fastece.BrierScore):
+    """A score with other numbers."""
+
+    def of_terms(self, x):
+        return np.sqrt(x)
+
+
 def test_parameters_of_the_estimator_leave_the_shortcut_open():
     y, p = rows(300)
     for fields in ({"n_bins": 7}, {"closed": "left"}, {"norm": 2}):
@@ -117,6 +127,7 @@ def test_parameters_of_the_estimator_leave_the_shortcut_open():
 def test_other_arrays_and_estimators_take_the_ordinary_road():
     y, p = rows(50)
     assert plain_value(y, p, Binned()) == fastece.ece(y, p)
+    assert plain_value(y, p, fastece.BrierScore()) == fastece.brier_score(y, p)
     shifted = np.frombuffer(b" " + p.tobytes(), np.uint8)[1:].view(p.dtype)
     for label, prob in (
         (y.tolist(), p), (y, p.tolist()), (y, frozen(p)), (frozen(y), p), (y, strided(p)),
@@ -124,8 +135,9 @@ def test_other_arrays_and_estimators_take_the_ordinary_road():
         (y, shifted), (y[:0], p[:0]), (y, p[:9]), (y[0], p[0]), (y[:, None], p[:, None]),
         (y, p[:, None]), (y, np.ma.masked_array(p)), (None, None), (y, None),
     ):  # fmt: skip
-        assert np.isnan(plain_value(label, prob, Binned()))
-    for estimator in (None, [], fastece.KDE(), fastece.BrierScore(), Doubled()):
+        for estimator in (Binned(), fastece.BrierScore()):
+            assert np.isnan(plain_value(label, prob, estimator))
+    for estimator in (None, [], fastece.KDE(), fastece.Accuracy(), Doubled(), RootScore()):
         assert np.isnan(plain_value(y, p, estimator))
     doubled = fastece.ece(y, p, estimator=Doubled())
     assert doubled == pytest.approx(2 * fastece.ece(y, p), rel=1e-15)
@@ -134,7 +146,7 @@ def test_other_arrays_and_estimators_take_the_ordinary_road():
 def test_arrays_are_left_as_they_are():
     y, p = rows(100)
     kept = y.copy(), p.copy()
-    for name in ("ece", "ece_a", "ece_c", "ece_ac"):
+    for name in ("ece", "ece_a", "ece_c", "ece_ac", "brier_score", "log_loss"):
         fastece.ece(y, p, estimator=name)
         fastece.ece(y > 0, p, estimator=name)
     assert np.array_equal(y, kept[0])

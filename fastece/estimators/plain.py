@@ -1,9 +1,9 @@
 """The one shortcut: values of two plain arrays, without a table of problems and its sums.
 
 It serves speed alone, in calls with no option: `ece` of 100 rows takes a quarter of the time of the
-ordinary road, which gives the same bits. That road is taken wherever `plain_value` is nan: for
-other data and estimators, for a row that is not valid, and for labels that may contradict the
-predictions. It words all messages.
+ordinary road, and a Brier score of a million rows three quarters. The ordinary road gives the same
+bits, and is taken wherever `plain_value` is nan: for other data and estimators, for a row that is
+not valid, and for labels that may contradict the predictions. It words all messages.
 """
 
 import math
@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.data.doubts import may_contradict
 from fastece.data.scores import FLOAT32, FLOAT64, INT64, QUICK_TOLERANCE, UINT8
 from fastece.data.table import RowTable
 from fastece.estimators.binned.estimator import Binned
+from fastece.estimators.losses import ROWS_OF_SUM, BrierScore, LogLoss, MeanOfTerms
 from fastece.kernels.types import F64, I64
 
 BOOL = np.dtype(np.bool_)
-
+# Means whose terms a kernel checks and makes in one pass; derived classes may have other values.
+MEANS = (BrierScore, LogLoss)
 
 # The settings that "auto" stands for, of probabilities with so many axes.
 AUTO_SETTINGS = {1: "binary", 2: "confidence"}
@@ -27,23 +30,39 @@ AUTO_SETTINGS = {1: "binary", 2: "confidence"}
 
 def plain_value(y_true: Any, y_prob: Any, estimator: Any, setting: Any = "auto") -> float:
     """Return the value of plain arrays; nan where the ordinary road has to look."""
-    if not (type(estimator) is Binned and type(y_true) is type(y_prob) is np.ndarray):
+    bins = estimator.plain_bins if type(estimator) is Binned else None
+    if bins is None and type(estimator) not in MEANS:
+        return math.nan
+    if not type(y_true) is type(y_prob) is np.ndarray:
         return math.nan
     if setting != "auto" and setting != AUTO_SETTINGS.get(y_prob.ndim):
         return math.nan
     if not (y_true.flags.carray and y_prob.flags.carray and y_true.size):
         return math.nan
-    bins = estimator.plain_bins
-    if bins is None:
-        return math.nan
     if y_true.shape != y_prob.shape:
-        return top_label_value(y_true, y_prob, bins)
+        return math.nan if bins is None else top_label_value(y_true, y_prob, bins)
     score = y_prob.astype(np.float64) if y_prob.dtype is FLOAT32 else y_prob
     label = y_true.view(UINT8) if y_true.dtype is BOOL else y_true
     has_known_labels = label.dtype is INT64 or label.dtype is UINT8
     if y_prob.ndim != 1 or score.dtype is not FLOAT64 or not has_known_labels:
         return math.nan
+    if bins is None:
+        return mean_value(score, label, estimator)
     return float(kernels.plain.binary_error(score, label, bins))
+
+
+def mean_value(score: F64, label: NDArray[Any], estimator: MeanOfTerms) -> float:
+    """Return the mean over the rows of one problem; nan for a closer look."""
+    if may_contradict(score, label, from_logits=False):
+        return math.nan
+    sums = []
+    for start in range(0, label.size, ROWS_OF_SUM):
+        s = score[start : start + ROWS_OF_SUM]
+        x = np.empty((1, s.size))
+        if not kernels.plain.checked_terms(estimator.kind, s, label[start : start + s.size], x[0]):
+            return math.nan
+        sums.append(estimator.sum_terms(x, None))
+    return float(np.add.accumulate(sums)[-1, 0] / label.size)
 
 
 def bins_of_plain_rows(table: RowTable, estimator: Any) -> F64 | None:
