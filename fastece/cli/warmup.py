@@ -142,7 +142,8 @@ def steps_of_data(kind: DataKind) -> Iterator[Step]:
     """Yield calls for labels and probabilities of a kind, of streams and of rows."""
     data = make_data(kind)
     # Without any option, kernels of their own have the value of plain arrays.
-    yield partial(fastece.ece, data["y_true"], data["y_prob"])
+    for name in ("ece", "brier_score"):
+        yield partial(fastece.ece, data["y_true"], data["y_prob"], estimator=name)
     n_classes = None if len(kind.shape) == 1 else kind.shape[1]
     for setting, replicates in product(("classwise", "auto"), ({}, REPLICATES)):
         state = fastece.Accumulator(n_classes, setting=setting, n_cells=90, **replicates)

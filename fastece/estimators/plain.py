@@ -53,8 +53,6 @@ def plain_value(y_true: Any, y_prob: Any, estimator: Any, setting: Any = "auto")
 
 def mean_value(score: F64, label: NDArray[Any], estimator: MeanOfTerms) -> float:
     """Return the mean over the rows of one problem; nan for a closer look."""
-    if may_contradict(score, label, from_logits=False):
-        return math.nan
     sums = []
     for start in range(0, label.size, ROWS_OF_SUM):
         s = score[start : start + ROWS_OF_SUM]
@@ -62,6 +60,8 @@ def mean_value(score: F64, label: NDArray[Any], estimator: MeanOfTerms) -> float
         if not kernels.plain.checked_terms(estimator.kind, s, label[start : start + s.size], x[0]):
             return math.nan
         sums.append(estimator.sum_terms(x, None))
+    if may_contradict(score, label, from_logits=False):
+        return math.nan
     return float(np.add.accumulate(sums)[-1, 0] / label.size)
 
 
