@@ -13,6 +13,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypedDict, Unpack, cast, overload
 
+import numpy as np
+
 from fastece.data.errors import InputTypeError
 from fastece.data.options import (
     GROUPED_NAMES,
@@ -84,10 +86,10 @@ def ece(
 
     Parameters
     ----------
-    y_true : (n,) array_like, or an Accumulator
+    y_true : (n,) array_like, or Predictions or an Accumulator
         True class of each row: integers 0 to K - 1 (bools and whole floats too), or, with `labels`
-        or for strings, any labels. An `Accumulator` stands for both arrays and has a setting of its
-        own.
+        or for strings, any labels. `Predictions`, which were read before, stand for both arrays,
+        and so does an `Accumulator`, which has a setting of its own.
     y_prob : (n,) or (n, K) array_like of float
         Predicted probability of the positive class, or of each class, in [0, 1]; logits with
         `from_logits`. Lists, numpy, pandas, polars, pyarrow, torch, and any object with
@@ -210,9 +212,10 @@ def ece(
 def fix(name: str, options: Mapping[str, Any], **values: Any) -> dict[str, Any]:
     """Add the options that define a measure; refuse other values from the caller."""
     for option, value in values.items():
-        if options.get(option, value) != value:
+        given = options.get(option, value)
+        if isinstance(given, np.ndarray) or given != value:
             rule = f"is {value!r} in {name}"
-            raise InputTypeError(option, rule, value=options[option], hint="ece takes any")
+            raise InputTypeError(option, rule, value=given, hint="ece takes any")
     return {**options, **values}
 
 
@@ -543,8 +546,8 @@ def canonical_error(
     Parameters
     ----------
     y_true, y_prob, n_jobs, **options
-        As in `ece`, without `setting`, `pos_label`, `soft` and `votes`; a 1-d `y_prob` stands for
-        the columns 1 - p and p. At least two rows.
+        As in `ece`, without `setting`, `pos_label`, `soft`, `votes` and `by`; a 1-d `y_prob` stands
+        for the columns 1 - p and p. At least two rows.
     bandwidth : "likelihood" or float, default "likelihood"
         About the variance of the kernel, greater than 0; by default one of ten, by the
         leave-one-out likelihood of the predictions.
@@ -591,8 +594,8 @@ def kernel_calibration_error(
     Parameters
     ----------
     y_true, y_prob, n_jobs, **options
-        As in `ece`, without `setting`, `pos_label`, `soft` and `votes`; a 1-d `y_prob` stands for
-        the columns 1 - p and p.
+        As in `ece`, without `setting`, `pos_label`, `soft`, `votes` and `by`; a 1-d `y_prob` stands
+        for the columns 1 - p and p.
     form : {"unbiased", "biased"}, default "unbiased"
         "unbiased" takes all pairs of two different rows; "biased" adds each row paired with itself,
         and is never negative.

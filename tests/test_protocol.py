@@ -356,6 +356,27 @@ def test_a_sample_from_another_process_can_be_read_by_kernels():
         assert (copy.low, copy.high, copy.n) == (0.0, 1.0, 2)
 
 
+class Overwriting:
+    """An estimator that writes into the rows of its sample."""
+
+    def prepare(self, sample, size):  # noqa: ARG002
+        for column in (sample.s, sample.y, sample.v):
+            column[:] = 1
+        return sample
+
+    def evaluate(self, plan, c):  # noqa: ARG002
+        return float(c.sum())
+
+
+def test_an_estimator_may_write_into_its_sample():
+    arrays = [np.array([0, 1, 1], np.uint8), np.array([0.2, 0.6, 0.7]), np.array([1.0, 2.0, 3.0])]
+    kept = [array.copy() for array in arrays]
+    label, prob, weight = arrays
+    fastece.ece(label, prob, sample_weight=weight, estimator=Overwriting())
+    fastece.bootstrap(label, prob, sample_weight=weight, estimator=Overwriting(), n_resamples=9)
+    assert all(map(np.array_equal, arrays, kept))
+
+
 def test_parameters_become_plain_python_numbers():
     numpy_like = fastece.Binned(
         n_bins=np.int64(10), norm=np.float32(3), score_range=(Fraction(1, 4), np.float32(0.75))

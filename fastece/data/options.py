@@ -2,11 +2,11 @@
 
 Public functions take them as ``**options: Unpack[ReadingKeywords]``, so that type checkers and
 editors know them, and `shows_options` writes them into the signature. A function that takes only
-some of them has a TypedDict of its own. Its first line makes one object of them, by
-`reading_options`, or by `split_options` beside parameters of an estimator, and hands it on.
+some of them has a TypedDict of its own. It makes one object of them, by `reading_options`, or by
+`split_options` beside parameters of an estimator, and hands it on.
 
-Another option is a field of `ReadingOptions`, a key of `RowKeywords`, a line in the docstring of
-`fastece.ece`, and a section of ``docs/reference/input.md``.
+Another option is a field of `ReadingOptions`, which `are_plain` asks for, a key of `RowKeywords`, a
+line in the docstring of `fastece.ece`, and a section of ``docs/reference/input.md``.
 """
 
 import inspect

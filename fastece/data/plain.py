@@ -1,7 +1,7 @@
 """Plain numpy arrays as problems, without conversions: what most calls pass.
 
 `plain_problems` returns the same problems as `fastece.data.reading.read_problems`, to the last bit:
-both read values by `fastece.data.scores`. It leaves out the conversions, which would take longer
+both read values by the same kernels. It leaves out the conversions, which would take longer
 than `ece` of 100 rows. Anything that is not plain, or not good, is left to `read_problems`, which
 has the conversions and the messages.
 """

@@ -393,7 +393,7 @@ class RowTable:
         return self.count(self.rows_of(k))
 
     def where(self, rows: Any) -> "RowTable":
-        """Select rows of all problems, which share them."""
+        """Select rows; where problems have their own, the caller renews `offsets`."""
         return self.replace(
             prob=self.prob[rows], label=self.label[rows], v=pick(self.v, rows),
             c=pick(self.c, rows), rows=self.positions[rows], logits=pick(self.logits, rows),
@@ -505,14 +505,14 @@ class RowTable:
         return Sample(s, y, v, self.low, self.high, positions, vectors, c, self.votes, log_odds)
 
     def sample(self, k: int = 0) -> Sample:
-        """Return problem `k` as a sample with positions and arrays that may be changed."""
+        """Return problem `k` as a sample with positions, whose rows may be changed."""
         rows = self.rows_of(k)
         s, y = self.read_problem(k, rows)
         if np.may_share_memory(s, self.prob):
             s = s.copy()
         if np.may_share_memory(y, self.label):
             y = y.copy()
-        v = pick(self.v, rows)
+        v = None if self.v is None else self.v[rows].copy()
         c = pick(self.c, rows)
         log_odds = self.log_odds(k, s, rows)
         positions = self.positions[rows]

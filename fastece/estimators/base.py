@@ -158,8 +158,9 @@ class Estimator(Statistic):
     def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
         """Compute the value when row i of the sample counts ``c[i]`` times.
 
-        ``sum(c)`` is the size of the draws, except for draws of groups of rows, where all rows have
-        weights. Only `estimate` and streams ask for fractions of rows.
+        ``sum(c)`` is the size of the draws, except for draws of groups of rows and for problems
+        with rows of their own, where all rows have weights. Only `estimate` and streams ask for
+        fractions of rows.
         """
 
     def values(self, plan: Any, draws: Draws) -> F64:
@@ -226,7 +227,8 @@ def values_of_samples(estimator: Any, table: RowTable, run: Map = map) -> F64:
 def values_of_problems(estimator: Any, table: RowTable, run: Map = map) -> F64:
     """Compute the value (K,) of each problem of a table.
 
-    This is the one way to values: `ece`, `bootstrap`, `estimate` and `calibration_test` all ask it.
+    `ece`, `bootstrap`, `estimate` and `calibration_test` all ask it. `fastece.estimators.plain` has
+    the same values of plain rows sooner, and a posterior has a value of its own.
     """
     if table.c is not None:
         return values_of_samples(estimator, table.seen_by(estimator), run)

@@ -1,9 +1,10 @@
 """The one shortcut: values of two plain arrays, without a table of problems and its sums.
 
-It serves speed alone, in calls with no option: `ece` of 100 rows takes a quarter of the time of the
-ordinary road, and a Brier score of a million rows three quarters. The ordinary road gives the same
-bits, and is taken wherever `plain_value` is nan: for other data and estimators, for a row that is
-not valid, and for labels that may contradict the predictions. It words all messages.
+It serves speed alone, in calls with no option of reading but a setting: `ece` of 100 rows takes a
+quarter of the time of the ordinary road, and a Brier score of a million rows three quarters. The
+ordinary road gives the same bits, and is taken wherever `plain_value` is nan: for other data and
+estimators, for a row that is not valid, and for labels that may contradict the predictions. It
+words all messages.
 """
 
 import math
@@ -35,7 +36,7 @@ def plain_value(y_true: Any, y_prob: Any, estimator: Any, setting: Any = "auto")
         return math.nan
     if not type(y_true) is type(y_prob) is np.ndarray:
         return math.nan
-    if setting != "auto" and setting != AUTO_SETTINGS.get(y_prob.ndim):
+    if not isinstance(setting, str) or setting not in ("auto", AUTO_SETTINGS.get(y_prob.ndim)):
         return math.nan
     if not (y_true.flags.carray and y_prob.flags.carray and y_true.size):
         return math.nan

@@ -1,4 +1,4 @@
-"""The table of estimators, one row each, and their values on problems."""
+"""The table of estimators, one row each, and how one of them is found."""
 
 from collections.abc import Sequence
 from dataclasses import fields as dataclass_fields

@@ -335,7 +335,7 @@ def estimate(
     Parameters
     ----------
     y_true, y_prob, average, **options
-        As in `fastece.bootstrap`, without `size` and `method`.
+        As in `fastece.bootstrap`, without `size`, `method` and `keep_distribution`.
     estimator : str or object, or a list of them, default "ece_bayes"
         As in `fastece.ece`. The estimators of a list share every draw.
     n_resamples : int, default 1999

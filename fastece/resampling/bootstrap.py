@@ -331,14 +331,16 @@ def bootstrap(
     n_resamples: int = ...,
     size: int | None = ..., confidence_level: float = ..., method: Method = ...,
     average: Literal["macro"] | None = ..., rng: Any = ..., n_jobs: int | None = ...,
-    executor: Any = ..., groups: Any = ..., **options: Unpack[GroupedEstimatorKeywords],
+    executor: Any = ..., groups: Any = ..., keep_distribution: bool = ...,
+    **options: Unpack[GroupedEstimatorKeywords],
 ) -> Results[BootstrapResult]: ...  # fmt: skip
 @overload
 def bootstrap(
     y_true: Any, y_prob: Any = ..., *, estimator: str | Estimator = ..., n_resamples: int = ...,
     size: int | None = ..., confidence_level: float = ..., method: Method = ...,
     average: Literal["macro"] | None = ..., rng: Any = ..., n_jobs: int | None = ...,
-    executor: Any = ..., groups: Any = ..., **options: Unpack[GroupedEstimatorKeywords],
+    executor: Any = ..., groups: Any = ..., keep_distribution: bool = ...,
+    **options: Unpack[GroupedEstimatorKeywords],
 ) -> BootstrapResult: ...  # fmt: skip
 @shows_options
 def bootstrap(
@@ -449,20 +451,23 @@ def bootstrap(
         **options,
     )  # fmt: skip
     table = call.tables[0]
-    if table.stream is not None:
-        count = None if n_resamples == DEFAULT_RESAMPLES else n_resamples
-        refuse_options(table.stream, n_resamples=count, groups=groups, size=size, rng=rng)
-        return streamed_results(call, method)
-    call = add_groups(call, groups, y_prob)
     keeps = check_flag("keep_distribution", keep_distribution)
 
-    def results_of(part: Call, generator: Any) -> Any:
-        results = bootstrap_results(part, method=method, size=size, rng=generator)
+    def results_to_keep(results: Any) -> Any:
         if keeps:
             return results
         if not isinstance(results, Results):
             return results.without_distribution()
         return Results({name: each.without_distribution() for name, each in results.items()})
+
+    if table.stream is not None:
+        count = None if n_resamples == DEFAULT_RESAMPLES else n_resamples
+        refuse_options(table.stream, n_resamples=count, groups=groups, size=size, rng=rng)
+        return results_to_keep(streamed_results(call, method))
+    call = add_groups(call, groups, y_prob)
+
+    def results_of(part: Call, generator: Any) -> Any:
+        return results_to_keep(bootstrap_results(part, method=method, size=size, rng=generator))
 
     if call.tables[0].by is None:
         return results_of(call, rng)

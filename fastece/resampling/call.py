@@ -92,7 +92,7 @@ class Call:
 
     @property
     def n(self) -> int:
-        """Number of the caller's rows of positive weight."""
+        """Number of independent rows of positive weight."""
         return self.tables[0].count()
 
     @property

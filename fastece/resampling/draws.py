@@ -1,7 +1,7 @@
 """Draws: how often each row counts in each replicate, or which labels it gets.
 
-Every draw depends on its key, on the number of the replicate and on the number of rows alone, so it
-does not matter who makes it, when, or together with which others.
+Every draw depends on its key, on the number of the replicate and on the rows alone, so it does not
+matter who makes it, when, or together with which others.
 
 The classes here are one family. Each holds what its draws depend on, a few numbers and arrays;
 `make` draws a block of replicates, and `of_problem` hands them to one problem in the form of

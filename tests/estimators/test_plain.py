@@ -143,6 +143,13 @@ def test_other_arrays_and_estimators_take_the_ordinary_road():
     assert doubled == pytest.approx(2 * fastece.ece(y, p), rel=1e-15)
 
 
+def test_arrays_are_no_settings():
+    y, p = rows(50)
+    for function in (fastece.ece, fastece.sce):
+        with pytest.raises((fastece.InputError, fastece.InputTypeError), match=r"^setting: "):
+            function(y, p, setting=np.array([0, 1]))
+
+
 def test_arrays_are_left_as_they_are():
     y, p = rows(100)
     kept = y.copy(), p.copy()

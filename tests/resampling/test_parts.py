@@ -63,6 +63,10 @@ def test_a_distribution_that_is_not_kept_has_one_interval():
         result.interval(0.9)
     alone = fastece.bootstrap(y, p, n_resamples=9, keep_distribution=False, rng=0)
     assert alone.confidence_interval == fastece.bootstrap(y, p, n_resamples=9, rng=0).interval()
+    stream = fastece.Accumulator(n_replicates=9, seed=0).update(y, p)
+    of_stream = fastece.bootstrap(stream, keep_distribution=False)
+    assert of_stream.bootstrap_distribution.size == 0
+    assert of_stream.confidence_interval == fastece.bootstrap(stream).confidence_interval
 
 
 def test_tables_name_the_groups_in_the_order_of_numbers():

@@ -17,10 +17,10 @@ file              contents
 `cell_sums.py`    the loop over chunks of rows, on threads, behind all sums of arrays
 ================  ===============================================================================
 
-Three more files serve speed alone, and may be left out at a first reading: `plain.py` has the
-values of two plain arrays, `float_grid.py` finds equal-mass bins of many rows without a sort, and
-`ranks.py` finds scores by their rank, for other estimators. Loops over single rows are in
-`fastece.kernels`; nothing here has one.
+Two more files serve speed alone, and may be left out at a first reading: `float_grid.py` finds
+equal-mass bins of many rows without a sort, and `ranks.py` finds scores by their rank, for other
+estimators. Loops over single rows are in `fastece.kernels`; nothing here has one. Two plain arrays
+need none of this: `fastece.estimators.plain` has their values.
 
 The side of an edge on which a score falls is `Binned.closed`, which `BinRule` hands on as
 `closed_right`, and a `Grid` as `right`. The comparisons of a score with an edge are in

@@ -1,8 +1,8 @@
 """Sums over rows in the cells of one layout: the loop over chunks, on threads.
 
-Every sum over the rows of arrays comes from `sum_cells`.
-Sums are named by their kind, as in `kernels.MOMENTS`: with weights w, outcomes y and scores s, GAP
-is the sum of w (y - s), WEIGHT of w, SCORE of w s, HITS of w y, and SQUARE of w**2.
+Sums of arrays in bins of given edges come from `sum_cells`, unless the rows are few. Sums are named
+by their kind, as in `kernels.MOMENTS`: with weights w, outcomes y and scores s, GAP is the sum of
+w (y - s), WEIGHT of w, SCORE of w s, HITS of w y, and SQUARE of w**2.
 """
 
 import math
