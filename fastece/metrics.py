@@ -212,10 +212,10 @@ def ece(
 def fix(name: str, options: Mapping[str, Any], **values: Any) -> dict[str, Any]:
     """Add the options that define a measure; refuse other values from the caller."""
     for option, value in values.items():
-        given = options.get(option, value)
-        if isinstance(given, np.ndarray) or given != value:
+        of_caller = options.get(option, value)
+        if isinstance(of_caller, np.ndarray) or of_caller != value:
             rule = f"is {value!r} in {name}"
-            raise InputTypeError(option, rule, value=given, hint="ece takes any")
+            raise InputTypeError(option, rule, value=of_caller, hint="ece takes any")
     return {**options, **values}
 
 

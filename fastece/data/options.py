@@ -98,8 +98,9 @@ class ReadingOptions:
     @property
     def are_default(self) -> bool:
         """Whether no option is given, except a setting."""
-        given = vars(self)  # of `DEFAULT_OPTIONS` all, of others those that the caller gave
-        return self is DEFAULT_OPTIONS or (len(given) == 1 and "setting" in given)
+        # Only options that the caller gave are attributes of an object of its own.
+        options = vars(self)
+        return self is DEFAULT_OPTIONS or (len(options) == 1 and "setting" in options)
 
     @property
     def are_plain(self) -> bool:

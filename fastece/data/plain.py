@@ -26,13 +26,8 @@ from fastece.data.scores import (
     read_arrays,
     read_rows,
 )
-from fastece.data.table import (
-    SEPARATE_SETTINGS,
-    Arrays,
-    RowTable,
-    class_count,
-    find_setting,
-)
+from fastece.data.separate import is_separate
+from fastece.data.table import Arrays, RowTable, class_count, find_setting
 from fastece.data.threads import Map
 from fastece.kernels.types import F64
 
@@ -55,7 +50,7 @@ def plain_problems(
     run: Map,
 ) -> RowTable | None:  # fmt: skip
     """Read labels and probabilities that `are_plain`; None for a closer look."""
-    if isinstance(setting, str) and setting in SEPARATE_SETTINGS:
+    if is_separate(setting):
         return None
     chosen = find_setting(setting, p.shape)
     if chosen.is_top and p.ndim == 1 and y.dtype.kind == "b":

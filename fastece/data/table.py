@@ -132,8 +132,6 @@ class TableMaker(ABC):
         """Return the rows in a setting; "auto" is its own."""
 
 
-# What a `RowTable` computes once.
-CACHED_NUMBERS = frozenset({"positions", "callers"})
 # The remedy where single rows are needed.
 REPEAT_ROWS = "repeat the rows, as in np.repeat(y_prob, counts, axis=0)"
 
@@ -583,6 +581,12 @@ class RowTable:
             rule = f"{name!r} goes without {reader}: its problems have rows of their own"
             return InputError("setting", rule, hint=HINTS_FOR_OWN_ROWS[name])
         return lack_of_single_rows(reader)
+
+
+# What a table computes once, of columns that `RowTable.replace` may change.
+CACHED_NUMBERS = frozenset(
+    name for name, member in vars(RowTable).items() if isinstance(member, cached_property)
+)
 
 
 def lack_of_single_rows(reader: str) -> InputError:
