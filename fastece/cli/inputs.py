@@ -62,7 +62,7 @@ def file_options(options: Namespace) -> dict[str, Any]:
         "y_true": options.y_true,
         "y_prob": options.y_prob,
         "classes": options.classes,
-        "weights": options.weights,
+        "weights": options.sample_weight,
         "columns": {argument: name for argument, name in columns.items() if name is not None},
         "percent": reads_percents(options),
         "skips_missing": options.missing == "skip",
@@ -230,7 +230,7 @@ def read_data(
     with predictions.located():
         call = read_call(
             "the command", data.pop("y_true"), {"y_prob": data.pop("y_prob")}, min_resamples,
-            **data, n_jobs=-1, estimator=list(estimators.values()), n_resamples=options.resamples,
+            **data, n_jobs=-1, estimator=list(estimators.values()), n_resamples=options.n_resamples,
             confidence_level=options.confidence_level,
         )  # fmt: skip
         call = add_groups(call, predictions.others.get("groups"), predictions.y_prob)
@@ -253,7 +253,7 @@ def estimators_of(predictions: FilePredictions, options: Namespace) -> dict[str,
     The errors have the bins and the range of the options, if they take them. A report that is not
     full has two errors that always come first, and the errors that the options name.
     """
-    names = list(options.estimators)
+    names = list(options.estimator)
     if options.full is not False:
         names = [*ERRORS, *names]
     return choose_errors(names, n_bins=options.n_bins, **score_range(predictions))

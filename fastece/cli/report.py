@@ -9,6 +9,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from fastece.cli.arguments import (
+    Parser,
+    add_clip,
+    add_columns,
+    add_errors,
+    add_event,
+    add_forms,
+    add_full,
+    add_groups,
+    add_intervals,
+    add_page,
+    add_picture,
+    add_scale,
+    add_setting,
+    add_slices,
+    add_soft_labels,
+)
 from fastece.cli.inputs import (
     apply_options,
     data_of,
@@ -18,20 +35,6 @@ from fastece.cli.inputs import (
     title_of,
     with_options,
 )
-from fastece.cli.options import (
-    BY,
-    ERRORS,
-    EVENT,
-    FULL,
-    GROUPS,
-    HTML,
-    INPUT,
-    ROWS,
-    Command,
-    FileArgument,
-    choice,
-    flag,
-)
 from fastece.cli.output import Page, save_picture
 from fastece.cli.progress import Progress
 from fastece.cli.stream_sums import HINT_WHOLE, StreamSums, describe_files, read_stream
@@ -39,7 +42,6 @@ from fastece.data.errors import InputError
 from fastece.data.options import reading_options
 from fastece.display.numbers import count_of
 from fastece.files import (
-    LAYOUTS,
     FilePredictions,
     expand_paths,
     is_piped,
@@ -52,28 +54,41 @@ from fastece.report.inputs import LEAD, TEST, ReportData, ReportNames, ReportOpt
 from fastece.report.report import make_report
 from fastece.report.result import Report
 
+DESCRIPTION = """Report on a file with the columns y_true,y_prob or y_true,p_0,...,p_{K-1} or
+true_label,pred_label,confidence, or on a log of an evaluation. Several files
+are one stream of rows, which need not fit in memory."""
+EXAMPLES = """
+  fastece report predictions.csv --html report.html
+  fastece report trial.csv --y-true died --y-prob risk --groups patient
+"""
 # Lines of the first page that list the files that were written.
 FILE_LINES = 4
 
 
-def describe() -> Command:
-    """Describe ``fastece report FILE [FILE ...]``."""
-    return Command(
-        f"Report on a file, or with - on standard input: CSV with the columns {LAYOUTS}; JSON, "
-        "JSON Lines, NPY, NPZ, Parquet or Arrow, all also packed by gzip; or a log of "
-        "lm-evaluation-harness or inspect. Several files, patterns in quotes and "
-        "folders are one stream of rows, which need not fit in memory. With --resamples 0 only "
-        "posteriors have intervals.",
-        run,
-        (FileArgument("files", "FILE", "+"),),
-        (
-            *ROWS, BY, GROUPS, EVENT, *ERRORS, FULL, HTML,
-            flag("--stream", INPUT, "keep no rows, as with several files, and with more than 10 "
-                 "million rows"),
-            choice("--on-error", INPUT, "of a stream: whether bad rows and cut files are an error, "
-                   "or left out and counted", ["stop", "skip"], "stop"),
-        ),
-    )  # fmt: skip
+def make_parser() -> Parser:
+    """Make the parser of ``fastece report FILE [FILE ...]``."""
+    parser = Parser("report", DESCRIPTION, "fastece report FILE [FILE ...] [options]", EXAMPLES)
+    add = parser.input.add_argument
+    add(
+        "files", metavar="FILE", nargs="+", help="tables, folders, 'patterns*'; - is standard input"
+    )
+    add_columns(parser)
+    add_soft_labels(parser)
+    add_scale(parser)
+    add_clip(parser)
+    add_groups(parser)
+    add_slices(parser)
+    add_event(parser)
+    add("--stream", action="store_true", help="keep no rows, as with several files")
+    add("--on-error", choices=["stop", "skip"], default="stop", help="bad rows of a stream (stop)")
+    add_setting(parser)
+    add_errors(parser)
+    add_intervals(parser)
+    add_full(parser)
+    add_picture(parser)
+    add_page(parser)
+    add_forms(parser)
+    return parser
 
 
 class Extent(NamedTuple):
@@ -112,7 +127,7 @@ def run(options: Namespace, progress: Progress) -> Page:
 
 def choose_extent(options: Namespace) -> Extent:
     """Choose how much of a report is computed and shown, by the output that is wanted."""
-    wants_all = options.form.wants_all
+    wants_all = options.json
     return Extent(
         shows_all=options.full,
         is_full=bool(options.full or options.html or options.plot or wants_all),
@@ -211,8 +226,8 @@ def build_report(
     """
     report_options = ReportOptions(
         errors=estimators_of(rows, with_options(options, full=extent.is_full)),
-        rng=options.seed,
-        n_resamples=options.resamples,
+        rng=options.rng,
+        n_resamples=options.n_resamples,
         confidence_level=options.confidence_level,
         n_jobs=-1,
         is_full=extent.is_full,
@@ -229,11 +244,11 @@ def make_page(report: Report, extent: Extent, options: Namespace) -> Page:
         n_lines = MAX_PAGE_LINES
         if options.html or options.plot:
             n_lines -= FILE_LINES
-        document = first_page(report, [LEAD, TEST, *options.estimators], n_lines)
+        document = first_page(report, [LEAD, TEST, *options.estimator], n_lines)
 
     def draw(path: Path) -> None:
         save_picture(path, report._pictures.panels)
 
     # Some numbers are for programs alone, and take as long as half of the others.
-    values = report.to_dict() if options.form.wants_all else {}
+    values = report.to_dict() if options.json else {}
     return Page(document, values, {"html": report.to_html, "plot": draw})

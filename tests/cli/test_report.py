@@ -353,4 +353,4 @@ def test_resamples_of_a_report_may_be_as_many_as_its_test_needs(capsys, write):
     assert "must be an integer" in failure(capsys, "compare", path, path, "--resamples", "auto")
     with pytest.raises(SystemExit):
         main(["report", str(path), "--resamples", "few"])
-    assert "--resamples: invalid int value: 'few'" in capsys.readouterr().err
+    assert "--resamples: invalid resamples value: 'few'" in capsys.readouterr().err

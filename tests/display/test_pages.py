@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.cli.output_files import check_picture, check_place
+from fastece.cli.output import check_name, check_place
 from fastece.data.errors import InputError
 from fastece.display.pages import Panel, draw_page, draw_picture
 from fastece.display.svg import to_svg
@@ -39,7 +39,7 @@ def draw(diagram, label="net"):
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])
 def test_the_name_of_a_file_chooses_its_format(diagram, tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
-    check_picture("plot", str(path))
+    check_name("plot", str(path))
     content = draw_picture(path, [Panel({None: diagram.drawing()})])
     assert content.startswith(FIRST_BYTES[suffix.lower()])
 
@@ -57,7 +57,7 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path, name, message):
     (tmp_path / "folder.png").mkdir()
     path = str(tmp_path / name)
     with pytest.raises(InputError, match=f"plot: .*{message}"):  # noqa: PT012
-        check_picture("plot", path)
+        check_name("plot", path)
         check_place("plot", path)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
 

@@ -82,7 +82,7 @@ def test_the_hash_of_the_package_changes_with_what_decides_on_numbers(tmp_path):
     copy = shutil.copytree(package, tmp_path / "fastece", ignore=shutil.ignore_patterns("__pyc*"))
     first = package_hash(MODULES)
     assert package_hash(MODULES, copy) == first
-    for name in ("study/figures.py", "cli/commands.py", "display/marks.py", "report/report.py"):
+    for name in ("study/figures.py", "cli/output.py", "display/marks.py", "report/report.py"):
         with open(copy / name, "a", encoding="utf-8") as file:
             file.write("# other looks")
     assert package_hash(MODULES, copy) == first

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.cli.commands import main
+from fastece.cli import main
 from fastece.study import Predictions, run_study
 from fastece.study.candidates import candidates_of
 from fastece.study.estimation import run_distribution

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from fastece.cli.commands import main
+from fastece.cli import main
 from fastece.study import Design, run_study
 from fastece.study.estimation import run_distribution
 from fastece.study.summary import ranking_of, summarise
