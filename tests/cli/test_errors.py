@@ -104,12 +104,12 @@ report pairs.csv --setting confidence          | --setting: .* got 'confidence'
 report pairs.csv --labels 0,1                  | --labels:
 report pairs.csv --pos-label 1                 | --pos-label:
 report pairs.csv --from-logits                 | --from-logits:
-compare - -                                    | b:
+compare - -                                    | models:
 compare small.csv other.csv                    | other.csv: line 3: .* which has 1 in line 3, got 0
 compare small.csv short.csv                    | short.csv: .* 3, got 2
 compare small.csv above.csv                    | above.csv
 compare small.csv pairs.csv                    | pairs.csv:
-compare small.csv vectors3.csv --setting classwise | b: must have
+compare small.csv vectors3.csv --setting classwise | vectors3: must have
 compare small.csv vectors.csv --setting 5      | --setting:
 compare weights.csv weights2.csv --weights w   | weights2.csv: line 3: .* 2.0 in line 4, got 3.0
 compare small.csv small.csv --resamples 0      | --resamples: must be
