@@ -24,7 +24,7 @@ from fastece.display.documents import Section, Table
 from fastece.display.numbers import Number
 from fastece.files import FilePredictions
 from fastece.recalibration import METHODS, recalibrate
-from fastece.report.first_page import MAX_DIAGRAM_ROWS, MIN_DIAGRAM_ROWS, bins_section, main_errors
+from fastece.report.first_page import brief_diagram, main_errors
 from fastece.report.inputs import LEAD, TEST
 from fastece.report.result import Report
 
@@ -106,11 +106,8 @@ def run(options: Namespace, progress: Progress) -> Page:
 
 
 def first_sections(report: Report, options: Namespace) -> list[Section]:
-    """Describe the main errors and the diagram; its bins leave room for files."""
-    writes_files = options.html is not None or options.plot is not None
-    bins = bins_section(report, MIN_DIAGRAM_ROWS if writes_files else MAX_DIAGRAM_ROWS)
-    errors = main_errors(report, [LEAD, TEST, *options.estimator])
-    return [errors] if bins is None else [errors, bins]
+    """Describe the main errors and the diagram."""
+    return [main_errors(report, [LEAD, TEST, *options.estimator]), *brief_diagram(report)]
 
 
 def describe_recalibration(rows: FilePredictions, report: Report, setting: str | int) -> Section:

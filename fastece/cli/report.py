@@ -1,13 +1,13 @@
 """The command ``report``: calibration of a classifier, on one page.
 
 Its rows come from a file, from logs of one run, or from a stream of files: each way of reading ends
-in `ReportData`, of which `build_report` makes the report.
+in the arguments of `build_report`, which makes the report.
 """
 
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fastece.cli.arguments import (
     Parser,
@@ -49,8 +49,8 @@ from fastece.files import (
     read_predictions,
     read_whole,
 )
-from fastece.report.first_page import MAX_PAGE_LINES, first_page
-from fastece.report.inputs import LEAD, TEST, ReportData, ReportNames, ReportOptions
+from fastece.report.first_page import first_page
+from fastece.report.inputs import LEAD, TEST, ReportRequest
 from fastece.report.report import make_report
 from fastece.report.result import Report
 
@@ -61,8 +61,6 @@ EXAMPLES = """
   fastece report predictions.csv --html report.html
   fastece report trial.csv --y-true died --y-prob risk --groups patient
 """
-# Lines of the first page that list the files that were written.
-FILE_LINES = 4
 
 
 def make_parser() -> Parser:
@@ -100,13 +98,10 @@ class Extent(NamedTuple):
         Whether the page shows everything, not only what one screen holds.
     is_full : bool
         Whether everything is computed, as pages with pictures and programs get everything.
-    has_vectors : bool
-        Whether all errors of class vectors are measured, or only the one that may decide.
     """
 
     shows_all: bool
     is_full: bool
-    has_vectors: bool
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -131,7 +126,6 @@ def choose_extent(options: Namespace) -> Extent:
     return Extent(
         shows_all=options.full,
         is_full=bool(options.full or options.html or options.plot or wants_all),
-        has_vectors=options.full or wants_all,
     )
 
 
@@ -165,18 +159,23 @@ def report_of_rows(
     slices = {name: rows.others[argument] for argument, name in columns.items()}
     with rows.located():
         arguments = data_of(rows, options)
-        data = ReportData(
+        return build_report(
+            rows,
+            extent,
+            options,
+            title=title,
             y_true=arguments.pop("y_true"),
             y_prob=arguments.pop("y_prob"),
             reading=reading_options(arguments),
             by=slices if len(slices) > 1 else next(iter(slices.values()), None),
+            by_name=", ".join(slices),
             groups=rows.others.get("groups"),
             pairs=rows.pairs,
             n_classes=rows.classes,
             row_name=rows.row,
+            note=rows.note,
+            progress=progress,
         )
-        names = make_names(title, list(slices), options, rows.note)
-        return build_report(data, names, rows, extent, options, progress)
 
 
 def report_of_stream(
@@ -191,49 +190,42 @@ def report_of_stream(
     if sums.first is None:
         reason = next(file.reason for file in counts if file.reason)
         raise InputError("path", f"no row is good; the first: {reason}", place=title)
-    data = ReportData(
+    return build_report(
+        sums.first,
+        extent,
+        options,
+        title=title,
         y_true=sums.rows,
         by=sums.merge_slices() or None,
+        by_name=", ".join(slice_columns(options).values()),
         pairs=sums.first.pairs,
         n_classes=sums.first.classes,
         stream=describe_files(counts),
         top_label=sums.top,
-    )
-    names = make_names(title, list(slice_columns(options).values()), options)
-    return build_report(data, names, sums.first, extent, options, progress)
-
-
-def make_names(
-    title: str, columns_of_slices: Sequence[str], options: Namespace, note: str = ""
-) -> ReportNames:
-    """Return the names that a report shows."""
-    return ReportNames(
-        title=title,
-        by=", ".join(columns_of_slices),
-        groups=options.groups or "",
-        event=options.event or "",
-        note=note,
+        progress=progress,
     )
 
 
 def build_report(
-    data: ReportData, names: ReportNames, rows: FilePredictions, extent: Extent,
-    options: Namespace, progress: Progress,
-) -> Report:  # fmt: skip
+    rows: FilePredictions, extent: Extent, options: Namespace, **request: Any
+) -> Report:
     """Make the report with the options of the command.
 
-    `rows` show which errors there are.
+    `rows` show which errors there are; `request` has the other fields of a `ReportRequest`.
     """
-    report_options = ReportOptions(
-        errors=estimators_of(rows, with_options(options, full=extent.is_full)),
-        rng=options.rng,
-        n_resamples=options.n_resamples,
-        confidence_level=options.confidence_level,
-        n_jobs=-1,
-        is_full=extent.is_full,
-        has_all_vectors=extent.has_vectors,
+    return make_report(
+        ReportRequest(
+            errors=estimators_of(rows, with_options(options, full=extent.is_full)),
+            rng=options.rng,
+            n_resamples=options.n_resamples,
+            confidence_level=options.confidence_level,
+            n_jobs=-1,
+            is_full=extent.is_full,
+            groups_name=options.groups or "",
+            event=options.event or "",
+            **request,
+        )
     )
-    return make_report(names, data, report_options, progress)
 
 
 def make_page(report: Report, extent: Extent, options: Namespace) -> Page:
@@ -241,10 +233,7 @@ def make_page(report: Report, extent: Extent, options: Namespace) -> Page:
     if extent.shows_all:
         document = report.document()
     else:
-        n_lines = MAX_PAGE_LINES
-        if options.html or options.plot:
-            n_lines -= FILE_LINES
-        document = first_page(report, [LEAD, TEST, *options.estimator], n_lines)
+        document = first_page(report, [LEAD, TEST, *options.estimator])
 
     def draw(path: Path) -> None:
         save_picture(path, report._pictures.panels)
