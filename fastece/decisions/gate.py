@@ -15,7 +15,6 @@ from fastece.data.errors import InputError, InputTypeError, rename_arguments, wa
 from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice, check_integer, check_real
 from fastece.data.samples import effective_rows, scale_weights
-from fastece.data.table import RowTable
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import ConfidenceInterval, Number, format_interval
 from fastece.display.results import EstimatorResult, Record
@@ -202,11 +201,6 @@ class Part(NamedTuple):
     least: float | None = None
     n_events: float = math.inf
 
-    @property
-    def has_few_events(self) -> bool:
-        """Whether there are too few events; the interval of O/E without any is exact."""
-        return 0 < self.n_events < MIN_EVENTS
-
 
 def judge(part: Part, level: str, min_rows: int) -> Judgement:
     """Compare an interval, with its level in words, to its bounds.
@@ -226,7 +220,8 @@ def judge(part: Part, level: str, min_rows: int) -> Judgement:
     if part.n < min_rows:
         verdict = CANNOT_TELL
         rows_needed = max(min_rows, rows_needed or 0)
-    if part.has_few_events:
+    # The interval of O/E without any event is exact.
+    if 0 < part.n_events < MIN_EVENTS:
         verdict = CANNOT_TELL
         rows_needed = max(round_rows(part.n * MIN_EVENTS / part.n_events), rows_needed or 0)
     number = Number(part.value, part.interval)
@@ -386,10 +381,12 @@ def check_of(
     n_intervals = 1 + len(large_groups) + (1 if has_increase else 0)
     # All intervals hold at the same time, also the interval of the increase (Bonferroni).
     alpha = (1 - call.level) / n_intervals
+    all_rows = Selection(None, call.n, call.n, lambda: call.tables[0])
+    selections = [all_rows, *large_groups]
     if is_ratio:
-        parts = ratios_of_rows(call, large_groups, alpha, bounds)
+        parts = ratios_of_rows(call, selections, alpha, bounds)
     else:
-        parts = errors_of_rows(call, large_groups, alpha, bounds, key)
+        parts = errors_of_rows(call, selections, alpha, bounds, key)
     if has_increase:
         parts.append(increase_over_baseline(call, alpha, bounds, rng))
     level = f"{100 * call.level:g} % CI"
@@ -397,11 +394,11 @@ def check_of(
         level = f"joint {level}"
     judged = [judge(part, level, min_rows) for part in parts]
     decisive = max(judged, key=decisiveness)
-    all_rows = judged[0]
+    first = judged[0]
     return Check(
         passed=IS_PASSED[decisive.verdict], line=line_of_all(decisive, call.n),
-        rows_needed=rows_in_total(decisive, call.n), value=all_rows.value,
-        confidence_interval=all_rows.confidence_interval, confidence_level=call.level,
+        rows_needed=rows_in_total(decisive, call.n), value=first.value,
+        confidence_interval=first.confidence_interval, confidence_level=call.level,
         rows=(*judged, *(not_judged(group, bounds, min_rows) for group in small_groups)),
         **common_fields(call, "", key),
     )  # fmt: skip
@@ -424,21 +421,19 @@ def line_of_all(decisive: Judgement, n: int) -> str:
 
 
 def errors_of_rows(
-    call: Call, groups: Sequence[Selection], alpha: float, bounds: Bounds, key: int
+    call: Call, selections: Sequence[Selection], alpha: float, bounds: Bounds, key: int
 ) -> list[Part]:
-    """Estimate the error of all rows, which comes first, and of each group."""
-    table = call.tables[0]
+    """Estimate the error of all rows, which come first, and of each slice."""
     (estimator,) = call.estimators.values()
-    all_groups = [select_all(call, table), *groups]
     # Posteriors need replicates for tests alone.
     n_resamples = 0 if estimator.posterior is not None else call.n_resamples
     # `slices_of` shares 1 minus the level among its groups.
-    level = 1 - alpha * len(all_groups)
-    one_model = replace(call, tables=[table], level=level, n_resamples=n_resamples)
+    level = 1 - alpha * len(selections)
+    one_model = replace(call, tables=call.tables[:1], level=level, n_resamples=n_resamples)
     rows = sorted(
-        slices.slices_of(one_model, all_groups, key), key=lambda row: row.label is not None
+        slices.slices_of(one_model, selections, key), key=lambda row: row.label is not None
     )
-    if are_in_time([group.label for group in groups]):
+    if are_in_time([selection.label for selection in selections[1:]]):
         rows[1:] = sorted(rows[1:], key=attrgetter("label"))
     return [
         Part(name_slice(row.label), row.n, row.value, row.confidence_interval, bounds.bound)
@@ -447,26 +442,26 @@ def errors_of_rows(
 
 
 def ratios_of_rows(
-    call: Call, groups: Sequence[Selection], alpha: float, bounds: Bounds
+    call: Call, selections: Sequence[Selection], alpha: float, bounds: Bounds
 ) -> list[Part]:
-    """Measure O/E of all rows, which comes first, and of each group."""
+    """Measure O/E of all rows, which come first, and of each slice."""
     table = call.rows
     if table.n_problems > 1 or table.setting.is_top:
         rule = "must be binary or a class: O/E is that of one event"
         raise InputError("setting", rule, value=call.setting, hint="setting=1")
     parts = []
-    for group in [select_all(call, table), *groups]:
-        of_rows = call.groups
-        if of_rows is not None and group.rows is not None:
-            of_rows = of_rows.where(group.rows)
-        group_call = replace(call, tables=[group.make_table()], groups=of_rows)
-        sample, _ = scale_weights(group_call.rows.samples(reads_only=True)[0])
+    for selection in selections:
+        groups = call.groups
+        if groups is not None and selection.rows is not None:
+            groups = groups.where(selection.rows)
+        part_call = replace(call, tables=[selection.make_table()], groups=groups)
+        sample, _ = scale_weights(part_call.rows.samples(reads_only=True)[0])
         rows = risk.rows_of(sample)
-        law = SamplingLaw(group_call.clusters, 1 - alpha, group_call.counts)
+        law = SamplingLaw(part_call.clusters, 1 - alpha, part_call.counts)
         ratio = ratio_of_rows(rows, law)
         part = Part(
-            label=name_slice(group.label),
-            n=group.n,
+            label=name_slice(selection.label),
+            n=selection.n,
             value=ratio.value,
             interval=ratio.confidence_interval or ConfidenceInterval(math.nan, math.nan),
             bound=bounds.bound,
@@ -475,11 +470,6 @@ def ratios_of_rows(
         )
         parts.append(part)
     return parts
-
-
-def select_all(call: Call, table: RowTable) -> Selection:
-    """Select all rows, which have no label."""
-    return Selection(None, call.n, call.n, lambda: table)
 
 
 def ratio_of_rows(rows: risk.RiskRows, law: SamplingLaw) -> Quantity:
