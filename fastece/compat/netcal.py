@@ -112,7 +112,7 @@ class Measure:
             raise InputError("X", f"samples of models, shape {prob.shape}, are not offered")
         if self.detection and prob.ndim == 2:
             raise InputError("X", f"boxes {prob.shape} are not offered", hint="pass X[:, 0]")
-        label = read_classes(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
+        label = classes_of(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
         if prob.ndim == 2 and prob.shape[1] == 2 and np.unique(label).size < 3:
             prob = prob[:, 1]
         if type(self) is ECE and self.equal_intervals and self.sample_threshold < 2:
@@ -138,8 +138,8 @@ def are_arrays(sets: Any) -> bool:
     )
 
 
-def read_classes(label: NDArray[Any], n_classes: int) -> NDArray[Any]:
-    """Return classes (n,), from columns too."""
+def classes_of(label: NDArray[Any], n_classes: int) -> NDArray[Any]:
+    """Return the classes (n,) of labels, which may be columns with a 1."""
     if label.ndim != 2 or label.shape[1] == 1:
         return label
     if label.shape[1] != n_classes:

@@ -24,7 +24,6 @@ from fastece.compat.names import LIBRARIES
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_flag, check_integer, check_real
 from fastece.data.samples import Sample
-from fastece.kernels import GAP, WEIGHT
 
 Scheme = Literal["even", "adaptive"]
 Norm = Literal["l1", "l2"]
@@ -82,7 +81,6 @@ def gce(
     power = POWERS[check_choice("norm", norm, [*POWERS])]
     max_prob = check_flag("max_prob", max_prob)
     class_conditional = check_flag("class_conditional", class_conditional)
-    is_even = binning_scheme == "even"
     prob = NAMES.columns(probs)
     if prob.ndim == 1:
         prob = NAMES.read(labels, prob).view().s.astype(prob.dtype, copy=False)
@@ -90,20 +88,11 @@ def gce(
     # Scores are compared in their own precision, as in the package.
     threshold = float(prob.dtype.type(check_real("threshold", threshold, -np.inf)))
     if datapoints_per_bin is not None:
-        if is_even:
+        if binning_scheme == "even":
             raise InputError("datapoints_per_bin", "goes with binning_scheme='adaptive' only")
         size = check_integer("datapoints_per_bin", datapoints_per_bin, 1, MAX_ROWS)
         num_bins = max(1, len(prob) // size)
     num_bins = check_bins("num_bins", num_bins)
-    is_top_label = max_prob and not class_conditional
-    is_classwise = class_conditional and not max_prob
-    if is_even and is_top_label and norm == "l1" and threshold <= 0:
-        return np.float64(convention.errors(labels, prob, num_bins, "confidence")[0])
-    if is_even and is_classwise:  # the same bins for every class
-        binned = convention.binned(num_bins, threshold=threshold)
-        bins = binned.bins(NAMES.read(labels, prob, "classwise"), kinds=(GAP, WEIGHT))
-        values = (np.abs(bins.gap / np.maximum(bins.total, 1)[:, None]) ** power).sum(1)
-        return np.float64(np.mean(values) ** (1 / power))
     values = np.zeros(prob.shape[1] if class_conditional else 1)
     for k, sample in enumerate(samples_of(labels, prob, max_prob, class_conditional)):
         above = sample.where(sample.s > threshold)

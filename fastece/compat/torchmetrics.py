@@ -352,9 +352,7 @@ class BinaryCalibrationError(LoopMetric):
         self.gap, self.weight, self.rows = self.batches.add(self.sums(), batch)
         return self.batches.error_of(batch)
 
-    def __call__(self, preds: Any, target: Any) -> Any:
-        """Count a batch, as `forward`."""
-        return self.forward(preds, target)
+    __call__ = forward
 
     def sums(self) -> Sums:
         """Return the sums of all rows since the last `reset`."""

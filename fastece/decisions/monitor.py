@@ -41,12 +41,8 @@ N_PROBES = 8
 VALUES = (
     "level", "n_classes", "n", "e_value", "log_e_value", "p_value", "alarm", "since", "change",
 )  # fmt: skip
-ALARM = "Alarm: the predictions are not calibrated, or no longer."
-NO_ALARM = "No alarm: these rows do not show that the predictions are miscalibrated."
 # Rows of each of two labels that are sorted by chance once in 1e11 times.
 MIN_ROWS_OF_LABEL = 20
-SHUFFLE = "shuffle rows of the same time"
-IMPOSSIBLE = "an outcome whose predicted probability was 0"
 
 
 class BatchKeywords(TypedDict, total=False):
@@ -208,8 +204,13 @@ class Monitor(Readable):
 
     def _read(self, y_true: Any, y_prob: Any, options: ReadingOptions) -> RowTable:
         """Read a batch, check its shape and its order, and map it by the reference."""
-        if options.labels is None and column_names(y_prob):
-            check_numbers(column_names(y_prob))
+        names = column_names(y_prob)
+        if options.labels is None and names and numbers_of(names) is not None:
+            # Classes are in the order that all batches share.
+            rule = (
+                f"must have columns that are numbered from 0 on, in their order, got {names!r:.200}"
+            )
+            raise InputError("y_prob", rule, hint="pass {labels}, in the order of the columns")
         if self.reference is not None:
             for name in ("from_logits", "percent"):
                 if getattr(options, name):
@@ -285,7 +286,7 @@ class Monitor(Readable):
             return None
         best_bet = self._evidence.best_bet
         if best_bet is None:
-            return IMPOSSIBLE
+            return "an outcome whose predicted probability was 0"
         problem, alternative = best_bet
         description = ALTERNATIVES[alternative].description
         if self.n_classes is not None:
@@ -304,10 +305,10 @@ class Monitor(Readable):
             "alarm from e-value": f"{1 / self.level:.3g}",
             "p-value": PValue(self.p_value),
         }
-        lead = NO_ALARM
+        lead = "No alarm: these rows do not show that the predictions are miscalibrated."
         tone = "good"
         if self.alarm:
-            lead = ALARM
+            lead = "Alarm: the predictions are not calibrated, or no longer."
             tone = "bad"
             rows_before = count_of(self.since or 0, "row")
             facts["change"] = f"roughly after {rows_before}, where the best bet began"
@@ -454,13 +455,6 @@ def top_label_and_classes(problems: RowTable) -> tuple[F64, U8]:
     return scores, outcomes
 
 
-def check_numbers(names: list[str]) -> None:
-    """Refuse numbered columns in another order than classes, which all batches share."""
-    if numbers_of(names) is not None:
-        rule = f"must have columns that are numbered from 0 on, in their order, got {names!r:.200}"
-        raise InputError("y_prob", rule, hint="pass {labels}, in the order of the columns")
-
-
 def check_order(problems: RowTable) -> None:
     """Refuse rows that are sorted by their labels, which are not in the order of time.
 
@@ -478,7 +472,8 @@ def check_order(problems: RowTable) -> None:
         return
     n_of_first = int(np.count_nonzero(label == label[0]))
     if MIN_ROWS_OF_LABEL <= n_of_first <= label.size - MIN_ROWS_OF_LABEL:
-        raise InputError("y_true", "must be in the order of time, and is sorted", hint=SHUFFLE)
+        rule = "must be in the order of time, and is sorted"
+        raise InputError("y_true", rule, hint="shuffle rows of the same time")
 
 
 def is_monotone(values: Any) -> bool:

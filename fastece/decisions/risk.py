@@ -130,7 +130,7 @@ class RiskCoverage(Result):
         return ax
 
 
-def read_numbers(name: str, value: Any, y_prob: Any) -> F64 | None:
+def read_per_row(name: str, value: Any, y_prob: Any) -> F64 | None:
     """Read a finite number for each row, if there are any."""
     if value is None:
         return None
@@ -272,6 +272,6 @@ def risk_coverage(
     others = {**options, "estimator": "aurc", "n_resamples": n_resamples}
     call = read_call("risk_coverage", y_true, {"y_prob": y_prob}, 0, **others)
     call = add_groups(call, groups, y_prob)
-    score = read_numbers("score", score, y_prob)
-    loss = read_numbers("loss", loss, y_prob)
+    score = read_per_row("score", score, y_prob)
+    loss = read_per_row("loss", loss, y_prob)
     return risk_coverage_of(call, new_key(rng), score, loss)
