@@ -9,6 +9,7 @@ import argparse
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -26,17 +27,8 @@ SHARED = (
 UNKNOWN = re.compile(r"(?<=invalid choice: ')\w+|(?<=unrecognized arguments: )--[\w-]+")
 # How alike a known name must be to be proposed; 1 is equal.
 MIN_SIMILARITY = 0.75
-# Columns of a page of help.
-HELP_WIDTH = 80
-# The column at which explanations begin.
-HELP_COLUMN = 26
-
-
-class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """A page of help whose lines are as they are written, one for each option."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=HELP_COLUMN, width=HELP_WIDTH)
+# A page of help has its lines as they are written, at most so long, and one for each option.
+HELP_FORMAT = partial(argparse.RawDescriptionHelpFormatter, max_help_position=26, width=80)
 
 
 class Parser(argparse.ArgumentParser):
@@ -70,7 +62,7 @@ class Parser(argparse.ArgumentParser):
             "epilog": f"examples:\n{examples.strip(chr(10))}" if examples else None,
             **options,
         }
-        super().__init__(formatter_class=HelpFormatter, add_help=False, **options)
+        super().__init__(formatter_class=HELP_FORMAT, add_help=False, **options)
         self.set_defaults(**dict.fromkeys(SHARED))
         self.input = self.add_argument_group("input")
         self.measure = self.add_argument_group("what to measure")
