@@ -4,7 +4,7 @@ import ast
 import csv
 import io
 from argparse import Namespace
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -66,7 +66,6 @@ def file_options(options: Namespace) -> dict[str, Any]:
         "columns": {argument: name for argument, name in columns.items() if name is not None},
         "percent": reads_percents(options),
         "skips_missing": options.missing == "skip",
-        "soft": bool(options.soft),
     }
 
 
@@ -85,12 +84,9 @@ def slice_columns(options: Namespace) -> dict[str, str]:
     return {f"by[{name!r}]": name for name in names}
 
 
-def read_file(path: str, options: Namespace, kept: Collection[str] | None = ()) -> FilePredictions:
-    """Read a file with the columns that the options name, and some others as they are.
-
-    With None these are all other columns.
-    """
-    return apply_options(read_predictions(path, **file_options(options), kept=kept), options)
+def read_file(path: str, options: Namespace) -> FilePredictions:
+    """Read a file with the columns that the options name."""
+    return apply_options(read_predictions(path, **file_options(options)), options)
 
 
 def read_independent(path: str, options: Namespace) -> FilePredictions:

@@ -115,8 +115,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     check_options(options)
     title = title_of(options.file)
     progress(f"reading {title}")
-    # The file of --out has all columns that the file has.
-    predictions = read_file(options.file, options, kept=None if options.out else ())
+    predictions = read_file(options.file, options)
     groups = predictions.others.get("groups")
     # Groups decide about folds, and not about the intervals of the comparison.
     before = replace(predictions, others={})

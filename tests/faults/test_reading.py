@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fastece
-from fastece.files import FileSum, Reader, read_predictions
+from fastece.files import FileSum, iter_batches, read_predictions
 from helpers.command_line import SMALL, as_json, failure, values
 from helpers.prediction_files import as_json as lines_of
 from helpers.prediction_files import as_npz, encoded
@@ -26,7 +26,7 @@ LISTS = [{**row, "y_prob": [1 - row["y_prob"], row["y_prob"]]} for row in GOOD]
 @pytest.fixture(params=[1, 100, 2**20])
 def tiny(request, monkeypatch):
     """Batches of a line, of a few, and of all."""
-    monkeypatch.setattr("fastece.files.lines.MAX_CHARACTERS", request.param)
+    monkeypatch.setattr("fastece.files.tables.BLOCK_SIZE", request.param)
 
 
 def as_lines(rows):
@@ -43,7 +43,7 @@ def add_up(path, **options):
         sums[:] = [sums_so_far.update(predictions.y_true, predictions.y_prob, predictions.weights)]
 
     stream = FileSum(add, True, lambda *_: None)
-    stream.add_file(Reader(str(path), **options))
+    stream.add_file(path, **options)
     return *sums, stream.files[0]
 
 
@@ -239,9 +239,8 @@ def test_keys_that_come_twice_are_refused(name, place, write):
     message = f"a.jsonl: line {place + 1}: must hold a JSON object: 2 of its values have the key"
     with pytest.raises(ValueError, match=message):
         read_predictions(path)
-    reader = Reader(str(path))
     with pytest.raises(ValueError, match=message):
-        [*map(reader.read_batch, reader.batches())]
+        [*iter_batches(path)]
     assert add_up(path)[1].skipped == 1
 
 

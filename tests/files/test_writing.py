@@ -60,7 +60,7 @@ def test_every_format_becomes_every_other(rewrite, name, out):
 def test_confidences_are_written_beside_both_labels(rewrite):
     text = "id,confidence,true_label,pred_label\na,0.5,cat,dog\nb,0.75,cat,cat\n"
     assert rewrite(text, FRACTIONS[2:]).read_text() == (
-        "confidence,true_label,pred_label\n0.3333333333333333,cat,dog\n5e-324,cat,cat\n"
+        "id,confidence,true_label,pred_label\na,0.3333333333333333,cat,dog\nb,5e-324,cat,cat\n"
     )
 
 
@@ -83,9 +83,9 @@ def test_infinite_labels_are_read_again(rewrite, out):
     rows = [("1.5", "Infinity"), ("-Infinity", "1.5"), ("Infinity", "Infinity"), ("1.5", "1.5")]
     lines = [f'{{"true_label": {a}, "pred_label": {b}, "confidence": 0.5}}' for a, b in rows]
     path = rewrite("\n".join(lines), FRACTIONS, "a.jsonl", out)
-    again = read_predictions(path)
-    assert again.cells["true_label"].tolist() == [float(a) for a, _ in rows]
-    assert again.cells["pred_label"].tolist() == [float(b) for _, b in rows]
+    columns = read_predictions(path).read_columns(["true_label", "pred_label"])
+    assert columns["true_label"].tolist() == [float(a) for a, _ in rows]
+    assert columns["pred_label"].tolist() == [float(b) for _, b in rows]
     if out == "new.jsonl":
         for line in path.read_text().splitlines():
             json.loads(line, parse_constant=pytest.fail)
