@@ -152,9 +152,13 @@ def describe_repeats(table: RowTable) -> str:
 def count_repeats(prob: NDArray[Any], label: NDArray[Any]) -> int:
     """Count how many times every row comes; 1 for good data."""
     columns = prob.reshape(label.size, -1)[:, :MAX_COLUMNS_COMPARED]
-    # The scores of the first column alone show it of nearly all data.
-    _, counts = np.unique(columns[:, 0], return_counts=True)
-    if np.gcd.reduce(counts) == 1:
+    # The first row alone shows it of nearly all data.
+    is_like_first = (columns[:, 0] == columns[0, 0]) & (label == label[0])
+    if np.count_nonzero(is_like_first) == 1:
         return 1
-    _, counts = np.unique(np.column_stack([label, columns]), axis=0, return_counts=True)
+    bits = np.ascontiguousarray(columns, np.float64).view(np.uint64)
+    rows = np.column_stack([label.astype(np.uint64), bits])
+    # Equal rows have equal hashes, and others practically never have.
+    factors = np.random.default_rng(0).integers(2**64, size=rows.shape[1], dtype=np.uint64)
+    _, counts = np.unique(rows @ factors, return_counts=True)
     return int(np.gcd.reduce(counts)) if counts.size >= MIN_DISTINCT_ROWS else 1
