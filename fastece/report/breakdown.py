@@ -14,8 +14,6 @@ from fastece.report.words import sentence
 MAX_TABLE_LINES = 40
 # Classes that are shown where none are miscalibrated.
 MIN_CLASS_LINES = 3
-NOT_JUDGED = "Not judged: {} of {} classes, which no row has or is predicted to have."
-BREAKDOWN_NOTE = "{} of {} with p <= {:.2g}; p-values are of the {}, adjusted for all {} ({})."
 
 
 # --- numbers --------------------------------------------------------------------------------
@@ -28,7 +26,13 @@ def measure_classes(inputs: ReportInput) -> dict[str, Any]:
         return {"classes": None, "predicted_classes": None, "_notes_on_classes": []}
     call = inputs.call_with(by_class, inputs.lead.estimators)
     judged = classes_with_rows(by_class)
+    notes = []
     n_left = by_class.n_problems - len(judged)
+    if n_left:
+        notes.append(
+            f"Not judged: {n_left} of {by_class.n_problems} classes, which no row has or is "
+            "predicted to have."
+        )
     predicted_classes = None
     if inputs.table.setting.is_top and inputs.has_rows:
         by_prediction = select_by_prediction(inputs.lead, by_class)
@@ -36,7 +40,7 @@ def measure_classes(inputs: ReportInput) -> dict[str, Any]:
     return {
         "classes": slices_of(call, select_by_class(call, judged), inputs.key),
         "predicted_classes": predicted_classes,
-        "_notes_on_classes": [NOT_JUDGED.format(n_left, by_class.n_problems)] if n_left else [],
+        "_notes_on_classes": notes,
     }
 
 
@@ -100,8 +104,9 @@ def table_section(
 ) -> Section:
     """Describe the lines with the most evidence, and count the others."""
     alpha = 1 - table.confidence_level
-    note = BREAKDOWN_NOTE.format(
-        table.off, len(table), alpha, table.test, len(table), table.correction
+    note = (
+        f"{table.off} of {len(table)} with p <= {alpha:.2g}; p-values are of the {table.test}, "
+        f"adjusted for all {len(table)} ({table.correction})."
     )
     left = len(table) - n_lines
     if left > 0:

@@ -17,16 +17,12 @@ from fastece.report.inputs import ReportInput
 from fastece.report.result import ClassVectors, Report, VectorLine
 from fastece.resampling.calibration_test import calibration_results
 
-VECTORS_TITLE = "Class vectors"
 # Errors by name, with their meanings. The second one has the stronger test.
 VECTOR_ERRORS = {
     "canonical": "distance of class vectors from their observed frequencies",
     "skce": "whether rows with similar class vectors are miscalibrated alike",
 }
 DECISIVE = "skce"
-VECTORS_NOTE = (
-    "Class vectors may be off where top label and classes are not. Chance alone: mean of {} draws."
-)
 # With fewer classes the vectors show no more than the classes.
 MIN_VECTOR_CLASSES = 3
 # With more classes, vectors of one sample do not lie near each other.
@@ -140,13 +136,19 @@ def describe_vectors(report: Report) -> list[Section]:
     vectors = report.vectors
     if vectors is None:
         return []
+    title = "Class vectors"
     if vectors.note:
-        return [Section(VECTORS_TITLE, notes=[vectors.note])]
+        return [Section(title, notes=[vectors.note])]
     smallest = smallest_p(vectors.n_resamples)
     rows = [
         [line.name, line.value, line.if_calibrated, PValue(line.p_value, smallest), line.meaning]
         for line in vectors.lines
     ]
     table = Table(["error", "value", "chance alone", "p-value", ""], rows)
-    notes = [VECTORS_NOTE.format(vectors.n_resamples)] if vectors.n_resamples else []
-    return [Section(VECTORS_TITLE, table=table, notes=notes)]
+    notes = []
+    if vectors.n_resamples:
+        notes.append(
+            "Class vectors may be off where top label and classes are not. Chance alone: mean of "
+            f"{vectors.n_resamples} draws."
+        )
+    return [Section(title, table=table, notes=notes)]

@@ -37,16 +37,6 @@ MAX_COLUMNS_COMPARED = 20
 MIN_CONSTANT_ROWS = 20
 # Equal scores of single classes that a sentence lists.
 MAX_VALUES_SHOWN = 3
-EQUAL_SCORES = "All {} rows have the same prediction, {}: only its mean can be judged."
-CERTAIN_SCORES = "All {} predictions are 0 or 1: are these predicted classes, not probabilities?"
-REPEATED_ROWS = (
-    "The rows come {} times with the same labels. If these are repeats of one row, name the row by "
-    "groups= or --groups: intervals and p-values take rows as independent."
-)
-IMPOSSIBLE_OUTCOME = (
-    "The outcome had the predicted probability 0 in {}: no calibrated model allows that, so the "
-    "test of calibration rejects."
-)
 
 
 def list_doubts(inputs: ReportInput) -> list[str]:
@@ -68,7 +58,11 @@ def describe_impossible_outcomes(inputs: ReportInput) -> str:
     rows = inputs.table.callers[np.any(impossible_rows(inputs.table), axis=0)]
     if rows.size == 0:
         return ""
-    return IMPOSSIBLE_OUTCOME.format(first_of(sorted({*rows.tolist()}), inputs.request.row_name))
+    names = first_of(sorted({*rows.tolist()}), inputs.request.row_name)
+    return (
+        f"The outcome had the predicted probability 0 in {names}: no calibrated model allows that, "
+        "so the test of calibration rejects."
+    )
 
 
 def describe_constant_scores(table: RowTable) -> str:
@@ -79,9 +73,9 @@ def describe_constant_scores(table: RowTable) -> str:
         return ""
     if all(s.min() == s.max() for s in scores):
         values = ", ".join(f"{s[0]:.4g}" for s in scores[:MAX_VALUES_SHOWN])
-        return EQUAL_SCORES.format(n, values)
+        return f"All {n} rows have the same prediction, {values}: only its mean can be judged."
     if all(((s <= 0) | (s >= 1)).all() for s in scores):
-        return CERTAIN_SCORES.format(n)
+        return f"All {n} predictions are 0 or 1: are these predicted classes, not probabilities?"
     return ""
 
 
@@ -144,19 +138,27 @@ def independence_p_value(predicted: I64, true: I64, n_classes: int) -> float:
 def describe_repeats(table: RowTable) -> str:
     """Write a sentence on rows that all come several times, or "".
 
-    Predictions of repeated folds are like that, in a block for each repeat, or with all repeats of
-    a row one after the other.
+    Predictions of repeated folds are like that, in whatever order the repeats come.
     """
     n_times = count_repeats(table.prob, table.label)
-    return REPEATED_ROWS.format(n_times) if n_times > 1 else ""
+    if n_times == 1:
+        return ""
+    return (
+        f"The rows come {n_times} times with the same labels. If these are repeats of one row, "
+        "name the row by groups= or --groups: intervals and p-values take rows as independent."
+    )
 
 
 def count_repeats(prob: NDArray[Any], label: NDArray[Any]) -> int:
     """Count how many times every row comes; 1 for good data."""
     columns = prob.reshape(label.size, -1)[:, :MAX_COLUMNS_COMPARED]
-    # The scores of the first column alone show it of nearly all data.
-    _, counts = np.unique(columns[:, 0], return_counts=True)
-    if np.gcd.reduce(counts) == 1:
+    # The first row alone shows it of nearly all data.
+    is_like_first = (columns[:, 0] == columns[0, 0]) & (label == label[0])
+    if np.count_nonzero(is_like_first) == 1:
         return 1
-    _, counts = np.unique(np.column_stack([label, columns]), axis=0, return_counts=True)
+    bits = np.ascontiguousarray(columns, np.float64).view(np.uint64)
+    rows = np.column_stack([label.astype(np.uint64), bits])
+    # Equal rows have equal hashes, and others practically never have.
+    factors = np.random.default_rng(0).integers(2**64, size=rows.shape[1], dtype=np.uint64)
+    _, counts = np.unique(rows @ factors, return_counts=True)
     return int(np.gcd.reduce(counts)) if counts.size >= MIN_DISTINCT_ROWS else 1

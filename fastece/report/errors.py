@@ -17,17 +17,8 @@ from fastece.report.result import ErrorLine, Report
 from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import Call, average_classes
 
-ERRORS_NOTE = (
-    "The intervals cover the true error; noise raises the estimates of binned errors, most of all "
-    "of mce, even above their intervals. p-value: test of calibration with this error alone; "
-    "the first sentence has that of the adaptive test, which also looks for slopes and curves."
-)
 # The best estimate and the usual error come first, and are never left out.
 N_MAIN_ERRORS = 2
-OMITTED_NOTE = (
-    "Omitted as noise: {}. Chance alone gives about the same value, above the interval (scores are "
-    "saturated, or bins have few rows)."
-)
 # Parts in the table of a `Direction`, with their names and meanings in a report, whose readers
 # know scores as probabilities. The error as a whole is in the table of errors.
 DIRECTION_WORDS = {
@@ -35,7 +26,6 @@ DIRECTION_WORDS = {
     "under": ("too low", "error of probabilities below the observed frequency"),
     "mean gap": ("mean gap", "observed frequency minus mean predicted probability"),
 }
-DIRECTION_NOTE = "Parts of ece_bayes; the lower ends of their intervals come from the mean gap."
 
 
 # --- numbers --------------------------------------------------------------------------------
@@ -146,15 +136,26 @@ def describe_errors(report: Report) -> list[Section]:
         texts.append(text)
     table = errors_table(report, lines, texts, "estimator")
     if report.p_value is not None:
-        notes.append(ERRORS_NOTE)
+        notes.append(
+            "The intervals cover the true error; noise raises the estimates of binned errors, most "
+            "of all of mce, even above their intervals. p-value: test of calibration with this "
+            "error alone; the first sentence has that of the adaptive test, which also looks for "
+            "slopes and curves."
+        )
     return [Section("Calibration errors", table=table, notes=notes)]
 
 
 def without_noise(lines: Sequence[ErrorLine]) -> tuple[list[ErrorLine], list[str]]:
     """Leave out errors that are noise, with a note; the first two always stay."""
     shown = [line for k, line in enumerate(lines) if k < N_MAIN_ERRORS or not line.is_noise]
-    omitted = [line.name for line in lines if line not in shown]
-    return shown, [OMITTED_NOTE.format(", ".join(omitted))] if omitted else []
+    omitted = ", ".join(line.name for line in lines if line not in shown)
+    if not omitted:
+        return shown, []
+    note = (
+        f"Omitted as noise: {omitted}. Chance alone gives about the same value, above the interval "
+        "(scores are saturated, or bins have few rows)."
+    )
+    return shown, [note]
 
 
 def errors_table(
@@ -195,4 +196,5 @@ def describe_direction(report: Report) -> list[Section]:
         if part in DIRECTION_WORDS:
             name, meaning = DIRECTION_WORDS[part]
             rows.append([name, value, interval, meaning])
-    return [Section("Direction", table=Table(table.head, rows), notes=[DIRECTION_NOTE])]
+    note = "Parts of ece_bayes; the lower ends of their intervals come from the mean gap."
+    return [Section("Direction", table=Table(table.head, rows), notes=[note])]

@@ -4,39 +4,37 @@ import math
 from collections.abc import Container
 from dataclasses import replace
 
-from fastece.display.documents import Cell, Document, Section, Table
-from fastece.display.numbers import format_cell, outside_text
+from fastece.display.documents import Document, Section, Table
+from fastece.display.numbers import format_cell
 from fastece.report.breakdown import describe_classes, describe_slices
-from fastece.report.errors import errors_table, with_interval, without_noise
+from fastece.report.errors import errors_table, without_noise
 from fastece.report.pictures import DIAGRAM_TITLE
-from fastece.report.result import MISCALIBRATED, UNCLEAR, ErrorLine, Report
+from fastece.report.result import MISCALIBRATED, UNCLEAR, Report
 from fastece.report.sample import facts_of_rows, facts_of_stream
-from fastece.report.verdict import AGAINST_REST, list_parts_off
+from fastece.report.verdict import describe_parts_off, tables_of_parts
+from fastece.report.words import sentence
 
 # Rows of its diagram, and lines of each table of classes or slices.
 MAX_DIAGRAM_ROWS = 10
 MAX_BRIEF_LINES = 3
-# Texts beside the errors that always come first.
-BEST_GUESS = "best estimate of the error"
-USUAL = "the usual ECE, {} of {} bins used"
-MORE = "More: --full; pictures: --html FILE; for programs: --json"
 
 
 def first_page(report: Report, errors: Container[str]) -> Document:
     """Describe the verdict, rows, the errors that are named, slices and the diagram."""
+    more = "More: --full; pictures: --html FILE; for programs: --json"
     stream_notes = (report.stream or {}).get("notes", [])
     sections = [
-        Section("Sample", brief_facts(report), notes=report.notes),
+        brief_sample(report),
         main_errors(report, errors),
         *brief_tables(report),
         *brief_diagram(report),
-        Section(notes=[*stream_notes[:1], MORE]),
+        Section(notes=[*stream_notes[:1], more]),
     ]
     return Document(report.title, report.headline, sections)
 
 
-def brief_facts(report: Report) -> dict[str, Cell]:
-    """Describe the rows, the direction and the classes, in a line each."""
+def brief_sample(report: Report) -> Section:
+    """Describe the rows, the direction, and how many classes and slices are off."""
     facts = {**facts_of_stream(report.stream or {}), **facts_of_rows(report)}
     if report.note:
         facts["read as"] = report.note
@@ -46,28 +44,21 @@ def brief_facts(report: Report) -> dict[str, Cell]:
         interval = format_cell(direction.mean_gap_interval)
         gap_text = f"observed minus predicted {gap} {interval}"
         facts["direction"] = f"too high {over}, too low {under}; {gap_text}"
-    # A headline that has nothing else to report names the parts itself.
+    notes = list(report.notes)
+    # A headline that has nothing else to report describes the classes and slices itself.
     if report.verdict != UNCLEAR:
-        parts = list_parts_off(report)
-        facts |= {f"by {part.name.removesuffix(AGAINST_REST)}": part.fact for part in parts}
-    return facts
+        for name, table in tables_of_parts(report).items():
+            notes.append(f"{sentence(describe_parts_off(name, table))}.")
+    return Section("Sample", facts, notes=notes)
 
 
 def main_errors(report: Report, errors: Container[str]) -> Section:
     """Describe the first error, the usual one, and others by name."""
     lines, notes = without_noise([line for line in report.measures if line.name in errors])
-    texts = [BEST_GUESS, text_of_usual(lines[1])]
-    texts += [""] * (len(lines) - len(texts))
+    usual = f"the usual ECE, {lines[1].occupied} of {lines[1].n_bins} bins used"
+    texts = ["best estimate of the error", usual, *[""] * (len(lines) - 2)]
     table = errors_table(report, lines, texts)
     return Section("Calibration errors", table=table, notes=notes)
-
-
-def text_of_usual(line: ErrorLine) -> str:
-    """Introduce the usual error, unless a remark about its value takes the place."""
-    _, interval = with_interval(line.value, line.low, line.high)
-    if outside_text(line.value, interval):
-        return ""
-    return USUAL.format(line.occupied, line.n_bins)
 
 
 def brief_tables(report: Report) -> list[Section]:

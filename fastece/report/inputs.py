@@ -161,11 +161,6 @@ class ReportInput:
         return self.request.pairs or self.table.setting.is_top
 
     @property
-    def is_of_one_event(self) -> bool:
-        """Whether the question is if one event comes as often as its probability."""
-        return not (self.is_top_label or self.table.setting.per_class)
-
-    @property
     def lead(self) -> Call:
         """The call with the first error alone."""
         return self.call.with_estimator(self.call.estimators[LEAD])

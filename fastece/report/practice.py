@@ -15,11 +15,6 @@ from fastece.report.words import event_of
 
 # How often predictions are to be right that act without a person.
 ACCURACIES = (0.9, 0.95, 0.99)
-PROMISES_NOTE = (
-    "With {:g} % confidence for each row, predictions with at least this score are right at least "
-    "that often, although the score was chosen on these data. Without a score, no such promise can "
-    "be made."
-)
 # Columns of the table of a threshold that a report shows: all except the accuracy it promises.
 SHOWN_COLUMNS = slice(1, 5)
 
@@ -55,7 +50,8 @@ def choose_thresholds(inputs: ReportInput) -> dict[str, Any]:
 def validate_rows(inputs: ReportInput) -> dict[str, Any]:
     """Validate a risk model, if the setting is of one event and rows are not too many."""
     has_all = inputs.is_full and inputs.has_rows
-    if not (has_all and inputs.is_of_one_event) or inputs.n_rows > MAX_ROWS_OF_PATHS:
+    is_of_classes = inputs.is_top_label or inputs.table.setting.per_class
+    if not has_all or is_of_classes or inputs.n_rows > MAX_ROWS_OF_PATHS:
         return {"validation": None}
     call = inputs.call
     points: dict[str, Any] = {str(point): point for point in check_thresholds(None)}
@@ -78,7 +74,11 @@ def describe_thresholds(report: Report) -> list[Section]:
         for threshold, table in zip(thresholds, tables, strict=True)
     ]
     table = Table(["right in", *tables[0].head[SHOWN_COLUMNS]], rows)
-    notes = [PROMISES_NOTE.format(100 * report.confidence_level)]
+    notes = [
+        f"With {100 * report.confidence_level:g} % confidence for each row, predictions with at "
+        "least this score are right at least that often, although the score was chosen on these "
+        "data. Without a score, no such promise can be made."
+    ]
     if thresholds[0].setting != "confidence":
         notes.append(LABEL_1)
     return [Section("Which predictions may act alone", table=table, notes=notes)]

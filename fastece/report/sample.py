@@ -10,8 +10,6 @@ from fastece.display.documents import Cell, Section
 from fastece.display.numbers import Number, equate_p, format_p, format_percents, smallest_p
 from fastece.display.results import group_notes
 from fastece.estimators.binned import Binned
-from fastece.estimators.density.plan import ROWS_AT_ONCE
-from fastece.estimators.losses import mean_of
 from fastece.kernels.types import F64
 from fastece.reliability.diagram import diagrams_of
 from fastece.report.doubts import list_doubts
@@ -19,13 +17,6 @@ from fastece.report.inputs import ReportInput
 from fastece.report.result import Report
 from fastece.report.words import question
 
-GROUPS_NOTE = (
-    "Rows of one group may depend on each other: intervals and p-values are those of whole groups."
-)
-COUNTS_NOTE = (
-    "Rows of the table stand for so many independent rows as they count. Thresholds with a promise "
-    "and errors of class vectors need each row by itself, so they are absent."
-)
 STREAM_NOTE = (
     "Rows were added up in cells of their score, and are not kept. Errors of equal-width bins "
     "whose edges are ends of cells (10, 12, 15, 16, 18, 20, 25, 30, 50 or 100 on [0, 1]) are "
@@ -55,7 +46,7 @@ def measure_sample(inputs: ReportInput) -> dict[str, Any]:
         "event": request.event,
         "note": request.note,
         "pairs": request.pairs,
-        "stream": describe_sums(inputs),
+        "stream": None if inputs.has_rows else request.stream or {},
         "n": call.n,
         "n_effective": table.votes * float(single_bin.rows[0]) / call.design_effect,
         "n_groups": call.n_groups,
@@ -71,13 +62,6 @@ def measure_sample(inputs: ReportInput) -> dict[str, Any]:
         "_copies": describe_copies(inputs),
         "_notes_on_rows": list_notes(inputs),
     }
-
-
-def describe_sums(inputs: ReportInput) -> dict[str, Any] | None:
-    """Return the facts about a stream; they are empty where an accumulator came alone."""
-    if inputs.has_rows:
-        return inputs.request.stream
-    return inputs.request.stream or {}
 
 
 def describe_copies(inputs: ReportInput) -> dict[str, Cell]:
@@ -113,9 +97,16 @@ def list_notes(inputs: ReportInput) -> list[str]:
     """List sentences on signs that numbers mislead, on counts and on groups."""
     notes = list_doubts(inputs)
     if inputs.call.counts is not None:
-        notes.append(COUNTS_NOTE)
+        notes.append(
+            "Rows of the table stand for so many independent rows as they count. Thresholds with a "
+            "promise and errors of class vectors need each row by itself, so they are absent."
+        )
     if inputs.call.n_groups is not None:
-        notes += [GROUPS_NOTE, *group_notes(inputs.call.n_groups)]
+        notes.append(
+            "Rows of one group may depend on each other: intervals and p-values are those of whole "
+            "groups."
+        )
+        notes += group_notes(inputs.call.n_groups)
     return notes
 
 
@@ -130,35 +121,32 @@ def count_classes(inputs: ReportInput) -> int | None:
 
 def measure_top_label(inputs: ReportInput) -> tuple[float | None, float | None]:
     """Measure the accuracy and the mean confidence, where the table has them."""
-    table = inputs.table
-    if table.c is None:
-        rows = table if inputs.is_top_label else inputs.read_rows(setting="confidence")
-        means = mean_of(rows.parts(ROWS_AT_ONCE), lambda part: np.stack([part.s, part.y]))
-        confidence, accuracy = means.tolist()
-        return accuracy, confidence
-    if table.stream is None:
-        top = table if inputs.is_top_label else inputs.read_rows(setting="confidence")
-        sample = top.sample(0)
-        share = sample.total_weights / sample.total_weights.sum()
-        return float(share @ sample.y), float(share @ sample.s)
-    if inputs.is_top_label or table.setting.name == "binary":
-        return measure_stream(table, inputs.request.pairs)
-    if inputs.request.top_label is not None:
-        return measure_stream(inputs.request.top_label.table(), inputs.request.pairs)
-    return None, None
-
-
-def measure_stream(table: RowTable, pairs: bool) -> tuple[float, float]:
-    """Measure the accuracy and the mean confidence from the sums of a stream."""
-    (halves,) = diagrams_of(Binned(2, score_range="unit"), table)
-    hits = np.nan_to_num(halves.frequency)
-    score = np.nan_to_num(halves.score)
-    if halves.setting.startswith("binary") and not pairs:
+    table = table_of_top_labels(inputs)
+    if table is None:
+        return None, None
+    is_of_label_1 = table.setting.name == "binary" and not inputs.request.pairs
+    bins = Binned(2 if is_of_label_1 else 1, score_range="unit")
+    (diagram,) = diagrams_of(bins, table)
+    hits = np.nan_to_num(diagram.frequency)
+    score = np.nan_to_num(diagram.score)
+    if is_of_label_1:
         # Scores of label 1 up to one half are predictions of label 0.
         hits[0] = 1 - hits[0]
         score[0] = 1 - score[0]
-    share = halves.count / halves.count.sum()
+    share = diagram.count / diagram.count.sum()
     return float(share @ hits), float(share @ score)
+
+
+def table_of_top_labels(inputs: ReportInput) -> RowTable | None:
+    """Return the rows in a setting that has the accuracy; None without one."""
+    if inputs.is_top_label:
+        return inputs.table
+    if inputs.has_rows:
+        return inputs.read_rows(setting="confidence")
+    if inputs.table.setting.name == "binary":
+        return inputs.table
+    top_label = inputs.request.top_label
+    return None if top_label is None else top_label.table()
 
 
 # --- what follows from the numbers ----------------------------------------------------------

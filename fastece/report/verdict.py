@@ -5,7 +5,6 @@ whose mean error has no interval, are judged one by one: miscalibrated or no sig
 """
 
 import math
-from typing import NamedTuple
 
 from fastece.display.numbers import (
     SHOWN_AS_ZERO,
@@ -33,74 +32,13 @@ ENOUGH_ROWS = 400
 ONE_SIDED_SHARE = 0.75
 # From this distance of the slope to 1 on, an error of both directions is called one of the slope.
 MIN_SLOPE_CHANGE = 0.05
-# Headlines begin with these words where the test does not reject: without other evidence, with
-# evidence from classes or slices, and with other evidence from all rows.
-NO_MISCALIBRATION = "No sign of miscalibration"
-NONE_OVERALL = "No miscalibration found overall"
-MIXED_EVIDENCE = "Mixed evidence"
-# Name of the test whose p-value stands in a headline, after an error that has an interval.
-TEST = "test of calibration"
-# Added to the headline of a test that rejects although the interval reaches 0.
-SURE_WITHOUT_SIZE = "The test rejects, but the size is uncertain: the interval reaches 0."
-# Ends the name of classes where predicted classes are there too.
-AGAINST_REST = " against the rest"
-
-
-class PartsOff(NamedTuple):
-    """How many classes or slices are miscalibrated, and which one most clearly.
-
-    Attributes
-    ----------
-    n_off, n_parts : int
-        Parts whose adjusted p-value rejects, and all parts.
-    name, plural : str
-        A part in words, such as "class", and several of them.
-    clearest : str
-        The part with the most evidence, in words.
-    p_value : str
-        Its adjusted p-value, as "p = 0.04"; "" where no part can be tested.
-    """
-
-    n_off: int
-    n_parts: int
-    name: str
-    plural: str
-    clearest: str
-    p_value: str
-
-    @property
-    def text(self) -> str:
-        """Which parts show miscalibration, and by which p-value."""
-        if not self.p_value:
-            return f"no {self.name} can be tested"
-        if self.n_parts == 1:
-            if self.n_off == 0:
-                return f"the only {self.name} shows no miscalibration ({self.p_value})"
-            return f"the only {self.name} shows miscalibration: {self.clearest}, {self.p_value}"
-        adjusted = f"adjusted for all {self.n_parts}"
-        if self.n_off == 0:
-            return f"no {self.name} shows miscalibration (smallest {self.p_value}, {adjusted})"
-        evidence = f"{self.clearest}, {self.p_value}, {adjusted}"
-        if self.n_off == 1:
-            return f"one {self.name} shows miscalibration: {evidence}"
-        return f"{self.n_off} {self.plural} show miscalibration, most clearly {evidence}"
-
-    @property
-    def fact(self) -> str:
-        """The same in fewer words, for a line whose name has the parts."""
-        if not self.p_value:
-            return "not tested"
-        if self.n_parts == 1:
-            if self.n_off == 0:
-                return f"shows no miscalibration ({self.p_value})"
-            return f"shows miscalibration: {self.clearest} ({self.p_value})"
-        p_value = f"adjusted {self.p_value}"
-        if self.n_off == 0:
-            return f"none of {self.n_parts} shows miscalibration (smallest {p_value})"
-        if self.n_off == 1:
-            return f"1 of {self.n_parts} shows miscalibration: {self.clearest} ({p_value})"
-        counts = f"{self.n_off} of {self.n_parts}"
-        return f"{counts} show miscalibration, most clearly {self.clearest} ({p_value})"
+# Parts of the rows by their names, and several of them.
+PARTS_OF_ROWS = {
+    "predicted class": "predicted classes",
+    "class": "classes",
+    "class against the rest": "classes against the rest",
+    "slice": "slices",
+}
 
 
 def judge(report: Report) -> tuple[str, str]:
@@ -109,10 +47,9 @@ def judge(report: Report) -> tuple[str, str]:
     The calibration test decides, or the interval of the first error where there is no test. The
     verdict is "unclear" where something else speaks against them.
     """
-    parts = list_parts_off(report)
     interval = report.confidence_interval
     if report.direction is None or interval is None:
-        return judge_classes(report, parts)
+        return judge_classes(report)
     if report.n_effective < MIN_ROWS:
         return TOO_FEW, headline_of_few_rows(report.n_effective, interval)
     excludes_zero = interval.low > 0
@@ -121,63 +58,72 @@ def judge(report: Report) -> tuple[str, str]:
     rejects = excludes_zero
     if report.p_value is not None:
         p_value = equate_p(report.p_value, smallest_p(report.n_resamples))
-        test = f"; {TEST}: {p_value}"
+        test = f"; test of calibration: {p_value}"
         rejects = report.p_value < 1 - report.confidence_level
     if rejects:
         headline = f"{sentence(name_error(report, interval))}{test}."
         if not excludes_zero:
-            headline += f" {SURE_WITHOUT_SIZE}"
+            headline += " The test rejects, but the size is uncertain: the interval reaches 0."
         return MISCALIBRATED, headline
     if excludes_zero:
-        reason = f"the interval excludes 0, but the {TEST} does not reject ({p_value})"
+        reason = f"the interval excludes 0, but the test of calibration does not reject ({p_value})"
         return UNCLEAR, f"Perhaps {name_error(report, interval)}; {reason}."
     fit = f"{size_with_rates(report, interval)}{test}"
     doubts = [*doubts_of_mean_gap(report), *doubts_of_vectors(report)]
-    parts_off = [part.text for part in parts if part.n_off]
+    parts_off = [
+        describe_parts_off(name, table)
+        for name, table in tables_of_parts(report).items()
+        if table.off
+    ]
     if doubts:
-        return UNCLEAR, f"{MIXED_EVIDENCE}: {fit}, but {' and '.join(doubts + parts_off)}."
+        return UNCLEAR, f"Mixed evidence: {fit}, but {' and '.join(doubts + parts_off)}."
     if parts_off:
-        return UNCLEAR, f"{NONE_OVERALL}: {fit}. But {' and '.join(parts_off)}."
-    return NO_SIGN, f"{NO_MISCALIBRATION}: {fit}."
+        return UNCLEAR, f"No miscalibration found overall: {fit}. But {' and '.join(parts_off)}."
+    return NO_SIGN, f"No sign of miscalibration: {fit}."
 
 
-def judge_classes(report: Report, parts: list[PartsOff]) -> tuple[str, str]:
+def judge_classes(report: Report) -> tuple[str, str]:
     """Judge the classes of a stream one by one, whose mean error has no interval."""
-    (classes,) = [part for part in parts if part.name == "class"]
-    verdict = MISCALIBRATED if classes.n_off else NO_SIGN
-    return verdict, f"{sentence(classes.text)}; mean error {format_number(report.value)}."
+    classes = tables_of_parts(report)["class"]
+    verdict = MISCALIBRATED if classes.off else NO_SIGN
+    text = sentence(describe_parts_off("class", classes))
+    return verdict, f"{text}; mean error {format_number(report.value)}."
 
 
 # --- evidence -------------------------------------------------------------------------------
 
 
-def list_parts_off(report: Report) -> list[PartsOff]:
-    """Count how many classes and slices are miscalibrated, and name the clearest ones."""
-    parts = []
-    ending = ""
-    if report.predicted_classes is not None:
-        parts.append(count_off(report.predicted_classes, "predicted class", "predicted classes"))
-        ending = AGAINST_REST
-    if report.classes is not None:
-        parts.append(count_off(report.classes, f"class{ending}", f"classes{ending}"))
-    if report.slices is not None:
-        parts.append(count_off(report.slices, "slice", "slices"))
-    return parts
+def tables_of_parts(report: Report) -> dict[str, Slices]:
+    """Return the tables of classes and slices by the name of a part."""
+    name = "class" if report.predicted_classes is None else "class against the rest"
+    tables = {
+        "predicted class": report.predicted_classes,
+        name: report.classes,
+        "slice": report.slices,
+    }
+    return {name: table for name, table in tables.items() if table is not None}
 
 
-def count_off(table: Slices, name: str, plural: str) -> PartsOff:
-    """Count the miscalibrated parts of a table, and name the clearest one in words."""
+def describe_parts_off(name: str, table: Slices) -> str:
+    """Write how many parts are miscalibrated, the clearest one, and its p-value."""
     (first,) = table.clearest(1)
-    label = f"{first.label}"
-    p_value = "" if math.isnan(first.p_value) else equate_p(first.p_value, table.bound_of(first))
-    return PartsOff(
-        n_off=table.off,
-        n_parts=len(table),
-        name=name,
-        plural=plural,
-        clearest=label if name == "slice" else f"class {label.removeprefix('class ')}",
-        p_value=p_value,
-    )
+    if math.isnan(first.p_value):
+        return f"no {name} can be tested"
+    p_value = equate_p(first.p_value, table.bound_of(first))
+    clearest = f"{first.label}"
+    if name != "slice":
+        clearest = f"class {clearest.removeprefix('class ')}"
+    if len(table) == 1:
+        if table.off == 0:
+            return f"the only {name} shows no miscalibration ({p_value})"
+        return f"the only {name} shows miscalibration: {clearest}, {p_value}"
+    adjusted = f"adjusted for all {len(table)}"
+    if table.off == 0:
+        return f"no {name} shows miscalibration (smallest {p_value}, {adjusted})"
+    evidence = f"{clearest}, {p_value}, {adjusted}"
+    if table.off == 1:
+        return f"one {name} shows miscalibration: {evidence}"
+    return f"{table.off} {PARTS_OF_ROWS[name]} show miscalibration, most clearly {evidence}"
 
 
 def doubts_of_mean_gap(report: Report) -> list[str]:

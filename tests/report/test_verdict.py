@@ -253,20 +253,18 @@ def test_classes_of_a_stream_are_judged_one_by_one(classes, verdict, headline):
 
 
 @pytest.mark.parametrize(
-    ("slices", "fact"),
+    ("slices", "note"),
     [
-        (NO_SLICE, "none of 3 shows miscalibration (smallest adjusted p = 0.30)"),
-        (ONE_CLASS, "1 of 10 shows miscalibration: 5 (adjusted p = 0.04)"),
-        (TWO_CLASSES, "2 of 10 show miscalibration, most clearly 5 (adjusted p = 0.04)"),
-        (slices_with([0.3], "north"), "shows no miscalibration (p = 0.30)"),
-        (slices_with([0.01], "north"), "shows miscalibration: north (p = 0.01)"),
-        (UNTESTED, "not tested"),
+        (NO_SLICE, "No slice shows miscalibration (smallest p = 0.30, adjusted for all 3)."),
+        (ONE_CLASS, "One slice shows miscalibration: 5, p = 0.04, adjusted for all 10."),
+        (slices_with([0.01], "north"), "The only slice shows miscalibration: north, p = 0.01."),
+        (UNTESTED, "No slice can be tested."),
     ],
 )
-def test_a_line_of_the_first_page_counts_the_slices_that_are_off(slices, fact):
+def test_a_sentence_of_the_first_page_counts_the_slices_that_are_off(slices, note):
     report = replace(report_of_rows(), slices=slices, verdict="no sign")
     sample = first_page(report, ["ece_bayes", "ece"]).sections[0]
-    assert sample.facts["by slice"] == fact
+    assert sample.notes[-1] == note
 
 
 def test_enough_rows_estimate_the_error_to_within_005():
