@@ -18,6 +18,7 @@ Notes
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from fastece.compat.names import LIBRARIES
 from fastece.data.containers import as_array, refuse_where
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_flag, check_integer
+from fastece.data.table import one_problem
 from fastece.estimators.binned import formula_of
 
 NAMES = LIBRARIES["netcal"]
@@ -117,12 +119,12 @@ class Measure:
             prob = prob[:, 1]
         if type(self) is ECE and self.equal_intervals and self.sample_threshold < 2:
             return np.float64(self.convention.errors(label, prob, self.bins)[0])
-        sample = NAMES.read(label, prob).view()
-        scores = sample.s
+        table = NAMES.read(label, prob)
         if self.convention.needs_scores:
             smallest = float(np.finfo(np.float32 if prob.dtype == np.float32 else np.float64).eps)
-            scores = scores.clip(smallest, 1 - smallest)
-        bins = self.convention.bins(self.bins, scores, sample.y, prob.dtype)
+            sample = table.view()
+            table = one_problem(replace(sample, s=sample.s.clip(smallest, 1 - smallest)))
+        (bins,) = self.convention.bins(table, self.bins, prob.dtype)
         gap = np.where(bins.weight >= self.sample_threshold, bins.gap, 0.0)
         formula = formula_of(**self.fields)
         (value,) = formula.errors(bins._replace(gap=gap))

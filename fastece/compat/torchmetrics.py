@@ -234,8 +234,8 @@ class Batches:
         label, prob = self.read(preds, target)
         if not label.size:
             return self.no_sums()
-        binned = self.convention.binned(self.n_bins, prob, **self.fields)
-        bins = binned.bins(NAMES.read(label, prob, guess_logits=True), kinds=(GAP, WEIGHT))
+        table = NAMES.read(label, prob, guess_logits=True)
+        (bins,) = self.convention.bins(table, self.n_bins, prob.dtype, kinds=(GAP, WEIGHT))
         rows = np.zeros(2)
         # Edges for top labels are float32 whatever the scores are.
         has_double_edges = self.num_classes is None and prob.dtype == np.float64
