@@ -111,7 +111,7 @@ def gce(
 def tables_of(
     labels: Any, prob: NDArray[Any], max_prob: bool, class_conditional: bool
 ) -> list[RowTable]:
-    """List tables of the problems whose errors are averaged; some classes may have no rows."""
+    """List tables of the problems whose errors are averaged, without empty ones."""
     table = NAMES.read(labels, prob, "confidence" if max_prob else "classwise")
     if max_prob and class_conditional:
         predicted_class = prob.argmax(axis=1)

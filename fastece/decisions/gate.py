@@ -405,7 +405,7 @@ def check_of(
 
 
 def line_of_all(decisive: Judgement, n: int) -> str:
-    """Write the line of the part that decides, with how many rows would, where these n do not."""
+    """Write the line of the part that decides, with the rows that would if n cannot."""
     line = decisive.line
     needed = rows_in_total(decisive, n)
     if needed is None:
