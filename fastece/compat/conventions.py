@@ -33,6 +33,8 @@ from fastece.kernels.types import F64
 
 # More bins than anybody wants; their edges are a list of Python's floats.
 MAX_BINS = 2**20
+# Limit of numbers of rows.
+MAX_ROWS = 2**31
 # Bins that depend on no scores are kept up to this number.
 MAX_KEPT_BINS = 4096
 NO_SCORES = np.empty(0)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.conventions import CONVENTIONS, MAX_ROWS, check_bins
 from fastece.compat.names import LIBRARIES
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_flag, check_integer, check_real
@@ -33,7 +33,6 @@ Norm = Literal["l1", "l2"]
 NAMES = LIBRARIES["uncertainty-metrics"]
 SCHEMES = {"even": "robustness_metrics", "adaptive": "robustness_metrics_adaptive"}
 POWERS = {"l1": 1, "l2": 2}
-MAX_ROWS = 2**31
 BINS = 30
 
 
