@@ -55,7 +55,7 @@ class Names(NamedTuple):
         return without_single_column(self.scores(value))
 
     def vector(self, value: Any) -> NDArray[Any]:
-        """Convert probabilities to an array as `scores`, and refuse another shape than (n,)."""
+        """Convert probabilities as `scores`, and refuse another shape than (n,)."""
         prob = self.scores(value)
         if prob.ndim != 1:
             raise InputError(self.prob, f"must have shape (n,), got {prob.shape}")

@@ -92,9 +92,9 @@ class Alternative(NamedTuple):
         return f"predictions{scores} too {direction} by {abs(self.shift):g} in the log odds"
 
 
-def sigmoid(z: float) -> float:
-    """Compute the probability that has these log odds."""
-    return 1 / (1 + math.exp(-z))
+def sigmoid(z: Any) -> Any:
+    """Compute the probabilities that have these log odds."""
+    return 1 / (1 + np.exp(-z))
 
 
 def make_alternatives() -> tuple[Alternative, ...]:
@@ -132,10 +132,10 @@ def make_wagers(forget: int | None) -> "Wagers":
         in_range = (alternative.low < z) & (z < alternative.high)
         shifted = alternative.shift + (alternative.slope - 1) * z
         changes[in_range] = shifted[in_range]
-    middles = 1 / (1 + np.exp(-z))
+    middles = sigmoid(z)
     norm = 1 + middles * np.expm1(change)
     gains = np.stack([-np.log(norm), change, -np.expm1(change) / norm])
-    scores = 1 / (1 + np.exp(-edges))
+    scores = sigmoid(edges)
     pieces = np.arange(kernels.bets.N_PIECES + 1) / kernels.bets.N_PIECES
     lowest_cell = np.append(np.searchsorted(scores, pieces, side="right"), scores.size)
     in_cell = change[N_EVERYWHERE:] != 0

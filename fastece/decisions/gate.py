@@ -54,7 +54,7 @@ MAX_RATIO = 1e6
 # bound would fail, where 5 are meant to.
 MIN_EVENTS = 10
 # The largest number of rows that is given as an answer, as of `fastece.rows_needed`.
-MAX_ROWS = 10**9
+MAX_ROWS_NEEDED = 10**9
 # The answer has so many times as many rows as those with which the interval, as it is on average,
 # just leaves out the bound: with these it does in some three of four samples.
 ROWS_FACTOR = 2.0
@@ -304,7 +304,7 @@ def rows_in_total(row: Judgement, n: int) -> int | None:
 
 def round_rows(rows: float) -> int:
     """Round a number of rows to two digits."""
-    return int(float(f"{min(rows, MAX_ROWS):.2g}"))
+    return int(float(f"{min(rows, MAX_ROWS_NEEDED):.2g}"))
 
 
 # --- all parts ------------------------------------------------------------------------------
@@ -373,7 +373,7 @@ def check_of(
     is_ratio = bounds.least is not None
     if not is_ratio:
         arguments.require_calibration_error(call, "a gate")
-    min_rows = check_integer("min_rows", min_rows, 1, MAX_ROWS)
+    min_rows = check_integer("min_rows", min_rows, 1, MAX_ROWS_NEEDED)
     key = new_key(rng)
     large_groups = [group for group in groups if group.n >= min_rows]
     small_groups = [group for group in groups if group.n < min_rows]
@@ -405,7 +405,7 @@ def check_of(
 
 
 def line_of_all(decisive: Judgement, n: int) -> str:
-    """Write the line of the part that decides, with how many rows would, where these n do not."""
+    """Write the line of the part that decides, with the rows that would if n cannot."""
     line = decisive.line
     needed = rows_in_total(decisive, n)
     if needed is None:
