@@ -14,8 +14,7 @@ from fastece.data.samples import Sample
 from fastece.estimators.draws import Rows
 from fastece.kernels.types import F64, I32
 from fastece.resampling.problem import Problem
-from fastece.study.candidate import Candidate
-from fastece.study.candidates import candidates_of
+from fastece.study.candidates import Candidate, candidates_of
 from fastece.study.design import StudyDesign, add_time
 from fastece.study.truth import Truth, truth_of
 
@@ -40,7 +39,7 @@ class Outcome(NamedTuple):
     seconds: dict[str, float]
 
 
-def run_distribution(design: StudyDesign[Any], distribution: Any) -> Outcome:
+def run_distribution(design: StudyDesign, distribution: Any) -> Outcome:
     """Compute every estimate and the truth of one distribution of scores.
 
     Linear algebra runs on one thread: sums of several threads may differ in their last bits.
@@ -61,7 +60,7 @@ def run_distribution(design: StudyDesign[Any], distribution: Any) -> Outcome:
 
 
 def estimate_all(
-    design: StudyDesign[Any],
+    design: StudyDesign,
     distribution: Any,
     samples: Sequence[Sample],
     candidates: Sequence[Candidate],
@@ -90,7 +89,7 @@ def estimate_all(
         drawn = [drawn_rows(problem, rows) for problem in problems]
         for e, candidate in enumerate(candidates):
             try:
-                estimates[e, i] = candidate.values(drawn)
+                estimates[e, i] = candidate.mean(candidate.estimator, drawn)
             except Exception as error:
                 rule = f"{candidate.name!r} failed on {distribution}, n = {size}: {error!r}"
                 raise InputError("estimator", rule) from error

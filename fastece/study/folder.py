@@ -28,7 +28,7 @@ UNFINISHED = ".part"
 HASH_DIGITS = 16
 
 
-def open_folder(folder: Path, design: StudyDesign[Any]) -> None:
+def open_folder(folder: Path, design: StudyDesign) -> None:
     """Make the folder of a study with a note on what is in it, or compare its note.
 
     Raises
@@ -53,7 +53,7 @@ def open_folder(folder: Path, design: StudyDesign[Any]) -> None:
     (folder / "distributions").mkdir(exist_ok=True)
 
 
-def describe(design: StudyDesign[Any]) -> dict[str, Any]:
+def describe(design: StudyDesign) -> dict[str, Any]:
     """Collect the versions of packages, the parameters of a design, and hashes of its files."""
     note: dict[str, Any] = {"version of fastece": __version__}
     note |= {f"version of {name}": version(name) for name in PACKAGES}

@@ -77,7 +77,7 @@ class FileContent(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Predictions(StudyDesign[PredictionFile]):
+class Predictions(StudyDesign):
     """A study of estimators on files of predictions, as `fastece report` reads them.
 
     Every file is a distribution of scores. Evaluation sets are drawn from its rows without

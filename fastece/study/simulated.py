@@ -81,7 +81,7 @@ class HoldOut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Design(StudyDesign[Distribution]):
+class Design(StudyDesign):
     """A study of estimators on synthetic problems with known calibration error.
 
     Every combination of classes, features, mixtures, models and trainings is a distribution of

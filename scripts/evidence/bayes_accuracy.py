@@ -81,7 +81,9 @@ def measure(arena: Arena, n: int, draws: int, seed: int) -> Performance:
     covers = (low <= arena.truth) & (arena.truth <= high)
     width = (high - low) / arena.truth
     problems = [drawn_rows(Problem(sample), rows.astype(np.int32)) for sample in arena.samples]
-    ratio_of_others = np.array([other.values(problems) for other in FIFTEEN]) / arena.truth
+    ratio_of_others = (
+        np.array([other.mean(other.estimator, problems) for other in FIFTEEN]) / arena.truth
+    )
     return Performance(
         errors=errors_of(ratio),
         errors_of_others=np.array([errors_of(x) for x in ratio_of_others]),
