@@ -1,9 +1,7 @@
 """The parameters that all studies have, and the rows that a distribution of scores yields."""
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -120,11 +118,8 @@ class StudyDesign(ABC):
         """Return the sizes of a distribution's evaluation sets, in increasing order."""
 
     @abstractmethod
-    def populations(self, distribution: Any, seconds: dict[str, float]) -> Iterator[Population]:
-        """Yield the rows of a distribution, setting by setting.
-
-        The time that it takes is added to `seconds`, by kind of work.
-        """
+    def populations(self, distribution: Any) -> Iterator[Population]:
+        """Yield the rows of a distribution, setting by setting."""
 
     @abstractmethod
     def rows(self, distribution: Any, size: int) -> I32:
@@ -157,11 +152,3 @@ def check_list(name: str, values: Any) -> tuple[Any, ...]:
         if entries.count(value) > 1:
             raise InputError(name, f"has {value!r} twice")
     return entries
-
-
-@contextmanager
-def add_time(seconds: dict[str, float], kind: str) -> Iterator[None]:
-    """Add the time that the block takes to the seconds of its kind of work."""
-    start = time.perf_counter()
-    yield
-    seconds[kind] = seconds.get(kind, 0.0) + time.perf_counter() - start

@@ -57,7 +57,7 @@ class Performance(NamedTuple):
 def arenas_of(study: Design | Predictions) -> Iterator[tuple[str, Arena]]:
     """Yield the settings of a study with an arena for each of its distributions of scores."""
     for which in study.distributions:
-        for setting, samples, chances, n_bins in study.populations(which, {}):
+        for setting, samples, chances, n_bins in study.populations(which):
             pairs = zip(samples, chances, strict=True)
             truths = [debiased_error(x.s, q, n_bins).value for x, q in pairs]
             yield setting, Arena(samples, float(np.mean(truths)), str(which))

@@ -158,7 +158,7 @@ def problems(setting: str) -> Iterator[tuple[Any, Sample, Truth]]:
     its true curve."""
     design = DESIGNS[setting]
     for which in design.distributions:
-        (population,) = design.populations(which, {})
+        (population,) = design.populations(which)
         sample = population.samples[-1]
         yield which, sample, truth_of(sample.s, population.chances[-1])
 
