@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels.types import F64
-from fastece.study.candidate import ZERO
+from fastece.study.candidates import ZERO
 from fastece.study.design import Purpose, StudyDesign
 from fastece.study.estimation import Outcome
 from fastece.study.truth import MIN_STANDARD_ERRORS
@@ -19,8 +19,6 @@ from fastece.study.truth import MIN_STANDARD_ERRORS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Columns of tables that name a row.
-KEY = ("setting", "estimator", "n")
 # Resamples of the distributions behind the intervals, whose ends are known to a tenth of their
 # length.
 N_RESAMPLES = 400
@@ -32,7 +30,7 @@ SUFFIX_OF_TRUTH = {"posterior": "", "labels": "_labels"}
 
 
 def distribution_table(
-    design: StudyDesign[Any], distribution: Any, names: Sequence[str], outcome: Outcome
+    design: StudyDesign, distribution: Any, names: Sequence[str], outcome: Outcome
 ) -> "pa.Table":
     """Make the table of one distribution: a row for each setting, estimator and size.
 
@@ -113,7 +111,7 @@ def is_noise(values: "pa.Table") -> NDArray[np.bool_]:
 # -- summaries over distributions ------------------------------------------------------------------
 
 
-def summarise(values: "pa.Table", design: StudyDesign[Any], truth: str = "posterior") -> "pa.Table":
+def summarise(values: "pa.Table", design: StudyDesign, truth: str = "posterior") -> "pa.Table":
     """Summarise tables of distributions: a row for each setting, estimator and size n.
 
     Parameters
@@ -161,7 +159,7 @@ def summarise(values: "pa.Table", design: StudyDesign[Any], truth: str = "poster
 
 
 def summarise_size(
-    values: "pa.Table", names: Sequence[str], design: StudyDesign[Any], truth: str
+    values: "pa.Table", names: Sequence[str], design: StudyDesign, truth: str
 ) -> dict[str, F64]:
     """Compute the columns (E,) of `summarise` for one setting and one size."""
     measures = measures_of_distributions(values, len(names), SUFFIX_OF_TRUTH[truth])

@@ -277,7 +277,7 @@ def test_results_of_a_file_that_has_changed_are_refused(tmp_path):
     path = write_csv(tmp_path / "a.csv", ["y_true", "y_prob"], y, s)
     run_study(Predictions((path,), draws=2), tmp_path / "a", pictures=False)
     write_csv(tmp_path / "a.csv", ["y_true", "y_prob"], 1 - y, s)
-    with pytest.raises(ValueError, match=r"holds a study with source of .*a\.csv '"):
+    with pytest.raises(ValueError, match=r"holds a study with content of .*a\.csv '"):
         run_study(Predictions((path,), draws=2), tmp_path / "a", pictures=False)
 
 
