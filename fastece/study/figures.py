@@ -153,7 +153,7 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
 
 
 def read_columns(summary: "pyarrow.Table", measure: str) -> dict[str, Any]:
-    """Read the columns of a summary that are drawn, with nan for an interval that is not there."""
+    """Read the columns that are drawn, with nan for missing intervals."""
     names = summary.column_names
     for name in ("setting", "estimator", "n", measure):
         if name not in names:
@@ -168,7 +168,7 @@ def read_columns(summary: "pyarrow.Table", measure: str) -> dict[str, Any]:
 
 
 def draw_curve(ax: "Axes", n: F64, value: F64, low: F64, high: F64, line: Line) -> None:
-    """Draw a measure over sizes with its interval; values that are not finite are gaps.
+    """Draw a measure over sizes with its interval; infinite values are gaps.
 
     Parameters
     ----------
