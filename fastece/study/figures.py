@@ -96,14 +96,13 @@ DASHES = (SOLID, DASHED, DOTTED)
 # The user's own estimators, and the colour of the others beside them.
 TITLE_OF_USER = "own"
 COLOR_OF_USER = "#C2185B"
-MARKERS_OF_USER = "*PXh<>d"
+MARKERS_OF_USER = "PXh<>d8"
 PALE = "0.62"
 TITLE_OF_ZERO = "not measuring"
-# Points: widths of lines, and sizes of markers, of which a star looks smaller than others.
+# Points: widths of lines, and the size of markers.
 LINE_WIDTH = 1.4
 BOLD_LINE_WIDTH = 2.4
 MARKER_SIZE = 4.5
-STAR_SIZE = 7
 
 # Settings of a line, as in matplotlib.
 Line = dict[str, Any]
@@ -153,7 +152,7 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
 
 
 def read_columns(summary: "pyarrow.Table", measure: str) -> dict[str, Any]:
-    """Read the columns of a summary that are drawn, with nan for an interval that is not there."""
+    """Read the columns that are drawn, with nan for missing intervals."""
     names = summary.column_names
     for name in ("setting", "estimator", "n", measure):
         if name not in names:
@@ -168,7 +167,7 @@ def read_columns(summary: "pyarrow.Table", measure: str) -> dict[str, Any]:
 
 
 def draw_curve(ax: "Axes", n: F64, value: F64, low: F64, high: F64, line: Line) -> None:
-    """Draw a measure over sizes with its interval; values that are not finite are gaps.
+    """Draw a measure over sizes with its interval; infinite values are gaps.
 
     Parameters
     ----------
@@ -253,7 +252,7 @@ def line_of(color: str, marker: str, dashes: Any, is_filled: bool) -> Line:
     """Return the settings of a line."""
     return {
         "color": color, "linestyle": dashes, "linewidth": LINE_WIDTH, "marker": marker,
-        "markersize": STAR_SIZE if marker == "*" else MARKER_SIZE, "markeredgewidth": 1,
+        "markersize": MARKER_SIZE, "markeredgewidth": 1,
         "markerfacecolor": color if is_filled else "white",
     }  # fmt: skip
 

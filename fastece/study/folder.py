@@ -29,7 +29,7 @@ HASH_DIGITS = 16
 
 
 def open_folder(folder: Path, design: StudyDesign) -> None:
-    """Make the folder of a study with a note on what is in it, or compare its note.
+    """Make the folder of a study with a note, or compare the note that is there.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def open_folder(folder: Path, design: StudyDesign) -> None:
 
 
 def describe(design: StudyDesign) -> dict[str, Any]:
-    """Collect the versions of packages, the parameters of a design, and hashes of its files."""
+    """Collect versions, the parameters of a design, and hashes of its files."""
     note: dict[str, Any] = {"version of fastece": __version__}
     note |= {f"version of {name}": version(name) for name in PACKAGES}
     note |= design.to_dict()

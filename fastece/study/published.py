@@ -118,7 +118,7 @@ def sum_in_bins(bins: I64, gap: F64, n_bins: int) -> F64:
 
 
 def mean_with_first_bandwidth(kde: Any, problems: Sequence[Rows]) -> F64:
-    """Compute means over the classes (R,) with the bandwidth of the first class in every class."""
+    """Compute means over classes (R,), all with the bandwidth of the first class."""
     plans = [kde.prepare(drawn.sample, drawn.rows.shape[1]) for drawn in problems]
     bandwidths = plans[0].bandwidths(problems[0])
     values = [
