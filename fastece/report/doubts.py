@@ -55,10 +55,11 @@ def list_doubts(inputs: ReportInput) -> list[str]:
 
 def describe_impossible_outcomes(inputs: ReportInput) -> str:
     """Write a sentence on rows whose outcome had the probability 0, or ""."""
-    rows = inputs.table.callers[np.any(impossible_rows(inputs.table), axis=0)]
-    if rows.size == 0:
+    is_impossible = np.any(impossible_rows(inputs.table), axis=0)
+    if not is_impossible.any():
         return ""
-    names = first_of(sorted({*rows.tolist()}), inputs.request.row_name)
+    rows = sorted({*inputs.table.callers[is_impossible].tolist()})
+    names = first_of(rows, inputs.request.row_name)
     return (
         f"The outcome had the predicted probability 0 in {names}: no calibrated model allows that, "
         "so the test of calibration rejects."

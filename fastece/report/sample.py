@@ -10,6 +10,8 @@ from fastece.display.documents import Cell, Section
 from fastece.display.numbers import Number, equate_p, format_p, format_percents, smallest_p
 from fastece.display.results import group_notes
 from fastece.estimators.binned import Binned
+from fastece.estimators.density.plan import ROWS_AT_ONCE
+from fastece.estimators.losses import mean_of
 from fastece.kernels.types import F64
 from fastece.reliability.diagram import diagrams_of
 from fastece.report.doubts import list_doubts
@@ -124,6 +126,11 @@ def measure_top_label(inputs: ReportInput) -> tuple[float | None, float | None]:
     table = table_of_top_labels(inputs)
     if table is None:
         return None, None
+    if table.c is None:
+        # A part of the rows at a time, as scores and outcomes of all take 16 bytes a row.
+        means = mean_of(table.parts(ROWS_AT_ONCE), lambda part: np.stack([part.s, part.y]))
+        confidence, accuracy = means.tolist()
+        return accuracy, confidence
     is_of_label_1 = table.setting.name == "binary" and not inputs.request.pairs
     bins = Binned(2 if is_of_label_1 else 1, score_range="unit")
     (diagram,) = diagrams_of(bins, table)
