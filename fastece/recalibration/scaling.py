@@ -75,7 +75,7 @@ class TemperatureScaling(LogitMap):
     Notes
     -----
     Guo, Pleiss, Sun and Weinberger (2017, "On calibration of modern neural networks", section 4.2).
-    The classes of a row keep their order. Logits are not copied: each step of Newton's method is
+    The classes of a row keep their order. Logits are not copied: each step of the search is
     one pass over them, with the loss and both derivatives.
 
     Examples
@@ -112,7 +112,8 @@ class TemperatureScaling(LogitMap):
 class SoftmaxMap(LogitMap):
     """A map that is the softmax of linear functions of logits.
 
-    The functions are those of the smallest log loss. A subclass says which weights and intercepts there are, and may penalise them.
+    The functions are those of the smallest log loss. A subclass says which weights and intercepts
+    there are, and may penalise them.
     """
 
     needs = "logits"
