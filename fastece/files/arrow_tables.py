@@ -197,6 +197,8 @@ class DelimitedText(Table):
         assert self.on_bad_row is not None, "rows are skipped"
         rule = self._width_rule(row.expected_columns, row.actual_columns)
         place = f"{self.file}: row {row.number}"
+        if self._lines is not None and self._lines.are_rows:
+            place = f"{self.file}: line {self._header.n_lines + row.number}"
         self.on_bad_row(InputError("path", rule, place=place))
         return "skip"
 
@@ -216,15 +218,20 @@ class DelimitedText(Table):
         if "UTF8" in found[2]:
             rule = "is no text in UTF-8"
         index = int(found[1]) - 1
+        self._check_quotes(index + 1)
         raise InputError("path", rule, place=f"{self.file}: {self.row_name(index)}") from error
 
-    def _check_quotes(self) -> None:
-        """Refuse a quote that nothing closes, after which pyarrow takes rows for one cell."""
+    def _check_quotes(self, n_rows: int | None = None) -> None:
+        """Refuse a quote that nothing closes, after which pyarrow takes rows for one cell.
+
+        Only the first rows are looked at, if their number is given.
+        """
         with self._source.opened_text() as text:
             rows = csv.reader(text, delimiter=self._header.delimiter, strict=True)
             n_lines = 0
             try:
-                for _ in rows:
+                # The header is the first row.
+                for _ in islice(filter(None, rows), n_rows and n_rows + 1):
                     n_lines = rows.line_num
             except csv.Error as error:
                 place = f"{self.file}: line {n_lines + 1}"

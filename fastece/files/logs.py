@@ -73,7 +73,7 @@ class LogTable(JsonObjects):
         note: str,
     ) -> None:  # fmt: skip
         super().__init__(file, "row", lambda: enumerate(rows, 1))
-        self.find_names(())
+        self.find_names()
         self.names = [*columns, *(name for name in self.names if name not in columns)]
         self.note = note
         self._row_names = row_names
@@ -101,7 +101,7 @@ def open_log(table: Table, names_columns: bool) -> Table:
     """
     if isinstance(table, LogTable) or not isinstance(table, JsonObjects):
         return table
-    _, row = next(table.read_rows())
+    _, row = next(table.read_rows(), (0, {}))
     if is_harness(row):
         return table if names_columns else read_harness([table])
     samples = row.get("samples")
