@@ -23,13 +23,15 @@ from pyarrow import types
 from fastece.data.errors import InputError
 from fastece.files import tables
 from fastece.files.cells import Column, Texts, encode_texts
-from fastece.files.tables import Columns, Source, Table
+from fastece.files.tables import BYTE_ORDER_MARK, Columns, Source, Table
 
 DELIMITERS = (",", ";", "\t")
 # The first line by which a spreadsheet is told the delimiter.
 DELIMITER_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 # The standard library refuses cells of more than 131,072 characters, which pyarrow reads.
 csv.field_size_limit(2**31 - 1)
+# What pyarrow raises for a text without rows.
+NO_ROWS = "Empty CSV file"
 # How pyarrow names the row of an error about a text, and the error.
 ROW_OF_ERROR = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
@@ -121,11 +123,12 @@ def is_list(kind: Any) -> bool:
 
 
 class Header(NamedTuple):
-    """The delimiter of a text, the names of its columns, and their lines."""
+    """The delimiter of a text, the names of its columns, their lines and bytes."""
 
     delimiter: str
     names: list[str]
     n_lines: int
+    n_bytes: int
 
 
 class DelimitedText(Table):
@@ -148,6 +151,7 @@ class DelimitedText(Table):
         """Yield the rows in their order."""
         n_rows = 0
         with self._source.opened() as file:
+            file.read(self._header.n_bytes)
             lines = LineCounter(file, replaces_bytes=self.on_bad_row is not None)
             self._lines = lines
             try:
@@ -156,9 +160,11 @@ class DelimitedText(Table):
                     columns = zip(names, batch.columns, strict=True)
                     yield {name: read_column(x, name in numbers) for name, x in columns}
             except pa.ArrowInvalid as error:
+                if str(error) == NO_ROWS:
+                    return
                 self._refuse_row(error)
                 raise
-        if lines.has_quotes and n_rows < lines.count - self._header.n_lines:
+        if lines.has_quotes and n_rows < lines.count:
             # Some lines are blank, or a cell has several lines, or nothing closes a quote.
             self._check_quotes()
 
@@ -172,7 +178,6 @@ class DelimitedText(Table):
             arrow_csv.ReadOptions(
                 use_threads=False,
                 block_size=max(tables.BLOCK_SIZE, MIN_LINES * sum(map(len, self.names))),
-                skip_rows=self._header.n_lines,
                 column_names=[str(k) for k in range(len(self.names))],
             ),
             arrow_csv.ParseOptions(
@@ -191,7 +196,9 @@ class DelimitedText(Table):
         """Leave out a row that has not as many cells as the header."""
         assert self.on_bad_row is not None, "rows are skipped"
         rule = self._width_rule(row.expected_columns, row.actual_columns)
-        place = f"{self.file}: row {row.number - self._header.n_lines}"
+        place = f"{self.file}: row {row.number}"
+        if self._lines is not None and self._lines.are_rows:
+            place = f"{self.file}: line {self._header.n_lines + row.number}"
         self.on_bad_row(InputError("path", rule, place=place))
         return "skip"
 
@@ -210,16 +217,21 @@ class DelimitedText(Table):
             rule = self._width_rule(int(widths[1]), int(widths[2]))
         if "UTF8" in found[2]:
             rule = "is no text in UTF-8"
-        index = int(found[1]) - self._header.n_lines - 1
+        index = int(found[1]) - 1
+        self._check_quotes(index + 1)
         raise InputError("path", rule, place=f"{self.file}: {self.row_name(index)}") from error
 
-    def _check_quotes(self) -> None:
-        """Refuse a quote that nothing closes, after which pyarrow takes rows for one cell."""
+    def _check_quotes(self, n_rows: int | None = None) -> None:
+        """Refuse a quote that nothing closes, after which pyarrow takes rows for one cell.
+
+        Only the first rows are looked at, if their number is given.
+        """
         with self._source.opened_text() as text:
             rows = csv.reader(text, delimiter=self._header.delimiter, strict=True)
             n_lines = 0
             try:
-                for _ in rows:
+                # The header is the first row.
+                for _ in islice(filter(None, rows), n_rows and n_rows + 1):
                     n_lines = rows.line_num
             except csv.Error as error:
                 place = f"{self.file}: line {n_lines + 1}"
@@ -229,6 +241,7 @@ class DelimitedText(Table):
         """Find the line on which a row ends; blank lines are no rows."""
         is_plain = self._lines is not None and self._lines.are_rows and self.on_bad_row is None
         if is_plain:
+            # Each line after the header is a row.
             return f"line {self._header.n_lines + index + 1}"
         with self._source.opened_text() as text:
             n_header = sum(1 for _ in islice(text, self._header.n_lines))
@@ -289,15 +302,17 @@ class LineCounter(io.RawIOBase):
 
 def read_header(start: bytes, known_names: Collection[str]) -> Header:
     """Read the header of a text by the delimiter that gives known or more names."""
-    text = io.StringIO(start.decode("utf-8-sig", "surrogateescape"), newline="")
-    lines = list(text)
+    n_mark = len(BYTE_ORDER_MARK) if start.startswith(BYTE_ORDER_MARK) else 0
+    lines = list(io.StringIO(start[n_mark:].decode("utf-8", "surrogateescape"), newline=""))
     told = DELIMITER_LINE.fullmatch(lines[0])
     n_before = 0 if told is None else 1
     headers = []
     for delimiter in DELIMITERS if told is None else told[1]:
         rows = csv.reader(lines[n_before:], delimiter=delimiter)
         names = [name.strip() for name in next(filter(None, rows), [])]
-        headers.append(Header(delimiter, names, n_before + rows.line_num))
+        n_lines = n_before + rows.line_num
+        n_bytes = sum(len(line.encode("utf-8", "surrogateescape")) for line in lines[:n_lines])
+        headers.append(Header(delimiter, names, n_lines, n_mark + n_bytes))
 
     def fitness(header: Header) -> tuple[bool, int]:
         has_known_name = not set(known_names).isdisjoint(header.names)

@@ -59,8 +59,8 @@ def open_table(
     path : str
         A file, a pipe, or "-" for standard input.
     known_names : collection of str
-        Names of columns. One of them shows the delimiter of a text, whether lists of JSON are
-        columns, and which of the first objects is good where bad ones are left out.
+        Names of columns. One of them shows the delimiter of a text, and whether lists of JSON are
+        columns.
     on_bad_row : callable, optional
         As in `Table`.
     """
@@ -69,7 +69,7 @@ def open_table(
         table = find_format(source, known_names)
         table.on_bad_row = on_bad_row
         if isinstance(table, JsonObjects):
-            table.find_names(known_names)
+            table.find_names()
         return table
 
 
@@ -91,10 +91,12 @@ def find_format(source: Source, known_names: Collection[str]) -> Table:
     text = start.removeprefix(BYTE_ORDER_MARK).lstrip()
     if not text:
         raise InputError("path", "is empty", place=source.name)
-    if b"\0" in start or not is_text(text.splitlines()[0]):
+    if b"\0" in start:
         raise InputError("path", NO_FORMAT, place=source.name, hint=SAVE_AS_CSV)
     if text.startswith((b"{", b"[")):
         return open_json(source, known_names)
+    if not is_text(text.splitlines()[0]):
+        raise InputError("path", NO_FORMAT, place=source.name, hint=SAVE_AS_CSV)
     from fastece.files.arrow_tables import DelimitedText
 
     return DelimitedText(source, known_names)

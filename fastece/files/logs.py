@@ -73,7 +73,7 @@ class LogTable(JsonObjects):
         note: str,
     ) -> None:  # fmt: skip
         super().__init__(file, "row", lambda: enumerate(rows, 1))
-        self.find_names(())
+        self.find_names()
         self.names = [*columns, *(name for name in self.names if name not in columns)]
         self.note = note
         self._row_names = row_names
@@ -99,9 +99,9 @@ def open_log(table: Table, names_columns: bool) -> Table:
 
     With `names_columns` the caller names columns, and of a log of inspect only groups are made.
     """
-    if not isinstance(table, JsonObjects):
+    if isinstance(table, LogTable) or not isinstance(table, JsonObjects):
         return table
-    _, row = next(table.read_rows())
+    _, row = next(table.read_rows(), (0, {}))
     if is_harness(row):
         return table if names_columns else read_harness([table])
     samples = row.get("samples")
@@ -164,7 +164,12 @@ def read_harness(logs: Sequence[JsonObjects], tasks: Sequence[str] = ()) -> LogT
         expected = rows[start].get("filter")
         if row.get("filter") != expected:
             raise refusal(place, row, "filter", f"must be {expected!r}, as the first row has")
-    targets = find_targets(questions)
+    stops = np.cumsum(counts_of_logs).tolist()
+    targets = [
+        target
+        for start, stop in zip([0, *stops], stops, strict=False)
+        for target in find_targets(questions[start:stop])
+    ]
     has_targets = any(target is not None for target in targets)
     hits = [
         check_accuracy(place, row, question, target, has_targets)

@@ -254,19 +254,13 @@ class JsonObjects(Table):
         # The numbers of the rows of each batch.
         self._numbers: list[Sequence[int]] = []
 
-    def find_names(self, known_names: Collection[str]) -> None:
-        """Find the columns by the first object with a known one, or by the first."""
+    def find_names(self) -> None:
+        """Find the columns by the first object, or by several if bad rows are left out."""
         n_tried = 1 if self.on_bad_row is None else MAX_HEAD_LINES
-        rows = [row for _, row in islice(self.read_rows(), n_tried)]
-        if not rows:
-            raise InputError("path", "has no objects of JSON", place=self.file)
-        paths = [list(paths_of(row)) for row in rows]
-        known = set(known_names)
-        with_known = [x for x in paths if not known.isdisjoint(name for name, _ in x)]
-        # Names may come twice here: a key "a.b" beside a key "b" in "a".
-        first = (with_known or paths)[0]
-        self.names = [name for name, _ in first]
-        self.paths = dict(first)
+        paths = [pair for _, row in islice(self.read_rows(), n_tried) for pair in paths_of(row)]
+        self.paths = dict(paths)
+        # Names may come twice in an object: a key "a.b" beside a key "b" in "a".
+        self.names = [name for name, _ in paths] if n_tried == 1 else list(self.paths)
 
     def batches(self, names: Sequence[str], _numbers: Collection[str] = (), /) -> Iterator[Columns]:
         """Yield the rows in their order."""

@@ -335,13 +335,6 @@ def test_a_first_line_names_the_delimiter(capsys, put, mark):
     )
 
 
-@pytest.mark.parametrize("lines", ["# exported 2026-11-01\n", "Scores of May\n,\n"])
-def test_lines_before_the_header_are_named(capsys, put, lines):
-    path = put("a.csv", lines + csv(y_true=Y, y_prob=P))
-    number = 1 + lines.count("\n")
-    assert f"a.csv: the header seems to be in line {number}; " in failure(capsys, "report", path)
-
-
 @pytest.mark.parametrize("labels", [Y, np.where(Y == 1, "TRUE", "FALSE"), CLASSES])
 def test_a_row_of_totals_is_named(capsys, put, labels):
     table = csv(y_true=labels, y_prob=P)
