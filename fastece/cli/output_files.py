@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fastece.data.errors import InputError
-from fastece.display.pages import PICTURE_ENDINGS, require_matplotlib
+from fastece.display.pages import PICTURE_ENDINGS, require_matplotlib, require_page
 from fastece.files import STANDARD_INPUT, check_output, is_device
 
 PAGE_ENDINGS = (".html", ".htm")
@@ -35,9 +35,9 @@ def check_picture(option: str, path: str) -> None:
 
 
 def check_page(option: str, path: str) -> None:
-    """Refuse a name that does not end as pages do, and pages without matplotlib."""
+    """Refuse a name that does not end as pages do, and pages without their packages."""
     require_ending(option, path, PAGE_ENDINGS)
-    require_matplotlib(option)
+    require_page(option)
 
 
 def check_data(option: str, path: str) -> None:

@@ -4,10 +4,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fastece.display.documents import Section
+from fastece.display.axes import draw_on_page
+from fastece.display.documents import Picture, Section
 from fastece.inference.validation import Validation, check_thresholds, validation_of
 from fastece.report.inputs import ReportInput
-from fastece.report.pictures import MAX_ROWS_OF_PATHS, draw_svg
+from fastece.report.pictures import MAX_ROWS_OF_PATHS
 from fastece.report.words import event_of
 
 
@@ -31,6 +32,6 @@ def validation_sections(validation: Validation | None, title: str) -> list[Secti
         quantities,
         title=f"Validation of the predicted probability of {validation.event}",
         notes=[validation.sentence, *quantities.notes],
-        pictures=[partial(draw_svg, validation.plot, f"{title}: validation")],
+        pictures=[Picture(f"{title}: validation", partial(draw_on_page, validation.plot))],
     )
     return [first, benefit]
