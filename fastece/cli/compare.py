@@ -32,8 +32,7 @@ from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import equate_p, smallest_p
-from fastece.display.pages import draw_page
-from fastece.display.svg import to_svg
+from fastece.display.pages import page_pictures
 from fastece.display.writers import to_html
 from fastece.files import STANDARD_INPUT, write_file
 from fastece.report.inputs import LEAD, TEST
@@ -192,7 +191,7 @@ def make_page(
         save_picture(path, panels(), verdict if len(differences) == 1 else "")
 
     def write_page(path: Path) -> None:
-        pictures = [lambda key: to_svg(draw_page(panels()), title, key)]
+        pictures = page_pictures(panels(), title)
         diagram = Section("Reliability diagram", pictures=pictures)
         document = Document(title, verdict, [head, diagram, *tables])
         write_file(path, to_html(document).encode())

@@ -13,7 +13,13 @@ from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import to_plain
-from fastece.display.pages import PICTURE_ENDINGS, Panel, draw_picture, require_matplotlib
+from fastece.display.pages import (
+    PICTURE_ENDINGS,
+    Panel,
+    draw_picture,
+    require_matplotlib,
+    require_page,
+)
 from fastece.display.results import Readable
 from fastece.files import (
     STANDARD_INPUT,
@@ -143,13 +149,13 @@ def input_paths(options: Namespace) -> list[str]:
 
 
 def check_name(option: str, path: str) -> None:
-    """Refuse a name that an output cannot have, and pictures without matplotlib."""
+    """Refuse a name that an output cannot have, and pictures without their packages."""
     if option == "plot":
         require_ending(option, path, PICTURE_ENDINGS)
+        require_matplotlib(option)
     if option == "html":
         require_ending(option, path, PAGE_ENDINGS)
-    if option in ("plot", "html"):
-        require_matplotlib(option)
+        require_page(option)
     if path == STANDARD_INPUT:
         raise InputError(option, "must be a file, and - is standard input")
     if option == "out":

@@ -15,12 +15,11 @@ from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
 from fastece.data.table import RowTable
 from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence
-from fastece.display.axes import check_axes, new_figure, open_figure
-from fastece.display.documents import Document, Section
+from fastece.display.axes import check_axes, draw_on_page, new_figure, open_figure
+from fastece.display.documents import Document, Picture, Section
 from fastece.display.numbers import Number, PValue, count_of, to_plain
 from fastece.display.pictures import EvidenceStory, draw_evidence
 from fastece.display.results import Readable
-from fastece.display.svg import to_svg
 from fastece.files.saved import SavedFormat
 from fastece.kernels.types import F64, U8
 
@@ -314,8 +313,8 @@ class Monitor(Readable):
             facts["change"] = f"roughly after {rows_before}, where the best bet began"
             facts["most likely"] = self.change
         title = f"Monitor: {count_of(self.n, 'row')}"
-        picture = [lambda key: to_svg(self._figure(), title, key)]
-        return Document(title, lead, [Section(facts=facts, pictures=picture)], tone)
+        picture = Picture(title, partial(draw_on_page, self.plot))
+        return Document(title, lead, [Section(facts=facts, pictures=[picture])], tone)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evidence so far as plain values by name."""

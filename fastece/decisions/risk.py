@@ -9,9 +9,8 @@ import numpy as np
 from fastece.data.containers import as_probabilities, as_row_numbers, refuse_infinite
 from fastece.data.options import shows_options
 from fastece.data.samples import Sample
-from fastece.display.axes import check_axes, new_axes, shorten
+from fastece.display.axes import check_axes, new_axes, shorten, show_dollars
 from fastece.display.documents import Document, Section, Table
-from fastece.display.legends import draw_legend
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators.selective import RiskAreas
@@ -126,7 +125,7 @@ class RiskCoverage(Result):
         name = "" if label is None else f"{shorten(label)}, "
         ax.plot(self.coverage, self.risk, label=f"{name}AURC {self.aurc:.4f}")
         ax.set(xlabel="coverage", ylabel="risk of the most confident rows", xlim=(0, 1))
-        draw_legend(ax)
+        show_dollars(ax.legend(fontsize="small"))
         return ax
 
 

@@ -1,5 +1,7 @@
-"""Figures and axes: how they are made, named and laid out. Needs matplotlib."""
+"""Figures and axes: how they are made, named, laid out and saved. Needs matplotlib."""
 
+import io
+from collections.abc import Callable
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +12,7 @@ from fastece.display import marks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.legend import Legend
 
 # Labels of the axes across and up, for top labels and for other scores.
 TOP_LABEL_AXES = ("Confidence", "Accuracy")
@@ -24,12 +27,16 @@ MIN_ZOOM = 1e-6
 # Inches of one result with its legend.
 RESULT_WIDTH = 4.5
 RESULT_HEIGHT = 5.4
-# Inches of one result on a page of HTML: three fit in one row of 1120 pixels, and one on a
-# telephone, with letters as large.
-PAGE_RESULT_WIDTH = 3.6
-PAGE_RESULT_HEIGHT = 4.6
-# Width of a letter, as a multiple of the height of its font.
-LETTER_WIDTH = 0.53
+# Inches of a picture on a page of HTML: three fit in one row of 1120 pixels. A telephone of 390
+# pixels shows one in its full width, so that no letters get smaller.
+PAGE_WIDTH = 3.6
+PAGE_SIZE = (PAGE_WIDTH, 4.6)
+# Characters of a line of a legend.
+LEGEND_LINE = 44
+# From axes to a legend below their label, as a multiple of the height of its letters.
+LEGEND_DEPTH = 4.8
+# Width of a letter of a bold title, as a multiple of the height of its font.
+LETTER_WIDTH = 0.6
 # A histogram below axes: its height, and how far its bottom lies below them, as parts of theirs.
 HISTOGRAM_HEIGHT = 0.25
 HISTOGRAM_DEPTH = 0.3
@@ -57,6 +64,13 @@ def new_figure(size: tuple[float, float]) -> "Figure":
     from matplotlib.figure import Figure
 
     return Figure(figsize=size, layout="constrained")
+
+
+def draw_on_page(draw: Callable[["Axes"], Any]) -> "Figure":
+    """Let a function draw on the axes of a new figure for a page."""
+    figure = new_figure(PAGE_SIZE)
+    draw(figure.subplots())
+    return figure
 
 
 def check_axes(ax: Any) -> None:
@@ -98,6 +112,53 @@ def settle_layout(figure: "Figure | SubFigure") -> None:
 def choose_end(zoom: Any, default_end: float) -> float:
     """Return the end of axes: the checked zoom of a caller, or else a default."""
     return default_end if zoom is None else check_real("zoom", zoom, MIN_ZOOM, 1.0)
+
+
+def svg_of(figure: "Figure") -> bytes:
+    """Write a figure as SVG, which is the same for the same figure."""
+    from matplotlib import rc_context
+
+    settle_layout(figure)
+    content = io.BytesIO()
+    with rc_context({"svg.hashsalt": "fastece"}):
+        figure.savefig(content, format="svg", metadata={"Date": None})
+    return content.getvalue()
+
+
+# --- legends --------------------------------------------------------------------------------
+
+
+def draw_legend(ax: "Axes") -> None:
+    """Draw a legend below axes, or on them in a figure whose layout makes no room for it."""
+    place: dict[str, Any] = {"loc": "best"}
+    if ax.figure.get_layout_engine() is not None:
+        place = {
+            "loc": "upper center",
+            "bbox_to_anchor": (0.5, 0),
+            "borderaxespad": LEGEND_DEPTH,
+            "frameon": False,
+        }
+    show_dollars(ax.legend(*legend_entries(ax), fontsize="small", **place))
+
+
+def legend_entries(*axes: "Axes") -> tuple[list[Any], list[str]]:
+    """List the artists with names, and the names: each once, the diagonal and models first."""
+    artists: dict[str, Any] = {}
+    for ax in axes:
+        for artist, name in zip(*ax.get_legend_handles_labels(), strict=True):
+            artists.setdefault(fill(name, LEGEND_LINE, replace_whitespace=False), artist)
+
+    def comes_later(name: str) -> bool:
+        return name != marks.CALIBRATED["label"] and not marks.is_model(artists[name])
+
+    names = sorted(artists, key=comes_later)
+    return [artists[name] for name in names], names
+
+
+def show_dollars(legend: "Legend") -> None:
+    """Show dollars in a legend as they are: names are the caller's, and no formulas."""
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 # --- words ----------------------------------------------------------------------------------

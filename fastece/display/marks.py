@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.display.numbers import form_of_weight
 from fastece.kernels.types import F64
 
 if TYPE_CHECKING:
@@ -60,7 +59,6 @@ DASHES = ("-", "--", "-.", ":")
 # Entries in the attributes of an artist, with which it is found again among all on the axes. An id
 # of matplotlib would be written to SVG files.
 ROLE = "fastece role"
-TOOLTIPS = "fastece tooltips"
 DENSITY_UNIT = "fastece density unit"
 # Values of ROLE: the line that stands for a model, and the hatch where scores are too few.
 MODEL = "model"
@@ -263,7 +261,7 @@ class BinDrawing(Drawing):
         options = {"marker": style.shape, "markevery": []}
         color = draw_line(ax, style, score, line, width=0.8, **options)
         area = POINT_AREA + POINT_AREA_OF_ROWS * rows / rows.max(initial=MIN_DIVISOR)
-        points = ax.scatter(
+        ax.scatter(
             score,
             frequency,
             s=style.scale**2 * area,
@@ -274,7 +272,6 @@ class BinDrawing(Drawing):
             zorder=5,
             clip_on=False,
         )
-        vars(points)[TOOLTIPS] = [self.tooltip(k) for k in self.filled.tolist()]
         if is_hollow.any():
             ax.plot(
                 [],
@@ -338,20 +335,7 @@ class BinDrawing(Drawing):
         name = "density of rows"
         if np.ptp(width) < WIDTH_TOLERANCE and not style.is_panel:
             name = f"rows (up to {100 * share.max():.0f} %)"
-        bars = ax.bar(
-            self.edges[:-1], height, width, align="edge", facecolor=LIGHT, zorder=1, label=name
-        )
-        for k in self.filled.tolist():
-            vars(bars[k])[TOOLTIPS] = [self.tooltip(k)]
-
-    def tooltip(self, k: int) -> str:
-        """Write the numbers of a bin."""
-        rows = f"{self.rows[k]:{form_of_weight(self.rows[k])}}"
-        place = f"{self.edges[k]:.3g} to {self.edges[k + 1]:.3g}: {rows} rows"
-        text = f"{place}, score {self.score[k]:.3g}, observed {self.frequency[k]:.3g}"
-        if self.low is None or self.high is None:
-            return text
-        return f"{text}, {self.interval_name} {self.low[k]:.3g} to {self.high[k]:.3g}"
+        ax.bar(self.edges[:-1], height, width, align="edge", facecolor=LIGHT, zorder=1, label=name)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -496,6 +480,7 @@ def draw_square(ax: "Axes", span: AxesRange) -> None:
             ticks = [p for p in LOGIT_TICKS if span.low < p < span.high]
             axis.set_ticks(ticks, labels=[f"{p:g}" for p in ticks])
             axis.set_ticks([], minor=True)
+            axis.set_tick_params(labelsize="small")
         else:  # as many ticks as there is room for
             axis.set_major_locator(MaxNLocator("auto", steps=[2, 5, 10]))
     limits = (span.low, span.high)

@@ -3,13 +3,15 @@
 import io
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_integer
-from fastece.display import axes, legends
+from fastece.display import axes
+from fastece.display.documents import Picture
 from fastece.display.marks import PLAIN, Drawing, draw_square, logit_range, next_style
 from fastece.display.pictures import Drawable, draw_model
 
@@ -27,6 +29,12 @@ PANEL_WIDTH = 1.9
 PANEL_HEIGHT = 2.05
 MARGIN_WIDTH = 0.6
 MARGIN_HEIGHT = 0.9
+# Panels of one picture on a page of HTML, and side by side there; the inches of a row of them, and
+# of the labels and the legend below all.
+PANELS_OF_PICTURE = 4
+COLUMNS_OF_PICTURE = 2
+PAGE_PANEL_HEIGHT = 1.9
+LEGEND_HEIGHT = 1.4
 # Additional inches for a title above small multiples.
 TITLE_HEIGHT = 0.4
 # Inches of an entry of the legend of all panels.
@@ -119,40 +127,43 @@ def panel_of(models: Mapping[Any, Drawable], band: Any = True) -> Panel:
 def draw_classes(
     panels: Sequence[Panel], columns: int | None = None, figure: "Figure | None" = None
 ) -> "Figure":
-    """Draw small multiples, with one legend below them."""
+    """Draw small multiples of the classes with the largest errors."""
     worst = worst_panels(panels)
-    n = len(worst)
-    n_columns = best_columns(n)
+    n_columns = best_columns(len(worst))
     if columns is not None:
-        n_columns = min(n, check_integer("columns", columns, 1, 2**31))
+        n_columns = min(len(worst), check_integer("columns", columns, 1, 2**31))
     if figure is None:
-        figure = axes.open_figure(size_of_panels(n, n_columns))
-    if n < len(panels):
-        figure.suptitle(f"the {n} of {len(panels)} classes with the largest errors")
+        figure = axes.open_figure(size_of_panels(len(worst), n_columns))
+    if len(worst) < len(panels):
+        figure.suptitle(worst_text(panels))
+    draw_panels(worst, n_columns, figure)
+    return figure
+
+
+def draw_panels(panels: Sequence[Panel], n_columns: int, figure: "Figure") -> None:
+    """Draw panels in columns on an empty figure, with one legend below them."""
+    n = len(panels)
     n_rows = math.ceil(n / n_columns)
     grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
     panel_axes = list(grid.flat[:n])
     for ax in grid.flat[n:]:
         ax.remove()
-    for panel, ax in zip(worst, panel_axes, strict=True):
+    for panel, ax in zip(panels, panel_axes, strict=True):
         draw_panel(panel, ax)
-    across, up = axes.axis_labels(worst[0].first.setting)
+    across, up = axes.axis_labels(panels[0].first.setting)
     for ax in panel_axes[-n_columns:]:  # the lowest of each column
         ax.set_xlabel(across, fontsize="small")
         ax.tick_params(labelbottom=True)
     for ax in panel_axes[::n_columns]:
         ax.set_ylabel(up, fontsize="small")
-    artists, names = zip(*legends.entries_of(*panel_axes), strict=True)
     legend = figure.legend(
-        artists,
-        names,
+        *axes.legend_entries(*panel_axes),
         loc="outside lower center",
         frameon=False,
         fontsize="small",
-        ncols=max(2, int(figure.get_figwidth() // ENTRY_WIDTH)),
+        ncols=max(1, int(figure.get_figwidth() // ENTRY_WIDTH)),
     )
-    legends.show_dollars(legend)
-    return figure
+    axes.show_dollars(legend)
 
 
 def worst_panels(panels: Sequence[Panel]) -> list[Panel]:
@@ -160,6 +171,11 @@ def worst_panels(panels: Sequence[Panel]) -> list[Panel]:
     if len(panels) <= MAX_PANELS:
         return list(panels)
     return sorted(panels, key=lambda panel: panel.largest_error, reverse=True)[:MAX_PANELS]
+
+
+def worst_text(panels: Sequence[Panel]) -> str:
+    """Write how many of the panels are shown, where these are not all."""
+    return f"the {MAX_PANELS} of {len(panels)} classes with the largest errors"
 
 
 def best_columns(n: int) -> int:
@@ -190,19 +206,43 @@ def draw_panel(panel: Panel, ax: "Axes") -> None:
         drawing.draw(ax, next_style(ax, label, is_panel=True))
 
 
-# --- pages and files ------------------------------------------------------------------------
+# --- pages of HTML --------------------------------------------------------------------------
 
 
-def draw_page(
-    panels: Sequence[Panel], note: str = "", size: tuple[float, float] = RESULT_SIZE
-) -> "Figure":
-    """Draw panels of one setting side by side, or small multiples of classes.
+def page_pictures(panels: Sequence[Panel], title: str) -> list[Picture]:
+    """List the pictures of panels for a page: one for each, or for four classes."""
+    if is_of_one_setting(panels):
+        return [Picture(title, partial(draw_side_by_side, [x], axes.PAGE_SIZE)) for x in panels]
+    worst = worst_panels(panels)
+    if len(worst) < len(panels):
+        title = f"{title}, {worst_text(panels)}"
+    starts = range(0, len(worst), PANELS_OF_PICTURE)
+    parts = [worst[start : start + PANELS_OF_PICTURE] for start in starts]
+    return [Picture(title, partial(draw_page_of_classes, part)) for part in parts]
 
-    The note is drawn above them. Each of the panels side by side has the size, in inches.
-    """
+
+def draw_page_of_classes(panels: Sequence[Panel]) -> "Figure":
+    """Draw small multiples in two columns, as wide as a picture of a page."""
+    n_rows = math.ceil(len(panels) / COLUMNS_OF_PICTURE)
+    height = LEGEND_HEIGHT + PAGE_PANEL_HEIGHT * n_rows
+    figure = axes.new_figure((axes.PAGE_WIDTH, height))
+    draw_panels(panels, COLUMNS_OF_PICTURE, figure)
+    return figure
+
+
+def is_of_one_setting(panels: Sequence[Panel]) -> bool:
+    """Return whether panels show the same problem, and no classes."""
+    return len({panel.first.setting for panel in panels}) == 1
+
+
+# --- files ----------------------------------------------------------------------------------
+
+
+def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
+    """Draw panels of one setting side by side, or small multiples of classes, below a note."""
     notes = [note] if note else []
-    if len({panel.first.setting for panel in panels}) == 1:
-        figure = draw_side_by_side(panels, size)
+    if is_of_one_setting(panels):
+        figure = draw_side_by_side(panels, RESULT_SIZE)
     else:
         n = min(len(panels), MAX_PANELS)
         width, height = size_of_panels(n, best_columns(n))
@@ -247,5 +287,15 @@ def require_matplotlib(argument: str) -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
-        rule = "needs matplotlib: pip install matplotlib"
+        rule = "needs matplotlib: pip install 'fastece[plot]'"
+        raise InputError(argument, rule) from error
+
+
+def require_page(argument: str) -> None:
+    """Refuse an argument that needs pages where matplotlib or jinja2 is missing."""
+    try:
+        import jinja2  # noqa: F401
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        rule = "needs jinja2 and matplotlib: pip install 'fastece[report]'"
         raise InputError(argument, rule) from error

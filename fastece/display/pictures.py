@@ -17,14 +17,16 @@ from fastece.display.axes import (
     axis_labels,
     check_axes,
     choose_end,
+    draw_legend,
     error_text,
+    legend_entries,
     new_axes,
     open_figure,
     set_title,
     shorten,
+    show_dollars,
     title_of,
 )
-from fastece.display.legends import draw_legend
 from fastece.display.numbers import count_of
 from fastece.kernels.types import F64
 
@@ -126,8 +128,11 @@ def draw_model(
     if not ax.get_title():
         set_title(ax, title_of(drawing.setting, drawing.estimator))
     name = error_text(drawing.estimator, drawing.value)
+    n_models = marks.count_models(ax)
     if label is not None:
         name = f"{shorten(label)}, {name}"
+    elif n_models > 0:
+        name = f"model {n_models + 1}, {name}"
     drawing.draw(ax, marks.next_style(ax, name, color, span=span))
     if legend:
         draw_legend(ax)
@@ -198,7 +203,7 @@ def draw_cumulative(
         ticks = np.linspace(0, 1, 5)
         labels = distinct_labels(np.interp(ticks, share, score).tolist())
         ax.secondary_xaxis("top", xlabel=SCORE_AXES[0]).set_xticks(ticks, labels)
-    draw_legend(ax)
+    show_dollars(ax.legend(*legend_entries(ax), fontsize="small"))
 
 
 # --- slices ---------------------------------------------------------------------------------
@@ -329,6 +334,7 @@ def draw_evidence(ax: "Axes", looks: Sequence[SeenEvidence], story: EvidenceStor
     ax.text(0.01, limit, f"alarm from {limit:.3g}", transform=place, va="bottom", size="small")
     ax.plot(n, values, linewidth=2, color=color)
     ax.set(ylabel="evidence against\ncalibration (e-value)", yscale="log")
+    ax.yaxis.set_major_formatter("{x:g}")  # exponents of powers of ten are too small to read
     ax.set_ylim(min(0.1, values.min() / 2), max(10 * limit, 5 * values.max()))
     ax.set_xlim(0, max(n[-1], 1))
     below = axes_below(ax)
@@ -360,7 +366,7 @@ def draw_gaps(ax: "Axes", looks: Sequence[SeenEvidence], story: EvidenceStory) -
     ax.set_ylabel("observed -\npredicted", size="small")
     for height, place, word in ((0.95, "top", "more"), (0.05, "bottom", "fewer")):
         text = f"{word} {story.outcome} than predicted"
-        ax.text(0.01, height, text, transform=ax.transAxes, va=place, size="x-small")
+        ax.text(0.01, height, text, transform=ax.transAxes, va=place, size="small")
 
 
 # --- risks ----------------------------------------------------------------------------------

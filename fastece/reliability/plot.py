@@ -1,7 +1,7 @@
 """Reliability diagrams as papers print them: curve, points, scores below, statistics."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
@@ -12,7 +12,7 @@ from fastece.data.errors import InputError
 from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice
 from fastece.data.samples import Sample
-from fastece.display import axes, legends, marks
+from fastece.display import axes, marks
 from fastece.display.numbers import Number, decimals, format_number
 from fastece.estimators.binned import Binned
 from fastece.inference.estimate import estimate_results
@@ -315,7 +315,14 @@ def draw_models(ax: "Axes", models: Mapping[Any, PlottedModel], end: float) -> N
             draw_band(ax, style, model.band, color)
         draw_scores(below, style, model, color)
     name_axes(ax, below, next(iter(models.values())).diagram.setting, end)
-    draw_paper_legend(ax, [model.diagram for model in models.values()])
+    legend = ax.legend(
+        *axes.legend_entries(ax),
+        fontsize=FONT_SIZE,
+        frameon=False,
+        handlelength=1.6,
+        borderaxespad=0.3,
+    )
+    axes.show_dollars(legend)
 
 
 def draw_curve(ax: "Axes", style: marks.Style, curve: CurvePath | None) -> Any:
@@ -376,19 +383,3 @@ def name_axes(ax: "Axes", below: "Axes", setting: str, end: float) -> None:
     below.set(xlim=(0, end), ylim=(0, None))
     below.locator_params(axis="y", nbins=2)
     below.tick_params(labelsize=FONT_SIZE)
-
-
-def draw_paper_legend(ax: "Axes", diagrams: Iterable[ReliabilityDiagram]) -> None:
-    """Draw the legend inside the axes, on the side of the diagonal without the curves."""
-    total_gap = sum(float(np.nansum(x.gap * x.count)) for x in diagrams)
-    artists, names = zip(*legends.entries_of(ax), strict=True)
-    legend = ax.legend(
-        artists,
-        names,
-        fontsize=FONT_SIZE,
-        frameon=False,
-        handlelength=1.6,
-        borderaxespad=0.3,
-        loc="upper left" if total_gap <= 0 else "lower right",
-    )
-    legends.show_dollars(legend)

@@ -1,16 +1,15 @@
 """Pictures of reports, comparisons and curves, and the section with the diagrams of a report."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastece.display.axes import PAGE_RESULT_HEIGHT, PAGE_RESULT_WIDTH, new_figure
-from fastece.display.documents import Section, Table
-from fastece.display.pages import Panel, draw_page
+from fastece.display.axes import draw_on_page
+from fastece.display.documents import Picture, Section, Table
+from fastece.display.pages import MAX_PANELS, Panel, page_pictures, worst_text
 from fastece.display.pictures import draw_cumulative
-from fastece.display.svg import to_svg
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS
 from fastece.reliability.cumulative import cumulative_of
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DIAGRAM_TITLE = "Reliability diagram"
-PAGE_SIZE = (PAGE_RESULT_WIDTH, PAGE_RESULT_HEIGHT)
 HOW_TO_READ = (
     "A calibrated model lies on the dashed diagonal: above it outcomes are more frequent than "
     "predicted, below it less.",
@@ -164,11 +162,14 @@ def bin_panels(
 
 def diagram_section(pictures: ReportPictures, title: str) -> Section:
     """Show the diagrams as a table of bins, and as pictures."""
+    reading = list(HOW_TO_READ)
+    if len(pictures.diagrams) > MAX_PANELS:
+        reading.insert(0, f"The pictures show {worst_text(pictures.panels)}.")
     return Section(
         DIAGRAM_TITLE,
         table=table_of_bins(pictures.diagrams),
-        pictures=list(list_drawings(pictures, title)),
-        reading=HOW_TO_READ,
+        pictures=list_pictures(pictures, title),
+        reading=reading,
     )
 
 
@@ -185,31 +186,14 @@ def table_of_bins(diagrams: Sequence[ReliabilityDiagram]) -> Table:
     return Table(["class", *tables[0].head], rows)
 
 
-def list_drawings(pictures: ReportPictures, title: str) -> list[Callable[[str], str]]:
-    """List the drawings as functions that take a key and give an SVG element."""
-    # Diagram and curve of a single problem are pictures of their own, classes are one picture.
-    is_single = pictures.curve is not None
-    pages = [[panel] for panel in pictures.panels] if is_single else [pictures.panels]
-    drawings: list[Callable[[str], str]] = [
-        partial(draw_panels, page, f"{title}: reliability diagram") for page in pages
-    ]
+def list_pictures(pictures: ReportPictures, title: str) -> list[Picture]:
+    """List the pictures of a report: diagrams, the curve, and the cumulative gap."""
+    drawn = page_pictures(pictures.panels, f"{title}: reliability diagram")
     if pictures.cumulative is None:
-        return drawings
+        return drawn
 
     def draw_path(ax: "Axes") -> None:
         path, deviation, value = pictures.cumulative
         draw_cumulative(ax, path, deviation, value)
 
-    return [*drawings, partial(draw_svg, draw_path, f"{title}: cumulative gap")]
-
-
-def draw_panels(panels: Sequence[Panel], title: str, key: str) -> str:
-    """Draw panels, and return them as SVG."""
-    return to_svg(draw_page(panels, size=PAGE_SIZE), title, key)
-
-
-def draw_svg(draw: Callable[[Any], Any], title: str, key: str) -> str:
-    """Draw on new axes, and return them as SVG."""
-    figure = new_figure(PAGE_SIZE)
-    draw(figure.subplots())
-    return to_svg(figure, title, key)
+    return [*drawn, Picture(f"{title}: cumulative gap", partial(draw_on_page, draw_path))]

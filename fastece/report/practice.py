@@ -5,11 +5,12 @@ from functools import partial
 from typing import Any
 
 from fastece.decisions.threshold import LABEL_1, rank_call, threshold_of_ranking
-from fastece.display.documents import Section, Table
+from fastece.display.axes import draw_on_page
+from fastece.display.documents import Picture, Section, Table
 from fastece.estimators.table import ESTIMATORS
 from fastece.inference.validation import check_thresholds, validation_of
 from fastece.report.inputs import ReportInput
-from fastece.report.pictures import MAX_ROWS_OF_PATHS, draw_svg
+from fastece.report.pictures import MAX_ROWS_OF_PATHS
 from fastece.report.result import Report
 from fastece.report.words import event_of
 
@@ -94,6 +95,6 @@ def describe_validation(report: Report) -> list[Section]:
         quantities,
         title=f"Validation of the predicted probability of {validation.event}",
         notes=[validation.sentence, *quantities.notes],
-        pictures=[partial(draw_svg, validation.plot, f"{report.title}: validation")],
+        pictures=[Picture(f"{report.title}: validation", partial(draw_on_page, validation.plot))],
     )
     return [first, benefit]

@@ -9,7 +9,7 @@ from fastece import __version__
 from fastece.decisions.threshold import Threshold
 from fastece.display.documents import Cell, Document, Section
 from fastece.display.numbers import ConfidenceInterval
-from fastece.display.pages import require_matplotlib
+from fastece.display.pages import require_page
 from fastece.display.results import Record, Result
 from fastece.display.writers import to_html
 from fastece.files import write_file
@@ -311,10 +311,10 @@ class Report(Result):
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as one HTML page with pictures, and write it to a file.
 
-        The diagram is first, and nothing is loaded. Needs matplotlib (``pip install
-        fastece[report]``).
+        The diagram is first, and nothing is loaded. Needs jinja2 and matplotlib
+        (``pip install 'fastece[report]'``).
         """
-        require_matplotlib("to_html")
+        require_page("to_html")
         document = self.document()
         sections = sorted(document.sections, key=lambda section: section.title != DIAGRAM_TITLE)
         page = to_html(replace(document, sections=sections))

@@ -86,7 +86,7 @@ def test_pictures_are_written(capsys, days, tmp_path):
     assert "picture" in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
     text = page.read_text()
-    assert text.count("<svg") == 1
+    assert text.count("<img") == 1
     assert "day7.csv" in text
 
 
