@@ -8,8 +8,7 @@ from fastece.data.parameters import check_flag
 from fastece.kernels.types import F64
 from fastece.recalibration.calibrator import Parameter
 from fastece.recalibration.clip import LogitMap
-from fastece.recalibration.losses import MIN_SCALE, LogisticLoss
-from fastece.recalibration.minimise import Minimum, minimise
+from fastece.recalibration.losses import MIN_SCALE, LogisticLoss, Minimum, minimise
 from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
 from fastece.recalibration.outputs import MIN_CLIP, BinaryProblem, Score, sigmoid
 
