@@ -102,7 +102,10 @@ def minimise(loss: Loss, start: F64) -> Minimum:
 
 
 def newton_step(loss: Loss, theta: F64, slope: F64) -> F64:
-    """Divide a gradient (d,) by the second derivatives at theta, by conjugate gradients."""
+    """Divide a gradient (d,) by the second derivatives at theta.
+
+    Conjugate gradients do so by products with directions.
+    """
     from scipy.sparse.linalg import LinearOperator, cg
 
     product = partial(loss.curvature_along, theta)

@@ -11,8 +11,7 @@ from fastece.data.errors import warn
 from fastece.data.parameters import check_real
 from fastece.data.scores import MAX_ENTRIES_READ, softmax
 from fastece.kernels.types import F64, I64
-from fastece.recalibration.calibrator import MAX_PARAMETER, Parameter
-from fastece.recalibration.clip import LogitMap
+from fastece.recalibration.calibrator import MAX_PARAMETER, LogitMap, Parameter
 from fastece.recalibration.losses import (
     MIN_SCALE,
     Minimum,
@@ -111,9 +110,9 @@ class TemperatureScaling(LogitMap):
 
 @dataclass(kw_only=True, eq=False)
 class SoftmaxMap(LogitMap):
-    """A map that is the softmax of linear functions of logits, with the smallest log loss.
+    """A map that is the softmax of linear functions of logits.
 
-    A subclass says which weights and intercepts there are, and may penalise them.
+    The functions are those of the smallest log loss. A subclass says which weights and intercepts there are, and may penalise them.
     """
 
     needs = "logits"
