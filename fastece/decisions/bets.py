@@ -269,18 +269,18 @@ class Evidence:
 
     # --- files ----------------------------------------------------------------------------------
 
-    def to_saved(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return all numbers under the names that they have in files."""
         return {**self.bets._asdict(), "looks": self.looks}
 
-    def from_saved(self, content: Mapping[str, Any]) -> "Evidence":
+    def from_dict(self, values: Mapping[str, Any]) -> "Evidence":
         """Read the evidence from the values of a file, for the monitor of this evidence."""
         arrays = {
-            name: read_array(name, content[name], array)
+            name: read_array(name, values[name], array)
             for name, array in self.bets._asdict().items()
         }
         check_numbers(arrays["numbers"], arrays["money"].size)
-        looks = tuple(EvidencePoint(int(n), *map(float, values)) for n, *values in content["looks"])
+        looks = tuple(EvidencePoint(int(n), *map(float, point)) for n, *point in values["looks"])
         return replace(self, bets=kernels.bets.Bets(**arrays), looks=looks)
 
 

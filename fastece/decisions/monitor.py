@@ -34,7 +34,7 @@ MONEY_OF_TOP_LABEL = 0.5
 MAX_EXPONENT = 709.0
 # Width and height of the picture, in inches.
 FIGURE_SIZE = (7.2, 4.6)
-SAVED = SavedFormat("monitor", "fastece.monitor 1")
+SAVED = SavedFormat("monitor", "fastece.monitor", 1)
 # Predictions that a reference maps, so that a loaded monitor knows it again.
 N_PROBES = 8
 # The numbers of `to_dict`.
@@ -364,11 +364,11 @@ class Monitor(Readable):
         path : path
             The file is replaced, if there is one.
         """
-        content = {
+        values = {
             "level": self.level, "n_classes": self.n_classes, "forget": self.forget,
-            "reference": self._probe(), "state": self._evidence.to_saved(),
+            "reference": self._probe(), "state": self._evidence.to_dict(),
         }  # fmt: skip
-        SAVED.save(path, to_plain(content))
+        SAVED.save(path, to_plain(values))
 
     @classmethod
     def load(cls, path: str | PathLike[str], reference: Any = None) -> Self:
@@ -392,7 +392,7 @@ class Monitor(Readable):
             For a file that cannot be read.
         """
         check_reference(reference)
-        monitor, saved_probe = SAVED.load(path, partial(cls._from_saved, reference))
+        monitor, saved_probe = SAVED.load(path, partial(cls._from_dict, reference))
         probe = monitor._probe()
         if probe is None or saved_probe is None:
             is_same = probe is saved_probe
@@ -403,14 +403,14 @@ class Monitor(Readable):
         return monitor
 
     @classmethod
-    def _from_saved(cls, reference: Any, content: dict[str, Any]) -> tuple[Self, Any]:
+    def _from_dict(cls, reference: Any, values: dict[str, Any]) -> tuple[Self, Any]:
         """Make a monitor from the values of a file, and the probe of its old reference."""
         monitor = cls(
-            content["level"], reference=reference, n_classes=content["n_classes"],
-            forget=content["forget"],
+            values["level"], reference=reference, n_classes=values["n_classes"],
+            forget=values["forget"],
         )  # fmt: skip
-        monitor._evidence = monitor._evidence.from_saved(content["state"])
-        return monitor, content["reference"]
+        monitor._evidence = monitor._evidence.from_dict(values["state"])
+        return monitor, values["reference"]
 
     def _probe(self) -> Any:
         """Map a few predictions by the reference; None without one."""

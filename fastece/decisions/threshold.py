@@ -20,6 +20,7 @@ from fastece.data.containers import as_probabilities, index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.options import ReadingKeywords, ReadingOptions, shows_options
+from fastece.data.parameters import check_choice, check_flag, check_integer
 from fastece.data.reading import read_problems
 from fastece.data.table import SETTINGS, RowTable, class_count
 from fastece.decisions.promises import Choice, RankedRows, choose, highest_promise, rank_rows
@@ -32,7 +33,9 @@ from fastece.resampling.arguments import add_groups, read_call, require_one_prob
 from fastece.resampling.call import Call
 from fastece.resampling.intervals import as_float
 
-SAVED = SavedFormat("threshold", "fastece.threshold 1")
+SAVED = SavedFormat("threshold", "fastece.threshold", 1)
+# Largest number of rows or classes of a saved threshold: above it, floats skip integers.
+MAX_COUNT = 2**53
 # Numbers of a threshold, and the heads of their columns.
 HEADS = {
     "value": "score at least",
@@ -221,23 +224,41 @@ class Threshold(Result):
         ValueError
             For a text that is damaged, or was not written by it.
         """
-        return SAVED.from_text(text, cls._from_saved)
+        return SAVED.from_text(text, cls.from_dict)
 
     @classmethod
-    def _from_saved(cls, content: dict[str, Any]) -> Self:
-        """Make a threshold from the values of its text, by their names."""
-        for name in (*HEADS, "required_accuracy"):
-            content[name] = read_numbers(content[name])
-        low, high = map(read_numbers, content["coverage_interval"])
-        content["coverage_interval"] = ConfidenceInterval(low, high)
-        if np.any((content["value"] < 0) | (content["value"] > 1)):
-            raise InputError("value", "must be a probability")
-        return cls(**content)
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Make a threshold from the values of `to_dict`.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            For other values.
+        """
+        check_flag("from_logits", values["from_logits"])
+        check_integer("n_classes", values["n_classes"], 2, MAX_COUNT)
+        check_integer("n", values["n"], 1, MAX_COUNT)
+        if isinstance(values["setting"], str):
+            check_choice("setting", values["setting"], list(SETTINGS))
+        labels = values["labels"]
+        shape = () if labels is None else (len(labels),)
+        numbers = {name: read_numbers(name, values[name], shape) for name in HEADS}
+        low, high = (
+            read_numbers("coverage_interval", end, shape) for end in values["coverage_interval"]
+        )
+        for name in ("required_accuracy", "confidence"):
+            numbers[name] = read_numbers(name, values[name], ())
+        return cls(**{**values, **numbers, "coverage_interval": ConfidenceInterval(low, high)})
 
 
-def read_numbers(value: Any) -> Any:
-    """Read a number or an array from JSON, where null is nan."""
-    return as_float(np.array(value, np.float64))
+def read_numbers(name: str, value: Any, shape: tuple[int, ...]) -> Any:
+    """Read a share, or an array of shares, from JSON, where null is nan."""
+    numbers = np.array(value, np.float64)
+    if numbers.shape != shape:
+        raise InputError(name, f"must have shape {shape}", value=numbers.shape)
+    if np.any((numbers < 0) | (numbers > 1)):
+        raise InputError(name, "must be from 0 to 1")
+    return as_float(numbers)
 
 
 def to_json_label(label: Any) -> Any:

@@ -29,7 +29,7 @@ class LogisticMap(LogitMap, OneVsRest):
         """Compute the features (n, d) of scores."""
 
     def _targets(self, problem: BinaryProblem) -> F64:
-        """Return what is fitted in each row (n,): the outcome."""
+        """Return the outcome (n,) of each row, or a share of outcomes of 1."""
         return problem.outcome.astype(np.float64)
 
     def _fit_one(self, problem: BinaryProblem) -> BinaryFit:

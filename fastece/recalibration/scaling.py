@@ -112,7 +112,8 @@ class TemperatureScaling(LogitMap):
 class SoftmaxMap(LogitMap):
     """A map that is the softmax of linear functions of logits.
 
-    The functions are those of the smallest log loss. A subclass says which weights and intercepts there are, and may penalise them.
+    The functions are those of the smallest log loss. A subclass says which weights and intercepts
+    there are, and may penalise them.
     """
 
     needs = "logits"
