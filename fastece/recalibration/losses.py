@@ -16,6 +16,8 @@ from fastece.kernels.types import F64, I64
 # Logits whose standard deviation, or range, is less count as equal: quotients by this number, and
 # by its square, are finite.
 MIN_SCALE = 1e-60
+# A standard deviation of less than this share of the mean is one of rounding.
+MAX_ROUNDING_SHARE = 1e-13
 # The search ends at a gradient this small: the loss is then about 1e-14 above its minimum, and
 # nearer to the minimum, losses differ by rounding alone.
 MAX_SLOPE = 1e-7
@@ -34,6 +36,8 @@ MAX_ENTRIES_OF_BLOCK = 2**16
 MIN_LOSS = 1e-6
 # Ordinary fits take 5 to 25 steps; a loss without a minimum may never end.
 MAX_STEPS = 50
+# Scores beside one that is far away have large weights. A step is at most twice the last.
+MAX_RADIUS = 1e12
 DIVERGED = (
     "predictions tell some classes apart without error, so the log loss falls as parameters grow, "
     "and there is no best map: more rows, or a method with fewer parameters, would have one"
@@ -82,7 +86,7 @@ def minimise(loss: Loss, start: F64) -> Minimum:
 
     search = minimize(
         loss.evaluate, start, jac=True, hessp=loss.curvature_along, method="trust-ncg",
-        options={"gtol": MAX_SLOPE, "maxiter": MAX_STEPS},
+        options={"gtol": MAX_SLOPE, "maxiter": MAX_STEPS, "max_trust_radius": MAX_RADIUS},
     )  # fmt: skip
     theta = search.x
     value = search.fun
@@ -181,7 +185,8 @@ class SoftmaxLoss(Loss):
         self.mean = values @ weight
         values = values - self.mean[:, None]
         deviation = np.sqrt(values**2 @ weight)
-        self.scale = np.where(deviation > MIN_SCALE, deviation, 1.0)
+        rounding = MAX_ROUNDING_SHARE * np.abs(self.mean)
+        self.scale = np.where(deviation > np.maximum(MIN_SCALE, rounding), deviation, 1.0)
         # Classes are the first axis (K, n), as numpy is slow at short last ones.
         self.features = values / self.scale[:, None]
         self.label = label

@@ -75,7 +75,7 @@ class TemperatureScaling(LogitMap):
     Notes
     -----
     Guo, Pleiss, Sun and Weinberger (2017, "On calibration of modern neural networks", section 4.2).
-    The classes of a row keep their order. Logits are not copied: each step of Newton's method is
+    The classes of a row keep their order. Logits are not copied: each step of the search is
     one pass over them, with the loss and both derivatives.
 
     Examples
