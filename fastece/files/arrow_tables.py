@@ -164,7 +164,8 @@ class DelimitedText(Table):
                     return
                 self._refuse_row(error)
                 raise
-        if lines.has_quotes and n_rows < lines.count:
+        has_other_lines = n_rows < lines.count
+        if lines.n_quotes and (has_other_lines or lines.n_quotes % 2):
             # Some lines are blank, or a cell has several lines, or nothing closes a quote.
             self._check_quotes()
 
@@ -270,7 +271,7 @@ class LineCounter(io.RawIOBase):
         self._n_marks = dict.fromkeys(LINE_ENDS, 0)
         self._last = b""
         self._has_blank_lines = False
-        self.has_quotes = False
+        self.n_quotes = 0
 
     @property
     def count(self) -> int:
@@ -280,7 +281,7 @@ class LineCounter(io.RawIOBase):
     @property
     def are_rows(self) -> bool:
         """Whether each line is a row: none is blank, and no cell has several."""
-        return not (self.has_quotes or self._has_blank_lines)
+        return not (self.n_quotes or self._has_blank_lines)
 
     def readable(self) -> bool:
         """Return True, as bytes can be read."""
@@ -293,7 +294,7 @@ class LineCounter(io.RawIOBase):
             self._n_marks[mark] += content.count(mark)
         joined = self._last + content
         self._has_blank_lines = self._has_blank_lines or any(x in joined for x in BLANK_LINES)
-        self.has_quotes = self.has_quotes or b'"' in content
+        self.n_quotes += content.count(b'"')
         self._last = content[-1:]
         if self._decoder is not None:
             content = self._decoder.decode(content, final=not content).encode()

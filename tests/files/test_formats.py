@@ -1,6 +1,7 @@
 """One table in every format is read as the same predictions; a fault is one line."""
 
 import io
+import json
 import subprocess
 import sys
 
@@ -41,13 +42,35 @@ def check_read(path):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_holds_the_same_with_and_without_pyarrow(write, stdin, name, monkeypatch):
-    path = write(FORMATS[name], name)
-    check_read(path)
+def test_every_format_holds_the_same(write, stdin, name):
+    check_read(write(FORMATS[name], name))
     stdin(FORMATS[name])
     check_read("-")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    check_read(path)
+
+
+def test_arrays_and_json_are_read_without_pyarrow_and_others_name_it(write):
+    names = [str(write(content, name)) for name, content in FORMATS.items()]
+    names.append(str(write({"y_true": TRUE, "y_prob": PROB})))
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from fastece.files import read_predictions\n"
+        f"for name in {names!r}:\n"
+        "    try: print(read_predictions(name).label.tolist())\n"
+        "    except ValueError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for name, line in zip(names, done.stdout.splitlines(), strict=True):
+        if any(ending in name for ending in (".json", ".ndjson", ".npy", ".npz")):
+            assert json.loads(line) == TRUE
+        else:
+            rule = "needs pyarrow, without which only JSON, NPZ and NPY are read"
+            assert line == f"{name}: {rule}; pip install 'fastece[files]'"
+
+
+def test_the_command_line_is_imported_without_pyarrow():
+    code = "import fastece.cli, fastece.files, sys; print('pyarrow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_lists_in_parquet(write):
@@ -216,7 +239,7 @@ HEAD = '{"y_true": 0, "y_prob": [0.5, 0.5]}\n'
         ("y_true,y_prob\n0,0.5,1\n1,0.5,1\n", {}, "line 2: must have 2 cells, .* got 3$"),
         ("y_true;y_prob\n0;0,5\n", {}, "a number with a decimal point, got '0,5'; save the table"),
         ("a,b;c\n0,1;2\n", {}, "no column 'y_true', it has "),
-        ('y_true,y_prob\n0,"0.5\n1,0.5\n', {}, "line 2: unexpected end of data$"),
+        ('y_true,y_prob\n0,"0.5\n1,0.5\n', {}, "line 3, column y_prob: must be a number, got"),
         ("y_true,y_prob,a,a\n0,0.5,1,1\n", {"weights": "a"}, "two columns are named 'a'$"),
         ("y_true,y_prob\n0,0.5\n", {"weights": "w"}, "no column 'w'"),
         ("y_true,y_prob,w\n0,0.5,\n", {"weights": "w"}, "line 2, column w: must not be missing"),
