@@ -43,8 +43,8 @@ HISTOGRAM_DEPTH = 0.3
 # By this label the axes of a histogram are found.
 HISTOGRAM_LABEL = "distribution of scores"
 # How often the layout of a figure is computed until square axes have their place: their width
-# depends on the height that the first turn leaves them.
-LAYOUT_TURNS = 2
+# depends on the height that earlier turns leave them and their legend.
+LAYOUT_TURNS = 4
 
 
 # --- figures --------------------------------------------------------------------------------
