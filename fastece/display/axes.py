@@ -43,8 +43,8 @@ HISTOGRAM_DEPTH = 0.3
 # By this label the axes of a histogram are found.
 HISTOGRAM_LABEL = "distribution of scores"
 # How often the layout of a figure is computed until square axes have their place: their width
-# depends on the height that the first turn leaves them.
-LAYOUT_TURNS = 2
+# depends on the height that earlier turns leave them and their legend.
+LAYOUT_TURNS = 4
 
 
 # --- figures --------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def svg_of(figure: "Figure") -> bytes:
 
 
 def draw_legend(ax: "Axes") -> None:
-    """Draw a legend below axes, or on them in a figure whose layout makes no room for it."""
+    """Draw a legend below axes, or on them in a figure without a layout."""
     place: dict[str, Any] = {"loc": "best"}
     if ax.figure.get_layout_engine() is not None:
         place = {
@@ -142,7 +142,7 @@ def draw_legend(ax: "Axes") -> None:
 
 
 def legend_entries(*axes: "Axes") -> tuple[list[Any], list[str]]:
-    """List the artists with names, and the names: each once, the diagonal and models first."""
+    """List artists and their names: each name once, diagonal and models first."""
     artists: dict[str, Any] = {}
     for ax in axes:
         for artist, name in zip(*ax.get_legend_handles_labels(), strict=True):

@@ -239,7 +239,7 @@ def is_of_one_setting(panels: Sequence[Panel]) -> bool:
 
 
 def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
-    """Draw panels of one setting side by side, or small multiples of classes, below a note."""
+    """Draw panels side by side, or small multiples of classes, below a note."""
     notes = [note] if note else []
     if is_of_one_setting(panels):
         figure = draw_side_by_side(panels, RESULT_SIZE)

@@ -57,7 +57,7 @@ class Readable(ABC):
         return to_text(self.document())
 
     def _repr_html_(self) -> str | None:
-        """Return the document as HTML; None, for which notebooks show text, without jinja2."""
+        """Return the document as HTML; without jinja2 None, and notebooks show text."""
         if find_spec("jinja2") is None:
             return None
         return to_fragment(self.document())

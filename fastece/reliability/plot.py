@@ -318,7 +318,6 @@ def draw_models(ax: "Axes", models: Mapping[Any, PlottedModel], end: float) -> N
     legend = ax.legend(
         *axes.legend_entries(ax),
         fontsize=FONT_SIZE,
-        frameon=False,
         handlelength=1.6,
         borderaxespad=0.3,
     )

@@ -45,8 +45,8 @@ class Plottable(Result):
         label : str, optional
             Name of the model in the legend.
         legend : bool, default True
-            Whether there is a legend: below the labels of the axes in a figure with a layout such as
-            "constrained", and on the axes in others.
+            Whether there is a legend: below the axes in a figure with a layout, such as
+            "constrained", and on them in others.
         band : bool or ConsistencyBand, default True
             Whether to draw the intervals (`interval`), and the median of the resamples of a curve.
             The band of `fastece.calibration_test` for the bins of a diagram adds a bar in each,

@@ -12,7 +12,7 @@ import pytest
 import fastece
 from fastece.cli.output import check_name, check_place
 from fastece.data.errors import InputError
-from fastece.display.axes import draw_on_page, svg_of
+from fastece.display.axes import draw_on_page, settle_layout
 from fastece.display.documents import Document, Picture, Section
 from fastece.display.pages import Panel, draw_page, draw_picture, page_pictures
 from fastece.display.writers import to_html
@@ -128,7 +128,7 @@ def test_no_letters_of_a_page_are_smaller_than_ten_pixels(diagram):
     pictures.append(Picture("", lambda: draw_on_page(fastece.validate(y, p, n_resamples=0).plot)))
     for picture in pictures:
         figure = picture.draw()
-        svg_of(figure)
+        settle_layout(figure)
         texts = [x for x in figure.findobj(matplotlib.text.Text) if x.get_text()]
         assert min(text.get_fontsize() for text in texts) * 96 / 72 >= 10
         box = figure.get_tightbbox()
