@@ -147,7 +147,13 @@ def read_templates() -> "Environment":
     except ImportError as error:
         raise ImportError("pages need jinja2: pip install 'fastece[report]'") from error
     loader = PackageLoader("fastece.display")
-    templates = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    templates = Environment(
+        loader=loader,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
     templates.filters.update(cell=format_cell, text_columns=text_columns, source=source_of)
     return templates
 
