@@ -229,10 +229,11 @@ class DelimitedText(Table):
         """
         with self._source.opened_text() as text:
             rows = csv.reader(text, delimiter=self._header.delimiter, strict=True)
+            # The header is the first row.
+            n_looked_at = None if n_rows is None else n_rows + 1
             n_lines = 0
             try:
-                # The header is the first row.
-                for _ in islice(filter(None, rows), n_rows and n_rows + 1):
+                for _ in islice(filter(None, rows), n_looked_at):
                     n_lines = rows.line_num
             except csv.Error as error:
                 place = f"{self.file}: line {n_lines + 1}"

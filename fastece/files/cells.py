@@ -101,7 +101,9 @@ def as_cells(column: Column) -> NDArray[Any]:
     """Return a column as an array of its cells, which are of any kind."""
     if isinstance(column, np.ndarray):
         return column
-    return np.fromiter(cell_list(column), object, count_rows(column))
+    if isinstance(column, Texts):
+        return np.asarray(np.array(column.words, object)[column.codes])
+    return np.fromiter(column, object, len(column))
 
 
 def count_rows(column: Column) -> int:

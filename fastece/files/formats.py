@@ -95,6 +95,9 @@ def find_format(source: Source, known_names: Collection[str]) -> Table:
         raise InputError("path", NO_FORMAT, place=source.name, hint=SAVE_AS_CSV)
     if text.startswith((b"{", b"[")):
         return open_json(source, known_names)
+    if any(map(holds_object, first_lines(source))):
+        # The first lines are no objects, and are refused, or left out.
+        return JsonLines(source, find_line_parser())
     if not is_text(text.splitlines()[0]):
         raise InputError("path", NO_FORMAT, place=source.name, hint=SAVE_AS_CSV)
     from fastece.files.arrow_tables import DelimitedText
@@ -116,17 +119,15 @@ def find_line_parser() -> ParseLines | None:
 
 def open_json(source: Source, known_names: Collection[str]) -> Table:
     """Open lines of objects, an array of objects, an object of lists, or one object."""
-    head = source.start.removeprefix(BYTE_ORDER_MARK).splitlines()
-    filled_lines = list(filter(bytes.strip, head[:MAX_HEAD_LINES]))
-    is_object = [holds_object(line) for line in filled_lines[:2]]
-    if len(filled_lines) > 1 and is_object[0]:
+    lines = first_lines(source)
+    if len(lines) > 1 and holds_object(lines[0]):
         return JsonLines(source, find_line_parser())
     with source.opened_text() as text:
         content = text.read()
     try:
         document = DECODER.decode(content.strip())
     except (ValueError, RecursionError) as error:
-        if filled_lines[0].lstrip().startswith(b"{"):
+        if lines[0].startswith(b"{") or any(map(holds_object, lines)):
             # Its lines are refused, or left out, one by one.
             return JsonLines(source, find_line_parser())
         rule = f"is a JSON array that is cut off or broken: {error}"
@@ -142,10 +143,16 @@ def open_json(source: Source, known_names: Collection[str]) -> Table:
     return JsonObjects(source.name, "line", lambda: iter([(1, document)]))
 
 
+def first_lines(source: Source) -> list[bytes]:
+    """Return the first lines of a text that are not blank."""
+    lines = source.start.removeprefix(BYTE_ORDER_MARK).splitlines()[:MAX_HEAD_LINES]
+    return list(filter(None, map(bytes.strip, lines)))
+
+
 def holds_object(line: bytes) -> bool:
     """Decide whether a line is one object of JSON."""
     try:
-        return isinstance(json.loads(line), dict)
+        return line.startswith(b"{") and isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
         return False
 

@@ -43,6 +43,11 @@ def as_arrow(is_stream):
     return file.getvalue()
 
 
+def as_zstandard(text):
+    pa = pytest.importorskip("pyarrow")
+    return pa.compress(text.encode(), codec="zstd", asbytes=True)
+
+
 READ = {
     "array.json": lambda: json.dumps(as_rows(COLUMNS)),
     "array_of_lines.json": lambda: json.dumps(as_rows(COLUMNS), indent=1),
@@ -50,6 +55,7 @@ READ = {
     "lists_of_lines.json": lambda: json.dumps(LISTS, indent=2),
     "frame.json": lambda: json.dumps(FRAME),
     "packed.json.gz": lambda: gzip.compress(json.dumps(LISTS).encode()),
+    "packed.csv.zst": lambda: as_zstandard(as_csv(COLUMNS)),
     "table.zip": lambda: as_zip({"predictions.csv": as_csv(COLUMNS)}),
     "mac.zip": lambda: as_zip({"a/b.csv": as_csv(COLUMNS), "__MACOSX/b.csv": "x"}),
     "lines.zip": lambda: as_zip({"a.jsonl": as_json_lines(as_rows(COLUMNS))}),

@@ -270,12 +270,12 @@ def test_a_missing_value_of_parquet_is_named_by_its_row(write):
 
 def test_folders_and_patterns_are_files(tmp_path):
     hidden = ("_meta.json", ".copies/e.csv", "in/_temporary/f.csv")
-    for name in ("b.csv", "a.parquet", "c.csv.gz", "notes.md", "in/d.npy", *hidden):
+    for name in ("b.csv", "a.parquet", "c.csv.gz", "c.csv.zst", "notes.md", "in/d.npy", *hidden):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(b"")
     names = [name.removeprefix(f"{tmp_path}/") for name in expand_paths([str(tmp_path)])]
-    assert names == ["a.parquet", "b.csv", "c.csv.gz", "in/d.npy"]
+    assert names == ["a.parquet", "b.csv", "c.csv.gz", "c.csv.zst", "in/d.npy"]
     assert expand_paths([f"{tmp_path}/*.csv", "other", "-"]) == [f"{tmp_path}/b.csv", "other", "-"]
     deep = f"{tmp_path}/**/*.npy"
     assert expand_paths([deep]) == [f"{tmp_path}/in/d.npy"]
