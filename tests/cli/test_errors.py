@@ -63,7 +63,7 @@ report header.csv                              | header.csv: .*empty
 report cells.csv                               | line 3: .* got 3
 report twice.csv                               | 'y_prob'
 report gap.csv                                 | 'p_1'
-report broken.npz                              | broken.npz: .* b'not a '
+report broken.npz                              | broken.npz: no column 'y_true'
 report broken.parquet                          | broken.parquet:
 report cut.npz                                 | cut.npz
 report array.npz                               | array.npz: .*\\(3,\\)
