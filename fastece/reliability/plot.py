@@ -306,8 +306,9 @@ def draw_models(ax: "Axes", models: Mapping[Any, PlottedModel], end: float) -> N
     marks.draw_square(ax, span)
     below = axes.axes_below(ax)
     for name, model in models.items():
-        error = model.error.replace(" (", "\n(")  # so that names have room
-        text = model.error if name is None else f"{axes.shorten(str(name))}: {error}"
+        # In two lines the legend finds a place beside the curves.
+        error = model.error.replace(" (", "\n(")
+        text = error if name is None else f"{axes.shorten(str(name))}: {error}"
         style = marks.next_style(ax, text, span=span)._replace(scale=LINE_SCALE)
         color = draw_curve(ax, style, model.curve)
         draw_points(ax, style, model.diagram, color)
