@@ -265,7 +265,9 @@ def add_page(parser: Parser) -> None:
 
 def add_full(parser: Parser) -> None:
     """Add the option of pages longer than a screen."""
-    parser.output.add_argument("--full", action="store_true", help="everything, not one screen")
+    parser.output.add_argument(
+        "--full", action="store_true", default=False, help="everything, not one screen"
+    )
 
 
 def add_forms(parser: Parser) -> None:

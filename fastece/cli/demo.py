@@ -18,7 +18,7 @@ from fastece.cli.arguments import (
 )
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
-from fastece.cli.report import choose_extent, make_page, report_of_rows
+from fastece.cli.report import make_page, report_of_rows
 from fastece.data.errors import InputError
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import Number
@@ -89,16 +89,15 @@ def run(options: Namespace, progress: Progress) -> Page:
     if options.binary and options.model != FOREST:
         raise InputError("binary", "goes without {model}")
     demonstration = RISK if options.binary else MODELS[options.model]
-    extent = choose_extent(options)
     y_true, y_prob = datasets.load(demonstration.dataset)
     rows = FilePredictions(y_true, y_prob, y_true)
-    report = report_of_rows(rows, demonstration.title, extent, options, progress)
-    page = make_page(report, extent, options)
+    report = report_of_rows(rows, demonstration.title, options, progress)
+    page = make_page(report, options)
     if options.json:
         return page
     progress("recalibration")
     recalibrated = describe_recalibration(rows, report, options.setting)
-    if extent.shows_all:
+    if options.full:
         sections = [*page.description.sections, recalibrated]
     else:
         sections = [*first_sections(report, options), recalibrated, Section(notes=NEXT)]

@@ -243,14 +243,23 @@ def score_range(predictions: FilePredictions) -> dict[str, Any]:
     return {"score_range": (1 / predictions.classes, 1.0)}
 
 
-def estimators_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
-    """Choose the errors of a report, with any that the options name.
+def needs_everything(options: Namespace) -> bool:
+    """Decide whether all errors and diagrams are computed.
 
-    The errors have the bins and the range of the options, if they take them. A report that is not
-    full has two errors that always come first, and the errors that the options name.
+    They are for pictures, programs and differences; a report of one screen does with less.
+    """
+    is_report = options.full is not None
+    return not is_report or bool(options.full or options.html or options.plot or options.json)
+
+
+def estimators_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
+    """Choose the errors of a page, with any that the options name.
+
+    The errors have the bins and the range of the options, if they take them. Two errors always come
+    first; all others are there if everything is needed.
     """
     names = list(options.estimator)
-    if options.full is not False:
+    if needs_everything(options):
         names = [*ERRORS, *names]
     return choose_errors(names, n_bins=options.n_bins, **score_range(predictions))
 

@@ -7,7 +7,7 @@ in the arguments of `build_report`, which makes the report.
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastece.cli.arguments import (
     Parser,
@@ -31,9 +31,9 @@ from fastece.cli.inputs import (
     data_of,
     estimators_of,
     file_options,
+    needs_everything,
     slice_columns,
     title_of,
-    with_options,
 )
 from fastece.cli.output import Page, save_picture
 from fastece.cli.progress import Progress
@@ -89,44 +89,19 @@ def make_parser() -> Parser:
     return parser
 
 
-class Extent(NamedTuple):
-    """How much of a report is computed, and shown.
-
-    Attributes
-    ----------
-    shows_all : bool
-        Whether the page shows everything, not only what one screen holds.
-    is_full : bool
-        Whether everything is computed, as pages with pictures and programs get everything.
-    """
-
-    shows_all: bool
-    is_full: bool
-
-
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece report FILE [FILE ...]``."""
-    extent = choose_extent(options)
     paths = expand_paths(options.files)
     title = title_of(paths[0])
     if len(paths) > 1:
         title += f" and {count_of(len(paths) - 1, 'more file')}"
     rows = read_rows(paths, title, options, progress)
     if rows is None:
-        report = report_of_stream(paths, title, extent, options, progress)
+        report = report_of_stream(paths, title, options, progress)
     else:
         rows = apply_options(rows, options)
-        report = report_of_rows(rows, title, extent, options, progress)
-    return make_page(report, extent, options)
-
-
-def choose_extent(options: Namespace) -> Extent:
-    """Choose how much of a report is computed and shown, by the output that is wanted."""
-    wants_all = options.json
-    return Extent(
-        shows_all=options.full,
-        is_full=bool(options.full or options.html or options.plot or wants_all),
-    )
+        report = report_of_rows(rows, title, options, progress)
+    return make_page(report, options)
 
 
 def read_rows(
@@ -149,7 +124,7 @@ def read_rows(
 
 
 def report_of_rows(
-    rows: FilePredictions, title: str, extent: Extent, options: Namespace, progress: Progress
+    rows: FilePredictions, title: str, options: Namespace, progress: Progress
 ) -> Report:
     """Make the report on rows that are in memory."""
     columns = slice_columns(options)
@@ -161,7 +136,6 @@ def report_of_rows(
         arguments = data_of(rows, options)
         return build_report(
             rows,
-            extent,
             options,
             title=title,
             y_true=arguments.pop("y_true"),
@@ -179,20 +153,19 @@ def report_of_rows(
 
 
 def report_of_stream(
-    paths: Sequence[str], title: str, extent: Extent, options: Namespace, progress: Progress
+    paths: Sequence[str], title: str, options: Namespace, progress: Progress
 ) -> Report:
     """Make the report on files whose rows are added up as they are read."""
     for name in ("groups", "soft", "votes", "clip"):
         if getattr(options, name):
             raise InputError(name, "needs all rows at once, which no stream keeps", hint=HINT_WHOLE)
-    sums = StreamSums(with_options(options, full=extent.is_full))
+    sums = StreamSums(options)
     counts = read_stream(paths, title, sums, options, progress)
     if sums.first is None:
         reason = next(file.reason for file in counts if file.reason)
         raise InputError("path", f"no row is good; the first: {reason}", place=title)
     return build_report(
         sums.first,
-        extent,
         options,
         title=title,
         y_true=sums.rows,
@@ -206,21 +179,19 @@ def report_of_stream(
     )
 
 
-def build_report(
-    rows: FilePredictions, extent: Extent, options: Namespace, **request: Any
-) -> Report:
+def build_report(rows: FilePredictions, options: Namespace, **request: Any) -> Report:
     """Make the report with the options of the command.
 
     `rows` show which errors there are; `request` has the other fields of a `ReportRequest`.
     """
     return make_report(
         ReportRequest(
-            errors=estimators_of(rows, with_options(options, full=extent.is_full)),
+            errors=estimators_of(rows, options),
             rng=options.rng,
             n_resamples=options.n_resamples,
             confidence_level=options.confidence_level,
             n_jobs=-1,
-            is_full=extent.is_full,
+            is_full=needs_everything(options),
             groups_name=options.groups or "",
             event=options.event or "",
             **request,
@@ -228,9 +199,9 @@ def build_report(
     )
 
 
-def make_page(report: Report, extent: Extent, options: Namespace) -> Page:
+def make_page(report: Report, options: Namespace) -> Page:
     """Make the page of a report: everything, or one screen of it."""
-    if extent.shows_all:
+    if options.full:
         document = report.document()
     else:
         document = first_page(report, [LEAD, TEST, *options.estimator])

@@ -76,7 +76,7 @@ def parse(command, *words):
 def test_values_are_read_as_their_kinds():
     options = parse("report", "a.csv", "--setting", "3", "--n-bins", "sqrt")
     assert (options.setting, options.n_bins) == (3, "sqrt")
-    assert (options.n_resamples, options.rng) == (1999, 0)
+    assert (options.n_resamples, options.rng, options.full) == (1999, 0, False)
     options = parse("curve", "a.csv", "--at", "0.8,0.9", "--bandwidth", "0.1")
     assert (options.at, options.bandwidth, options.n_resamples) == ([0.8, 0.9], 0.1, 500)
     assert parse("study", "--sizes", "50,100").sizes == (50, 100)
