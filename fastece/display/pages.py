@@ -13,7 +13,7 @@ from fastece.data.parameters import check_integer
 from fastece.display import axes
 from fastece.display.documents import Picture
 from fastece.display.marks import PLAIN, Drawing, draw_square, logit_range, next_style
-from fastece.display.pictures import Drawable, draw_model
+from fastece.display.pictures import draw_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ class Panel(NamedTuple):
 
 
 def plot_classes(
-    results: Sequence[Drawable] | Mapping[str, Sequence[Drawable]],
+    results: Sequence[Any] | Mapping[str, Sequence[Any]],
     *,
     band: Any = True,
     columns: int | None = None,
@@ -116,7 +116,7 @@ def plot_classes(
     return draw_classes(panels, columns, figure)
 
 
-def panel_of(models: Mapping[Any, Drawable], band: Any = True) -> Panel:
+def panel_of(models: Mapping[Any, Any], band: Any = True) -> Panel:
     """Make the panel of several models; a band of a test is drawn for the first one."""
     drawings: dict[Any, Drawing] = {}
     for name, result in models.items():

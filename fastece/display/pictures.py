@@ -5,22 +5,19 @@ Several models come on the same axes by one call after the other; each draws in 
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastece.data.parameters import check_flag
 from fastece.display import marks
 from fastece.display.axes import (
     SCORE_AXES,
     axes_below,
     axis_labels,
     check_axes,
-    choose_end,
     draw_legend,
     error_text,
     legend_entries,
-    new_axes,
     open_figure,
     set_title,
     shorten,
@@ -61,48 +58,6 @@ BAND_ALPHA = 0.2
 
 
 # --- models ---------------------------------------------------------------------------------
-
-
-class Drawable(Protocol):
-    """A result that can be drawn."""
-
-    def drawing(self, band: Any = True) -> marks.Drawing:
-        """Return the marks of a picture, with intervals or a band, or without."""
-
-
-def plot_result(
-    result: Drawable,
-    ax: "Axes | None" = None,
-    *,
-    color: Any = None,
-    label: str | None = None,
-    legend: bool = True,
-    band: Any = True,
-    zoom: float | None = None,
-) -> "Axes":
-    """Draw a reliability diagram or a curve, beside others on the axes.
-
-    Parameters
-    ----------
-    result : ReliabilityDiagram or ReliabilityCurve
-    ax, color, label, legend, band, zoom
-        As in its method `plot`.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    check_axes(ax)
-    check_flag("legend", legend)
-    drawing = result.drawing(band)
-    end = choose_end(zoom, drawing.end)
-    options = {"color": color, "label": label, "legend": legend}
-    if ax is None:
-        ax, *others = new_axes(2 if drawing.is_crowded else 1)
-        for other in others:
-            draw_model(drawing, other, span=marks.logit_range([drawing]), **options)
-    draw_model(drawing, ax, span=marks.AxesRange(0.0, end), **options)
-    return ax
 
 
 def draw_model(
@@ -209,37 +164,7 @@ def draw_cumulative(
 # --- slices ---------------------------------------------------------------------------------
 
 
-class DrawnSlice(Protocol):
-    """A slice with its error, the interval of it, and its joint p-value."""
-
-    @property
-    def label(self) -> Any:
-        """Label of the slice."""
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-
-    @property
-    def value(self) -> float:
-        """The error."""
-
-    @property
-    def low(self) -> float:
-        """Lower end of the interval."""
-
-    @property
-    def high(self) -> float:
-        """Upper end of the interval."""
-
-    @property
-    def p_value(self) -> float:
-        """The joint p-value."""
-
-
-def draw_slices(
-    slices: Sequence[DrawnSlice], ax: "Axes | None", level: float, title: str
-) -> "Axes":
+def draw_slices(slices: Sequence[Any], ax: "Axes | None", level: float, title: str) -> "Axes":
     """Draw the error of each slice with its interval, the first slice on top.
 
     Slices that are miscalibrated by their joint p-value at the level are filled, others open.
@@ -282,31 +207,22 @@ def draw_slices(
 # --- evidence of a monitor ------------------------------------------------------------------
 
 
-class SeenEvidence(Protocol):
-    """The evidence after some rows, and the sums of their outcomes and scores."""
+def draw_evidence(
+    ax: "Axes",
+    looks: Sequence[Any],
+    *,
+    level: float,
+    since: int | None,
+    change: str | None,
+    outcome: str,
+) -> "Axes":
+    """Draw e-values with the line of the alarm, and observed - predicted below.
 
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-
-    @property
-    def log_e_value(self) -> float:
-        """Logarithm of the e-value."""
-
-    @property
-    def hits(self) -> float:
-        """Sum of the outcomes."""
-
-    @property
-    def scores(self) -> float:
-        """Sum of the scores."""
-
-
-class EvidenceStory(NamedTuple):
-    """The words of a picture of evidence.
-
-    Attributes
+    Parameters
     ----------
+    ax : matplotlib Axes
+    looks : sequence of EvidencePoint
+        The evidence after some rows, and the sums of their outcomes and scores.
     level : float
         Chance of a false alarm.
     since : int or None
@@ -316,19 +232,10 @@ class EvidenceStory(NamedTuple):
     outcome : str
         The outcomes in the plural.
     """
-
-    level: float
-    since: int | None
-    change: str | None
-    outcome: str
-
-
-def draw_evidence(ax: "Axes", looks: Sequence[SeenEvidence], story: EvidenceStory) -> "Axes":
-    """Draw e-values with the line of the alarm, and observed - predicted below."""
     n = np.array([look.n for look in looks])
     values = np.exp(np.minimum([look.log_e_value for look in looks], math.log(MAX_E_VALUE)))
-    limit = 1 / story.level
-    color = NO_ALARM_COLOR if story.since is None else ALARM_COLOR
+    limit = 1 / level
+    color = NO_ALARM_COLOR if since is None else ALARM_COLOR
     ax.axhline(limit, color=marks.BLACK, linewidth=1, linestyle=marks.CALIBRATED["linestyle"])
     place = ax.get_yaxis_transform()
     ax.text(0.01, limit, f"alarm from {limit:.3g}", transform=place, va="bottom", size="small")
@@ -339,33 +246,33 @@ def draw_evidence(ax: "Axes", looks: Sequence[SeenEvidence], story: EvidenceStor
     ax.set_xlim(0, max(n[-1], 1))
     below = axes_below(ax)
     below.set_xlabel("rows")
-    draw_gaps(below, looks, story)
-    if story.since is None:
+    draw_gaps(below, looks, since, outcome)
+    if since is None:
         verdict = f"No alarm in {n[-1]} rows: the largest e-value is {values.max():.3g}"
     else:
-        verdict = f"ALARM, since about row {story.since}: {story.change}"
+        verdict = f"ALARM, since about row {since}: {change}"
         for panel in (ax, below):
-            panel.axvspan(story.since, max(n[-1], 1), color=ALARM_COLOR, alpha=SHADE, linewidth=0)
+            panel.axvspan(since, max(n[-1], 1), color=ALARM_COLOR, alpha=SHADE, linewidth=0)
     set_title(ax, verdict)
     ax.title.set(color=color, weight="bold")
     return ax
 
 
-def draw_gaps(ax: "Axes", looks: Sequence[SeenEvidence], story: EvidenceStory) -> None:
+def draw_gaps(ax: "Axes", looks: Sequence[Any], since: int | None, outcome: str) -> None:
     """Draw bars of the mean outcome minus the mean score in even stretches of rows."""
     n, hits, scores = np.array([(look.n, look.hits, look.scores) for look in looks]).T
     ends = np.unique(np.searchsorted(n, np.linspace(0, n[-1], MAX_STRETCHES + 1)))
     width = np.diff(n[ends])
     gap = (np.diff(hits[ends]) - np.diff(scores[ends])) / np.maximum(width, 1)
     ax.axhline(0, color=marks.BLACK, linewidth=1)
-    is_after = n[ends[:-1]] >= (n[-1] if story.since is None else story.since)
+    is_after = n[ends[:-1]] >= (n[-1] if since is None else since)
     color = np.where(is_after, ALARM_COLOR, marks.GREY)
     ax.bar(n[ends[:-1]], gap, width, align="edge", color=color, edgecolor="white", linewidth=0.5)
     size = 1.2 * np.abs(gap).max(initial=MIN_GAP_OF_AXES)
     ax.set_ylim(-size, size)
     ax.set_ylabel("observed -\npredicted", size="small")
     for height, place, word in ((0.95, "top", "more"), (0.05, "bottom", "fewer")):
-        text = f"{word} {story.outcome} than predicted"
+        text = f"{word} {outcome} than predicted"
         ax.text(0.01, height, text, transform=ax.transAxes, va=place, size="small")
 
 
