@@ -32,29 +32,17 @@ if TYPE_CHECKING:
 
 # Points of a cumulative gap that are drawn, besides its extremes.
 MAX_PATH_POINTS = 2000
-# Digits of the scores above a path.
-MIN_TICK_DIGITS = 2
-MAX_TICK_DIGITS = 5
 # Size that Brownian motion on [0, 1] exceeds with the probability 0.05.
 BROWNIAN_QUANTILE = 2.241403
 # E-values that are larger, infinite ones among them, are drawn here.
 MAX_E_VALUE = 1e200
-# The area of skill, which has to differ from the grey bars of the rows.
-SKILL_COLOR = "tab:olive"
-# Colours of evidence, and the opacity of the rows since a change.
+# Colours of evidence.
 ALARM_COLOR = "#c0392b"
 NO_ALARM_COLOR = "#1f77b4"
-SHADE = 0.12
-# Stretches of rows whose gaps are drawn, and the smallest gap that their axes have room for.
+# Stretches of rows whose gaps are drawn.
 MAX_STRETCHES = 30
-MIN_GAP_OF_AXES = 0.01
-# Slices of one picture, and the inches that each of them and the axis below take.
+# Slices of one picture.
 MAX_SLICES_DRAWN = 40
-SLICE_HEIGHT = 0.3
-SLICES_MARGIN = 1.1
-SLICES_WIDTH = 5.5
-# Opacity of bands.
-BAND_ALPHA = 0.2
 
 
 # --- models ---------------------------------------------------------------------------------
@@ -108,8 +96,8 @@ def draw_attributes(ax: "Axes", base_rate: float, legend: bool = True) -> None:
     ax.plot([base_rate, base_rate], [low, high], linestyle=":", **grey)
     ax.plot(scores, no_skill, linestyle="-.", label="no skill", **grey)
     has_skill: dict[str, Any] = {
-        "facecolor": SKILL_COLOR,
-        "alpha": BAND_ALPHA,
+        "facecolor": "tab:olive",  # not like the grey bars of the rows
+        "alpha": 0.2,
         "linewidth": 0,
         "zorder": 0,
     }
@@ -132,8 +120,8 @@ def thin_path(path: Sequence[F64]) -> list[F64]:
 
 
 def distinct_labels(scores: Sequence[float]) -> list[str]:
-    """Write increasing scores with digits that make them differ; "" for repeats."""
-    for digits in range(MIN_TICK_DIGITS, MAX_TICK_DIGITS + 1):
+    """Write scores with 2 to 5 digits that make them differ; "" for repeats."""
+    for digits in range(2, 6):
         labels = [f"{score:.{digits}g}" for score in scores]
         if len({*labels}) == len({*scores}):
             break
@@ -151,7 +139,8 @@ def draw_cumulative(
         ax.axhline(0, **marks.CALIBRATED)
         ax.set(xlabel="share of rows, by increasing score", ylabel="cumulative gap", xlim=(0, 1))
     name = f"range {value:.4f}" if label is None else f"{shorten(label)}, range {value:.4f}"
-    color = marks.draw_line(ax, marks.next_style(ax, name), share, gap, width=1.2)
+    style = marks.next_style(ax, name)
+    color = marks.draw_line(ax, style, share, gap, width=1.2 * style.scale)
     end = BROWNIAN_QUANTILE * deviation
     ax.axhspan(-end, end, facecolor=(color, 0.1), zorder=1, label="95 % of calibrated models")
     if label is None and is_first:
@@ -172,8 +161,8 @@ def draw_slices(slices: Sequence[Any], ax: "Axes | None", level: float, title: s
     check_axes(ax)
     drawn = slices[:MAX_SLICES_DRAWN]
     if ax is None:
-        height = SLICES_MARGIN + SLICE_HEIGHT * len(drawn)
-        ax = open_figure((SLICES_WIDTH, height)).subplots()
+        # Each slice takes 0.3 inches, and the axis below 1.1.
+        ax = open_figure((5.5, 1.1 + 0.3 * len(drawn))).subplots()
     height_of_slice = np.arange(len(drawn))[::-1]
     values = np.array([each.value for each in drawn])
     is_off = np.array([each.p_value <= 1 - level for each in drawn])
@@ -252,7 +241,7 @@ def draw_evidence(
     else:
         verdict = f"ALARM, since about row {since}: {change}"
         for panel in (ax, below):
-            panel.axvspan(since, max(n[-1], 1), color=ALARM_COLOR, alpha=SHADE, linewidth=0)
+            panel.axvspan(since, max(n[-1], 1), color=ALARM_COLOR, alpha=0.12, linewidth=0)
     set_title(ax, verdict)
     ax.title.set(color=color, weight="bold")
     return ax
@@ -268,7 +257,7 @@ def draw_gaps(ax: "Axes", looks: Sequence[Any], since: int | None, outcome: str)
     is_after = n[ends[:-1]] >= (n[-1] if since is None else since)
     color = np.where(is_after, ALARM_COLOR, marks.GREY)
     ax.bar(n[ends[:-1]], gap, width, align="edge", color=color, edgecolor="white", linewidth=0.5)
-    size = 1.2 * np.abs(gap).max(initial=MIN_GAP_OF_AXES)
+    size = 1.2 * np.abs(gap).max(initial=0.01)
     ax.set_ylim(-size, size)
     ax.set_ylabel("observed -\npredicted", size="small")
     for height, place, word in ((0.95, "top", "more"), (0.05, "bottom", "fewer")):
@@ -301,7 +290,7 @@ def draw_risks(
     marks.draw_diagonal(ax, 0, end)
     (line,) = ax.plot(score, probability, linewidth=2, label="Bayesian curve")
     color = line.get_color()
-    ax.fill_between(score, low, high, facecolor=(color, BAND_ALPHA), label=level)
+    ax.fill_between(score, low, high, facecolor=(color, 0.2), label=level)
     ax.set(xlim=(0, end), ylim=(0, end), aspect="equal", ylabel=f"observed frequency of {event}")
     ax.text(0.03, 0.97, "\n".join(lines), transform=ax.transAxes, va="top", fontsize="small")
     ax.legend(loc="lower right", frameon=False, fontsize="small")
