@@ -207,7 +207,7 @@ def make_page(report: Report, options: Namespace) -> Page:
         document = first_page(report, [LEAD, TEST, *options.estimator])
 
     def draw(path: Path) -> None:
-        save_picture(path, report._pictures.panels)
+        save_picture(path, report._panels)
 
     # Some numbers are for programs alone, and take as long as half of the others.
     values = report.to_dict() if options.json else {}

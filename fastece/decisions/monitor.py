@@ -18,7 +18,7 @@ from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence
 from fastece.display.axes import check_axes, draw_on_page, new_figure, open_figure
 from fastece.display.documents import Document, Picture, Section
 from fastece.display.numbers import Number, PValue, count_of, to_plain
-from fastece.display.pictures import EvidenceStory, draw_evidence
+from fastece.display.pictures import draw_evidence
 from fastece.display.results import Readable
 from fastece.files.saved import SavedFormat
 from fastece.kernels.types import F64, U8
@@ -346,9 +346,14 @@ class Monitor(Readable):
         """
         check_axes(ax)
         ax = open_figure(FIGURE_SIZE).subplots() if ax is None else ax
-        outcome = "outcomes" if self.n_classes is None else "right top labels"
-        story = EvidenceStory(self.level, self.since, self.change, outcome)
-        return draw_evidence(ax, self._evidence.looks, story)
+        return draw_evidence(
+            ax,
+            self._evidence.looks,
+            level=self.level,
+            since=self.since,
+            change=self.change,
+            outcome="outcomes" if self.n_classes is None else "right top labels",
+        )
 
     def _figure(self) -> Any:
         """Draw the e-value on a figure outside pyplot."""

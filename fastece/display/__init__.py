@@ -8,6 +8,5 @@ legends look, and never which numbers there are. Begin with `documents`, then re
 """
 
 from fastece.display.pages import plot_classes
-from fastece.display.pictures import plot_result
 
-__all__ = ["plot_classes", "plot_result"]
+__all__ = ["plot_classes"]

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.legend import Legend
 
-# Labels of the axes across and up, for top labels and for other scores.
-TOP_LABEL_AXES = ("Confidence", "Accuracy")
+# Labels of the axes across and up, for scores that are no confidences.
 SCORE_AXES = ("Predicted probability", "Observed frequency")
 # Names of errors by the norm of their estimator, and of estimators without bins by their class.
 QUANTITIES = {"norm=2": "RMS calibration error", "norm=inf": "MCE"}
@@ -33,18 +32,8 @@ PAGE_WIDTH = 3.6
 PAGE_SIZE = (PAGE_WIDTH, 4.6)
 # Characters of a line of a legend.
 LEGEND_LINE = 44
-# From axes to a legend below their label, as a multiple of the height of its letters.
-LEGEND_DEPTH = 4.8
-# Width of a letter of a bold title, as a multiple of the height of its font.
-LETTER_WIDTH = 0.6
-# A histogram below axes: its height, and how far its bottom lies below them, as parts of theirs.
-HISTOGRAM_HEIGHT = 0.25
-HISTOGRAM_DEPTH = 0.3
 # By this label the axes of a histogram are found.
 HISTOGRAM_LABEL = "distribution of scores"
-# How often the layout of a figure is computed until square axes have their place: their width
-# depends on the height that earlier turns leave them and their legend.
-LAYOUT_TURNS = 4
 
 
 # --- figures --------------------------------------------------------------------------------
@@ -94,8 +83,7 @@ def axes_below(ax: "Axes") -> "Axes":
         if child.get_label() == HISTOGRAM_LABEL:
             return cast("Axes", child)
     ax.tick_params(labelbottom=False)
-    place = (0, -HISTOGRAM_DEPTH, 1, HISTOGRAM_HEIGHT)
-    return ax.inset_axes(place, sharex=ax, label=HISTOGRAM_LABEL)
+    return ax.inset_axes((0, -0.3, 1, 0.25), sharex=ax, label=HISTOGRAM_LABEL)
 
 
 def settle_layout(figure: "Figure | SubFigure") -> None:
@@ -105,7 +93,8 @@ def settle_layout(figure: "Figure | SubFigure") -> None:
     """
     if figure.get_layout_engine() is None or not hasattr(figure, "draw_without_rendering"):
         return
-    for _ in range(LAYOUT_TURNS):
+    # The width of square axes depends on the height that earlier turns leave them and their legend.
+    for _ in range(4):
         figure.draw_without_rendering()
 
 
@@ -135,7 +124,7 @@ def draw_legend(ax: "Axes") -> None:
         place = {
             "loc": "upper center",
             "bbox_to_anchor": (0.5, 0),
-            "borderaxespad": LEGEND_DEPTH,
+            "borderaxespad": 4.8,  # heights of its letters, for the label of the axes
             "frameon": False,
         }
     show_dollars(ax.legend(*legend_entries(ax), fontsize="small", **place))
@@ -166,7 +155,7 @@ def show_dollars(legend: "Legend") -> None:
 
 def axis_labels(setting: str) -> tuple[str, str]:
     """Return the labels of the axis across and of the axis up."""
-    return TOP_LABEL_AXES if setting == "confidence" else SCORE_AXES
+    return ("Confidence", "Accuracy") if setting == "confidence" else SCORE_AXES
 
 
 def title_of(setting: str, estimator: str = "") -> str:
@@ -202,6 +191,7 @@ def set_title(ax: "Axes", title: str) -> None:
 
     size = FontProperties(size="medium").get_size_in_points()
     width, _ = marks.size_of(ax)
-    characters = max(12, int(width / (LETTER_WIDTH * size)))
+    # A bold letter is 0.6 times as wide as its font is high.
+    characters = max(12, int(width / (0.6 * size)))
     # Labels of classes are the caller's: a dollar is no formula.
     ax.set_title(fill(title, characters), fontsize=size, parse_math=False)

@@ -13,7 +13,7 @@ from fastece.data.parameters import check_integer
 from fastece.display import axes
 from fastece.display.documents import Picture
 from fastece.display.marks import PLAIN, Drawing, draw_square, logit_range, next_style
-from fastece.display.pictures import Drawable, draw_model
+from fastece.display.pictures import draw_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,30 +21,11 @@ if TYPE_CHECKING:
 
 PICTURE_ENDINGS = (".png", ".svg", ".pdf")
 DOTS_PER_INCH = 150
-RESULT_SIZE = (axes.RESULT_WIDTH, axes.RESULT_HEIGHT)
 # More classes than these cannot be read, so small multiples show the worst.
 MAX_PANELS = 12
-# Inches of a panel with its title, and of the margins around all panels.
-PANEL_WIDTH = 1.9
-PANEL_HEIGHT = 2.05
-MARGIN_WIDTH = 0.6
-MARGIN_HEIGHT = 0.9
-# Panels of one picture on a page of HTML, and side by side there; the inches of a row of them, and
-# of the labels and the legend below all.
+# Panels of one picture on a page of HTML, and side by side there.
 PANELS_OF_PICTURE = 4
 COLUMNS_OF_PICTURE = 2
-PAGE_PANEL_HEIGHT = 1.9
-LEGEND_HEIGHT = 1.4
-# Additional inches for a title above small multiples.
-TITLE_HEIGHT = 0.4
-# Inches of an entry of the legend of all panels.
-ENTRY_WIDTH = 1.9
-# Characters of a title to an inch.
-CHARACTERS_PER_INCH = 11
-# Panels up to this number stand in one row; more get the number of columns, of these in this order,
-# that leaves the smallest gap in the last row.
-MAX_COLUMNS_OF_ONE_ROW = 4
-COLUMN_CHOICES = (4, 3, 5)
 
 
 class Panel(NamedTuple):
@@ -69,7 +50,7 @@ class Panel(NamedTuple):
 
 
 def plot_classes(
-    results: Sequence[Drawable] | Mapping[str, Sequence[Drawable]],
+    results: Sequence[Any] | Mapping[str, Sequence[Any]],
     *,
     band: Any = True,
     columns: int | None = None,
@@ -116,7 +97,7 @@ def plot_classes(
     return draw_classes(panels, columns, figure)
 
 
-def panel_of(models: Mapping[Any, Drawable], band: Any = True) -> Panel:
+def panel_of(models: Mapping[Any, Any], band: Any = True) -> Panel:
     """Make the panel of several models; a band of a test is drawn for the first one."""
     drawings: dict[Any, Drawing] = {}
     for name, result in models.items():
@@ -161,7 +142,7 @@ def draw_panels(panels: Sequence[Panel], n_columns: int, figure: "Figure") -> No
         loc="outside lower center",
         frameon=False,
         fontsize="small",
-        ncols=max(1, int(figure.get_figwidth() // ENTRY_WIDTH)),
+        ncols=max(1, int(figure.get_figwidth() // 1.9)),  # inches of an entry
     )
     axes.show_dollars(legend)
 
@@ -179,16 +160,17 @@ def worst_text(panels: Sequence[Panel]) -> str:
 
 
 def best_columns(n: int) -> int:
-    """Choose the number of columns that leaves the smallest gap."""
-    if n <= MAX_COLUMNS_OF_ONE_ROW:
+    """Choose the number of columns that leaves the smallest gap in the last row."""
+    if n <= 4:
         return n
-    return min(COLUMN_CHOICES, key=lambda columns: -n % columns)
+    return min((4, 3, 5), key=lambda columns: -n % columns)
 
 
 def size_of_panels(n: int, columns: int) -> tuple[float, float]:
     """Return the size in inches of a figure of `n` panels without empty room."""
     rows = math.ceil(n / columns)
-    return MARGIN_WIDTH + PANEL_WIDTH * columns, MARGIN_HEIGHT + PANEL_HEIGHT * rows
+    # Margins, and a panel with its title.
+    return 0.6 + 1.9 * columns, 0.9 + 2.05 * rows
 
 
 def draw_panel(panel: Panel, ax: "Axes") -> None:
@@ -224,7 +206,7 @@ def page_pictures(panels: Sequence[Panel], title: str) -> list[Picture]:
 def draw_page_of_classes(panels: Sequence[Panel]) -> "Figure":
     """Draw small multiples in two columns, as wide as a picture of a page."""
     n_rows = math.ceil(len(panels) / COLUMNS_OF_PICTURE)
-    height = LEGEND_HEIGHT + PAGE_PANEL_HEIGHT * n_rows
+    height = 1.4 + 1.9 * n_rows  # the legend below, and the rows
     figure = axes.new_figure((axes.PAGE_WIDTH, height))
     draw_panels(panels, COLUMNS_OF_PICTURE, figure)
     return figure
@@ -242,15 +224,15 @@ def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
     """Draw panels side by side, or small multiples of classes, below a note."""
     notes = [note] if note else []
     if is_of_one_setting(panels):
-        figure = draw_side_by_side(panels, RESULT_SIZE)
+        figure = draw_side_by_side(panels, (axes.RESULT_WIDTH, axes.RESULT_HEIGHT))
     else:
         n = min(len(panels), MAX_PANELS)
         width, height = size_of_panels(n, best_columns(n))
-        figure = draw_classes(panels, figure=axes.new_figure((width, height + TITLE_HEIGHT)))
+        figure = draw_classes(panels, figure=axes.new_figure((width, height + 0.4)))
         if figure.get_suptitle():
             notes.insert(0, figure.get_suptitle())
     if notes:
-        characters = int(CHARACTERS_PER_INCH * figure.get_figwidth())
+        characters = int(11 * figure.get_figwidth())  # 11 to an inch
         lines = [fill(line, characters) for text in notes for line in text.splitlines()]
         figure.suptitle("\n".join(lines), fontsize="medium", parse_math=False)
     return figure

@@ -8,8 +8,7 @@ from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import format_cell
 from fastece.report.breakdown import describe_classes, describe_slices
 from fastece.report.errors import errors_table, without_noise
-from fastece.report.pictures import DIAGRAM_TITLE
-from fastece.report.result import MISCALIBRATED, UNCLEAR, Report
+from fastece.report.result import DIAGRAM_TITLE, MISCALIBRATED, UNCLEAR, Report
 from fastece.report.sample import facts_of_rows, facts_of_stream
 from fastece.report.verdict import describe_parts_off, tables_of_parts
 from fastece.report.words import sentence
@@ -74,7 +73,7 @@ def brief_diagram(report: Report) -> list[Section]:
 
     A single event has deciles of its predictions, of which most may lie in one bin of equal width.
     """
-    deciles = report._pictures.deciles
+    deciles = report._deciles
     if deciles is not None:
         table = deciles.table()
         # Bars, which show how many rows there are, would all be alike.

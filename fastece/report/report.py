@@ -8,7 +8,6 @@ from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.predictions import Predictions
 from fastece.data.reading import refuse_options
 from fastece.data.table import TableMaker
-from fastece.display.documents import Section
 from fastece.inference.validation import check_event
 from fastece.report.breakdown import (
     describe_classes,
@@ -25,13 +24,12 @@ from fastece.report.errors import (
 )
 from fastece.report.inputs import (
     ERRORS,
-    ReportInput,
     ReportRequest,
     choose_errors,
     flatten_request,
     read_input,
 )
-from fastece.report.pictures import diagram_section, prepare_pictures
+from fastece.report.pictures import describe_diagrams, measure_diagrams
 from fastece.report.practice import (
     choose_thresholds,
     describe_thresholds,
@@ -42,18 +40,6 @@ from fastece.report.result import Part, Report
 from fastece.report.sample import describe_sample, measure_sample
 from fastece.report.scores import describe_scores, measure_scores
 from fastece.report.verdict import judge
-
-
-def measure_diagrams(inputs: ReportInput) -> dict[str, Any]:
-    """Measure the diagrams, the Bayesian curve, and the numbers of other pictures."""
-    pictures = prepare_pictures(inputs)
-    return {"diagrams": pictures.diagrams, "curve": pictures.curve, "_pictures": pictures}
-
-
-def describe_diagrams(report: Report) -> list[Section]:
-    """Show the diagrams as a table of bins, and as pictures."""
-    return [diagram_section(report._pictures, report.title)]
-
 
 # They are measured, and then read, in this order.
 PARTS = (

@@ -9,18 +9,18 @@ from fastece import __version__
 from fastece.decisions.threshold import Threshold
 from fastece.display.documents import Cell, Document, Section
 from fastece.display.numbers import ConfidenceInterval
-from fastece.display.pages import require_page
+from fastece.display.pages import Panel, require_page
 from fastece.display.results import Record, Result
 from fastece.display.writers import to_html
 from fastece.files import write_file
 from fastece.inference.direction import Direction
 from fastece.inference.slices import Slices
 from fastece.inference.validation import Validation
+from fastece.reliability.cumulative import CumulativeGaps
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.decomposition import ScoreDecomposition
 from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report.inputs import ReportInput
-from fastece.report.pictures import DIAGRAM_TITLE, ReportPictures
 
 # An error is left out of texts if chance alone gives this share of its value, and more than the
 # upper end of its interval.
@@ -30,6 +30,8 @@ TOO_FEW = "too few rows"
 NO_SIGN = "no sign"
 MISCALIBRATED = "miscalibrated"
 UNCLEAR = "unclear"
+# The section that a page shows first.
+DIAGRAM_TITLE = "Reliability diagram"
 # How a page colours a verdict; others are unclear.
 TONES = {MISCALIBRATED: "bad", NO_SIGN: "good"}
 
@@ -275,7 +277,12 @@ class Report(Result):
     _copies: Mapping[str, Cell] = field(repr=False)
     _notes_on_rows: list[str] = field(repr=False)
     _notes_on_classes: list[str] = field(repr=False)
-    _pictures: ReportPictures = field(repr=False)
+    # Numbers of the pictures: the panels, which a first page lacks; the diagram of ten equal-mass
+    # bins of a single event, most of whose predictions lie in a few bins of equal width; and the
+    # cumulative gaps, where all rows are there.
+    _panels: Sequence[Panel] = field(repr=False)
+    _deciles: ReliabilityDiagram | None = field(repr=False)
+    _cumulative: CumulativeGaps | None = field(repr=False)
 
     _derived: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "notes")
 
