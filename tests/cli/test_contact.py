@@ -111,20 +111,6 @@ def write_examples(folder):
         (folder / "days" / f"day{len(name)}.csv").write_text(rows)
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [("repport a.csv", "did you mean report?"), ("recalibrat a.csv", "did you mean recalibrate?"),
-     ("report a.csv --y-probs x", "did you mean --y-prob?"),
-     ("demo --jsno", "did you mean --json?"),
-     ("xyz", "fastece --help"), ("report a.csv --zzz", "fastece report --help")],
-)  # fmt: skip
-def test_the_nearest_name_is_suggested(capsys, line, hint):
-    with pytest.raises(SystemExit) as stop:
-        run(capsys, *line.split(), quick=False)
-    assert stop.value.code == 2
-    assert capsys.readouterr().err.endswith(f"({hint})\n")
-
-
 @pytest.mark.slow
 def test_the_command_line_completes_words():
     pytest.importorskip("argcomplete")
@@ -247,16 +233,6 @@ def test_clip_makes_losses_finite_and_counts_the_rows(capsys, write, content):
 def test_clip_hides_nothing_that_is_wrong(capsys, write, content):
     path = write(content)
     assert failure(capsys, "report", path, "--clip", 0.1) == failure(capsys, "report", path)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [(["--clip", 0], "--clip: must be greater than 0"), (["--clip", 0.7], "--clip: must be"),
-     (["--clip", 0.1, "--from-logits"], "--clip: needs probabilities, and these are logits"),
-     (["--clip", 0.1, "--stream"], "--clip: needs all rows at once")],
-)  # fmt: skip
-def test_a_bad_clip_is_refused(capsys, write, arguments, message):
-    assert message in failure(capsys, "report", write(VECTORS), *arguments)
 
 
 # --- logs -----------------------------------------------------------------------------------

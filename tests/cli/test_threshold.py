@@ -32,20 +32,8 @@ def found_of(capsys, *options):
     return found
 
 
-def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
-    y, p, g, site = data
-    cases = [
-        ([], {}),
-        (["--accuracy", "0.9", "--confidence-level", "0.9"], {"accuracy": 0.9, "confidence": 0.9}),
-        (["--by", "site", "--accuracy", "0.85"], {"by": site, "accuracy": 0.85}),
-        (["--groups", "g", "--accuracy", "0.9"], {"groups": g, "accuracy": 0.9}),
-        (["--setting", "confidence"], {"setting": "confidence"}),
-    ]
-    for options, arguments in cases:
-        expected = choose_threshold(y, p, **arguments)
-        printed = found_of(capsys, path, *options)
-        assert {name: printed[name] for name in expected.to_dict()} == expected.to_dict()
-        assert printed["sentence"] == expected.sentence
+def test_a_saved_threshold_is_that_of_python(capsys, data, path, tmp_path):
+    y, p, *_ = data
     saved = tmp_path / "threshold.json"
     assert main(["threshold", path, "--save", str(saved)]) == 0
     printed = capsys.readouterr().out
@@ -56,19 +44,6 @@ def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
     assert f" {float(percent) / 100:.3f}  [" in printed
     again = Threshold.from_json(saved.read_text())
     assert again(p).tolist() == choose_threshold(y, p)(p).tolist()
-
-
-def test_pairs_are_hits_and_confidences(capsys, write):
-    rng = np.random.default_rng(1)
-    s = rng.beta(9, 1, 300).round(3)
-    hit = (rng.random(300) < s).astype(int)
-    rows = "\n".join(f"1,{x},{c}" for x, c in zip(hit, s, strict=True))
-    path = str(write(f"true_label,pred_label,confidence\n{rows}\n"))
-    printed = found_of(capsys, path, "--accuracy", "0.8")
-    assert (printed["setting"], printed["value"]) == (
-        "binary",
-        choose_threshold(hit, s, accuracy=0.8).value,
-    )
 
 
 @pytest.fixture
