@@ -122,6 +122,9 @@ def test_an_impossible_outcome_is_infinite_evidence(capsys, tmp_path):
     page = capsys.readouterr().out
     assert "an outcome whose predicted probability was 0" in page
     assert " inf " in page
+    # JSON has no such number.
+    assert main(["monitor", str(a), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["e_value"] == "inf"
 
 
 @pytest.fixture
