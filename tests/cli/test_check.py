@@ -18,32 +18,24 @@ from helpers.command_line import PAIRS, run
 PAGE = (Path(__file__).parents[2] / "docs/how_to/gate.md").read_text(encoding="utf-8")
 
 
-def columns(n=800, seed=0):
-    """Labels, two models, sites and groups."""
-    rng = np.random.default_rng(seed)
-    p = rng.random(n).round(4)
-    site = rng.choice(["north", "south", "west"], n, p=[0.5, 0.4, 0.1])
-    y = (rng.random(n) < np.where(site == "south", p**2.5, p)).astype(int)
-    return y, p, p**1.5, site, np.arange(n) // 4
-
-
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A file with all columns, and one of another model."""
+    """A file of labels, scores and sites, and these columns."""
     monkeypatch.chdir(tmp_path)
-    y, p, q, site, group = columns()
-    for name, prob in (("new.csv", p), ("old.csv", q)):
-        rows = zip(y, prob, site, group, 1 + group % 2, strict=True)
-        lines = [f"{a},{b:.17g},{c},{d},{e}\n" for a, b, c, d, e in rows]
-        Path(name).write_text(f"y_true,y_prob,site,g,w\n{''.join(lines)}")
-    return y, p, q, site, group
+    rng = np.random.default_rng(0)
+    p = rng.random(800).round(4)
+    site = rng.choice(["north", "south", "west"], 800, p=[0.5, 0.4, 0.1])
+    y = (rng.random(800) < np.where(site == "south", p**2.5, p)).astype(int)
+    lines = [f"{a},{b},{c}\n" for a, b, c in zip(y, p, site, strict=True)]
+    Path("new.csv").write_text(f"y_true,y_prob,site\n{''.join(lines)}")
+    return y, p, site
 
 
 CODES = {True: 0, False: 1, None: 3}
 
 
 def test_files_for_machines_and_for_a_page(capsys, files):
-    y, p, _, site, _ = files
+    y, p, site = files
     expected = fastece.check(y, p, max_error=0.1, by=site)
     options = ["--max-error", "0.1", "--by", "site", "--junit", "j.xml", "--summary", "s.md"]
     Path("s.md").write_text("old")

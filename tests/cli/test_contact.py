@@ -1,12 +1,13 @@
 """The first contact: help, names that are nearly right, columns that are found, infinite losses."""
 
+import contextlib
+import io
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
-from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
@@ -76,8 +77,11 @@ def test_the_help_of_a_command_fits_on_one_screen(capsys, command):
 def example_lines():
     """Yield the examples in the help of each command."""
     for command in COMMANDS:
-        module = import_module(f"fastece.cli.{command}")
-        for line in module.EXAMPLES.strip().splitlines():
+        page = io.StringIO()
+        with contextlib.redirect_stdout(page), contextlib.suppress(SystemExit):
+            main([command, "--help"])
+        _, _, examples = page.getvalue().partition("examples:\n")
+        for line in examples.strip().splitlines():
             yield pytest.param(line.strip(), id=line.strip())
 
 

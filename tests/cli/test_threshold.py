@@ -16,13 +16,13 @@ def data():
     rng = np.random.default_rng(0)
     p = rng.beta(0.4, 0.4, 900).round(4)
     y = (rng.random(900) < p).astype(int)
-    return y, p, np.arange(900) // 3, np.array(["north", "south"])[np.arange(900) % 2]
+    return y, p
 
 
 @pytest.fixture
 def path(data, write):
-    lines = (",".join(map(str, row)) for row in zip(*(x.tolist() for x in data), strict=True))
-    return str(write("\n".join(["y_true,y_prob,g,site", *lines])))
+    lines = (f"{label},{score}" for label, score in zip(*data, strict=True))
+    return str(write("\n".join(["y_true,y_prob", *lines])))
 
 
 def found_of(capsys, *options):
@@ -33,7 +33,7 @@ def found_of(capsys, *options):
 
 
 def test_a_saved_threshold_is_that_of_python(capsys, data, path, tmp_path):
-    y, p, *_ = data
+    y, p = data
     saved = tmp_path / "threshold.json"
     assert main(["threshold", path, "--save", str(saved)]) == 0
     printed = capsys.readouterr().out
@@ -105,7 +105,7 @@ def test_weighted_rows_without_a_miss_are_a_warning_in_options_of_the_command(ca
 
 
 def test_without_a_threshold_the_accuracy_that_rows_support_is_shown(capsys, data, path):
-    y, p, *_ = data
+    y, p = data
     assert main(["threshold", path, "--accuracy", "0.999"]) == 1
     printed = " ".join(capsys.readouterr().out.split())
     assert "No score is found from which predictions are right in at least 99.9 %" in printed
