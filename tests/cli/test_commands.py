@@ -4,32 +4,39 @@ import json
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from fastece import cli
+import fastece
 from fastece.cli import main, warmup
-from fastece.cli.output import Page, write_page
-from fastece.cli.progress import show_progress
-from fastece.display.documents import Document
 from fastece.kernels import cache as kernel_cache
 from fastece.resampling import engine
 from helpers.command_line import SMALL, failure, run, text
 
 
-@pytest.mark.parametrize("error", [TypeError, ValueError])
-def test_a_fault_of_the_package_shows_its_traceback(capsys, monkeypatch, write, error):
-    from fastece.cli import report
+@pytest.fixture
+def fail(monkeypatch):
+    """Add an estimator that raises an error; return the words that use it."""
 
-    def fault(*_, **__):
-        return int("x") if error is ValueError else len(3)
+    def add_estimator(error):
+        class Failing:
+            def prepare(self, sample, size):  # noqa: ARG002
+                raise error
 
-    monkeypatch.setattr(report, "make_report", fault)
-    path = write(SMALL)
-    with pytest.raises(error, match=r"invalid literal|has no len"):
-        run(capsys, "report", path)
+            def evaluate(self, plan, c):
+                raise NotImplementedError
+
+        monkeypatch.setitem(fastece.ESTIMATORS, "failing", Failing())
+        return ("demo", "--estimator", "failing")
+
+    return add_estimator
+
+
+@pytest.mark.parametrize("error", [TypeError("a fault"), ValueError("a fault")])
+def test_a_fault_of_the_package_shows_its_traceback(capsys, fail, error):
+    with pytest.raises(type(error), match="a fault"):
+        run(capsys, *fail(error))
 
 
 @pytest.mark.parametrize(
@@ -37,20 +44,12 @@ def test_a_fault_of_the_package_shows_its_traceback(capsys, monkeypatch, write, 
     [(OSError("disk"), "disk"), (MemoryError("too large"), "too large"), (ImportError("no x"), "x"),
      (MemoryError(), "memory")],
 )  # fmt: skip
-def test_an_error_of_the_machine_is_one_line(capsys, monkeypatch, error, message):
-    def lacks(*_):
-        raise error
-
-    monkeypatch.setattr(cli, "run_command", lacks)
-    assert message in failure(capsys, "demo")
+def test_an_error_of_the_machine_is_one_line(capsys, fail, error, message):
+    assert message in failure(capsys, *fail(error))
 
 
-def test_an_interrupt_is_one_word(capsys, monkeypatch):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "run_command", stop)
-    assert run(capsys, "demo") == (130, "", "fastece: interrupted\n")
+def test_an_interrupt_is_one_word(capsys, fail):
+    assert run(capsys, *fail(KeyboardInterrupt())) == (130, "", "fastece: interrupted\n")
 
 
 def test_a_warning_is_printed_once_however_often_the_rows_are_read(capsys, write):
@@ -68,80 +67,25 @@ def test_warnings_are_in_words_of_the_command_line(capsys, write):
     assert err.endswith("probabilities, but --from-logits?\n")
 
 
-def parse(command, *words):
-    parser = import_module(f"fastece.cli.{command}").make_parser()
-    return parser.parse_intermixed_args(words)
-
-
-def test_values_are_read_as_their_kinds():
-    options = parse("report", "a.csv", "--setting", "3", "--n-bins", "sqrt")
-    assert (options.setting, options.n_bins) == (3, "sqrt")
-    assert (options.n_resamples, options.rng, options.full) == (1999, 0, False)
-    options = parse("curve", "a.csv", "--at", "0.8,0.9", "--bandwidth", "0.1")
-    assert (options.at, options.bandwidth, options.n_resamples) == ([0.8, 0.9], 0.1, 500)
-    assert parse("study", "--sizes", "50,100").sizes == (50, 100)
-
-
-def test_shared_options_that_a_command_lacks_are_none():
-    options = parse("plan", "a.csv")
-    assert (options.by, options.votes, options.n_resamples, options.full) == (None,) * 4
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["a.csv b.csv --groups g", "a.csv --groups g b.csv", "--groups g a.csv b.csv"],
-)
-def test_files_stand_before_and_after_options(line):
-    options = parse("compare", *line.split())
-    assert (options.models, options.groups) == (["a.csv", "b.csv"], "g")
-
-
-def test_numbers_that_json_has_not():
-    page = Page(Document("title"), {"a": float("nan"), "b": [float("inf"), -float("inf")]})
-    as_json = write_page(page, parse("demo", "--json"))
-    assert json.loads(as_json) == {"a": None, "b": ["inf", "-inf"]}
-    assert write_page(page, parse("demo", "--markdown")) == "# title"
-    assert write_page(page, parse("demo")) == "title"
-
-
 def use_terminal(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
 
 
-def test_steps_and_their_tasks_are_shown_on_one_line(capsys, monkeypatch):
+def test_the_line_of_progress_is_gone_after_an_error(capsys, monkeypatch, fail):
     pytest.importorskip("tqdm")
     use_terminal(monkeypatch)
-    with show_progress() as progress:
-        progress("bootstrap")
-        (tasks,) = engine.progress_callbacks
-        tasks(1, 10)
-    shown = capsys.readouterr().err
-    assert "bootstrap" in shown
-    assert " 10 %" in shown
-    assert "\n" not in shown
-    assert engine.progress_callbacks == []
-
-
-def test_the_line_is_gone_after_an_error(capsys, monkeypatch):
-    pytest.importorskip("tqdm")
-    use_terminal(monkeypatch)
-    with pytest.raises(ValueError, match="bad"), show_progress() as progress:  # noqa: PT012
-        progress("reading")
-        raise ValueError("bad")
+    code, _, err = run(capsys, *fail(OSError("disk")))
+    shown, _, last = err.rpartition("\r")
+    assert (code, last) == (2, "fastece: error: disk\n")
     # The line is overwritten by blanks.
-    assert capsys.readouterr().err.rpartition("\r")[0].endswith(" ")
-    assert engine.progress_callbacks == []
+    assert "reading" in shown
+    assert shown.endswith(" ")
 
 
-@pytest.mark.parametrize("lacks_tqdm", [False, True])
-def test_nothing_is_shown_without_a_terminal_or_without_tqdm(capsys, monkeypatch, lacks_tqdm):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: lacks_tqdm)
-    if lacks_tqdm:
-        monkeypatch.setitem(sys.modules, "tqdm", None)
-    with show_progress() as progress:
-        progress("bootstrap")
-        assert engine.progress_callbacks == []
-    assert capsys.readouterr().err == ""
+def test_no_progress_is_shown_without_tqdm(capsys, monkeypatch):
+    use_terminal(monkeypatch)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    text(capsys, "demo")
 
 
 @pytest.mark.slow

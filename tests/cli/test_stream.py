@@ -206,14 +206,6 @@ def test_several_files_patterns_and_folders_are_one_stream(capsys, write, tmp_pa
     assert "and 2 more files" in report["title"]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("figures")
-def test_a_picture(capsys, write, tmp_path):
-    picture = tmp_path / "a.svg"
-    as_json(capsys, "report", write(SMALL), "--stream", "--plot", picture)
-    assert picture.read_text(encoding="utf-8").count("<svg") == 1
-
-
 def rows_of(n, **bad):
     """A file of n rows, some of which are others: by their line, the header is 1."""
     rows = [f"{i % 3 % 2},{(i % 20 + 0.5) / 20}" for i in range(n)]
