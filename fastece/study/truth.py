@@ -12,8 +12,6 @@ from fastece.study.design import Population
 
 # The published truth: bins of equal width on the labels of all rows.
 PUBLISHED_TRUTH = Binned(n_bins=2000, closed="left")
-# A truth of less than so many standard errors is mostly noise.
-MIN_STANDARD_ERRORS = 3
 
 
 class Truth(NamedTuple):
