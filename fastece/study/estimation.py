@@ -6,7 +6,7 @@ at any time and in any order.
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,28 +23,21 @@ from fastece.study.truth import Truth, truth_of
 PLACE_BITS = 32
 
 
-class Outcome(NamedTuple):
-    """Results of one distribution of scores.
+def run_distribution(
+    design: StudyDesign, distribution: Any
+) -> tuple[F64, list[Truth], dict[str, float]]:
+    """Compute every estimate and the truth of one distribution of scores.
 
-    Parameters
-    ----------
+    Linear algebra runs on one thread: sums of several threads may differ in their last bits.
+
+    Returns
+    -------
     estimates : (settings, candidates, sizes, draws) float64 array
     truths : list of Truth
         The truth in each setting.
     seconds : dict
         Seconds by kind of work: "scores" to draw or read the rows and their scores, "estimation",
         "truth".
-    """
-
-    estimates: F64
-    truths: list[Truth]
-    seconds: dict[str, float]
-
-
-def run_distribution(design: StudyDesign, distribution: Any) -> Outcome:
-    """Compute every estimate and the truth of one distribution of scores.
-
-    Linear algebra runs on one thread: sums of several threads may differ in their last bits.
     """
     from threadpoolctl import threadpool_limits
 
@@ -64,7 +57,7 @@ def run_distribution(design: StudyDesign, distribution: Any) -> Outcome:
             seconds["estimation"] += end_of_estimates - end_of_scores
             seconds["truth"] += end - end_of_estimates
             start = end
-    return Outcome(np.array(estimates), truths, seconds)
+    return np.array(estimates), truths, seconds
 
 
 def estimate_all(

@@ -146,9 +146,9 @@ def compute_table(
     """
     sys.path += [folder for folder in folders if folder not in sys.path]
     names = [candidate.name for candidate in candidates_of(design)]
-    outcome = run_distribution(design, distribution)
-    table = distribution_table(design, distribution, names, outcome)
-    return distribution, table.replace_schema_metadata({SECONDS: json.dumps(outcome.seconds)})
+    estimates, truths, seconds = run_distribution(design, distribution)
+    table = distribution_table(design, distribution, names, estimates, truths)
+    return distribution, table.replace_schema_metadata({SECONDS: json.dumps(seconds)})
 
 
 def write_summaries(design: StudyDesign, folder: Path, paths: list[Path]) -> StudyResult:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from fastece.kernels.types import F64
 from fastece.study.candidates import ZERO
 from fastece.study.design import Purpose, StudyDesign
-from fastece.study.estimation import Outcome
-from fastece.study.truth import MIN_STANDARD_ERRORS
+from fastece.study.truth import Truth
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,12 +24,18 @@ N_RESAMPLES = 400
 CONFIDENCE_LEVEL = 0.95
 # The quantile over draws that a large error stands for.
 ERROR_QUANTILE = 0.95
+# A truth of less than so many standard errors is mostly noise.
+MIN_STANDARD_ERRORS = 3
 # Ending of columns that compare with the truth from labels.
 SUFFIX_OF_TRUTH = {"posterior": "", "labels": "_labels"}
 
 
 def distribution_table(
-    design: StudyDesign, distribution: Any, names: Sequence[str], outcome: Outcome
+    design: StudyDesign,
+    distribution: Any,
+    names: Sequence[str],
+    estimates: F64,
+    truths: Sequence[Truth],
 ) -> "pa.Table":
     """Make the table of one distribution: a row for each setting, estimator and size.
 
@@ -41,7 +46,9 @@ def distribution_table(
         One of the distributions of the design.
     names : sequence of str
         The candidates.
-    outcome : Outcome
+    estimates : (settings, candidates, sizes, draws) float64 array
+    truths : sequence of Truth
+        The truth in each setting.
 
     Notes
     -----
@@ -53,11 +60,10 @@ def distribution_table(
     """
     import pyarrow as pa
 
-    estimates = outcome.estimates
     shape = estimates.shape[:3]  # settings, candidates, sizes
-    debiased = np.array([truth.debiased for truth in outcome.truths])
-    from_labels = np.array([truth.from_labels for truth in outcome.truths])
-    standard_error = np.array([truth.standard_error for truth in outcome.truths])
+    debiased = np.array([truth.debiased for truth in truths])
+    from_labels = np.array([truth.from_labels for truth in truths])
+    standard_error = np.array([truth.standard_error for truth in truths])
     columns: dict[str, Any] = {
         "setting": np.array(design.settings_of(distribution))[:, None, None],
         "estimator": np.array(names)[:, None],

@@ -59,7 +59,7 @@ def arenas_of(study: Design | Predictions) -> Iterator[tuple[str, Arena]]:
     for which in study.distributions:
         for setting, samples, chances, n_bins in study.populations(which):
             pairs = zip(samples, chances, strict=True)
-            truths = [debiased_error(x.s, q, n_bins).value for x, q in pairs]
+            truths = [debiased_error(x.s, q, n_bins)[0] for x, q in pairs]
             yield setting, Arena(samples, float(np.mean(truths)), str(which))
 
 
