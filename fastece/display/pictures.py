@@ -292,7 +292,9 @@ def draw_risks(
     color = line.get_color()
     ax.fill_between(score, low, high, facecolor=(color, 0.2), label=level)
     ax.set(xlim=(0, end), ylim=(0, end), aspect="equal", ylabel=f"observed frequency of {event}")
-    ax.text(0.03, 0.97, "\n".join(lines), transform=ax.transAxes, va="top", fontsize="small")
+    text = ax.text(0.03, 0.97, "\n".join(lines), transform=ax.transAxes, va="top", fontsize="small")
+    # Numbers of many digits would leave the axes no room.
+    text.set_in_layout(False)
     ax.legend(loc="lower right", frameon=False, fontsize="small")
     below = axes_below(ax)
     below.set_xlabel(f"predicted probability of {event}")
