@@ -115,15 +115,15 @@ NAMESAKES = [
 PLOT = "pip install 'fastece[plot]'"
 NEEDS = {
     PLOT: lambda: fastece.reliability_diagram(Y, P).plot(),
-    "to_html: needs matplotlib: pip install matplotlib": lambda: fastece.calibration_report(
-        Y, P, n_resamples=99
-    ).to_html("report.html"),
+    "to_html: needs jinja2 and matplotlib: pip install 'fastece[report]'": lambda: (
+        fastece.calibration_report(Y, P, n_resamples=99).to_html("report.html")
+    ),
     "pip install 'fastece[study]'": lambda: command("study"),
     "pip install pandas": lambda: fastece.bootstrap(
         Y, P, estimator=["ece"], n_resamples=99, rng=0
     ).to_frame(),
     "pip install 'fastece[files]'": lambda: command("report", "predictions.parquet"),
-    "--plot: needs matplotlib: pip install matplotlib": lambda: command(
+    "--plot: needs matplotlib: pip install 'fastece[plot]'": lambda: command(
         "demo", "--plot", "demo.png"
     ),
 }
@@ -184,7 +184,7 @@ def check_installation() -> None:
     installed = [name for name in OPTIONAL if find_spec(name)]
     assert not installed, f"{installed} are installed; this needs an environment with fastece alone"
     assert version("fastece") == fastece.__version__
-    for name in ("py.typed", "display/page.html", "data/digits_neural_network.npz"):
+    for name in ("py.typed", "display/templates/page.html", "data/digits_neural_network.npz"):
         assert (folder / name).exists(), name
 
 

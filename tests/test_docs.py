@@ -24,7 +24,8 @@ from fastece.cli import main
 from fastece.data.table import SETTINGS
 from fastece.estimators.base import Estimator
 from fastece.recalibration import METHODS
-from fastece.report.verdict import MIN_ROWS, MISCALIBRATED, NO_SIGN, TOO_FEW, UNCLEAR
+from fastece.report.result import MISCALIBRATED, NO_SIGN, TOO_FEW, UNCLEAR
+from fastece.report.verdict import MIN_ROWS
 from helpers.samples import CALIBRATION_ERRORS
 
 ROOT = Path(__file__).parents[1]

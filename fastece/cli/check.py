@@ -4,6 +4,19 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+from fastece.cli.arguments import (
+    Parser,
+    add_columns,
+    add_counts,
+    add_file,
+    add_forms,
+    add_groups,
+    add_id,
+    add_intervals,
+    add_scale,
+    add_setting,
+    add_slices,
+)
 from fastece.cli.inputs import (
     describe_data,
     read_data,
@@ -11,22 +24,7 @@ from fastece.cli.inputs import (
     title_of,
     with_options,
 )
-from fastece.cli.options import (
-    BY,
-    COLUMNS,
-    COUNTS,
-    FILE,
-    GROUPS,
-    ID,
-    INPUT,
-    INTERVALS,
-    MEASURE,
-    OUTPUT,
-    Command,
-    value,
-)
 from fastece.cli.output import Page
-from fastece.cli.output_files import JUNIT, SUMMARY
 from fastece.cli.pairing import ModelFile, read_same_rows
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
@@ -39,39 +37,42 @@ from fastece.inference.selections import Selection, select_by_columns
 from fastece.inference.slices import MIN_ROWS
 from fastece.resampling.call import Call
 
+DESCRIPTION = """Decide whether a calibration error, or O/E, is within its bounds. Exit codes:
+0 passes (the interval lies within them), 1 fails (outside), 3 cannot tell (it
+includes a bound), 2 bad input."""
+EXAMPLES = """
+  fastece check new.csv --max-error 0.05
+  fastece check new.csv --max-error 0.1 --max-increase 0.02 --baseline old.csv
+"""
 EXIT_CODES = {True: 0, False: 1, None: 3}
 
 
-def describe() -> Command:
-    """Describe ``fastece check FILE``."""
-    return Command(
-        "Decide whether a calibration error, or O/E, is within its bounds. Exit codes: 0 passes "
-        "(the interval lies within them), 1 fails (outside), 3 cannot tell (it includes a bound), "
-        "2 bad input.",
-        run,
-        (FILE,),
-        (
-            *COLUMNS, COUNTS, BY, GROUPS, *INTERVALS,
-            value("--max-error", MEASURE, "largest error that is allowed", metavar="E",
-                  read=float),
-            value("--max-ratio", MEASURE, "in its place, for rare events: observed over expected "
-                  "events may be from 1/R to R, such as 1.25", metavar="R", read=float),
-            value("--baseline", INPUT, "predictions of another model for the same rows",
-                  metavar="FILE", reads_file=True),
-            ID,
-            value("--max-increase", MEASURE, "by how much the error may exceed that of --baseline",
-                  metavar="E", read=float),
-            value("--min-rows", MEASURE, "slices with fewer rows are not judged, and a file with "
-                  f"fewer cannot tell ({MIN_ROWS})", metavar="N", read=int, default=MIN_ROWS),
-            value("--estimator", MEASURE, "calibration error to check (default ece_bayes)",
-                  metavar="NAME",
-                  default="ece_bayes"),
-            value("--junit", OUTPUT, "write the verdicts as JUnit XML", metavar="FILE",
-                  writes=JUNIT),
-            value("--summary", OUTPUT, "write the page as Markdown, such as for the page of a "
-                  "build", metavar="FILE", writes=SUMMARY),
-        ),
-    )  # fmt: skip
+def make_parser() -> Parser:
+    """Make the parser of ``fastece check FILE``."""
+    parser = Parser("check", DESCRIPTION, "fastece check FILE --max-error E [options]", EXAMPLES)
+    add_file(parser)
+    add_columns(parser)
+    add_counts(parser)
+    add_scale(parser)
+    add_slices(parser)
+    add_groups(parser)
+    add = parser.input.add_argument
+    add("--baseline", metavar="FILE", help="another model's predictions for the same rows")
+    add_id(parser)
+    add = parser.measure.add_argument
+    add("--max-error", metavar="E", type=float, help="largest error that is allowed")
+    add("--max-ratio", metavar="R", type=float, help="for rare events: O/E from 1/R to R, as 1.25")
+    add("--max-increase", metavar="E", type=float, help="largest excess over --baseline")
+    add("--min-rows", metavar="N", type=int, default=MIN_ROWS,
+        help=f"slices with fewer are not judged ({MIN_ROWS})")  # fmt: skip
+    add("--estimator", metavar="NAME", default="ece_bayes", help="the error (ece_bayes)")
+    add_setting(parser)
+    add_intervals(parser)
+    add = parser.output.add_argument
+    add("--junit", metavar="FILE", help="the verdicts as JUnit XML")
+    add("--summary", metavar="FILE", help="the page as Markdown, as for a build's page")
+    add_forms(parser)
+    return parser
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -96,7 +97,7 @@ def run(options: Namespace, progress: Progress) -> Page:
         call = replace(call, tables=[*call.tables, *baseline_call.tables])
         if baseline.note:
             notes.append(f"{title_of(options.baseline)}: {baseline.note}")
-    check = check_of(call, slices, bounds, options.min_rows, options.seed)
+    check = check_of(call, slices, bounds, options.min_rows, options.rng)
 
     def write_junit(path: Path) -> None:
         write_file(path, check.to_junit(title).encode())

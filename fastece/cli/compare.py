@@ -8,28 +8,31 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
+from fastece.cli.arguments import (
+    Parser,
+    add_clip,
+    add_errors,
+    add_forms,
+    add_groups,
+    add_id,
+    add_intervals,
+    add_labels,
+    add_meaning,
+    add_page,
+    add_picture,
+    add_scale,
+    add_setting,
+    add_soft_labels,
+)
 from fastece.cli.differences import Differences, Model, measure_differences, sign_of
 from fastece.cli.inputs import describe_data, title_of, with_options
-from fastece.cli.options import (
-    ERRORS,
-    HTML,
-    ID,
-    INPUT,
-    ROWS,
-    Y_PROB,
-    Command,
-    FileArgument,
-    repeated,
-    value,
-)
 from fastece.cli.output import Page, save_picture
 from fastece.cli.pairing import ModelFile, read_same_rows
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import equate_p, smallest_p
-from fastece.display.pages import draw_page
-from fastece.display.svg import to_svg
+from fastece.display.pages import page_pictures
 from fastece.display.writers import to_html
 from fastece.files import STANDARD_INPUT, write_file
 from fastece.report.inputs import LEAD, TEST
@@ -39,6 +42,13 @@ from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.call import Call
 
+DESCRIPTION = """Compare models on the same rows, in files or in columns of one: the errors of
+both, the difference with its interval, and the p-value of no difference. Each
+of more than two models is compared with the first, with joint intervals."""
+EXAMPLES = """
+  fastece compare old.csv new.csv --groups patient
+  fastece compare both.csv --y-prob old --y-prob new
+"""
 # In JSON models are a, b, c and so on.
 MAX_MODELS = len(ascii_lowercase)
 # Characters of a name in the head of a column; models with longer names are a, b, c too.
@@ -53,30 +63,27 @@ class ModelColumns(NamedTuple):
     title: str
 
 
-def describe() -> Command:
-    """Describe ``fastece compare A B [C ...]``."""
-    # This command takes the columns of each model.
-    rows = [option for option in ROWS if option is not Y_PROB]
-    return Command(
-        "Compare models on the same rows, in files or in columns of one: every error of both "
-        "models, the difference with its interval, and the p-value of no difference. Each of more "
-        "than two models is compared with the first; intervals and p-values are then joint ones.",
-        run,
-        (
-            FileArgument("a", "A"),
-            FileArgument("b", "B", "?"),
-            FileArgument("others", "C", "*"),
-        ),
-        (
-            repeated("--y-prob", INPUT, "columns of the probabilities; once for each model, of one "
-                     "file or of each", metavar="COLUMN[,COLUMN...]"),
-            *rows, ID,
-            value("--groups", INPUT, "column of A that identifies correlated rows (such as "
-                  "patient); "
-                  "intervals and tests account for it", metavar="COLUMN"),
-            *ERRORS, HTML,
-        ),
-    )  # fmt: skip
+def make_parser() -> Parser:
+    """Make the parser of ``fastece compare A B [C ...]``."""
+    parser = Parser("compare", DESCRIPTION, "fastece compare A B [C ...] [options]", EXAMPLES)
+    add = parser.input.add_argument
+    add("models", metavar="FILE", nargs="+", help="a table for each model, or one for all")
+    add_labels(parser)
+    add("--y-prob", metavar="A,B,...", action="append",
+        help="probabilities; once for each model of one file")  # fmt: skip
+    add_meaning(parser)
+    add_soft_labels(parser)
+    add_scale(parser)
+    add_clip(parser)
+    add_groups(parser)
+    add_id(parser)
+    add_setting(parser)
+    add_errors(parser)
+    add_intervals(parser)
+    add_picture(parser)
+    add_page(parser)
+    add_forms(parser)
+    return parser
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -92,7 +99,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     differences = measure_differences(models, options, progress)
     tables = [differences[0].call.tables[0], *(x.call.tables[1] for x in differences)]
     call = replace(differences[0].call, tables=tables)
-    p_values = adaptive_p_values(call, [model.name for model in models], options.seed, progress)
+    p_values = adaptive_p_values(call, [model.name for model in models], options.rng, progress)
     return make_page(models, titles, call, differences, p_values)
 
 
@@ -101,19 +108,19 @@ def run(options: Namespace, progress: Progress) -> Page:
 
 def find_models(options: Namespace) -> list[ModelColumns]:
     """Find the file of each model, and the columns of its probabilities."""
-    files = [x for x in (options.a, options.b, *options.others) if x is not None]
+    files = list(options.models)
     columns = options.y_prob or [None]
     n_models = max(len(files), len(columns))
     are_complete = {len(files), len(columns)} <= {1, n_models}
     if not (2 <= n_models <= MAX_MODELS and are_complete):
         rule = f"takes two files, or up to {MAX_MODELS}, or models in the columns of one"
-        raise InputError("b", f"{rule}: --y-prob OLD --y-prob NEW")
+        raise InputError("models", f"{rule}: --y-prob OLD --y-prob NEW")
     if len(files) == 1:
         files = files * n_models
     if len(columns) == 1:
         columns = columns * n_models
     if files.count(STANDARD_INPUT) > 1:
-        raise InputError("b", "must be another file than standard input, which can be read once")
+        raise InputError("models", "names standard input twice, which can be read once")
     titles = [title_of(file) for file in files]
     if len(set(columns)) > 1:
         titles = [f"{title}, {names}" for title, names in zip(titles, columns, strict=True)]
@@ -184,7 +191,7 @@ def make_page(
         save_picture(path, panels(), verdict if len(differences) == 1 else "")
 
     def write_page(path: Path) -> None:
-        pictures = [lambda key: to_svg(draw_page(panels()), title, key)]
+        pictures = page_pictures(panels(), title)
         diagram = Section("Reliability diagram", pictures=pictures)
         document = Document(title, verdict, [head, diagram, *tables])
         write_file(path, to_html(document).encode())

@@ -2,23 +2,22 @@
 
 from argparse import Namespace
 
-from fastece.cli.inputs import describe_data, read_data, read_file, score_range, title_of
-from fastece.cli.options import (
-    CONFIDENCE_LEVEL,
-    FILE,
-    FROM_LOGITS,
-    GROUPS,
-    MEASURE,
-    PLOT,
-    ROWS,
-    SEED,
-    SETTING,
-    Command,
-    choice,
+from fastece.cli.arguments import (
+    Parser,
+    add_columns,
+    add_file,
+    add_forms,
+    add_groups,
+    add_level,
+    add_picture,
+    add_scale,
+    add_seed,
+    add_setting,
+    add_soft_labels,
     number_or_text,
     scores,
-    value,
 )
+from fastece.cli.inputs import describe_data, read_data, read_file, score_range, title_of
 from fastece.cli.output import Page, save_picture
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
@@ -29,32 +28,37 @@ from fastece.report.pictures import curve_panels
 
 # Resamples of a density's band, as each takes longer than one of bins.
 RESAMPLES = 500
-DEFAULT_SCORES = (
-    f"{len(TABLE_QUANTILES)} quantiles of the scores, and {', '.join(map(str, TABLE_SCORES))}"
-)
+DEFAULT_SCORES = f"{len(TABLE_QUANTILES)} quantiles, {', '.join(map(str, TABLE_SCORES))}"
+DESCRIPTION = """Observed frequency at each score of a file, as a Bayesian curve or from
+densities, with intervals. With --resamples 0 densities have none."""
+EXAMPLES = """
+  fastece curve predictions.csv --at 0.5,0.9,0.99
+  fastece curve predictions.csv --estimator ece_kde --plot curve.png
+"""
 
 
-def describe() -> Command:
-    """Describe ``fastece curve FILE``."""
-    return Command(
-        "Observed frequency at each score of a file, as a Bayesian curve or from densities, with "
-        "intervals. With --resamples 0 densities have none.",
-        run,
-        (FILE,),
-        (
-            *ROWS, GROUPS, SETTING, FROM_LOGITS,
-            choice("--estimator", MEASURE, "a Bayesian curve (default), which needs no resamples, "
-                   "or densities", ["ece_bayes", "ece_kde"], "ece_bayes"),
-            value("--at", MEASURE, f"scores of the table, in [0, 1] (default: {DEFAULT_SCORES})",
-                  metavar="SCORE[,SCORE...]", read=scores),
-            value("--bandwidth", MEASURE, 'bandwidth of the kernel, or "silverman" (default)',
-                  metavar="H", read=number_or_text(float)),
-            value("--kernel", MEASURE, "kernel of densities (default gaussian)"),
-            value("--resamples", MEASURE, f"resamples behind the band of densities ({RESAMPLES})",
-                  metavar="N", read=int, default=RESAMPLES),
-            CONFIDENCE_LEVEL, SEED, PLOT,
-        ),
-    )  # fmt: skip
+def make_parser() -> Parser:
+    """Make the parser of ``fastece curve FILE``."""
+    parser = Parser("curve", DESCRIPTION, "fastece curve FILE [options]", EXAMPLES)
+    add_file(parser)
+    add_columns(parser)
+    add_soft_labels(parser)
+    add_scale(parser)
+    add_groups(parser)
+    add = parser.measure.add_argument
+    add_setting(parser)
+    add("--estimator", choices=["ece_bayes", "ece_kde"], default="ece_bayes",
+        metavar="NAME",        help="ece_bayes (a Bayesian curve), or ece_kde")  # fmt: skip
+    add("--at", metavar="P,P,...", type=scores, help=f"scores ({DEFAULT_SCORES})")
+    add("--bandwidth", metavar="H", type=number_or_text(float), help="of densities (silverman)")
+    add("--kernel", metavar="NAME", help="of densities (gaussian)")
+    add("--resamples", metavar="N", type=int, default=RESAMPLES, dest="n_resamples",
+        help=f"resamples behind a density's band ({RESAMPLES})")  # fmt: skip
+    add_level(parser)
+    add_seed(parser)
+    add_picture(parser)
+    add_forms(parser)
+    return parser
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -69,11 +73,11 @@ def run(options: Namespace, progress: Progress) -> Page:
     predictions = read_file(options.file, options)
     step = "curve and its band"
     if is_kde:
-        step += f", {options.resamples} replicates"
+        step += f", {options.n_resamples} replicates"
         fields |= score_range(predictions)
     progress(step)
     call = read_data(predictions, options, {"": find_estimator(options.estimator, fields)})
-    curves = curves_of(call, options.seed)
+    curves = curves_of(call, options.rng)
 
     first = curves[0]
     description = describe_data(call, predictions)

@@ -6,33 +6,34 @@ from typing import NamedTuple
 
 import fastece
 from fastece import datasets
-from fastece.cli.options import (
-    CONFIDENCE_LEVEL,
-    ESTIMATORS,
-    FULL,
-    HTML,
-    INPUT,
-    N_BINS,
-    PLOT,
-    RESAMPLES,
-    SEED,
-    SETTING,
-    Command,
-    choice,
-    flag,
+from fastece.cli.arguments import (
+    Parser,
+    add_errors,
+    add_forms,
+    add_full,
+    add_intervals,
+    add_page,
+    add_picture,
+    add_setting,
 )
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
-from fastece.cli.report import choose_extent, make_page, report_of_rows
+from fastece.cli.report import make_page, report_of_rows
 from fastece.data.errors import InputError
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import Number
 from fastece.files import FilePredictions
 from fastece.recalibration import METHODS, recalibrate
-from fastece.report.first_page import MAX_DIAGRAM_ROWS, MIN_DIAGRAM_ROWS, bins_section, main_errors
+from fastece.report.first_page import brief_diagram, main_errors
 from fastece.report.inputs import LEAD, TEST
 from fastece.report.result import Report
 
+DESCRIPTION = """Report on predictions that ship with fastece, and on what recalibration makes
+of them: a random forest that reads handwritten digits, cross-validated."""
+EXAMPLES = """
+  fastece demo
+  fastece demo --binary --full --html demo.html
+"""
 FOREST = "forest"
 METHOD = "temperature"
 NEXT = (
@@ -61,20 +62,26 @@ RISK = Demonstration(
 )
 
 
-def describe() -> Command:
-    """Describe ``fastece demo``."""
-    return Command(
-        "Report on predictions that ship with fastece, and on what recalibration makes of them: a "
-        "random forest that reads handwritten digits, cross-validated.",
-        run,
-        (),
-        (
-            choice("--model", INPUT, "the random forest, which is under-confident, or a small "
-                   "neural network, which is nearly calibrated", [*MODELS], FOREST),
-            flag("--binary", INPUT, "a risk model instead: breast cancer, by naive Bayes"),
-            ESTIMATORS, N_BINS, SETTING, RESAMPLES, CONFIDENCE_LEVEL, SEED, PLOT, FULL, HTML,
-        ),
-    )  # fmt: skip
+def make_parser() -> Parser:
+    """Make the parser of ``fastece demo``."""
+    parser = Parser("demo", DESCRIPTION, "fastece demo [options]", EXAMPLES)
+    add = parser.input.add_argument
+    add(
+        "--model",
+        choices=[*MODELS],
+        default=FOREST,
+        metavar="NAME",
+        help="forest (default), or network",
+    )
+    add("--binary", action="store_true", help="a risk model instead: breast cancer")
+    add_setting(parser)
+    add_errors(parser)
+    add_intervals(parser)
+    add_full(parser)
+    add_picture(parser)
+    add_page(parser)
+    add_forms(parser)
+    return parser
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -82,17 +89,15 @@ def run(options: Namespace, progress: Progress) -> Page:
     if options.binary and options.model != FOREST:
         raise InputError("binary", "goes without {model}")
     demonstration = RISK if options.binary else MODELS[options.model]
-    options.event = None
-    extent = choose_extent(options)
     y_true, y_prob = datasets.load(demonstration.dataset)
     rows = FilePredictions(y_true, y_prob, y_true)
-    report = report_of_rows(rows, demonstration.title, extent, options, progress)
-    page = make_page(report, extent, options)
-    if options.form.wants_all:
+    report = report_of_rows(rows, demonstration.title, options, progress)
+    page = make_page(report, options)
+    if options.json:
         return page
     progress("recalibration")
     recalibrated = describe_recalibration(rows, report, options.setting)
-    if extent.shows_all:
+    if options.full:
         sections = [*page.description.sections, recalibrated]
     else:
         sections = [*first_sections(report, options), recalibrated, Section(notes=NEXT)]
@@ -100,11 +105,8 @@ def run(options: Namespace, progress: Progress) -> Page:
 
 
 def first_sections(report: Report, options: Namespace) -> list[Section]:
-    """Describe the main errors and the diagram; its bins leave room for files."""
-    writes_files = options.html is not None or options.plot is not None
-    bins = bins_section(report, MIN_DIAGRAM_ROWS if writes_files else MAX_DIAGRAM_ROWS)
-    errors = main_errors(report, [LEAD, TEST, *options.estimators])
-    return [errors] if bins is None else [errors, bins]
+    """Describe the main errors and the diagram."""
+    return [main_errors(report, [LEAD, TEST, *options.estimator]), *brief_diagram(report)]
 
 
 def describe_recalibration(rows: FilePredictions, report: Report, setting: str | int) -> Section:

@@ -168,13 +168,13 @@ def measure_differences(
     ]
     tables = [table for call in calls for table in call.tables]
     call = replace(calls[0], estimators=errors, tables=tables)
-    check_same_classes(call, ["y_prob_b"] * (len(models) - 1))
+    check_same_classes(call, [model.name for model in models[1:]])
     name = "both" if len(models) == 2 else "all models"
-    progress(f"errors of {name}, {options.resamples} replicates")
-    errors_by_name = comparisons_with_first(call, rng=options.seed)
-    progress(f"scores of {name}, {options.resamples} replicates")
+    progress(f"errors of {name}, {options.n_resamples} replicates")
+    errors_by_name = comparisons_with_first(call, rng=options.rng)
+    progress(f"scores of {name}, {options.n_resamples} replicates")
     call_on_scores = replace(call, estimators=scores)
-    scores_by_name = comparisons_with_first(call_on_scores, rng=options.seed)
+    scores_by_name = comparisons_with_first(call_on_scores, rng=options.rng)
     differences = []
     for number, second in enumerate(models[1:]):
         pair = replace(call, tables=[tables[0], tables[1 + number]])

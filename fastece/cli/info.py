@@ -6,24 +6,30 @@ from importlib.metadata import version
 from pathlib import Path
 
 import fastece
+from fastece.cli.arguments import (
+    Parser,
+    add_forms,
+)
 from fastece.cli.compiled import kept_kernels, shipped_kernels
-from fastece.cli.options import Command
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.data.parameters import processors
 from fastece.display.documents import Document, Section
 
+DESCRIPTION = """Versions, the processor, and the compiled kernels in use with their folders:
+all that a report of a bug needs."""
+EXAMPLES = """
+  fastece info --markdown
+"""
 TITLE = "fastece, what it runs on, and its compiled kernels"
 PACKAGES = ("numba", "llvmlite", "numpy", "scipy")
 
 
-def describe() -> Command:
-    """Describe ``fastece info``."""
-    return Command(
-        "Versions, the processor, and the compiled kernels in use with their folders: all that a "
-        "report of a bug needs.",
-        run,
-    )
+def make_parser() -> Parser:
+    """Make the parser of ``fastece info``."""
+    parser = Parser("info", DESCRIPTION, "fastece info [options]", EXAMPLES)
+    add_forms(parser)
+    return parser
 
 
 def run(options: Namespace, progress: Progress) -> Page:  # noqa: ARG001

@@ -4,7 +4,7 @@ import ast
 import csv
 import io
 from argparse import Namespace
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -62,11 +62,10 @@ def file_options(options: Namespace) -> dict[str, Any]:
         "y_true": options.y_true,
         "y_prob": options.y_prob,
         "classes": options.classes,
-        "weights": options.weights,
+        "weights": options.sample_weight,
         "columns": {argument: name for argument, name in columns.items() if name is not None},
         "percent": reads_percents(options),
         "skips_missing": options.missing == "skip",
-        "soft": bool(options.soft),
     }
 
 
@@ -85,12 +84,9 @@ def slice_columns(options: Namespace) -> dict[str, str]:
     return {f"by[{name!r}]": name for name in names}
 
 
-def read_file(path: str, options: Namespace, kept: Collection[str] | None = ()) -> FilePredictions:
-    """Read a file with the columns that the options name, and some others as they are.
-
-    With None these are all other columns.
-    """
-    return apply_options(read_predictions(path, **file_options(options), kept=kept), options)
+def read_file(path: str, options: Namespace) -> FilePredictions:
+    """Read a file with the columns that the options name."""
+    return apply_options(read_predictions(path, **file_options(options)), options)
 
 
 def read_independent(path: str, options: Namespace) -> FilePredictions:
@@ -230,7 +226,7 @@ def read_data(
     with predictions.located():
         call = read_call(
             "the command", data.pop("y_true"), {"y_prob": data.pop("y_prob")}, min_resamples,
-            **data, n_jobs=-1, estimator=list(estimators.values()), n_resamples=options.resamples,
+            **data, n_jobs=-1, estimator=list(estimators.values()), n_resamples=options.n_resamples,
             confidence_level=options.confidence_level,
         )  # fmt: skip
         call = add_groups(call, predictions.others.get("groups"), predictions.y_prob)
@@ -247,14 +243,23 @@ def score_range(predictions: FilePredictions) -> dict[str, Any]:
     return {"score_range": (1 / predictions.classes, 1.0)}
 
 
-def estimators_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
-    """Choose the errors of a report, with any that the options name.
+def needs_everything(options: Namespace) -> bool:
+    """Decide whether all errors and diagrams are computed.
 
-    The errors have the bins and the range of the options, if they take them. A report that is not
-    full has two errors that always come first, and the errors that the options name.
+    They are for pictures, programs and differences; a report of one screen does with less.
     """
-    names = list(options.estimators)
-    if options.full is not False:
+    is_report = options.full is not None
+    return not is_report or bool(options.full or options.html or options.plot or options.json)
+
+
+def estimators_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
+    """Choose the errors of a page, with any that the options name.
+
+    The errors have the bins and the range of the options, if they take them. Two errors always come
+    first; all others are there if everything is needed.
+    """
+    names = list(options.estimator)
+    if needs_everything(options):
         names = [*ERRORS, *names]
     return choose_errors(names, n_bins=options.n_bins, **score_range(predictions))
 

@@ -119,7 +119,7 @@ def describe_fit(options: Namespace) -> str:
 
 def count_folds(options: Namespace) -> int:
     """Return the number of folds."""
-    return FOLDS if options.folds is None else int(options.folds)
+    return FOLDS if options.cv is None else int(options.cv)
 
 
 def check_rows(predictions: FilePredictions, options: Namespace) -> CheckedRows:
@@ -246,7 +246,7 @@ def apply_model(
             method=model,
             cv=count_folds(options),
             groups=groups,
-            rng=options.seed,
+            rng=options.rng,
             from_logits=model.from_logits,
             sample_weight=rows.predictions.weights,
         )

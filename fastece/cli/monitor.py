@@ -8,26 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from fastece.cli.inputs import class_numbers, data_of, read_independent, title_of
-from fastece.cli.options import (
-    FROM_LOGITS,
-    HTML,
-    INPUT,
-    LABELS,
-    MEASURE,
-    OUTPUT,
-    PERCENT,
-    PLOT,
-    POS_LABEL,
-    Y_PROB,
-    Y_TRUE,
-    Command,
-    FileArgument,
-    choice,
-    value,
+from fastece.cli.arguments import (
+    Parser,
+    add_forms,
+    add_page,
+    add_picture,
+    add_scale,
 )
+from fastece.cli.inputs import class_numbers, data_of, read_independent, title_of
 from fastece.cli.output import Page
-from fastece.cli.output_files import STATE
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError, InputWarning, RowsWarning, warn_outside
 from fastece.decisions.monitor import Monitor
@@ -45,6 +34,12 @@ from fastece.metrics import ece
 from fastece.recalibration import load
 from fastece.report.inputs import LEAD
 
+DESCRIPTION = """Test calibration over time; the chance that it ever alarms falsely is at most
+the level. Files come in the order of time, those of a folder or a pattern in
+the order of the numbers in their names. An alarm exits with 1."""
+EXAMPLES = """
+  fastece monitor 'days/*.csv' --state monitor.json
+"""
 # Chance of a false alarm of a new monitor.
 LEVEL = 0.05
 # Exit code of an alarm, which a scheduler takes for a failure.
@@ -57,31 +52,29 @@ UNLABELLED = (
 )
 
 
-def describe() -> Command:
-    """Describe ``fastece monitor FILE [FILE ...]``."""
-    return Command(
-        "Test calibration over time; the chance that it ever alarms falsely is at most the level. "
-        "Files come in the order of time, and those of a folder, or of a pattern in quotes, in the "
-        "order of the numbers in their names; so do the rows of a file. An alarm exits with 1.",
-        run,
-        (FileArgument("files", "FILE", "+"),),
-        (
-            Y_TRUE, Y_PROB, LABELS, POS_LABEL, FROM_LOGITS, PERCENT,
-            choice("--missing", INPUT, "rows without a label, such as of patients who were not "
-                   "followed up yet, are left out and counted, or an error", ["skip", "stop"],
-                   "skip"),
-            value("--reference", INPUT, "test what this map makes of the predictions: a model that "
-                  "recalibrate --save wrote at release", metavar="FILE", reads_file=True),
-            value("--forget", MEASURE, "rows over which bets begin evenly, such as those of a "
-                  "year: a long calibrated past delays alarms less", metavar="ROWS", read=int),
-            value("--level", MEASURE, f"chance of a false alarm, ever ({LEVEL})", metavar="LEVEL",
-                  read=float),
-            value("--state", OUTPUT, "load the monitor's state from this file, if it exists, "
-                  "and save it there",
-                  metavar="FILE", writes=STATE),
-            PLOT, HTML,
-        ),
-    )  # fmt: skip
+def make_parser() -> Parser:
+    """Make the parser of ``fastece monitor FILE [FILE ...]``."""
+    parser = Parser("monitor", DESCRIPTION, "fastece monitor FILE [FILE ...] [options]", EXAMPLES)
+    add = parser.input.add_argument
+    add("files", metavar="FILE", nargs="+", help="tables, folders or patterns in quotes")
+    add("--y-true", metavar="A,B,...", help="column of the labels, or one for each class")
+    add("--y-prob", metavar="A,B,...", help="columns of the probabilities, or 'prob_*'")
+    add("--labels", metavar="A,B,...", help="labels of the columns, in their order")
+    add("--pos-label", metavar="LABEL", help="label that one column of probabilities is of")
+    add_scale(parser)
+    add("--percent", action="store_true", help="probabilities are percents")
+    add("--missing", choices=["skip", "stop"], default="skip",
+        help="rows without a label, as not yet known (skip)")  # fmt: skip
+    add("--reference", metavar="FILE", help="test what this map of recalibrate makes of them")
+    add = parser.measure.add_argument
+    add("--forget", metavar="ROWS", type=int, help="rows over which bets begin, as of a year")
+    add("--level", metavar="L", type=float, help=f"chance of a false alarm, ever ({LEVEL})")
+    add = parser.output.add_argument
+    add("--state", metavar="FILE", help="go on from this file if it exists, and write it")
+    add_picture(parser)
+    add_page(parser)
+    add_forms(parser)
+    return parser
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,17 @@
 """Predictions of several models on the same rows, which a column of ids may pair."""
 
 from argparse import Namespace
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.cli.inputs import file_options, read_file
+from fastece.cli.inputs import read_file
 from fastece.data.containers import label_text
 from fastece.data.errors import InputError
-from fastece.files import FilePredictions, Reader, is_piped
+from fastece.files import FilePredictions
 from fastece.kernels.types import I64
 
 # Columns among which one that identifies rows is looked for, at most: each is read as text.
@@ -31,8 +31,7 @@ def read_same_rows(files: Sequence[ModelFile], id_column: str | None) -> list[Fi
     Rows are paired by the column of ids, or by a column that all files have and that identifies
     their rows, if its values are in another order; otherwise line by line.
     """
-    kept = shared_names(files) if id_column is None else [id_column]
-    first, *others = (read_file(file.path, file.options, kept) for file in files)
+    first, *others = (read_file(file.path, file.options) for file in files)
     paired = [first]
     for file, other in zip(files[1:], others, strict=True):
         has_own_rows = file.path != files[0].path
@@ -40,22 +39,6 @@ def read_same_rows(files: Sequence[ModelFile], id_column: str | None) -> list[Fi
     for other in paired[1:]:
         check_same_rows(first, other)
     return paired
-
-
-def shared_names(files: Sequence[ModelFile]) -> Collection[str] | None:
-    """Find the columns that all files have; None if no file can be read twice."""
-    if len({file.path for file in files}) == 1:
-        return ()
-    headers = []
-    for file in files:
-        if not is_piped(file.path):
-            reader = Reader(file.path, **file_options(file.options))
-            next(reader.batches(), None)
-            headers.append(reader.names)
-    if not headers:
-        return None
-    first, *others = headers
-    return [name for name in first if all(name in names for names in others)][:MAX_COLUMNS]
 
 
 def pair_rows(
@@ -68,13 +51,16 @@ def pair_rows(
             rule = f"must have the same values in {first.file} and {other.file}, each once"
             raise InputError("id", rule, value=id_column)
         return order_rows(other, order, id_column)
-    names = [name for name in first.kept if name in other.kept]
-    same = [name for name in names if np.array_equal(first.kept[name], other.kept[name])]
-    orders = find_orders(first, other, [name for name in names if name not in same])
+    names_of_other = free_names(other)
+    names = [name for name in free_names(first) if name in names_of_other][:MAX_COLUMNS]
+    cells = first.read_columns(names)
+    other_cells = other.read_columns(names)
+    same = [name for name in names if np.array_equal(cells[name], other_cells[name])]
+    orders = find_orders(cells, other_cells, [name for name in names if name not in same])
     if not orders:
         return other
     name, order = next(iter(orders.items()))
-    orders |= find_orders(first, other, same)
+    orders |= find_orders(cells, other_cells, same)
     for other_name, other_order in orders.items():
         if not np.array_equal(order, other_order):
             rule = f"the columns {name} and {other_name} pair the rows differently"
@@ -83,19 +69,26 @@ def pair_rows(
     return order_rows(other, order, name)
 
 
+def free_names(predictions: FilePredictions) -> list[str]:
+    """List the columns of a file that are not read as something else."""
+    assert predictions.table is not None, "rows are from a file"
+    taken = {name for names in predictions.columns.values() for name in names}
+    return [name for name in predictions.table.names_to_keep() if name not in taken]
+
+
 def id_cells(predictions: FilePredictions, id_column: str) -> NDArray[Any]:
     """Return the column of ids."""
-    if id_column not in predictions.kept:
+    if id_column not in free_names(predictions):
         rule = f"no column {id_column!r} beside labels and predictions"
         raise InputError("id", rule, place=predictions.file)
-    return predictions.kept[id_column]
+    return predictions.read_columns([id_column])[id_column]
 
 
 def find_orders(
-    first: FilePredictions, other: FilePredictions, names: Sequence[str]
+    expected: Mapping[str, NDArray[Any]], cells: Mapping[str, NDArray[Any]], names: Sequence[str]
 ) -> dict[str, I64]:
     """Find the order of a file's rows by each column that identifies them."""
-    orders = {name: find_order(first.kept[name], other.kept[name]) for name in names}
+    orders = {name: find_order(expected[name], cells[name]) for name in names}
     return {name: order for name, order in orders.items() if order is not None}
 
 

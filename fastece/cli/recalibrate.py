@@ -10,6 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fastece.cli.arguments import (
+    Parser,
+    add_clip,
+    add_columns,
+    add_errors,
+    add_file,
+    add_forms,
+    add_groups,
+    add_intervals,
+    add_picture,
+    add_scale,
+    add_setting,
+    scores,
+)
 from fastece.cli.differences import Differences, Model, measure_differences, sign_of
 from fastece.cli.inputs import describe_data, read_file, title_of
 from fastece.cli.method_fits import (
@@ -28,20 +42,7 @@ from fastece.cli.method_fits import (
     uses_folds,
     warnings_of,
 )
-from fastece.cli.options import (
-    COLUMNS,
-    ERRORS,
-    FILE,
-    GROUPS,
-    INPUT,
-    MEASURE,
-    OUTPUT,
-    Command,
-    scores,
-    value,
-)
 from fastece.cli.output import Page, save_picture
-from fastece.cli.output_files import MODEL, PREDICTIONS
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice
@@ -53,6 +54,12 @@ from fastece.report.inputs import LEAD, TEST
 from fastece.report.pictures import diagram_panels
 from fastece.report.words import sentence
 
+DESCRIPTION = """Recalibrate predictions and compare them before and after. By default it is out
+of fold: no row is used to fit its own correction."""
+EXAMPLES = """
+  fastece recalibrate predictions.csv --out better.csv --save model.json
+  fastece recalibrate test.csv --fit validation.csv --method all
+"""
 # Names of the predictions on the page.
 BEFORE = "before"
 AFTER = "after"
@@ -60,7 +67,7 @@ LOGITS_REMARK = "(probabilities, where the file has logits)"
 FOLDS_REMARK = "(fitted to all rows; the numbers above are of one for each fold)"
 OUT_OF_FOLDS = "after: out-of-fold (no row was used to fit its own correction)"
 # Options that do not go with another one.
-FOLD_OPTIONS = ("folds", "groups")
+FOLD_OPTIONS = ("cv", "groups")
 EXCLUDED = {"load": ("method", *RATES, *FOLD_OPTIONS, "fit", "save"), "fit": FOLD_OPTIONS}
 # The change of an error, and of the log loss, where the interval of before - after is above 0,
 # below 0, or holds 0.
@@ -76,34 +83,31 @@ LOSS_CHANGES = {
 }
 
 
-def describe() -> Command:
-    """Describe ``fastece recalibrate FILE``."""
-    return Command(
-        "Recalibrate predictions and compare them before and after. By default it is out of fold: "
-        "no row is used to fit its own correction.",
-        run,
-        (FILE,),
-        (
-            *COLUMNS, GROUPS,
-            value("--fit", INPUT, "fit to these predictions, of the same model, in place of folds",
-                  metavar="FILE", reads_file=True),
-            value("--load", INPUT, "fit nothing: a model of --save", metavar="FILE",
-                  reads_file=True),
-            value("--method", MEASURE, "temperature (default), another method, or all for the "
-                  "best of them", metavar="NAME"),
-            value("--old", MEASURE, "base rate of the data that the model was fitted to, for "
-                  "--method prior_shift", metavar="RATE[,RATE...]", read=scores),
-            value("--new", MEASURE, "base rate of the new data, for --method prior_shift "
-                  "(default: estimated)", metavar="RATE[,RATE...]", read=scores),
-            value("--folds", MEASURE, "number of folds, each recalibrated by the others "
-                  f"(default {FOLDS})", metavar="N", read=int),
-            *ERRORS,
-            value("--out", OUTPUT, "write recalibrated predictions to this file",
-                  metavar="PATH", writes=PREDICTIONS),
-            value("--save", OUTPUT, "write the fitted model, as JSON; after folds, one of all rows",
-                  metavar="FILE", writes=MODEL),
-        ),
-    )  # fmt: skip
+def make_parser() -> Parser:
+    """Make the parser of ``fastece recalibrate FILE``."""
+    parser = Parser("recalibrate", DESCRIPTION, "fastece recalibrate FILE [options]", EXAMPLES)
+    add_file(parser)
+    add_columns(parser)
+    add_scale(parser)
+    add_clip(parser)
+    add_groups(parser)
+    add = parser.input.add_argument
+    add("--fit", metavar="FILE", help="fit to these rows, of the same model, not to folds")
+    add("--load", metavar="FILE", help="fit nothing: a model of --save")
+    add = parser.measure.add_argument
+    add("--method", metavar="NAME", help="temperature (default), another one, or all")
+    add("--old", metavar="P,P,...", type=scores, help="base rate of the fit, for prior_shift")
+    add("--new", metavar="P,P,...", type=scores, help="base rate of these rows (estimated)")
+    add("--folds", metavar="N", type=int, dest="cv", help=f"each fitted to the others ({FOLDS})")
+    add_setting(parser)
+    add_errors(parser)
+    add_intervals(parser)
+    add = parser.output.add_argument
+    add("--out", metavar="FILE", help="the file with recalibrated probabilities")
+    add("--save", metavar="FILE", help="the fitted model as JSON; of folds, one of all")
+    add_picture(parser)
+    add_forms(parser)
+    return parser
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -111,8 +115,7 @@ def run(options: Namespace, progress: Progress) -> Page:
     check_options(options)
     title = title_of(options.file)
     progress(f"reading {title}")
-    # The file of --out has all columns that the file has.
-    predictions = read_file(options.file, options, kept=None if options.out else ())
+    predictions = read_file(options.file, options)
     groups = predictions.others.get("groups")
     # Groups decide about folds, and not about the intervals of the comparison.
     before = replace(predictions, others={})

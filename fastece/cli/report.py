@@ -1,36 +1,39 @@
 """The command ``report``: calibration of a classifier, on one page.
 
 Its rows come from a file, from logs of one run, or from a stream of files: each way of reading ends
-in `ReportData`, of which `build_report` makes the report.
+in the arguments of `build_report`, which makes the report.
 """
 
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
+from fastece.cli.arguments import (
+    Parser,
+    add_clip,
+    add_columns,
+    add_errors,
+    add_event,
+    add_forms,
+    add_full,
+    add_groups,
+    add_intervals,
+    add_page,
+    add_picture,
+    add_scale,
+    add_setting,
+    add_slices,
+    add_soft_labels,
+)
 from fastece.cli.inputs import (
     apply_options,
     data_of,
     estimators_of,
     file_options,
+    needs_everything,
     slice_columns,
     title_of,
-    with_options,
-)
-from fastece.cli.options import (
-    BY,
-    ERRORS,
-    EVENT,
-    FULL,
-    GROUPS,
-    HTML,
-    INPUT,
-    ROWS,
-    Command,
-    FileArgument,
-    choice,
-    flag,
 )
 from fastece.cli.output import Page, save_picture
 from fastece.cli.progress import Progress
@@ -39,7 +42,6 @@ from fastece.data.errors import InputError
 from fastece.data.options import reading_options
 from fastece.display.numbers import count_of
 from fastece.files import (
-    LAYOUTS,
     FilePredictions,
     expand_paths,
     is_piped,
@@ -47,77 +49,59 @@ from fastece.files import (
     read_predictions,
     read_whole,
 )
-from fastece.report.first_page import MAX_PAGE_LINES, first_page
-from fastece.report.inputs import LEAD, TEST, ReportData, ReportNames, ReportOptions
+from fastece.report.first_page import first_page
+from fastece.report.inputs import LEAD, TEST, ReportRequest
 from fastece.report.report import make_report
 from fastece.report.result import Report
 
-# Lines of the first page that list the files that were written.
-FILE_LINES = 4
+DESCRIPTION = """Report on a file with the columns y_true,y_prob or y_true,p_0,...,p_{K-1} or
+true_label,pred_label,confidence, or on a log of an evaluation. Several files
+are one stream of rows, which need not fit in memory."""
+EXAMPLES = """
+  fastece report predictions.csv --html report.html
+  fastece report trial.csv --y-true died --y-prob risk --groups patient
+"""
 
 
-def describe() -> Command:
-    """Describe ``fastece report FILE [FILE ...]``."""
-    return Command(
-        f"Report on a file, or with - on standard input: CSV with the columns {LAYOUTS}; JSON, "
-        "JSON Lines, NPY, NPZ, Parquet or Arrow, all also packed by gzip; or a log of "
-        "lm-evaluation-harness or inspect. Several files, patterns in quotes and "
-        "folders are one stream of rows, which need not fit in memory. With --resamples 0 only "
-        "posteriors have intervals.",
-        run,
-        (FileArgument("files", "FILE", "+"),),
-        (
-            *ROWS, BY, GROUPS, EVENT, *ERRORS, FULL, HTML,
-            flag("--stream", INPUT, "keep no rows, as with several files, and with more than 10 "
-                 "million rows"),
-            choice("--on-error", INPUT, "of a stream: whether bad rows and cut files are an error, "
-                   "or left out and counted", ["stop", "skip"], "stop"),
-        ),
-    )  # fmt: skip
-
-
-class Extent(NamedTuple):
-    """How much of a report is computed, and shown.
-
-    Attributes
-    ----------
-    shows_all : bool
-        Whether the page shows everything, not only what one screen holds.
-    is_full : bool
-        Whether everything is computed, as pages with pictures and programs get everything.
-    has_vectors : bool
-        Whether all errors of class vectors are measured, or only the one that may decide.
-    """
-
-    shows_all: bool
-    is_full: bool
-    has_vectors: bool
+def make_parser() -> Parser:
+    """Make the parser of ``fastece report FILE [FILE ...]``."""
+    parser = Parser("report", DESCRIPTION, "fastece report FILE [FILE ...] [options]", EXAMPLES)
+    add = parser.input.add_argument
+    add(
+        "files", metavar="FILE", nargs="+", help="tables, folders, 'patterns*'; - is standard input"
+    )
+    add_columns(parser)
+    add_soft_labels(parser)
+    add_scale(parser)
+    add_clip(parser)
+    add_groups(parser)
+    add_slices(parser)
+    add_event(parser)
+    add("--stream", action="store_true", help="keep no rows, as with several files")
+    add("--on-error", choices=["stop", "skip"], default="stop", help="bad rows of a stream (stop)")
+    add_setting(parser)
+    add_errors(parser)
+    add_intervals(parser)
+    add_full(parser)
+    add_picture(parser)
+    add_page(parser)
+    add_forms(parser)
+    return parser
 
 
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece report FILE [FILE ...]``."""
-    extent = choose_extent(options)
     paths = expand_paths(options.files)
     title = title_of(paths[0])
     if len(paths) > 1:
         title += f" and {count_of(len(paths) - 1, 'more file')}"
     rows = read_rows(paths, title, options, progress)
     if rows is None:
-        report = report_of_stream(paths, title, extent, options, progress)
+        report = report_of_stream(paths, title, options, progress)
     else:
         rows = apply_options(rows, options)
-        report = report_of_rows(rows, title, extent, options, progress)
-    return make_page(report, extent, options)
-
-
-def choose_extent(options: Namespace) -> Extent:
-    """Choose how much of a report is computed and shown, by the output that is wanted."""
-    wants_all = options.form.wants_all
-    return Extent(
-        shows_all=options.full,
-        is_full=bool(options.full or options.html or options.plot or wants_all),
-        has_vectors=options.full or wants_all,
-    )
+        report = report_of_rows(rows, title, options, progress)
+    return make_page(report, options)
 
 
 def read_rows(
@@ -140,7 +124,7 @@ def read_rows(
 
 
 def report_of_rows(
-    rows: FilePredictions, title: str, extent: Extent, options: Namespace, progress: Progress
+    rows: FilePredictions, title: str, options: Namespace, progress: Progress
 ) -> Report:
     """Make the report on rows that are in memory."""
     columns = slice_columns(options)
@@ -150,90 +134,81 @@ def report_of_rows(
     slices = {name: rows.others[argument] for argument, name in columns.items()}
     with rows.located():
         arguments = data_of(rows, options)
-        data = ReportData(
+        return build_report(
+            rows,
+            options,
+            title=title,
             y_true=arguments.pop("y_true"),
             y_prob=arguments.pop("y_prob"),
             reading=reading_options(arguments),
             by=slices if len(slices) > 1 else next(iter(slices.values()), None),
+            by_name=", ".join(slices),
             groups=rows.others.get("groups"),
             pairs=rows.pairs,
             n_classes=rows.classes,
             row_name=rows.row,
+            note=rows.note,
+            progress=progress,
         )
-        names = make_names(title, list(slices), options, rows.note)
-        return build_report(data, names, rows, extent, options, progress)
 
 
 def report_of_stream(
-    paths: Sequence[str], title: str, extent: Extent, options: Namespace, progress: Progress
+    paths: Sequence[str], title: str, options: Namespace, progress: Progress
 ) -> Report:
     """Make the report on files whose rows are added up as they are read."""
     for name in ("groups", "soft", "votes", "clip"):
         if getattr(options, name):
             raise InputError(name, "needs all rows at once, which no stream keeps", hint=HINT_WHOLE)
-    sums = StreamSums(with_options(options, full=extent.is_full))
+    sums = StreamSums(options)
     counts = read_stream(paths, title, sums, options, progress)
     if sums.first is None:
         reason = next(file.reason for file in counts if file.reason)
         raise InputError("path", f"no row is good; the first: {reason}", place=title)
-    data = ReportData(
+    return build_report(
+        sums.first,
+        options,
+        title=title,
         y_true=sums.rows,
         by=sums.merge_slices() or None,
+        by_name=", ".join(slice_columns(options).values()),
         pairs=sums.first.pairs,
         n_classes=sums.first.classes,
         stream=describe_files(counts),
         top_label=sums.top,
-    )
-    names = make_names(title, list(slice_columns(options).values()), options)
-    return build_report(data, names, sums.first, extent, options, progress)
-
-
-def make_names(
-    title: str, columns_of_slices: Sequence[str], options: Namespace, note: str = ""
-) -> ReportNames:
-    """Return the names that a report shows."""
-    return ReportNames(
-        title=title,
-        by=", ".join(columns_of_slices),
-        groups=options.groups or "",
-        event=options.event or "",
-        note=note,
+        progress=progress,
     )
 
 
-def build_report(
-    data: ReportData, names: ReportNames, rows: FilePredictions, extent: Extent,
-    options: Namespace, progress: Progress,
-) -> Report:  # fmt: skip
+def build_report(rows: FilePredictions, options: Namespace, **request: Any) -> Report:
     """Make the report with the options of the command.
 
-    `rows` show which errors there are.
+    `rows` show which errors there are; `request` has the other fields of a `ReportRequest`.
     """
-    report_options = ReportOptions(
-        errors=estimators_of(rows, with_options(options, full=extent.is_full)),
-        rng=options.seed,
-        n_resamples=options.resamples,
-        confidence_level=options.confidence_level,
-        n_jobs=-1,
-        is_full=extent.is_full,
-        has_all_vectors=extent.has_vectors,
+    return make_report(
+        ReportRequest(
+            errors=estimators_of(rows, options),
+            rng=options.rng,
+            n_resamples=options.n_resamples,
+            confidence_level=options.confidence_level,
+            n_jobs=-1,
+            is_full=needs_everything(options),
+            groups_name=options.groups or "",
+            event=options.event or "",
+            **request,
+        )
     )
-    return make_report(names, data, report_options, progress)
 
 
-def make_page(report: Report, extent: Extent, options: Namespace) -> Page:
+def make_page(report: Report, options: Namespace) -> Page:
     """Make the page of a report: everything, or one screen of it."""
-    if extent.shows_all:
+    if options.full:
         document = report.document()
     else:
-        n_lines = MAX_PAGE_LINES
-        if options.html or options.plot:
-            n_lines -= FILE_LINES
-        document = first_page(report, [LEAD, TEST, *options.estimators], n_lines)
+        document = first_page(report, [LEAD, TEST, *options.estimator])
 
     def draw(path: Path) -> None:
-        save_picture(path, report._pictures.panels)
+        save_picture(path, report._panels)
 
     # Some numbers are for programs alone, and take as long as half of the others.
-    values = report.to_dict() if options.form.wants_all else {}
+    values = report.to_dict() if options.json else {}
     return Page(document, values, {"html": report.to_html, "plot": draw})

@@ -1,7 +1,6 @@
 """Sums of a stream of files, from which a report is made without their rows."""
 
 import csv
-import os
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +21,7 @@ from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.display.numbers import count_of
-from fastece.files import FileCount, FilePredictions, FileSum, Reader
+from fastece.files import FileCount, FilePredictions, FileSum
 from fastece.files.cells import decode_labels, encode_texts
 from fastece.inference.selections import MAX_NUMBERS, by_period
 from fastece.metrics import ece
@@ -193,21 +192,18 @@ def read_stream(
     paths: Sequence[str], title: str, sums: StreamSums, options: Namespace, progress: Progress
 ) -> list[FileCount]:
     """Add up the rows of files, show the progress, and return the counts of each file."""
-    sizes = {path: os.path.getsize(path) if os.path.exists(path) else 0 for path in paths}
-    total_size = max(sum(sizes.values()), 1)
 
-    def show(count: FileCount, share: float) -> None:
-        size_before = sum(sizes[file.file] for file in reading.files[:-1])
+    def show() -> None:
         n_rows = sum(file.rows for file in reading.files)
-        share_of_all = (size_before + share * sizes[count.file]) / total_size
-        progress(f"{n_rows} rows, {100 * share_of_all:.0f} % of {title} read")
+        n_files = len(reading.files)
+        progress(f"{n_rows} rows of {title} read, file {n_files} of {len(paths)}")
 
     reading = FileSum(sums.add, options.on_error == "skip", show)
     labels = next(csv.reader([options.labels or ""]), [])
     if options.pos_label:
         labels.append(options.pos_label)
     for path in paths:
-        reading.add_file(Reader(path, **file_options(options), labels=labels))
+        reading.add_file(path, **file_options(options), labels=labels)
     return reading.files
 
 

@@ -6,69 +6,61 @@ from argparse import Namespace
 from typing import Any
 
 from fastece import study
-from fastece.cli.cluster import connect_to_cluster
-from fastece.cli.options import (
-    INPUT,
-    MEASURE,
-    MISSING,
-    OUTPUT,
-    PERCENT,
-    SEED,
-    Y_PROB,
-    Y_TRUE,
-    Command,
-    Option,
-    repeated,
-    value,
+from fastece.cli.arguments import (
+    Parser,
+    add_forms,
+    add_seed,
 )
+from fastece.cli.cluster import connect_to_cluster
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 
+DESCRIPTION = """Compare estimators on distributions of scores whose calibration error is known:
+of simulated models (Posocco and Bonnefoy, 2021), or of large files of
+predictions. An interrupted study goes on where it was."""
+EXAMPLES = """
+  fastece study --preset quick
+  fastece study --predictions network.npz --sizes 100,1000
+"""
 # Options that belong to simulated models, and those that belong to files.
 OF_SIMULATED_MODELS = ("preset", "holdout", "largest")
 OF_FILES = ("sizes", "y_true", "y_prob", "percent", "missing")
 # Values of these that mean that an option is not given.
-DEFAULTS = {"percent": False, "missing": MISSING.keywords["default"]}
+DEFAULTS = {"percent": None, "missing": "stop"}
 # Options that are part of the name of the folder, in its order.
 OF_DESIGN = ("convention", *OF_SIMULATED_MODELS, *OF_FILES, "draws")
 # Characters that the text of a tuple has beside its numbers, and names of folders do not have.
 FOLDER_CHARACTERS = str.maketrans(",", "-", "() ")
 
 
-def describe() -> Command:
-    """Describe ``fastece study``."""
-    predictions = {
-        "nargs": "+", "default": [], "metavar": "FILE",
-        "help": "compare on these files, in place of simulated models",
-    }  # fmt: skip
-    return Command(
-        "Compare estimators on distributions of scores whose calibration error is known: of "
-        "simulated models (Posocco and Bonnefoy, 2021), or of large files of predictions. An "
-        "interrupted study goes on where it was.",
-        run,
-        (),
-        (
-            Option("--predictions", INPUT, predictions), Y_TRUE, Y_PROB, PERCENT, MISSING,
-            value("--preset", MEASURE, "quick (default: less than a minute) or paper (69 million "
-                  "values)"),
-            value("--sizes", MEASURE, "evaluation sets (default: 50 to a tenth of the rows)",
-                  metavar="N[,N...]", read=sizes),
-            value("--convention", MEASURE, "corrected (default), or published: with that code's "
-                  "slips", metavar="NAME"),
-            repeated("--estimator", MEASURE, "an additional estimator, as MODULE:NAME, with the "
-                     "methods prepare and evaluate; repeatable", metavar="NAME", default=[],
-                     dest="estimators"),
-            value("--holdout", MEASURE, "rows to draw from (200000)", metavar="N", read=int),
-            value("--largest", MEASURE, "largest evaluation set (500)", metavar="N", read=int),
-            value("--draws", MEASURE, "evaluation sets of each size (200)", metavar="N", read=int),
-            SEED,
-            value("--out", OUTPUT, "folder of the results", metavar="PATH"),
-            value("--jobs", OUTPUT, "processes (default -1: one per core)", metavar="N", read=int),
-            value("--scheduler", OUTPUT, "a Dask cluster in place of processes: the address of its "
-                  "scheduler, as tcp://HOST:8786", metavar="ADDRESS"),
-        ),
-    )  # fmt: skip
+def make_parser() -> Parser:
+    """Make the parser of ``fastece study``."""
+    parser = Parser("study", DESCRIPTION, "fastece study [options]", EXAMPLES)
+    add = parser.input.add_argument
+    add("--predictions", metavar="FILE", nargs="+", default=[],
+        help="on these files, not on simulated models")  # fmt: skip
+    add("--y-true", metavar="A,B,...", help="column of the labels, or one for each class")
+    add("--y-prob", metavar="A,B,...", help="columns of the probabilities, or 'prob_*'")
+    add("--percent", action="store_true", help="probabilities are percents")
+    add("--missing", choices=["stop", "skip"], default="stop",
+        help="rows without label or prediction (stop)")  # fmt: skip
+    add = parser.measure.add_argument
+    add("--preset", metavar="NAME", help="quick (a minute), or paper (69 million values)")
+    add("--sizes", metavar="N,N,...", type=sizes, help="of files (50 to a tenth of the rows)")
+    add("--convention", metavar="NAME", help="corrected, or published: with its slips")
+    add("--estimator", metavar="NAME", action="append", default=[],
+        help="one more estimator, as MODULE:NAME; repeatable")  # fmt: skip
+    add("--holdout", metavar="N", type=int, help="rows to draw from (200000)")
+    add("--largest", metavar="N", type=int, help="largest evaluation set (500)")
+    add("--draws", metavar="N", type=int, help="evaluation sets of each size (200)")
+    add_seed(parser)
+    add = parser.output.add_argument
+    add("--out", metavar="FOLDER", dest="folder", help="folder of the results")
+    add("--jobs", metavar="N", type=int, dest="n_jobs", help="processes (-1: one per core)")
+    add("--scheduler", metavar="ADDRESS", help="a Dask cluster: tcp://HOST:8786")
+    add_forms(parser)
+    return parser
 
 
 def sizes(text: str) -> tuple[int, ...]:
@@ -78,19 +70,19 @@ def sizes(text: str) -> tuple[int, ...]:
 
 def run(options: Namespace, progress: Progress) -> Page:  # noqa: ARG001
     """Run ``fastece study``, which shows its progress itself."""
-    if options.estimators and os.getcwd() not in sys.path:
+    if options.estimator and os.getcwd() not in sys.path:
         # Their modules may be in the working folder.
         sys.path.append(os.getcwd())
     fields = {name: getattr(options, name) for name in OF_DESIGN}
     # Options that are not given are no part of the name of the folder.
     fields = {name: x for name, x in fields.items() if x != DEFAULTS.get(name)}
-    if options.seed:
+    if options.rng:
         # 0 is the usual one, and no part of the name of the folder.
-        fields["seed"] = options.seed
+        fields["seed"] = options.rng
     check_kind(fields, bool(options.predictions))
     title = "predictions" if options.predictions else fields.pop("preset", "quick")
-    folder = options.out or name_folder(title, fields, options.estimators)
-    fields["estimators"] = tuple(options.estimators)
+    folder = options.folder or name_folder(title, fields, options.estimator)
+    fields["estimators"] = tuple(options.estimator)
     if options.predictions:
         design: Any = study.Predictions(tuple(options.predictions), **fields)
     else:
@@ -102,10 +94,10 @@ def run(options: Namespace, progress: Progress) -> Page:  # noqa: ARG001
 def run_by_workers(design: Any, folder: str, options: Namespace) -> study.StudyResult:
     """Run a study in processes of this machine, or on a cluster."""
     if options.scheduler is None:
-        n_jobs = -1 if options.jobs is None else options.jobs
+        n_jobs = -1 if options.n_jobs is None else options.n_jobs
         return study.run_study(design, folder, n_jobs=n_jobs)
-    if options.jobs is not None:
-        raise InputError("jobs", "goes without --scheduler, whose cluster has workers of its own")
+    if options.n_jobs is not None:
+        raise InputError("n_jobs", "goes without --scheduler, whose cluster has workers of its own")
     with connect_to_cluster(options.scheduler) as client:
         return study.run_study(design, folder, executor=client)
 

@@ -7,23 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from fastece.cli.inputs import read_data, read_file, title_of
-from fastece.cli.options import (
-    COLUMNS,
-    CONFIDENCE_LEVEL,
-    FILE,
-    FROM_LOGITS,
-    GROUPS,
-    INPUT,
-    MEASURE,
-    OUTPUT,
-    SETTING,
-    Command,
-    repeated,
-    value,
+from fastece.cli.arguments import (
+    Parser,
+    add_columns,
+    add_file,
+    add_forms,
+    add_groups,
+    add_scale,
+    add_setting,
 )
+from fastece.cli.inputs import read_data, read_file, title_of
 from fastece.cli.output import Page
-from fastece.cli.output_files import MODEL
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
 from fastece.data.labels import as_groups
@@ -32,42 +26,46 @@ from fastece.estimators.losses import Accuracy
 from fastece.estimators.risk import check_threshold
 from fastece.files import write_file
 
+DESCRIPTION = """Choose the lowest confidence from which predictions are right in a share of
+cases, with a promise that holds after choosing. Exit codes: 0 a score is found,
+1 no score can be promised (or none for a value of --by), 2 bad input."""
+EXAMPLES = """
+  fastece threshold predictions.csv --accuracy 0.98 --save threshold.json
+"""
 # Exit code where no score can be promised, or for a value of --by none.
 NO_SCORE_CODE = 1
 
 
-def describe() -> Command:
-    """Describe ``fastece threshold FILE``."""
-    return Command(
-        "Choose the lowest confidence from which predictions are right in a share of cases, with a "
-        "promise that holds after choosing, and the coverage that it gives. A single column of "
-        "probabilities is of label 1, such as whether an answer was right. Exit codes: 0 a score "
-        "is found, 1 no score can be promised (for a value of --by), 2 bad input.",
-        run,
-        (FILE,),
-        (
-            *COLUMNS,
-            value("--accuracy", MEASURE, "how often predictions that are acted on must be right "
-                  "(default 0.95)", metavar="A", read=float, default=0.95),
-            repeated("--by", INPUT, "column with a threshold for each of its values",
-                     metavar="COLUMN"),
-            GROUPS, SETTING, FROM_LOGITS, CONFIDENCE_LEVEL,
-            value("--save", OUTPUT, "write the threshold as JSON, for `Threshold.from_json`",
-                  metavar="FILE", writes=MODEL),
-        ),
-    )  # fmt: skip
+def make_parser() -> Parser:
+    """Make the parser of ``fastece threshold FILE``."""
+    parser = Parser("threshold", DESCRIPTION, "fastece threshold FILE [options]", EXAMPLES)
+    add_file(parser)
+    add_columns(parser)
+    add_scale(parser)
+    add_groups(parser)
+    add = parser.input.add_argument
+    add("--by", metavar="COLUMN", action="append", help="a threshold for each of its values")
+    add = parser.measure.add_argument
+    add("--accuracy", metavar="A", type=float, default=0.95, help="share to be right (0.95)")
+    add_setting(parser)
+    add("--confidence-level", metavar="L", type=float, default=0.95, dest="confidence",
+        help="level of the promise (0.95)")  # fmt: skip
+    parser.output.add_argument("--save", metavar="FILE", help="the threshold as JSON")
+    add_forms(parser)
+    return parser
 
 
 def run(options: Namespace, progress: Progress) -> Page:
     """Run ``fastece threshold FILE``."""
     title = title_of(options.file)
     accuracy = check_threshold("accuracy", options.accuracy)
-    confidence = check_threshold("confidence", options.confidence_level)
+    confidence = check_threshold("confidence", options.confidence)
+    options.confidence_level = confidence
     if len(options.by or []) > 1:
         raise InputError("by", "must be one column", value=options.by[1])
     progress(f"reading {title}")
     predictions = read_file(options.file, options)
-    options.resamples = 0
+    options.n_resamples = 0
     call = read_data(predictions, options, {"": Accuracy()})
     by = predictions.others.get("by")
     column = None if by is None else as_groups(by, len(by))

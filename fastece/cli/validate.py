@@ -3,19 +3,21 @@
 from argparse import Namespace
 from pathlib import Path
 
-from fastece.cli.inputs import read_data, read_file, title_of
-from fastece.cli.options import (
-    EVENT,
-    FILE,
-    GROUPS,
-    INTERVALS,
-    MEASURE,
-    PLOT,
-    ROWS,
-    Command,
+from fastece.cli.arguments import (
+    Parser,
+    add_columns,
+    add_event,
+    add_file,
+    add_forms,
+    add_groups,
+    add_intervals,
+    add_picture,
+    add_scale,
+    add_setting,
+    add_soft_labels,
     scores,
-    value,
 )
+from fastece.cli.inputs import read_data, read_file, title_of
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.display.axes import RESULT_HEIGHT, RESULT_WIDTH, new_figure
@@ -24,22 +26,30 @@ from fastece.files import write_file
 from fastece.inference.validation import check_thresholds, validation_of
 from fastece.resampling.draws import new_key
 
+DESCRIPTION = """Validate predicted probabilities of one event: rates, recalibration, curve,
+discrimination and net benefit, with intervals and an explanation of each."""
+EXAMPLES = """
+  fastece validate trial.csv --y-true died --y-prob risk --event death
+"""
 
-def describe() -> Command:
-    """Describe ``fastece validate FILE``."""
-    return Command(
-        "Validate predicted probabilities of one event: rates, recalibration, calibration curve, "
-        "discrimination and net benefit, with intervals and a line of explanation each.",
-        run,
-        (FILE,),
-        (
-            *ROWS, GROUPS, EVENT,
-            value("--thresholds", MEASURE, "thresholds of the net benefit (default: nine from "
-                  "0.01 to 0.5)",
-                  metavar="SCORE[,SCORE...]", read=scores),
-            *INTERVALS, PLOT,
-        ),
-    )  # fmt: skip
+
+def make_parser() -> Parser:
+    """Make the parser of ``fastece validate FILE``."""
+    parser = Parser("validate", DESCRIPTION, "fastece validate FILE [options]", EXAMPLES)
+    add_file(parser)
+    add_columns(parser)
+    add_soft_labels(parser)
+    add_scale(parser)
+    add_groups(parser)
+    add_event(parser)
+    parser.measure.add_argument(
+        "--thresholds", metavar="P,P,...", type=scores, help="of the net benefit (nine to 0.5)"
+    )
+    add_setting(parser)
+    add_intervals(parser)
+    add_picture(parser)
+    add_forms(parser)
+    return parser
 
 
 def run(options: Namespace, progress: Progress) -> Page:
@@ -49,8 +59,8 @@ def run(options: Namespace, progress: Progress) -> Page:
     predictions = read_file(options.file, options)
     points = {str(point): point for point in check_thresholds(options.thresholds)}
     call = read_data(predictions, options, points)
-    progress(f"validation, {options.resamples} replicates")
-    validation = validation_of(call, new_key(options.seed), options.event or "the event")
+    progress(f"validation, {options.n_resamples} replicates")
+    validation = validation_of(call, new_key(options.rng), options.event or "the event")
     values = {"title": title, "note": predictions.note, **validation.to_dict()}
 
     def draw(path: Path) -> None:

@@ -17,8 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fastece
+from fastece.cli.arguments import (
+    Parser,
+    add_forms,
+)
 from fastece.cli.compiled import close_archive, kept_kernels
-from fastece.cli.options import Command
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.display.documents import Document
@@ -26,6 +29,11 @@ from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.table import ESTIMATORS
 from fastece.recalibration import METHODS
 
+DESCRIPTION = """Compile every kernel for every kind of input, and keep them in a folder of
+FASTECE_CACHE_DIR or of the user's cache folder."""
+EXAMPLES = """
+  FASTECE_CACHE_DIR=/opt/fastece fastece warmup
+"""
 # Rows of the small data; three classes where there are classes.
 N_ROWS = 40
 N_CLASSES = 3
@@ -64,13 +72,11 @@ RESAMPLING: tuple[tuple[Callable[..., Any], dict[str, Any]], ...] = (
 )
 
 
-def describe() -> Command:
-    """Describe ``fastece warmup``."""
-    return Command(
-        "Compile every kernel for every kind of input, and keep them in a folder of "
-        "FASTECE_CACHE_DIR or of the user's cache folder.",
-        run,
-    )
+def make_parser() -> Parser:
+    """Make the parser of ``fastece warmup``."""
+    parser = Parser("warmup", DESCRIPTION, "fastece warmup [options]", EXAMPLES)
+    add_forms(parser)
+    return parser
 
 
 def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001

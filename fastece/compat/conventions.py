@@ -11,6 +11,7 @@ explicit edges takes any rule, so whatever takes an estimator takes a convention
 >>> result = fastece.bootstrap([0, 1, 1], [0.2, 0.6, 1.0], estimator=torch, rng=0)
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Literal
@@ -23,16 +24,17 @@ from fastece.compat.edges import Rule, Scores
 from fastece.compat.names import LIBRARIES
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_integer
-from fastece.data.samples import Sample
-from fastece.data.table import NO_ROWS, one_problem
+from fastece.data.table import RowTable, one_problem
 from fastece.estimators.binned import Binned, Bins, formula_of
 from fastece.estimators.binned.layouts import hard_layout
 from fastece.estimators.binned.sums import bins_of_layout
 from fastece.kernels import GAP, HITS, SCORE, WEIGHT
-from fastece.kernels.types import F64, U8
+from fastece.kernels.types import F64
 
 # More bins than anybody wants; their edges are a list of Python's floats.
 MAX_BINS = 2**20
+# Limit of numbers of rows.
+MAX_ROWS = 2**31
 # Bins that depend on no scores are kept up to this number.
 MAX_KEPT_BINS = 4096
 NO_SCORES = np.empty(0)
@@ -103,23 +105,36 @@ class Convention:
         `setting` and `guess_logits` go to `read_problems`, `fields` are parameters of `Binned`.
         """
         names = LIBRARIES[self.library]
-        problems = names.read(label, prob, setting, guess_logits=guess_logits)
+        table = names.read(label, prob, setting, guess_logits=guess_logits)
         if not self.needs_scores:
-            return self.binned(n_bins, prob, **fields).point_values(problems)
+            return self.binned(n_bins, prob, **fields).point_values(table)
         formula = formula_of(**fields)
-        errors = []
-        for k in range(problems.n_problems):
-            sample = problems.view(k)
-            errors.append(formula.errors(self.bins(n_bins, sample.s, sample.y, prob.dtype)))
+        errors = [formula.errors(bins) for bins in self.bins(table, n_bins, prob.dtype)]
         return np.concatenate(errors)
 
-    def bins(self, n_bins: int, s: F64, y: U8, dtype: np.dtype[Any]) -> Bins:
-        """Add up the bins of scores in [0, 1], which the library has in a dtype, and hits."""
-        scores: Scores = s.astype(np.float32) if dtype == np.float32 else s
-        edges_of_bins = self.edges(n_bins, scores).astype(np.float64, copy=False)
-        layout = hard_layout(edges_of_bins, edges_of_bins[1:-1], self.closed == "right")
-        problem = one_problem(Sample(s, y, None, 0.0, 1.0, NO_ROWS))
-        return bins_of_layout(layout, problem, (GAP, WEIGHT, SCORE, HITS))
+    def bins(
+        self, table: RowTable, n_bins: int, dtype: np.dtype[Any], threshold: float | None = None,
+        kinds: Sequence[int] = (GAP, WEIGHT, SCORE, HITS),
+    ) -> Iterator[Bins]:  # fmt: skip
+        """Add up the rows of each problem in its bins.
+
+        Problems with the same bins come together. With a `threshold` only rows with a score greater
+        than this exist, and where edges depend on scores, problems without any are left out. The
+        library has the scores of the table in a `dtype`; `kinds` are the sums that are needed.
+        """
+        if not self.needs_scores:
+            binned = self.binned(n_bins, np.empty(0, dtype), threshold=threshold)
+            yield binned.bins(table, kinds=kinds)
+            return
+        for k in range(table.n_problems):
+            sample = table.view(k)
+            if threshold is not None:
+                sample = sample.where(sample.s > threshold)
+            if sample.n:
+                scores: Scores = sample.s.astype(np.float32) if dtype == np.float32 else sample.s
+                edges_of_bins = self.edges(n_bins, scores).astype(np.float64, copy=False)
+                layout = hard_layout(edges_of_bins, edges_of_bins[1:-1], self.closed == "right")
+                yield bins_of_layout(layout, one_problem(sample), kinds)
 
 
 def check_bins(name: str, value: Any) -> int:

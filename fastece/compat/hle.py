@@ -63,7 +63,7 @@ def calib_err(
     np.float64(0.2041)
     """
     check_choice("p", p, ["1", "2", "infty"])
-    prob = NAMES.vector(NAMES.scores(confidence))
+    prob = NAMES.vector(confidence)
     beta = check_bins("beta", beta)
     sample = NAMES.read(correct, prob).view()
     n = sample.s.size
@@ -94,6 +94,6 @@ def calibration_error(correct: Any, confidence: Any, num_bins: int = 10) -> np.f
     >>> calibration_error([0, 1, 0, 1], [0.5, 0.65, 0.8, 0.95]).round(4)
     np.float64(0.425)
     """
-    prob = NAMES.vector(NAMES.scores(confidence))
+    prob = NAMES.vector(confidence)
     num_bins = check_bins("num_bins", num_bins)
     return np.float64(CONVENTIONS["browse_comp"].errors(correct, prob, num_bins)[0])

@@ -54,8 +54,9 @@ class Names(NamedTuple):
         """Convert probabilities to an array as `scores`, one column (n, 1) to (n,)."""
         return without_single_column(self.scores(value))
 
-    def vector(self, prob: NDArray[Any]) -> NDArray[Any]:
-        """Return probabilities (n,), or refuse another shape."""
+    def vector(self, value: Any) -> NDArray[Any]:
+        """Convert probabilities as `scores`, and refuse another shape than (n,)."""
+        prob = self.scores(value)
         if prob.ndim != 1:
             raise InputError(self.prob, f"must have shape (n,), got {prob.shape}")
         return prob

@@ -18,33 +18,27 @@ Notes
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.conventions import CONVENTIONS, MAX_ROWS, check_bins
 from fastece.compat.names import LIBRARIES
 from fastece.data.containers import as_array, refuse_where
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_flag, check_integer
-from fastece.estimators.binned import formula_of
+from fastece.data.table import one_problem
+from fastece.estimators.binned import Binned
 
 NAMES = LIBRARIES["netcal"]
-# The largest sample_threshold.
-MAX_ROWS = 2**31
 
 
 class Measure:
-    """A measure of netcal: `Binned` with other `fields`, in the bins of a convention.
+    """A measure of netcal: the formula of `Binned`, in the bins of a convention."""
 
-    Attributes
-    ----------
-    fields : dict
-        Parameters of `Binned`.
-    """
-
-    fields: dict[str, Any]
+    formula: Binned
 
     def __init__(
         self, bins: int = 10, equal_intervals: bool = True, detection: bool = False,
@@ -112,21 +106,20 @@ class Measure:
             raise InputError("X", f"samples of models, shape {prob.shape}, are not offered")
         if self.detection and prob.ndim == 2:
             raise InputError("X", f"boxes {prob.shape} are not offered", hint="pass X[:, 0]")
-        label = read_classes(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
+        label = classes_of(as_array("y", y), 2 if prob.ndim == 1 else prob.shape[1])
         if prob.ndim == 2 and prob.shape[1] == 2 and np.unique(label).size < 3:
             prob = prob[:, 1]
         if type(self) is ECE and self.equal_intervals and self.sample_threshold < 2:
             return np.float64(self.convention.errors(label, prob, self.bins)[0])
-        sample = NAMES.read(label, prob).view()
-        scores = sample.s
+        table = NAMES.read(label, prob)
         if self.convention.needs_scores:
             smallest = float(np.finfo(np.float32 if prob.dtype == np.float32 else np.float64).eps)
-            scores = scores.clip(smallest, 1 - smallest)
-        bins = self.convention.bins(self.bins, scores, sample.y, prob.dtype)
+            sample = table.view()
+            table = one_problem(replace(sample, s=sample.s.clip(smallest, 1 - smallest)))
+        (bins,) = self.convention.bins(table, self.bins, prob.dtype)
         gap = np.where(bins.weight >= self.sample_threshold, bins.gap, 0.0)
-        formula = formula_of(**self.fields)
-        (value,) = formula.errors(bins._replace(gap=gap))
-        if formula.bin_weights == "equal":  # netcal divides by the number of bins with rows
+        (value,) = self.formula.errors(bins._replace(gap=gap))
+        if self.formula.bin_weights == "equal":  # netcal divides by the number of bins with rows
             value *= bins.gap.size / np.count_nonzero(bins.weight)
         return np.float64(value)
 
@@ -138,8 +131,8 @@ def are_arrays(sets: Any) -> bool:
     )
 
 
-def read_classes(label: NDArray[Any], n_classes: int) -> NDArray[Any]:
-    """Return classes (n,), from columns too."""
+def classes_of(label: NDArray[Any], n_classes: int) -> NDArray[Any]:
+    """Return the classes (n,) of labels, which may be columns with a 1."""
     if label.ndim != 2 or label.shape[1] == 1:
         return label
     if label.shape[1] != n_classes:
@@ -174,7 +167,7 @@ class ECE(Measure):
     np.float64(0.29)
     """
 
-    fields = {"norm": 1.0}  # noqa: RUF012
+    formula = Binned()
 
 
 class MCE(Measure):
@@ -196,7 +189,7 @@ class MCE(Measure):
     np.float64(0.3167)
     """
 
-    fields = {"norm": math.inf}  # noqa: RUF012
+    formula = Binned(norm=math.inf)
 
 
 class ACE(Measure):
@@ -219,4 +212,4 @@ class ACE(Measure):
     np.float64(0.2833)
     """
 
-    fields = {"bin_weights": "equal"}  # noqa: RUF012
+    formula = Binned(bin_weights="equal")

@@ -49,6 +49,6 @@ def binnedECE(f: Any, y: Any, nbins: int = 10) -> np.float64:  # noqa: N802
     >>> binnedECE([0.25, 0.25, 0.55, 0.75, 1.0], [0, 0, 1, 1, 0]).round(4)
     np.float64(0.44)
     """
-    prob = NAMES.vector(NAMES.scores(f))
+    prob = NAMES.vector(f)
     nbins = check_bins("nbins", nbins)
     return np.float64(CONVENTIONS["relplot"].errors(y, prob, nbins)[0])

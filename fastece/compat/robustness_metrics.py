@@ -19,11 +19,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.compat.conventions import CONVENTIONS, check_bins
+from fastece.compat.conventions import CONVENTIONS, MAX_ROWS, check_bins
 from fastece.compat.names import LIBRARIES
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_flag, check_integer, check_real
 from fastece.data.samples import Sample
+from fastece.data.table import RowTable, one_problem
+from fastece.estimators.binned import Bins
 from fastece.kernels import GAP, WEIGHT
 
 Scheme = Literal["even", "adaptive"]
@@ -31,7 +33,6 @@ Norm = Literal["l1", "l2"]
 NAMES = LIBRARIES["uncertainty-metrics"]
 SCHEMES = {"even": "robustness_metrics", "adaptive": "robustness_metrics_adaptive"}
 POWERS = {"l1": 1, "l2": 2}
-MAX_ROWS = 2**31
 BINS = 30
 
 
@@ -82,7 +83,6 @@ def gce(
     power = POWERS[check_choice("norm", norm, [*POWERS])]
     max_prob = check_flag("max_prob", max_prob)
     class_conditional = check_flag("class_conditional", class_conditional)
-    is_even = binning_scheme == "even"
     prob = NAMES.columns(probs)
     if prob.ndim == 1:
         prob = NAMES.read(labels, prob).view().s.astype(prob.dtype, copy=False)
@@ -90,41 +90,37 @@ def gce(
     # Scores are compared in their own precision, as in the package.
     threshold = float(prob.dtype.type(check_real("threshold", threshold, -np.inf)))
     if datapoints_per_bin is not None:
-        if is_even:
+        if binning_scheme == "even":
             raise InputError("datapoints_per_bin", "goes with binning_scheme='adaptive' only")
         size = check_integer("datapoints_per_bin", datapoints_per_bin, 1, MAX_ROWS)
         num_bins = max(1, len(prob) // size)
     num_bins = check_bins("num_bins", num_bins)
-    is_top_label = max_prob and not class_conditional
-    is_classwise = class_conditional and not max_prob
-    if is_even and is_top_label and norm == "l1" and threshold <= 0:
-        return np.float64(convention.errors(labels, prob, num_bins, "confidence")[0])
-    if is_even and is_classwise:  # the same bins for every class
-        binned = convention.binned(num_bins, threshold=threshold)
-        bins = binned.bins(NAMES.read(labels, prob, "classwise"), kinds=(GAP, WEIGHT))
-        values = (np.abs(bins.gap / np.maximum(bins.total, 1)[:, None]) ** power).sum(1)
-        return np.float64(np.mean(values) ** (1 / power))
-    values = np.zeros(prob.shape[1] if class_conditional else 1)
-    for k, sample in enumerate(samples_of(labels, prob, max_prob, class_conditional)):
-        above = sample.where(sample.s > threshold)
-        if above.n:
-            gap = convention.bins(num_bins, above.s, above.y, prob.dtype).gap
-            values[k] = (np.abs(gap / above.n) ** power).sum()
-    return np.float64(np.mean(values) ** (1 / power))
+    parts: list[Bins] = []
+    for table in tables_of(labels, prob, max_prob, class_conditional):
+        parts += convention.bins(table, num_bins, prob.dtype, threshold, (GAP, WEIGHT))
+    if not parts:
+        return np.float64(0.0)
+    gap = np.concatenate([bins.gap for bins in parts])
+    n_rows = np.concatenate([bins.total for bins in parts])
+    values = (np.abs(gap / np.maximum(n_rows, 1)[:, np.newaxis]) ** power).sum(axis=1)
+    n_values = prob.shape[1] if class_conditional else 1
+    return np.float64((values.sum() / n_values) ** (1 / power))
 
 
-def samples_of(labels: Any, prob: NDArray[Any], max_prob: bool, by_class: bool) -> list[Sample]:
-    """List the problem whose error is measured, or the problem of each class."""
-    problems = NAMES.read(labels, prob, "confidence" if max_prob else "classwise")
-    samples = list(map(problems.view, range(problems.n_problems)))
-    if not by_class:
-        scores = np.concatenate([sample.s for sample in samples])
-        hits = np.concatenate([sample.y for sample in samples])
-        return [Sample(scores, hits, None, 0.0, 1.0, np.arange(scores.size))]
-    if max_prob:
+def tables_of(
+    labels: Any, prob: NDArray[Any], max_prob: bool, class_conditional: bool
+) -> list[RowTable]:
+    """List tables of the problems whose errors are averaged, without empty ones."""
+    table = NAMES.read(labels, prob, "confidence" if max_prob else "classwise")
+    if max_prob and class_conditional:
         predicted_class = prob.argmax(axis=1)
-        return [samples[0].where(predicted_class == k) for k in range(prob.shape[1])]
-    return samples
+        return [table.where(predicted_class == k) for k in np.unique(predicted_class)]
+    if max_prob or class_conditional:
+        return [table]
+    samples = table.samples(reads_only=True)
+    scores = np.concatenate([sample.s for sample in samples])
+    hits = np.concatenate([sample.y for sample in samples])
+    return [one_problem(Sample(scores, hits, None, 0.0, 1.0, np.arange(scores.size)))]
 
 
 general_calibration_error = gce

@@ -70,8 +70,8 @@ def calibration_curve(
     prob = NAMES.vector(NAMES.columns(y_prob))
     if pos_label is None and label.dtype.kind in "if" and label.min(initial=0) == -1:
         pos_label = 1
-    sample = NAMES.read(label, prob, pos_label=pos_label).view(0)
-    bins = convention.bins(check_bins("n_bins", n_bins), sample.s, sample.y, prob.dtype)
+    table = NAMES.read(label, prob, pos_label=pos_label)
+    (bins,) = convention.bins(table, check_bins("n_bins", n_bins), prob.dtype)
     has_rows = bins.weight[0] > 0
     weight = bins.weight[0, has_rows]
     return bins.hits[0, has_rows] / weight, bins.score[0, has_rows] / weight

@@ -181,14 +181,14 @@ class Batches:
         None for a binary model.
     n_bins, ignore_index : int, int or None
         As in the functions.
-    fields : dict
-        The norm, as `Binned` has it.
+    norm : float
+        As `Binned` has it.
     """
 
     def __init__(
         self, num_classes: int | None, n_bins: int, norm: str, ignore_index: int | None
     ) -> None:
-        self.fields: dict[str, Any] = {"norm": NORMS[check_choice("norm", norm, tuple(NORMS))]}
+        self.norm = NORMS[check_choice("norm", norm, tuple(NORMS))]
         self.n_bins = check_bins("n_bins", n_bins)
         if ignore_index is not None:
             ignore_index = check_integer("ignore_index", ignore_index, -MAX_INDEX, MAX_INDEX)
@@ -226,7 +226,7 @@ class Batches:
     def error(self, preds: Any, target: Any) -> np.float64:
         """Compute the error of a batch."""
         label, prob = self.read(preds, target)
-        errors = self.convention.errors(label, prob, self.n_bins, guess_logits=True, **self.fields)
+        errors = self.convention.errors(label, prob, self.n_bins, guess_logits=True, norm=self.norm)
         return np.float64(errors[0])
 
     def sums(self, preds: Any, target: Any) -> Sums:
@@ -234,8 +234,8 @@ class Batches:
         label, prob = self.read(preds, target)
         if not label.size:
             return self.no_sums()
-        binned = self.convention.binned(self.n_bins, prob, **self.fields)
-        bins = binned.bins(NAMES.read(label, prob, guess_logits=True), kinds=(GAP, WEIGHT))
+        table = NAMES.read(label, prob, guess_logits=True)
+        (bins,) = self.convention.bins(table, self.n_bins, prob.dtype, kinds=(GAP, WEIGHT))
         rows = np.zeros(2)
         # Edges for top labels are float32 whatever the scores are.
         has_double_edges = self.num_classes is None and prob.dtype == np.float64
@@ -264,7 +264,7 @@ class Batches:
         if not sums.rows.any():
             return np.float64(np.nan)
         bins = Bins([], 1.0, sums.rows.sum(keepdims=True), sums.gap[None], sums.weight[None])
-        return np.float64(formula_of(**self.fields).errors(bins)[0])
+        return np.float64(formula_of(norm=self.norm).errors(bins)[0])
 
 
 # --- metrics --------------------------------------------------------------------------------
@@ -352,9 +352,7 @@ class BinaryCalibrationError(LoopMetric):
         self.gap, self.weight, self.rows = self.batches.add(self.sums(), batch)
         return self.batches.error_of(batch)
 
-    def __call__(self, preds: Any, target: Any) -> Any:
-        """Count a batch, as `forward`."""
-        return self.forward(preds, target)
+    __call__ = forward
 
     def sums(self) -> Sums:
         """Return the sums of all rows since the last `reset`."""

@@ -12,5 +12,5 @@ it tries `plain`, which skips the conversions of numpy arrays, and otherwise goe
 bottom. `separate` reads the settings whose problems have rows of their own, "tasks" and
 "top-label". Rows of weight 0 and of an ignored label end in `reading.kept_rows`: no other room sees
 them, except as part of `RowTable.vectors`. `parameters` and `errors` serve all rooms, `doubts`
-finds rows that may be a mistake, and `threads` splits work.
+finds labels that contradict the predictions, and `threads` splits work.
 """

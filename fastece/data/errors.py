@@ -134,6 +134,11 @@ class BadArgumentError(Exception):
             text += f"; and {n_others} more {noun}"
         return to_printable(text)
 
+    @property
+    def references(self) -> list[str]:
+        """Arguments that the rule and the remedies name in braces."""
+        return REFERENCE.findall(" ".join([self.rule, *hints_of(self.hint)]))
+
     def rename(self, names: Names) -> None:
         """Replace the names of arguments by the reader's, throughout the message."""
         self.argument = names.get(self.argument) or self.argument
@@ -161,12 +166,16 @@ def fill(text: str, names: Names) -> str:
     return REFERENCE.sub(lambda match: refer(match[1], names) or match[1], text)
 
 
+def hints_of(hint: Hint) -> list[str]:
+    """Return one or several remedies as a list."""
+    return [hint] if isinstance(hint, str) else list(hint)
+
+
 def fill_hints(hint: Hint, names: Names) -> list[str]:
     """Return the remedies whose arguments the reader has, under their names."""
-    hints = [hint] if isinstance(hint, str) else hint
     return [
         fill(text, names)
-        for text in hints
+        for text in hints_of(hint)
         if text and None not in [refer(name, names) for name in REFERENCE.findall(text)]
     ]
 

@@ -92,9 +92,9 @@ class Alternative(NamedTuple):
         return f"predictions{scores} too {direction} by {abs(self.shift):g} in the log odds"
 
 
-def sigmoid(z: float) -> float:
-    """Compute the probability that has these log odds."""
-    return 1 / (1 + math.exp(-z))
+def sigmoid(z: Any) -> Any:
+    """Compute the probabilities that have these log odds."""
+    return 1 / (1 + np.exp(-z))
 
 
 def make_alternatives() -> tuple[Alternative, ...]:
@@ -132,10 +132,10 @@ def make_wagers(forget: int | None) -> "Wagers":
         in_range = (alternative.low < z) & (z < alternative.high)
         shifted = alternative.shift + (alternative.slope - 1) * z
         changes[in_range] = shifted[in_range]
-    middles = 1 / (1 + np.exp(-z))
+    middles = sigmoid(z)
     norm = 1 + middles * np.expm1(change)
     gains = np.stack([-np.log(norm), change, -np.expm1(change) / norm])
-    scores = 1 / (1 + np.exp(-edges))
+    scores = sigmoid(edges)
     pieces = np.arange(kernels.bets.N_PIECES + 1) / kernels.bets.N_PIECES
     lowest_cell = np.append(np.searchsorted(scores, pieces, side="right"), scores.size)
     in_cell = change[N_EVERYWHERE:] != 0
@@ -269,18 +269,18 @@ class Evidence:
 
     # --- files ----------------------------------------------------------------------------------
 
-    def to_saved(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return all numbers under the names that they have in files."""
         return {**self.bets._asdict(), "looks": self.looks}
 
-    def from_saved(self, content: Mapping[str, Any]) -> "Evidence":
+    def from_dict(self, values: Mapping[str, Any]) -> "Evidence":
         """Read the evidence from the values of a file, for the monitor of this evidence."""
         arrays = {
-            name: read_array(name, content[name], array)
+            name: read_array(name, values[name], array)
             for name, array in self.bets._asdict().items()
         }
         check_numbers(arrays["numbers"], arrays["money"].size)
-        looks = tuple(EvidencePoint(int(n), *map(float, values)) for n, *values in content["looks"])
+        looks = tuple(EvidencePoint(int(n), *map(float, point)) for n, *point in values["looks"])
         return replace(self, bets=kernels.bets.Bets(**arrays), looks=looks)
 
 

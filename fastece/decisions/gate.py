@@ -1,16 +1,19 @@
-"""A gate: whether calibration errors, or O/E, lie within the bounds that a caller allows."""
+"""A gate: whether calibration errors, or O/E, lie within the bounds that a caller allows.
+
+Each part of the data (all rows, a slice, the increase over a baseline) has a number with an
+interval. `judge` compares the interval to the bounds: it passes, it fails, or it cannot tell.
+"""
 
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from operator import attrgetter
 from typing import Any, NamedTuple, Unpack
 
-from fastece.data.errors import InputError, InputTypeError, rename_arguments
+from fastece.data.errors import InputError, InputTypeError, rename_arguments, warn_outside
 from fastece.data.options import shows_options
-from fastece.data.parameters import check_integer, check_real
+from fastece.data.parameters import check_choice, check_integer, check_real
 from fastece.data.samples import effective_rows, scale_weights
 from fastece.display.documents import Document, Section
 from fastece.display.numbers import ConfidenceInterval, Number, format_interval
@@ -37,45 +40,29 @@ JUNIT_TAGS = {
     CANNOT_TELL: "skipped",
     NOT_JUDGED: "skipped",
 }
-# Labels of the parts that are judged.
+# Labels of parts that are no slices.
 ALL_ROWS = "all rows"
-SLICE = "slice {}"
 INCREASE = "increase over the baseline"
-# Lines of the parts.
-JUDGED_LINE = "{}: {} {} ({} {}), {} allowed"
-NOT_JUDGED_LINE = "not judged: {} has {} rows, fewer than {}"
-ROWS_THAT_DECIDE = "; about {} rows would decide, and there are {}"
-NO_EVENTS = "; without events it is not known how many rows would decide"
-ROWS_OF_SLICE = "; about {} rows in total ({} in this slice) would decide, and there are {} ({})"
 # The estimators behind a bound on the error, unless the caller names another, and on O/E.
 ERROR = "ece_bayes"
 RATIO = "oe"
 # The least bound: no test set is large enough for a bound of 0.
 MIN_BOUND = 1e-6
-# The same for O/E, and the largest bound on it.
-MIN_RATIO = 1 + MIN_BOUND
+# The largest bound on O/E.
 MAX_RATIO = 1e6
 # With fewer events O/E cannot tell: its interval is too short, and up to 13 of 100 test sets at a
 # bound would fail, where 5 are meant to.
 MIN_EVENTS = 10
 # The largest number of rows that is given as an answer, as of `fastece.rows_needed`.
-MAX_ROWS = 10**9
+MAX_ROWS_NEEDED = 10**9
 # The answer has so many times as many rows as those with which the interval, as it is on average,
 # just leaves out the bound: with these it does in some three of four samples.
 ROWS_FACTOR = 2.0
 # How well the middle of an interval is known, in halves of its width: a bound that is nearer counts
 # as being so far from it.
 MIN_DISTANCE = 0.2
-# The models of a comparison are these arguments here.
-NAMES_OF_MODELS = {"y_prob_a": "y_prob", "y_prob_b": "baseline"}
 # Characters that XML 1.0 does not have, not even escaped.
 NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-JUNIT_FILE = """<?xml version="1.0" encoding="UTF-8"?>
-<testsuite name="{name}" tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}">
-{cases}
-</testsuite>
-"""
-JUNIT_CASE = '<testcase classname="{name}" name="{label}"><{tag}>{line}</{tag}></testcase>'
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,23 +163,30 @@ class Check(EstimatorResult):
 
         A part that these rows cannot judge, or that is not judged, is skipped.
         """
-        name = escape(title)
+        from xml.etree import ElementTree
+
         tags = [JUNIT_TAGS[row.verdict] for row in self.rows]
-        cases = [
-            JUNIT_CASE.format(name=name, label=escape(row.label), tag=tag, line=escape(row.line))
-            for row, tag in zip(self.rows, tags, strict=True)
-        ]
-        text = JUNIT_FILE.format(
-            name=name, tests=len(tags), failures=tags.count("failure"),
-            skipped=tags.count("skipped"), cases="\n".join(cases),
-        )  # fmt: skip
+        suite = ElementTree.Element(
+            "testsuite",
+            name=title,
+            tests=f"{len(tags)}",
+            failures=f"{tags.count('failure')}",
+            errors="0",
+            skipped=f"{tags.count('skipped')}",
+        )
+        for row, tag in zip(self.rows, tags, strict=True):
+            case = ElementTree.SubElement(suite, "testcase", classname=title, name=row.label)
+            ElementTree.SubElement(case, tag).text = row.line
+        ElementTree.indent(suite)
+        text = ElementTree.tostring(suite, encoding="unicode")
+        text = f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
         return NOT_XML.sub(lambda match: repr(match[0])[1:-1], text)
 
 
-# --- one error ------------------------------------------------------------------------------
+# --- one part -------------------------------------------------------------------------------
 
 
-class BoundedError(NamedTuple):
+class Part(NamedTuple):
     """An error, or O/E, with its interval, and the bounds that it is compared to.
 
     `least` is None for an error, which may be as small as it likes. `n_events` is for O/E, the
@@ -207,69 +201,72 @@ class BoundedError(NamedTuple):
     least: float | None = None
     n_events: float = math.inf
 
-    @property
-    def has_few_events(self) -> bool:
-        """Whether there are too few events; the interval of O/E without any is exact."""
-        return 0 < self.n_events < MIN_EVENTS
 
-
-def judge(error: BoundedError, level: str, min_rows: int) -> Judgement:
+def judge(part: Part, level: str, min_rows: int) -> Judgement:
     """Compare an interval, with its level in words, to its bounds.
 
     Fewer than `min_rows` rows cannot tell, nor can few events.
     """
-    low, high = error.interval
-    least = -math.inf if error.least is None else error.least
+    low, high = part.interval
+    least = -math.inf if part.least is None else part.least
     rows_needed = None
-    if least <= low and high <= error.bound:
+    if least <= low and high <= part.bound:
         verdict = PASSES
-    elif low > error.bound or high < least:
+    elif low > part.bound or high < least:
         verdict = FAILS
     else:
         verdict = CANNOT_TELL
-        rows_needed = rows_to_decide(error)
-    if error.n < min_rows:
+        rows_needed = rows_to_decide(part)
+    if part.n < min_rows:
         verdict = CANNOT_TELL
         rows_needed = max(min_rows, rows_needed or 0)
-    if error.has_few_events:
+    # The interval of O/E without any event is exact.
+    if 0 < part.n_events < MIN_EVENTS:
         verdict = CANNOT_TELL
-        rows_needed = max(round_rows(error.n * MIN_EVENTS / error.n_events), rows_needed or 0)
-    ends = format_interval(error.interval).strip("[]").replace(",", " to")
-    number = Number(error.value, error.interval)
-    line = JUDGED_LINE.format(verdict, name_of(error), number, level, ends, allowed(error))
+        rows_needed = max(round_rows(part.n * MIN_EVENTS / part.n_events), rows_needed or 0)
+    number = Number(part.value, part.interval)
+    ends = format_interval(part.interval).strip("[]").replace(",", " to")
+    line = f"{verdict}: {name_of(part)} {number} ({level} {ends}), {allowed(part)} allowed"
     return Judgement(
-        label=error.label, n=error.n, value=error.value, confidence_interval=error.interval,
-        bound=error.bound, least=error.least, verdict=verdict, rows_needed=rows_needed,
+        label=part.label, n=part.n, value=part.value, confidence_interval=part.interval,
+        bound=part.bound, least=part.least, verdict=verdict, rows_needed=rows_needed,
         line=" ".join(line.split()),
     )  # fmt: skip
 
 
-def name_of(error: BoundedError) -> str:
+def name_of(part: Part) -> str:
     """Name the number of a part in a line."""
-    if error.label == INCREASE and error.least is None:
-        return error.label
-    name = "calibration error" if error.least is None else "O/E"
-    return name if error.label == ALL_ROWS else f"{name} of {error.label}"
+    if part.label == INCREASE and part.least is None:
+        return part.label
+    name = "calibration error" if part.least is None else "O/E"
+    return name if part.label == ALL_ROWS else f"{name} of {part.label}"
 
 
-def allowed(error: BoundedError | Judgement) -> str:
+def allowed(part: Part | Judgement) -> str:
     """Describe the errors, or ratios, that are allowed."""
-    if error.least is None:
-        return f"at most {error.bound:g}"
-    return f"{error.least:.4g} to {error.bound:g}"
+    if part.least is None:
+        return f"at most {part.bound:g}"
+    return f"{part.least:.4g} to {part.bound:g}"
 
 
-def not_judged(label: str, n: int, error: BoundedError, min_rows: int) -> Judgement:
-    """List a slice with too few rows, with the bounds of an error that is judged."""
+def not_judged(slice_of_rows: Selection, bounds: "Bounds", min_rows: int) -> Judgement:
+    """List a slice with too few rows."""
+    label = name_slice(slice_of_rows.label)
+    n = slice_of_rows.n
     return Judgement(
         label=label, n=n, value=math.nan,
-        confidence_interval=ConfidenceInterval(math.nan, math.nan), bound=error.bound,
-        least=error.least, verdict=NOT_JUDGED, rows_needed=None,
-        line=NOT_JUDGED_LINE.format(label, n, min_rows),
+        confidence_interval=ConfidenceInterval(math.nan, math.nan), bound=bounds.bound,
+        least=bounds.least, verdict=NOT_JUDGED, rows_needed=None,
+        line=f"not judged: {label} has {n} rows, fewer than {min_rows}",
     )  # fmt: skip
 
 
-def rows_to_decide(error: BoundedError) -> int | None:
+def name_slice(label: Any) -> str:
+    """Name the slice of a label, or all rows where it is None."""
+    return ALL_ROWS if label is None else f"slice {label}"
+
+
+def rows_to_decide(part: Part) -> int | None:
     """Estimate how many rows make an interval leave out a bound that it holds.
 
     The half width h of an interval of n rows is taken to fall with the root of n around its middle,
@@ -281,13 +278,13 @@ def rows_to_decide(error: BoundedError) -> int | None:
     `fastece.rows_needed` answers other questions, by simulations of seconds: rows for an interval
     of a given width, or for a test to detect a given error. This number costs nothing.
     """
-    low, high = error.interval
-    bound = error.bound
+    low, high = part.interval
+    bound = part.bound
     if not math.isfinite(low + high):
         return None
-    if error.least is None and low == 0 < bound:
-        return round_rows(ROWS_FACTOR * error.n * (high / bound) ** 2)
-    if error.least is None:
+    if part.least is None and low == 0 < bound:
+        return round_rows(ROWS_FACTOR * part.n * (high / bound) ** 2)
+    if part.least is None:
         middle = (low + high) / 2
         half_width = (high - low) / 2
     elif low == 0:
@@ -297,7 +294,7 @@ def rows_to_decide(error: BoundedError) -> int | None:
         middle = abs(math.log(low) + math.log(high)) / 2
         half_width = (math.log(high) - math.log(low)) / 2
     distance = max(abs(bound - middle), MIN_DISTANCE * half_width)
-    return round_rows(ROWS_FACTOR * error.n * (half_width / distance) ** 2)
+    return round_rows(ROWS_FACTOR * part.n * (half_width / distance) ** 2)
 
 
 def rows_in_total(row: Judgement, n: int) -> int | None:
@@ -307,18 +304,21 @@ def rows_in_total(row: Judgement, n: int) -> int | None:
 
 def round_rows(rows: float) -> int:
     """Round a number of rows to two digits."""
-    return int(float(f"{min(rows, MAX_ROWS):.2g}"))
+    return int(float(f"{min(rows, MAX_ROWS_NEEDED):.2g}"))
 
 
-# --- all errors -----------------------------------------------------------------------------
+# --- all parts ------------------------------------------------------------------------------
 
 
 class Bounds(NamedTuple):
-    """The bound on the error or on O/E, and the one on the increase, if any."""
+    """The bounds on the error or on O/E, and the one on the increase, if any.
 
-    max_error: float | None
-    max_ratio: float | None
-    max_increase: float | None
+    `least` is None for an error, as in `Part`.
+    """
+
+    bound: float
+    least: float | None = None
+    max_increase: float | None = None
 
 
 def check_bounds(max_error: Any, max_ratio: Any, max_increase: Any, has_baseline: bool) -> Bounds:
@@ -328,10 +328,10 @@ def check_bounds(max_error: Any, max_ratio: Any, max_increase: Any, has_baseline
             raise InputTypeError("max_ratio", "goes without {max_error}, as one number is judged")
         if has_baseline or max_increase is not None:
             raise InputTypeError("max_ratio", "goes without {baseline}, which is for errors")
-        number = check_real("max_ratio", max_ratio, 0.0, MAX_RATIO)
-        if number < MIN_RATIO:
+        bound = check_real("max_ratio", max_ratio, 0.0, MAX_RATIO)
+        if bound < 1 + MIN_BOUND:
             raise InputError("max_ratio", "must be greater than 1", value=max_ratio)
-        return Bounds(None, number, None)
+        return Bounds(bound, 1 / bound)
     if max_error is None:
         rule = "must be given: the largest error that is allowed"
         raise InputTypeError("max_error", rule, hint="{max_ratio} is a bound on O/E")
@@ -346,7 +346,7 @@ def choose_estimator(estimator: Any, bounds: Bounds) -> Any:
     """Return the estimator that is judged: the caller's, or O/E where that is bounded."""
     arguments.check_single(estimator)
     is_ratio = estimator == risk.RiskStatistic(RATIO) or estimator == RATIO
-    if bounds.max_ratio is None:
+    if bounds.least is None:
         if is_ratio:
             rule = "O/E is no error, as its ideal is 1"
             raise InputError("estimator", rule, hint="pass {max_ratio} in place of {max_error}")
@@ -370,109 +370,106 @@ def check_of(
     bounds, min_rows, rng
         As in `fastece.check`.
     """
-    if bounds.max_ratio is None:
+    is_ratio = bounds.least is not None
+    if not is_ratio:
         arguments.require_calibration_error(call, "a gate")
-    min_rows = check_integer("min_rows", min_rows, 1, MAX_ROWS)
+    min_rows = check_integer("min_rows", min_rows, 1, MAX_ROWS_NEEDED)
     key = new_key(rng)
     large_groups = [group for group in groups if group.n >= min_rows]
-    has_baseline = len(call.tables) > 1
-    n_intervals = 1 + len(large_groups) + (1 if has_baseline else 0)
+    small_groups = [group for group in groups if group.n < min_rows]
+    has_increase = bounds.max_increase is not None
+    n_intervals = 1 + len(large_groups) + (1 if has_increase else 0)
     # All intervals hold at the same time, also the interval of the increase (Bonferroni).
     alpha = (1 - call.level) / n_intervals
-    if bounds.max_ratio is None:
-        assert bounds.max_error is not None
-        errors = errors_of_rows(call, large_groups, alpha, bounds.max_error, key)
+    all_rows = Selection(None, call.n, call.n, lambda: call.tables[0])
+    selections = [all_rows, *large_groups]
+    if is_ratio:
+        parts = ratios_of_rows(call, selections, alpha, bounds)
     else:
-        errors = ratios_of_rows(call, large_groups, alpha, bounds.max_ratio)
-    if has_baseline:
-        assert bounds.max_increase is not None
-        errors.append(increase_over_baseline(call, alpha, bounds.max_increase, rng))
+        parts = errors_of_rows(call, selections, alpha, bounds, key)
+    if has_increase:
+        parts.append(increase_over_baseline(call, alpha, bounds, rng))
     level = f"{100 * call.level:g} % CI"
-    if groups or has_baseline:
+    if groups or has_increase:
         level = f"joint {level}"
-    judged = [judge(error, level, min_rows) for error in errors]
-    small_groups = [
-        not_judged(SLICE.format(group.label), group.n, errors[0], min_rows)
-        for group in groups
-        if group.n < min_rows
-    ]
+    judged = [judge(part, level, min_rows) for part in parts]
     decisive = max(judged, key=decisiveness)
-    line = decisive.line
-    rows_needed = None
-    if decisive.verdict == CANNOT_TELL and decisive.value == 0 and decisive.rows_needed is None:
-        line += NO_EVENTS
-    if decisive.rows_needed is not None:
-        rows_needed = rows_in_total(decisive, call.n)
-        if decisive.n == call.n:
-            line += ROWS_THAT_DECIDE.format(rows_needed, call.n)
-        else:
-            line += ROWS_OF_SLICE.format(rows_needed, decisive.rows_needed, call.n, decisive.n)
-    all_rows = judged[0]
+    first = judged[0]
     return Check(
-        passed=IS_PASSED[decisive.verdict], line=line, rows_needed=rows_needed,
-        value=all_rows.value, confidence_interval=all_rows.confidence_interval,
-        confidence_level=call.level, rows=(*judged, *small_groups), **common_fields(call, "", key),
+        passed=IS_PASSED[decisive.verdict], line=line_of_all(decisive, call.n),
+        rows_needed=rows_in_total(decisive, call.n), value=first.value,
+        confidence_interval=first.confidence_interval, confidence_level=call.level,
+        rows=(*judged, *(not_judged(group, bounds, min_rows) for group in small_groups)),
+        **common_fields(call, "", key),
     )  # fmt: skip
 
 
+def line_of_all(decisive: Judgement, n: int) -> str:
+    """Write the line of the part that decides, with the rows that would if n cannot."""
+    line = decisive.line
+    needed = rows_in_total(decisive, n)
+    if needed is None:
+        if decisive.verdict == CANNOT_TELL and decisive.value == 0:
+            line += "; without events it is not known how many rows would decide"
+        return line
+    if decisive.n == n:
+        return f"{line}; about {needed} rows would decide, and there are {n}"
+    return (
+        f"{line}; about {needed} rows in total ({decisive.rows_needed} in this slice) would "
+        f"decide, and there are {n} ({decisive.n})"
+    )
+
+
 def errors_of_rows(
-    call: Call, groups: Sequence[Selection], alpha: float, max_error: float, key: int
-) -> list[BoundedError]:
-    """Estimate the error of all rows, which comes first, and of each group."""
-    table = call.tables[0]
+    call: Call, selections: Sequence[Selection], alpha: float, bounds: Bounds, key: int
+) -> list[Part]:
+    """Estimate the error of all rows, which come first, and of each slice."""
     (estimator,) = call.estimators.values()
-    all_rows = Selection(None, call.n, call.n, lambda: table)
-    all_groups = [all_rows, *groups]
     # Posteriors need replicates for tests alone.
     n_resamples = 0 if estimator.posterior is not None else call.n_resamples
     # `slices_of` shares 1 minus the level among its groups.
-    level = 1 - alpha * len(all_groups)
-    one_model = replace(call, tables=[table], level=level, n_resamples=n_resamples)
+    level = 1 - alpha * len(selections)
+    one_model = replace(call, tables=call.tables[:1], level=level, n_resamples=n_resamples)
     rows = sorted(
-        slices.slices_of(one_model, all_groups, key), key=lambda row: row.label is not None
+        slices.slices_of(one_model, selections, key), key=lambda row: row.label is not None
     )
-    if are_in_time([group.label for group in groups]):
+    if are_in_time([selection.label for selection in selections[1:]]):
         rows[1:] = sorted(rows[1:], key=attrgetter("label"))
     return [
-        BoundedError(
-            label=ALL_ROWS if row.label is None else SLICE.format(row.label),
-            n=row.n,
-            value=row.value,
-            interval=row.confidence_interval,
-            bound=max_error,
-        )
+        Part(name_slice(row.label), row.n, row.value, row.confidence_interval, bounds.bound)
         for row in rows
     ]
 
 
 def ratios_of_rows(
-    call: Call, groups: Sequence[Selection], alpha: float, max_ratio: float
-) -> list[BoundedError]:
-    """Measure O/E of all rows, which comes first, and of each group."""
+    call: Call, selections: Sequence[Selection], alpha: float, bounds: Bounds
+) -> list[Part]:
+    """Measure O/E of all rows, which come first, and of each slice."""
     table = call.rows
     if table.n_problems > 1 or table.setting.is_top:
         rule = "must be binary or a class: O/E is that of one event"
         raise InputError("setting", rule, value=call.setting, hint="setting=1")
-    errors = []
-    for group in [Selection(None, call.n, call.n, lambda: table), *groups]:
-        of_rows = call.groups
-        if of_rows is not None and group.rows is not None:
-            of_rows = of_rows.where(group.rows)
-        part = replace(call, tables=[group.make_table()], groups=of_rows)
-        sample, _ = scale_weights(part.rows.samples(reads_only=True)[0])
+    parts = []
+    for selection in selections:
+        groups = call.groups
+        if groups is not None and selection.rows is not None:
+            groups = groups.where(selection.rows)
+        part_call = replace(call, tables=[selection.make_table()], groups=groups)
+        sample, _ = scale_weights(part_call.rows.samples(reads_only=True)[0])
         rows = risk.rows_of(sample)
-        ratio = ratio_of_rows(rows, SamplingLaw(part.clusters, 1 - alpha, part.counts))
-        error = BoundedError(
-            label=ALL_ROWS if group.label is None else SLICE.format(group.label),
-            n=group.n,
+        law = SamplingLaw(part_call.clusters, 1 - alpha, part_call.counts)
+        ratio = ratio_of_rows(rows, law)
+        part = Part(
+            label=name_slice(selection.label),
+            n=selection.n,
             value=ratio.value,
             interval=ratio.confidence_interval or ConfidenceInterval(math.nan, math.nan),
-            bound=max_ratio,
-            least=1 / max_ratio,
+            bound=bounds.bound,
+            least=bounds.least,
             n_events=effective_rows(rows.w / rows.c, rows.c * rows.y) if rows.y.any() else 0.0,
         )
-        errors.append(error)
-    return errors
+        parts.append(part)
+    return parts
 
 
 def ratio_of_rows(rows: risk.RiskRows, law: SamplingLaw) -> Quantity:
@@ -485,12 +482,13 @@ def ratio_of_rows(rows: risk.RiskRows, law: SamplingLaw) -> Quantity:
     return ratio
 
 
-def increase_over_baseline(call: Call, alpha: float, bound: float, rng: Any) -> BoundedError:
+def increase_over_baseline(call: Call, alpha: float, bounds: Bounds, rng: Any) -> Part:
     """Compare the error of the model with the error of the baseline."""
-    with rename_arguments(NAMES_OF_MODELS):
+    assert bounds.max_increase is not None
+    with rename_arguments({"y_prob_a": "y_prob", "y_prob_b": "baseline"}):
         compare.check_same_classes(call)
         pair = compare.comparison_results(replace(call, level=1 - alpha), rng=rng)
-    return BoundedError(INCREASE, call.n, pair.value, pair.confidence_interval, bound)
+    return Part(INCREASE, call.n, pair.value, pair.confidence_interval, bounds.max_increase)
 
 
 def decisiveness(row: Judgement) -> tuple[int, float]:
@@ -613,3 +611,75 @@ def check(
         one_model = replace(call, tables=call.tables[:1])
         slices_of_rows = select_by_columns(one_model, by, y_prob, bins, cross)
     return check_of(call, slices_of_rows, bounds, min_rows, rng)
+
+
+# --- assertions -----------------------------------------------------------------------------
+
+
+class CheckKeywords(ResamplingKeywords, total=False):
+    """The keywords of `fastece.check` beside its first bound."""
+
+    max_ratio: float | None
+    baseline: Any
+    max_increase: float | None
+    estimator: Any
+    by: Any
+    bins: Any
+    cross: bool
+    min_rows: int
+    groups: Any
+    rng: Any
+
+
+@shows_options
+def assert_calibrated(
+    y_true: Any, y_prob: Any = None, *, max_error: float | None = None, when_unsure: str = "warn",
+    **options: Unpack[CheckKeywords],
+) -> Check:  # fmt: skip
+    """Raise an AssertionError where an error, or O/E, is not within its bounds.
+
+    Parameters
+    ----------
+    y_true, y_prob, max_error, **options
+        As in `fastece.check`; `max_ratio` may take the place of `max_error`.
+    when_unsure : {"warn", "fail", "pass"}, default "warn"
+        Where the rows cannot tell: issue a UserWarning with the number of rows that would, raise
+        an AssertionError, or do nothing.
+
+    Returns
+    -------
+    Check
+        The result of `fastece.check`.
+
+    Raises
+    ------
+    AssertionError
+        Where it fails. The message is the text of the check.
+    ValueError, TypeError
+        As in `fastece.check`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece.decisions import assert_calibrated
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> y = rng.random(2000) < p
+    >>> assert_calibrated(y, p, max_error=0.05).passed
+    True
+    >>> try:
+    ...     assert_calibrated(y, p**2, max_error=0.05)
+    ... except AssertionError as error:
+    ...     print(str(error).splitlines()[0])
+    fails: calibration error 0.168 (95 % CI 0.148 to 0.187), at most 0.05 allowed
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test
+    check_choice("when_unsure", when_unsure, ("warn", "fail", "pass"))
+    result = check(y_true, y_prob, max_error=max_error, **options)
+    is_unsure = result.passed is None
+    if result.passed is False or (is_unsure and when_unsure == "fail"):
+        hint = "fastece.calibration_report(y_true, y_prob) shows where the model is off."
+        raise AssertionError(f"{result}\n\n{hint}")
+    if is_unsure and when_unsure == "warn":
+        warn_outside(str(result))
+    return result

@@ -15,12 +15,11 @@ from fastece.data.parameters import check_integer, check_real
 from fastece.data.reading import read_problems
 from fastece.data.table import RowTable
 from fastece.decisions.bets import ALTERNATIVES, MAX_ROWS, Evidence
-from fastece.display.axes import check_axes, new_figure, open_figure
-from fastece.display.documents import Document, Section
+from fastece.display.axes import check_axes, draw_on_page, new_figure, open_figure
+from fastece.display.documents import Document, Picture, Section
 from fastece.display.numbers import Number, PValue, count_of, to_plain
-from fastece.display.pictures import EvidenceStory, draw_evidence
+from fastece.display.pictures import draw_evidence
 from fastece.display.results import Readable
-from fastece.display.svg import to_svg
 from fastece.files.saved import SavedFormat
 from fastece.kernels.types import F64, U8
 
@@ -34,19 +33,15 @@ MONEY_OF_TOP_LABEL = 0.5
 MAX_EXPONENT = 709.0
 # Width and height of the picture, in inches.
 FIGURE_SIZE = (7.2, 4.6)
-SAVED = SavedFormat("monitor", "fastece.monitor 1")
+SAVED = SavedFormat("monitor", "fastece.monitor", 1)
 # Predictions that a reference maps, so that a loaded monitor knows it again.
 N_PROBES = 8
 # The numbers of `to_dict`.
 VALUES = (
     "level", "n_classes", "n", "e_value", "log_e_value", "p_value", "alarm", "since", "change",
 )  # fmt: skip
-ALARM = "Alarm: the predictions are not calibrated, or no longer."
-NO_ALARM = "No alarm: these rows do not show that the predictions are miscalibrated."
 # Rows of each of two labels that are sorted by chance once in 1e11 times.
 MIN_ROWS_OF_LABEL = 20
-SHUFFLE = "shuffle rows of the same time"
-IMPOSSIBLE = "an outcome whose predicted probability was 0"
 
 
 class BatchKeywords(TypedDict, total=False):
@@ -208,8 +203,13 @@ class Monitor(Readable):
 
     def _read(self, y_true: Any, y_prob: Any, options: ReadingOptions) -> RowTable:
         """Read a batch, check its shape and its order, and map it by the reference."""
-        if options.labels is None and column_names(y_prob):
-            check_numbers(column_names(y_prob))
+        names = column_names(y_prob)
+        if options.labels is None and names and numbers_of(names) is not None:
+            # Classes are in the order that all batches share.
+            rule = (
+                f"must have columns that are numbered from 0 on, in their order, got {names!r:.200}"
+            )
+            raise InputError("y_prob", rule, hint="pass {labels}, in the order of the columns")
         if self.reference is not None:
             for name in ("from_logits", "percent"):
                 if getattr(options, name):
@@ -285,7 +285,7 @@ class Monitor(Readable):
             return None
         best_bet = self._evidence.best_bet
         if best_bet is None:
-            return IMPOSSIBLE
+            return "an outcome whose predicted probability was 0"
         problem, alternative = best_bet
         description = ALTERNATIVES[alternative].description
         if self.n_classes is not None:
@@ -304,17 +304,17 @@ class Monitor(Readable):
             "alarm from e-value": f"{1 / self.level:.3g}",
             "p-value": PValue(self.p_value),
         }
-        lead = NO_ALARM
+        lead = "No alarm: these rows do not show that the predictions are miscalibrated."
         tone = "good"
         if self.alarm:
-            lead = ALARM
+            lead = "Alarm: the predictions are not calibrated, or no longer."
             tone = "bad"
             rows_before = count_of(self.since or 0, "row")
             facts["change"] = f"roughly after {rows_before}, where the best bet began"
             facts["most likely"] = self.change
         title = f"Monitor: {count_of(self.n, 'row')}"
-        picture = [lambda key: to_svg(self._figure(), title, key)]
-        return Document(title, lead, [Section(facts=facts, pictures=picture)], tone)
+        picture = Picture(title, partial(draw_on_page, self.plot))
+        return Document(title, lead, [Section(facts=facts, pictures=[picture])], tone)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evidence so far as plain values by name."""
@@ -346,9 +346,14 @@ class Monitor(Readable):
         """
         check_axes(ax)
         ax = open_figure(FIGURE_SIZE).subplots() if ax is None else ax
-        outcome = "outcomes" if self.n_classes is None else "right top labels"
-        story = EvidenceStory(self.level, self.since, self.change, outcome)
-        return draw_evidence(ax, self._evidence.looks, story)
+        return draw_evidence(
+            ax,
+            self._evidence.looks,
+            level=self.level,
+            since=self.since,
+            change=self.change,
+            outcome="outcomes" if self.n_classes is None else "right top labels",
+        )
 
     def _figure(self) -> Any:
         """Draw the e-value on a figure outside pyplot."""
@@ -364,11 +369,11 @@ class Monitor(Readable):
         path : path
             The file is replaced, if there is one.
         """
-        content = {
+        values = {
             "level": self.level, "n_classes": self.n_classes, "forget": self.forget,
-            "reference": self._probe(), "state": self._evidence.to_saved(),
+            "reference": self._probe(), "state": self._evidence.to_dict(),
         }  # fmt: skip
-        SAVED.save(path, to_plain(content))
+        SAVED.save(path, to_plain(values))
 
     @classmethod
     def load(cls, path: str | PathLike[str], reference: Any = None) -> Self:
@@ -392,7 +397,7 @@ class Monitor(Readable):
             For a file that cannot be read.
         """
         check_reference(reference)
-        monitor, saved_probe = SAVED.load(path, partial(cls._from_saved, reference))
+        monitor, saved_probe = SAVED.load(path, partial(cls._from_dict, reference))
         probe = monitor._probe()
         if probe is None or saved_probe is None:
             is_same = probe is saved_probe
@@ -403,14 +408,14 @@ class Monitor(Readable):
         return monitor
 
     @classmethod
-    def _from_saved(cls, reference: Any, content: dict[str, Any]) -> tuple[Self, Any]:
+    def _from_dict(cls, reference: Any, values: dict[str, Any]) -> tuple[Self, Any]:
         """Make a monitor from the values of a file, and the probe of its old reference."""
         monitor = cls(
-            content["level"], reference=reference, n_classes=content["n_classes"],
-            forget=content["forget"],
+            values["level"], reference=reference, n_classes=values["n_classes"],
+            forget=values["forget"],
         )  # fmt: skip
-        monitor._evidence = monitor._evidence.from_saved(content["state"])
-        return monitor, content["reference"]
+        monitor._evidence = monitor._evidence.from_dict(values["state"])
+        return monitor, values["reference"]
 
     def _probe(self) -> Any:
         """Map a few predictions by the reference; None without one."""
@@ -454,13 +459,6 @@ def top_label_and_classes(problems: RowTable) -> tuple[F64, U8]:
     return scores, outcomes
 
 
-def check_numbers(names: list[str]) -> None:
-    """Refuse numbered columns in another order than classes, which all batches share."""
-    if numbers_of(names) is not None:
-        rule = f"must have columns that are numbered from 0 on, in their order, got {names!r:.200}"
-        raise InputError("y_prob", rule, hint="pass {labels}, in the order of the columns")
-
-
 def check_order(problems: RowTable) -> None:
     """Refuse rows that are sorted by their labels, which are not in the order of time.
 
@@ -478,7 +476,8 @@ def check_order(problems: RowTable) -> None:
         return
     n_of_first = int(np.count_nonzero(label == label[0]))
     if MIN_ROWS_OF_LABEL <= n_of_first <= label.size - MIN_ROWS_OF_LABEL:
-        raise InputError("y_true", "must be in the order of time, and is sorted", hint=SHUFFLE)
+        rule = "must be in the order of time, and is sorted"
+        raise InputError("y_true", rule, hint="shuffle rows of the same time")
 
 
 def is_monotone(values: Any) -> bool:

@@ -5,6 +5,8 @@ candidate row; the rows down to it, and those with the same score, are the ones 
 """
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +36,8 @@ CORRELATION_MARGIN = 0.5
 # --- rows from the highest score down -------------------------------------------------------
 
 
-class RankedRows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RankedRows:
     """Rows from the highest score down, with weights or with groups.
 
     Attributes
@@ -47,9 +50,6 @@ class RankedRows(NamedTuple):
     miss_ratio : float
         Mean weight of the misses over the mean weight of the hits, 1 without weights. With weights
         and no miss it is not known, and inf.
-    balanced_weight : (n,) float64 array
-        The weights, of misses divided by `miss_ratio`: misses that weigh more than hits are fewer
-        than they seem.
     groups : Groups or None
     """
 
@@ -57,8 +57,12 @@ class RankedRows(NamedTuple):
     outcome: NDArray[Any]
     weight: F64
     miss_ratio: float
-    balanced_weight: F64
     groups: Groups | None
+
+    @cached_property
+    def candidates(self) -> "Candidates":
+        """The candidate thresholds, chosen without a look at labels."""
+        return find_candidates(self)
 
 
 def rank_rows(sample: Sample, groups: Groups | None) -> RankedRows:
@@ -67,19 +71,17 @@ def rank_rows(sample: Sample, groups: Groups | None) -> RankedRows:
     order = rising_order[::-1]
     outcome = sample.y[order]
     # One number in place of n, as a report of millions of rows holds most of its memory here.
-    weight = balanced_weight = np.broadcast_to(1.0, sample.n)
+    weight = np.broadcast_to(1.0, sample.n)
     miss_ratio = 1.0
     if sample.v is not None:
         weights = scale_weights(sample)[0].weights
         weight = np.maximum(weights[order] / weights.max(), SMALL)
         miss_ratio = ratio_of_weights(outcome, weight)
-        balanced_weight = np.where(outcome == 1, weight, weight / miss_ratio)
     return RankedRows(
         score=rising_score[::-1],
         outcome=outcome,
         weight=weight,
         miss_ratio=miss_ratio,
-        balanced_weight=balanced_weight,
         groups=None if groups is None else groups.where(order),
     )
 
@@ -115,12 +117,15 @@ def products_down_to(a: F64, b: NDArray[Any], end: I64) -> F64:
 def effective_rows(rows: RankedRows, end: I64) -> F64:
     """Count the independent rows that the rows down to each end (M,) are worth.
 
-    Of rows with weights it is Kish's number (1965, "Survey sampling", section 11.7), with the
-    balanced weights w: ``(sum_i w_i)^2 / sum_i w_i^2``.
+    Of rows with weights w it is Kish's number (1965, "Survey sampling", section 11.7): ``(sum_i
+    w_i)^2 / sum_i w_i^2``. Weights of misses are divided by `miss_ratio` before, as misses that
+    weigh more than hits are fewer than they seem.
     """
     if rows.groups is not None:
         return effective_rows_of_groups(rows, rows.groups, end)
-    weight = rows.balanced_weight
+    weight = rows.weight
+    if rows.miss_ratio != 1:
+        weight = np.where(rows.outcome == 1, weight, weight / rows.miss_ratio)
     squares = products_down_to(weight, weight, end)
     return sums_down_to(weight, end) ** 2 / np.maximum(squares, SMALL)
 
@@ -254,17 +259,12 @@ def last_rows_at_ranks(rows: RankedRows) -> I64:
 # --- promises -------------------------------------------------------------------------------
 
 
-class Passed(NamedTuple):
-    """The last candidate whose accuracy is promised, and the lower bound of its test."""
-
-    candidate: int
-    accuracy_bound: float
-
-
 def lowest_promise(
     candidates: Candidates, miss_ratio: float, accuracy: float, alpha: float
-) -> Passed | None:
-    """Find the last candidate that passes an accuracy; None where none does.
+) -> tuple[int, float] | None:
+    """Find the last candidate that passes an accuracy, and the bound of its test.
+
+    It is None where no candidate passes.
 
     The hypothesis "the accuracy is less than a" of a candidate with h hits among n effective rows
     has the p-value ``P(X >= h) = I_a(h, n - h + 1)`` of the binomial law of X, with the incomplete
@@ -299,28 +299,7 @@ def lowest_promise(
         return None
     n_hits = hits[last_rejected]
     bound, _ = binomial_ends(n_hits, n[last_rejected] - n_hits, level_of_rejection, 1.0)
-    return Passed(last_rejected, float(scale_odds(bound, 1 / miss_ratio)))
-
-
-class Supported(NamedTuple):
-    """The highest accuracy that rows can promise, in whole percents, and its score."""
-
-    accuracy: float
-    score: float
-
-
-def highest_promise(rows: RankedRows, accuracy: float, alpha: float) -> Supported | None:
-    """Find the highest whole percentage, less than an accuracy, that has a threshold.
-
-    The level alpha is valid for an accuracy that was fixed before; this one depends on the rows, so
-    it describes them and promises nothing.
-    """
-    candidates = find_candidates(rows)
-    for percent in range(math.ceil(100 * accuracy) - 1, 0, -1):
-        passed = lowest_promise(candidates, rows.miss_ratio, percent / 100, alpha)
-        if passed is not None:
-            return Supported(percent / 100, float(candidates.score[passed.candidate]))
-    return None
+    return last_rejected, float(scale_odds(bound, 1 / miss_ratio))
 
 
 def start_levels(n_rows: F64, accuracy: float, alpha: float) -> F64:
@@ -372,18 +351,19 @@ def choose(rows: RankedRows, accuracy: float, confidence: float, alpha: float) -
     The promise fails with chance alpha, and the interval of the coverage has the level
     `confidence`.
     """
-    candidates = find_candidates(rows)
-    passed = lowest_promise(candidates, rows.miss_ratio, accuracy, alpha)
-    if passed is None:
+    candidates = rows.candidates
+    promise = lowest_promise(candidates, rows.miss_ratio, accuracy, alpha)
+    if promise is None:
         return Choice()
-    coverage = float(candidates.coverage[passed.candidate])
-    n = effective_rows_of_share(rows, coverage, int(candidates.end[passed.candidate]))
+    candidate, accuracy_bound = promise
+    coverage = float(candidates.coverage[candidate])
+    n = effective_rows_of_share(rows, coverage, int(candidates.end[candidate]))
     low, high = binomial_ends(coverage * n, (1 - coverage) * n, *tails_of(confidence))
     return Choice(
-        value=float(candidates.score[passed.candidate]),
+        value=float(candidates.score[candidate]),
         coverage=coverage,
-        accuracy=float(candidates.accuracy[passed.candidate]),
-        accuracy_bound=passed.accuracy_bound,
+        accuracy=float(candidates.accuracy[candidate]),
+        accuracy_bound=accuracy_bound,
         coverage_low=float(low),
         coverage_high=float(high),
     )

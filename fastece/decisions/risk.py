@@ -9,9 +9,8 @@ import numpy as np
 from fastece.data.containers import as_probabilities, as_row_numbers, refuse_infinite
 from fastece.data.options import shows_options
 from fastece.data.samples import Sample
-from fastece.display.axes import check_axes, new_axes, shorten
+from fastece.display.axes import check_axes, new_axes, shorten, show_dollars
 from fastece.display.documents import Document, Section, Table
-from fastece.display.legends import draw_legend
 from fastece.display.numbers import ConfidenceInterval, Number
 from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators.selective import RiskAreas
@@ -126,11 +125,11 @@ class RiskCoverage(Result):
         name = "" if label is None else f"{shorten(label)}, "
         ax.plot(self.coverage, self.risk, label=f"{name}AURC {self.aurc:.4f}")
         ax.set(xlabel="coverage", ylabel="risk of the most confident rows", xlim=(0, 1))
-        draw_legend(ax)
+        show_dollars(ax.legend(fontsize="small"))
         return ax
 
 
-def read_numbers(name: str, value: Any, y_prob: Any) -> F64 | None:
+def read_per_row(name: str, value: Any, y_prob: Any) -> F64 | None:
     """Read a finite number for each row, if there are any."""
     if value is None:
         return None
@@ -272,6 +271,6 @@ def risk_coverage(
     others = {**options, "estimator": "aurc", "n_resamples": n_resamples}
     call = read_call("risk_coverage", y_true, {"y_prob": y_prob}, 0, **others)
     call = add_groups(call, groups, y_prob)
-    score = read_numbers("score", score, y_prob)
-    loss = read_numbers("loss", loss, y_prob)
+    score = read_per_row("score", score, y_prob)
+    loss = read_per_row("loss", loss, y_prob)
     return risk_coverage_of(call, new_key(rng), score, loss)

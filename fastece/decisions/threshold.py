@@ -10,8 +10,9 @@
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,10 @@ from fastece.data.containers import as_probabilities, index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError, warn
 from fastece.data.labels import LabelledRows, as_groups
 from fastece.data.options import ReadingKeywords, ReadingOptions, shows_options
+from fastece.data.parameters import check_choice, check_flag, check_integer
 from fastece.data.reading import read_problems
-from fastece.data.table import SETTINGS, RowTable, class_count
-from fastece.decisions.promises import Choice, RankedRows, choose, highest_promise, rank_rows
+from fastece.data.table import SETTINGS, class_count
+from fastece.decisions.promises import Choice, RankedRows, choose, rank_rows
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, form_of_score, format_percent
 from fastece.display.results import Result, group_notes, one_of, sample_text
@@ -32,7 +34,9 @@ from fastece.resampling.arguments import add_groups, read_call, require_one_prob
 from fastece.resampling.call import Call
 from fastece.resampling.intervals import as_float
 
-SAVED = SavedFormat("threshold", "fastece.threshold 1")
+SAVED = SavedFormat("threshold", "fastece.threshold", 1)
+# Largest number of rows or classes of a saved threshold: above it, floats skip integers.
+MAX_COUNT = 2**53
 # Numbers of a threshold, and the heads of their columns.
 HEADS = {
     "value": "score at least",
@@ -40,24 +44,6 @@ HEADS = {
     "accuracy": "accuracy",
     "accuracy_bound": "accuracy at least",
 }
-CLAIM = "predictions are right in at least {:g} % of cases, with {:g} % confidence"
-NO_MISS = (
-    "has no weight of a miss, as no row is a miss: how often predictions are right, by weight, has "
-    "no bound"
-)
-NO_MISS_HINT = "leave {sample_weight} out if misses weigh as much as hits"
-ONE_SCORE = "From the score {} on, {}: {} of the rows."
-NO_SCORE = "No score is found from which {}."
-SUPPORTED = (
-    "The highest percentage that these rows support is {:g} %, from the score {} on; as it was "
-    "found on them, confirm it on others."
-)
-SCORE_OF_EACH = "{} of {} values have a score from which {}, all of them together."
-WEIGHTED_GROUPS = (
-    "goes without {sample_weight}, as no promise is known for weighted rows that depend on each "
-    "other"
-)
-SOFT = "must be right or wrong in each row, and a soft label is neither"
 LABEL_1 = (
     "A row is right if its label is 1, as of pairs of hits and confidences. Of probabilities of "
     "label 1, the setting confidence takes predictions of either label."
@@ -163,14 +149,20 @@ class Threshold(Result):
     @property
     def sentence(self) -> str:
         """The promise, in one sentence."""
-        claim = CLAIM.format(100 * self.required_accuracy, 100 * self.confidence)
+        claim = (
+            f"predictions are right in at least {100 * self.required_accuracy:g} % of cases, "
+            f"with {100 * self.confidence:g} % confidence"
+        )
         if self.labels is not None:
             n_with_score = np.count_nonzero(~np.isnan(self.value))
-            return SCORE_OF_EACH.format(n_with_score, len(self.labels), claim)
+            return (
+                f"{n_with_score} of {len(self.labels)} values have a score from which {claim}, "
+                "all of them together."
+            )
         if math.isnan(self.value):
-            return NO_SCORE.format(claim)
+            return f"No score is found from which {claim}."
         score = f"{self.value:{form_of_score(self.value)}}"
-        return ONE_SCORE.format(score, claim, format_percent(self.coverage))
+        return f"From the score {score} on, {claim}: {format_percent(self.coverage)} of the rows."
 
     def document(self) -> Document:
         """Describe the threshold, or one for each value, as a table."""
@@ -221,23 +213,41 @@ class Threshold(Result):
         ValueError
             For a text that is damaged, or was not written by it.
         """
-        return SAVED.from_text(text, cls._from_saved)
+        return SAVED.from_text(text, cls.from_dict)
 
     @classmethod
-    def _from_saved(cls, content: dict[str, Any]) -> Self:
-        """Make a threshold from the values of its text, by their names."""
-        for name in (*HEADS, "required_accuracy"):
-            content[name] = read_numbers(content[name])
-        low, high = map(read_numbers, content["coverage_interval"])
-        content["coverage_interval"] = ConfidenceInterval(low, high)
-        if np.any((content["value"] < 0) | (content["value"] > 1)):
-            raise InputError("value", "must be a probability")
-        return cls(**content)
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Make a threshold from the values of `to_dict`.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            For other values.
+        """
+        check_flag("from_logits", values["from_logits"])
+        check_integer("n_classes", values["n_classes"], 2, MAX_COUNT)
+        check_integer("n", values["n"], 1, MAX_COUNT)
+        if isinstance(values["setting"], str):
+            check_choice("setting", values["setting"], list(SETTINGS))
+        labels = values["labels"]
+        shape = () if labels is None else (len(labels),)
+        numbers = {name: read_numbers(name, values[name], shape) for name in HEADS}
+        low, high = (
+            read_numbers("coverage_interval", end, shape) for end in values["coverage_interval"]
+        )
+        for name in ("required_accuracy", "confidence"):
+            numbers[name] = read_numbers(name, values[name], ())
+        return cls(**{**values, **numbers, "coverage_interval": ConfidenceInterval(low, high)})
 
 
-def read_numbers(value: Any) -> Any:
-    """Read a number or an array from JSON, where null is nan."""
-    return as_float(np.array(value, np.float64))
+def read_numbers(name: str, value: Any, shape: tuple[int, ...]) -> Any:
+    """Read a share, or an array of shares, from JSON, where null is nan."""
+    numbers = np.array(value, np.float64)
+    if numbers.shape != shape:
+        raise InputError(name, f"must have shape {shape}", value=numbers.shape)
+    if np.any((numbers < 0) | (numbers > 1)):
+        raise InputError(name, "must be from 0 to 1")
+    return as_float(numbers)
 
 
 def to_json_label(label: Any) -> Any:
@@ -248,61 +258,53 @@ def to_json_label(label: Any) -> Any:
 # --- the call -------------------------------------------------------------------------------
 
 
-class Ranking(NamedTuple):
-    """The rows of a call from the highest score down, of each label by itself.
-
-    Attributes
-    ----------
-    data : RowTable
-        The rows as they came.
-    labels : list or None
-        The labels; None for all rows together.
-    rows_of_labels : list of RankedRows
-    """
-
-    data: RowTable
-    labels: list[Any] | None
-    rows_of_labels: list[RankedRows]
-
-
-def rank_call(call: Call, by: LabelledRows | None = None) -> Ranking:
+def rank_call(call: Call, by: LabelledRows | None = None) -> dict[Any, RankedRows]:
     """Rank the rows of the only model of a call, of each label by itself.
 
-    `by` has the label of each row of the caller.
+    `by` has the label of each row of the caller; without it, None is the label of all rows.
     """
     data = require_one_problem(call, "{by} takes predicted classes")
     if data.votes > 1:
-        raise InputError("y_true", SOFT)
+        rule = "must be right or wrong in each row, and a soft label is neither"
+        raise InputError("y_true", rule)
     if call.clusters is not None and data.v is not None:
-        raise InputError("groups", WEIGHTED_GROUPS)
+        rule = "goes without {sample_weight}, as no promise is known for weighted rows that "
+        raise InputError("groups", f"{rule}depend on each other")
     sample = data.view()
     if by is None:
-        return Ranking(data, None, [rank_rows(sample, call.clusters)])
-    present, choice_of_row = np.unique(by.position[data.positions], return_inverse=True)
-    labels = [to_json_label(by.labels[k]) for k in present]
-    rows_of_labels = []
-    for k in range(len(labels)):
-        rows = np.flatnonzero(choice_of_row == k)
+        return {None: rank_rows(sample, call.clusters)}
+    ranking = {}
+    present, label_of_row = np.unique(by.position[data.positions], return_inverse=True)
+    for k, position in enumerate(present):
+        rows = np.flatnonzero(label_of_row == k)
         groups = None if call.clusters is None else call.clusters.where(rows)
-        rows_of_labels.append(rank_rows(sample.where(rows), groups))
-    return Ranking(data, labels, rows_of_labels)
+        ranking[to_json_label(by.labels[position])] = rank_rows(sample.where(rows), groups)
+    return ranking
 
 
 def threshold_of_ranking(
-    call: Call, ranking: Ranking, accuracy: float, confidence: float, from_logits: bool = False
+    call: Call,
+    ranking: Mapping[Any, RankedRows],
+    accuracy: float,
+    confidence: float,
+    from_logits: bool = False,
 ) -> Threshold:
-    """Choose the threshold of rows that are ranked, or one for each label."""
-    data, labels, rows_of_labels = ranking
-    alpha = (1 - confidence) / len(rows_of_labels)
-    choices = [choose(rows, accuracy, confidence, alpha) for rows in rows_of_labels]
-    if any(math.isinf(rows.miss_ratio) for rows in rows_of_labels):
-        warn("sample_weight", NO_MISS, hint=NO_MISS_HINT)
-    if labels is None:
+    """Choose the threshold of the ranked rows of a call, or one for each label."""
+    alpha = (1 - confidence) / len(ranking)
+    choices = [choose(rows, accuracy, confidence, alpha) for rows in ranking.values()]
+    if any(math.isinf(rows.miss_ratio) for rows in ranking.values()):
+        rule = "has no weight of a miss, as no row is a miss: how often predictions are right, by "
+        hint = "leave {sample_weight} out if misses weigh as much as hits"
+        warn("sample_weight", f"{rule}weight, has no bound", hint=hint)
+    if None in ranking:
+        labels = None
         (numbers,) = choices
     else:
+        labels = [*ranking]
         columns: Any = map(np.array, zip(*choices, strict=True))
         numbers = Choice(*columns)
-    setting = data.setting
+    table = call.models[0]
+    setting = table.setting
     return Threshold(
         value=numbers.value,
         coverage=numbers.coverage,
@@ -314,20 +316,28 @@ def threshold_of_ranking(
         labels=labels,
         setting=setting.name if setting.name in SETTINGS else setting.column,
         from_logits=from_logits,
-        n_classes=data.n_classes,
+        n_classes=table.n_classes,
         n=call.n,
         n_groups=call.n_groups,
     )
 
 
-def describe_support(ranking: Ranking, accuracy: float, confidence: float) -> str:
-    """Write the highest accuracy less than one that all rows support; "" without any."""
-    (rows,) = ranking.rows_of_labels
-    supported = highest_promise(rows, accuracy, 1 - confidence)
-    if supported is None:
-        return ""
-    score = Number(supported.score, form=form_of_score(supported.score))
-    return SUPPORTED.format(100 * supported.accuracy, score)
+def describe_support(ranking: Mapping[Any, RankedRows], accuracy: float, confidence: float) -> str:
+    """Write the highest percentage less than an accuracy that all rows support.
+
+    It is "" where they support none. The percentage depends on the rows, so it describes them and
+    promises nothing.
+    """
+    (rows,) = ranking.values()
+    for percent in range(math.ceil(100 * accuracy) - 1, 0, -1):
+        score = choose(rows, percent / 100, confidence, 1 - confidence).value
+        if not math.isnan(score):
+            return (
+                f"The highest percentage that these rows support is {percent} %, from the score "
+                f"{Number(score, form=form_of_score(score))} on; as it was found on them, confirm "
+                "it on others."
+            )
+    return ""
 
 
 @shows_options

@@ -8,7 +8,5 @@ legends look, and never which numbers there are. Begin with `documents`, then re
 """
 
 from fastece.display.pages import plot_classes
-from fastece.display.pictures import plot_result
-from fastece.display.svg import to_svg
 
-__all__ = ["plot_classes", "plot_result", "to_svg"]
+__all__ = ["plot_classes"]

@@ -1,5 +1,7 @@
-"""Figures and axes: how they are made, named and laid out. Needs matplotlib."""
+"""Figures and axes: how they are made, named, laid out and saved. Needs matplotlib."""
 
+import io
+from collections.abc import Callable
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,9 +12,9 @@ from fastece.display import marks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.legend import Legend
 
-# Labels of the axes across and up, for top labels and for other scores.
-TOP_LABEL_AXES = ("Confidence", "Accuracy")
+# Labels of the axes across and up, for scores that are no confidences.
 SCORE_AXES = ("Predicted probability", "Observed frequency")
 # Names of errors by the norm of their estimator, and of estimators without bins by their class.
 QUANTITIES = {"norm=2": "RMS calibration error", "norm=inf": "MCE"}
@@ -24,20 +26,14 @@ MIN_ZOOM = 1e-6
 # Inches of one result with its legend.
 RESULT_WIDTH = 4.5
 RESULT_HEIGHT = 5.4
-# Inches of one result on a page of HTML: three fit in one row of 1120 pixels, and one on a
-# telephone, with letters as large.
-PAGE_RESULT_WIDTH = 3.6
-PAGE_RESULT_HEIGHT = 4.6
-# Width of a letter, as a multiple of the height of its font.
-LETTER_WIDTH = 0.53
-# A histogram below axes: its height, and how far its bottom lies below them, as parts of theirs.
-HISTOGRAM_HEIGHT = 0.25
-HISTOGRAM_DEPTH = 0.3
+# Inches of a picture on a page of HTML: three fit in one row of 1120 pixels. A telephone of 390
+# pixels shows one in its full width, so that no letters get smaller.
+PAGE_WIDTH = 3.6
+PAGE_SIZE = (PAGE_WIDTH, 4.6)
+# Characters of a line of a legend.
+LEGEND_LINE = 44
 # By this label the axes of a histogram are found.
 HISTOGRAM_LABEL = "distribution of scores"
-# How often the layout of a figure is computed until square axes have their place: their width
-# depends on the height that the first turn leaves them.
-LAYOUT_TURNS = 2
 
 
 # --- figures --------------------------------------------------------------------------------
@@ -57,6 +53,13 @@ def new_figure(size: tuple[float, float]) -> "Figure":
     from matplotlib.figure import Figure
 
     return Figure(figsize=size, layout="constrained")
+
+
+def draw_on_page(draw: Callable[["Axes"], Any]) -> "Figure":
+    """Let a function draw on the axes of a new figure for a page."""
+    figure = new_figure(PAGE_SIZE)
+    draw(figure.subplots())
+    return figure
 
 
 def check_axes(ax: Any) -> None:
@@ -80,8 +83,7 @@ def axes_below(ax: "Axes") -> "Axes":
         if child.get_label() == HISTOGRAM_LABEL:
             return cast("Axes", child)
     ax.tick_params(labelbottom=False)
-    place = (0, -HISTOGRAM_DEPTH, 1, HISTOGRAM_HEIGHT)
-    return ax.inset_axes(place, sharex=ax, label=HISTOGRAM_LABEL)
+    return ax.inset_axes((0, -0.3, 1, 0.25), sharex=ax, label=HISTOGRAM_LABEL)
 
 
 def settle_layout(figure: "Figure | SubFigure") -> None:
@@ -91,7 +93,8 @@ def settle_layout(figure: "Figure | SubFigure") -> None:
     """
     if figure.get_layout_engine() is None or not hasattr(figure, "draw_without_rendering"):
         return
-    for _ in range(LAYOUT_TURNS):
+    # The width of square axes depends on the height that earlier turns leave them and their legend.
+    for _ in range(4):
         figure.draw_without_rendering()
 
 
@@ -100,12 +103,59 @@ def choose_end(zoom: Any, default_end: float) -> float:
     return default_end if zoom is None else check_real("zoom", zoom, MIN_ZOOM, 1.0)
 
 
+def svg_of(figure: "Figure") -> bytes:
+    """Write a figure as SVG, which is the same for the same figure."""
+    from matplotlib import rc_context
+
+    settle_layout(figure)
+    content = io.BytesIO()
+    with rc_context({"svg.hashsalt": "fastece"}):
+        figure.savefig(content, format="svg", metadata={"Date": None})
+    return content.getvalue()
+
+
+# --- legends --------------------------------------------------------------------------------
+
+
+def draw_legend(ax: "Axes") -> None:
+    """Draw a legend below axes, or on them in a figure without a layout."""
+    place: dict[str, Any] = {"loc": "best"}
+    if ax.figure.get_layout_engine() is not None:
+        place = {
+            "loc": "upper center",
+            "bbox_to_anchor": (0.5, 0),
+            "borderaxespad": 4.8,  # heights of its letters, for the label of the axes
+            "frameon": False,
+        }
+    show_dollars(ax.legend(*legend_entries(ax), fontsize="small", **place))
+
+
+def legend_entries(*axes: "Axes") -> tuple[list[Any], list[str]]:
+    """List artists and their names: each name once, diagonal and models first."""
+    artists: dict[str, Any] = {}
+    for ax in axes:
+        for artist, name in zip(*ax.get_legend_handles_labels(), strict=True):
+            artists.setdefault(fill(name, LEGEND_LINE, replace_whitespace=False), artist)
+
+    def comes_later(name: str) -> bool:
+        return name != marks.CALIBRATED["label"] and not marks.is_model(artists[name])
+
+    names = sorted(artists, key=comes_later)
+    return [artists[name] for name in names], names
+
+
+def show_dollars(legend: "Legend") -> None:
+    """Show dollars in a legend as they are: names are the caller's, and no formulas."""
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
 # --- words ----------------------------------------------------------------------------------
 
 
 def axis_labels(setting: str) -> tuple[str, str]:
     """Return the labels of the axis across and of the axis up."""
-    return TOP_LABEL_AXES if setting == "confidence" else SCORE_AXES
+    return ("Confidence", "Accuracy") if setting == "confidence" else SCORE_AXES
 
 
 def title_of(setting: str, estimator: str = "") -> str:
@@ -141,6 +191,7 @@ def set_title(ax: "Axes", title: str) -> None:
 
     size = FontProperties(size="medium").get_size_in_points()
     width, _ = marks.size_of(ax)
-    characters = max(12, int(width / (LETTER_WIDTH * size)))
+    # A bold letter is 0.6 times as wide as its font is high.
+    characters = max(12, int(width / (0.6 * size)))
     # Labels of classes are the caller's: a dollar is no formula.
     ax.set_title(fill(title, characters), fontsize=size, parse_math=False)

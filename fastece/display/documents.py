@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastece.display.numbers import ConfidenceInterval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # A str, int, float, None, `Number`, `PValue` or `ConfidenceInterval`.
 Cell = Any
@@ -48,6 +51,22 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A picture that is drawn when a page shows it.
+
+    Attributes
+    ----------
+    title : str
+        Description for readers who cannot see it.
+    draw : callable
+        Takes nothing and returns a figure, at most `axes.PAGE_WIDTH` inches wide.
+    """
+
+    title: str
+    draw: Callable[[], "Figure"]
+
+
+@dataclass(frozen=True)
 class Section:
     """One part of a document.
 
@@ -60,8 +79,8 @@ class Section:
     table : Table or None
     notes : sequence of str
         Sentences below the facts and the table.
-    pictures : sequence of callable
-        Each takes a key for its ids and gives an SVG element; only pages show them.
+    pictures : sequence of Picture
+        Only pages show them.
     reading : sequence of str
         Sentences on how the pictures are read, which stand above them.
     """
@@ -70,7 +89,7 @@ class Section:
     facts: Mapping[str, Cell] = field(default_factory=dict)
     table: Table | None = None
     notes: Sequence[str] = ()
-    pictures: Sequence[Callable[[str], str]] = ()
+    pictures: Sequence[Picture] = ()
     reading: Sequence[str] = ()
 
 

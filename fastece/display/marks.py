@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.display.numbers import form_of_weight
 from fastece.kernels.types import F64
 
 if TYPE_CHECKING:
@@ -21,10 +20,8 @@ if TYPE_CHECKING:
 
 BLACK = "0.1"
 GREY = "0.55"
-# Occupancy, hatches and density are visible on white and on black. The density is darker than the
-# band that may lie over it.
+# Occupancy and hatches are visible on white and on black.
 LIGHT = ("0.5", 0.3)
-DENSITY = ("0.5", 0.45)
 # The line on which a calibrated model lies.
 CALIBRATED: dict[str, Any] = {
     "color": GREY,
@@ -37,30 +34,14 @@ MIN_ROWS_OF_CURVE = 5
 # Points of bins with fewer rows are hollow: at 10 hits of 20 rows, the 95 % interval is half as
 # wide as the axes. No line leads to these points.
 MIN_ROWS_OF_FILLED_POINT = 20
-# Opacity of the intervals of hollow points.
-PALE = 0.35
-# Area of the point of an empty bin in square points, and the additional area for the fullest bin,
-# whose point is 7 points wide.
-POINT_AREA = 10.0
-POINT_AREA_OF_ROWS = 30.0
-# Occupancy and density take this part of the axes, at the bottom.
-OCCUPANCY_HEIGHT = 0.25
-# Axes of scores that are all below the first number end this factor beyond the largest score.
+# Axes of scores that are all below this number end just beyond the largest score.
 RARE_SCORE = 0.3
-MARGIN = 1.1
-# Widths of bins that differ by less are equal.
-WIDTH_TOLERANCE = 1e-9
-# Side in points of the axes for which the sizes above are meant. Marks shrink on smaller axes, at
-# most by the second number.
-FULL_SIDE = 220
-MIN_SCALE = 0.6
 # Styles of the first models on the same axes; they repeat after these.
 SHAPES = "osD^v"
 DASHES = ("-", "--", "-.", ":")
 # Entries in the attributes of an artist, with which it is found again among all on the axes. An id
 # of matplotlib would be written to SVG files.
 ROLE = "fastece role"
-TOOLTIPS = "fastece tooltips"
 DENSITY_UNIT = "fastece density unit"
 # Values of ROLE: the line that stands for a model, and the hatch where scores are too few.
 MODEL = "model"
@@ -166,8 +147,8 @@ def size_of(ax: "Axes") -> tuple[float, float]:
 
 
 def scale_of(ax: "Axes") -> float:
-    """Return the factor by which marks shrink on small axes."""
-    return min(1.0, max(MIN_SCALE, min(size_of(ax)) / FULL_SIDE))
+    """Return the factor by which marks shrink on axes of less than 220 points."""
+    return min(1.0, max(0.6, min(size_of(ax)) / 220))
 
 
 # --- drawings of one model ------------------------------------------------------------------
@@ -261,9 +242,10 @@ class BinDrawing(Drawing):
         line = np.where(is_hollow, np.nan, frequency)
         # The legend shows the shape; on the axes, the size of points depends on their rows.
         options = {"marker": style.shape, "markevery": []}
-        color = draw_line(ax, style, score, line, width=0.8, **options)
-        area = POINT_AREA + POINT_AREA_OF_ROWS * rows / rows.max(initial=MIN_DIVISOR)
-        points = ax.scatter(
+        color = draw_line(ax, style, score, line, width=0.8 * style.scale, **options)
+        # The point of the fullest bin is 7 points wide.
+        area = 10.0 + 30.0 * rows / rows.max(initial=MIN_DIVISOR)
+        ax.scatter(
             score,
             frequency,
             s=style.scale**2 * area,
@@ -274,7 +256,6 @@ class BinDrawing(Drawing):
             zorder=5,
             clip_on=False,
         )
-        vars(points)[TOOLTIPS] = [self.tooltip(k) for k in self.filled.tolist()]
         if is_hollow.any():
             ax.plot(
                 [],
@@ -294,7 +275,7 @@ class BinDrawing(Drawing):
             return
         is_hollow = self.rows < MIN_ROWS_OF_FILLED_POINT
         is_filled = self.weight > 0
-        for bins, alpha in ((is_filled & ~is_hollow, 1.0), (is_filled & is_hollow, PALE)):
+        for bins, alpha in ((is_filled & ~is_hollow, 1.0), (is_filled & is_hollow, 0.35)):
             if bins.any():
                 ax.vlines(
                     style.clip(self.score[bins]),
@@ -336,22 +317,9 @@ class BinDrawing(Drawing):
         if style.span.is_logit:
             return
         name = "density of rows"
-        if np.ptp(width) < WIDTH_TOLERANCE and not style.is_panel:
+        if np.ptp(width) < 1e-9 and not style.is_panel:
             name = f"rows (up to {100 * share.max():.0f} %)"
-        bars = ax.bar(
-            self.edges[:-1], height, width, align="edge", facecolor=LIGHT, zorder=1, label=name
-        )
-        for k in self.filled.tolist():
-            vars(bars[k])[TOOLTIPS] = [self.tooltip(k)]
-
-    def tooltip(self, k: int) -> str:
-        """Write the numbers of a bin."""
-        rows = f"{self.rows[k]:{form_of_weight(self.rows[k])}}"
-        place = f"{self.edges[k]:.3g} to {self.edges[k + 1]:.3g}: {rows} rows"
-        text = f"{place}, score {self.score[k]:.3g}, observed {self.frequency[k]:.3g}"
-        if self.low is None or self.high is None:
-            return text
-        return f"{text}, {self.interval_name} {self.low[k]:.3g} to {self.high[k]:.3g}"
+        ax.bar(self.edges[:-1], height, width, align="edge", facecolor=LIGHT, zorder=1, label=name)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -393,7 +361,7 @@ class CurveDrawing(Drawing):
         score = style.clip(self.score)
         is_drawn = self.enough & (score == self.score)
         frequency = style.clip(np.where(is_drawn, self.frequency, np.nan))
-        color = draw_line(ax, style, score, frequency, width=2.0, clip_on=False)
+        color = draw_line(ax, style, score, frequency, width=2.0 * style.scale, clip_on=False)
         if self.low is not None and self.high is not None:
             ax.fill_between(
                 score,
@@ -433,7 +401,7 @@ class CurveDrawing(Drawing):
             ax.fill_between(
                 score,
                 height,
-                facecolor=DENSITY,
+                facecolor=("0.5", 0.45),  # darker than the band that may lie over it
                 edgecolor=GREY,
                 linewidth=0.6,
                 zorder=1,
@@ -451,7 +419,7 @@ def draw_line(ax: "Axes", style: Style, x: F64, y: F64, *, width: float, **optio
         y,
         color=style.color,
         linestyle=style.dashes,
-        linewidth=width * style.scale,
+        linewidth=width,
         zorder=4,
         label=style.label,
         **options,
@@ -467,13 +435,13 @@ def draw_outline(ax: "Axes", style: Style, color: Any, height: F64, edges: F64) 
 
 
 def occupancy_height(ax: "Axes", style: Style, density: F64) -> F64:
-    """Scale densities so that the largest one has its part of the axes.
+    """Scale densities so that the largest one takes the lowest quarter of the axes.
 
     The first model on the axes sets the unit.
     """
     if style.is_first or DENSITY_UNIT not in vars(ax):
         vars(ax)[DENSITY_UNIT] = max(density.max(), MIN_DIVISOR)
-    height = style.span.high * OCCUPANCY_HEIGHT * density / vars(ax)[DENSITY_UNIT]
+    height = style.span.high * 0.25 * density / vars(ax)[DENSITY_UNIT]
     return np.asarray(height.clip(0, style.span.high))
 
 
@@ -482,7 +450,7 @@ def occupancy_height(ax: "Axes", style: Style, density: F64) -> F64:
 
 def axes_end(top: float) -> float:
     """Return the end of axes: just beyond the scores of rare events, 1 for others."""
-    return MARGIN * max(top, 1e-6) if top < RARE_SCORE else 1.0
+    return 1.1 * max(top, 1e-6) if top < RARE_SCORE else 1.0
 
 
 def draw_square(ax: "Axes", span: AxesRange) -> None:
@@ -496,6 +464,7 @@ def draw_square(ax: "Axes", span: AxesRange) -> None:
             ticks = [p for p in LOGIT_TICKS if span.low < p < span.high]
             axis.set_ticks(ticks, labels=[f"{p:g}" for p in ticks])
             axis.set_ticks([], minor=True)
+            axis.set_tick_params(labelsize="small")
         else:  # as many ticks as there is room for
             axis.set_major_locator(MaxNLocator("auto", steps=[2, 5, 10]))
     limits = (span.low, span.high)

@@ -26,9 +26,9 @@ MIN_WHOLE_WEIGHT = 1e6
 MAX_WRITTEN_WEIGHT = 1e15
 # Shares that differ by this part of the smaller one, or of its distance from 1, look different.
 MIN_RELATIVE_DIFFERENCE = 0.01
-# The smallest number that is written; smaller ones are shown as an inequality.
 # Numbers from which a ratio or a slope is written with a power of ten.
-MIN_POWER_OF_TEN = 1e9
+MIN_POWER_OF_TEN = 1e6
+# The smallest number that is written; smaller ones are shown as an inequality.
 SMALLEST_TEXT = f"{10**-MAX_DECIMALS:.{MAX_DECIMALS}f}"
 # Smaller p-values are shown as an inequality.
 MIN_P_VALUE = 1e-4

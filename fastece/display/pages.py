@@ -3,15 +3,17 @@
 import io
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_integer
-from fastece.display import axes, legends
+from fastece.display import axes
+from fastece.display.documents import Picture
 from fastece.display.marks import PLAIN, Drawing, draw_square, logit_range, next_style
-from fastece.display.pictures import Drawable, draw_model
+from fastece.display.pictures import draw_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,24 +21,11 @@ if TYPE_CHECKING:
 
 PICTURE_ENDINGS = (".png", ".svg", ".pdf")
 DOTS_PER_INCH = 150
-RESULT_SIZE = (axes.RESULT_WIDTH, axes.RESULT_HEIGHT)
 # More classes than these cannot be read, so small multiples show the worst.
 MAX_PANELS = 12
-# Inches of a panel with its title, and of the margins around all panels.
-PANEL_WIDTH = 1.9
-PANEL_HEIGHT = 2.05
-MARGIN_WIDTH = 0.6
-MARGIN_HEIGHT = 0.9
-# Additional inches for a title above small multiples.
-TITLE_HEIGHT = 0.4
-# Inches of an entry of the legend of all panels.
-ENTRY_WIDTH = 1.9
-# Characters of a title to an inch.
-CHARACTERS_PER_INCH = 11
-# Panels up to this number stand in one row; more get the number of columns, of these in this order,
-# that leaves the smallest gap in the last row.
-MAX_COLUMNS_OF_ONE_ROW = 4
-COLUMN_CHOICES = (4, 3, 5)
+# Panels of one picture on a page of HTML, and side by side there.
+PANELS_OF_PICTURE = 4
+COLUMNS_OF_PICTURE = 2
 
 
 class Panel(NamedTuple):
@@ -61,7 +50,7 @@ class Panel(NamedTuple):
 
 
 def plot_classes(
-    results: Sequence[Drawable] | Mapping[str, Sequence[Drawable]],
+    results: Sequence[Any] | Mapping[str, Sequence[Any]],
     *,
     band: Any = True,
     columns: int | None = None,
@@ -108,7 +97,7 @@ def plot_classes(
     return draw_classes(panels, columns, figure)
 
 
-def panel_of(models: Mapping[Any, Drawable], band: Any = True) -> Panel:
+def panel_of(models: Mapping[Any, Any], band: Any = True) -> Panel:
     """Make the panel of several models; a band of a test is drawn for the first one."""
     drawings: dict[Any, Drawing] = {}
     for name, result in models.items():
@@ -119,40 +108,43 @@ def panel_of(models: Mapping[Any, Drawable], band: Any = True) -> Panel:
 def draw_classes(
     panels: Sequence[Panel], columns: int | None = None, figure: "Figure | None" = None
 ) -> "Figure":
-    """Draw small multiples, with one legend below them."""
+    """Draw small multiples of the classes with the largest errors."""
     worst = worst_panels(panels)
-    n = len(worst)
-    n_columns = best_columns(n)
+    n_columns = best_columns(len(worst))
     if columns is not None:
-        n_columns = min(n, check_integer("columns", columns, 1, 2**31))
+        n_columns = min(len(worst), check_integer("columns", columns, 1, 2**31))
     if figure is None:
-        figure = axes.open_figure(size_of_panels(n, n_columns))
-    if n < len(panels):
-        figure.suptitle(f"the {n} of {len(panels)} classes with the largest errors")
+        figure = axes.open_figure(size_of_panels(len(worst), n_columns))
+    if len(worst) < len(panels):
+        figure.suptitle(worst_text(panels))
+    draw_panels(worst, n_columns, figure)
+    return figure
+
+
+def draw_panels(panels: Sequence[Panel], n_columns: int, figure: "Figure") -> None:
+    """Draw panels in columns on an empty figure, with one legend below them."""
+    n = len(panels)
     n_rows = math.ceil(n / n_columns)
     grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
     panel_axes = list(grid.flat[:n])
     for ax in grid.flat[n:]:
         ax.remove()
-    for panel, ax in zip(worst, panel_axes, strict=True):
+    for panel, ax in zip(panels, panel_axes, strict=True):
         draw_panel(panel, ax)
-    across, up = axes.axis_labels(worst[0].first.setting)
+    across, up = axes.axis_labels(panels[0].first.setting)
     for ax in panel_axes[-n_columns:]:  # the lowest of each column
         ax.set_xlabel(across, fontsize="small")
         ax.tick_params(labelbottom=True)
     for ax in panel_axes[::n_columns]:
         ax.set_ylabel(up, fontsize="small")
-    artists, names = zip(*legends.entries_of(*panel_axes), strict=True)
     legend = figure.legend(
-        artists,
-        names,
+        *axes.legend_entries(*panel_axes),
         loc="outside lower center",
         frameon=False,
         fontsize="small",
-        ncols=max(2, int(figure.get_figwidth() // ENTRY_WIDTH)),
+        ncols=max(1, int(figure.get_figwidth() // 1.9)),  # inches of an entry
     )
-    legends.show_dollars(legend)
-    return figure
+    axes.show_dollars(legend)
 
 
 def worst_panels(panels: Sequence[Panel]) -> list[Panel]:
@@ -162,17 +154,23 @@ def worst_panels(panels: Sequence[Panel]) -> list[Panel]:
     return sorted(panels, key=lambda panel: panel.largest_error, reverse=True)[:MAX_PANELS]
 
 
+def worst_text(panels: Sequence[Panel]) -> str:
+    """Write how many of the panels are shown, where these are not all."""
+    return f"the {MAX_PANELS} of {len(panels)} classes with the largest errors"
+
+
 def best_columns(n: int) -> int:
-    """Choose the number of columns that leaves the smallest gap."""
-    if n <= MAX_COLUMNS_OF_ONE_ROW:
+    """Choose the number of columns that leaves the smallest gap in the last row."""
+    if n <= 4:
         return n
-    return min(COLUMN_CHOICES, key=lambda columns: -n % columns)
+    return min((4, 3, 5), key=lambda columns: -n % columns)
 
 
 def size_of_panels(n: int, columns: int) -> tuple[float, float]:
     """Return the size in inches of a figure of `n` panels without empty room."""
     rows = math.ceil(n / columns)
-    return MARGIN_WIDTH + PANEL_WIDTH * columns, MARGIN_HEIGHT + PANEL_HEIGHT * rows
+    # Margins, and a panel with its title.
+    return 0.6 + 1.9 * columns, 0.9 + 2.05 * rows
 
 
 def draw_panel(panel: Panel, ax: "Axes") -> None:
@@ -190,27 +188,51 @@ def draw_panel(panel: Panel, ax: "Axes") -> None:
         drawing.draw(ax, next_style(ax, label, is_panel=True))
 
 
-# --- pages and files ------------------------------------------------------------------------
+# --- pages of HTML --------------------------------------------------------------------------
 
 
-def draw_page(
-    panels: Sequence[Panel], note: str = "", size: tuple[float, float] = RESULT_SIZE
-) -> "Figure":
-    """Draw panels of one setting side by side, or small multiples of classes.
+def page_pictures(panels: Sequence[Panel], title: str) -> list[Picture]:
+    """List the pictures of panels for a page: one for each, or for four classes."""
+    if is_of_one_setting(panels):
+        return [Picture(title, partial(draw_side_by_side, [x], axes.PAGE_SIZE)) for x in panels]
+    worst = worst_panels(panels)
+    if len(worst) < len(panels):
+        title = f"{title}, {worst_text(panels)}"
+    starts = range(0, len(worst), PANELS_OF_PICTURE)
+    parts = [worst[start : start + PANELS_OF_PICTURE] for start in starts]
+    return [Picture(title, partial(draw_page_of_classes, part)) for part in parts]
 
-    The note is drawn above them. Each of the panels side by side has the size, in inches.
-    """
+
+def draw_page_of_classes(panels: Sequence[Panel]) -> "Figure":
+    """Draw small multiples in two columns, as wide as a picture of a page."""
+    n_rows = math.ceil(len(panels) / COLUMNS_OF_PICTURE)
+    height = 1.4 + 1.9 * n_rows  # the legend below, and the rows
+    figure = axes.new_figure((axes.PAGE_WIDTH, height))
+    draw_panels(panels, COLUMNS_OF_PICTURE, figure)
+    return figure
+
+
+def is_of_one_setting(panels: Sequence[Panel]) -> bool:
+    """Return whether panels show the same problem, and no classes."""
+    return len({panel.first.setting for panel in panels}) == 1
+
+
+# --- files ----------------------------------------------------------------------------------
+
+
+def draw_page(panels: Sequence[Panel], note: str = "") -> "Figure":
+    """Draw panels side by side, or small multiples of classes, below a note."""
     notes = [note] if note else []
-    if len({panel.first.setting for panel in panels}) == 1:
-        figure = draw_side_by_side(panels, size)
+    if is_of_one_setting(panels):
+        figure = draw_side_by_side(panels, (axes.RESULT_WIDTH, axes.RESULT_HEIGHT))
     else:
         n = min(len(panels), MAX_PANELS)
         width, height = size_of_panels(n, best_columns(n))
-        figure = draw_classes(panels, figure=axes.new_figure((width, height + TITLE_HEIGHT)))
+        figure = draw_classes(panels, figure=axes.new_figure((width, height + 0.4)))
         if figure.get_suptitle():
             notes.insert(0, figure.get_suptitle())
     if notes:
-        characters = int(CHARACTERS_PER_INCH * figure.get_figwidth())
+        characters = int(11 * figure.get_figwidth())  # 11 to an inch
         lines = [fill(line, characters) for text in notes for line in text.splitlines()]
         figure.suptitle("\n".join(lines), fontsize="medium", parse_math=False)
     return figure
@@ -247,5 +269,15 @@ def require_matplotlib(argument: str) -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
-        rule = "needs matplotlib: pip install matplotlib"
+        rule = "needs matplotlib: pip install 'fastece[plot]'"
+        raise InputError(argument, rule) from error
+
+
+def require_page(argument: str) -> None:
+    """Refuse an argument that needs pages where matplotlib or jinja2 is missing."""
+    try:
+        import jinja2  # noqa: F401
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        rule = "needs jinja2 and matplotlib: pip install 'fastece[report]'"
         raise InputError(argument, rule) from error

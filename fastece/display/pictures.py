@@ -5,26 +5,25 @@ Several models come on the same axes by one call after the other; each draws in 
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastece.data.parameters import check_flag
 from fastece.display import marks
 from fastece.display.axes import (
     SCORE_AXES,
     axes_below,
     axis_labels,
     check_axes,
-    choose_end,
+    draw_legend,
     error_text,
-    new_axes,
+    legend_entries,
     open_figure,
     set_title,
     shorten,
+    show_dollars,
     title_of,
 )
-from fastece.display.legends import draw_legend
 from fastece.display.numbers import count_of
 from fastece.kernels.types import F64
 
@@ -33,74 +32,20 @@ if TYPE_CHECKING:
 
 # Points of a cumulative gap that are drawn, besides its extremes.
 MAX_PATH_POINTS = 2000
-# Digits of the scores above a path.
-MIN_TICK_DIGITS = 2
-MAX_TICK_DIGITS = 5
 # Size that Brownian motion on [0, 1] exceeds with the probability 0.05.
 BROWNIAN_QUANTILE = 2.241403
 # E-values that are larger, infinite ones among them, are drawn here.
 MAX_E_VALUE = 1e200
-# The area of skill, which has to differ from the grey bars of the rows.
-SKILL_COLOR = "tab:olive"
-# Colours of evidence, and the opacity of the rows since a change.
+# Colours of evidence.
 ALARM_COLOR = "#c0392b"
 NO_ALARM_COLOR = "#1f77b4"
-SHADE = 0.12
-# Stretches of rows whose gaps are drawn, and the smallest gap that their axes have room for.
+# Stretches of rows whose gaps are drawn.
 MAX_STRETCHES = 30
-MIN_GAP_OF_AXES = 0.01
-# Slices of one picture, and the inches that each of them and the axis below take.
+# Slices of one picture.
 MAX_SLICES_DRAWN = 40
-SLICE_HEIGHT = 0.3
-SLICES_MARGIN = 1.1
-SLICES_WIDTH = 5.5
-# Opacity of bands.
-BAND_ALPHA = 0.2
 
 
 # --- models ---------------------------------------------------------------------------------
-
-
-class Drawable(Protocol):
-    """A result that can be drawn."""
-
-    def drawing(self, band: Any = True) -> marks.Drawing:
-        """Return the marks of a picture, with intervals or a band, or without."""
-
-
-def plot_result(
-    result: Drawable,
-    ax: "Axes | None" = None,
-    *,
-    color: Any = None,
-    label: str | None = None,
-    legend: bool = True,
-    band: Any = True,
-    zoom: float | None = None,
-) -> "Axes":
-    """Draw a reliability diagram or a curve, beside others on the axes.
-
-    Parameters
-    ----------
-    result : ReliabilityDiagram or ReliabilityCurve
-    ax, color, label, legend, band, zoom
-        As in its method `plot`.
-
-    Returns
-    -------
-    matplotlib Axes
-    """
-    check_axes(ax)
-    check_flag("legend", legend)
-    drawing = result.drawing(band)
-    end = choose_end(zoom, drawing.end)
-    options = {"color": color, "label": label, "legend": legend}
-    if ax is None:
-        ax, *others = new_axes(2 if drawing.is_crowded else 1)
-        for other in others:
-            draw_model(drawing, other, span=marks.logit_range([drawing]), **options)
-    draw_model(drawing, ax, span=marks.AxesRange(0.0, end), **options)
-    return ax
 
 
 def draw_model(
@@ -126,8 +71,11 @@ def draw_model(
     if not ax.get_title():
         set_title(ax, title_of(drawing.setting, drawing.estimator))
     name = error_text(drawing.estimator, drawing.value)
+    n_models = marks.count_models(ax)
     if label is not None:
         name = f"{shorten(label)}, {name}"
+    elif n_models > 0:
+        name = f"model {n_models + 1}, {name}"
     drawing.draw(ax, marks.next_style(ax, name, color, span=span))
     if legend:
         draw_legend(ax)
@@ -148,8 +96,8 @@ def draw_attributes(ax: "Axes", base_rate: float, legend: bool = True) -> None:
     ax.plot([base_rate, base_rate], [low, high], linestyle=":", **grey)
     ax.plot(scores, no_skill, linestyle="-.", label="no skill", **grey)
     has_skill: dict[str, Any] = {
-        "facecolor": SKILL_COLOR,
-        "alpha": BAND_ALPHA,
+        "facecolor": "tab:olive",  # not like the grey bars of the rows
+        "alpha": 0.2,
         "linewidth": 0,
         "zorder": 0,
     }
@@ -172,8 +120,8 @@ def thin_path(path: Sequence[F64]) -> list[F64]:
 
 
 def distinct_labels(scores: Sequence[float]) -> list[str]:
-    """Write increasing scores with digits that make them differ; "" for repeats."""
-    for digits in range(MIN_TICK_DIGITS, MAX_TICK_DIGITS + 1):
+    """Write scores with 2 to 5 digits that make them differ; "" for repeats."""
+    for digits in range(2, 6):
         labels = [f"{score:.{digits}g}" for score in scores]
         if len({*labels}) == len({*scores}):
             break
@@ -191,50 +139,21 @@ def draw_cumulative(
         ax.axhline(0, **marks.CALIBRATED)
         ax.set(xlabel="share of rows, by increasing score", ylabel="cumulative gap", xlim=(0, 1))
     name = f"range {value:.4f}" if label is None else f"{shorten(label)}, range {value:.4f}"
-    color = marks.draw_line(ax, marks.next_style(ax, name), share, gap, width=1.2)
+    style = marks.next_style(ax, name)
+    color = marks.draw_line(ax, style, share, gap, width=1.2 * style.scale)
     end = BROWNIAN_QUANTILE * deviation
     ax.axhspan(-end, end, facecolor=(color, 0.1), zorder=1, label="95 % of calibrated models")
     if label is None and is_first:
         ticks = np.linspace(0, 1, 5)
         labels = distinct_labels(np.interp(ticks, share, score).tolist())
         ax.secondary_xaxis("top", xlabel=SCORE_AXES[0]).set_xticks(ticks, labels)
-    draw_legend(ax)
+    show_dollars(ax.legend(*legend_entries(ax), fontsize="small"))
 
 
 # --- slices ---------------------------------------------------------------------------------
 
 
-class DrawnSlice(Protocol):
-    """A slice with its error, the interval of it, and its joint p-value."""
-
-    @property
-    def label(self) -> Any:
-        """Label of the slice."""
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-
-    @property
-    def value(self) -> float:
-        """The error."""
-
-    @property
-    def low(self) -> float:
-        """Lower end of the interval."""
-
-    @property
-    def high(self) -> float:
-        """Upper end of the interval."""
-
-    @property
-    def p_value(self) -> float:
-        """The joint p-value."""
-
-
-def draw_slices(
-    slices: Sequence[DrawnSlice], ax: "Axes | None", level: float, title: str
-) -> "Axes":
+def draw_slices(slices: Sequence[Any], ax: "Axes | None", level: float, title: str) -> "Axes":
     """Draw the error of each slice with its interval, the first slice on top.
 
     Slices that are miscalibrated by their joint p-value at the level are filled, others open.
@@ -242,8 +161,8 @@ def draw_slices(
     check_axes(ax)
     drawn = slices[:MAX_SLICES_DRAWN]
     if ax is None:
-        height = SLICES_MARGIN + SLICE_HEIGHT * len(drawn)
-        ax = open_figure((SLICES_WIDTH, height)).subplots()
+        # Each slice takes 0.3 inches, and the axis below 1.1.
+        ax = open_figure((5.5, 1.1 + 0.3 * len(drawn))).subplots()
     height_of_slice = np.arange(len(drawn))[::-1]
     values = np.array([each.value for each in drawn])
     is_off = np.array([each.p_value <= 1 - level for each in drawn])
@@ -277,31 +196,22 @@ def draw_slices(
 # --- evidence of a monitor ------------------------------------------------------------------
 
 
-class SeenEvidence(Protocol):
-    """The evidence after some rows, and the sums of their outcomes and scores."""
+def draw_evidence(
+    ax: "Axes",
+    looks: Sequence[Any],
+    *,
+    level: float,
+    since: int | None,
+    change: str | None,
+    outcome: str,
+) -> "Axes":
+    """Draw e-values with the line of the alarm, and observed - predicted below.
 
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-
-    @property
-    def log_e_value(self) -> float:
-        """Logarithm of the e-value."""
-
-    @property
-    def hits(self) -> float:
-        """Sum of the outcomes."""
-
-    @property
-    def scores(self) -> float:
-        """Sum of the scores."""
-
-
-class EvidenceStory(NamedTuple):
-    """The words of a picture of evidence.
-
-    Attributes
+    Parameters
     ----------
+    ax : matplotlib Axes
+    looks : sequence of EvidencePoint
+        The evidence after some rows, and the sums of their outcomes and scores.
     level : float
         Chance of a false alarm.
     since : int or None
@@ -311,56 +221,48 @@ class EvidenceStory(NamedTuple):
     outcome : str
         The outcomes in the plural.
     """
-
-    level: float
-    since: int | None
-    change: str | None
-    outcome: str
-
-
-def draw_evidence(ax: "Axes", looks: Sequence[SeenEvidence], story: EvidenceStory) -> "Axes":
-    """Draw e-values with the line of the alarm, and observed - predicted below."""
     n = np.array([look.n for look in looks])
     values = np.exp(np.minimum([look.log_e_value for look in looks], math.log(MAX_E_VALUE)))
-    limit = 1 / story.level
-    color = NO_ALARM_COLOR if story.since is None else ALARM_COLOR
+    limit = 1 / level
+    color = NO_ALARM_COLOR if since is None else ALARM_COLOR
     ax.axhline(limit, color=marks.BLACK, linewidth=1, linestyle=marks.CALIBRATED["linestyle"])
     place = ax.get_yaxis_transform()
     ax.text(0.01, limit, f"alarm from {limit:.3g}", transform=place, va="bottom", size="small")
     ax.plot(n, values, linewidth=2, color=color)
     ax.set(ylabel="evidence against\ncalibration (e-value)", yscale="log")
+    ax.yaxis.set_major_formatter("{x:g}")  # exponents of powers of ten are too small to read
     ax.set_ylim(min(0.1, values.min() / 2), max(10 * limit, 5 * values.max()))
     ax.set_xlim(0, max(n[-1], 1))
     below = axes_below(ax)
     below.set_xlabel("rows")
-    draw_gaps(below, looks, story)
-    if story.since is None:
+    draw_gaps(below, looks, since, outcome)
+    if since is None:
         verdict = f"No alarm in {n[-1]} rows: the largest e-value is {values.max():.3g}"
     else:
-        verdict = f"ALARM, since about row {story.since}: {story.change}"
+        verdict = f"ALARM, since about row {since}: {change}"
         for panel in (ax, below):
-            panel.axvspan(story.since, max(n[-1], 1), color=ALARM_COLOR, alpha=SHADE, linewidth=0)
+            panel.axvspan(since, max(n[-1], 1), color=ALARM_COLOR, alpha=0.12, linewidth=0)
     set_title(ax, verdict)
     ax.title.set(color=color, weight="bold")
     return ax
 
 
-def draw_gaps(ax: "Axes", looks: Sequence[SeenEvidence], story: EvidenceStory) -> None:
+def draw_gaps(ax: "Axes", looks: Sequence[Any], since: int | None, outcome: str) -> None:
     """Draw bars of the mean outcome minus the mean score in even stretches of rows."""
     n, hits, scores = np.array([(look.n, look.hits, look.scores) for look in looks]).T
     ends = np.unique(np.searchsorted(n, np.linspace(0, n[-1], MAX_STRETCHES + 1)))
     width = np.diff(n[ends])
     gap = (np.diff(hits[ends]) - np.diff(scores[ends])) / np.maximum(width, 1)
     ax.axhline(0, color=marks.BLACK, linewidth=1)
-    is_after = n[ends[:-1]] >= (n[-1] if story.since is None else story.since)
+    is_after = n[ends[:-1]] >= (n[-1] if since is None else since)
     color = np.where(is_after, ALARM_COLOR, marks.GREY)
     ax.bar(n[ends[:-1]], gap, width, align="edge", color=color, edgecolor="white", linewidth=0.5)
-    size = 1.2 * np.abs(gap).max(initial=MIN_GAP_OF_AXES)
+    size = 1.2 * np.abs(gap).max(initial=0.01)
     ax.set_ylim(-size, size)
     ax.set_ylabel("observed -\npredicted", size="small")
     for height, place, word in ((0.95, "top", "more"), (0.05, "bottom", "fewer")):
-        text = f"{word} {story.outcome} than predicted"
-        ax.text(0.01, height, text, transform=ax.transAxes, va=place, size="x-small")
+        text = f"{word} {outcome} than predicted"
+        ax.text(0.01, height, text, transform=ax.transAxes, va=place, size="small")
 
 
 # --- risks ----------------------------------------------------------------------------------
@@ -388,9 +290,11 @@ def draw_risks(
     marks.draw_diagonal(ax, 0, end)
     (line,) = ax.plot(score, probability, linewidth=2, label="Bayesian curve")
     color = line.get_color()
-    ax.fill_between(score, low, high, facecolor=(color, BAND_ALPHA), label=level)
+    ax.fill_between(score, low, high, facecolor=(color, 0.2), label=level)
     ax.set(xlim=(0, end), ylim=(0, end), aspect="equal", ylabel=f"observed frequency of {event}")
-    ax.text(0.03, 0.97, "\n".join(lines), transform=ax.transAxes, va="top", fontsize="small")
+    text = ax.text(0.03, 0.97, "\n".join(lines), transform=ax.transAxes, va="top", fontsize="small")
+    # Numbers of many digits would leave the axes no room.
+    text.set_in_layout(False)
     ax.legend(loc="lower right", frameon=False, fontsize="small")
     below = axes_below(ax)
     below.set_xlabel(f"predicted probability of {event}")

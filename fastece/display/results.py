@@ -8,6 +8,7 @@ one table.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from importlib.util import find_spec
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -55,7 +56,10 @@ class Readable(ABC):
     def __str__(self) -> str:
         return to_text(self.document())
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        """Return the document as HTML; without jinja2 None, and notebooks show text."""
+        if find_spec("jinja2") is None:
+            return None
         return to_fragment(self.document())
 
     def to_markdown(self) -> str:

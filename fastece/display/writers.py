@@ -2,22 +2,23 @@
 
 Each format is one function that takes a `Document` and returns text. Texts come from users, so each
 writer escapes markup and the characters that a terminal obeys; `format_cell` writes the cells of
-all formats.
+all formats. HTML is written by the templates in the folder `templates`, which needs jinja2.
 """
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
-from importlib.resources import files
-from itertools import count
-from string import Template
+from functools import cache
 from textwrap import fill
+from typing import TYPE_CHECKING
 
 from fastece.data.errors import to_printable
-from fastece.display.documents import Cell, Document, Section, Table
+from fastece.display.axes import svg_of
+from fastece.display.documents import Cell, Document, Picture, Section, Table
 from fastece.display.numbers import format_cell
 
-# A page with so many sections has a table of contents.
-MIN_SECTIONS_OF_CONTENTS = 4
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 # Characters of a line of sentences in a terminal, and by how many sections are indented.
 LINE_WIDTH = 100
 INDENT = 2
@@ -125,116 +126,38 @@ def escape_markdown(text: str) -> str:
 
 def to_html(document: Document) -> str:
     """Write a document as one page, with its pictures, that loads nothing."""
-    page = files("fastece").joinpath("display", "page.html").read_text(encoding="utf-8")
-    body = "\n".join(page_lines(document))
-    return to_printable(Template(page).substitute(title=escape(document.title), body=body))
+    return render("page.html", document)
 
 
 def to_fragment(document: Document) -> str:
     """Write a document as HTML for a notebook, without pictures."""
-    lines = list(head_lines(document, "h4"))
-    for section in document.sections:
-        if section.title:
-            lines.append(element("h5", section.title))
-        lines += facts_lines(section)
-        lines += table_lines(section)
-        lines += note_lines(section.notes)
-    if document.footer:
-        lines += note_lines([document.footer])
-    return to_printable("\n".join(["<div>", *lines, "</div>"]))
+    return render("fragment.html", document)
 
 
-def page_lines(document: Document) -> Iterator[str]:
-    """Write a document as the elements of a page: contents, sections and pictures."""
-    keys = (f"picture-{number}" for number in count(1))
-    yield from head_lines(document, "h1")
-    yield from contents_lines(document)
-    for k, section in enumerate(document.sections):
-        if section.title:
-            yield element("h2", section.title, f' id="part-{k}"')
-        yield from facts_lines(section)
-        if section.pictures:
-            yield from reading_lines(section)
-            figures = [f"<figure>{draw(next(keys))}</figure>" for draw in section.pictures]
-            yield from ('<div class="pictures">', *figures, "</div>")
-            yield from hidden_table_lines(section)
-        else:
-            yield from table_lines(section)
-        yield from note_lines(section.notes)
-    if document.footer:
-        yield from note_lines([document.footer])
+def render(name: str, document: Document) -> str:
+    """Fill a template with a document."""
+    return to_printable(read_templates().get_template(name).render(document=document))
 
 
-def head_lines(document: Document, tag: str) -> Iterator[str]:
-    """Write the title and the most important sentence."""
-    yield element(tag, document.title)
-    if document.lead:
-        yield f'<p class="lead {document.tone}">{escape(document.lead)}</p>'
+@cache
+def read_templates() -> "Environment":
+    """Read the templates, which escape all texts."""
+    try:
+        from jinja2 import Environment, PackageLoader
+    except ImportError as error:
+        raise ImportError("pages need jinja2: pip install 'fastece[report]'") from error
+    loader = PackageLoader("fastece.display")
+    templates = Environment(
+        loader=loader,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters.update(cell=format_cell, text_columns=text_columns, source=source_of)
+    return templates
 
 
-def contents_lines(document: Document) -> Iterator[str]:
-    """Write the table of contents of a long page."""
-    if len(document.sections) < MIN_SECTIONS_OF_CONTENTS:
-        return
-    links = [
-        element("a", section.title, f' href="#part-{k}"')
-        for k, section in enumerate(document.sections)
-        if section.title
-    ]
-    yield f"<nav>{' '.join(links)}</nav>"
-
-
-def facts_lines(section: Section) -> Iterator[str]:
-    """Write the facts of a section as a table without a head."""
-    if section.facts:
-        yield '<div class="scroll"><table class="facts">'
-        for facts in format_facts(section.facts):
-            yield row_element("td", facts, [True, True])
-        yield "</table></div>"
-
-
-def table_lines(section: Section) -> Iterator[str]:
-    """Write the table of a section; cells of texts have the class "text"."""
-    if section.table is None:
-        return
-    are_texts = text_columns(section.table)
-    yield '<div class="scroll"><table class="numbers">'
-    yield row_element("th", section.table.head, are_texts)
-    for row in format_rows(section.table):
-        yield row_element("td", row, are_texts)
-    yield "</table></div>"
-
-
-def hidden_table_lines(section: Section) -> Iterator[str]:
-    """Write the table of a section with pictures so that a reader may open it."""
-    if section.table is not None:
-        yield "<details><summary>As a table</summary>"
-        yield from table_lines(section)
-        yield "</details>"
-
-
-def reading_lines(section: Section) -> Iterator[str]:
-    """Write how the pictures of a section are read, as a list."""
-    if section.reading:
-        items = "".join(element("li", text) for text in section.reading)
-        yield f'<ul class="reading">{items}</ul>'
-
-
-def note_lines(notes: Sequence[str]) -> Iterator[str]:
-    """Write notes as paragraphs."""
-    for note in notes:
-        yield f'<p class="note">{escape(note)}</p>'
-
-
-def row_element(tag: str, cells: Sequence[str], are_texts: Sequence[bool]) -> str:
-    """Write one row of a table."""
-    elements = [
-        element(tag, cell, ' class="text"' if is_text else "")
-        for cell, is_text in zip(cells, are_texts, strict=True)
-    ]
-    return f"<tr>{''.join(elements)}</tr>"
-
-
-def element(tag: str, text: str, attributes: str = "") -> str:
-    """Write an element of HTML whose content is text."""
-    return f"<{tag}{attributes}>{escape(text)}</{tag}>"
+def source_of(picture: Picture) -> str:
+    """Return the address of a picture that holds the picture itself, as SVG."""
+    return f"data:image/svg+xml;base64,{b64encode(svg_of(picture.draw())).decode()}"

@@ -1,14 +1,13 @@
 """Sums over files, batch by batch; bad rows stop them, or are left out and counted."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 from fastece.data.errors import BadArgumentError, InputError, InputWarning, warn_outside
-from fastece.files.batches import Batch
-from fastece.files.file_predictions import FilePredictions
-from fastece.files.predictions import Reader
+from fastece.files.predictions import Batch, FilePredictions, Reader
 
 # After so many bad rows of a file without a good one before them, no row of it is tried any more.
 MAX_BAD_PREFIX = 1000
@@ -43,6 +42,17 @@ class FileCount:
         """Keep the first fault of the file."""
         self.reason = self.reason or str(error)
 
+    def skip_row(self, error: BadArgumentError) -> None:
+        """Count a bad row."""
+        self.skipped += 1
+        self.note_fault(error)
+
+    def check_start(self) -> None:
+        """Give the file up if it begins with too many bad rows."""
+        if self.skipped >= MAX_BAD_PREFIX and not self.rows:
+            rule = f"none of its first {MAX_BAD_PREFIX} rows is good; the first: {self.reason}"
+            raise InputError("path", rule, place=self.file)
+
 
 @dataclass
 class FileSum:
@@ -55,7 +65,7 @@ class FileSum:
     skips : bool
         Whether bad rows, and files that cannot be read, are left out; otherwise they are errors.
     progress : callable
-        Gets the counts of the file, and the share of it that is read, after each batch.
+        Is called after each batch.
     files : list of FileCount
     has_warned : bool
         Whether a warning was given, after which there are no others.
@@ -63,57 +73,57 @@ class FileSum:
 
     add: Callable[[FilePredictions], Any]
     skips: bool
-    progress: Callable[[FileCount, float], None]
+    progress: Callable[[], None]
     files: list[FileCount] = field(default_factory=list)
     has_warned: bool = False
 
-    def add_file(self, reader: Reader) -> None:
-        """Add a file; errors name the file, the row and the rule."""
-        count = FileCount(reader.path)
+    def add_file(self, path: str | PathLike[str], **options: Any) -> None:
+        """Add a file, given the options of a `Reader`; errors name the file, row and rule."""
+        count = FileCount(str(path))
         self.files.append(count)
-        batches = reader.batches()
-        while True:
-            try:
-                batch = next(batches, None)
-            except BadArgumentError as error:
-                if not self.skips:
-                    raise
-                count.is_cut = True
-                count.note_fault(error)
-                return
-            count.note = reader.note
-            if batch is None:
-                return
-            count.batches += 1
+        for reader, batch in self.read_batches(path, count, options):
             self.add_batch(reader, batch, count)
-            self.progress(count, batch.share_read)
+            self.progress()
+
+    def read_batches(
+        self, path: str | PathLike[str], count: FileCount, options: dict[str, Any]
+    ) -> Iterator[tuple[Reader, Batch]]:
+        """Read the batches of a file, up to where it is cut if that is no error."""
+        try:
+            reader = Reader(path, on_bad_row=count.skip_row if self.skips else None, **options)
+            for batch in reader.batches():
+                count.check_start()
+                count.batches += 1
+                count.note = reader.note
+                yield reader, batch
+            count.note = reader.note
+        except BadArgumentError as error:
+            if not self.skips:
+                raise
+            count.is_cut = True
+            count.note_fault(error)
 
     def add_batch(self, reader: Reader, batch: Batch, count: FileCount) -> None:
         """Add a batch; if it is bad and bad rows are skipped, add its halves separately."""
-        n_rows = len(batch.places)
-        seen = reader.seen
+        n_rows = len(batch.positions)
+        kinds = dict(reader.kinds)
+        words = list(reader.words)
         try:
             self.add_predictions(reader.read_batch(batch))
         except BadArgumentError as error:
             # Bad rows leave no trace in what good ones have shown.
-            reader.seen = seen
+            reader.kinds = kinds
+            reader.words = words
             if not self.skips or error.place is None:
                 raise
             if n_rows > 1:
                 self.add_batch(reader, batch.cut(0, n_rows // 2), count)
                 self.add_batch(reader, batch.cut(n_rows // 2, n_rows), count)
             else:
-                self.skip_row(error, count)
+                count.skip_row(error)
+                count.check_start()
         else:
             count.rows += n_rows
-
-    def skip_row(self, error: BadArgumentError, count: FileCount) -> None:
-        """Count a bad row; give the file up if it begins with too many of them."""
-        count.skipped += 1
-        count.note_fault(error)
-        if count.skipped == MAX_BAD_PREFIX and not count.rows:
-            rule = f"none of its first {MAX_BAD_PREFIX} rows is good; the first: {count.reason}"
-            raise InputError("path", rule, place=count.file) from error
 
     def add_predictions(self, predictions: FilePredictions) -> None:
         """Add predictions; errors, and the first warning, name the file."""

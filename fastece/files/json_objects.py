@@ -1,18 +1,16 @@
 """Objects of JSON: read from a text, and followed along dotted paths such as a.b.0."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fastece.files.cells import Fault
+from fastece.data.errors import InputError
 
-# Bytes that are no UTF-8, as Python keeps them in a text ("surrogateescape").
-UNDECODED = re.compile("[\udc80-\udcff]")
+Json = dict[str, Any]
 
 
-def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
     """Make the dictionary of an object of JSON, none of whose keys may come twice."""
     row = dict(pairs)
     if len(row) < len(pairs):
@@ -24,17 +22,20 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
 
 
-def read_object(text: str) -> dict[str, Any] | Fault:
-    """Read one object of JSON, or return the rule that the text breaks."""
-    if not text.isascii() and UNDECODED.search(text):
-        return Fault("is no text in UTF-8", is_of_row=True)
+def read_object(content: bytes, place: str) -> Json:
+    """Read an object of JSON."""
     try:
-        value = DECODER.decode(text)
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        value = content[error.start : error.end]
+        raise InputError("path", "is no text in UTF-8", value=value, place=place) from error
+    try:
+        row = DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        return Fault(f"must hold a JSON object: {error}", is_of_row=True)
-    if isinstance(value, dict):
-        return value
-    return Fault("must hold a JSON object", value, is_of_row=True)
+        raise InputError("path", f"must hold a JSON object: {error}", place=place) from error
+    if not isinstance(row, dict):
+        raise InputError("path", "must hold a JSON object", value=row, place=place)
+    return row
 
 
 def paths_of(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -11,9 +11,10 @@ from fastece.data.errors import InputError
 
 STANDARD_INPUT = "-"
 GZIP_ENDING = ".gz"
+ZSTANDARD_ENDING = ".zst"
 # A whole number in a name.
 NUMBER_IN_NAME = re.compile(r"([0-9]+)")
-# Endings of the files that are read where a folder is given, also before the one of gzip.
+# Endings of the files that are read where a folder is given, also before one of a packer.
 FILE_ENDINGS = (
     ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".eval", ".npy", ".npz", ".parquet",
     ".feather", ".arrow",
@@ -102,7 +103,7 @@ def files_in(folder: Path) -> list[str]:
     files = []
     for file in folder.rglob("*"):
         is_hidden = any(name.startswith((".", "_")) for name in file.relative_to(folder).parts)
-        ending = file.name.lower().removesuffix(GZIP_ENDING)
+        ending = file.name.lower().removesuffix(GZIP_ENDING).removesuffix(ZSTANDARD_ENDING)
         if file.is_file() and ending.endswith(FILE_ENDINGS) and not is_hidden:
             files.append(str(file))
     return files

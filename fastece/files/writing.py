@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 
 from fastece.data.errors import InputError
 from fastece.files.cells import NamedColumns, decode_labels, encode_texts
-from fastece.files.file_predictions import FilePredictions
 from fastece.files.paths import GZIP_ENDING
+from fastece.files.predictions import FilePredictions
 from fastece.files.replacing import write_file
+from fastece.files.tables import JsonObjects, Table
 
 Columns = dict[str, NDArray[Any]]
 TEXT_ENDING = ".csv"
@@ -54,25 +56,53 @@ def write_predictions(path: Path, predictions: FilePredictions) -> None:
 
 
 def columns_to_write(predictions: FilePredictions, keeps_texts: bool) -> Columns:
-    """Return all columns by their names, in the order of the file that was read.
+    """Return the columns of the file that was read, with these probabilities.
 
-    Columns that were only kept may hold numbers as texts, as they are written there; these are read
-    unless `keeps_texts`.
+    Columns of a text hold numbers as they are written there; they are read unless `keeps_texts`.
     """
-    prob = np.asarray(predictions.y_prob)
-    if isinstance(predictions.y_prob, NamedColumns):
-        names = predictions.y_prob.columns
-    else:
-        names = predictions.columns.get("y_prob", ["y_prob"])
-    # One column may hold a matrix.
-    probabilities = {names[0]: prob} if len(names) == 1 else dict(zip(names, prob.T, strict=True))
-    cells = predictions.cells or {"y_true": predictions.y_true}
-    kept = predictions.kept
+    table = predictions.table
+    if table is None:
+        return {"y_true": predictions.y_true, "y_prob": np.asarray(predictions.y_prob)}
+    probabilities = name_probabilities(predictions, table)
+    kept = [name for name in table.names_to_keep() if name not in probabilities]
+    columns = predictions.read_columns(kept)
     if not keeps_texts:
-        kept = {name: read_texts(column) for name, column in kept.items()}
-    columns = {**kept, **cells, **probabilities}
-    in_order = [name for name in predictions.names if name in columns]
+        columns = {name: read_texts(column) for name, column in columns.items()}
+    for name in [*probabilities]:
+        path = table.paths.get(name, ()) if isinstance(table, JsonObjects) else ()
+        if len(path) > 1 and path[0] in columns:
+            # The probabilities are within objects that are written whole.
+            numbers = probabilities.pop(name)
+            columns[path[0]] = replace_within(columns[path[0]], path[1:], numbers)
+    columns |= probabilities
+    in_order = [name for name in table.names if name in columns]
     return {name: columns[name] for name in dict.fromkeys([*in_order, *columns])}
+
+
+def name_probabilities(predictions: FilePredictions, table: Table) -> Columns:
+    """Return probabilities by their columns, of which one may hold a matrix."""
+    names = predictions.columns["y_prob"]
+    prob = np.asarray(predictions.y_prob)
+    is_object = isinstance(predictions.y_prob, NamedColumns) and names[0] not in table.names
+    if is_object:
+        keys = predictions.y_prob.columns
+        rows = [dict(zip(keys, row, strict=True)) for row in prob.tolist()]
+        return {names[0].removesuffix(f".{keys[0]}"): np.fromiter(rows, object, len(rows))}
+    return {names[0]: prob} if len(names) == 1 else dict(zip(names, prob.T, strict=True))
+
+
+def replace_within(
+    objects: NDArray[Any], path: tuple[str, ...], numbers: NDArray[Any]
+) -> NDArray[Any]:
+    """Replace the numbers at a path within the objects of a column."""
+    replaced = [deepcopy(row) for row in objects.tolist()]
+    *parents, last = path
+    for row, number in zip(replaced, numbers.tolist(), strict=True):
+        holder = row
+        for key in parents:
+            holder = holder[int(key)] if isinstance(holder, list) else holder[key]
+        holder[int(last) if isinstance(holder, list) else last] = number
+    return np.fromiter(replaced, object, len(replaced))
 
 
 def read_texts(column: NDArray[Any]) -> NDArray[Any]:
@@ -89,18 +119,23 @@ def read_texts(column: NDArray[Any]) -> NDArray[Any]:
 
 def to_text(columns: Columns) -> bytes:
     """Write columns as delimited text with a header; numbers have all their digits."""
-    flat_columns: Columns = {}
+    flat_columns: dict[str, list[Any]] = {}
     for name, column in columns.items():
-        if column.ndim == 1:
-            flat_columns[name] = column
-        else:
+        if column.ndim > 1:
             prefix = "p" if name == "y_prob" else name
-            flat_columns |= {f"{prefix}_{k}": x for k, x in enumerate(column.T)}
+            flat_columns |= {f"{prefix}_{k}": x.tolist() for k, x in enumerate(column.T)}
+        else:
+            flat_columns[name] = [to_cell(cell) for cell in column.tolist()]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(flat_columns)
-    writer.writerows(zip(*(column.tolist() for column in flat_columns.values()), strict=True))
+    writer.writerows(zip(*flat_columns.values(), strict=True))
     return text.getvalue().encode()
+
+
+def to_cell(cell: Any) -> Any:
+    """Return a cell of a text, in which lists and objects are JSON."""
+    return json.dumps(cell, default=str) if isinstance(cell, list | dict) else cell
 
 
 def to_json_lines(columns: Columns) -> bytes:
@@ -132,7 +167,7 @@ def texts_of_objects(column: NDArray[Any]) -> NDArray[Any]:
     """Return cells of several kinds as texts, empty where one is missing."""
     if column.dtype.kind != "O":
         return column
-    return np.array(["" if cell is None else str(cell) for cell in column.tolist()])
+    return np.array(["" if cell is None else str(to_cell(cell)) for cell in column.tolist()])
 
 
 def to_parquet(columns: Columns) -> bytes:

@@ -1,25 +1,26 @@
 """Recalibration: maps to better calibrated predictions, fitted to held-out rows.
 
-A map reads the outputs of a model and gives probabilities. To add one, write a class with `_fit`
-and `_map` (or `_fit_one` and `_map_one`, if it maps one score at a time), and add it to `METHODS`;
-leave the checks of input and the files alone, which every map shares by its `PARAMETERS`. Begin to
-read in `calibrator.py`, then in `scaling.py`.
+A map reads the outputs of a model and gives probabilities. To add one that is a softmax of linear
+functions of all logits, subclass `SoftmaxMap` and say which weights are fitted and which are
+penalised; one of the logit of each class alone, `LogisticMap` and its features; any other,
+`Calibrator` or `OneVsRest`. Then add it to `METHODS`: the checks of input and the files, which all
+maps share by their `PARAMETERS`, stay as they are. Begin to read in `calibrator.py`, then in
+`scaling.py`.
 
 ===================  ============================================================================
 file                 contents
 ===================  ============================================================================
-`calibrator.py`      `Calibrator`, the base class: fit, transform, options
+`calibrator.py`      `Calibrator`, the base class: fit, transform, options; `LogitMap` and its clip
 `outputs.py`         checked probabilities or logits, as logits or as the scores of one class
-`clip.py`            maps of logarithms, and probabilities of exactly 0 or 1
 `scaling.py`         maps of all logits of a row: temperature, vector and matrix scaling
 `one_vs_rest.py`     maps of one score, applied class by class
 `logistic.py`        Platt scaling and beta calibration
 `binning.py`         histogram binning and scaling-binning
 `curves.py`          isotonic and curve calibration
-`prior.py`           another base rate; `rates.py` estimates it
-`losses.py`          losses with their derivatives; `minimise.py` finds their minimum
+`prior.py`           another base rate, given or estimated
+`losses.py`          losses with their derivatives, and the search for their minimum
 `methods.py`         `METHODS` and `recalibrate`; `folds.py` draws the folds
-`saved.py`           maps in files
+`saved.py`           maps as plain values, and in files
 ===================  ============================================================================
 
 >>> import numpy as np

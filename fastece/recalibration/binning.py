@@ -11,9 +11,8 @@ from fastece.data.table import one_problem
 from fastece.estimators.binned import MAX_BINS, Binned
 from fastece.estimators.binned.layouts import EDGE_RULES
 from fastece.kernels.types import F64
-from fastece.recalibration.calibrator import Probability
-from fastece.recalibration.clip import LogitMap
-from fastece.recalibration.logistic import PLATT_PARAMETERS, fit_platt
+from fastece.recalibration.calibrator import LogitMap, Probability
+from fastece.recalibration.logistic import PLATT_PARAMETERS, fit_line
 from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
 from fastece.recalibration.outputs import BinaryProblem, Score, sigmoid
 
@@ -153,9 +152,10 @@ class ScalingBinning(LogitMap, OneVsRest):
         make_bins(self.n_bins, "quantile")
 
     def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
-        platt = fit_platt(problem, problem.outcome.astype(np.float64))
-        slope, intercept = platt.parameters
-        scaled = sigmoid(slope * problem.score.logit + intercept)
+        logit = problem.score.logit
+        platt = fit_line(logit[:, None], problem.outcome.astype(np.float64), problem)
+        slope, intercept = platt.theta.tolist()
+        scaled = sigmoid(slope * logit + intercept)
         steps = fit_steps(make_bins(self.n_bins, "quantile"), problem.to_sample(scaled), scaled)
         return BinaryFit((slope, intercept, *steps), platt.warning)
 

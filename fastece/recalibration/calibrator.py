@@ -1,7 +1,7 @@
 """The base class of all maps, by the conventions of scikit-learn, which is not needed."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.containers import all_column_names, order_of_numbers
-from fastece.data.errors import InputError, rename_arguments
-from fastece.data.parameters import check_flag
+from fastece.data.errors import InputError, rename_arguments, warn
+from fastece.data.parameters import check_flag, check_real
+from fastece.data.scores import two_columns
 from fastece.recalibration.outputs import (
+    MIN_CLIP,
     NAMES_IN_FIT,
     LabelledOutputs,
     ModelOutputs,
@@ -22,6 +24,14 @@ from fastece.recalibration.outputs import (
 # A parameter up to this size, multiplied by the largest logit and added up over classes, still
 # gives a finite number.
 MAX_PARAMETER = 1e200
+# The largest clip: every probability would become one half.
+MAX_CLIP = 0.5
+# A probability within so many units of rounding of 0 or 1 counts as exactly 0 or 1.
+ROUNDING_UNITS = 4
+IMPOSSIBLE_LABELS = (
+    "some labels have probability 0, and the map depends on the clip that stands for it: isotonic "
+    "and curve calibration take no logarithms"
+)
 
 
 class Parameter(NamedTuple):
@@ -199,3 +209,58 @@ class Calibrator(ABC):
             estimator_type=None, target_tags=TargetTags(required=True),
             transformer_tags=TransformerTags(), input_tags=InputTags(one_d_array=True),
         )  # fmt: skip
+
+
+# --- maps of logarithms of probabilities ------------------------------------------------------
+
+
+@dataclass(kw_only=True, eq=False)
+class LogitMap(Calibrator):
+    """A map of logarithms of probabilities, which a clip makes finite."""
+
+    SHARED_PARAMETERS = (Parameter("clip", low=MIN_CLIP, high=MAX_CLIP),)
+
+    clip: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.clip is not None:
+            check_real("clip", self.clip, MIN_CLIP, MAX_CLIP)
+
+    def fit_rows(self, rows: LabelledOutputs) -> Self:
+        """Choose the clip, and fit the map to rows that have been checked."""
+        self.clip_ = choose_clip(rows) if self.clip is None else float(self.clip)
+        return super().fit_rows(replace(rows, clip=self.clip_))
+
+    def map_outputs(self, outputs: ModelOutputs) -> NDArray[Any]:
+        """Map checked predictions to probabilities of their shape and dtype."""
+        return super().map_outputs(replace(outputs, clip=self.clip_))
+
+
+def choose_clip(rows: LabelledOutputs) -> float:
+    """Choose the smallest probability before logarithms; warn of impossible labels.
+
+    For n rows to fit to, some of whose probabilities are exactly 0 or 1, the clip is
+    ``1 / (2 n + 2)``: Jeffreys' estimate ``(k + 1/2) / (n + 1)`` of a rate, for k = 0 events in n
+    rows. Where another probability is nearer to 0 or 1, the clip is that probability, so that no
+    other one is clipped. Where none is exactly 0 or 1, the clip is `MIN_CLIP`.
+    """
+    if rows.from_logits:
+        logits = rows.values
+        if logits.ndim == 1:
+            logits = two_columns(logits, from_logits=True)
+        p = np.exp(logits - logits.max(axis=1, keepdims=True))
+        is_exact = logits == -np.inf
+    elif rows.values.ndim == 1:
+        p = np.column_stack([1 - rows.values, rows.values])
+        rounding = float(np.finfo(rows.values.dtype).eps)
+        is_exact = p < [ROUNDING_UNITS * rounding, ROUNDING_UNITS * MIN_CLIP]
+    else:
+        p = rows.values
+        is_exact = p < ROUNDING_UNITS * MIN_CLIP
+    if not is_exact.any():
+        return MIN_CLIP
+    if is_exact[np.arange(rows.n_rows), rows.label].any():
+        warn("X", IMPOSSIBLE_LABELS)
+    largest_clip = 1 / (2 * rows.n_rows + 2)
+    return max(MIN_CLIP, float(p.min(where=~is_exact, initial=largest_clip)))

@@ -1,15 +1,14 @@
 """Logistic maps of one score: Platt scaling and beta calibration."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
 from fastece.data.parameters import check_flag
 from fastece.kernels.types import F64
-from fastece.recalibration.calibrator import Parameter
-from fastece.recalibration.clip import LogitMap
-from fastece.recalibration.losses import MIN_SCALE, LogisticLoss
-from fastece.recalibration.minimise import Minimum, minimise
+from fastece.recalibration.calibrator import LogitMap, Parameter
+from fastece.recalibration.losses import MIN_SCALE, LogisticLoss, Minimum, minimise
 from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
 from fastece.recalibration.outputs import MIN_CLIP, BinaryProblem, Score, sigmoid
 
@@ -18,7 +17,32 @@ CONSTANT = "all scores are equal, so the map is their observed frequency, for an
 
 
 @dataclass(kw_only=True, eq=False)
-class PlattScaling(LogitMap, OneVsRest):
+class LogisticMap(LogitMap, OneVsRest):
+    """A map that is the sigmoid of a linear function of features of a score.
+
+    A subclass writes `_features`, and names the weights of the features and the intercept in
+    `PARAMETERS`.
+    """
+
+    @abstractmethod
+    def _features(self, score: Score) -> F64:
+        """Compute the features (n, d) of scores."""
+
+    def _targets(self, problem: BinaryProblem) -> F64:
+        """Return the outcome (n,) of each row, or a share of outcomes of 1."""
+        return problem.outcome.astype(np.float64)
+
+    def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
+        line = fit_line(self._features(problem.score), self._targets(problem), problem)
+        return BinaryFit(line.theta.tolist(), line.warning)
+
+    def _map_one(self, score: Score, *parameters: float) -> F64:
+        *weights, intercept = parameters
+        return sigmoid(self._features(score) @ weights + intercept)
+
+
+@dataclass(kw_only=True, eq=False)
+class PlattScaling(LogisticMap):
     """Platt scaling: a logistic curve of the log odds.
 
     The map is ``sigmoid(slope logit(s) + intercept)``.
@@ -61,12 +85,11 @@ class PlattScaling(LogitMap, OneVsRest):
         super().__post_init__()
         check_flag("smooth", self.smooth)
 
-    def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
-        target = smooth_targets(problem) if self.smooth else problem.outcome.astype(np.float64)
-        return fit_platt(problem, target)
+    def _features(self, score: Score) -> F64:
+        return score.logit[:, None]
 
-    def _map_one(self, score: Score, slope: float, intercept: float) -> F64:
-        return sigmoid(slope * score.logit + intercept)
+    def _targets(self, problem: BinaryProblem) -> F64:
+        return smooth_targets(problem) if self.smooth else super()._targets(problem)
 
 
 def smooth_targets(problem: BinaryProblem) -> F64:
@@ -83,14 +106,8 @@ def smooth_targets(problem: BinaryProblem) -> F64:
     return np.where(problem.outcome == 1, (n_ones + 1) / (n_ones + 2), 1 / (n_zeros + 2))
 
 
-def fit_platt(problem: BinaryProblem, target: F64) -> BinaryFit:
-    """Find the slope and the intercept of the smallest log loss of targets (n,)."""
-    line = fit_line(problem.score.logit[:, None], target, problem)
-    return BinaryFit(line.theta.tolist(), line.warning)
-
-
 @dataclass(kw_only=True, eq=False)
-class BetaCalibration(LogitMap, OneVsRest):
+class BetaCalibration(LogisticMap):
     """Beta calibration: the likelihood ratio of two beta distributions.
 
     The map is ``logit q = a log s - b log(1 - s) + c``.
@@ -127,29 +144,28 @@ class BetaCalibration(LogitMap, OneVsRest):
     title = "beta calibration"
     PARAMETERS = Parameter("a", low=0.0), Parameter("b", low=0.0), Parameter("c")
 
+    def _features(self, score: Score) -> F64:
+        return score.log_probabilities[:, ::-1] * [1, -1]  # log(s) and -log(1 - s)
+
     def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
-        best = fit_beta(problem, uses_a=True, uses_b=True)
+        best = self._fit_powers(problem, uses_a=True, uses_b=True)
         if not is_increasing(best):
             constrained = [
-                fit_beta(problem, uses_a=True, uses_b=False),
-                fit_beta(problem, uses_a=False, uses_b=True),
-                fit_beta(problem, uses_a=False, uses_b=False),
+                self._fit_powers(problem, uses_a=True, uses_b=False),
+                self._fit_powers(problem, uses_a=False, uses_b=True),
+                self._fit_powers(problem, uses_a=False, uses_b=False),
             ]
             best = min(filter(is_increasing, constrained), key=lambda minimum: minimum.loss)
         return BinaryFit(best.theta.tolist(), best.warning)
 
-    def _map_one(self, score: Score, a: float, b: float, c: float) -> F64:
-        return sigmoid(score.log_probabilities @ [-b, a] + c)
-
-
-def fit_beta(problem: BinaryProblem, *, uses_a: bool, uses_b: bool) -> Minimum:
-    """Find a, b and c of the smallest log loss; a parameter that is not used is 0."""
-    is_used = np.array([uses_a, uses_b, True])
-    features = problem.score.log_probabilities[:, ::-1] * [1, -1]  # log(s) and -log(1 - s)
-    minimum = fit_line(features[:, is_used[:2]], problem.outcome.astype(np.float64), problem)
-    theta = np.zeros(3)
-    theta[is_used] = minimum.theta
-    return minimum._replace(theta=theta)
+    def _fit_powers(self, problem: BinaryProblem, *, uses_a: bool, uses_b: bool) -> Minimum:
+        """Find a, b and c of the smallest log loss; a parameter that is not used is 0."""
+        is_used = np.array([uses_a, uses_b, True])
+        features = self._features(problem.score)[:, is_used[:2]]
+        minimum = fit_line(features, self._targets(problem), problem)
+        theta = np.zeros(3)
+        theta[is_used] = minimum.theta
+        return minimum._replace(theta=theta)
 
 
 def is_increasing(minimum: Minimum) -> bool:

@@ -21,7 +21,7 @@ from fastece.data.table import class_count
 from fastece.kernels.types import F64, I64, U8
 
 # Probabilities are at least this far from 0 and 1 before their logarithms are taken, unless a map
-# has chosen another distance: see `fastece.recalibration.clip`.
+# has chosen another distance: see `fastece.recalibration.calibrator`.
 MIN_CLIP = 2.0**-52
 # Logits up to this size have squares that can be added.
 MAX_LOGIT = 1e100

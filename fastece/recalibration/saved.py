@@ -1,4 +1,4 @@
-"""Fitted maps in files: JSON of one format, and nothing damaged passes."""
+"""Fitted maps as plain values and in files: nothing damaged passes."""
 
 import math
 from contextlib import suppress
@@ -16,7 +16,7 @@ from fastece.recalibration.calibrator import Calibrator, Parameter
 from fastece.recalibration.curves import CURVES
 from fastece.recalibration.methods import METHODS
 
-FORMAT = SavedFormat("map", "fastece.recalibration 1")
+SAVED = SavedFormat("map", "fastece.recalibration", 1)
 ENTRIES = ("method", "options", "n_classes", "classes", "parameters")
 MAX_CLASSES = 2**20
 # The labels of columns are of one kind.
@@ -55,6 +55,11 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
     ...     load(path).slope_ == model.slope_
     True
     """
+    SAVED.save(path, to_dict(model))
+
+
+def to_dict(model: Calibrator) -> dict[str, Any]:
+    """Describe a fitted map by plain values; refuse other objects."""
     method = next((name for name, kind in METHODS.items() if kind is type(model)), None)
     if method is None:
         raise InputTypeError("model", f"must be one of {', '.join(METHODS)}", value=model)
@@ -65,14 +70,15 @@ def save(model: Calibrator, path: str | PathLike[str]) -> None:
         parameter.name: getattr(model, f"{parameter.name}_")
         for parameter in (*model.PARAMETERS, *model.SHARED_PARAMETERS)
     }
-    content = {
+    values = {
         "method": method,
         "options": options,
         "n_classes": model.n_classes_,
         "classes": model.classes_,
         "parameters": parameters,
     }
-    FORMAT.save(path, to_plain(content))
+    plain: dict[str, Any] = to_plain(values)
+    return plain
 
 
 def plain_option(option: Any) -> Any:
@@ -101,18 +107,18 @@ def load(path: str | PathLike[str]) -> Calibrator:
     OSError
         For a file that cannot be read.
     """
-    return FORMAT.load(path, make_model)
+    return SAVED.load(path, from_dict)
 
 
-def make_model(content: dict[str, Any]) -> Calibrator:
-    """Make the map from the content of a file; refuse wrong entries."""
-    check_entries("content", content, ENTRIES)
-    model = METHODS[check_choice("method", content["method"], list(METHODS))]()
-    set_options(model, content["options"])
-    model.n_classes_ = check_integer("n_classes", content["n_classes"], 2, MAX_CLASSES)
-    model.classes_ = content["classes"]
+def from_dict(values: dict[str, Any]) -> Calibrator:
+    """Make a fitted map from the values of `to_dict`; refuse wrong ones."""
+    check_entries("content", values, ENTRIES)
+    model = METHODS[check_choice("method", values["method"], list(METHODS))]()
+    set_options(model, values["options"])
+    model.n_classes_ = check_integer("n_classes", values["n_classes"], 2, MAX_CLASSES)
+    model.classes_ = values["classes"]
     check_class_names(model.classes_, model.n_classes_)
-    set_parameters(model, content["parameters"])
+    set_parameters(model, values["parameters"])
     return model
 
 

@@ -1,5 +1,6 @@
 """Maps of all logits of a row together: temperature, vector and matrix scaling."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +11,14 @@ from fastece.data.errors import warn
 from fastece.data.parameters import check_real
 from fastece.data.scores import MAX_ENTRIES_READ, softmax
 from fastece.kernels.types import F64, I64
-from fastece.recalibration.calibrator import MAX_PARAMETER, Parameter
-from fastece.recalibration.clip import LogitMap
+from fastece.recalibration.calibrator import MAX_PARAMETER, LogitMap, Parameter
 from fastece.recalibration.losses import (
     MIN_SCALE,
+    Minimum,
     SoftmaxLoss,
     TemperatureLoss,
-    matrix_scaling_loss,
-    vector_scaling_loss,
+    minimise,
 )
-from fastece.recalibration.minimise import Minimum, minimise
 from fastece.recalibration.outputs import MAX_LOGIT, LabelledOutputs, ModelOutputs
 
 # A mean log loss this near to log K, the loss of the constant prediction 1/K, is no better.
@@ -76,7 +75,7 @@ class TemperatureScaling(LogitMap):
     Notes
     -----
     Guo, Pleiss, Sun and Weinberger (2017, "On calibration of modern neural networks", section 4.2).
-    The classes of a row keep their order. Logits are not copied: each step of Newton's method is
+    The classes of a row keep their order. Logits are not copied: each step of the search is
     one pass over them, with the loss and both derivatives.
 
     Examples
@@ -109,24 +108,46 @@ class TemperatureScaling(LogitMap):
         return softmax_of(outputs.logits(), 1 / self.temperature_)
 
 
-def minimise_softmax(loss: SoftmaxLoss) -> tuple[F64, F64]:
-    """Find weights (K, d) and intercepts (K,) of the smallest loss; warn of none."""
-    minimum = minimise(loss, loss.start)
-    has_all_classes = np.bincount(loss.label, minlength=loss.n_classes).all()
-    # Where a class has no label there is no best map, and `rows_to_fit` has warned of the class.
-    if minimum.warning and has_all_classes:
-        warn("X", minimum.warning)
-    weights, intercepts = loss.weights_and_intercepts(minimum.theta)
-    return weights, intercepts - intercepts.mean()  # A constant changes no probability.
+@dataclass(kw_only=True, eq=False)
+class SoftmaxMap(LogitMap):
+    """A map that is the softmax of linear functions of logits.
 
+    The functions are those of the smallest log loss. A subclass says which weights and intercepts
+    there are, and may penalise them.
+    """
 
-def starting_factor(rows: LabelledOutputs, logits: NDArray[Any]) -> float:
-    """Find the factor ``1 / T`` of the best temperature T, from which a search starts."""
-    return float(np.exp(fit_temperature(logits, rows.label, rows.unit_weight).theta[0]))
+    needs = "logits"
+
+    @abstractmethod
+    def _free_entries(self, n_classes: int) -> NDArray[np.bool_]:
+        """Return which entries (K, K + 1) of the weights and the intercepts are fitted."""
+
+    def _penalty(self, n_classes: int) -> F64:
+        """Return the factor of the square of each entry (K, K + 1)."""
+        return np.zeros((n_classes, n_classes + 1))
+
+    def _fit_lines(self, rows: LabelledOutputs) -> tuple[F64, F64]:
+        """Find weights (K, K) and intercepts (K,) of the smallest loss; warn of none."""
+        logits = rows.logits()
+        k = rows.n_classes
+        loss = SoftmaxLoss(
+            logits, rows.label, rows.unit_weight, self._free_entries(k), self._penalty(k)
+        )
+        # The best temperature is near to the best map.
+        temperature = fit_temperature(logits, rows.label, rows.unit_weight)
+        minimum = minimise(loss, loss.theta_of(float(np.exp(temperature.theta[0]))))
+        has_all_classes = np.bincount(rows.label, minlength=k).all()
+        # Where a class has no label there is no best map, and `rows_to_fit` has warned of it.
+        if minimum.warning and has_all_classes:
+            warn("X", minimum.warning)
+        lines = loss.for_logits(loss.lines_of(minimum.theta))
+        intercepts = lines[:, -1]
+        # A constant changes no probability.
+        return lines[:, :-1], intercepts - intercepts.mean()
 
 
 @dataclass(kw_only=True, eq=False)
-class VectorScaling(LogitMap):
+class VectorScaling(SoftmaxMap):
     """Vector scaling: a weight and an intercept for each class.
 
     The map is ``softmax(w * z + b)`` with the smallest log loss.
@@ -163,21 +184,20 @@ class VectorScaling(LogitMap):
 
     title = "vector scaling"
     PARAMETERS = Parameter("weight", "K"), Parameter("intercept", "K")
-    needs = "logits"
+
+    def _free_entries(self, n_classes: int) -> NDArray[np.bool_]:
+        return np.column_stack([np.eye(n_classes, dtype=bool), np.ones(n_classes, bool)])
 
     def _fit(self, rows: LabelledOutputs) -> None:
-        logits = rows.logits()
-        factor = starting_factor(rows, logits)
-        loss = vector_scaling_loss(logits, rows.label, rows.unit_weight, factor)
-        weights, self.intercept_ = minimise_softmax(loss)
-        self.weight_ = weights[:, 0]
+        weights, self.intercept_ = self._fit_lines(rows)
+        self.weight_ = weights.diagonal().copy()
 
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
         return softmax_of(outputs.logits() * self.weight_ + self.intercept_)
 
 
 @dataclass(kw_only=True, eq=False)
-class MatrixScaling(LogitMap):
+class MatrixScaling(SoftmaxMap):
     """Matrix scaling: a weight for every logit in every class, and intercepts.
 
     The map is ``softmax(W z + b)`` with the smallest log loss.
@@ -224,7 +244,6 @@ class MatrixScaling(LogitMap):
 
     title = "matrix scaling"
     PARAMETERS = Parameter("weight", "KK"), Parameter("intercept", "K")
-    needs = "logits"
 
     off_diagonal: float = 0.0
     intercept: float = 0.0
@@ -234,13 +253,15 @@ class MatrixScaling(LogitMap):
         check_real("off_diagonal", self.off_diagonal, 0.0, MAX_LOGIT)
         check_real("intercept", self.intercept, 0.0, MAX_LOGIT)
 
+    def _free_entries(self, n_classes: int) -> NDArray[np.bool_]:
+        return np.ones((n_classes, n_classes + 1), bool)
+
+    def _penalty(self, n_classes: int) -> F64:
+        weights = self.off_diagonal / (n_classes * (n_classes - 1)) * (1 - np.eye(n_classes))
+        return np.column_stack([weights, np.full(n_classes, self.intercept / n_classes)])
+
     def _fit(self, rows: LabelledOutputs) -> None:
-        logits = rows.logits()
-        loss = matrix_scaling_loss(
-            logits, rows.label, rows.unit_weight, starting_factor(rows, logits),
-            off_diagonal=float(self.off_diagonal), intercept=float(self.intercept),
-        )  # fmt: skip
-        self.weight_, self.intercept_ = minimise_softmax(loss)
+        self.weight_, self.intercept_ = self._fit_lines(rows)
 
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
         return softmax_of(outputs.logits() @ self.weight_.T + self.intercept_)

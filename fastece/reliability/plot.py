@@ -1,7 +1,7 @@
 """Reliability diagrams as papers print them: curve, points, scores below, statistics."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
@@ -12,7 +12,7 @@ from fastece.data.errors import InputError
 from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice
 from fastece.data.samples import Sample
-from fastece.display import axes, legends, marks
+from fastece.display import axes, marks
 from fastece.display.numbers import Number, decimals, format_number
 from fastece.estimators.binned import Binned
 from fastece.inference.estimate import estimate_results
@@ -47,23 +47,9 @@ MAX_SCORES_OF_BAND = 4000
 FIGURE_SIZE = (3.3, 4.1)
 # Size of letters, in points.
 FONT_SIZE = 7.0
-TITLE_SIZE = 8.0
-# Widths of lines as multiples of the widths in large figures.
-LINE_SCALE = 0.8
-# Opacity of bands and of the first distribution of scores.
-CURVE_BAND_ALPHA = 0.2
-CONSISTENCY_BAND_ALPHA = 0.25
-BARS_ALPHA = 0.6
 
 
 # --- numbers --------------------------------------------------------------------------------
-
-
-class CurvePath(NamedTuple):
-    """A curve: rates at increasing scores."""
-
-    score: F64
-    rate: F64
 
 
 class CurveBand(NamedTuple):
@@ -88,14 +74,16 @@ class PlottedModel(NamedTuple):
         The bins that are drawn as points.
     score, weight : (n,) float64 arrays
         The scores in increasing order, and their weights.
-    curve, band : CurvePath, CurveBand or None
+    curve : pair of (G,) float64 arrays
+        Increasing scores, and the rate at each; empty without a curve.
+    band : CurveBand or None
     """
 
     error: str
     diagram: ReliabilityDiagram
     score: F64
     weight: F64
-    curve: CurvePath | None
+    curve: tuple[F64, F64]
     band: CurveBand | None
 
 
@@ -108,7 +96,8 @@ def plotted_model(call: Call, kind: str, n_bins: int, rng: Any) -> PlottedModel:
     ordered = table.seen_by(estimator).sample(0).sorted()
     estimate = estimate_results(call, rng=rng)
     level = f"{100 * call.level:g} %"
-    curve = band = None
+    curve = np.empty(0), np.empty(0)
+    band = None
     if kind == "bayes":
         curve, band = bayes_curve(call, ordered, level)
     elif kind == "isotonic":
@@ -133,7 +122,7 @@ def error_text(value: float, interval: Any, level: str) -> str:
     return f"ECE {Number(value, interval)} ({level} CI {low} to {high})"
 
 
-def bayes_curve(call: Call, ordered: Sample, level: str) -> tuple[CurvePath, CurveBand]:
+def bayes_curve(call: Call, ordered: Sample, level: str) -> tuple[tuple[F64, F64], CurveBand]:
     """Compute the Bayesian curve of a sorted sample with its smoothed interval."""
     fit = curve_of(call, ordered)
     assert fit.low is not None
@@ -143,9 +132,9 @@ def bayes_curve(call: Call, ordered: Sample, level: str) -> tuple[CurvePath, Cur
     is_drawn = ~is_in_short_gap(fit.score, fit.supported)
     band = CurveBand(
         score=fit.score[is_drawn], low=low[is_drawn], high=high[is_drawn],
-        name=f"{level} CI of the curve", color=None, alpha=CURVE_BAND_ALPHA,
+        name=f"{level} CI of the curve", color=None, alpha=0.2,
     )  # fmt: skip
-    return CurvePath(fit.score[is_drawn], fit.probability[is_drawn]), band
+    return (fit.score[is_drawn], fit.probability[is_drawn]), band
 
 
 def is_in_short_gap(score: F64, is_supported: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -157,11 +146,11 @@ def is_in_short_gap(score: F64, is_supported: NDArray[np.bool_]) -> NDArray[np.b
     return np.asarray(is_between & (width <= MAX_GAP))
 
 
-def isotonic_curve(ordered: Sample) -> CurvePath:
+def isotonic_curve(ordered: Sample) -> tuple[F64, F64]:
     """Compute the rate of each block of the isotonic fit, at its first and last score."""
     blocks = isotonic_blocks(ordered)
     ends = np.stack([blocks.first_score, blocks.last_score], axis=1)
-    return CurvePath(ends.ravel(), np.repeat(blocks.hits / (blocks.hits + blocks.misses), 2))
+    return ends.ravel(), np.repeat(blocks.hits / (blocks.hits + blocks.misses), 2)
 
 
 def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
@@ -186,7 +175,7 @@ def consistency_band(ordered: Sample, level: float, rng: Any) -> CurveBand:
     low, high = np.quantile(fits, tails_of(level), axis=0)
     return CurveBand(
         score=score, low=low, high=high, name=f"{100 * level:g} % of calibrated models",
-        color=marks.GREY, alpha=CONSISTENCY_BAND_ALPHA,
+        color=marks.GREY, alpha=0.25,
     )  # fmt: skip
 
 
@@ -306,24 +295,30 @@ def draw_models(ax: "Axes", models: Mapping[Any, PlottedModel], end: float) -> N
     marks.draw_square(ax, span)
     below = axes.axes_below(ax)
     for name, model in models.items():
-        error = model.error.replace(" (", "\n(")  # so that names have room
-        text = model.error if name is None else f"{axes.shorten(str(name))}: {error}"
-        style = marks.next_style(ax, text, span=span)._replace(scale=LINE_SCALE)
+        # In two lines the legend finds a place beside the curves.
+        error = model.error.replace(" (", "\n(")
+        text = error if name is None else f"{axes.shorten(str(name))}: {error}"
+        style = marks.next_style(ax, text, span=span)
         color = draw_curve(ax, style, model.curve)
         draw_points(ax, style, model.diagram, color)
         if model.band is not None:
             draw_band(ax, style, model.band, color)
         draw_scores(below, style, model, color)
     name_axes(ax, below, next(iter(models.values())).diagram.setting, end)
-    draw_paper_legend(ax, [model.diagram for model in models.values()])
+    legend = ax.legend(
+        *axes.legend_entries(ax),
+        fontsize=FONT_SIZE,
+        handlelength=1.6,
+        borderaxespad=0.3,
+    )
+    axes.show_dollars(legend)
 
 
-def draw_curve(ax: "Axes", style: marks.Style, curve: CurvePath | None) -> Any:
+def draw_curve(ax: "Axes", style: marks.Style, curve: tuple[F64, F64]) -> Any:
     """Draw the curve that stands for a model in the legend, and return its colour."""
-    if curve is None:
-        curve = CurvePath(np.empty(0), np.empty(0))
+    score, rate = curve
     options = {"marker": style.shape, "markevery": [], "markersize": 3.5}
-    return marks.draw_line(ax, style, curve.score, style.clip(curve.rate), width=2.0, **options)
+    return marks.draw_line(ax, style, score, style.clip(rate), width=1.6, **options)
 
 
 def draw_points(ax: "Axes", style: marks.Style, diagram: ReliabilityDiagram, color: Any) -> None:
@@ -360,14 +355,14 @@ def draw_scores(below: "Axes", style: marks.Style, model: PlottedModel, color: A
     edges = np.linspace(0, style.span.high, N_BARS + 1)
     weight_of_bar, _ = np.histogram(model.score, edges, weights=model.weight)
     share = weight_of_bar / model.weight.sum()
-    alpha = BARS_ALPHA if style.is_first else 1.0
+    alpha = 0.6 if style.is_first else 1.0
     below.stairs(share, edges, color=color, fill=style.is_first, alpha=alpha)
 
 
 def name_axes(ax: "Axes", below: "Axes", setting: str, end: float) -> None:
     """Name the axes of the diagram and of the scores below, in small letters."""
     across, up = axes.axis_labels(setting)
-    ax.set_title(axes.title_of(setting), fontsize=TITLE_SIZE, parse_math=False)
+    ax.set_title(axes.title_of(setting), fontsize=FONT_SIZE + 1, parse_math=False)
     ax.set_ylabel(up, fontsize=FONT_SIZE)
     ax.tick_params(labelsize=FONT_SIZE)
     below.set_xlabel(across, fontsize=FONT_SIZE)
@@ -376,19 +371,3 @@ def name_axes(ax: "Axes", below: "Axes", setting: str, end: float) -> None:
     below.set(xlim=(0, end), ylim=(0, None))
     below.locator_params(axis="y", nbins=2)
     below.tick_params(labelsize=FONT_SIZE)
-
-
-def draw_paper_legend(ax: "Axes", diagrams: Iterable[ReliabilityDiagram]) -> None:
-    """Draw the legend inside the axes, on the side of the diagonal without the curves."""
-    total_gap = sum(float(np.nansum(x.gap * x.count)) for x in diagrams)
-    artists, names = zip(*legends.entries_of(ax), strict=True)
-    legend = ax.legend(
-        artists,
-        names,
-        fontsize=FONT_SIZE,
-        frameon=False,
-        handlelength=1.6,
-        borderaxespad=0.3,
-        loc="upper left" if total_gap <= 0 else "lower right",
-    )
-    legends.show_dollars(legend)

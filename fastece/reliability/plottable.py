@@ -4,8 +4,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fastece.display.marks import Drawing
-from fastece.display.pictures import plot_result
+from fastece.data.parameters import check_flag
+from fastece.display.axes import check_axes, choose_end, new_axes
+from fastece.display.marks import AxesRange, Drawing, logit_range
+from fastece.display.pictures import draw_model
 from fastece.display.results import Result
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ class Plottable(Result):
         label : str, optional
             Name of the model in the legend.
         legend : bool, default True
-            Whether there is a legend: beside the axes, or below their labels.
+            Whether there is a legend: below the axes in a figure with a layout, such as
+            "constrained", and on them in others.
         band : bool or ConsistencyBand, default True
             Whether to draw the intervals (`interval`), and the median of the resamples of a curve.
             The band of `fastece.calibration_test` for the bins of a diagram adds a bar in each,
@@ -63,4 +66,14 @@ class Plottable(Result):
             For a band of other bins, a legend that is neither True nor False, and a `zoom` that is
             not above 0 and at most 1.
         """
-        return plot_result(self, ax, color=color, label=label, legend=legend, band=band, zoom=zoom)
+        check_axes(ax)
+        check_flag("legend", legend)
+        drawing = self.drawing(band)
+        end = choose_end(zoom, drawing.end)
+        options = {"color": color, "label": label, "legend": legend}
+        if ax is None:
+            ax, *others = new_axes(2 if drawing.is_crowded else 1)
+            for other in others:
+                draw_model(drawing, other, span=logit_range([drawing]), **options)
+        draw_model(drawing, ax, span=AxesRange(0.0, end), **options)
+        return ax

@@ -1,16 +1,14 @@
 """The report on the calibration of one model, from its numbers to its sections.
 
-Where the verdict comes from: `judge` in `verdict` decides from a `ReportEvidence`, which
-`Report._verdict` in `result` gathers from the numbers of the other parts.
+`PARTS` in `report` is the list of parts: for each, a function that measures fields of `Report` and
+one that describes them as sections. `judge` in `verdict` decides from the fields of all parts.
 
-How to add a section: write a module like `scores`, with a function that measures its numbers from a
-`ReportInput` and one that makes a `Section` of them; give `Report` a field for the numbers and list
-the section in `Report.sections` (`result`); fill the field in `make_report` (`report`). A name in
-`REPORT_KEYS` makes it a key of the JSON.
+How to add a section: write a module like `scores`, list its two functions in `PARTS`, and give
+`Report` in `result` the fields. A public field is a key of the JSON.
 
 How to add an output format: nothing changes here. A report is a `Document`, and formats write
 documents: see `fastece.display`.
 
 Change here which parts a report has and their sentences, and never how a number is computed or how
-a table looks. Begin with `make_report` in `report`, then read `Report.sections` in `result`.
+a table looks. Begin with `PARTS` and `make_report` in `report`.
 """

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,23 +10,19 @@ import numpy as np
 from fastece.data.table import RowTable
 from fastece.data.threads import with_threads
 from fastece.display.documents import Section, Table
-from fastece.display.numbers import PValue, equate_p, smallest_p
-from fastece.display.results import Record
+from fastece.display.numbers import PValue, smallest_p
 from fastece.estimators.canonical import SKCE
 from fastece.estimators.table import ESTIMATORS
 from fastece.report.inputs import ReportInput
+from fastece.report.result import ClassVectors, Report, VectorLine
 from fastece.resampling.calibration_test import calibration_results
 
-VECTORS_TITLE = "Class vectors"
 # Errors by name, with their meanings. The second one has the stronger test.
 VECTOR_ERRORS = {
     "canonical": "distance of class vectors from their observed frequencies",
     "skce": "whether rows with similar class vectors are miscalibrated alike",
 }
 DECISIVE = "skce"
-VECTORS_NOTE = (
-    "Class vectors may be off where top label and classes are not. Chance alone: mean of {} draws."
-)
 # With fewer classes the vectors show no more than the classes.
 MIN_VECTOR_CLASSES = 3
 # With more classes, vectors of one sample do not lie near each other.
@@ -39,73 +35,39 @@ MAX_PAIRS = 10**9
 MIN_VECTOR_REPLICATES = 32
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class VectorLine(Record):
-    """One error of class vectors.
-
-    Attributes
-    ----------
-    name : str
-    value : float
-    if_calibrated : float or None
-        Mean error of a calibrated model; None without resamples.
-    p_value : float or None
-    meaning : str
-    """
-
-    name: str
-    value: float
-    if_calibrated: float | None = None
-    p_value: float | None = None
-    meaning: str
-
-
-@dataclass(frozen=True, eq=False)
-class ClassVectors(Record):
-    """Errors of whole class vectors.
-
-    Attributes
-    ----------
-    lines : list of VectorLine
-        Empty where there is a note.
-    n_resamples : int
-        Replicates of each.
-    note : str
-        The reason for leaving them out, if any.
-    """
-
-    lines: list[VectorLine] = field(default_factory=list)
-    n_resamples: int = 0
-    note: str = ""
-
-    def evidence(self, level: float) -> list[str]:
-        """Describe the evidence of miscalibration, if the stronger test rejects."""
-        return [
-            f"the test of class vectors rejects ({line.name}, "
-            f"{equate_p(line.p_value, smallest_p(self.n_resamples))})"
-            for line in self.lines
-            if line.name == DECISIVE and line.p_value is not None and line.p_value < 1 - level
-        ]
-
-
 # --- numbers --------------------------------------------------------------------------------
+
+
+def measure_vectors(inputs: ReportInput) -> dict[str, Any]:
+    """Measure the errors of class vectors, or the one that may change the verdict.
+
+    They take most of the time of a report on ten classes. Where the test rejects, or where there is
+    none, no error of class vectors changes the verdict.
+    """
+    if not has_class_vectors(inputs):
+        return {"vectors": None}
+    if inputs.is_full:
+        return {"vectors": measure_vector_errors(inputs, list(VECTOR_ERRORS))}
+    if inputs.test is None or inputs.test.p_value < 1 - inputs.call.level:
+        return {"vectors": None}
+    return {"vectors": measure_vector_errors(inputs, [DECISIVE])}
 
 
 def has_class_vectors(inputs: ReportInput) -> bool:
     """Return whether rows have class vectors, and the question is about classes."""
     table = inputs.table
-    if table.c is not None or inputs.data.pairs:
+    if table.c is not None or inputs.request.pairs:
         return False
     is_of_classes = table.setting.is_top or table.setting.per_class
     return is_of_classes and table.n_classes >= MIN_VECTOR_CLASSES
 
 
-def measure_vectors(inputs: ReportInput, names: Sequence[str]) -> ClassVectors:
+def measure_vector_errors(inputs: ReportInput, names: Sequence[str]) -> ClassVectors:
     """Measure errors of class vectors, unless there are too many classes or rows."""
     reason = reason_to_leave_out(inputs.table.n_classes, inputs.call.n)
     if reason:
         return ClassVectors(note=f"Left out: {reason}.")
-    inputs.progress("class vectors")
+    inputs.request.progress("class vectors")
     vectors = inputs.read_rows(setting="auto", vectors=True)
     estimators = choose_estimators(vectors, names, inputs.call.workers.jobs)
     n_resamples = count_replicates(inputs)
@@ -169,17 +131,24 @@ def count_replicates(inputs: ReportInput) -> int:
 # --- section --------------------------------------------------------------------------------
 
 
-def class_vectors_section(vectors: ClassVectors | None) -> Section | None:
+def describe_vectors(report: Report) -> list[Section]:
     """Describe errors of whole class vectors, or the reason why there are none."""
+    vectors = report.vectors
     if vectors is None:
-        return None
+        return []
+    title = "Class vectors"
     if vectors.note:
-        return Section(VECTORS_TITLE, notes=[vectors.note])
+        return [Section(title, notes=[vectors.note])]
     smallest = smallest_p(vectors.n_resamples)
     rows = [
         [line.name, line.value, line.if_calibrated, PValue(line.p_value, smallest), line.meaning]
         for line in vectors.lines
     ]
     table = Table(["error", "value", "chance alone", "p-value", ""], rows)
-    notes = [VECTORS_NOTE.format(vectors.n_resamples)] if vectors.n_resamples else []
-    return Section(VECTORS_TITLE, table=table, notes=notes)
+    notes = []
+    if vectors.n_resamples:
+        notes.append(
+            "Class vectors may be off where top label and classes are not. Chance alone: mean of "
+            f"{vectors.n_resamples} draws."
+        )
+    return [Section(title, table=table, notes=notes)]

@@ -1,95 +1,51 @@
-"""The part of a report on calibration errors: each with interval, test and chance alone."""
+"""The parts of a report on calibration errors, and on the direction of the first one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fastece.display.documents import Cell, Section, Table
-from fastece.display.numbers import ConfidenceInterval, Number, PValue, outside_text
-from fastece.display.results import Record
+from fastece.display.numbers import ConfidenceInterval, Number, PValue, outside_text, smallest_p
 from fastece.estimators.base import values_of_problems
+from fastece.inference.direction import direction_of
 from fastece.inference.estimate import Estimate, estimate_results
 from fastece.reliability.diagram import diagrams_of
 from fastece.report.inputs import ReportInput
-from fastece.report.sample import ReportTest
+from fastece.report.result import ErrorLine, Report
 from fastece.resampling.calibration_test import has_cells
 from fastece.resampling.call import Call, average_classes
 
-ERRORS_NOTE = (
-    "The intervals cover the true error; noise raises the estimates of binned errors, most of all "
-    "of mce, even above their intervals. p-value: test of calibration with this error alone; "
-    "the first sentence has that of the adaptive test, which also looks for slopes and curves."
-)
 # The best estimate and the usual error come first, and are never left out.
 N_MAIN_ERRORS = 2
-# An error is left out of texts if chance alone gives this share of its value, and more than the
-# upper end of its interval.
-OMITTED_SHARE = 0.8
-OMITTED_NOTE = (
-    "Omitted as noise: {}. Chance alone gives about the same value, above the interval (scores are "
-    "saturated, or bins have few rows)."
-)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ErrorLine(Record):
-    """One calibration error of a report.
-
-    Attributes
-    ----------
-    name : str
-    value : float
-    low, high : float or None
-        Interval, where there is one.
-    p_value : float or None
-        p-value of the test with this error alone.
-    floor : float or None
-        Mean error of a calibrated model.
-    estimator : str
-        The estimator with its parameters.
-    n_bins, occupied : int or None
-        Number of bins of all classes, and of those that hold rows.
-    bandwidth : float or None
-        Mean bandwidth over classes.
-    """
-
-    name: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-    p_value: float | None = None
-    floor: float | None = None
-    estimator: str
-    n_bins: int | None = None
-    occupied: int | None = None
-    bandwidth: float | None = None
-
-    @property
-    def is_noise(self) -> bool:
-        """Whether chance alone explains the value, and is larger than the interval allows."""
-        if self.floor is None or self.high is None:
-            return False
-        return self.floor > self.high and self.floor >= OMITTED_SHARE * self.value
+# Parts in the table of a `Direction`, with their names and meanings in a report, whose readers
+# know scores as probabilities. The error as a whole is in the table of errors.
+DIRECTION_WORDS = {
+    "over": ("too high", "error of probabilities above the observed frequency"),
+    "under": ("too low", "error of probabilities below the observed frequency"),
+    "mean gap": ("mean gap", "observed frequency minus mean predicted probability"),
+}
 
 
 # --- numbers --------------------------------------------------------------------------------
 
 
-def measure_errors(inputs: ReportInput) -> list[ErrorLine]:
+def measure_errors(inputs: ReportInput) -> dict[str, Any]:
     """Measure each error, with interval and test as far as the table allows them."""
     call = inputs.call
+    progress = inputs.request.progress
     lines = []
     for name, estimator in call.estimators.items():
-        inputs.progress(f"measuring {name}")
+        progress(f"measuring {name}")
         lines.append(measure_error(estimator, name, call))
-    inputs.progress(f"intervals, {call.n_resamples} replicates of a calibrated model")
+    progress(f"intervals, {call.n_resamples} replicates of a calibrated model")
     estimates = estimate_errors(call, inputs.seed)
-    return [
+    measures = [
         add_estimate(line, estimates[line.name]) if line.name in estimates else line
         for line in lines
     ]
+    return {"measures": measures}
 
 
 def measure_error(estimator: Any, name: str, call: Call) -> ErrorLine:
@@ -157,10 +113,68 @@ def add_estimate(line: ErrorLine, estimate: Estimate) -> ErrorLine:
     )
 
 
+def measure_direction(inputs: ReportInput) -> dict[str, Any]:
+    """Measure the direction of the first error; all classes of a stream have none."""
+    inputs.request.progress("direction, scores, classes and slices")
+    if not inputs.has_rows and inputs.table.setting.per_class:
+        return {"direction": None}
+    return {"direction": direction_of(inputs.lead, inputs.key)}
+
+
 # --- sections -------------------------------------------------------------------------------
 
 
-def interval_name(level: float) -> str:
+def describe_errors(report: Report) -> list[Section]:
+    """Describe the errors with the parameters of their estimators."""
+    lines, notes = without_noise(report.measures)
+    texts = []
+    for line in lines:
+        text = line.estimator
+        if line.bandwidth is not None:
+            mean = "mean " if len(report.diagrams) > 1 else ""
+            text += f", {mean}bandwidth {line.bandwidth:.4g}"
+        texts.append(text)
+    table = errors_table(report, lines, texts, "estimator")
+    if report.p_value is not None:
+        notes.append(
+            "The intervals cover the true error; noise raises the estimates of binned errors, most "
+            "of all of mce, even above their intervals. p-value: test of calibration with this "
+            "error alone; the first sentence has that of the adaptive test, which also looks for "
+            "slopes and curves."
+        )
+    return [Section("Calibration errors", table=table, notes=notes)]
+
+
+def without_noise(lines: Sequence[ErrorLine]) -> tuple[list[ErrorLine], list[str]]:
+    """Leave out errors that are noise, with a note; the first two always stay."""
+    shown = [line for k, line in enumerate(lines) if k < N_MAIN_ERRORS or not line.is_noise]
+    omitted = ", ".join(line.name for line in lines if line not in shown)
+    if not omitted:
+        return shown, []
+    note = (
+        f"Omitted as noise: {omitted}. Chance alone gives about the same value, above the interval "
+        "(scores are saturated, or bins have few rows)."
+    )
+    return shown, [note]
+
+
+def errors_table(
+    report: Report, lines: Sequence[ErrorLine], texts: Sequence[str], title: str = ""
+) -> Table:
+    """Make the table of errors, whose last column has a text and a title of its own."""
+    smallest = smallest_p(report.n_resamples)
+    rows = []
+    for line, text in zip(lines, texts, strict=True):
+        number, interval = with_interval(line.value, line.low, line.high)
+        floor = Number(line.floor, interval)
+        p_value = PValue(line.p_value, smallest)
+        text = "; ".join(filter(None, [text, outside_text(line.value, interval)]))
+        rows.append([line.name, number, interval, floor, p_value, text])
+    interval_name = name_interval(report.confidence_level)
+    return Table(["error", "value", interval_name, "chance alone", "p-value", title], rows)
+
+
+def name_interval(level: float) -> str:
     """Name the column of intervals."""
     return f"{100 * level:g} % CI"
 
@@ -171,46 +185,16 @@ def with_interval(value: Any, low: Any, high: Any) -> list[Cell]:
     return [Number(value, interval), interval]
 
 
-def errors_table(
-    lines: Sequence[ErrorLine], test: ReportTest, texts: Sequence[str], title: str = ""
-) -> Table:
-    """Make the table of errors, whose last column has a text and a title of its own."""
+def describe_direction(report: Report) -> list[Section]:
+    """Describe how much of the error is of scores that are too high, and too low."""
+    if report.direction is None:
+        return []
+    table = report.direction.document().sections[0].table
+    assert table is not None
     rows = []
-    for line, text in zip(lines, texts, strict=True):
-        number, interval = with_interval(line.value, line.low, line.high)
-        floor = Number(line.floor, interval)
-        p_value = PValue(line.p_value, test.smallest_p_value)
-        text = "; ".join(filter(None, [text, outside_text(line.value, interval)]))
-        rows.append([line.name, number, interval, floor, p_value, text])
-    head = [
-        "error",
-        "value",
-        interval_name(test.confidence_level),
-        "chance alone",
-        "p-value",
-        title,
-    ]
-    return Table(head, rows)
-
-
-def without_noise(lines: Sequence[ErrorLine]) -> tuple[list[ErrorLine], list[str]]:
-    """Leave out errors that are noise, with a note; the first two always stay."""
-    shown = [line for k, line in enumerate(lines) if k < N_MAIN_ERRORS or not line.is_noise]
-    omitted = [line.name for line in lines if line not in shown]
-    return shown, [OMITTED_NOTE.format(", ".join(omitted))] if omitted else []
-
-
-def errors_section(lines: Sequence[ErrorLine], test: ReportTest, n_problems: int) -> Section:
-    """Describe the errors with the parameters of their estimators."""
-    lines, notes = without_noise(lines)
-    texts = []
-    for line in lines:
-        text = line.estimator
-        if line.bandwidth is not None:
-            mean = "mean " if n_problems > 1 else ""
-            text += f", {mean}bandwidth {line.bandwidth:.4g}"
-        texts.append(text)
-    table = errors_table(lines, test, texts, "estimator")
-    if test.p_value is not None:
-        notes.append(ERRORS_NOTE)
-    return Section("Calibration errors", table=table, notes=notes)
+    for part, value, interval, _ in table.rows:
+        if part in DIRECTION_WORDS:
+            name, meaning = DIRECTION_WORDS[part]
+            rows.append([name, value, interval, meaning])
+    note = "Parts of ece_bayes; the lower ends of their intervals come from the mean gap."
+    return [Section("Direction", table=Table(table.head, rows), notes=[note])]

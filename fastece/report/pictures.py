@@ -1,30 +1,28 @@
 """Pictures of reports, comparisons and curves, and the section with the diagrams of a report."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastece.display.axes import PAGE_RESULT_HEIGHT, PAGE_RESULT_WIDTH, new_figure
-from fastece.display.documents import Section, Table
-from fastece.display.pages import Panel, draw_page
+from fastece.display.axes import draw_on_page
+from fastece.display.documents import Picture, Section, Table
+from fastece.display.pages import MAX_PANELS, Panel, page_pictures, worst_text
 from fastece.display.pictures import draw_cumulative
-from fastece.display.svg import to_svg
 from fastece.estimators.binned import Binned
 from fastece.estimators.table import ESTIMATORS
 from fastece.reliability.cumulative import cumulative_of
 from fastece.reliability.curve import ReliabilityCurve, curves_of
 from fastece.reliability.diagram import ReliabilityDiagram, diagrams_of
 from fastece.report.inputs import TEST, ReportInput
+from fastece.report.result import DIAGRAM_TITLE, Report
 from fastece.resampling.calibration_test import calibration_results
 from fastece.resampling.call import Call
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DIAGRAM_TITLE = "Reliability diagram"
-PAGE_SIZE = (PAGE_RESULT_WIDTH, PAGE_RESULT_HEIGHT)
 HOW_TO_READ = (
     "A calibrated model lies on the dashed diagonal: above it outcomes are more frequent than "
     "predicted, below it less.",
@@ -42,59 +40,31 @@ MAX_ROWS_OF_PATHS = 2 * 10**5
 MAX_FILE_NAME = 20
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportPictures:
-    """The diagrams of a report, and the numbers of its pictures.
-
-    Attributes
-    ----------
-    diagrams : list of ReliabilityDiagram
-        The diagram of each problem.
-    deciles : ReliabilityDiagram or None
-        The diagram of ten equal-mass bins, where there is a single event: most predictions of
-        risks lie in a few bins of equal width.
-    curve : ReliabilityCurve or None
-        The Bayesian curve, where there is one problem.
-    panels : list of Panel
-        The axes of the picture; empty where only the first page was asked for.
-    cumulative : tuple or None
-        The path of the cumulative gap, its deviation and its range, where every row is there.
-    """
-
-    diagrams: list[ReliabilityDiagram]
-    deciles: ReliabilityDiagram | None
-    curve: ReliabilityCurve | None
-    panels: list[Panel]
-    cumulative: Any
-
-
 # --- numbers --------------------------------------------------------------------------------
 
 
-def prepare_pictures(inputs: ReportInput) -> ReportPictures:
-    """Compute the numbers of the pictures of a report, or its diagrams alone."""
-    if not inputs.is_full:
-        return ReportPictures(
-            diagrams=inputs.diagrams,
-            deciles=measure_deciles(inputs),
-            curve=None,
-            panels=[],
-            cumulative=None,
-        )
-    panels = diagram_panels(inputs.call, [None], inputs.seed if inputs.has_test else None)
-    if inputs.table.setting.per_class:
-        return ReportPictures(
-            diagrams=inputs.diagrams, deciles=None, curve=None, panels=panels, cumulative=None
-        )
-    (curve,) = curves_of(replace(inputs.lead, n_resamples=0), None)
-    has_path = inputs.has_rows and inputs.n_rows <= MAX_ROWS_OF_PATHS
-    return ReportPictures(
-        diagrams=inputs.diagrams,
-        deciles=measure_deciles(inputs),
-        curve=curve,
-        panels=[*panels, Panel({None: curve.drawing()})],
-        cumulative=cumulative_of(inputs.table) if has_path else None,
-    )
+def measure_diagrams(inputs: ReportInput) -> dict[str, Any]:
+    """Measure the diagrams, the Bayesian curve, and the numbers of other pictures.
+
+    A first page needs the diagrams alone.
+    """
+    is_one_problem = not inputs.table.setting.per_class
+    panels: list[Panel] = []
+    curve = gaps = None
+    if inputs.is_full:
+        panels = diagram_panels(inputs.call, [None], inputs.seed if inputs.has_test else None)
+    if inputs.is_full and is_one_problem:
+        (curve,) = curves_of(replace(inputs.lead, n_resamples=0), None)
+        panels.append(Panel({None: curve.drawing()}))
+        if inputs.has_rows and inputs.n_rows <= MAX_ROWS_OF_PATHS:
+            gaps = cumulative_of(inputs.table)
+    return {
+        "diagrams": inputs.diagrams,
+        "curve": curve,
+        "_panels": panels,
+        "_deciles": measure_deciles(inputs),
+        "_cumulative": gaps,
+    }
 
 
 def measure_deciles(inputs: ReportInput) -> ReliabilityDiagram | None:
@@ -162,14 +132,18 @@ def bin_panels(
 # --- section --------------------------------------------------------------------------------
 
 
-def diagram_section(pictures: ReportPictures, title: str) -> Section:
+def describe_diagrams(report: Report) -> list[Section]:
     """Show the diagrams as a table of bins, and as pictures."""
-    return Section(
+    reading = list(HOW_TO_READ)
+    if len(report.diagrams) > MAX_PANELS:
+        reading.insert(0, f"The pictures show {worst_text(report._panels)}.")
+    section = Section(
         DIAGRAM_TITLE,
-        table=table_of_bins(pictures.diagrams),
-        pictures=list(list_drawings(pictures, title)),
-        reading=HOW_TO_READ,
+        table=table_of_bins(report.diagrams),
+        pictures=list_pictures(report),
+        reading=reading,
     )
+    return [section]
 
 
 def table_of_bins(diagrams: Sequence[ReliabilityDiagram]) -> Table:
@@ -185,31 +159,14 @@ def table_of_bins(diagrams: Sequence[ReliabilityDiagram]) -> Table:
     return Table(["class", *tables[0].head], rows)
 
 
-def list_drawings(pictures: ReportPictures, title: str) -> list[Callable[[str], str]]:
-    """List the drawings as functions that take a key and give an SVG element."""
-    # Diagram and curve of a single problem are pictures of their own, classes are one picture.
-    is_single = pictures.curve is not None
-    pages = [[panel] for panel in pictures.panels] if is_single else [pictures.panels]
-    drawings: list[Callable[[str], str]] = [
-        partial(draw_panels, page, f"{title}: reliability diagram") for page in pages
-    ]
-    if pictures.cumulative is None:
-        return drawings
+def list_pictures(report: Report) -> list[Picture]:
+    """List the pictures of a report: diagrams, the curve, and the cumulative gap."""
+    drawn = page_pictures(report._panels, f"{report.title}: reliability diagram")
+    gaps = report._cumulative
+    if gaps is None:
+        return drawn
 
     def draw_path(ax: "Axes") -> None:
-        path, deviation, value = pictures.cumulative
-        draw_cumulative(ax, path, deviation, value)
+        draw_cumulative(ax, gaps.path, gaps.deviation, gaps.value)
 
-    return [*drawings, partial(draw_svg, draw_path, f"{title}: cumulative gap")]
-
-
-def draw_panels(panels: Sequence[Panel], title: str, key: str) -> str:
-    """Draw panels, and return them as SVG."""
-    return to_svg(draw_page(panels, size=PAGE_SIZE), title, key)
-
-
-def draw_svg(draw: Callable[[Any], Any], title: str, key: str) -> str:
-    """Draw on new axes, and return them as SVG."""
-    figure = new_figure(PAGE_SIZE)
-    draw(figure.subplots())
-    return to_svg(figure, title, key)
+    return [*drawn, Picture(f"{report.title}: cumulative gap", partial(draw_on_page, draw_path))]

@@ -1,4 +1,4 @@
-"""The call that makes a report: each part is measured by one function, in the order below."""
+"""The call that makes a report, and the list of its parts."""
 
 from dataclasses import replace
 from typing import Any, Literal, Unpack
@@ -8,29 +8,52 @@ from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.predictions import Predictions
 from fastece.data.reading import refuse_options
 from fastece.data.table import TableMaker
-from fastece.inference.direction import Direction, direction_of
 from fastece.inference.validation import check_event
-from fastece.report.breakdown import measure_breakdowns, select_slices
-from fastece.report.class_vectors import DECISIVE, VECTOR_ERRORS, has_class_vectors, measure_vectors
-from fastece.report.errors import measure_errors
+from fastece.report.breakdown import (
+    describe_classes,
+    describe_slices,
+    measure_classes,
+    measure_slices,
+)
+from fastece.report.class_vectors import describe_vectors, measure_vectors
+from fastece.report.errors import (
+    describe_direction,
+    describe_errors,
+    measure_direction,
+    measure_errors,
+)
 from fastece.report.inputs import (
     ERRORS,
-    Progress,
-    ReportData,
-    ReportInput,
-    ReportNames,
-    ReportOptions,
+    ReportRequest,
     choose_errors,
-    flatten_data,
+    flatten_request,
     read_input,
 )
-from fastece.report.pictures import prepare_pictures
-from fastece.report.result import Report
-from fastece.report.sample import run_test, summarize_rows
-from fastece.report.scores import decompose_brier_score, measure_scores
-from fastece.report.thresholds import choose_thresholds
-from fastece.report.validation import validate_rows
-from fastece.report.verdict import NO_SIGN, UNCLEAR
+from fastece.report.pictures import describe_diagrams, measure_diagrams
+from fastece.report.practice import (
+    choose_thresholds,
+    describe_thresholds,
+    describe_validation,
+    validate_rows,
+)
+from fastece.report.result import Part, Report
+from fastece.report.sample import describe_sample, measure_sample
+from fastece.report.scores import describe_scores, measure_scores
+from fastece.report.verdict import judge
+
+# They are measured, and then read, in this order.
+PARTS = (
+    Part(measure_sample, describe_sample),
+    Part(measure_errors, describe_errors),
+    Part(measure_direction, describe_direction),
+    Part(measure_scores, describe_scores),
+    Part(measure_vectors, describe_vectors),
+    Part(measure_classes, describe_classes),
+    Part(measure_slices, describe_slices),
+    Part(choose_thresholds, describe_thresholds),
+    Part(validate_rows, describe_validation),
+    Part(measure_diagrams, describe_diagrams),
+)
 
 
 @shows_options
@@ -95,105 +118,42 @@ def calibration_report(
     if isinstance(y_true, Predictions):
         refuse_options(y_true, y_prob=y_prob, **reading.given)
         y_true, y_prob, reading = y_true.arrays
-    report_options = ReportOptions(
+    request = ReportRequest(
+        y_true=y_true,
+        y_prob=y_prob,
+        reading=reading,
+        by=by,
+        groups=groups,
         errors=choose_errors(estimators, n_bins=n_bins),
         rng=rng,
         n_resamples=n_resamples,
         confidence_level=confidence_level,
         n_jobs=n_jobs,
         executor=executor,
+        title=title,
+        event=check_event(event),
     )
-    names = ReportNames(title=title, event=check_event(event))
-    data = ReportData(y_true=y_true, y_prob=y_prob, reading=reading, by=by, groups=groups)
     if reading.class_axis is None:
-        return make_report(names, data, report_options)
+        return make_report(request)
     if isinstance(y_true, TableMaker):
         refuse_options(y_true, class_axis=reading.class_axis)
     axes = find_row_axes("y_prob", y_prob, reading.class_axis)
     with axes.naming_entries("y_prob"):
-        return make_report(names, flatten_data(data, axes), report_options)
+        return make_report(flatten_request(request, axes))
 
 
-def make_report(
-    names: ReportNames,
-    data: ReportData,
-    options: ReportOptions,
-    progress: Progress = lambda _: None,
-) -> Report:
-    """Make the report on the rows of a model, or on the sums of a stream.
-
-    Parameters
-    ----------
-    names : ReportNames
-        Title and other names that the report shows.
-    data : ReportData
-        Rows, or sums, with slices and groups.
-    options : ReportOptions
-        Errors to show, draws, and how much to compute.
-    progress : callable
-        Takes the name of each step.
-
-    Returns
-    -------
-    Report
+def make_report(request: ReportRequest) -> Report:
+    """Measure all parts of a report on rows or on a stream, and judge the model.
 
     Raises
     ------
     ValueError, TypeError
         As in `calibration_report`.
     """
-    progress("reading")
-    return measure_parts(read_input(names, data, options, progress))
-
-
-def measure_parts(inputs: ReportInput) -> Report:
-    """Measure all parts of a report, one after another."""
-    selections = select_slices(inputs)
-    has_all = inputs.is_full and inputs.has_rows
-    measures = measure_errors(inputs)
-    test = run_test(inputs)
-    pictures = prepare_pictures(inputs)
-    inputs.progress("direction, scores, classes and slices")
-    report = Report(
-        measures=measures,
-        direction=measure_direction(inputs),
-        scores=measure_scores(inputs) if inputs.is_full else [],
-        decomposition=decompose_brier_score(inputs) if has_all else None,
-        validation=validate_rows(inputs) if has_all else None,
-        thresholds=choose_thresholds(inputs) if has_all else None,
-        stream=describe_stream(inputs),
-        _names=inputs.names,
-        _summary=summarize_rows(inputs),
-        _test=test,
-        _breakdowns=measure_breakdowns(inputs, selections),
-        _pictures=pictures,
-    )
-    return add_class_vectors(report, inputs)
-
-
-def measure_direction(inputs: ReportInput) -> Direction | None:
-    """Measure the direction of the first error; all classes of a stream have none."""
-    if not inputs.has_rows and inputs.table.setting.per_class:
-        return None
-    return direction_of(inputs.lead, inputs.key)
-
-
-def describe_stream(inputs: ReportInput) -> dict[str, Any] | None:
-    """Return the facts about a stream; they are empty where an accumulator came alone."""
-    if inputs.has_rows:
-        return inputs.data.stream
-    return inputs.data.stream or {}
-
-
-def add_class_vectors(report: Report, inputs: ReportInput) -> Report:
-    """Measure all errors of class vectors, or the one that may change the verdict.
-
-    They take most of the time of a report on ten classes.
-    """
-    if not has_class_vectors(inputs):
-        return report
-    if inputs.options.measures_all_vectors:
-        return replace(report, vectors=measure_vectors(inputs, list(VECTOR_ERRORS)))
-    if report.verdict in (NO_SIGN, UNCLEAR):
-        return replace(report, vectors=measure_vectors(inputs, [DECISIVE]))
-    return report
+    inputs = read_input(request)
+    values: dict[str, Any] = {}
+    for part in PARTS:
+        values |= part.measure(inputs)
+    report = Report(**values, headline="", verdict="", _parts=PARTS)
+    verdict, headline = judge(report)
+    return replace(report, verdict=verdict, headline=headline)

@@ -1,80 +1,172 @@
-"""The result of `fastece.calibration_report`: its parts, and its sections in their order."""
+"""The result of `fastece.calibration_report`: a field for each number, and how it is shown."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from fastece import __version__
 from fastece.decisions.threshold import Threshold
-from fastece.display.documents import Document, Section
-from fastece.display.numbers import ConfidenceInterval, to_plain
-from fastece.display.pages import require_matplotlib
-from fastece.display.results import Result
+from fastece.display.documents import Cell, Document, Section
+from fastece.display.numbers import ConfidenceInterval
+from fastece.display.pages import Panel, require_page
+from fastece.display.results import Record, Result
 from fastece.display.writers import to_html
 from fastece.files import write_file
 from fastece.inference.direction import Direction
 from fastece.inference.slices import Slices
 from fastece.inference.validation import Validation
+from fastece.reliability.cumulative import CumulativeGaps
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.decomposition import ScoreDecomposition
 from fastece.reliability.diagram import ReliabilityDiagram
-from fastece.report.breakdown import (
-    Breakdowns,
-    classes_section,
-    predicted_classes_section,
-    slices_section,
-)
-from fastece.report.class_vectors import ClassVectors, class_vectors_section
-from fastece.report.direction import direction_section
-from fastece.report.errors import ErrorLine, errors_section
-from fastece.report.inputs import ReportNames
-from fastece.report.pictures import DIAGRAM_TITLE, ReportPictures, diagram_section
-from fastece.report.sample import ReportTest, RowSummary, sample_section, stream_section
-from fastece.report.scores import ScoreLine, scores_section
-from fastece.report.thresholds import thresholds_section
-from fastece.report.validation import validation_sections
-from fastece.report.verdict import TONES, ReportEvidence, Verdict, judge, judge_classes
+from fastece.report.inputs import ReportInput
 
-# Keys of the dictionary, and so of the JSON of the command line, in their order.
-REPORT_KEYS = (
-    "title",
-    "n",
-    "n_effective",
-    "n_classes",
-    "accuracy",
-    "mean_confidence",
-    "setting",
-    "n_resamples",
-    "confidence_level",
-    "seed",
-    "p_value",
-    "components",
-    "measures",
-    "direction",
-    "scores",
-    "decomposition",
-    "classes",
-    "slices",
-    "predicted_classes",
-    "n_groups",
-    "groups",
-    "vectors",
-    "validation",
-    "thresholds",
-    "diagrams",
-    "curve",
-    "pairs",
-    "note",
-    "by",
-    "event",
-    "stream",
-    "headline",
-    "verdict",
-    "value",
-    "confidence_interval",
-    "notes",
-)
+# An error is left out of texts if chance alone gives this share of its value, and more than the
+# upper end of its interval.
+OMITTED_SHARE = 0.8
+# The verdicts.
+TOO_FEW = "too few rows"
+NO_SIGN = "no sign"
+MISCALIBRATED = "miscalibrated"
+UNCLEAR = "unclear"
+# The section that a page shows first.
+DIAGRAM_TITLE = "Reliability diagram"
+# How a page colours a verdict; others are unclear.
+TONES = {MISCALIBRATED: "bad", NO_SIGN: "good"}
+
+
+# --- lines of its tables --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ErrorLine(Record):
+    """One calibration error of a report.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    low, high : float or None
+        Interval, where there is one.
+    p_value : float or None
+        p-value of the test with this error alone.
+    floor : float or None
+        Mean error of a calibrated model.
+    estimator : str
+        The estimator with its parameters.
+    n_bins, occupied : int or None
+        Number of bins of all classes, and of those that hold rows.
+    bandwidth : float or None
+        Mean bandwidth over classes.
+    """
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    floor: float | None = None
+    estimator: str
+    n_bins: int | None = None
+    occupied: int | None = None
+    bandwidth: float | None = None
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether chance alone explains the value, and is larger than the interval allows."""
+        if self.floor is None or self.high is None:
+            return False
+        return self.floor > self.high and self.floor >= OMITTED_SHARE * self.value
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoreLine(Record):
+    """One score of a report.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    low, high : float or None
+        Interval, where there is one.
+    meaning : str
+    note : str or None
+        For an infinite loss, the rows behind it; a key of the JSON only there.
+    """
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    meaning: str
+    note: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values by name, without an absent note."""
+        values = super().to_dict()
+        if self.note is None:
+            del values["note"]
+        return values
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VectorLine(Record):
+    """One error of class vectors.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    if_calibrated : float or None
+        Mean error of a calibrated model; None without resamples.
+    p_value : float or None
+    meaning : str
+    """
+
+    name: str
+    value: float
+    if_calibrated: float | None = None
+    p_value: float | None = None
+    meaning: str
+
+
+@dataclass(frozen=True, eq=False)
+class ClassVectors(Record):
+    """Errors of whole class vectors.
+
+    Attributes
+    ----------
+    lines : list of VectorLine
+        Empty where there is a note.
+    n_resamples : int
+        Replicates of each.
+    note : str
+        The reason for leaving them out, if any.
+    """
+
+    lines: list[VectorLine] = field(default_factory=list)
+    n_resamples: int = 0
+    note: str = ""
+
+
+# --- the report -----------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """A part of a report.
+
+    Attributes
+    ----------
+    measure : callable
+        Takes a `ReportInput`, and returns fields of `Report` by name.
+    describe : callable
+        Takes a `Report`, and returns the sections that show these fields, none where they are
+        absent.
+    """
+
+    measure: Callable[[ReportInput], dict[str, Any]]
+    describe: Callable[["Report"], list[Section]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,119 +239,55 @@ class Report(Result):
         Facts about a stream, whose rows were added up and not kept.
     """
 
+    title: str
+    n: int
+    n_effective: float
+    n_classes: int | None
+    accuracy: float | None
+    mean_confidence: float | None
+    setting: str
+    n_resamples: int
+    confidence_level: float
+    seed: int
+    p_value: float | None
+    components: tuple[Any, ...] | None
     measures: list[ErrorLine]
     direction: Direction | None
     scores: list[ScoreLine]
     decomposition: ScoreDecomposition | None
-    vectors: ClassVectors | None = None
+    classes: Slices | None
+    slices: Slices | None
+    predicted_classes: Slices | None
+    n_groups: int | None
+    groups: str
+    vectors: ClassVectors | None
     validation: Validation | None
     thresholds: list[Threshold] | None
+    diagrams: list[ReliabilityDiagram]
+    curve: ReliabilityCurve | None
+    pairs: bool
+    note: str
+    by: str
+    event: str
     stream: dict[str, Any] | None
-    _names: ReportNames = field(repr=False)
-    _summary: RowSummary = field(repr=False)
-    _test: ReportTest = field(repr=False)
-    _breakdowns: Breakdowns = field(repr=False)
-    _pictures: ReportPictures = field(repr=False)
+    headline: str
+    verdict: str
+    _parts: Sequence[Part] = field(repr=False)
+    # Numbers of copies and weights, which texts alone show.
+    _copies: Mapping[str, Cell] = field(repr=False)
+    _notes_on_rows: list[str] = field(repr=False)
+    _notes_on_classes: list[str] = field(repr=False)
+    # Numbers of the pictures: the panels, which a first page lacks; the diagram of ten equal-mass
+    # bins of a single event, most of whose predictions lie in a few bins of equal width; and the
+    # cumulative gaps, where all rows are there.
+    _panels: Sequence[Panel] = field(repr=False)
+    _deciles: ReliabilityDiagram | None = field(repr=False)
+    _cumulative: CumulativeGaps | None = field(repr=False)
+
+    _derived: ClassVar[tuple[str, ...]] = ("value", "confidence_interval", "notes")
 
     def __repr__(self) -> str:
         return f"<Report({self.title!r}): {self.headline}>"
-
-    # --- the verdict ------------------------------------------------------------------------
-
-    @cached_property
-    def _verdict(self) -> Verdict:
-        """The judgement of the numbers."""
-        direction = self.direction
-        interval = self.confidence_interval
-        if direction is None or interval is None:
-            (classes,) = (parts for parts in self._breakdowns.off if parts.name == "class")
-            return judge_classes(classes, self.value)
-        vectors = self.vectors or ClassVectors()
-        evidence = ReportEvidence(
-            n=self.n_effective,
-            setting="confidence" if self.pairs else self.setting,
-            confidence_level=self.confidence_level,
-            error=self.value,
-            interval=interval,
-            p_value=self.p_value,
-            smallest_p_value=self._test.smallest_p_value,
-            over=direction.over,
-            total=direction.value,
-            mean_gap=direction.mean_gap,
-            mean_gap_interval=direction.mean_gap_interval,
-            off=self._breakdowns.off,
-            others=vectors.evidence(self.confidence_level),
-            rates=self._summary.rates,
-            linear_slope=self._summary.linear_slope,
-            hits=self._summary.hits,
-            event=self.event,
-        )
-        return judge(evidence)
-
-    @property
-    def headline(self) -> str:
-        """Direction, error, interval and p-value in one sentence."""
-        return self._verdict.headline
-
-    @property
-    def verdict(self) -> str:
-        """The verdict: "miscalibrated", "no sign", "unclear" or "too few rows"."""
-        return self._verdict.verdict
-
-    # --- the sections -----------------------------------------------------------------------
-
-    def sections(self) -> list[Section]:
-        """List the sections in the order in which they are read."""
-        level = self.confidence_level
-        sections = [
-            replace(sample_section(self._names, self._summary, self._test), notes=self.notes),
-            stream_section(self.stream),
-            errors_section(self.measures, self._test, len(self.diagrams)),
-            direction_section(self.direction),
-            scores_section(self.scores, self.decomposition, level),
-            class_vectors_section(self.vectors),
-            predicted_classes_section(self._breakdowns),
-            classes_section(self._breakdowns),
-            slices_section(self._breakdowns),
-            thresholds_section(self.thresholds, level),
-            *validation_sections(self.validation, self.title),
-            diagram_section(self._pictures, self.title),
-        ]
-        return [section for section in sections if section is not None]
-
-    def document(self) -> Document:
-        """Describe the report as a document: the headline, then all sections."""
-        return Document(
-            self.title,
-            self.headline,
-            self.sections(),
-            tone=TONES.get(self.verdict, "unclear"),
-            footer=f"fastece {__version__}; {self.n_resamples} replicates, seed {self.seed}.",
-        )
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as one HTML page with pictures, and write it to a file.
-
-        The diagram is first, and nothing is loaded. Needs matplotlib (``pip install
-        fastece[report]``).
-        """
-        require_matplotlib("to_html")
-        document = self.document()
-        sections = sorted(document.sections, key=lambda section: section.title != DIAGRAM_TITLE)
-        page = to_html(replace(document, sections=sections))
-        if path is not None:
-            write_file(path, page.encode())
-        return page
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values by name: nan as None, infinities as "inf" and "-inf"."""
-        return {name: to_plain(getattr(self, name)) for name in REPORT_KEYS}
-
-    def _columns(self) -> dict[str, Any]:
-        names = [field.name for field in fields(ErrorLine)]
-        return {name: [getattr(line, name) for line in self.measures] for name in names}
-
-    # --- values of the parts ----------------------------------------------------------------
 
     @property
     def value(self) -> float:
@@ -273,121 +301,34 @@ class Report(Result):
         return None if first.low is None else ConfidenceInterval(first.low, first.high)
 
     @property
-    def title(self) -> str:
-        """Title of the report."""
-        return self._names.title
-
-    @property
-    def by(self) -> str:
-        """Name of the values of `by`, "" without one."""
-        return self._names.by
-
-    @property
-    def groups(self) -> str:
-        """Name of the labels of groups, "" without one."""
-        return self._names.groups
-
-    @property
-    def event(self) -> str:
-        """Name of the event that is predicted, "" without one."""
-        return self._names.event
-
-    @property
-    def note(self) -> str:
-        """Notes on how a file was read, if any."""
-        return self._names.note
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return self._summary.n
-
-    @property
-    def n_effective(self) -> float:
-        """Kish's effective number of rows."""
-        return self._summary.n_effective
-
-    @property
-    def n_groups(self) -> int | None:
-        """Number of groups of rows that belong together."""
-        return self._summary.n_groups
-
-    @property
-    def n_classes(self) -> int | None:
-        """Number of classes, None where a file does not have it."""
-        return self._summary.n_classes
-
-    @property
-    def accuracy(self) -> float | None:
-        """How often the most probable class is right."""
-        return self._summary.accuracy
-
-    @property
-    def mean_confidence(self) -> float | None:
-        """Mean probability of the most probable class."""
-        return self._summary.mean_confidence
-
-    @property
-    def setting(self) -> str:
-        """Setting, as in all results."""
-        return self._summary.setting
-
-    @property
-    def pairs(self) -> bool:
-        """Whether rows are hits and confidences of predicted classes."""
-        return self._summary.pairs
-
-    @property
     def notes(self) -> list[str]:
         """Sentences on signs that numbers mislead, on counts and on groups."""
-        return [*self._summary.notes, *self._breakdowns.notes]
+        return [*self._notes_on_rows, *self._notes_on_classes]
 
-    @property
-    def n_resamples(self) -> int:
-        """Number of replicates behind intervals and p-values."""
-        return self._test.n_resamples
+    def document(self) -> Document:
+        """Describe the report as a document: the headline, then the sections of all parts."""
+        return Document(
+            self.title,
+            self.headline,
+            [section for part in self._parts for section in part.describe(self)],
+            tone=TONES.get(self.verdict, "unclear"),
+            footer=f"fastece {__version__}; {self.n_resamples} replicates, seed {self.seed}.",
+        )
 
-    @property
-    def confidence_level(self) -> float:
-        """Confidence level of all intervals."""
-        return self._test.confidence_level
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the report as one HTML page with pictures, and write it to a file.
 
-    @property
-    def seed(self) -> int:
-        """Seed of all draws."""
-        return self._test.seed
+        The diagram is first, and nothing is loaded. Needs jinja2 and matplotlib
+        (``pip install 'fastece[report]'``).
+        """
+        require_page("to_html")
+        document = self.document()
+        sections = sorted(document.sections, key=lambda section: section.title != DIAGRAM_TITLE)
+        page = to_html(replace(document, sections=sections))
+        if path is not None:
+            write_file(path, page.encode())
+        return page
 
-    @property
-    def p_value(self) -> float | None:
-        """Result of the calibration test."""
-        return self._test.p_value
-
-    @property
-    def components(self) -> tuple[Any, ...] | None:
-        """The statistics of the calibration test."""
-        return self._test.components
-
-    @property
-    def classes(self) -> Slices | None:
-        """Errors of the classes, one against the rest."""
-        return self._breakdowns.classes
-
-    @property
-    def predicted_classes(self) -> Slices | None:
-        """Errors of the rows of each predicted class."""
-        return self._breakdowns.predicted_classes
-
-    @property
-    def slices(self) -> Slices | None:
-        """Errors of the values of `by`."""
-        return self._breakdowns.slices
-
-    @property
-    def diagrams(self) -> list[ReliabilityDiagram]:
-        """The diagram of each problem."""
-        return self._pictures.diagrams
-
-    @property
-    def curve(self) -> ReliabilityCurve | None:
-        """The Bayesian curve, where there is one problem."""
-        return self._pictures.curve
+    def _columns(self) -> dict[str, Any]:
+        names = [field.name for field in fields(ErrorLine)]
+        return {name: [getattr(line, name) for line in self.measures] for name in names}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,50 +12,30 @@ from fastece.data.samples import Sample
 from fastece.data.table import RowTable
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import ConfidenceInterval
-from fastece.display.results import Record
 from fastece.estimators.table import ESTIMATORS
 from fastece.inference.variance import SamplingLaw, wilson_interval
 from fastece.kernels.types import F64
 from fastece.reliability.decomposition import ScoreComponents, ScoreDecomposition, score_components
-from fastece.report.errors import interval_name, with_interval
+from fastece.report.errors import name_interval, with_interval
 from fastece.report.inputs import ReportInput
+from fastece.report.result import Report, ScoreLine
 from fastece.report.words import SCORES, infinite_loss
 from fastece.resampling.call import Call, compute_values, find_infinite_rows
 
 ACCURACY_OF_SCORE = "how often a score above 1/2 is right"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ScoreLine(Record):
-    """One score of a report.
-
-    Attributes
-    ----------
-    name : str
-    value : float
-    low, high : float or None
-        Interval, where there is one.
-    meaning : str
-    note : str or None
-        For an infinite loss, the rows behind it; a key of the JSON only there.
-    """
-
-    name: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-    meaning: str
-    note: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values by name, without an absent note."""
-        values = super().to_dict()
-        if self.note is None:
-            del values["note"]
-        return values
-
-
 # --- numbers --------------------------------------------------------------------------------
+
+
+def measure_scores(inputs: ReportInput) -> dict[str, Any]:
+    """Measure the scores, and decompose the Brier score where every row is there."""
+    if not inputs.is_full:
+        return {"scores": [], "decomposition": None}
+    return {
+        "scores": list_scores(inputs),
+        "decomposition": decompose_brier_score(inputs) if inputs.has_rows else None,
+    }
 
 
 def scores_of(pairs: bool) -> dict[str, Any]:
@@ -67,10 +47,10 @@ def scores_of(pairs: bool) -> dict[str, Any]:
     return {name: ESTIMATORS[name] for name in SCORES if name != "accuracy" or not pairs}
 
 
-def measure_scores(inputs: ReportInput) -> list[ScoreLine]:
+def list_scores(inputs: ReportInput) -> list[ScoreLine]:
     """Measure each score that the table allows."""
     table = inputs.table
-    call = inputs.call_with(table, scores_of(inputs.data.pairs))
+    call = inputs.call_with(table, scores_of(inputs.request.pairs))
     lines = []
     for name, mean in call.estimators.items():
         if not has_data_for(table, mean):
@@ -82,7 +62,7 @@ def measure_scores(inputs: ReportInput) -> list[ScoreLine]:
             line = replace(line, low=interval.low, high=interval.high)
         elif inputs.has_rows and math.isinf(value):
             rows = find_infinite_rows(call, name, value)
-            line = replace(line, note=infinite_loss(name, rows, inputs.data.row_name))
+            line = replace(line, note=infinite_loss(name, rows, inputs.request.row_name))
         lines.append(line)
     return lines
 
@@ -144,16 +124,17 @@ def decompose_brier_score(inputs: ReportInput) -> ScoreDecomposition:
 # --- section --------------------------------------------------------------------------------
 
 
-def scores_section(
-    lines: Sequence[ScoreLine], decomposition: ScoreDecomposition | None, level: float
-) -> Section:
+def describe_scores(report: Report) -> list[Section]:
     """Describe the scores, and the parts of the Brier score."""
+    lines = report.scores
+    if not lines:
+        return []
     rows = [[x.name, *with_interval(x.value, x.low, x.high), x.meaning] for x in lines]
-    table = Table(["score", "value", interval_name(level), ""], rows)
+    table = Table(["score", "value", name_interval(report.confidence_level), ""], rows)
     notes = [line.note for line in lines if line.note is not None]
-    if decomposition is not None:
-        notes.insert(0, describe_decomposition(decomposition, lines[0].value))
-    return Section("Scores", table=table, notes=notes)
+    if report.decomposition is not None:
+        notes.insert(0, describe_decomposition(report.decomposition, lines[0].value))
+    return [Section("Scores", table=table, notes=notes)]
 
 
 def describe_decomposition(parts: ScoreDecomposition, brier_score: float) -> str:

@@ -20,10 +20,6 @@ SCORES = {
     "sharpness": "variance of the score",
     "entropy": "mean entropy of the probabilities",
 }
-INFINITE_LOSS = (
-    "{}: the outcome had probability 0 in {}; --clip, or clip= of fastece.log_loss, limits "
-    "probabilities."
-)
 
 
 def sentence(text: str) -> str:
@@ -49,4 +45,7 @@ def event_of(setting: str) -> str:
 
 def infinite_loss(name: str, rows: Sequence[int], row: Callable[[int], str]) -> str:
     """Write which rows make a loss infinite, and the remedy."""
-    return INFINITE_LOSS.format(name, first_of(rows, row))
+    return (
+        f"{name}: the outcome had probability 0 in {first_of(rows, row)}; --clip, or clip= of "
+        "fastece.log_loss, limits probabilities."
+    )

@@ -13,13 +13,13 @@ file                    contents
 `design.py`             parameters that all studies have
 `simulated.py`          `Design`: simulated models; their problems are in `distributions.py`
 `prediction_files.py`   `Predictions`: a user's files
-`candidates.py`         estimators under test; `candidate.py` has their class
+`candidates.py`         estimators under test
 `published.py`          estimators as the published code computes them
 `estimation.py`         estimates and truth of one distribution; the formulas are in `truth.py`
 `summary.py`            tables of distributions, summaries and rankings
 `result.py`             `StudyResult`, and its text
-`figures.py`            curves of a summary; `styles.py` has their lines, `axes.py` their axes
-`folder.py`             the files of a study, and which code they are of
+`figures.py`            curves of a summary
+`folder.py`             the files of a study, and which design and version they are of
 ======================  =========================================================================
 """
 

@@ -3,17 +3,22 @@
 To add one to every study, add it to `corrected`. A user adds one by its name: `import_estimator`.
 """
 
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from fastece.data.errors import InputError
+from fastece.data.samples import Sample
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.binned import Binned
 from fastece.estimators.density.estimator import KDE
+from fastece.estimators.draws import Rows
 from fastece.estimators.table import find_estimator
-from fastece.study.candidate import ZERO, Candidate, Zero
+from fastece.kernels.types import F64
 from fastece.study.design import StudyDesign
-from fastece.study.published import PublishedBinned, SharedBandwidth
+from fastece.study.published import PublishedBinned, mean_with_first_bandwidth
 
 # The paper's fifteen estimators: four kinds of bins with three numbers of them, and densities with
 # three bandwidths.
@@ -28,13 +33,54 @@ DENSITY = "ece_kde"
 BANDWIDTHS: tuple[Any, ...] = ("silverman", 0.1, 0.033)
 # The Bayesian curve, which the paper does not have.
 BAYES = "ece_bayes"
+# The candidate that estimates 0 always.
+ZERO = "zero"
 
 
-def candidates_of(design: StudyDesign[Any]) -> list[Candidate]:
+def mean_over_problems(estimator: Any, problems: Sequence[Rows]) -> F64:
+    """Compute the estimates (R,) of R draws, each a mean over the problems."""
+    values = []
+    for drawn in problems:
+        plan = estimator.prepare(drawn.sample, drawn.rows.shape[1])
+        values.append(estimator.values(plan, drawn))
+    return np.asarray(np.mean(values, axis=0))
+
+
+class Candidate(NamedTuple):
+    """An estimator under test.
+
+    Parameters
+    ----------
+    name : str
+        Its name in results.
+    estimator : Estimator
+        See `fastece.estimators.protocol`.
+    mean : function
+        Computes the estimates (R,) from the estimator and from the drawn rows of one problem, or
+        of every class.
+    """
+
+    name: str
+    estimator: Any
+    mean: Callable[[Any, Sequence[Rows]], F64] = mean_over_problems
+
+
+class Constant:
+    """The constant estimate 0: the cost of not measuring."""
+
+    def prepare(self, sample: Sample, size: int) -> None:
+        """Prepare nothing."""
+
+    def values(self, plan: None, draws: Rows) -> F64:  # noqa: ARG002
+        """Return 0 for every draw."""
+        return np.zeros(len(draws.rows))
+
+
+def candidates_of(design: StudyDesign) -> list[Candidate]:
     """Build the candidates: estimators of the convention, the user's own, and zero."""
     candidates = published() if design.convention == "published" else corrected()
     candidates += map(import_estimator, design.estimators)
-    candidates.append(Zero(ZERO, None))
+    candidates.append(Candidate(ZERO, Constant()))
     names = [candidate.name for candidate in candidates]
     for name in names:
         if names.count(name) > 1:
@@ -66,8 +112,9 @@ def published() -> list[Candidate]:
         for n_bins in BIN_NUMBERS
         if kind != "ece"
     ]
-    densities: list[Candidate] = [
-        SharedBandwidth(f"{DENSITY}_{h}", KDE(kernel="triweight", bandwidth=h)) for h in BANDWIDTHS
+    densities = [
+        Candidate(f"{DENSITY}_{h}", KDE(kernel="triweight", bandwidth=h), mean_with_first_bandwidth)
+        for h in BANDWIDTHS
     ]
     return [*unit, *binned, *densities]
 

@@ -1,12 +1,10 @@
 """The parameters that all studies have, and the rows that a distribution of scores yields."""
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import IntEnum
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -51,19 +49,6 @@ class Purpose(IntEnum):
     INTERVALS = 5
 
 
-class ScoreDistribution(Protocol):
-    """One distribution of scores: a named tuple, whose text names it in messages."""
-
-    @property
-    def file_name(self) -> str:
-        """Name of the file of its results."""
-
-    def _asdict(self) -> dict[str, Any]: ...
-
-
-D = TypeVar("D", bound=ScoreDistribution)
-
-
 class Population(NamedTuple):
     """The rows of a distribution of scores in one setting, from which a study draws.
 
@@ -85,11 +70,12 @@ class Population(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyDesign(ABC, Generic[D]):
+class StudyDesign(ABC):
     """Parameters of a study, in a frozen dataclass.
 
     There are two kinds, `fastece.study.Design` and `fastece.study.Predictions`. A subclass has its
-    parameters as fields, lists its distributions of scores, and yields the rows of each.
+    parameters as fields, lists its distributions of scores, and yields the rows of each. A
+    distribution is a named tuple with the property `file_name`; its text names it in messages.
     """
 
     # Parameters that are lists of distinct values, and the smallest values of those that are
@@ -120,26 +106,23 @@ class StudyDesign(ABC, Generic[D]):
 
     @property
     @abstractmethod
-    def distributions(self) -> list[D]:
+    def distributions(self) -> list[Any]:
         """All distributions of scores."""
 
     @abstractmethod
-    def settings_of(self, distribution: D) -> tuple[str, ...]:
+    def settings_of(self, distribution: Any) -> tuple[str, ...]:
         """Return the settings in which a distribution is measured."""
 
     @abstractmethod
-    def sizes_of(self, distribution: D) -> tuple[int, ...]:
+    def sizes_of(self, distribution: Any) -> tuple[int, ...]:
         """Return the sizes of a distribution's evaluation sets, in increasing order."""
 
     @abstractmethod
-    def populations(self, distribution: D, seconds: dict[str, float]) -> Iterator[Population]:
-        """Yield the rows of a distribution, setting by setting.
-
-        The time that it takes is added to `seconds`, by kind of work.
-        """
+    def populations(self, distribution: Any) -> Iterator[Population]:
+        """Yield the rows of a distribution, setting by setting."""
 
     @abstractmethod
-    def rows(self, distribution: D, size: int) -> I32:
+    def rows(self, distribution: Any, size: int) -> I32:
         """Draw the rows (draws, size) of the evaluation sets of one size."""
 
     @property
@@ -169,11 +152,3 @@ def check_list(name: str, values: Any) -> tuple[Any, ...]:
         if entries.count(value) > 1:
             raise InputError(name, f"has {value!r} twice")
     return entries
-
-
-@contextmanager
-def add_time(seconds: dict[str, float], kind: str) -> Iterator[None]:
-    """Add the time that the block takes to the seconds of its kind of work."""
-    start = time.perf_counter()
-    yield
-    seconds[kind] = seconds.get(kind, 0.0) + time.perf_counter() - start

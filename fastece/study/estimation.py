@@ -5,7 +5,8 @@ at any time and in any order.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -14,54 +15,53 @@ from fastece.data.samples import Sample
 from fastece.estimators.draws import Rows
 from fastece.kernels.types import F64, I32
 from fastece.resampling.problem import Problem
-from fastece.study.candidate import Candidate
-from fastece.study.candidates import candidates_of
-from fastece.study.design import StudyDesign, add_time
+from fastece.study.candidates import Candidate, candidates_of
+from fastece.study.design import StudyDesign
 from fastece.study.truth import Truth, truth_of
 
 # Bits of a number that hold the place of a drawn row; the row itself is in the bits above.
 PLACE_BITS = 32
 
 
-class Outcome(NamedTuple):
-    """Results of one distribution of scores.
+def run_distribution(
+    design: StudyDesign, distribution: Any
+) -> tuple[F64, list[Truth], dict[str, float]]:
+    """Compute every estimate and the truth of one distribution of scores.
 
-    Parameters
-    ----------
+    Linear algebra runs on one thread: sums of several threads may differ in their last bits.
+
+    Returns
+    -------
     estimates : (settings, candidates, sizes, draws) float64 array
     truths : list of Truth
         The truth in each setting.
     seconds : dict
-        Seconds by kind of work.
-    """
-
-    estimates: F64
-    truths: list[Truth]
-    seconds: dict[str, float]
-
-
-def run_distribution(design: StudyDesign[Any], distribution: Any) -> Outcome:
-    """Compute every estimate and the truth of one distribution of scores.
-
-    Linear algebra runs on one thread: sums of several threads may differ in their last bits.
+        Seconds by kind of work: "scores" to draw or read the rows and their scores, "estimation",
+        "truth".
     """
     from threadpoolctl import threadpool_limits
 
     estimates: list[F64] = []
     truths: list[Truth] = []
-    seconds: dict[str, float] = {}
+    seconds = {"scores": 0.0, "estimation": 0.0, "truth": 0.0}
     candidates = candidates_of(design)
     with threadpool_limits(1):
-        for population in design.populations(distribution, seconds):
-            with add_time(seconds, "estimation"):
-                estimates.append(estimate_all(design, distribution, population.samples, candidates))
-            with add_time(seconds, "truth"):
-                truths.append(truth_of(population))
-    return Outcome(np.array(estimates), truths, seconds)
+        start = perf_counter()
+        for population in design.populations(distribution):
+            end_of_scores = perf_counter()
+            estimates.append(estimate_all(design, distribution, population.samples, candidates))
+            end_of_estimates = perf_counter()
+            truths.append(truth_of(population))
+            end = perf_counter()
+            seconds["scores"] += end_of_scores - start
+            seconds["estimation"] += end_of_estimates - end_of_scores
+            seconds["truth"] += end - end_of_estimates
+            start = end
+    return np.array(estimates), truths, seconds
 
 
 def estimate_all(
-    design: StudyDesign[Any],
+    design: StudyDesign,
     distribution: Any,
     samples: Sequence[Sample],
     candidates: Sequence[Candidate],
@@ -90,7 +90,7 @@ def estimate_all(
         drawn = [drawn_rows(problem, rows) for problem in problems]
         for e, candidate in enumerate(candidates):
             try:
-                estimates[e, i] = candidate.values(drawn)
+                estimates[e, i] = candidate.mean(candidate.estimator, drawn)
             except Exception as error:
                 rule = f"{candidate.name!r} failed on {distribution}, n = {size}: {error!r}"
                 raise InputError("estimator", rule) from error

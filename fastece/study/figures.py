@@ -1,12 +1,13 @@
-"""Pictures of a study, from its tables alone. Needs the extra "study".
+"""Figures of a study, from its tables alone. Needs the extra "study".
 
 To draw another column of the summary, add it to `MEASURES`, and to the files of a study in
-`fastece.study.run.draw_figures`.
+`fastece.study.run.draw_figures`. Estimators differ in grey too: families by their markers, variants
+by dashes and filling. Beside estimators of the user's own, which stand out, all others are grey.
 """
 
 import io
-import math
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,11 +15,11 @@ import numpy as np
 
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice
-from fastece.display.axes import new_figure
+from fastece.display.axes import new_figure, shorten
+from fastece.display.marks import BLACK
 from fastece.files import write_file
-from fastece.study.axes import MeasureCurve, draw_scales
-from fastece.study.candidate import ZERO
-from fastece.study.styles import COLOR_OF_USER, TITLE_OF_USER, Line, LinesByFamily, choose_lines
+from fastece.kernels.types import F64
+from fastece.study.candidates import BANDWIDTHS, BAYES, BIN_NUMBERS, DENSITY, ZERO
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,54 +31,81 @@ DPI = 200
 UNDATED: dict[str, dict[str, None]] = {
     ".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None},
 }  # fmt: skip
-# Inches of a panel, and of the legend: a line, a letter, and the mark beside a text.
+# Inches of a panel, and of the legend and each of its lines.
 PANEL_WIDTH = 4.6
 PANEL_HEIGHT = 4.1
+LEGEND_WIDTH = 2.2
 LEGEND_LINE = 0.19
-LEGEND_LETTER = 0.076
-LEGEND_MARK = 0.9
 # Opacity of an interval: sixteen of them lie over each other.
 INTERVAL_ALPHA = 0.1
 MARKERS_PER_CURVE = 4
-# Drawing order: intervals lie below the lines, of which the last families lie on top.
-INTERVAL_ORDER = 2
-LINE_ORDER = 3
-NAME_ORDER = 6
+# Digits of a tick whose numbers lie between two powers of ten.
+ROUND_DIGITS = (1.0, 2.0, 5.0)
+
+# Columns of the summary that can be drawn, with the label of their axis.
+MEASURES = {
+    "p95_relative_error": "relative error, 95th percentile\n(median over distributions)",
+    "p95_absolute_error": "absolute error, 95th percentile\n(median over distributions)",
+    "median_abs_log_ratio": "median of |log(estimate / truth)|",
+    "relative_bias": "bias relative to the truth",
+}
+# The measure that may be negative: its axis is linear, those of the others are logarithmic.
+SIGNED_MEASURE = "relative_bias"
+# Measures in which "zero" is drawn: its log ratio is infinite, and its relative bias -1 everywhere.
+MEASURES_WITH_ZERO = ("p95_relative_error", "p95_absolute_error")
 
 
-class Measure(NamedTuple):
-    """A column of the summary that can be drawn.
+class Family(NamedTuple):
+    """Estimators of one kind, with up to three variants.
 
     Parameters
     ----------
-    label : str
-        Label of its axis.
-    is_log : bool
-        Whether its axis is logarithmic.
+    title : str
+    names : tuple of str
+        The estimator's variants.
+    color, marker : str
+        As in matplotlib.
     """
 
-    label: str
-    is_log: bool
+    title: str
+    names: tuple[str, ...]
+    color: str
+    marker: str
 
 
-MEASURES = {
-    "p95_relative_error": Measure(
-        "relative error, 95th percentile\n(median over distributions)", is_log=True
-    ),
-    "p95_absolute_error": Measure(
-        "absolute error, 95th percentile\n(median over distributions)", is_log=True
-    ),
-    "median_abs_log_ratio": Measure("median of |log(estimate / truth)|", is_log=True),
-    "relative_bias": Measure("bias relative to the truth", is_log=False),
-}
+def variants(kind: str, endings: Sequence[Any]) -> tuple[str, ...]:
+    """Name the variants of a kind of estimators."""
+    return tuple(f"{kind}_{ending}" for ending in endings)
 
 
-class LegendEntry(NamedTuple):
-    """A line of the legend: the title of a family, or an estimator."""
+# The colours are Okabe and Ito's: blues are hard bins, oranges convex ones, the light ones
+# adaptive; their yellow is too pale for a line, so that the last colour is another.
+FAMILIES = (
+    Family("equal width", variants("ece", BIN_NUMBERS), "#0072B2", "o"),
+    Family("equal mass", variants("ece_a", BIN_NUMBERS), "#56B4E9", "s"),
+    Family("equal width, convex", variants("ece_c", BIN_NUMBERS), "#D55E00", "^"),
+    Family("equal mass, convex", variants("ece_ac", BIN_NUMBERS), "#E69F00", "v"),
+    Family("kernel density", variants(DENSITY, BANDWIDTHS), "#009E73", "D"),
+    Family("Bayesian curve", (BAYES,), "#882255", "p"),
+)
+# Dashes of the variants of a family, as in matplotlib; the markers of the second are not filled.
+SOLID = "-"
+DASHED = (0, (5, 1.5))
+DOTTED = (0, (1.2, 1.3))
+DASHES = (SOLID, DASHED, DOTTED)
+# The user's own estimators, and the colour of the others beside them.
+TITLE_OF_USER = "own"
+COLOR_OF_USER = "#C2185B"
+MARKERS_OF_USER = "PXh<>d8"
+PALE = "0.62"
+TITLE_OF_ZERO = "not measuring"
+# Points: widths of lines, and the size of markers.
+LINE_WIDTH = 1.4
+BOLD_LINE_WIDTH = 2.4
+MARKER_SIZE = 4.5
 
-    text: str
-    line: Line
-    is_title: bool
+# Settings of a line, as in matplotlib.
+Line = dict[str, Any]
 
 
 def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error") -> "Figure":
@@ -94,134 +122,139 @@ def curves_figure(summary: "pyarrow.Table", measure: str = "p95_relative_error")
     Returns
     -------
     matplotlib Figure
-        A panel for each setting, with one legend, grouped by family. The line "not measuring" is
-        the baseline "zero": an estimator above it is worse than none.
+        A panel for each setting, with one legend, grouped by family. The black line of errors is
+        the baseline "zero": an estimator above it is worse than not to measure.
     """
-    label, is_log = MEASURES[check_choice("measure", measure, list(MEASURES))]
-    panels = read_curves(summary, measure, is_log)
-    names = dict.fromkeys(name for curves in panels.values() for name in curves if name != ZERO)
-    lines = choose_lines(list(names))
-    entries = legend_entries(lines)
-    figure = new_figure(figure_size(len(panels), entries))
-    row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for ax, (setting, curves) in zip(row, panels.items(), strict=True):
-        draw_panel(ax, curves, lines)
-        ax.set_title(setting, parse_math=False)
+    check_choice("measure", measure, list(MEASURES))
+    columns = read_columns(summary, measure)
+    settings = list(dict.fromkeys(columns["setting"].tolist()))
+    names = list(dict.fromkeys(columns["estimator"].tolist()))
+    if measure not in MEASURES_WITH_ZERO:
+        names = [name for name in names if name != ZERO]
+    lines = choose_lines(names)
+    height = max(PANEL_HEIGHT, LEGEND_LINE * (len(names) + len(lines) + 2))
+    figure = new_figure((PANEL_WIDTH * len(settings) + LEGEND_WIDTH, height))
+    panels = figure.subplots(1, len(settings), sharey=True, squeeze=False)[0]
+    for ax, setting in zip(panels, settings, strict=True):
+        draw_axes(ax, is_log=measure != SIGNED_MEASURE)
+        for of_family in lines.values():
+            for name, line in of_family.items():
+                is_of_curve = (columns["setting"] == setting) & (columns["estimator"] == name)
+                rows = np.flatnonzero(is_of_curve)
+                rows = rows[np.argsort(columns["n"][rows])]
+                n, value, low, high = (columns[key][rows] for key in ("n", measure, "low", "high"))
+                draw_curve(ax, n, value, low, high, line)
+        ax.set_title(setting)
         ax.set_xlabel("rows in the evaluation set")
-    row[0].set_ylabel(label)
-    draw_scales(row, list(panels.values()), is_log)
-    draw_legend(figure, entries)
+    panels[0].set_ylabel(MEASURES[measure])
+    draw_legend(figure, lines)
     return figure
 
 
-def read_curves(
-    summary: "pyarrow.Table", measure: str, is_log: bool
-) -> dict[str, dict[str, MeasureCurve]]:
-    """Read the curves of each setting, by estimator."""
-    columns = summary.column_names
+def read_columns(summary: "pyarrow.Table", measure: str) -> dict[str, Any]:
+    """Read the columns that are drawn, with nan for missing intervals."""
+    names = summary.column_names
     for name in ("setting", "estimator", "n", measure):
-        if name not in columns:
-            raise InputError("summary", f"has no column {name}; its columns: {', '.join(columns)}")
+        if name not in names:
+            raise InputError("summary", f"has no column {name}; its columns: {', '.join(names)}")
     if not summary.num_rows:
         raise InputError("summary", "there are no rows to draw")
-    points: dict[str, dict[str, list[list[float]]]] = {}
-    for row in summary.to_pylist():
-        numbers = [row.get(name) for name in ("n", measure, f"{measure}_low", f"{measure}_high")]
-        of_setting = points.setdefault(row["setting"], {})
-        of_estimator = of_setting.setdefault(row["estimator"], [])
-        of_estimator.append([to_drawable(number, is_log) for number in numbers])
-    return {
-        setting: {
-            name: MeasureCurve(*np.array(sorted(of_estimator)).T)
-            for name, of_estimator in of_setting.items()
-        }
-        for setting, of_setting in points.items()
-    }
+    columns = {name: np.array(summary[name].to_pylist()) for name in ("setting", "estimator", "n")}
+    for key, name in ((measure, measure), ("low", f"{measure}_low"), ("high", f"{measure}_high")):
+        values = summary[name].to_pylist() if name in names else [None] * summary.num_rows
+        columns[key] = np.array(values, np.float64)
+    return columns
 
 
-def to_drawable(value: float | None, is_log: bool) -> float:
-    """Return a number, or nan where it has no place on the axis."""
-    if value is None or not math.isfinite(value):
-        return math.nan
-    return math.nan if is_log and value <= 0 else float(value)
-
-
-def draw_panel(ax: "Axes", curves: dict[str, MeasureCurve], lines: LinesByFamily) -> None:
-    """Draw the curves of one setting, and names at the lines of the user's estimators."""
-    for place, (title, of_family) in enumerate(lines.items()):
-        for name, line in of_family.items():
-            if name in curves:
-                draw_curve(curves[name], ax, place, line)
-                if title == TITLE_OF_USER:
-                    draw_name(name, curves[name], ax)
-
-
-def draw_curve(curve: MeasureCurve, ax: "Axes", place: int, line: Line) -> None:
-    """Draw a line with its interval, and markers at the sizes of its family.
+def draw_curve(ax: "Axes", n: F64, value: F64, low: F64, high: F64, line: Line) -> None:
+    """Draw a measure over sizes with its interval; infinite values are gaps.
 
     Parameters
     ----------
-    curve : MeasureCurve
     ax : Axes
-    place : int
-        The number of the family: families have their markers at different sizes.
+    n : (n_sizes,) array
+        Sizes, increasing.
+    value, low, high : (n_sizes,) float64 array
+        The measure and its interval.
     line : dict
         Settings of the line.
     """
-    step = max(1, curve.n.size // MARKERS_PER_CURVE)
-    order = LINE_ORDER + place / 10
-    ax.plot(curve.n, curve.value, markevery=(place % step, step), zorder=order, **line)
-    has_interval = np.isfinite(curve.low + curve.high)
+    step = max(1, n.size // MARKERS_PER_CURVE)
+    ax.plot(n, np.where(np.isfinite(value), value, np.nan), markevery=step, **line)
+    has_interval = np.isfinite(low + high)
     ax.fill_between(
-        curve.n, curve.low, curve.high, where=has_interval, color=line["color"],
-        alpha=INTERVAL_ALPHA, linewidth=0, zorder=INTERVAL_ORDER,
-    )  # fmt: skip
+        n, low, high, where=has_interval, color=line["color"], alpha=INTERVAL_ALPHA, linewidth=0
+    )
 
 
-def draw_name(name: str, curve: MeasureCurve, ax: "Axes") -> None:
-    """Write the name of an estimator at the right end of its line."""
-    drawn_sizes = np.flatnonzero(np.isfinite(curve.value))
-    if drawn_sizes.size:
-        end = curve.n[drawn_sizes[-1]], curve.value[drawn_sizes[-1]]
-        ax.annotate(
-            name, end, (-4, 5), textcoords="offset points", ha="right", va="bottom",
-            zorder=NAME_ORDER, fontsize="small", fontweight="bold", color=COLOR_OF_USER,
-            parse_math=False,
-        )  # fmt: skip
+def draw_axes(ax: "Axes", is_log: bool) -> None:
+    """Draw the axis of sizes, the one of the measure, and a faint grid."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    ax.set_xscale("log")
+    logarithmic: list[Any] = [ax.xaxis]
+    if is_log:
+        ax.set_yscale("log", nonpositive="mask")
+        logarithmic.append(ax.yaxis)
+    else:
+        ax.axhline(0, color=BLACK, linewidth=0.8)
+    for axis in logarithmic:
+        axis.set_major_locator(LogLocator(subs=ROUND_DIGITS))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter("{x:g}")
+    ax.tick_params("x", labelsize="small")
+    ax.grid(color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
 
 
-# -- legend ----------------------------------------------------------------------------------------
-
-
-def legend_entries(lines: LinesByFamily) -> list[LegendEntry]:
-    """List the entries of the legend: lines below the titles of their families."""
-    entries = []
-    for title, of_family in lines.items():
-        entries.append(LegendEntry(title, {"linestyle": "none"}, is_title=True))
-        entries += [LegendEntry(name, line, is_title=False) for name, line in of_family.items()]
-    return entries
-
-
-def figure_size(n_panels: int, entries: Sequence[LegendEntry]) -> tuple[float, float]:
-    """Compute the width and the height of a figure in inches."""
-    letters = max((len(entry.text) for entry in entries), default=0)
-    width = PANEL_WIDTH * n_panels + LEGEND_MARK + LEGEND_LETTER * letters
-    return width, max(PANEL_HEIGHT, LEGEND_LINE * (len(entries) + 2))
-
-
-def draw_legend(figure: "Figure", entries: Sequence[LegendEntry]) -> None:
-    """Draw names with their lines, titles in bold, in one column beside the panels."""
+def draw_legend(figure: "Figure", lines: dict[str, dict[str, Line]]) -> None:
+    """Draw one column of names and lines, below the titles of their families."""
     from matplotlib.lines import Line2D
 
-    legend = figure.legend(
-        [Line2D([], [], **entry.line) for entry in entries], [" "] * len(entries),
-        loc="outside right center", frameon=False, fontsize="small", handlelength=2.9,
-        handletextpad=0.6,
+    handles = []
+    for title, of_family in lines.items():
+        handles.append(Line2D([], [], linestyle="none", label=title))
+        # A name with an underscore at its beginning is quoted, as matplotlib would hide it.
+        handles += [Line2D([], [], label=shorten(name), **line) for name, line in of_family.items()]
+    figure.legend(
+        handles=handles, loc="outside right center", frameon=False, fontsize="small",
+        handlelength=2.9,
     )  # fmt: skip
-    for text, entry in zip(legend.get_texts(), entries, strict=True):
-        # Names of estimators may be the user's, where a dollar begins no formula.
-        weight = "bold" if entry.is_title else "normal"
-        text.set(text=entry.text, parse_math=False, fontweight=weight)
+
+
+# -- lines of estimators ---------------------------------------------------------------------------
+
+
+def choose_lines(names: Sequence[str]) -> dict[str, dict[str, Line]]:
+    """Choose the lines of estimators by family; unknown estimators are the user's."""
+    known = {name for family in FAMILIES for name in family.names}
+    of_user = [name for name in names if name not in known and name != ZERO]
+    lines = {}
+    for family in FAMILIES:
+        color = PALE if of_user else family.color
+        lines[family.title] = {
+            name: line_of(color, family.marker, dashes, dashes != DASHED)
+            for name, dashes in zip(family.names, DASHES, strict=False)
+            if name in names
+        }
+    styles = zip(of_user, cycle(MARKERS_OF_USER), cycle(DASHES), strict=False)
+    lines[TITLE_OF_USER] = {
+        name: line_of(COLOR_OF_USER, marker, dashes, dashes != DASHED)
+        | {"linewidth": BOLD_LINE_WIDTH}
+        for name, marker, dashes in styles
+    }
+    if ZERO in names:
+        lines[TITLE_OF_ZERO] = {ZERO: line_of(BLACK, "", SOLID, True)}
+    return {title: of_family for title, of_family in lines.items() if of_family}
+
+
+def line_of(color: str, marker: str, dashes: Any, is_filled: bool) -> Line:
+    """Return the settings of a line."""
+    return {
+        "color": color, "linestyle": dashes, "linewidth": LINE_WIDTH, "marker": marker,
+        "markersize": MARKER_SIZE, "markeredgewidth": 1,
+        "markerfacecolor": color if is_filled else "white",
+    }  # fmt: skip
 
 
 # -- files -----------------------------------------------------------------------------------------

@@ -1,13 +1,11 @@
-"""The folder of a study: one design and one version of the code each.
+"""The folder of a study: one design and one version of the packages.
 
 Finished work is not repeated, half-written files are not read, and results of another design or of
-other code are never mixed with its own.
+another version are never mixed with its own.
 """
 
-import ast
 import io
 import json
-from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
@@ -22,29 +20,31 @@ from fastece.study.design import StudyDesign
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Packages that numbers come from, and the module of this one that makes tables of them.
+# Other packages that numbers come from.
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
-TABLES = "study.summary"
 # Ending of files that a killed process leaves.
 UNFINISHED = ".part"
 # Digits of a hash in a note.
 HASH_DIGITS = 16
-FOLDER_OF_PACKAGE = Path(__file__).parents[1]
 
 
-def open_folder(folder: Path, design: StudyDesign[Any]) -> None:
-    """Make the folder of a study with a note on its code, or compare its note.
+def open_folder(folder: Path, design: StudyDesign) -> None:
+    """Make the folder of a study with a note, or compare the note that is there.
 
     Raises
     ------
     ValueError
-        If the folder holds something else, or a study of another design or of other code.
+        If the folder holds something else, or a study of another design or version.
     """
     path = folder / "study.json"
-    # Values as they come back from JSON, so that they can be compared.
-    text = json.dumps({**describe_code(design), **design.to_dict()}, indent=1)
+    text = json.dumps(describe(design), indent=1)
     if path.exists():
-        compare_notes(folder, json.loads(path.read_text(encoding="utf-8")), json.loads(text))
+        noted = json.loads(path.read_text(encoding="utf-8"))
+        # JSON has lists in place of tuples.
+        for name, value in json.loads(text).items():
+            if noted.get(name) != value:
+                rule = f"{folder} holds a study with {name} {noted.get(name)!r}, not {value!r}"
+                raise InputError("out", f"{rule}: choose another folder, or remove this one")
     elif folder.exists() and not is_unused(folder):
         raise InputError("out", f"{folder} exists, and holds no study")
     else:
@@ -53,12 +53,17 @@ def open_folder(folder: Path, design: StudyDesign[Any]) -> None:
     (folder / "distributions").mkdir(exist_ok=True)
 
 
-def compare_notes(folder: Path, noted: dict[str, Any], current: dict[str, Any]) -> None:
-    """Refuse a folder whose note differs from the current design or code."""
-    for name, value in current.items():
-        if noted.get(name) != value:
-            rule = f"{folder} holds a study with {name} {noted.get(name)!r}, not {value!r}"
-            raise InputError("out", f"{rule}: choose another folder, or remove this one")
+def describe(design: StudyDesign) -> dict[str, Any]:
+    """Collect versions, the parameters of a design, and hashes of its files."""
+    note: dict[str, Any] = {"version of fastece": __version__}
+    note |= {f"version of {name}": version(name) for name in PACKAGES}
+    note |= design.to_dict()
+    modules = {path: import_module(path.partition(":")[0]).__file__ for path in design.estimators}
+    files = modules | {path: path for path in design.input_files}
+    for name, file in files.items():
+        content = Path(file).read_bytes() if file else b""
+        note[f"content of {name}"] = sha256(content).hexdigest()[:HASH_DIGITS]
+    return note
 
 
 def is_unused(folder: Path) -> bool:
@@ -78,53 +83,3 @@ def write_table(path: Path, table: "pa.Table") -> None:
     else:
         parquet.write_table(table, content)
     write_file(path, content.getvalue())
-
-
-# -- the code behind numbers -----------------------------------------------------------------------
-
-
-def describe_code(design: StudyDesign[Any]) -> dict[str, str]:
-    """Collect versions and hashes of all sources and files that affect results."""
-    versions = {"fastece": __version__} | {name: version(name) for name in PACKAGES}
-    modules_of_design = [
-        kind.__module__.removeprefix("fastece.")
-        for kind in type(design).__mro__
-        if kind.__module__.startswith("fastece.")
-    ]
-    hashes = {"fastece": package_hash([TABLES, *modules_of_design])}
-    for path in design.estimators:
-        file = import_module(path.partition(":")[0]).__file__
-        hashes[path] = file_hash(file) if file else ""
-    hashes |= {path: file_hash(path) for path in design.input_files}
-    notes = {f"version of {name}": value for name, value in versions.items()}
-    return notes | {f"source of {name}": value for name, value in hashes.items()}
-
-
-def package_hash(modules: list[str], folder: Path = FOLDER_OF_PACKAGE) -> str:
-    """Hash modules of this package together with all modules of it that they import."""
-    hashes: dict[str, str] = {}
-    remaining = set(modules)
-    while remaining:
-        name = remaining.pop()
-        path = folder.joinpath(*name.split("."))
-        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if file.is_file():  # Other names are of something in a module.
-            hashes[name] = file_hash(file)
-            remaining |= imported_names(file.read_bytes()) - hashes.keys()
-    return sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:HASH_DIGITS]
-
-
-@lru_cache(maxsize=256)  # To parse all modules takes a second.
-def imported_names(source: bytes) -> set[str]:
-    """Name the modules of this package that a source may import, and names in them."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name.removeprefix("fastece.") for name in names if name.startswith("fastece.")}
-
-
-def file_hash(path: str | Path) -> str:
-    """Hash a file."""
-    return sha256(Path(path).read_bytes()).hexdigest()[:HASH_DIGITS]

@@ -15,7 +15,7 @@ from fastece.data.reading import read_problems
 from fastece.data.table import RowTable
 from fastece.files import read_predictions
 from fastece.kernels.types import I32
-from fastece.study.design import MAX_INTEGER, Population, Purpose, StudyDesign, add_time
+from fastece.study.design import MAX_INTEGER, Population, Purpose, StudyDesign
 
 # Sizes of evaluation sets where none are given: those up to a tenth of a file's rows.
 DEFAULT_SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
@@ -77,7 +77,7 @@ class FileContent(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Predictions(StudyDesign[PredictionFile]):
+class Predictions(StudyDesign):
     """A study of estimators on files of predictions, as `fastece report` reads them.
 
     Every file is a distribution of scores. Evaluation sets are drawn from its rows without
@@ -196,12 +196,9 @@ class Predictions(StudyDesign[PredictionFile]):
         max_size = distribution.n_rows // ROWS_PER_DRAWN_ROW
         return tuple(size for size in DEFAULT_SIZES if size <= max_size)
 
-    def populations(
-        self, distribution: PredictionFile, seconds: dict[str, float]
-    ) -> Iterator[Population]:
+    def populations(self, distribution: PredictionFile) -> Iterator[Population]:
         """Yield all rows of a file, with outcomes in place of probabilities."""
-        with add_time(seconds, "reading"):
-            content = self.read(distribution.file)
+        content = self.read(distribution.file)
         is_large = distribution.n_rows >= MIN_ROWS_OF_LARGE_FILES
         n_bins = TRUTH_BINS_OF_LARGE_FILES if is_large else TRUTH_BINS_OF_SMALL_FILES
         settings = self.settings_of(distribution)

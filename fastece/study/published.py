@@ -16,21 +16,13 @@ same values to 2e-4, in a hundredth of the time.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from fastece.data.samples import Sample
 from fastece.estimators.draws import Rows
 from fastece.kernels.types import F64, I64
-from fastece.study.candidate import Candidate
-
-
-class PublishedPlan(NamedTuple):
-    """A sample in the order of its scores, and the number of bins B of its draws."""
-
-    sample: Sample
-    n_bins: int
 
 
 @dataclass(frozen=True)
@@ -52,46 +44,45 @@ class PublishedBinned:
     edges: str = "uniform"
     mapping: str = "hard"
 
-    def prepare(self, sample: Sample, size: int) -> PublishedPlan:
-        """Return the sorted sample, and the number of bins for draws of `size` rows."""
-        n_bins = int(size**0.5) if self.n_bins == "sqrt" else int(self.n_bins)
-        return PublishedPlan(sample, n_bins)
+    def prepare(self, sample: Sample, size: int) -> Sample:  # noqa: ARG002
+        """Return the sorted sample."""
+        return sample
 
-    def values(self, plan: PublishedPlan, draws: Rows) -> F64:
+    def values(self, plan: Sample, draws: Rows) -> F64:
         """Compute the values (R,) of draws of rows (R, n)."""
         rows = np.sort(draws.rows, axis=1)
         n_draws, size = rows.shape
-        s = plan.sample.s[rows]
-        gap = plan.sample.y[rows] - s
+        n_bins = int(size**0.5) if self.n_bins == "sqrt" else int(self.n_bins)
+        s = plan.s[rows]
+        gap = plan.y[rows] - s
         if self.edges == "uniform":
-            edges = np.tile(uniform_edges(plan), (n_draws, 1))
-        elif size < plan.n_bins:
+            edges = np.tile(uniform_edges(plan, n_bins), (n_draws, 1))
+        elif size < n_bins:
             return np.full(n_draws, np.nan)
         else:
-            edges = counted_edges(plan, s)
+            edges = counted_edges(plan, n_bins, s)
         if self.mapping == "convex":
             sums = convex_sums(edges, s, gap)
         else:
-            sums = sum_in_bins(places_among(edges[:, 1:-1], s, "right"), gap, plan.n_bins)
+            sums = sum_in_bins(places_among(edges[:, 1:-1], s, "right"), gap, n_bins)
         return np.asarray(np.abs(sums).sum(1) / size)
 
 
-def uniform_edges(plan: PublishedPlan) -> F64:
+def uniform_edges(sample: Sample, n_bins: int) -> F64:
     """Compute edges (B + 1,) of bins of equal width on the support of the score."""
-    sample = plan.sample
-    edges = sample.low + (sample.high - sample.low) * (np.arange(plan.n_bins + 1) / plan.n_bins)
+    edges = sample.low + (sample.high - sample.low) * (np.arange(n_bins + 1) / n_bins)
     return np.asarray(edges)
 
 
-def counted_edges(plan: PublishedPlan, s: F64) -> F64:
+def counted_edges(sample: Sample, n_bins: int, s: F64) -> F64:
     """Compute edges (R, B + 1) of bins with ``floor(n / B)`` scores of (R, n) each."""
     n_draws, size = s.shape
-    rows_of_bin = size // plan.n_bins
-    first_rows = np.arange(1, plan.n_bins) * rows_of_bin
-    edges = np.empty((n_draws, plan.n_bins + 1))
-    edges[:, 0] = plan.sample.low
+    rows_of_bin = size // n_bins
+    first_rows = np.arange(1, n_bins) * rows_of_bin
+    edges = np.empty((n_draws, n_bins + 1))
+    edges[:, 0] = sample.low
     edges[:, 1:-1] = (s[:, first_rows - 1] + s[:, first_rows]) / 2
-    edges[:, -1] = plan.sample.high
+    edges[:, -1] = sample.high
     return edges
 
 
@@ -126,15 +117,11 @@ def sum_in_bins(bins: I64, gap: F64, n_bins: int) -> F64:
     return np.asarray(sums.reshape(n_draws, n_bins))
 
 
-class SharedBandwidth(Candidate):
-    """A density that has the bandwidth of the first class in every class."""
-
-    def values(self, problems: Sequence[Rows]) -> F64:
-        """Compute the estimates (R,) of R draws, each a mean over the classes."""
-        kde = self.estimator
-        plans = [kde.prepare(drawn.sample, drawn.rows.shape[1]) for drawn in problems]
-        bandwidths = plans[0].bandwidths(problems[0])
-        values = [
-            kde.errors(plan, drawn, bandwidths) for plan, drawn in zip(plans, problems, strict=True)
-        ]
-        return np.asarray(np.mean(values, axis=0))
+def mean_with_first_bandwidth(kde: Any, problems: Sequence[Rows]) -> F64:
+    """Compute means over classes (R,), all with the bandwidth of the first class."""
+    plans = [kde.prepare(drawn.sample, drawn.rows.shape[1]) for drawn in problems]
+    bandwidths = plans[0].bandwidths(problems[0])
+    values = [
+        kde.errors(plan, drawn, bandwidths) for plan, drawn in zip(plans, problems, strict=True)
+    ]
+    return np.asarray(np.mean(values, axis=0))

@@ -1,14 +1,13 @@
 """The result of a study, as tables and as a document."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import Number, to_plain
 from fastece.display.results import Readable
-from fastece.study.candidate import ZERO
+from fastece.study.candidates import ZERO
 from fastece.study.design import StudyDesign
 
 if TYPE_CHECKING:
@@ -16,23 +15,6 @@ if TYPE_CHECKING:
 
 NOISE = "mostly noise: not counted"
 PREFIX_OF_ERRORS = "error_at_"
-
-
-class Column(NamedTuple):
-    """A column of a document.
-
-    Parameters
-    ----------
-    head : str
-    key : str
-        The column of a pyarrow table, or the entry of a row.
-    form : str
-        Format of numbers; "" for text.
-    """
-
-    head: str
-    key: str
-    form: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +40,7 @@ class StudyResult(Readable):
         Seconds by kind of work, of all processes together.
     """
 
-    design: StudyDesign[Any]
+    design: StudyDesign
     folder: Path
     values: "pa.Table"
     summary: "pa.Table"
@@ -86,42 +68,41 @@ class StudyResult(Readable):
 
     def _rankings(self) -> list[Section]:
         """Make a section with the ranking of each setting."""
-        error_columns = [
-            Column(f"n = {name.removeprefix(PREFIX_OF_ERRORS)}", name, ".2f")
-            for name in self.ranking.column_names
-            if name.startswith(PREFIX_OF_ERRORS)
+        keys = [name for name in self.ranking.column_names if name.startswith(PREFIX_OF_ERRORS)]
+        sizes = [f"n = {key.removeprefix(PREFIX_OF_ERRORS)}" for key in keys]
+        cells_of_setting: dict[str, list[list[Any]]] = {}
+        for row in self.ranking.to_pylist():
+            cells = [
+                row["estimator"],
+                Number(row["mean_rank"], form=".1f"),
+                *(Number(row[key], form=".2f") for key in keys),
+                Number(row["best"], form=".0%"),
+                Number(row["relative_bias"], form="+.0%"),
+            ]
+            cells_of_setting.setdefault(row["setting"], []).append(cells)
+        heads = ["estimator", "rank", *sizes, "best", "bias"]
+        return [
+            Section(setting, table=Table(heads, cells))
+            for setting, cells in cells_of_setting.items()
         ]
-        columns = [
-            Column("estimator", "estimator"),
-            Column("rank", "mean_rank", ".1f"),
-            *error_columns,
-            Column("best", "best", ".0%"),
-            Column("bias", "relative_bias", "+.0%"),
-        ]
-        rows = self.ranking.to_pylist()
-        sections = []
-        for setting in dict.fromkeys(row["setting"] for row in rows):
-            of_setting = [row for row in rows if row["setting"] == setting]
-            sections.append(Section(setting, table=make_table(of_setting, columns)))
-        return sections
 
     def _truths(self) -> list[Section]:
         """Make a section with the truths that the design shows, if there are any."""
-        rows = [
-            row | {"note": NOISE if row["is_noise"] else ""}
+        cells = [
+            [
+                row["distribution"],
+                row["setting"],
+                Number(row["truth"], form=".4f"),
+                Number(row["truth_se"], form=".4f"),
+                NOISE if row["is_noise"] else "",
+            ]
             for row in self.truths
             if self.design.shows_all_truths or row["is_noise"]
         ]
-        if not rows:
+        if not cells:
             return []
-        columns = [
-            Column("distribution", "distribution"),
-            Column("setting", "setting"),
-            Column("true error", "truth", ".4f"),
-            Column("standard error", "truth_se", ".4f"),
-            Column("", "note"),
-        ]
-        return [Section("true errors", table=make_table(rows, columns))]
+        heads = ["distribution", "setting", "true error", "standard error", ""]
+        return [Section("true errors", table=Table(heads, cells))]
 
     def _run(self) -> Section:
         """Make the section about the run: its seconds, its folder, and a note on numbers."""
@@ -149,15 +130,3 @@ class StudyResult(Readable):
     def to_frame(self) -> Any:
         """Return the ranking as a `pandas.DataFrame`; needs pandas."""
         return self.ranking.to_pandas()
-
-
-def make_table(rows: list[dict[str, Any]], columns: Sequence[Column]) -> Table:
-    """Make a table of rows, with numbers in the format of their columns."""
-    cells = [
-        [
-            Number(row[column.key], form=column.form) if column.form else row[column.key]
-            for column in columns
-        ]
-        for row in rows
-    ]
-    return Table([column.head for column in columns], cells)

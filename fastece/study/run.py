@@ -28,7 +28,7 @@ FIGURE_ENDINGS = ("png", "svg")
 
 
 def run_study(
-    design: StudyDesign[Any], out: str | Path, *, n_jobs: int | None = None, executor: Any = None,
+    design: StudyDesign, out: str | Path, *, n_jobs: int | None = None, executor: Any = None,
     progress: bool = True, pictures: bool = True,
 ) -> StudyResult:  # fmt: skip
     """Run the unfinished part of a study, and write its tables and figures.
@@ -119,7 +119,7 @@ def import_extra() -> None:
 
 
 def compute_tables(
-    design: StudyDesign[Any], distributions: list[Any], n_jobs: int | None, executor: Any
+    design: StudyDesign, distributions: list[Any], n_jobs: int | None, executor: Any
 ) -> Iterator[tuple[Any, "pa.Table"]]:
     """Yield distributions with their tables, by processes or an executor."""
     if executor is None:
@@ -138,7 +138,7 @@ def compute_tables(
 
 
 def compute_table(
-    design: StudyDesign[Any], distribution: Any, folders: list[str]
+    design: StudyDesign, distribution: Any, folders: list[str]
 ) -> tuple[Any, "pa.Table"]:
     """Compute the table of one distribution, with its seconds, in one process.
 
@@ -146,12 +146,12 @@ def compute_table(
     """
     sys.path += [folder for folder in folders if folder not in sys.path]
     names = [candidate.name for candidate in candidates_of(design)]
-    outcome = run_distribution(design, distribution)
-    table = distribution_table(design, distribution, names, outcome)
-    return distribution, table.replace_schema_metadata({SECONDS: json.dumps(outcome.seconds)})
+    estimates, truths, seconds = run_distribution(design, distribution)
+    table = distribution_table(design, distribution, names, estimates, truths)
+    return distribution, table.replace_schema_metadata({SECONDS: json.dumps(seconds)})
 
 
-def write_summaries(design: StudyDesign[Any], folder: Path, paths: list[Path]) -> StudyResult:
+def write_summaries(design: StudyDesign, folder: Path, paths: list[Path]) -> StudyResult:
     """Write every table of a study from the tables of its distributions."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -177,7 +177,7 @@ def write_summaries(design: StudyDesign[Any], folder: Path, paths: list[Path]) -
     )  # fmt: skip
 
 
-def list_truths(design: StudyDesign[Any], tables: list["pa.Table"]) -> list[dict[str, Any]]:
+def list_truths(design: StudyDesign, tables: list["pa.Table"]) -> list[dict[str, Any]]:
     """List the truth of each distribution and setting; refuse a study of noise alone."""
     truths = []
     for distribution, table in zip(design.distributions, tables, strict=True):

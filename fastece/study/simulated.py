@@ -15,7 +15,7 @@ from fastece.data.reading import read_problems
 from fastece.data.table import SETTINGS
 from fastece.kernels.types import F64, I32, I64
 from fastece.resampling.draws import RowLists, new_key
-from fastece.study.design import Population, Purpose, StudyDesign, add_time
+from fastece.study.design import Population, Purpose, StudyDesign
 from fastece.study.distributions import MODELS, GaussianMixture, new_model, predicted
 
 MIN_CLASSES = 2
@@ -81,7 +81,7 @@ class HoldOut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Design(StudyDesign[Distribution]):
+class Design(StudyDesign):
     """A study of estimators on synthetic problems with known calibration error.
 
     Every combination of classes, features, mixtures, models and trainings is a distribution of
@@ -203,19 +203,14 @@ class Design(StudyDesign[Distribution]):
         rng = self.rng(Purpose.MIXTURE, n_classes, n_features, number)
         return GaussianMixture.draw(n_classes, n_features, rng)
 
-    def populations(
-        self, distribution: Distribution, seconds: dict[str, float]
-    ) -> Iterator[Population]:
+    def populations(self, distribution: Distribution) -> Iterator[Population]:
         """Yield the hold-out with the predictions of a model, setting by setting."""
-        with add_time(seconds, "hold-out"):
-            holdout = draw_holdout(self, *distribution.mixture_key)
+        holdout = draw_holdout(self, *distribution.mixture_key)
         numbers = (*distribution.mixture_key, distribution.training)
         x, y = holdout.mixture.sample(self.train_size, self.rng(Purpose.TRAINING, *numbers))
         model_seed = int(self.rng(Purpose.MODEL, *numbers).integers(2**31))
-        with add_time(seconds, "fitting"):
-            model = new_model(distribution.model, model_seed).fit(x, y)
-        with add_time(seconds, "prediction"):
-            prob = predicted(model, holdout.x, distribution.n_classes)
+        model = new_model(distribution.model, model_seed).fit(x, y)
+        prob = predicted(model, holdout.x, distribution.n_classes)
         for setting in self.settings:
             samples = read_problems(holdout.y, prob, ReadingOptions(setting=setting)).samples()
             chances = chances_of(setting, holdout.posterior, prob)

@@ -11,28 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels.types import F64
-from fastece.study.candidate import ZERO
+from fastece.study.candidates import ZERO
 from fastece.study.design import Purpose, StudyDesign
-from fastece.study.estimation import Outcome
-from fastece.study.truth import MIN_STANDARD_ERRORS
+from fastece.study.truth import Truth
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Columns of tables that name a row.
-KEY = ("setting", "estimator", "n")
 # Resamples of the distributions behind the intervals, whose ends are known to a tenth of their
 # length.
 N_RESAMPLES = 400
 CONFIDENCE_LEVEL = 0.95
 # The quantile over draws that a large error stands for.
 ERROR_QUANTILE = 0.95
+# A truth of less than so many standard errors is mostly noise.
+MIN_STANDARD_ERRORS = 3
 # Ending of columns that compare with the truth from labels.
 SUFFIX_OF_TRUTH = {"posterior": "", "labels": "_labels"}
 
 
 def distribution_table(
-    design: StudyDesign[Any], distribution: Any, names: Sequence[str], outcome: Outcome
+    design: StudyDesign,
+    distribution: Any,
+    names: Sequence[str],
+    estimates: F64,
+    truths: Sequence[Truth],
 ) -> "pa.Table":
     """Make the table of one distribution: a row for each setting, estimator and size.
 
@@ -43,7 +46,9 @@ def distribution_table(
         One of the distributions of the design.
     names : sequence of str
         The candidates.
-    outcome : Outcome
+    estimates : (settings, candidates, sizes, draws) float64 array
+    truths : sequence of Truth
+        The truth in each setting.
 
     Notes
     -----
@@ -55,11 +60,10 @@ def distribution_table(
     """
     import pyarrow as pa
 
-    estimates = outcome.estimates
     shape = estimates.shape[:3]  # settings, candidates, sizes
-    debiased = np.array([truth.debiased for truth in outcome.truths])
-    from_labels = np.array([truth.from_labels for truth in outcome.truths])
-    standard_error = np.array([truth.standard_error for truth in outcome.truths])
+    debiased = np.array([truth.debiased for truth in truths])
+    from_labels = np.array([truth.from_labels for truth in truths])
+    standard_error = np.array([truth.standard_error for truth in truths])
     columns: dict[str, Any] = {
         "setting": np.array(design.settings_of(distribution))[:, None, None],
         "estimator": np.array(names)[:, None],
@@ -113,7 +117,7 @@ def is_noise(values: "pa.Table") -> NDArray[np.bool_]:
 # -- summaries over distributions ------------------------------------------------------------------
 
 
-def summarise(values: "pa.Table", design: StudyDesign[Any], truth: str = "posterior") -> "pa.Table":
+def summarise(values: "pa.Table", design: StudyDesign, truth: str = "posterior") -> "pa.Table":
     """Summarise tables of distributions: a row for each setting, estimator and size n.
 
     Parameters
@@ -161,7 +165,7 @@ def summarise(values: "pa.Table", design: StudyDesign[Any], truth: str = "poster
 
 
 def summarise_size(
-    values: "pa.Table", names: Sequence[str], design: StudyDesign[Any], truth: str
+    values: "pa.Table", names: Sequence[str], design: StudyDesign, truth: str
 ) -> dict[str, F64]:
     """Compute the columns (E,) of `summarise` for one setting and one size."""
     measures = measures_of_distributions(values, len(names), SUFFIX_OF_TRUTH[truth])

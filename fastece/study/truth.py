@@ -12,8 +12,6 @@ from fastece.study.design import Population
 
 # The published truth: bins of equal width on the labels of all rows.
 PUBLISHED_TRUTH = Binned(n_bins=2000, closed="left")
-# A truth of less than so many standard errors is mostly noise.
-MIN_STANDARD_ERRORS = 3
 
 
 class Truth(NamedTuple):
@@ -34,40 +32,27 @@ class Truth(NamedTuple):
     standard_error: float
 
 
-class DebiasedError(NamedTuple):
-    """A debiased calibration error.
-
-    Parameters
-    ----------
-    value : float
-    influence : (n,) float64 array
-        Influence of each row on the value. The standard error of the value is
-        ``sqrt(sum influence**2) / n``.
-    """
-
-    value: float
-    influence: F64
-
-
 def truth_of(population: Population) -> Truth:
     """Compute the true errors of the rows of a distribution in one setting.
 
     The problems have the same rows, so that their influences add up.
     """
-    errors = [
-        debiased_error(sample.s, chance, population.n_bins)
-        for sample, chance in zip(population.samples, population.chances, strict=True)
-    ]
+    values = []
+    influences = []
+    for sample, chance in zip(population.samples, population.chances, strict=True):
+        value, influence_on_value = debiased_error(sample.s, chance, population.n_bins)
+        values.append(value)
+        influences.append(influence_on_value)
     labels = [PUBLISHED_TRUTH.point_values(one_problem(sample))[0] for sample in population.samples]
-    influence = np.mean([error.influence for error in errors], axis=0)
+    influence = np.mean(influences, axis=0)
     return Truth(
-        debiased=float(np.mean([error.value for error in errors])),
+        debiased=float(np.mean(values)),
         from_labels=float(np.mean(labels)),
         standard_error=float(np.sqrt(influence @ influence) / influence.size),
     )
 
 
-def debiased_error(s: F64, chance: F64, n_bins: int) -> DebiasedError:
+def debiased_error(s: F64, chance: F64, n_bins: int) -> tuple[float, F64]:
     """Compute ``E |P(event | s) - s|``, without the part that is due to chance.
 
     Parameters
@@ -78,6 +63,12 @@ def debiased_error(s: F64, chance: F64, n_bins: int) -> DebiasedError:
         Exact probability of the event in each row, or outcomes.
     n_bins : int
         Number of bins of equal mass.
+
+    Returns
+    -------
+    value : float
+    influence : (n,) float64 array
+        Influence of each row on the value, whose standard error is ``sqrt(sum influence**2) / n``.
 
     Notes
     -----
@@ -107,7 +98,7 @@ def debiased_error(s: F64, chance: F64, n_bins: int) -> DebiasedError:
     value = float(part @ count / s.size)
     influence = np.empty(s.size)
     influence[order] = np.sign(mean)[bin_of_row] * residual + part[bin_of_row] - value
-    return DebiasedError(value, influence)
+    return value, influence
 
 
 def mean_of_folded(mean: F64, sd: F64) -> F64:

@@ -57,9 +57,9 @@ class Performance(NamedTuple):
 def arenas_of(study: Design | Predictions) -> Iterator[tuple[str, Arena]]:
     """Yield the settings of a study with an arena for each of its distributions of scores."""
     for which in study.distributions:
-        for setting, samples, chances, n_bins in study.populations(which, {}):
+        for setting, samples, chances, n_bins in study.populations(which):
             pairs = zip(samples, chances, strict=True)
-            truths = [debiased_error(x.s, q, n_bins).value for x, q in pairs]
+            truths = [debiased_error(x.s, q, n_bins)[0] for x, q in pairs]
             yield setting, Arena(samples, float(np.mean(truths)), str(which))
 
 
@@ -81,7 +81,9 @@ def measure(arena: Arena, n: int, draws: int, seed: int) -> Performance:
     covers = (low <= arena.truth) & (arena.truth <= high)
     width = (high - low) / arena.truth
     problems = [drawn_rows(Problem(sample), rows.astype(np.int32)) for sample in arena.samples]
-    ratio_of_others = np.array([other.values(problems) for other in FIFTEEN]) / arena.truth
+    ratio_of_others = (
+        np.array([other.mean(other.estimator, problems) for other in FIFTEEN]) / arena.truth
+    )
     return Performance(
         errors=errors_of(ratio),
         errors_of_others=np.array([errors_of(x) for x in ratio_of_others]),

@@ -38,9 +38,7 @@ from fastece.recalibration import (
     TemperatureScaling,
 )
 from fastece.study import Design
-from fastece.study.axes import MeasureCurve, draw_scales
-from fastece.study.figures import draw_curve, save_figure
-from fastece.study.styles import line_of
+from fastece.study.figures import draw_axes, draw_curve, line_of, save_figure
 from fastece.study.truth import mean_of_folded
 
 SIZES = (30, 60, 100, 200, 500, 1000, 2000, 5000)
@@ -160,7 +158,7 @@ def problems(setting: str) -> Iterator[tuple[Any, Sample, Truth]]:
     its true curve."""
     design = DESIGNS[setting]
     for which in design.distributions:
-        (population,) = design.populations(which, {})
+        (population,) = design.populations(which)
         sample = population.samples[-1]
         yield which, sample, truth_of(sample.s, population.chances[-1])
 
@@ -263,25 +261,21 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
     Shaded areas reach two standard errors to either side.
     """
     figure = new_figure((9.4, 5.4))
-    panels: list[dict[str, MeasureCurve]] = []
     axes = figure.subplots(1, len(DESIGNS), sharey=True)
     for ax, (setting, design) in zip(axes, DESIGNS.items(), strict=True):
-        curves: dict[str, MeasureCurve] = {}
-        for place, (name, recalibration_map) in enumerate(MAPS.items()):
+        draw_axes(ax, is_log=True)
+        for name, recalibration_map in MAPS.items():
             rows_of_map = [row for row in rows if (row["setting"], row["map"]) == (setting, name)]
             n, error, noise = (
                 np.array([float(row[key]) for row in rows_of_map])
                 for key in ("n", "error", "standard_error")
             )
-            curves[name] = MeasureCurve(n, error, error - 2 * noise, error + 2 * noise)
-            style = recalibration_map.line | {"label": recalibration_map.label}
-            draw_curve(curves[name], ax, place, style)
-        panels.append(curves)
+            line = recalibration_map.line | {"label": recalibration_map.label}
+            draw_curve(ax, n, error, error - 2 * noise, error + 2 * noise, line)
         classes = ", ".join(map(str, design.classes))
         ax.set_title(f"{setting}: {len(design.distributions)} models of {classes} classes")
         ax.set_xlabel("rows that the map is fitted to")
     axes[0].set_ylabel("mean |map(s) - P(hit | s)|")
-    draw_scales(axes, panels, is_log=True)
     figure.legend(
         *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4,
         fontsize="small", frameon=False, handlelength=2.9,

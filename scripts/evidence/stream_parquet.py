@@ -27,11 +27,9 @@ def only_read(path):
     return sum(batch.num_rows for batch in file.iter_batches(2**18)), None
 
 def add_up(path):
-    from fastece.files import Reader
+    from fastece.files import iter_batches
     rows = fastece.Accumulator()
-    reader = Reader(path)
-    for batch in reader.batches():
-        predictions = reader.read_batch(batch)
+    for predictions in iter_batches(path):
         rows.update(predictions.y_true, predictions.y_prob)
     return rows.n, fastece.ece(rows)
 

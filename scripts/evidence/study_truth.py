@@ -31,7 +31,7 @@ def truths(which: Distribution) -> Iterator[tuple[str, list[float]]]:
     """Yield the settings with their true errors, from the posterior and from labels for each size
     of the hold-out."""
     design = replace(Design(), holdout=SIZES[-1])
-    for setting, samples, chances, n_bins in design.populations(which, {}):
+    for setting, samples, chances, n_bins in design.populations(which):
         errors: list[float] = []
         for size in SIZES:
             rows = np.arange(size)

@@ -246,7 +246,7 @@ def pass_alone(candidates: Any, miss_ratio: float, accuracy: float, alpha: float
     hits = promises.scale_odds(candidates.accuracy, miss_ratio) * n
     p_values = betainc(np.maximum(hits, promises.SMALL), n - hits + 1, required)
     passed = np.flatnonzero(p_values <= alpha)
-    return promises.Passed(int(passed[-1]), 0.0) if passed.size else None
+    return (int(passed[-1]), 0.0) if passed.size else None
 
 
 def coverage_of(name: str, data: dict[str, Any]) -> float:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import fastece
-from fastece.display.axes import new_figure
+from fastece.display.axes import new_figure, settle_layout
 from fastece.display.marks import BLACK, GREY
 from fastece.recalibration import recalibrate
 
@@ -355,7 +355,7 @@ def save(figure: "Figure", path: Path) -> None:
     """Write a figure as PNG with 96 colours, which is a quarter of the full size."""
     from PIL import Image  # which matplotlib needs
 
-    figure.draw_without_rendering()  # the layout takes two turns to settle with square axes
+    settle_layout(figure)
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=150)
     picture = Image.open(buffer).convert("RGB")

@@ -13,93 +13,29 @@ import numpy as np
 import pytest
 
 import fastece
-from helpers.command_line import PAIRS, failure, run
+from helpers.command_line import PAIRS, run
 
 PAGE = (Path(__file__).parents[2] / "docs/how_to/gate.md").read_text(encoding="utf-8")
 
 
-def columns(n=800, seed=0):
-    """Labels, two models, sites and groups."""
-    rng = np.random.default_rng(seed)
-    p = rng.random(n).round(4)
-    site = rng.choice(["north", "south", "west"], n, p=[0.5, 0.4, 0.1])
-    y = (rng.random(n) < np.where(site == "south", p**2.5, p)).astype(int)
-    return y, p, p**1.5, site, np.arange(n) // 4
-
-
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A file with all columns, and one of another model."""
+    """A file of labels, scores and sites, and these columns."""
     monkeypatch.chdir(tmp_path)
-    y, p, q, site, group = columns()
-    for name, prob in (("new.csv", p), ("old.csv", q)):
-        rows = zip(y, prob, site, group, 1 + group % 2, strict=True)
-        lines = [f"{a},{b:.17g},{c},{d},{e}\n" for a, b, c, d, e in rows]
-        Path(name).write_text(f"y_true,y_prob,site,g,w\n{''.join(lines)}")
-    return y, p, q, site, group
+    rng = np.random.default_rng(0)
+    p = rng.random(800).round(4)
+    site = rng.choice(["north", "south", "west"], 800, p=[0.5, 0.4, 0.1])
+    y = (rng.random(800) < np.where(site == "south", p**2.5, p)).astype(int)
+    lines = [f"{a},{b},{c}\n" for a, b, c in zip(y, p, site, strict=True)]
+    Path("new.csv").write_text(f"y_true,y_prob,site\n{''.join(lines)}")
+    return y, p, site
 
 
 CODES = {True: 0, False: 1, None: 3}
 
 
-@pytest.mark.parametrize(
-    ("options", "arguments"),
-    [(["--max-error", "0.3"], {"max_error": 0.3}),
-     (["--max-error", "0.02"], {"max_error": 0.02}),
-     (["--max-error", "0.1", "--confidence-level", "0.999"],
-      {"max_error": 0.1, "confidence_level": 0.999}),
-     (["--max-error", "0.2", "--estimator", "ece", "--resamples", "199", "--seed", "4"],
-      {"max_error": 0.2, "estimator": "ece", "n_resamples": 199, "rng": 4}),
-     (["--max-ratio", "1.25"], {"max_ratio": 1.25}),
-     (["--max-ratio", "1.01", "--groups", "g"],
-      {"max_ratio": 1.01, "groups": np.arange(800) // 4}),
-     (["--max-error", "0.2", "--setting", "binary", "--weights", "w", "--groups", "g"],
-      {"max_error": 0.2, "sample_weight": 1 + np.arange(800) // 4 % 2,
-       "groups": np.arange(800) // 4})],
-)  # fmt: skip
-def test_one_line_and_an_exit_code(capsys, files, options, arguments):
-    y, p, *_ = files
-    expected = fastece.check(y, p, **arguments)
-    code, out, err = run(capsys, "check", "new.csv", *options)
-    assert (code, err) == (CODES[expected.passed], "")
-    assert out == f"{expected.line}\n"
-    code, out, _ = run(capsys, "check", "new.csv", *options, "--json")
-    assert code == CODES[expected.passed]
-    printed = json.loads(out)
-    assert {name: printed[name] for name in expected.to_dict()} == expected.to_dict()
-    assert (printed["title"], printed["note"]) == ("new.csv", "")
-
-
-def test_all_three_verdicts_occur(files):
-    y, p, *_ = files
-    verdicts = [fastece.check(y, p, max_error=x).passed for x in (0.3, 0.02, 0.08)]
-    assert verdicts == [True, False, None]
-
-
-def test_slices_and_a_baseline_are_those_of_python(capsys, files):
-    y, p, q, site, group = files
-    options = ["--max-error", "0.1", "--by", "site", "--min-rows", "100", "--baseline", "old.csv",
-               "--max-increase", "0.05"]  # fmt: skip
-    expected = fastece.check(
-        y, p, max_error=0.1, by=site, min_rows=100, baseline=q, max_increase=0.05
-    )
-    code, out, _ = run(capsys, "check", "new.csv", *options)
-    assert (code, out) == (1, f"{expected}\n")
-    assert "not judged" in out
-    code, out, _ = run(capsys, "check", "new.csv", *options, "--json")
-    assert json.loads(out)["rows"] == expected.to_dict()["rows"]
-    code, out, _ = run(
-        capsys, "check", "new.csv", "--max-error", "0.1", "--by", "site", "--by", "g"
-    )
-    labels = {
-        row.label for row in fastece.check(y, p, max_error=0.1, by={"site": site, "g": group}).rows
-    }
-    assert labels == {x for x in labels if x in out}
-    assert "slice site south" in labels
-
-
 def test_files_for_machines_and_for_a_page(capsys, files):
-    y, p, _, site, _ = files
+    y, p, site = files
     expected = fastece.check(y, p, max_error=0.1, by=site)
     options = ["--max-error", "0.1", "--by", "site", "--junit", "j.xml", "--summary", "s.md"]
     Path("s.md").write_text("old")
@@ -147,25 +83,6 @@ def test_a_page_that_nobody_reads_to_the_end_has_the_code_of_the_verdict():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (1, b"")
-
-
-@pytest.mark.usefixtures("files")
-def test_a_bound_on_the_error_or_on_oe_is_needed(capsys):
-    assert "--max-ratio is a bound on O/E" in failure(capsys, "check", "new.csv")
-    options = ["--max-error", "0.1", "--estimator", "oe"]
-    assert "pass --max-ratio in place of --max-error" in failure(
-        capsys, "check", "new.csv", *options
-    )
-    options = ["--max-ratio", "1.2", "--baseline", "old.csv", "--max-increase", "0"]
-    assert "goes without --baseline" in failure(capsys, "check", "new.csv", *options)
-
-
-@pytest.mark.usefixtures("files")
-def test_bad_input_of_the_baseline_has_its_place(capsys):
-    Path("bad.csv").write_text(Path("old.csv").read_text().replace("0,", "7,", 1))
-    options = ["--max-error", "0.1", "--max-increase", "0"]
-    assert "bad.csv: line" in failure(capsys, "check", "new.csv", *options, "--baseline", "bad.csv")
-    assert not any(Path().glob("*.xml"))
 
 
 # --- the page of the documentation ----------------------------------------------------------

@@ -1,18 +1,20 @@
 """The first contact: help, names that are nearly right, columns that are found, infinite losses."""
 
+import contextlib
+import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import fastece
-from fastece.cli.options import FORMS, HEADS, OUTPUT
-from fastece.cli.parser import make_parser
-from fastece.cli.registry import SUMMARIES, load_command
+from fastece.cli import COMMANDS, main
 from helpers.command_line import as_json, failure, run, text
 
 RNG = np.random.default_rng(0)
@@ -39,41 +41,78 @@ TWO = table("y_true,old,new", Y == 1, ROUND[:, 1], PROB[:, 1])
 # --- help -----------------------------------------------------------------------------------
 
 
+HEADS = ["input", "what to measure", "output", "examples"]
+# Lines of a screen on which a page of help fits, and characters of each.
+SCREEN_LINES = 48
+SCREEN_WIDTH = 80
+
+
 def test_without_a_command_there_is_help(capsys):
     code, out, err = run(capsys, quick=False)
     assert (code, err) == (0, "")
-    assert all(re.search(rf"^    {name}\b", out, re.MULTILINE) for name in SUMMARIES)
+    assert all(re.search(rf"^    {name}\b", out, re.MULTILINE) for name in COMMANDS)
 
 
-@pytest.mark.parametrize("command", SUMMARIES)
-def test_every_option_of_a_command_is_under_its_head(capsys, command):
+def help_page(capsys, command):
     with pytest.raises(SystemExit) as stop:
-        make_parser([command]).parse_args([command, "--help"])
+        main([command, "--help"])
     assert stop.value.code == 0
-    page = capsys.readouterr().out
-    assert "%(" not in page
-    parts = re.split(r"^([a-z ]+):$", page, flags=re.MULTILINE)
-    texts = dict(zip(parts[1::2], parts[2::2], strict=True))
-    assert list(texts) == [x for x in ("options", *HEADS) if x in texts]
-    heads = {option.name: option.head for option in load_command(command).options}
-    for name, head in {**heads, **dict.fromkeys(FORMS, OUTPUT)}.items():
-        where = [x for x in texts if re.search(rf"^  {name}\b", texts[x], re.MULTILINE)]
-        assert where == [head], name
+    return capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [("repport a.csv", "did you mean report?"), ("recalibrat a.csv", "did you mean recalibrate?"),
-     ("report a.csv --y-probs x", "did you mean --y-prob?"),
-     ("demo --jsno", "did you mean --json?"),
-     ("report a.csv --folds 3", "--folds is of recalibrate"), ("xyz", "fastece --help"),
-     ("report a.csv --zzz", "fastece --help")],
-)  # fmt: skip
-def test_the_nearest_name_is_suggested(capsys, line, hint):
-    with pytest.raises(SystemExit) as stop:
-        run(capsys, *line.split(), quick=False)
-    assert stop.value.code == 2
-    assert capsys.readouterr().err.endswith(f"({hint})\n")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_fits_on_one_screen(capsys, command):
+    page = help_page(capsys, command)
+    lines = page.splitlines()
+    assert len(lines) <= SCREEN_LINES
+    assert max(map(len, lines)) <= SCREEN_WIDTH
+    heads = [line.removesuffix(":") for line in lines if re.fullmatch(r"[a-z ]+:", line)]
+    assert heads == [head for head in HEADS if head in heads]
+    # Each option has its explanation on its line, or a long one on the next.
+    for line, after in pairwise(lines):
+        if line.startswith("  -"):
+            assert re.search(r"\S {2,}\S", line) or re.match(r" {8,}\S", after)
+
+
+def example_lines():
+    """Yield the examples in the help of each command."""
+    for command in COMMANDS:
+        page = io.StringIO()
+        with contextlib.redirect_stdout(page), contextlib.suppress(SystemExit):
+            main([command, "--help"])
+        _, _, examples = page.getvalue().partition("examples:\n")
+        for line in examples.strip().splitlines():
+            yield pytest.param(line.strip(), id=line.strip())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [*example_lines()])
+def test_the_examples_of_help_run(capsys, tmp_path, monkeypatch, line):
+    monkeypatch.chdir(tmp_path)
+    if "study" in line or "warmup" in line:
+        pytest.skip("takes minutes; a test of its own runs it")
+    if "--html" in line or "--plot" in line:
+        pytest.importorskip("matplotlib")
+    write_examples(tmp_path)
+    *_, words = line.partition("fastece ")
+    code, out, err = run(capsys, *shlex.split(words))
+    assert code in (0, 1, 3), err
+    assert out
+
+
+def write_examples(folder):
+    """Write the files that the examples name."""
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    y = (rng.random(300) < p).astype(int)
+    old = p**2
+    patient = np.arange(300) // 2
+    columns = {"y_true": y, "y_prob": p, "died": y, "risk": p, "old": old, "new": p}
+    rows = table(",".join([*columns, "patient"]), *columns.values(), patient)
+    (folder / "days").mkdir()
+    for name in ("predictions", "trial", "old", "new", "both", "pilot", "test", "validation"):
+        (folder / f"{name}.csv").write_text(rows)
+        (folder / "days" / f"day{len(name)}.csv").write_text(rows)
 
 
 @pytest.mark.slow
@@ -198,16 +237,6 @@ def test_clip_makes_losses_finite_and_counts_the_rows(capsys, write, content):
 def test_clip_hides_nothing_that_is_wrong(capsys, write, content):
     path = write(content)
     assert failure(capsys, "report", path, "--clip", 0.1) == failure(capsys, "report", path)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [(["--clip", 0], "--clip: must be greater than 0"), (["--clip", 0.7], "--clip: must be"),
-     (["--clip", 0.1, "--from-logits"], "--clip: needs probabilities, and these are logits"),
-     (["--clip", 0.1, "--stream"], "--clip: needs all rows at once")],
-)  # fmt: skip
-def test_a_bad_clip_is_refused(capsys, write, arguments, message):
-    assert message in failure(capsys, "report", write(VECTORS), *arguments)
 
 
 # --- logs -----------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def test_a_curve_is_that_of_python(capsys, write, options, arguments):
     with pytest.raises(SystemExit):
         main(["curve", "--help"])
     shown_help = " ".join(capsys.readouterr().out.split())
-    assert f"{len(quantiles)} quantiles of the scores, and 0.9, 0.95, 0.99" in shown_help
+    assert f"{len(quantiles)} quantiles, 0.9, 0.95, 0.99" in shown_help
     out = text(capsys, "curve", path, *options)
     assert ("90 % CI" in out) == (curve.low is not None)
     assert len(re.findall(r"^ +[01]\.?\d* ", out, re.M)) == len(marks)

@@ -8,7 +8,7 @@ import pytest
 import fastece
 from fastece import datasets
 from fastece.recalibration import recalibrate
-from helpers.command_line import as_json, failure, text
+from helpers.command_line import as_json, text
 
 # Options, and the data set that they show.
 MODELS = {
@@ -81,11 +81,3 @@ def test_the_demo_has_the_numbers_of_the_report(capsys, options, name):
 def test_the_whole_page_ends_with_recalibration(capsys):
     page = text(capsys, "demo", "--full", "--resamples", 19)
     assert page.rindex("After temperature scaling") > page.rindex("Reliability diagram")
-
-
-def test_options_that_do_not_fit_the_demo_are_refused(capsys):
-    assert "--binary: goes without --model" in failure(
-        capsys, "demo", "--binary", "--model", "network"
-    )
-    with pytest.raises(SystemExit):
-        text(capsys, "demo", "--from-logits")

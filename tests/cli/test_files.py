@@ -63,13 +63,6 @@ def test_a_file_that_is_read_or_written_is_not_written_over(capsys, monkeypatch,
     assert files_of(folder) == before
 
 
-@pytest.mark.usefixtures("folder")
-def test_rows_are_not_recalibrated_by_a_hard_link_of_themselves(capsys):
-    assert "--fit: must be another file" in failure(
-        capsys, "recalibrate", "a.html", "--fit", "hard.html"
-    )
-
-
 @pytest.mark.representative(1)
 @pytest.mark.parametrize("option", ["--html o.html", "--plot o.png", "--out o.csv", "--save o"])
 @pytest.mark.parametrize("is_old", [False, True])

@@ -16,13 +16,13 @@ def data():
     rng = np.random.default_rng(0)
     p = rng.beta(0.4, 0.4, 900).round(4)
     y = (rng.random(900) < p).astype(int)
-    return y, p, np.arange(900) // 3, np.array(["north", "south"])[np.arange(900) % 2]
+    return y, p
 
 
 @pytest.fixture
 def path(data, write):
-    lines = (",".join(map(str, row)) for row in zip(*(x.tolist() for x in data), strict=True))
-    return str(write("\n".join(["y_true,y_prob,g,site", *lines])))
+    lines = (f"{label},{score}" for label, score in zip(*data, strict=True))
+    return str(write("\n".join(["y_true,y_prob", *lines])))
 
 
 def found_of(capsys, *options):
@@ -32,20 +32,8 @@ def found_of(capsys, *options):
     return found
 
 
-def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
-    y, p, g, site = data
-    cases = [
-        ([], {}),
-        (["--accuracy", "0.9", "--confidence-level", "0.9"], {"accuracy": 0.9, "confidence": 0.9}),
-        (["--by", "site", "--accuracy", "0.85"], {"by": site, "accuracy": 0.85}),
-        (["--groups", "g", "--accuracy", "0.9"], {"groups": g, "accuracy": 0.9}),
-        (["--setting", "confidence"], {"setting": "confidence"}),
-    ]
-    for options, arguments in cases:
-        expected = choose_threshold(y, p, **arguments)
-        printed = found_of(capsys, path, *options)
-        assert {name: printed[name] for name in expected.to_dict()} == expected.to_dict()
-        assert printed["sentence"] == expected.sentence
+def test_a_saved_threshold_is_that_of_python(capsys, data, path, tmp_path):
+    y, p = data
     saved = tmp_path / "threshold.json"
     assert main(["threshold", path, "--save", str(saved)]) == 0
     printed = capsys.readouterr().out
@@ -56,19 +44,6 @@ def test_a_threshold_is_that_of_python(capsys, data, path, tmp_path):
     assert f" {float(percent) / 100:.3f}  [" in printed
     again = Threshold.from_json(saved.read_text())
     assert again(p).tolist() == choose_threshold(y, p)(p).tolist()
-
-
-def test_pairs_are_hits_and_confidences(capsys, write):
-    rng = np.random.default_rng(1)
-    s = rng.beta(9, 1, 300).round(3)
-    hit = (rng.random(300) < s).astype(int)
-    rows = "\n".join(f"1,{x},{c}" for x, c in zip(hit, s, strict=True))
-    path = str(write(f"true_label,pred_label,confidence\n{rows}\n"))
-    printed = found_of(capsys, path, "--accuracy", "0.8")
-    assert (printed["setting"], printed["value"]) == (
-        "binary",
-        choose_threshold(hit, s, accuracy=0.8).value,
-    )
 
 
 @pytest.fixture
@@ -130,7 +105,7 @@ def test_weighted_rows_without_a_miss_are_a_warning_in_options_of_the_command(ca
 
 
 def test_without_a_threshold_the_accuracy_that_rows_support_is_shown(capsys, data, path):
-    y, p, *_ = data
+    y, p = data
     assert main(["threshold", path, "--accuracy", "0.999"]) == 1
     printed = " ".join(capsys.readouterr().out.split())
     assert "No score is found from which predictions are right in at least 99.9 %" in printed

@@ -12,8 +12,6 @@ from scipy.stats import norm, t
 
 import fastece
 from fastece import Accumulator, check, compare, estimate, slices
-from fastece.cli.registry import load_command
-from fastece.inference.slices import MIN_ROWS
 from helpers import strategies as cases
 from helpers.bad_input import assert_refused
 from helpers.probes import Mean, OneBin
@@ -232,12 +230,6 @@ def test_labels_that_look_like_other_parts_are_slices():
         "slice all rows",
         "slice increase over the baseline",
     }
-
-
-def test_the_defaults_of_python_and_of_the_command_line_agree():
-    defaults = {x.name: x.keywords.get("default") for x in load_command("check").options}
-    assert defaults["--min-rows"] == MIN_ROWS
-    assert defaults["--confidence-level"] == 0.95
 
 
 # --- O/E ------------------------------------------------------------------------------------

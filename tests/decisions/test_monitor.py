@@ -163,6 +163,29 @@ def test_at_most_one_calibrated_stream_in_twenty_alarms():
     assert sum(alarms) <= 28
 
 
+@pytest.mark.slow
+def test_monitors_of_segments_share_the_level():
+    """Each has the level over their number: together they alarm at most as often as one."""
+    alarms = 0
+    for seed in range(100):
+        monitors = [Monitor(0.05 / 4) for _ in range(4)]
+        for day in range(20):
+            for k, monitor in enumerate(monitors):
+                monitor.update(*next(stream(1000 * seed + 50 * day + k, rows=50 * (k + 1))))
+        alarms += any(monitor.alarm for monitor in monitors)
+    # More than 13 of 100 come by chance in 1 of 2000 cases if 5 % do.
+    assert alarms <= 13
+
+
+def test_a_monitor_of_one_of_k_segments_alarms_at_k_times_the_e_value():
+    rows = [*stream(0, 12, 0.4)]
+    one, of_four = follow(rows), follow(rows, level=0.05 / 4)
+    largest = one.to_frame()["e_value"].max()
+    assert of_four.e_value == one.e_value
+    assert (one.alarm, of_four.alarm) == (largest >= 20, largest >= 80)
+    assert 20 <= largest < 80
+
+
 def test_a_shift_of_the_log_odds_is_found_in_ten_days():
     days = []
     for seed in range(21):

@@ -216,7 +216,10 @@ def test_a_threshold_comes_back_from_json_and_damaged_text_is_refused():
     assert content["format"] == "fastece.threshold 1"
     good = json.loads(choose_threshold(y, s, accuracy=0.8).to_json())
     broken = [
-        "", "[]", "{}", "null", json.dumps({**good, "format": "fastece.threshold 2"}),
+        "", "[]", "{}", "null", json.dumps({**good, "format": "fastece.thresholds 1"}),
+        json.dumps({**good, "value": [0.5, 0.6]}), json.dumps({**good, "labels": [1, 2]}),
+        json.dumps({**good, "setting": "all"}), json.dumps({**good, "n": "many"}),
+        json.dumps({**good, "n_classes": 1}), json.dumps({**good, "from_logits": 1}),
         json.dumps({**good, "value": 1.5}), json.dumps({**good, "value": "high"}),
         json.dumps({**good, "more": 1}), json.dumps({k: x for k, x in good.items() if k != "n"}),
         json.dumps(good)[:-1] + ', "n": 3}',
@@ -224,6 +227,9 @@ def test_a_threshold_comes_back_from_json_and_damaged_text_is_refused():
     for text in broken:
         with pytest.raises(ValueError, match="text: is no threshold"):
             Threshold.from_json(text)
+    later = json.dumps({**good, "format": "fastece.threshold 2"})
+    with pytest.raises(ValueError, match=r"^text: is a threshold of version 2, and this"):
+        Threshold.from_json(later)
 
 
 def test_a_printed_threshold_has_its_promise_and_cautions():

@@ -1,20 +1,25 @@
-"""Pictures in files, and as elements of a page that loads nothing, several beside one another."""
+"""Pictures in files, and on a page that loads nothing and fits on a telephone."""
 
 import re
 import xml.etree.ElementTree as ET
+from base64 import b64decode
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
 
 import fastece
-from fastece.cli.output_files import check_picture, check_place
+from fastece.cli.output import check_name, check_place
 from fastece.data.errors import InputError
-from fastece.display.pages import Panel, draw_page, draw_picture
-from fastece.display.svg import to_svg
+from fastece.display.axes import draw_on_page, settle_layout
+from fastece.display.documents import Document, Picture, Section
+from fastece.display.pages import Panel, draw_page, draw_picture, page_pictures
+from fastece.display.writers import to_html
 
 matplotlib = pytest.importorskip("matplotlib")
 pytest.importorskip("matplotlib.figure")
+pytest.importorskip("jinja2")
 FIRST_BYTES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = '</text><script>alert(1)</script> id="x" #000000 & $'
@@ -26,12 +31,6 @@ def diagram():
     return fastece.reliability_diagram(p > 0.4, p, n_bins=5)
 
 
-def draw(diagram, label="net"):
-    figure = matplotlib.figure.Figure(layout="constrained")
-    diagram.plot(figure.subplots(), label=label)
-    return figure
-
-
 # --- files and pages ------------------------------------------------------------------------
 
 
@@ -39,7 +38,7 @@ def draw(diagram, label="net"):
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".PNG"])
 def test_the_name_of_a_file_chooses_its_format(diagram, tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
-    check_picture("plot", str(path))
+    check_name("plot", str(path))
     content = draw_picture(path, [Panel({None: diagram.drawing()})])
     assert content.startswith(FIRST_BYTES[suffix.lower()])
 
@@ -57,7 +56,7 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path, name, message):
     (tmp_path / "folder.png").mkdir()
     path = str(tmp_path / name)
     with pytest.raises(InputError, match=f"plot: .*{message}"):  # noqa: PT012
-        check_picture("plot", path)
+        check_name("plot", path)
         check_place("plot", path)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
 
@@ -83,66 +82,65 @@ def test_the_title_of_many_classes_counts_those_that_are_shown(diagram):
     figure.draw_without_rendering()
 
 
-# --- elements of a page ---------------------------------------------------------------------
+# --- pictures of a page ---------------------------------------------------------------------
 
 
-def test_several_elements_of_a_page_share_no_ids(diagram):
-    page = "".join(to_svg(draw(diagram), "title", key) for key in ("a", "b-1"))
-    tree = ET.fromstring(f"<div>{page}</div>")
-    ids = [node.get("id") for node in tree.iter() if node.get("id")]
-    assert len(ids) == len(set(ids))
-    references = re.findall(r"(?:url\(#|href=\"#)([^)\"]*)", page)
-    assert references
-    assert set(references) <= set(ids)
-    assert [svg.get("aria-labelledby") for svg in tree] == ["a-title", "b-1-title"]
+def pictures_of(page):
+    """The pictures of a page: their descriptions, and trees of their SVG."""
+    found = re.findall(r'<img alt="([^"]*)" src="data:image/svg\+xml;base64,([^"]*)">', page)
+    return [(unescape(title), ET.fromstring(b64decode(content))) for title, content in found]
 
 
-def test_nothing_is_loaded_and_black_is_the_colour_of_text(diagram):
-    svg = to_svg(draw(diagram), "title", "a")
-    names = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
-    assert set(re.findall(r"https?:[^\"\s]*", svg)) == names
-    for forbidden in ("<script", "<style", "<image", "@import", "<!DOCTYPE", "<?xml", "#000000"):
-        assert forbidden not in svg
-    assert "currentColor" in svg
-    assert not re.search(r'id="a-patch_[12]">\s*<path[^>]*style="fill: #', svg)  # no background
+def page_of(panels, title="title"):
+    return to_html(Document("page", sections=[Section(pictures=page_pictures(panels, title))]))
 
 
-def test_points_and_bars_have_their_numbers_for_the_pointer(diagram):
-    tree = ET.fromstring(to_svg(draw(diagram), "title", "a"))
-    tooltips = [node.text for node in tree.iter(f"{SVG}title")][1:]
-    assert len(tooltips) == 10  # a point and a bar in each of five bins
-    assert sorted(tooltips) == sorted(2 * list(dict.fromkeys(tooltips)))
-    assert tooltips[0] == "0 to 0.2: 12 rows, score 0.0932, observed 0, 95 % CI 0 to 0.265"
+def test_pictures_of_a_page_are_images_that_hold_all_they_show(diagram):
+    page = page_of([Panel({HOSTILE[:27]: diagram.drawing()})], HOSTILE)
+    ((title, drawing),) = pictures_of(page)
+    assert title == HOSTILE
+    assert drawing.tag == f"{SVG}svg"
+    assert "<script" not in page
+    assert page.count("src=") == 1
+    links = [x for node in drawing.iter() for name, x in node.items() if name.endswith("href")]
+    assert links
+    assert all(link.startswith("#") for link in links)
 
 
-def test_points_of_the_same_size_have_tooltips_and_empty_bins_have_none():
-    p = np.repeat([0.3, 0.8], 50)
-    figure = matplotlib.figure.Figure()
-    fastece.reliability_diagram(p > 0.4, p).plot(figure.subplots(), band=False)
-    tree = ET.fromstring(to_svg(figure, "title", "a"))
-    parents = {child: parent for parent in tree.iter() for child in parent}
-    tooltips = list(tree.iter(f"{SVG}title"))[1:]
-    assert [node.text[:24] for node in tooltips].count("0.267 to 0.333: 50 rows,") == 2
-    assert {parents[node].tag for node in tooltips} <= {f"{SVG}path", f"{SVG}use"}
-    assert len(tooltips) == 4
+def test_no_picture_of_a_page_is_wider_than_a_telephone(diagram):
+    classes = [Panel({None: replace(diagram, setting=f"class {k}").drawing()}) for k in range(13)]
+    both = [Panel({None: diagram.drawing()}), Panel({None: diagram.drawing()}, is_logit=True)]
+    for panels, count in ((both, 2), (classes[:5], 2), (classes, 3)):
+        pictures = pictures_of(page_of(panels))
+        assert len(pictures) == count
+        for _, drawing in pictures:
+            points = float(drawing.get("width").removesuffix("pt"))
+            assert points * 96 / 72 <= 390 - 2 * 16  # a pixel is 1/96 inch, and margins are 16
 
 
-def test_titles_and_labels_are_text(diagram):
-    tree = ET.fromstring(to_svg(draw(diagram, HOSTILE[:27]), HOSTILE, "a"))
-    assert tree[0].text == HOSTILE
-    assert tree[0].tag == f"{SVG}title"
-    texts = [node.text or "" for node in tree.iter(f"{SVG}text")]
-    assert any(text.startswith("</text><script>alert(1)") for text in texts)
-    assert "Predicted probability" in texts
+def test_no_letters_of_a_page_are_smaller_than_ten_pixels(diagram):
+    p = np.linspace(0.01, 0.99, 60)
+    y = p > 0.4
+    classes = [Panel({"a": replace(diagram, setting=f"class {k}").drawing()}) for k in range(4)]
+    panels = [Panel({None: diagram.drawing()}, is_logit=is_logit) for is_logit in (False, True)]
+    (evidence,) = fastece.Monitor().update(y, p).document().sections
+    pictures = [*page_pictures(panels, ""), *page_pictures(classes, ""), *evidence.pictures]
+    pictures.append(Picture("", lambda: draw_on_page(fastece.validate(y, p, n_resamples=0).plot)))
+    for picture in pictures:
+        figure = picture.draw()
+        settle_layout(figure)
+        texts = [x for x in figure.findobj(matplotlib.text.Text) if x.get_text()]
+        assert min(text.get_fontsize() for text in texts) * 96 / 72 >= 10
+        box = figure.get_tightbbox()
+        width, height = figure.get_size_inches()
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= width
+        assert box.y1 <= height
 
 
-def test_the_same_figure_is_the_same_text_and_nothing_global_changes(diagram):
+def test_the_same_page_is_the_same_text_and_nothing_global_changes(diagram):
     before = dict(matplotlib.rcParams)
-    assert to_svg(draw(diagram), "title", "a") == to_svg(draw(diagram), "title", "a")
+    panels = [Panel({None: diagram.drawing()})]
+    assert page_of(panels) == page_of(panels)
     assert dict(matplotlib.rcParams) == before
-
-
-@pytest.mark.parametrize("key", ["", "1", "a b", 'a"', "a#"])
-def test_keys_are_words(key):
-    with pytest.raises(ValueError, match="key: must be letters, digits and hyphens"):
-        to_svg(matplotlib.figure.Figure(), "title", key)

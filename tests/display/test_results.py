@@ -12,7 +12,7 @@ import fastece
 from fastece.display.axes import axis_labels, error_text, title_of
 from fastece.display.marks import PLAIN, is_model, logit_range
 from fastece.display.pages import best_columns, plot_classes
-from fastece.display.pictures import draw_model, plot_result
+from fastece.display.pictures import draw_model
 from fastece.reliability.curve import ReliabilityCurve
 
 # The error of the curve that the tests draw.
@@ -216,7 +216,7 @@ def test_models_without_names_have_numbers_and_another_estimator_its_own(diagram
     for result in (diagram, diagram, make_curve()):
         result.plot(axes)
     error = f"ECE {diagram.value:.3f}"
-    assert errors_of(axes) == [f"model 1, {error}", f"model 2, {error}", f"model 3, {ERROR}"]
+    assert errors_of(axes) == [error, f"model 2, {error}", f"model 3, {ERROR}"]
 
 
 def test_colours_go_on_where_the_axes_are(diagram):
@@ -231,7 +231,7 @@ def test_of_several_curves_none_has_a_hatch_and_their_lines_come_together(axes):
     supported = np.abs(np.arange(200) - 100) > 20
     curves = [make_curve(500, supported=supported), make_curve(500, supported=~supported)]
     for name, curve in zip("ab", curves, strict=True):
-        plot_result(curve, axes, label=name)
+        curve.plot(axes, label=name)
     assert not any(mark.get_hatch() for mark in axes.collections)
     models = [f"a, {ERROR}", f"b, {ERROR}"]
     others = ["95 % CI (resamples)", MEDIAN, "density (up to 1)"]
@@ -244,7 +244,7 @@ def test_of_several_curves_none_has_a_hatch_and_their_lines_come_together(axes):
 def test_a_curve_draws_its_values_on_the_given_axes(axes):
     before = dict(matplotlib.rcParams)
     curve = make_curve()
-    assert plot_result(curve, axes) is axes
+    assert curve.plot(axes) is axes
     line = lines_of(axes)[ERROR]
     assert line.get_xdata().tolist() == curve.score.tolist()
     assert line.get_ydata().tolist() == curve.probability.tolist()
@@ -257,7 +257,7 @@ def test_a_curve_draws_its_values_on_the_given_axes(axes):
 
 def test_a_curve_with_resamples_has_a_median_and_a_band(axes):
     curve = make_curve(500)
-    plot_result(curve, axes)
+    curve.plot(axes)
     names = [ERROR, "95 % CI (resamples)", MEDIAN, "density (up to 1)"]
     assert legend_of(axes)[1:] == names
     line = lines_of(axes)[ERROR]
@@ -272,7 +272,7 @@ def test_a_curve_with_resamples_has_a_median_and_a_band(axes):
 @pytest.mark.parametrize(("n_resamples", "names"), [(0, [ERROR]), (500, [ERROR, MEDIAN])])
 def test_there_is_no_curve_where_scores_are_too_few(axes, n_resamples, names):
     supported = np.abs(np.arange(200) - 100) > 20
-    plot_result(make_curve(n_resamples, supported=supported), axes)
+    make_curve(n_resamples, supported=supported).plot(axes)
     assert "too few scores" in legend_of(axes)
     for name in names:
         assert np.isfinite(lines_of(axes)[name].get_ydata()).tolist() == supported.tolist()
@@ -281,7 +281,7 @@ def test_there_is_no_curve_where_scores_are_too_few(axes, n_resamples, names):
 def test_there_is_no_curve_where_its_kernel_reaches_fewer_rows_than_five(axes):
     density = np.where(np.arange(200) < 100, 0.2, 1.8)
     # 0.05 * 2 sqrt(pi) * density * n rows: 3.5 and 32
-    plot_result(make_curve(n=100, density=density), axes)
+    make_curve(n=100, density=density).plot(axes)
     is_drawn = np.isfinite(lines_of(axes)[ERROR].get_ydata())
     assert is_drawn.tolist() == (density > 1).tolist()
 
@@ -299,7 +299,7 @@ def occupied_parts(ax):
 @pytest.mark.parametrize(
     ("shape", "models", "dpi"), [((1, 1), 1, 72), ((1, 2), 2, 300), ((2, 2), 1, 100)], ids=str
 )
-@pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+@pytest.mark.parametrize("layout", ["constrained", "tight"])
 def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, models, dpi, layout):
     with plt.rc_context({"font.size": 7}):
         size = (5.5, 2.4 * shape[0])
@@ -321,6 +321,14 @@ def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, models, dp
             assert box.y0 >= figure.bbox.y0
             assert box.x1 <= figure.bbox.x1
             assert owner.get_window_extent().width > 0.6 * dpi  # there is still a picture
+
+
+def test_a_figure_without_a_layout_has_its_legend_on_the_axes(diagram, axes):
+    diagram.plot(axes)
+    axes.figure.draw_without_rendering()
+    legend = axes.get_legend().get_window_extent()
+    assert axes.get_window_extent().containsx(legend.x0)
+    assert axes.get_window_extent().containsy(legend.y0)
 
 
 def test_figures_can_be_pickled_and_parts_of_figures_drawn_on(diagram):
@@ -505,7 +513,9 @@ def test_no_more_of_matplotlib_is_imported_than_is_used(code, unused):
     assert done.stdout == "True\n"
 
 
-@pytest.mark.parametrize("draw", [plot_result, lambda diagram: plot_classes([diagram])])
+@pytest.mark.parametrize(
+    "draw", [lambda diagram: diagram.plot(), lambda diagram: plot_classes([diagram])]
+)
 def test_without_matplotlib_the_error_names_what_to_install(diagram, draw, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"matplotlib: pip install 'fastece\[plot\]'"):

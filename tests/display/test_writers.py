@@ -1,15 +1,20 @@
 """Every format has all of a document, and nothing in it is markup."""
 
 import re
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
 
+import fastece
 from fastece.data.errors import InputError
-from fastece.display.documents import Document, Section, Table
+from fastece.display.documents import Document, Picture, Section, Table
 from fastece.display.numbers import ConfidenceInterval, Number, PValue
-from fastece.display.writers import to_fragment, to_html, to_markdown, to_text
+from fastece.display.writers import read_templates, to_fragment, to_html, to_markdown, to_text
+
+pytest.importorskip("jinja2")
+Figure = pytest.importorskip("matplotlib.figure").Figure
 
 INTERVAL = ConfidenceInterval(0.012, 0.034)
 TABLE = Table(
@@ -29,7 +34,7 @@ def document():
         lead="Miscalibrated.",
         sections=[
             Section("First", {"rows": 12}, TABLE, ["A note."]),
-            Section("Second", pictures=[lambda key: f'<svg id="{key}"></svg>'] * 2),
+            Section("Second", pictures=[Picture("<points>", lambda: Figure((1, 1)))] * 2),
         ],
         tone="bad",
         footer="the end",
@@ -93,9 +98,9 @@ def test_long_pages_have_contents_and_headings_their_ids(document):
     assert "part-" not in to_fragment(long_document)
 
 
-def test_pictures_on_a_page_have_keys_of_their_own(document):
+def test_pictures_on_a_page_have_descriptions(document):
     page = to_html(document)
-    assert [f'id="picture-{k}"' in page for k in (1, 2, 3)] == [True, True, False]
+    assert page.count('<figure><img alt="&lt;points&gt;" src="data:image/svg+xml;base64,') == 2
     assert "<title>A &amp; B</title>" in page
     assert 'class="lead bad"' in page
 
@@ -110,7 +115,18 @@ def test_a_table_beside_pictures_is_folded(document):
 
 def test_fragments_have_no_pictures(document):
     fragment = ET.fromstring(to_fragment(document))
-    assert fragment.find(".//svg") is None
+    assert fragment.find(".//img") is None
     heads = [cell.text for cell in fragment.iter("th")]
     assert heads == ["name", "value", "95 % CI", "p-value", None]
     assert "the end" in "".join(fragment.itertext())
+
+
+def test_without_jinja2_notebooks_show_text_and_pages_say_what_to_install(document, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    read_templates.cache_clear()
+    assert fastece.estimate([0, 1, 1], [0.2, 0.5, 0.7])._repr_html_() is None
+    with pytest.raises(ImportError, match=r"pages need jinja2: pip install 'fastece\[report\]'"):
+        to_html(document)
+    report = fastece.calibration_report([0, 1, 1], [0.2, 0.5, 0.7], n_resamples=0)
+    with pytest.raises(ValueError, match=r"to_html: needs jinja2 .* 'fastece\[report\]'"):
+        report.to_html()

@@ -9,7 +9,7 @@ import pytest
 
 from fastece.cli.stream_sums import StreamSums
 from fastece.data.errors import BadArgumentError
-from fastece.files import FileSum, Reader, batches, lines, read_predictions
+from fastece.files import FileSum, read_predictions, tables
 from helpers.command_line import as_json, failure, values
 from helpers.odd_files import draw_file
 
@@ -85,7 +85,7 @@ def read_stream(path, options, skips=False):
     """The total of a stream, and the counts of its file."""
     total = Total()
     stream = FileSum(total.add, skips, lambda *_: None)
-    stream.add_file(Reader(str(path), **options))
+    stream.add_file(path, **options)
     return total, stream.files[0]
 
 
@@ -120,10 +120,10 @@ def check(file, tmp_path, small, monkeypatch):
             assert got[0] == drawn[0]
             assert got[1] == pytest.approx(drawn[1], abs=1e-15)
             assert got[2:] == drawn[2:]
-    for sizes in ((batches.MAX_ROWS, lines.MAX_CHARACTERS), small):
+    for sizes in ((tables.MAX_ROWS, tables.BLOCK_SIZE), small):
         with monkeypatch.context() as patch:
-            patch.setattr("fastece.files.batches.MAX_ROWS", sizes[0])
-            patch.setattr("fastece.files.lines.MAX_CHARACTERS", sizes[1])
+            patch.setattr("fastece.files.tables.MAX_ROWS", sizes[0])
+            patch.setattr("fastece.files.tables.BLOCK_SIZE", sizes[1])
             check_stream(file, path, total, error)
 
 
@@ -153,7 +153,9 @@ def check_stream(file, path, total, error):
 def check_seed(seed, tmp_path, monkeypatch):
     rng = np.random.default_rng([28, seed])
     file = draw_file(rng)
-    check(file, tmp_path, (int(rng.choice([1, 2, 3])), int(rng.choice([1, 20, 60]))), monkeypatch)
+    check(
+        file, tmp_path, (int(rng.choice([1, 2, 3])), int(rng.choice([200, 300, 600]))), monkeypatch
+    )
 
 
 @pytest.mark.representative(1)
@@ -179,8 +181,8 @@ def test_more_odd_files(part, tmp_path, monkeypatch):
 
 @pytest.fixture
 def by_lines(tmp_path, monkeypatch):
-    """Write a file, which is read line by line."""
-    monkeypatch.setattr("fastece.files.lines.MAX_CHARACTERS", 1)
+    """Write a file, which is read a few lines at a time."""
+    monkeypatch.setattr("fastece.files.tables.BLOCK_SIZE", 60)
 
     def write(content, name="a.csv"):
         path = tmp_path / name

@@ -1,7 +1,7 @@
-"""Tables of other programs: their error names no command, and their columns give the right number.
+"""Tables of other programs: they are refused, and their columns give the right number.
 
-Each layout is a table under the names that a program writes, with what its error has to show, and
-the options by which a reader then gets the number that plain numpy gives.
+Each layout is a table under the names that a program writes, with the options by which a reader
+gets the number that plain numpy gives.
 """
 
 import json
@@ -45,159 +45,128 @@ def pair(form):
     return vectors(form, np.column_stack([1 - P, P]).round(6), NO_YES)
 
 
-PREDICTION = "is the most probable class in each of the first 300 rows, so it is the prediction"
-SUM = "sum to 1 in each of the first 300 rows"
-MEANS = "means where {} is {}, against other rows: {} 0.44 against 0.22"
-SPLIT = "{} splits the rows by a threshold of {}, so it looks like the prediction"
-SAME = "{} and {} hold the same labels, and {} is at least 0.5 in each of the first 300 rows"
 EVENT = "--y-true {} --y-prob {}"
-# Columns, sentences of the error (None: the table is read), options that read it (None: nothing
-# does), and the calibration error.
+# Columns, options that read the table (None: nothing does), and the calibration error.
 LAYOUTS = {
     "caret, two classes": (
         {"pred": NO_YES[SIDE], "obs": NO_YES[Y], **pair("{}"), "rowIndex": IDS, "Resample": "F1"},
-        [f"pred {PREDICTION}, and the labels are obs"], "--y-true obs", OF_TOP),
+        "--y-true obs", OF_TOP),
     "caret, three classes": (
         {"pred": PETS[GUESS], "obs": PETS[K], **vectors("{}"), "Resample": "Fold1"},
-        [f"cat, dog, owl {SUM}", f"pred {PREDICTION}, and the labels are obs"],
         "--y-true obs", OF_CLASSES),
     "tidymodels, two classes": (
         {".pred_class": NO_YES[SIDE], **pair(".pred_{}"), ".row": IDS, "Class": NO_YES[Y]},
-        [f".pred_class {PREDICTION}, and the labels are Class"],
         "--y-true Class --y-prob .pred_no,.pred_yes", OF_TOP),
     "tidymodels, three classes": (
         {"id": "train", ".pred_class": PETS[GUESS], **vectors(".pred_{}"), "truth": PETS[K]},
-        [f".pred_class {PREDICTION}, and the labels are truth"],
         "--y-true truth --y-prob .pred_cat,.pred_dog,.pred_owl", OF_CLASSES),
     "yardstick": (
         {"truth": NO_YES[Y], "no": (1 - P).round(6), "yes": P, "predicted": NO_YES[SIDE]},
-        [f"predicted {PREDICTION}, and the labels are truth"], "--y-true truth", OF_TOP),
+        "--y-true truth", OF_TOP),
     "mlr3": (
         {"row_ids": IDS, "truth": PETS[K], "response": PETS[GUESS], **vectors("prob.{}")},
-        [f"response {PREDICTION}, and the labels are truth"], "--y-true truth", OF_CLASSES),
+        "--y-true truth", OF_CLASSES),
     "mlr": (
         {"id": IDS, "truth": NO_YES[Y], **pair("prob.{}"), "response": NO_YES[SIDE]},
-        [f"response {PREDICTION}, and the labels are truth"], "--y-true truth", OF_TOP),
+        "--y-true truth", OF_TOP),
     "Weka": (
         {"inst#": IDS, "actual": NO_YES[Y], "predicted": NO_YES[SIDE], "prediction": TOP},
-        [SAME.format("actual", "predicted", "prediction"), "true_label,pred_label,confidence"],
         "", OF_TOP),
     "H2O, two classes": (
         {"predict": SIDE, "p0": (1 - P).round(6), "p1": P, "bad_loan": Y},
-        [f"p0, p1 {SUM}", f"predict {PREDICTION}, and the labels are bad_loan"],
         "--y-true bad_loan --y-prob p1", OF_EVENT),
     "H2O, three classes": (
         {"predict": PETS[GUESS], **vectors("{}"), "species": PETS[K]},
-        [f"predict {PREDICTION}, and the labels are species"], "--y-true species", OF_CLASSES),
+        "--y-true species", OF_CLASSES),
     "SAS": (
         {"F_BAD": NO_YES[Y], "I_BAD": NO_YES[SIDE], **pair("P_BAD{}")},
-        ["P_BADno, P_BADyes sum to 1", f"I_BAD {PREDICTION}, and the labels are F_BAD"],
         "--y-true F_BAD --y-prob P_BADyes --pos-label yes", OF_EVENT),
     "SPSS": (
         {"died": Y, "PRE_1": P, "PGR_1": SIDE},
-        [MEANS.format("died", 1, "PRE_1"), SPLIT.format("PGR_1", "PRE_1")],
         EVENT.format("died", "PRE_1"), OF_EVENT),
     "scikit-learn, one column": (
         {"y_test": Y, "y_pred": SIDE, "y_proba": P},
-        [MEANS.format("y_test", 1, "y_proba"), SPLIT.format("y_pred", "y_proba")],
         EVENT.format("y_test", "y_proba"), OF_EVENT),
     "scikit-learn, a matrix": (
-        {"target": K, **vectors("{}", names=["0", "1", "2"])}, [f"0, 1, 2 {SUM}"],
+        {"target": K, **vectors("{}", names=["0", "1", "2"])},
         EVENT.format("target", "0,1,2"), OF_CLASSES),
     "scikit-learn, a matrix and predictions": (
         {"y": K, "yhat": GUESS, **vectors("proba_{}", names=["0", "1", "2"])},
-        [f"yhat {PREDICTION}, and the labels are y"],
         EVENT.format("y", "proba_*"), OF_CLASSES),
-    "pandas, with its index": ({"": IDS, "y_true": Y, "y_prob": P}, None, "", OF_EVENT),
+    "pandas, with its index": ({"": IDS, "y_true": Y, "y_prob": P}, "", OF_EVENT),
     "transformers, a pipeline": (
         {"text": [f"text {k}" for k in IDS], "label": NO_YES[SIDE], "score": TOP,
          "gold": NO_YES[Y]},
-        ["label and gold hold the same labels, and score is at least 0.5"], "", OF_TOP),
+        "", OF_TOP),
     "LightGBM": (
         {"row_id": IDS, "is_churn": Y, "prediction": P},
-        [MEANS.format("is_churn", 1, "prediction")], EVENT.format("is_churn", "prediction"),
+        EVENT.format("is_churn", "prediction"),
         OF_EVENT),
     "XGBoost, margins": (
-        {"label": Y, "margin": np.log(P / (1 - P))}, ["margin (numbers)"],
+        {"label": Y, "margin": np.log(P / (1 - P))},
         "--y-true label --y-prob margin --from-logits", OF_EVENT),
     "Kaggle, a submission": (
-        {"id": IDS, "target": P}, ["target (numbers from 0 to 1)"], None, None),
+        {"id": IDS, "target": P}, None, None),
     "Kaggle, out-of-fold predictions": (
         {"id": IDS, "fold": IDS % 5, "target": Y, "oof_pred": P},
-        [MEANS.format("target", 1, "oof_pred")], EVENT.format("target", "oof_pred"), OF_EVENT),
+        EVENT.format("target", "oof_pred"), OF_EVENT),
     "AutoGluon": (
-        {"": IDS, "class": PETS[K], **vectors("{}")}, [f"cat, dog, owl {SUM}"],
-        "--y-true class", OF_CLASSES),
+        {"": IDS, "class": PETS[K], **vectors("{}")}, "--y-true class", OF_CLASSES),
     "Azure ML Studio": (
         {"income": NO_YES[Y], "Scored Labels": NO_YES[SIDE], "Scored Probabilities": P},
-        [MEANS.format("income", "yes", "Scored Probabilities"),
-         SPLIT.format("Scored Labels", "Scored Probabilities")],
         ["--y-true", "income", "--y-prob", "Scored Probabilities", "--pos-label", "yes"],
         OF_EVENT),
     "Azure AutoML": (
         {"y": PETS[K], "Predicted": PETS[GUESS], **vectors("{}_predicted_proba")},
-        ["cat_predicted_proba, dog_predicted_proba, owl_predicted_proba sum to 1"],
         "--y-true y --y-prob *_predicted_proba --labels cat,dog,owl", OF_CLASSES),
     "Vertex": (
         {"churned": NO_YES[Y], **pair("churned_{}_scores")},
-        ["churned_no_scores, churned_yes_scores sum to 1"],
         "--y-true churned --y-prob churned_yes_scores --pos-label yes", OF_EVENT),
     "DataRobot": (
         {"readmitted": NO_YES[Y], **pair("readmitted_{}_PREDICTION"),
          "readmitted_PREDICTION": NO_YES[SIDE], "THRESHOLD": 0.5},
-        ["readmitted (text)", "readmitted_PREDICTION (text)"],
         "--y-true readmitted --y-prob readmitted_yes_PREDICTION --pos-label yes", OF_EVENT),
     "KNIME": (
         {"Class": PETS[K], **vectors("P (Class={})"), "Prediction (Class)": PETS[GUESS]},
-        ["P (Class=cat), P (Class=dog), P (Class=owl) sum to 1"],
         ["--y-true", "Class", "--y-prob", "P (Class=*)", "--labels", "cat,dog,owl"], OF_CLASSES),
     "RapidMiner": (
         {"label": PETS[K], "prediction(label)": PETS[GUESS], **vectors("confidence({})")},
-        ["confidence(cat), confidence(dog), confidence(owl) sum to 1"],
         "--y-true label --y-prob confidence(*) --labels cat,dog,owl", OF_CLASSES),
     "Orange": (
         {"species": PETS[K], "Tree": PETS[GUESS], **vectors("Tree ({})"), "Fold": IDS % 10},
-        ["Tree (cat), Tree (dog), Tree (owl) sum to 1"],
         ["--y-true", "species", "--y-prob", "Tree (*)", "--labels", "cat,dog,owl"], OF_CLASSES),
     "ranger": (
-        {"y": PETS[K], **vectors("prediction.{}")}, [f"{SUM}"], "--y-true y", OF_CLASSES),
+        {"y": PETS[K], **vectors("prediction.{}")}, "--y-true y", OF_CLASSES),
     "glm of R": (
-        {"outcome": NO_YES[Y], "fitted": P}, [MEANS.format("outcome", "yes", "fitted")],
+        {"outcome": NO_YES[Y], "fitted": P},
         "--y-true outcome --y-prob fitted --pos-label yes", OF_EVENT),
     "Stata": (
-        {"foreign": Y, "mpg": 20 + IDS % 9, "phat": P}, [MEANS.format("foreign", 1, "phat")],
-        EVENT.format("foreign", "phat"), OF_EVENT),
+        {"foreign": Y, "mpg": 20 + IDS % 9, "phat": P}, EVENT.format("foreign", "phat"), OF_EVENT),
     "JMP": (
         {"y": PETS[K], **vectors("Prob[{}]"), "Most Likely y": PETS[GUESS]},
-        ["Prob[cat], Prob[dog], Prob[owl] sum to 1"],
         "--y-true y --y-prob Prob[cat],Prob[dog],Prob[owl] --labels cat,dog,owl", OF_CLASSES),
     "a test set with predictions": (
         {"age_scaled": RNG.random(N).round(4), "y_true": Y, "fraud_probability": P,
          "fraud_flag": SIDE},
-        ["means where y_true is 1, against other rows: age_scaled",
-         "fraud_probability 0.44 against 0.22"],
         "--y-prob fraud_probability", OF_EVENT),
     "a ward": (
         {"patient": IDS, "outcome": np.array(["survived", "died"])[Y], "p_death": P},
-        [MEANS.format("outcome", "died", "p_death")],
         "--y-true outcome --y-prob p_death --pos-label died", OF_EVENT),
     "logits": (
         {"label": K, **vectors("logit_{}", LOGITS, ["0", "1", "2"])},
-        ["logit_0, logit_1, logit_2 are below 0 in some rows: --from-logits reads logits"],
         "--y-true label --y-prob logit_* --from-logits", OF_LOGITS),
     "percents of classes": (
         {"label": PETS[K], **vectors("p_{}", 100 * V)},
-        ["p_cat, p_dog, p_owl sum to 100 in each of the first 300 rows: --percent reads percents"],
         "--y-true label --percent", OF_CLASSES),
     "percents of an event": (
-        {"died": Y, "risk": (100 * P).round(2)}, ["risk goes up to", "--percent reads percents"],
+        {"died": Y, "risk": (100 * P).round(2)},
         "--y-true died --y-prob risk --percent", OF_PERCENTS),
     "a spreadsheet with signs": (
         {"died": Y, "risk": [f"{x:.4f}%" for x in 100 * P]},
-        [MEANS.format("died", 1, "risk")], EVENT.format("died", "risk"), OF_EVENT),
+        EVENT.format("died", "risk"), OF_EVENT),
     "a survey of language models": (
         {"question": [f"q{k}" for k in IDS], "correct": Y == SIDE, "confidence": TOP},
-        ["correct (true or false)"], EVENT.format("correct", "confidence"), OF_TOP),
+        EVENT.format("correct", "confidence"), OF_TOP),
 }  # fmt: skip
 FORMS = {"a.csv": as_csv, "a.jsonl": lambda x: as_json_lines(as_rows(x)),
          "a.json": lambda x: json.dumps(as_rows(x))}  # fmt: skip
@@ -214,15 +183,15 @@ def whole(columns):
 @pytest.mark.representative(9)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_table_of_another_program_is_refused_with_evidence_and_read_by_options(
+def test_a_table_of_another_program_is_refused_and_read_by_options(
     capsys, write, error_of, layout, form
 ):
-    columns, evidence, options, error = LAYOUTS[layout]
+    columns, options, error = LAYOUTS[layout]
     path = write(FORMS[form](whole(columns)), form)
-    if evidence is not None:
+    if layout != "pandas, with its index":
         message = failure(capsys, "report", path)
         assert "fastece report" not in message
-        assert [sentence for sentence in evidence if sentence not in message] == []
+        assert "it has " in message
         assert "name the labels with --y-true and the probabilities with --y-prob" in message
     if options is None:
         return

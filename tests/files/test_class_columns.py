@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from fastece.files import NoColumnError, Reader, read_predictions
+from fastece.data.errors import InputError
+from fastece.files import iter_batches, read_predictions
 
 ROWS = [[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.7, 0.2, 0.1]]
 LABELS = ["cat", "dog", "owl", "cat"]
@@ -34,7 +35,7 @@ def test_columns_are_found_if_they_are_named_after_all_labels(write, names, labe
     rows = [[label, *["0.5"] * len(names)] for label in labels]
     path = write("\n".join(map(",".join, [["label", *names], *rows])))
     if expected is None:
-        with pytest.raises(NoColumnError, match="no column 'y_prob'"):
+        with pytest.raises(InputError, match="no column 'y_prob'"):
             read_predictions(path, y_true="label")
     else:
         predictions = read_predictions(path, y_true="label")
@@ -75,8 +76,7 @@ def test_columns_are_found_by_the_labels_in_every_format(tmp_path, ending, prefi
     assert np.asarray(predictions.y_prob).tolist() == ROWS
     names = [prefix + name for name in NAMES]
     assert predictions.y_prob.columns == predictions.columns["y_prob"] == names
-    reader = Reader(str(path), y_true="label", labels=NAMES)
-    (batch,) = [reader.read_batch(batch) for batch in reader.batches()]
+    (batch,) = iter_batches(path, y_true="label", labels=NAMES)
     assert batch.y_prob.tolist() == ROWS
 
 
@@ -105,21 +105,19 @@ KINDS = [
 def test_an_error_about_a_column_shows_the_kinds_of_the_others(write, cells, kind):
     rows = "".join(f"{cell},x\n" for cell in cells.split(","))
     path = write(f"a,b\n{rows}")
-    with pytest.raises(
-        NoColumnError, match=rf"no column 'y_true', it has a \({kind}\), b \(text\)"
-    ):
+    with pytest.raises(InputError, match=rf"no column 'y_true', it has a \({kind}\), b \(text\)"):
         read_predictions(path)
 
 
 def test_kinds_of_columns_are_shown_for_lists_and_objects(write):
     path = write('{"a": [0.5, 0.5], "b": {"x": 1, "y": 2}}\n', "a.jsonl")
     kinds = r"it has a \(2 numbers each\), a\.0 \(numbers from 0 to 1\), .*, b \(2 numbers each\)"
-    with pytest.raises(NoColumnError, match=kinds):
+    with pytest.raises(InputError, match=kinds):
         read_predictions(path)
 
 
 def test_an_error_about_a_column_lists_eight_columns(write):
     names = [f"q{k}" for k in range(20)]
     path = write(f"{','.join(names)}\n{','.join(['1'] * 20)}\n")
-    with pytest.raises(NoColumnError, match=r"q7 \(0 or 1\), \.\.\.; expected y_true,y_prob or"):
+    with pytest.raises(InputError, match=r"q7 \(0 or 1\), \.\.\.; expected y_true,y_prob or"):
         read_predictions(path)

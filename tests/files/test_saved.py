@@ -7,7 +7,7 @@ import pytest
 from fastece import InputError
 from fastece.files.saved import SavedFormat
 
-LAMP = SavedFormat("lamp", "fastece.lamp 2")
+LAMP = SavedFormat("lamp", "fastece.lamp", 2)
 
 
 def keep(content):
@@ -24,7 +24,7 @@ def test_saved_values_come_back_with_all_their_digits(tmp_path):
 @pytest.mark.parametrize("version", [1, 3])
 def test_texts_of_other_versions_are_refused_with_both(version):
     text = f'{{"format": "fastece.lamp {version}", "power": 1}}'
-    rule = f"format: must be 'fastece.lamp 2', got 'fastece.lamp {version}'$"
+    rule = f"^text: is a lamp of version {version}, and this fastece reads 2$"
     with pytest.raises(InputError, match=rule):
         LAMP.from_text(text, keep)
 
@@ -62,9 +62,10 @@ def test_other_texts_are_refused_in_one_line(text, tmp_path):
 
 def test_values_that_do_not_make_the_object_are_refused():
     text = LAMP.to_text({"power": "high"})
-    for make in (lambda content: float(content["power"]), lambda content: content["size"]):
-        with pytest.raises(InputError, match="is no lamp"):
-            LAMP.from_text(text, make)
+    with pytest.raises(InputError, match="is no lamp that fastece has saved: could not convert"):
+        LAMP.from_text(text, lambda values: float(values["power"]))
+    with pytest.raises(InputError, match="is no lamp that fastece has saved: 'size' is missing"):
+        LAMP.from_text(text, lambda values: values["size"])
 
 
 def test_constants_that_json_does_not_have_are_not_written():

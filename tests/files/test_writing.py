@@ -60,8 +60,36 @@ def test_every_format_becomes_every_other(rewrite, name, out):
 def test_confidences_are_written_beside_both_labels(rewrite):
     text = "id,confidence,true_label,pred_label\na,0.5,cat,dog\nb,0.75,cat,cat\n"
     assert rewrite(text, FRACTIONS[2:]).read_text() == (
-        "confidence,true_label,pred_label\n0.3333333333333333,cat,dog\n5e-324,cat,cat\n"
+        "id,confidence,true_label,pred_label\na,0.3333333333333333,cat,dog\nb,5e-324,cat,cat\n"
     )
+
+
+@pytest.mark.parametrize("out", [*OUTPUTS, "new.parquet"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "id,y_true,note,y_prob\n007,0,a,0.5\n008,1,,0.75\n"),
+        ("a.jsonl", '{"id": "007", "y_true": 0, "note": "a", "y_prob": 0.5}\n'
+         '{"id": "008", "y_true": 1, "note": null, "y_prob": 0.75}\n'),
+    ],
+)  # fmt: skip
+def test_every_column_of_the_input_is_kept(rewrite, name, content, out):
+    path = rewrite(content, FRACTIONS[:2], name, out)
+    again = read_predictions(path)
+    assert again.table.names == ["id", "y_true", "note", "y_prob"]
+    assert again.y_prob.tolist() == FRACTIONS[:2].tolist()
+    columns = again.read_columns(["id", "note"])
+    assert columns["id"].tolist() == ["007", "008"]
+    assert columns["note"].tolist()[0] == "a"
+    assert columns["note"].tolist()[1] in ("", None)
+
+
+def test_probabilities_within_objects_are_replaced_there(rewrite):
+    rows = [{"y": y, "out": {"p": 0.5, "site": "x"}} for y in (0, 1)]
+    content = "".join(f"{json.dumps(row)}\n" for row in rows)
+    path = rewrite(content, FRACTIONS[:2], "a.jsonl", "new.jsonl", y_true="y", y_prob="out.p")
+    new = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row["out"] for row in new] == [{"p": 0.1, "site": "x"}, {"p": 0.2, "site": "x"}]
 
 
 def test_columns_that_are_named_keep_their_names(rewrite):
@@ -83,9 +111,9 @@ def test_infinite_labels_are_read_again(rewrite, out):
     rows = [("1.5", "Infinity"), ("-Infinity", "1.5"), ("Infinity", "Infinity"), ("1.5", "1.5")]
     lines = [f'{{"true_label": {a}, "pred_label": {b}, "confidence": 0.5}}' for a, b in rows]
     path = rewrite("\n".join(lines), FRACTIONS, "a.jsonl", out)
-    again = read_predictions(path)
-    assert again.cells["true_label"].tolist() == [float(a) for a, _ in rows]
-    assert again.cells["pred_label"].tolist() == [float(b) for _, b in rows]
+    columns = read_predictions(path).read_columns(["true_label", "pred_label"])
+    assert columns["true_label"].tolist() == [float(a) for a, _ in rows]
+    assert columns["pred_label"].tolist() == [float(b) for _, b in rows]
     if out == "new.jsonl":
         for line in path.read_text().splitlines():
             json.loads(line, parse_constant=pytest.fail)

@@ -11,7 +11,7 @@ from contextlib import suppress
 import numpy as np
 
 import fastece
-from fastece.cli.commands import main
+from fastece.cli import main
 from fastece.compat import (
     netcal,
     relplot,

@@ -135,7 +135,10 @@ def test_scores_that_are_wrong_have_no_temperature(case):
         np.testing.assert_allclose(model.transform(x), uniform, rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["platt", "beta", "isotonic", "histogram", "scaling_binning"])
+SHARE_MAPS = ["vector", "matrix", "platt", "beta", "isotonic", "histogram", "scaling_binning"]
+
+
+@pytest.mark.parametrize("name", SHARE_MAPS)
 def test_a_constant_score_becomes_the_share_of_hits(name):
     y = (np.arange(50) % 5 == 0).astype(int)
     for value in (0.3, 0.5, 1e-9):
@@ -143,6 +146,10 @@ def test_a_constant_score_becomes_the_share_of_hits(name):
         model, _ = outcome(lambda x=x: METHODS[name]().fit(x, y))
         if model is not None:
             np.testing.assert_allclose(model.transform(x[:3]), 0.2, rtol=0, atol=1e-6)
+            weight = np.where(y == 1, 3.0, 0.7)
+            weighted, _ = outcome(lambda x=x, weight=weight: METHODS[name]().fit(x, y, weight))
+            share = weight @ y / weight.sum()
+            np.testing.assert_allclose(weighted.transform(x[:3]), share, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(("label", "problem"), [(0, "one column"), (1, "two columns")])

@@ -238,7 +238,11 @@ def test_an_unknown_method_or_another_format_is_refused(name, tmp_path):
     path = tmp_path / "model.json"
     save(models(name)[0], path)
     sentence = refusal(tmp_path / "new.json", {**document(path), "format": "something else"})
-    assert sentence.endswith("format: must be 'fastece.recalibration 1', got 'something else'")
+    assert sentence.endswith("fastece has saved: its format is 'something else'")
+    sentence = refusal(
+        tmp_path / "new.json", {**document(path), "format": "fastece.recalibration 7"}
+    )
+    assert sentence.endswith("is a map of version 7, and this fastece reads 1")
     sentence = refusal(tmp_path / "cold.json", {**document(path), "method": "cold"})
     assert "cold" in sentence
 

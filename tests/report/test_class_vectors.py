@@ -5,7 +5,7 @@ import pytest
 
 import fastece
 from fastece.report import class_vectors
-from fastece.report.inputs import ReportData, ReportNames, ReportOptions, choose_errors
+from fastece.report.inputs import ReportRequest, choose_errors
 from fastece.report.report import make_report
 
 QUICK = {"n_resamples": 99}
@@ -36,15 +36,6 @@ def test_errors_and_tests_equal_the_functions():
     assert (vectors.n_resamples, vectors.note) == (99, "")
 
 
-def test_only_the_stronger_test_is_evidence_and_only_if_it_rejects():
-    y, p = draw_vectors(400)
-    vectors = fastece.calibration_report(y, p, **QUICK).vectors
-    level = 1 - vectors.lines[1].p_value
-    assert vectors.evidence(level) == []
-    (text,) = vectors.evidence(level - 0.001)
-    assert text.startswith("the test of class vectors rejects (skce, p = ")
-
-
 def test_vectors_make_a_verdict_unclear_where_no_class_is_off():
     y, p = draw_vectors(1000, is_twisted=True)
     report = fastece.calibration_report(y, p, **QUICK)
@@ -60,14 +51,26 @@ def test_calibrated_vectors_leave_the_verdict_alone():
     assert report.to_dict()["vectors"]["lines"][1]["p_value"] > 0.05
 
 
+def first_page_report(y, p, **options):
+    """The report of a first page, which measures no more than it shows."""
+    request = ReportRequest(
+        y_true=y, y_prob=p, title="", errors=choose_errors([]), is_full=False, **options
+    )
+    return make_report(request)
+
+
 def test_the_first_page_measures_only_the_error_that_may_decide():
     y, p = draw_vectors(1000, is_twisted=True)
-    names = ReportNames(title="")
-    data = ReportData(y_true=y, y_prob=p)
-    options = ReportOptions(errors=choose_errors([]), is_full=False, **QUICK)
-    first = make_report(names, data, options)
+    first = first_page_report(y, p, **QUICK)
     assert first.headline == fastece.calibration_report(y, p, **QUICK).headline
     assert [line.name for line in first.vectors.lines] == ["skce"]
+
+
+def test_the_first_page_measures_no_class_vectors_where_they_decide_nothing():
+    y, p = draw_vectors(400)
+    over_confident = p**2 / (p**2).sum(axis=1, keepdims=True)
+    assert first_page_report(y, over_confident, **QUICK).vectors is None
+    assert first_page_report(y, p, n_resamples=0).vectors is None
 
 
 def test_without_resamples_there_are_values_alone():
@@ -75,7 +78,6 @@ def test_without_resamples_there_are_values_alone():
     vectors = fastece.calibration_report(y, p, n_resamples=0).vectors
     assert vectors.lines[0].value == pytest.approx(fastece.canonical_error(y, p), abs=1e-12)
     assert {(line.if_calibrated, line.p_value) for line in vectors.lines} == {(None, None)}
-    assert vectors.evidence(0.5) == []
 
 
 def test_many_rows_have_fewer_replicates(monkeypatch):

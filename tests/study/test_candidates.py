@@ -59,16 +59,16 @@ def test_estimators_of_a_user_compete_on_the_same_draws():
     names = ("Slow", "ready", "Gap", "Narrow")
     design = replace(SINGLE, estimators=tuple(f"own_estimators:{name}" for name in names))
     which = design.distributions[0]
-    outcome = run_distribution(design, which)
+    estimates, _, _ = run_distribution(design, which)
     entrants = [candidate.name for candidate in candidates_of(design)]
     assert entrants == [*SIXTEEN, *names, "zero"]
-    values = dict(zip(entrants, outcome.estimates.swapaxes(0, 1), strict=True))
+    values = dict(zip(entrants, estimates.swapaxes(0, 1), strict=True))
     assert np.array_equal(values["ready"], values["ece_10"])  # Binned, by its subsets
     assert values["Slow"] == pytest.approx(values["ece_10"], abs=1e-15)
     assert values["Narrow"] == pytest.approx(values["Gap"], abs=1e-15)
     # Nobody is disturbed by them.
-    alone = run_distribution(SINGLE, which)
-    assert np.array_equal(alone.estimates[:, :16], outcome.estimates[:, :16])
+    alone, _, _ = run_distribution(SINGLE, which)
+    assert np.array_equal(alone[:, :16], estimates[:, :16])
     again = cases.Replay(design, which)
     for i, size in enumerate(design.sizes):
         for j, row in enumerate(again.rows(size)):

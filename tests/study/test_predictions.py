@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.cli.commands import main
+from fastece.cli import main
 from fastece.study import Predictions, run_study
 from fastece.study.candidates import candidates_of
 from fastece.study.estimation import run_distribution
@@ -115,8 +115,8 @@ def test_estimates_of_files_equal_plain_loops(three):
     assert [candidate.name for candidate in candidates_of(three)] == [*SIXTEEN, "zero"]
     labels, prob = drawn_classes(800)
     which = three.distributions[1]
-    outcome = run_distribution(three, which)
-    assert outcome.estimates.shape == (2, 17, 1, 4)
+    estimates, _, _ = run_distribution(three, which)
+    assert estimates.shape == (2, 17, 1, 4)
     for k, setting in enumerate(("confidence", "classwise")):
         for j, row in enumerate(three.rows(which, 50)):
             row = np.sort(row)
@@ -124,7 +124,7 @@ def test_estimates_of_files_equal_plain_loops(three):
             for e, name in enumerate(FIFTEEN):
                 want = cases.corrected(name, problems, points=12)
                 rel = 1e-3 if "kde" in name else 1e-10
-                assert outcome.estimates[k, e, 0, j] == pytest.approx(want, rel=rel, abs=1e-6)
+                assert estimates[k, e, 0, j] == pytest.approx(want, rel=rel, abs=1e-6)
 
 
 def truth_of_plain_loops(problems, n_bins):
@@ -143,8 +143,8 @@ def test_the_truth_of_files_equals_plain_loops(three):
     for setting in ("confidence", "classwise"):
         want["classes.npz", setting] = reference.problems(labels.tolist(), prob.tolist(), setting)
     for which in three.distributions[:2]:
-        outcome = run_distribution(three, which)
-        for setting, truth in zip(three.settings_of(which), outcome.truths, strict=True):
+        _, truths, _ = run_distribution(three, which)
+        for setting, truth in zip(three.settings_of(which), truths, strict=True):
             problems = want[which.file.rpartition("/")[2], setting]
             value_of_loops, error_of_loops = truth_of_plain_loops(problems, 40)
             assert truth.debiased == pytest.approx(value_of_loops, rel=1e-10)
@@ -157,7 +157,7 @@ def test_large_files_have_a_hundred_bins(tmp_path):
     for n, n_bins in ((10_000, 100), (9999, 40)):
         write_csv(tmp_path / "large.csv", ["y_true", "y_prob"], y[:n], s[:n])
         design = Predictions((path,), sizes=(10,), draws=2)
-        (truth,) = run_distribution(design, design.distributions[0]).truths
+        _, (truth,), _ = run_distribution(design, design.distributions[0])
         want = truth_of_plain_loops([(s[:n].tolist(), y[:n].tolist(), 0.0, 1.0)], n_bins)
         assert (truth.debiased, truth.standard_error) == pytest.approx(want, rel=1e-10)
 
@@ -277,7 +277,7 @@ def test_results_of_a_file_that_has_changed_are_refused(tmp_path):
     path = write_csv(tmp_path / "a.csv", ["y_true", "y_prob"], y, s)
     run_study(Predictions((path,), draws=2), tmp_path / "a", pictures=False)
     write_csv(tmp_path / "a.csv", ["y_true", "y_prob"], 1 - y, s)
-    with pytest.raises(ValueError, match=r"holds a study with source of .*a\.csv '"):
+    with pytest.raises(ValueError, match=r"holds a study with content of .*a\.csv '"):
         run_study(Predictions((path,), draws=2), tmp_path / "a", pictures=False)
 
 

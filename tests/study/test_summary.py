@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fastece.study.estimation import Outcome
 from fastece.study.folder import write_table
 from fastece.study.simulated import Distribution
 from fastece.study.summary import distribution_table, ranking_of, summarise
@@ -19,11 +18,13 @@ from helpers.study_cases import SINGLE
 
 NAMES = ("a", "b", "c", "zero")
 THREE = replace(SINGLE, mixtures=5, n_sizes=3)
+# The truth of each setting, where a test does not depend on it.
+TWO_TRUTHS = [Truth(0.1, 0.1, 0.1)] * 2
 
 
 @pytest.fixture(scope="module")
 def made_up():
-    """Outcomes of five distributions, of made-up estimators, and the table of their values."""
+    """Made-up estimates and truths of five distributions, and the table of their values."""
     rng = np.random.default_rng(0)
     shape = (2, len(NAMES), len(THREE.sizes), 7)
     outcomes = []
@@ -32,10 +33,9 @@ def made_up():
         estimates = rng.gamma(2, 0.05, shape)
         estimates[:, 1] *= 0.3
         estimates[:, -1] = 0
-        outcomes.append(
-            Outcome(estimates, [Truth(*row) for row in rng.uniform(0.02, 0.2, (2, 3)).tolist()], {})
-        )
-        tables.append(distribution_table(THREE, which, NAMES, outcomes[-1]))
+        truths = [Truth(*row) for row in rng.uniform(0.02, 0.2, (2, 3)).tolist()]
+        outcomes.append((estimates, truths))
+        tables.append(distribution_table(THREE, which, NAMES, estimates, truths))
     return outcomes, pa.concat_tables(tables)
 
 
@@ -66,7 +66,8 @@ def all_measures(outcomes, which_truth):
     """(setting, estimator, n) -> measures of each distribution."""
     return {
         (setting, name, n): [
-            measures_of(o.estimates[s, e, i].tolist(), o.truths[s][which_truth]) for o in outcomes
+            measures_of(estimates[s, e, i].tolist(), truths[s][which_truth])
+            for estimates, truths in outcomes
         ]
         for s, setting in enumerate(THREE.settings)
         for e, name in enumerate(NAMES)
@@ -90,7 +91,8 @@ def test_values_of_each_distribution_are_those_of_plain_loops(made_up):
         d = THREE.distributions.index(Distribution(*(row[kind] for kind in kinds)))
         key = row["setting"], row["estimator"], row["n"]
         s = THREE.settings.index(row["setting"])
-        assert [row["truth"], row["truth_labels"], row["truth_se"]] == list(outcomes[d].truths[s])
+        _, truths = outcomes[d]
+        assert (row["truth"], row["truth_labels"], row["truth_se"]) == truths[s]
         for suffix, measures in (("", exact[key][d]), ("_labels", labels[key][d])):
             for name in ("p95_relative_error", "median_abs_log_ratio"):
                 assert row[name + suffix] == pytest.approx(measures[name], rel=1e-12)
@@ -146,8 +148,8 @@ def test_best_is_who_has_the_smallest_error(made_up):
 def test_those_who_are_equally_good_share_the_first_place():
     which = SINGLE.distributions[0]
     estimates = np.random.default_rng(0).random((2, 1, 3, 5)).repeat(3, axis=1)
-    outcome = Outcome(estimates, [Truth(0.1, 0.1, 0.1)] * 2, {})
-    table = summarise(distribution_table(SINGLE, which, ("a", "b", "zero"), outcome), SINGLE)
+    values = distribution_table(SINGLE, which, ("a", "b", "zero"), estimates, TWO_TRUTHS)
+    table = summarise(values, SINGLE)
     for row in table.to_pylist():
         assert row["best"] == (0 if row["estimator"] == "zero" else 0.5)
 
@@ -187,8 +189,7 @@ def test_an_estimator_without_a_value_is_never_best_and_comes_last():
     which = SINGLE.distributions[0]
     estimates = np.random.default_rng(0).random((2, 3, 3, 5))
     estimates[:, 0, 0] = nan
-    outcome = Outcome(estimates, [Truth(0.1, 0.1, 0.1)] * 2, {})
-    table = distribution_table(SINGLE, which, ("a", "b", "zero"), outcome)
+    table = distribution_table(SINGLE, which, ("a", "b", "zero"), estimates, TWO_TRUTHS)
     summary = summarise(table, SINGLE)
     first = summary.to_pylist()[0]
     assert (first["estimator"], first["n"], first["best"]) == ("a", 10, 0)
@@ -202,9 +203,7 @@ def test_a_negative_estimate_is_as_far_off_as_zero():
     # As debiased estimators have, without a warning of a logarithm.
     which = SINGLE.distributions[0]
     estimates = np.random.default_rng(0).random((2, 2, 3, 5)) - 0.5
-    table = distribution_table(
-        SINGLE, which, ("a", "zero"), Outcome(estimates, [Truth(0.1, 0.1, 0.1)] * 2, {})
-    )
+    table = distribution_table(SINGLE, which, ("a", "zero"), estimates, TWO_TRUTHS)
     rows = iter(table.to_pylist())
     for of_setting in estimates.tolist():
         for of_estimator in of_setting:
