@@ -86,12 +86,15 @@ class Parser(argparse.ArgumentParser):
         return f"did you mean {nearest[0]}?" if nearest else f"{self.prog} --help"
 
     def name_options(self, error: "BadArgumentError") -> None:
-        """Name arguments of Python in an error by their options; others have none."""
-        options = {
-            action.dest: action.option_strings[0]
-            for action in self._actions
-            if action.option_strings
-        }
+        """Name arguments in an error by their options; others have none.
+
+        An error names the argument as in Python, `sample_weight`, or as the option, `weights`.
+        """
+        options = {}
+        for action in self._actions:
+            for option in action.option_strings:
+                options[action.dest] = option
+                options[option.removeprefix("--").replace("-", "_")] = option
         names = {error.argument, *error.references}
         error.rename({name: options.get(name) for name in names})
 

@@ -73,6 +73,7 @@ report text.csv --labels a,b,c                 | --labels: .* 2 classes, got 3
 report vectors.csv --labels 0,two              | --labels: .* got 'two'
 report a.csv --y-true no                       | a.csv: .* 'no'
 report a.csv --y-prob score                    | a.csv: .* 'score'
+report a.csv --weights page                    | a.csv: .* 'page', .*--weights takes
 report a.csv --groups page                     | a.csv: .* 'page', .*--groups
 report a.csv --classes 3                       | --classes:
 report a.csv --n-bins 0                        | --n-bins: must be
