@@ -39,7 +39,7 @@ from fastece.compat import (
 from fastece.sklearn import ece_scorer
 
 OPTIONAL = [
-    "dask", "joblib", "matplotlib", "pandas", "polars", "pyarrow", "pytest", "sklearn",
+    "dask", "jinja2", "joblib", "matplotlib", "pandas", "polars", "pyarrow", "pytest", "sklearn",
     "torch", "tqdm",
 ]  # fmt: skip
 rng = np.random.default_rng(0)
@@ -188,10 +188,14 @@ def check_installation() -> None:
         assert (folder / name).exists(), name
 
 
+# One starts the program, and one is imported where a file is read that needs pyarrow.
+NOT_IMPORTED = ("fastece.__main__", "fastece.files.arrow_tables")
+
+
 def check_modules() -> None:
-    """Every module can be imported without optional packages."""
+    """Every other module can be imported without optional packages."""
     for module in pkgutil.walk_packages(fastece.__path__, "fastece."):
-        if module.name != "fastece.__main__":
+        if module.name not in NOT_IMPORTED:
             importlib.import_module(module.name)
 
 
