@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import zipfile
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -158,8 +159,11 @@ def to_json_lines(columns: Columns) -> bytes:
 def to_archive(columns: Columns) -> bytes:
     """Write columns as an archive of NumPy."""
     file = io.BytesIO()
-    arrays = {name: texts_of_objects(column) for name, column in columns.items()}
-    np.savez(file, allow_pickle=False, **arrays)
+    # Columns may have the names of arguments of `numpy.savez`.
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, column in columns.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, texts_of_objects(column), allow_pickle=False)
     return file.getvalue()
 
 
