@@ -41,14 +41,14 @@ class Parser(argparse.ArgumentParser):
     description : str
         The head of its help.
     usage : str
-        What one types.
+        The line that one types.
     examples : str
-        Lines that show how it is used.
+        Lines that show how it is used, each after the end of a line.
 
     Attributes
     ----------
     input, measure, output
-        The groups of its arguments: what is read, what is measured, what is written.
+        The groups of arguments about the input, the measures and the output.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
             "prog": f"fastece {command}".rstrip(),
             "description": description,
             "usage": usage or None,
-            "epilog": f"examples:\n{examples.strip(chr(10))}" if examples else None,
+            "epilog": f"examples:{examples}" if examples else None,
             **options,
         }
         super().__init__(formatter_class=HELP_FORMAT, add_help=False, **options)
@@ -78,11 +78,11 @@ class Parser(argparse.ArgumentParser):
 
     def hint_for(self, message: str) -> str:
         """Write which known name is nearest to an unknown word in a message."""
-        known = [name for action in self._actions for name in action.option_strings]
+        names: list[str] = []
         for action in self._actions:
-            known += map(str, action.choices or ())
+            names += [*action.option_strings, *map(str, action.choices or ())]
         unknown = UNKNOWN.search(message)
-        nearest = get_close_matches(unknown[0], known, 1, MIN_SIMILARITY) if unknown else []
+        nearest = get_close_matches(unknown[0], names, 1, MIN_SIMILARITY) if unknown else []
         return f"did you mean {nearest[0]}?" if nearest else f"{self.prog} --help"
 
     def name_options(self, error: "BadArgumentError") -> None:
@@ -138,8 +138,7 @@ def add_file(parser: Parser) -> None:
 def add_columns(parser: Parser) -> None:
     """Add the options of the columns of labels, probabilities and weights."""
     add_labels(parser)
-    add = parser.input.add_argument
-    add("--y-prob", metavar="A,B,...", help="columns of the probabilities, or 'prob_*'")
+    add_probabilities(parser)
     add_meaning(parser)
 
 
@@ -149,16 +148,40 @@ def add_labels(parser: Parser) -> None:
     add("--y-true", metavar="A,B,...", help="column of the labels, or one for each class")
 
 
+def add_probabilities(parser: Parser) -> None:
+    """Add the option that names the columns of the probabilities."""
+    add = parser.input.add_argument
+    add("--y-prob", metavar="A,B,...", help="columns of the probabilities, or 'prob_*'")
+
+
 def add_meaning(parser: Parser) -> None:
     """Add the weights, and how labels and probabilities are meant."""
     add = parser.input.add_argument
     add("--weights", metavar="COLUMN", dest="sample_weight", help="weights of the rows")
+    add_class_names(parser)
+    add("--classes", metavar="K", type=int, help="number of classes of column 'confidence'")
+    add_missing(parser, "stop")
+    add_percent(parser)
+
+
+def add_class_names(parser: Parser) -> None:
+    """Add the options that match columns and classes."""
+    add = parser.input.add_argument
     add("--labels", metavar="A,B,...", help="labels of the columns, in their order")
     add("--pos-label", metavar="LABEL", help="label that one column of probabilities is of")
-    add("--classes", metavar="K", type=int, help="number of classes of column 'confidence'")
-    add("--missing", choices=["stop", "skip"], default="stop",
-        help="rows without label or prediction (stop)")  # fmt: skip
-    add("--percent", action="store_true", help="probabilities are percents")
+
+
+def add_missing(parser: Parser, default: str) -> None:
+    """Add the treatment of rows without a label or a prediction."""
+    parser.input.add_argument(
+        "--missing", choices=["stop", "skip"], default=default,
+        help=f"rows without label or prediction ({default})",
+    )  # fmt: skip
+
+
+def add_percent(parser: Parser) -> None:
+    """Add the option of probabilities in percent."""
+    parser.input.add_argument("--percent", action="store_true", help="probabilities are percents")
 
 
 def add_soft_labels(parser: Parser) -> None:
@@ -271,6 +294,17 @@ def add_full(parser: Parser) -> None:
     parser.output.add_argument(
         "--full", action="store_true", default=False, help="everything, not one screen"
     )
+
+
+def add_report(parser: Parser) -> None:
+    """Add the measures and the outputs of a report."""
+    add_setting(parser)
+    add_errors(parser)
+    add_intervals(parser)
+    add_full(parser)
+    add_picture(parser)
+    add_page(parser)
+    add_forms(parser)
 
 
 def add_forms(parser: Parser) -> None:

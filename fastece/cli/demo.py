@@ -6,16 +6,7 @@ from typing import NamedTuple
 
 import fastece
 from fastece import datasets
-from fastece.cli.arguments import (
-    Parser,
-    add_errors,
-    add_forms,
-    add_full,
-    add_intervals,
-    add_page,
-    add_picture,
-    add_setting,
-)
+from fastece.cli.arguments import Parser, add_report
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.cli.report import make_page, report_of_rows
@@ -74,13 +65,7 @@ def make_parser() -> Parser:
         help="forest (default), or network",
     )
     add("--binary", action="store_true", help="a risk model instead: breast cancer")
-    add_setting(parser)
-    add_errors(parser)
-    add_intervals(parser)
-    add_full(parser)
-    add_picture(parser)
-    add_page(parser)
-    add_forms(parser)
+    add_report(parser)
     return parser
 
 

@@ -10,9 +10,14 @@ import numpy as np
 
 from fastece.cli.arguments import (
     Parser,
+    add_class_names,
     add_forms,
+    add_labels,
+    add_missing,
     add_page,
+    add_percent,
     add_picture,
+    add_probabilities,
     add_scale,
 )
 from fastece.cli.inputs import class_numbers, data_of, read_independent, title_of
@@ -57,14 +62,13 @@ def make_parser() -> Parser:
     parser = Parser("monitor", DESCRIPTION, "fastece monitor FILE [FILE ...] [options]", EXAMPLES)
     add = parser.input.add_argument
     add("files", metavar="FILE", nargs="+", help="tables, folders or patterns in quotes")
-    add("--y-true", metavar="A,B,...", help="column of the labels, or one for each class")
-    add("--y-prob", metavar="A,B,...", help="columns of the probabilities, or 'prob_*'")
-    add("--labels", metavar="A,B,...", help="labels of the columns, in their order")
-    add("--pos-label", metavar="LABEL", help="label that one column of probabilities is of")
+    add_labels(parser)
+    add_probabilities(parser)
+    add_class_names(parser)
     add_scale(parser)
-    add("--percent", action="store_true", help="probabilities are percents")
-    add("--missing", choices=["skip", "stop"], default="skip",
-        help="rows without a label, as not yet known (skip)")  # fmt: skip
+    add_percent(parser)
+    # Labels may come later.
+    add_missing(parser, "skip")
     add("--reference", metavar="FILE", help="test what this map of recalibrate makes of them")
     add = parser.measure.add_argument
     add("--forget", metavar="ROWS", type=int, help="rows over which bets begin, as of a year")

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from fastece.data.errors import to_printable
 
@@ -12,17 +13,23 @@ Progress = Callable[[str], None]
 BAR = "{desc} {percentage:3.0f} % |{bar:20}|"
 
 
+def load_tqdm() -> Any:
+    """Import the bar of tqdm, or return None without it."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm
+
+
 @contextmanager
 def show_progress() -> Iterator[Progress]:
     """Show the steps of the block in a line on stderr, if it is a terminal.
 
     The block gets a function that takes the name of its next step. Without tqdm nothing is shown.
     """
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        tqdm = None
-    if tqdm is None or not sys.stderr.isatty():
+    tqdm = load_tqdm() if sys.stderr.isatty() else None
+    if tqdm is None:
         yield lambda _: None
         return
     from fastece.resampling import engine

@@ -13,16 +13,10 @@ from fastece.cli.arguments import (
     Parser,
     add_clip,
     add_columns,
-    add_errors,
     add_event,
-    add_forms,
-    add_full,
     add_groups,
-    add_intervals,
-    add_page,
-    add_picture,
+    add_report,
     add_scale,
-    add_setting,
     add_slices,
     add_soft_labels,
 )
@@ -79,13 +73,7 @@ def make_parser() -> Parser:
     add_event(parser)
     add("--stream", action="store_true", help="keep no rows, as with several files")
     add("--on-error", choices=["stop", "skip"], default="stop", help="bad rows of a stream (stop)")
-    add_setting(parser)
-    add_errors(parser)
-    add_intervals(parser)
-    add_full(parser)
-    add_picture(parser)
-    add_page(parser)
-    add_forms(parser)
+    add_report(parser)
     return parser
 
 

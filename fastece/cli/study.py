@@ -9,6 +9,10 @@ from fastece import study
 from fastece.cli.arguments import (
     Parser,
     add_forms,
+    add_labels,
+    add_missing,
+    add_percent,
+    add_probabilities,
     add_seed,
 )
 from fastece.cli.cluster import connect_to_cluster
@@ -40,11 +44,10 @@ def make_parser() -> Parser:
     add = parser.input.add_argument
     add("--predictions", metavar="FILE", nargs="+", default=[],
         help="on these files, not on simulated models")  # fmt: skip
-    add("--y-true", metavar="A,B,...", help="column of the labels, or one for each class")
-    add("--y-prob", metavar="A,B,...", help="columns of the probabilities, or 'prob_*'")
-    add("--percent", action="store_true", help="probabilities are percents")
-    add("--missing", choices=["stop", "skip"], default="stop",
-        help="rows without label or prediction (stop)")  # fmt: skip
+    add_labels(parser)
+    add_probabilities(parser)
+    add_percent(parser)
+    add_missing(parser, "stop")
     add = parser.measure.add_argument
     add("--preset", metavar="NAME", help="quick (a minute), or paper (69 million values)")
     add("--sizes", metavar="N,N,...", type=sizes, help="of files (50 to a tenth of the rows)")
