@@ -23,23 +23,21 @@ from pyarrow import types
 from fastece.data.errors import InputError
 from fastece.files import tables
 from fastece.files.cells import Column, Texts, encode_texts
-from fastece.files.tables import BYTE_ORDER_MARK, Columns, Source, Table
+from fastece.files.tables import ARROW_FILE_START, BYTE_ORDER_MARK, Columns, Source, Table
 
 DELIMITERS = (",", ";", "\t")
 # The first line by which a spreadsheet is told the delimiter.
 DELIMITER_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 # The standard library refuses cells of more than 131,072 characters, which pyarrow reads.
 csv.field_size_limit(2**31 - 1)
-# What pyarrow raises for a text without rows.
+# The error of pyarrow for a text without rows.
 NO_ROWS = "Empty CSV file"
 # How pyarrow names the row of an error about a text, and the error.
 ROW_OF_ERROR = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 # Lines as long as the header that a block holds at least: tables may have thousands of columns.
 MIN_LINES = 16
-# How a file of Arrow begins; a stream begins with another mark.
-FILE_START = b"ARROW1"
-# Marks at the ends of lines, and those of blank lines.
+# Bytes that end a line, and pairs of bytes around a blank line.
 LINE_ENDS = (b"\n", b"\r")
 BLANK_LINES = (b"\n\n", b"\n\r", b"\r\r")
 # Levels of an object that pyarrow may read; Python reads deeper ones, or refuses them.
@@ -394,7 +392,7 @@ class ParquetTable(Table):
         n_numbers = sum(
             x.num_values for x in columns if x.path_in_schema.partition(".")[0] in names
         )
-        size = rows_per_batch(n_numbers, group.num_rows)
+        size = tables.rows_per_batch(numbers_per_row(n_numbers, group.num_rows))
         # Threads gain nothing with two columns, and take memory.
         has_threads = len(names) > 2
         for batch in self._opened.iter_batches(size, columns=list(names), use_threads=has_threads):
@@ -408,7 +406,7 @@ class ArrowTable(Table):
     def __init__(self, source: Source) -> None:
         self.file = source.name
         self._content = source.for_library()
-        self._is_file = source.start.startswith(FILE_START)
+        self._is_file = source.start.startswith(ARROW_FILE_START)
         self.names = self._open().schema.names
 
     def _open(self) -> Any:
@@ -429,12 +427,11 @@ class ArrowTable(Table):
             # Offsets of a damaged file may lead out of its memory.
             part.validate(full=True)
             n_numbers = sum(len(part.column(name)) for name in names)
-            size = rows_per_batch(n_numbers, part.num_rows)
+            size = tables.rows_per_batch(numbers_per_row(n_numbers, part.num_rows))
             for start in range(0, part.num_rows, size):
                 yield read_columns(part.slice(start, size), names, numbers)
 
 
-def rows_per_batch(n_numbers: int, n_rows: int) -> int:
-    """Return the number of rows of a batch, given the numbers in so many rows."""
-    numbers_per_row = max(1, -(-n_numbers // max(n_rows, 1)))
-    return max(1, min(tables.MAX_ROWS, tables.MAX_NUMBERS // numbers_per_row))
+def numbers_per_row(n_numbers: int, n_rows: int) -> int:
+    """Return how many numbers each of so many rows has at most, on average."""
+    return -(-n_numbers // max(n_rows, 1))

@@ -1,6 +1,6 @@
 """Columns of a table that hold the labels, the probabilities, the weights and so on.
 
-`choose_columns` takes the columns that options name, or those of usual names. It never guesses: a
+`choose_columns` takes the columns that options name, or columns of usual names. It never guesses: a
 table without them is refused by an error that lists its columns, what these hold, and the options
 that name them.
 """
@@ -90,7 +90,7 @@ class ChosenColumns:
     others : dict
         Columns of weights, and of other arguments, by these arguments.
     are_pairs : bool
-        Whether the columns are those of `PAIR_COLUMNS`.
+        Whether the columns are `PAIR_COLUMNS`.
     are_named : bool
         Whether columns of probabilities may be named after the classes.
     """
@@ -143,7 +143,7 @@ def choose_columns(table: Table, options: ReadOptions) -> ChosenColumns:
     check_names(table, "y_true", chosen.labels)
     check_names(table, "y_prob", chosen.probabilities)
     for argument, name in chosen.others.items():
-        check_names(table, "weights" if argument == "sample_weight" else argument, [name])
+        check_names(table, argument, [name])
     return chosen
 
 

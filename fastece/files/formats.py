@@ -16,6 +16,7 @@ from fastece.data.errors import InputError
 from fastece.files.json_objects import DECODER, read_object
 from fastece.files.tables import (
     ARRAY_ENDING,
+    ARROW_FILE_START,
     BYTE_ORDER_MARK,
     MAX_HEAD_LINES,
     NUMPY_START,
@@ -38,7 +39,7 @@ from fastece.files.tables import (
 )
 
 PARQUET_START = b"PAR1"
-ARROW_STARTS = (b"ARROW1", b"\xff\xff\xff\xff")
+ARROW_STARTS = (ARROW_FILE_START, b"\xff\xff\xff\xff")
 # Files of an archive that a message lists.
 MAX_LISTED = 4
 # A method of ZIP that inspect uses, and that the standard library knows from Python 3.14 on.

@@ -39,6 +39,8 @@ GZIP_START = b"\x1f\x8b"
 ZSTANDARD_START = b"\x28\xb5\x2f\xfd"
 ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 NUMPY_START = b"\x93NUMPY"
+# Of a file of Arrow; a stream begins with another mark.
+ARROW_FILE_START = b"ARROW1"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Names of an archive's files: arrays of numpy, attempts of inspect, and copies that macOS makes.
 ARRAY_ENDING = ".npy"
@@ -103,6 +105,11 @@ class Table(ABC):
     def without_holders(self, names: Sequence[str]) -> list[str]:
         """Return names without objects whose entries are columns themselves."""
         return list(names)
+
+
+def rows_per_batch(numbers_per_row: int) -> int:
+    """Return the number of rows of a batch, given the numbers in a row."""
+    return max(1, min(MAX_ROWS, MAX_NUMBERS // max(numbers_per_row, 1)))
 
 
 @contextmanager
@@ -410,7 +417,7 @@ class ColumnTable(Table):
             columns = self._by_key(columns)
         self._n_rows = n_rows = self._count_rows(columns)
         n_numbers = sum(np.size(column[:1]) for column in columns.values())
-        step = max(1, min(MAX_ROWS, MAX_NUMBERS // max(n_numbers, 1)))
+        step = rows_per_batch(n_numbers)
         for start in range(0, n_rows, step):
             rows = slice(start, start + step)
             yield {name: select_cells(column, rows) for name, column in columns.items()}

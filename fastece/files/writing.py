@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fastece.data.errors import InputError
 from fastece.files.cells import NamedColumns, decode_labels, encode_texts
+from fastece.files.json_objects import follow
 from fastece.files.paths import GZIP_ENDING
 from fastece.files.predictions import FilePredictions
 from fastece.files.replacing import write_file
@@ -68,7 +69,7 @@ def columns_to_write(predictions: FilePredictions, keeps_texts: bool) -> Columns
     kept = [name for name in table.names_to_keep() if name not in probabilities]
     columns = predictions.read_columns(kept)
     if not keeps_texts:
-        columns = {name: read_texts(column) for name, column in columns.items()}
+        columns = {name: decode_texts(column) for name, column in columns.items()}
     for name in [*probabilities]:
         path = table.paths.get(name, ()) if isinstance(table, JsonObjects) else ()
         if len(path) > 1 and path[0] in columns:
@@ -99,14 +100,12 @@ def replace_within(
     replaced = [deepcopy(row) for row in objects.tolist()]
     *parents, last = path
     for row, number in zip(replaced, numbers.tolist(), strict=True):
-        holder = row
-        for key in parents:
-            holder = holder[int(key)] if isinstance(holder, list) else holder[key]
+        holder = follow(row, parents)
         holder[int(last) if isinstance(holder, list) else last] = number
     return np.fromiter(replaced, object, len(replaced))
 
 
-def read_texts(column: NDArray[Any]) -> NDArray[Any]:
+def decode_texts(column: NDArray[Any]) -> NDArray[Any]:
     """Return a column of texts as numbers or bools, if all of them are written so."""
     cells = column.tolist()
     if not all(isinstance(cell, str) for cell in cells):
