@@ -171,15 +171,22 @@ def hits_of(report: Report) -> tuple[float, float] | None:
     return report.accuracy, report.mean_confidence
 
 
-def rates_of(report: Report) -> tuple[float, float] | None:
-    """Compute the predicted and the observed rate, if there is a single event."""
+def bins_of_event(report: Report) -> tuple[F64, F64, F64] | None:
+    """Return share, score and frequency (B,) of the bins, if there is a single event."""
     if is_of_top_label(report) or len(report.diagrams) > 1:
         return None
     (diagram,) = report.diagrams
     share = diagram.count / max(float(diagram.count.sum()), 1e-300)
-    predicted = float(share @ np.nan_to_num(diagram.score))
-    observed = float(share @ np.nan_to_num(diagram.frequency))
-    return predicted, observed
+    return share, np.nan_to_num(diagram.score), np.nan_to_num(diagram.frequency)
+
+
+def rates_of(report: Report) -> tuple[float, float] | None:
+    """Compute the predicted and the observed rate, if there is a single event."""
+    bins = bins_of_event(report)
+    if bins is None:
+        return None
+    share, score, frequency = bins
+    return float(share @ score), float(share @ frequency)
 
 
 def linear_slope_of(report: Report) -> float | None:
@@ -187,14 +194,13 @@ def linear_slope_of(report: Report) -> float | None:
 
     It is less than 1 where predictions are too extreme.
     """
-    if is_of_top_label(report) or len(report.diagrams) > 1:
+    bins = bins_of_event(report)
+    if bins is None:
         return None
-    (diagram,) = report.diagrams
-    share = diagram.count / max(float(diagram.count.sum()), 1e-300)
-    score = np.nan_to_num(diagram.score)
+    share, score, frequency = bins
     distance = share * (score - share @ score)
     variance = float(distance @ score)
-    return None if variance <= 0 else float(distance @ np.nan_to_num(diagram.frequency)) / variance
+    return None if variance <= 0 else float(distance @ frequency) / variance
 
 
 # --- sections -------------------------------------------------------------------------------

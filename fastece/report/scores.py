@@ -112,7 +112,6 @@ def mean_numbers(mean: Any, samples: Sequence[Sample]) -> F64:
 
 def decompose_brier_score(inputs: ReportInput) -> ScoreDecomposition:
     """Decompose the Brier score of the setting; average its parts over classes."""
-    table = inputs.table
     table = inputs.call.rows.replace(vectors=None)
     parts = [score_components("brier", table, k) for k in range(table.n_problems)]
     means = ScoreComponents(*np.mean(parts, axis=0).tolist())
