@@ -583,7 +583,7 @@ class RowTable:
         return lack_of_single_rows(reader)
 
 
-# What a table computes once, of columns that `RowTable.replace` may change.
+# Numbers that a table computes once, from columns that `RowTable.replace` may change.
 CACHED_NUMBERS = frozenset(
     name for name, member in vars(RowTable).items() if isinstance(member, cached_property)
 )

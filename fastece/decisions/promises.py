@@ -117,7 +117,7 @@ def products_down_to(a: F64, b: NDArray[Any], end: I64) -> F64:
 def effective_rows(rows: RankedRows, end: I64) -> F64:
     """Count the independent rows that the rows down to each end (M,) are worth.
 
-    Of rows with weights w it is Kish's number (1965, "Survey sampling", section 11.7): ``(sum_i
+    For rows with weights w it is Kish's number (1965, "Survey sampling", section 11.7): ``(sum_i
     w_i)^2 / sum_i w_i^2``. Weights of misses are divided by `miss_ratio` before, as misses that
     weigh more than hits are fewer than they seem.
     """
