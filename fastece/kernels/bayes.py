@@ -40,6 +40,17 @@ INFINITE_LOGIT = 700.0
 # Ranks may lie on the edge of a cell: which cell they belong to must not depend on the scale of the
 # weights.
 ROUNDING = 1e-7
+# A grid of fine cells has 2**7 cells in each of 54 octaves below 0.5, and as many above.
+OCTAVES = 54
+CELL_BITS = 7
+FINE_CELLS = 2 * (OCTAVES << CELL_BITS)
+SMALLEST_DISTANCE = 0.5**OCTAVES
+# The exponent and the first bits of a float, shifted down by so many bits, tell its fine cell.
+SHIFT = 52 - CELL_BITS
+# The lowest fine cell, in units of these bits.
+FIRST_BITS = (1023 - OCTAVES) << CELL_BITS
+# Rows that are put in fine cells together.
+FINE_BLOCK = 512
 # Pivots of this many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
 # 1e12 or so, and a logarithm takes as long as twenty products.
 PIVOTS_PER_LOGARITHM = 16
@@ -158,6 +169,83 @@ def sum_cells(s: F64, y: U8, w: F64, count: float, cells: RankCells, cell: I32) 
     for c in range(n_cells):
         if cells.weight[c] > 0.0:
             cells.score[c] /= cells.weight[c]
+
+
+@jit
+def find_fine_cells(s: F64, low: float, high: float, fine: I32) -> None:
+    """Find the fine cell of each score; fine cells rise with the score.
+
+    Scores are first moved into [low, high]. The cell is given by the exponent and the first 7 bits:
+    of s below 0.5, and above it of 1 - s, which is exact. So cells get finer towards 0 and 1, and
+    none is wider than a hundredth of its distance from them.
+    """
+    last = np.int32(FINE_CELLS - 1)
+    for i in range(s.size):
+        x = s[i]
+        x = low if x < low else x
+        x = high if x > high else x
+        distance = x if x < 0.5 else 1.0 - x
+        distance = distance if distance > SMALLEST_DISTANCE else SMALLEST_DISTANCE
+        j = np.int32((np.float64(distance).view(np.int64) >> SHIFT) - FIRST_BITS)
+        fine[i] = j if x < 0.5 else last - j
+
+
+@jit
+def sum_fine_cells(s: F64, y: U8, w: F64, low: float, high: float, sums: F64) -> None:
+    """Add rows in any order to the sums (FINE_CELLS, 3) of w, w y and w s in fine cells.
+
+    `w` is empty where every row counts 1.
+    """
+    fine_block = np.empty(FINE_BLOCK, np.int32)
+    for start in range(0, s.size, FINE_BLOCK):
+        score = s[start : start + FINE_BLOCK]
+        hit = y[start : start + FINE_BLOCK]
+        weight = w[start : start + FINE_BLOCK]
+        fine = fine_block[: score.size]
+        find_fine_cells(score, low, high, fine)
+        for i in range(score.size):
+            k = np.uint32(fine[i])
+            v = weight[i] if w.size > 0 else 1.0
+            sums[k, 0] += v
+            sums[k, 1] += v * hit[i]
+            sums[k, 2] += v * score[i]
+
+
+@jit
+def join_fine_cells(sums: F64, count: float, cells: RankCells, cell: I32) -> None:
+    """Join fine cells, by the mid-ranks of their rows, to cells of equal weight.
+
+    Parameters
+    ----------
+    sums : (FINE_CELLS, 3) float64 array
+        The sums of w, w y and w s.
+    count : float
+        The effective number of rows, which the weights are scaled to.
+    cells : RankCells
+        All 0 before.
+    cell : (FINE_CELLS,) int32 array
+        The cell of each fine cell; overwritten.
+    """
+    n_cells = cells.weight.size
+    total = 0.0
+    for k in range(FINE_CELLS):
+        total += sums[k, 0]
+    scale = count / total
+    cells_per_weight = n_cells / total
+    below = 0.0
+    for k in range(FINE_CELLS):
+        weight = sums[k, 0]
+        c = min(int((below + 0.5 * weight) * cells_per_weight + ROUNDING), n_cells - 1)
+        cell[k] = c
+        cells.weight[c] += scale * weight
+        cells.hits[c] += scale * sums[k, 1]
+        cells.score[c] += scale * sums[k, 2]
+        below += weight
+    for c in range(n_cells):
+        # Rounding may take sums out of their range.
+        cells.hits[c] = min(cells.hits[c], cells.weight[c])
+        if cells.weight[c] > 0.0:
+            cells.score[c] = min(cells.score[c] / cells.weight[c], 1.0)
 
 
 @jit

@@ -73,6 +73,50 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
             assert (np.diff(cell) >= 0).all()
 
 
+@pytest.mark.parametrize("limits", [(0.0, 1.0), (0.25, 1.0), (0.1, 0.4), (0.5, 0.9), (0.6, 0.61)])
+def test_fine_cells_increase_with_the_score_and_are_narrow(limits):
+    low, high = limits
+    s = np.sort(np.concatenate([np.random.default_rng(0).beta(0.1, 0.1, 400), [0, 1e-300, 0.5, 1]]))
+    for kernel in forms(bayes.find_fine_cells):
+        fine = np.empty(s.size, np.int32)
+        kernel(s, low, high, fine)
+        assert (np.diff(fine) >= 0).all()
+        assert fine.min() >= 0
+        assert fine.max() < bayes.FINE_CELLS
+        moved = s.clip(low, high)
+        again = np.empty_like(fine)
+        kernel(moved, 0.0, 1.0, again)
+        assert fine.tolist() == again.tolist()
+        distance = np.minimum(moved, 1 - moved)
+        pairs = (np.diff(fine) == 0) & (distance[1:] > 1e-15)
+        assert (np.diff(moved)[pairs] <= np.maximum(distance[1:], distance[:-1])[pairs] / 100).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fine_cells_are_joined_to_the_cells_of_sorted_rows(weighted):
+    """Where the rows of a fine cell have one score, they are the same cells."""
+    rng = np.random.default_rng(3)
+    s = rng.random(900).round(2)
+    y = (rng.random(900) < s).astype(np.uint8)
+    w = rng.random(900) if weighted else NO_WEIGHTS
+    order = s.argsort(kind="stable")
+    expected = cells_of(*np.zeros((3, 48)))
+    expected_cell = np.empty(900, np.int32)
+    bayes.sum_cells(s[order], y[order], w[order] if weighted else w, 700.0, expected, expected_cell)
+    kernels = (bayes.sum_fine_cells, bayes.join_fine_cells, bayes.find_fine_cells)
+    for add, join, find in zip(*map(forms, kernels), strict=True):
+        sums = np.zeros((bayes.FINE_CELLS, 3))
+        for part in (slice(0, 1), slice(1, 700), slice(700, None)):
+            add(s[part], y[part], w[part], 0.0, 1.0, sums)
+        cells = cells_of(*np.zeros((3, 48)))
+        cell_of_fine_cell = np.empty(bayes.FINE_CELLS, np.int32)
+        join(sums, 700.0, cells, cell_of_fine_cell)
+        assert np.transpose(cells) == pytest.approx(np.transpose(expected), rel=1e-12)
+        fine = np.empty(900, np.int32)
+        find(s[order], 0.0, 1.0, fine)
+        assert cell_of_fine_cell[fine].tolist() == expected_cell.tolist()
+
+
 def test_logarithms_of_one_plus_x_are_right_to_rounding():
     x = np.concatenate([[0.0, 1e-300, 1e-17, 1.0], np.random.default_rng(2).random(300)])
     for kernel in forms(bayes.log_one_plus):

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,9 +12,6 @@ from fastece import kernels
 from fastece.data.samples import Sample, effective_rows, in_order, scale_weights
 from fastece.data.table import RowTable
 from fastece.data.threads import Map
-from fastece.estimators.binned.cell_sums import bin_sums
-from fastece.estimators.binned.float_grid import fits_float_grid, float_layout
-from fastece.kernels import HITS, SCORE, WEIGHT
 from fastece.kernels.types import F64, I32
 
 if TYPE_CHECKING:
@@ -25,6 +22,11 @@ CELLS_OF_100_ROWS = 64
 CELL_STEP = 16
 MIN_CELLS = 48
 MAX_CELLS = 256
+# From so many rows on, fine cells are faster than a sort.
+MIN_ROWS_IN_FINE_CELLS = 2**16
+# Rows that a thread sums at once, and rows that are read at once.
+CHUNK_ROWS = 2**20
+BLOCK_ROWS = 2**15
 NO_CELLS = np.empty(0, np.int32)
 
 
@@ -39,14 +41,14 @@ class CellRows(NamedTuple):
         Their weights add up to `n`.
     cell : (n,) int32 array
         Cell of each row, in increasing order of the score; empty where rows were not sorted.
-    cell_of_float_cell : (G,) int32 array
-        Cell of each cell of the float grid, where rows were not sorted; otherwise empty.
+    cell_of_fine_cell : (F,) int32 array
+        Cell of each fine cell, where rows were not sorted; otherwise empty.
     """
 
     n: float
     cells: "RankCells"
     cell: I32
-    cell_of_float_cell: I32
+    cell_of_fine_cell: I32
 
     def thinned(self, effect: float) -> "CellRows":
         """Divide the number of rows by a design effect; their hit rates stay."""
@@ -66,10 +68,9 @@ class CellRows(NamedTuple):
     def find_cells(self, sample: Sample) -> I32:
         """Return the cell (n,) of each row of the sample that made the cells."""
         cell = np.empty(sample.n, np.int32)
-        if self.cell_of_float_cell.size:
-            work = np.empty(sample.n)
-            kernels.binning.float_cells(sample.s, sample.low, sample.high, work, cell)
-            return self.cell_of_float_cell[cell]
+        if self.cell_of_fine_cell.size:
+            kernels.bayes.find_fine_cells(sample.s, sample.low, sample.high, cell)
+            return self.cell_of_fine_cell[cell]
         cell[in_order(sample.s)[1]] = self.cell
         return cell
 
@@ -96,29 +97,40 @@ def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:
 
 
 def cells_of_problems(problems: RowTable, run: Map) -> list[CellRows]:
-    """Sum each problem in cells; many rows are summed in a fine grid, not sorted."""
+    """Sum each problem in cells; many rows are summed in fine cells, not sorted."""
     problems, _ = scale_weights(problems)
-    if not fits_float_grid(problems, MAX_CELLS, False):
+    if problems.n < MIN_ROWS_IN_FINE_CELLS:
         return [cells_of_rows(problems.view(k).sorted()) for k in range(problems.n_problems)]
+    starts = range(0, problems.n, CHUNK_ROWS)
+    sums_of_problems = reduce(np.add, run(partial(sum_chunk, problems), starts))
     count = effective_rows(problems.v, problems.n) / problems.votes
-    grid = float_layout(problems.low, problems.high)
-    sums = bin_sums(problems, grid, -math.inf, (WEIGHT, HITS, SCORE), run)
-    return list(map(partial(cells_of_sums, count), sums[WEIGHT], sums[HITS], sums[SCORE]))
+    return [join_fine_cells(sums, count) for sums in sums_of_problems]
 
 
-def cells_of_sums(count: float, weight: F64, hits: F64, score: F64) -> CellRows:
-    """Make cells from the sums of w, w y and w s in the cells of a fine grid.
+def sum_chunk(problems: RowTable, start: int) -> F64:
+    """Sum a chunk of the rows of K problems in fine cells: sums (K, F, 3) of w, w y and w s."""
+    sums = np.zeros((problems.n_problems, kernels.bayes.FINE_CELLS, 3))
+    stop = min(start + CHUNK_ROWS, problems.n)
+    for begin in range(start, stop, BLOCK_ROWS):
+        rows = slice(begin, min(begin + BLOCK_ROWS, stop))
+        prob, label = problems.read(rows)
+        weight = kernels.NO_WEIGHTS if problems.v is None else problems.v[rows]
+        for k, sums_of_problem in enumerate(sums):
+            s, y = prob, label
+            if prob.ndim == 2:
+                s = prob[:, k].astype(np.float64)
+                y = (label == k).view(np.uint8)
+            kernels.bayes.sum_fine_cells(s, y, weight, problems.low, problems.high, sums_of_problem)
+    return sums
+
+
+def join_fine_cells(sums: F64, count: float) -> CellRows:
+    """Make cells from the sums (F, 3) of w, w y and w s in fine cells.
 
     These are narrower than a hundredth of the distance from 0 or 1, so that the rows in one may be
     taken as rows of one score.
     """
-    n_cells = cell_count(count)
-    mid_rank = np.cumsum(weight) - weight / 2
-    place = mid_rank * (n_cells / weight.sum()) + kernels.bayes.ROUNDING
-    cell = place.astype(np.int32).clip(0, n_cells - 1)
-    scale = count / weight.sum()
-    weight, hits, score = (scale * np.bincount(cell, x, n_cells) for x in (weight, hits, score))
-    mean = np.divide(score, weight, out=np.zeros(n_cells), where=weight > 0)
-    # Rounding may take sums out of their range.
-    cells = kernels.bayes.RankCells(weight, hits.clip(0, weight), mean.clip(0, 1))
-    return CellRows(count, cells, NO_CELLS, cell)
+    cells = kernels.bayes.RankCells(*np.zeros((3, cell_count(count))))
+    cell_of_fine_cell = np.empty(kernels.bayes.FINE_CELLS, np.int32)
+    kernels.bayes.join_fine_cells(sums, count, cells, cell_of_fine_cell)
+    return CellRows(count, cells, NO_CELLS, cell_of_fine_cell)

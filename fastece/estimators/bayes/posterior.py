@@ -90,7 +90,7 @@ class ProblemPosterior:
         """Influence (n,) of each row on the error, by its cell."""
         chance = self.rows.cells.score + self.mean_gaps.gap
         influence = np.empty(self.sample.n)
-        rows_at_once = CHUNK_SCORES if self.rows.cell_of_float_cell.size else self.sample.n
+        rows_at_once = CHUNK_SCORES if self.rows.cell_of_fine_cell.size else self.sample.n
         begin = 0
         for part in self.sample.parts(rows_at_once):
             cell = self.rows.find_cells(part)
