@@ -34,7 +34,7 @@ CALLS: dict[str, Callable[..., Any]] = {
 # Columns of the table, and the modules of kernels that belong to each.
 STEPS = {
     "check": ("reading",),
-    "sort": ("quantiles",),
+    "sort": ("quantiles", "selection"),
     # The same pass checks the rows of plain arrays.
     "check, bin, sum": ("plain", "binning", "moments", "errors", "isotonic"),
     "densities": ("density",),

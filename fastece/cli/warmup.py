@@ -25,7 +25,7 @@ from fastece.cli.compiled import close_archive, kept_kernels
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.display.documents import Document
-from fastece.estimators.binned.float_grid import MIN_ROWS
+from fastece.estimators.binned.sums import MIN_ROWS
 from fastece.estimators.table import ESTIMATORS
 from fastece.recalibration import METHODS
 

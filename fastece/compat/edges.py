@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.estimators.binned.ranks import scores_at_ranks
+from fastece.estimators.binned.cuts import scores_at_ranks
 from fastece.kernels.types import F64
 
 Scores = NDArray[np.floating[Any]]

@@ -31,8 +31,13 @@ AUTO_SETTINGS = {1: "binary", 2: "confidence"}
 
 def plain_value(y_true: Any, y_prob: Any, estimator: Any, setting: Any = "auto") -> float:
     """Return the value of plain arrays; nan where the ordinary road has to look."""
-    bins = estimator.plain_bins if type(estimator) is Binned else None
-    if bins is None and type(estimator) not in MEANS:
+    bins = mass_bins = None
+    if type(estimator) is Binned:
+        bins = estimator.plain_bins
+        mass_bins = estimator.equal_mass_bins
+        if bins is None and mass_bins is None:
+            return math.nan
+    elif type(estimator) not in MEANS:
         return math.nan
     if not type(y_true) is type(y_prob) is np.ndarray:
         return math.nan
@@ -47,9 +52,11 @@ def plain_value(y_true: Any, y_prob: Any, estimator: Any, setting: Any = "auto")
     has_known_labels = label.dtype is INT64 or label.dtype is UINT8
     if y_prob.ndim != 1 or score.dtype is not FLOAT64 or not has_known_labels:
         return math.nan
-    if bins is None:
-        return mean_value(score, label, estimator)
-    return float(kernels.plain.binary_error(score, label, bins))
+    if bins is not None:
+        return float(kernels.plain.binary_error(score, label, bins))
+    if mass_bins is not None:
+        return float(kernels.plain.equal_mass_error(score, label, mass_bins))
+    return mean_value(score, label, estimator)
 
 
 def mean_value(score: F64, label: NDArray[Any], estimator: MeanOfTerms) -> float:

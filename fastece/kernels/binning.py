@@ -11,21 +11,6 @@ from fastece.kernels.types import F64, I32
 # Up to this many knots, a multiple of four, comparing with every one (0.07 ns each, vectorised)
 # beats bisection.
 LINEAR_SEARCH = 48
-# The knots of a grid lie anywhere.
-ANY = 0
-# They are evenly spaced, so that arithmetic finds the nearest one.
-EVEN = 1
-# There are no knots; the cells are the `float_cells`.
-FLOAT = 2
-# A float grid has 2**7 cells in each of 54 octaves below 0.5, and as many above.
-OCTAVES = 54
-CELL_BITS = 7
-FLOAT_CELLS = 2 * (OCTAVES << CELL_BITS)
-SMALLEST = 0.5**OCTAVES
-# The exponent and the first bits of a float, shifted down by so many bits, tell its cell.
-SHIFT = 52 - CELL_BITS
-# The lowest cell, in units of these bits.
-FIRST = (1023 - OCTAVES) << CELL_BITS
 # Multiplying by 2**27 + 1 and subtracting splits a float64 into halves (Dekker 1971).
 SPLIT = 134217729.0
 
@@ -43,11 +28,11 @@ class Grid(NamedTuple):
         Range that the bins divide.
     n_bins : int
         Number of bins.
-    spacing : int
-        `ANY`, `EVEN` or `FLOAT`.
+    even : bool
+        The knots are evenly spaced, so that arithmetic finds the nearest one.
     knots : float64 array
-        With hard mapping the inner cuts, which are read with `ANY` alone: the number of those that
-        a score has passed is its cell. With convex mapping the distinct bin centres.
+        With hard mapping the inner cuts, which are read unless they are even: the number of those
+        that a score has passed is its cell. With convex mapping the distinct bin centres.
     right : bool
         A score passes a knot when it is greater; else when it is not less.
     convex : bool
@@ -57,13 +42,13 @@ class Grid(NamedTuple):
     low: float
     high: float
     n_bins: int
-    spacing: int
+    even: bool
     knots: F64
     right: bool
     convex: bool
 
 
-GridFields = tuple[float, float, int, int, F64, bool, bool]
+GridFields = tuple[float, float, int, bool, F64, bool, bool]
 
 
 @jit
@@ -133,32 +118,10 @@ def search_knots(s: F64, knots: F64, right: bool, passed: I32) -> None:
 @jit
 def hard_bins(s: F64, grid: Grid, cell: I32) -> None:
     """Find the bin of each score in a grid of hard bins, evenly spaced or not."""
-    if grid.spacing == ANY:
-        search_knots(s, grid.knots, grid.right, cell)
-    else:
+    if grid.even:
         uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, cell)
-
-
-@jit
-def float_cells(s: F64, low: float, high: float, work: F64, cell: I32) -> None:
-    """Find the cell of each score among `FLOAT_CELLS` that rise with the score.
-
-    Scores are first moved into [low, high]. The cell is given by the exponent and the first 7 bits:
-    of s below 0.5, and above it of 1 - s, which is exact.
-
-    Cells get finer towards 0 and 1, so that scores that crowd there are spread as well.
-    """
-    last = np.int32(FLOAT_CELLS - 1)
-    for i in range(s.size):
-        x = s[i]
-        x = low if x < low else x
-        x = high if x > high else x
-        distance = x if x < 0.5 else 1.0 - x
-        work[i] = distance if distance > SMALLEST else SMALLEST
-    for i in range(s.size):
-        j = np.int32((np.float64(work[i]).view(np.int64) >> SHIFT) - FIRST)
-        below = ((s[i] < 0.5) & (low < 0.5)) | (high < 0.5)  # where it was moved to
-        cell[i] = j if below else last - j
+    else:
+        search_knots(s, grid.knots, grid.right, cell)
 
 
 @jit
@@ -224,13 +187,11 @@ def place(s: F64, grid: Grid, lower: I32, work: F64, share: F64) -> None:
     share : (n,) float64 array
         Overwritten with convex mapping.
     """
-    if grid.spacing == FLOAT:
-        float_cells(s, grid.low, grid.high, work, lower)
-    elif (grid.spacing == EVEN) & (not grid.convex):
-        uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, lower)
-    elif grid.spacing == EVEN:
+    if not grid.even:
+        search_cells(s, grid, lower)
+    elif grid.convex:
         even_cells(s, grid, lower)
     else:
-        search_cells(s, grid, lower)
+        uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, lower)
     if grid.convex:
         lower_shares(s, grid, lower, work, share)

@@ -5,7 +5,7 @@ kernel                   rows and cells
 =======================  ======================================================================
 `cell_moments`           one problem or every class, with weights or none, in the cells of a grid
 `hard_moments`           one problem whose rows count 1 each, in hard bins: half of the time
-`equal_mass_moments`     one problem or some classes, in bins of equal weight, by a sort
+`equal_mass_moments`     problems that share their rows, in bins of equal weight
 `drawn_sums`             small draws from the rows, in the cells of a grid
 `drawn_equal_mass_sums`  small draws from the rows, each in its own bins of equal weight
 =======================  ======================================================================
@@ -24,27 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import COUNTS, GAP, HITS, MOMENTS, PACK, SCORE, SQUARE, WEIGHT
-from fastece.kernels.arithmetic import BLOCK, two_sum, zero
+from fastece.kernels.arithmetic import BLOCK, zero
 from fastece.kernels.binning import (
-    ANY,
-    FLOAT,
     Grid,
     GridFields,
-    float_cells,
     hard_bins,
     lower_shares,
     place,
     search_cells,
 )
 from fastece.kernels.compiling import jit
-from fastece.kernels.quantiles import (
-    MAX_FEW_SCORES,
-    increasing_order,
-    quantile_edges,
-    sort_at_cuts,
-    total_weight,
-)
-from fastece.kernels.reading import read_problem
+from fastece.kernels.quantiles import quantile_edges, total_weight
+from fastece.kernels.selection import deciding_rows
 from fastece.kernels.types import F64, I32, I64, U8
 
 # Eight private accumulators a cell: where many rows in succession go to one cell, each addition
@@ -61,11 +52,6 @@ TERMS[SCORE] = 0.0, 1.0, 0.0
 TERMS[HITS] = 0.0, 0.0, 1.0
 TERMS[SQUARE] = 1.0, 0.0, 0.0
 TERMS[COUNTS] = 1.0, 0.0, PACK
-# The only score of a cell: there is none yet.
-NONE = -1.0
-# The only score of a cell: there are several.
-SEVERAL = 2.0
-
 
 # --- terms, and adding them up --------------------------------------------------------------
 
@@ -87,20 +73,12 @@ def moment(kind: int, s: F64, y: U8, weight: F64, threshold: float, x: F64) -> N
 
 
 @jit
-def scatter(cell: I32, x: F64, lanes: int, sums: F64, lost: F64) -> None:
+def scatter(cell: I32, x: F64, lanes: int, sums: F64) -> None:
     """Add x up in the cells: ``sums[cell * lanes + lane] += x``.
 
     The lanes, 1 or `LANES`, are used in turn.
-
-    If there is room for what each addition rounds off, `lost`, it goes there, with one lane.
     """
     width = np.uint64(lanes)
-    if lost.size > 0:
-        for i in range(cell.size):
-            place_of_sum = np.uint64(cell[i]) * width
-            sums[place_of_sum], rounded = two_sum(sums[place_of_sum], x[i])
-            lost[place_of_sum] += rounded
-        return
     n_in_lanes = cell.size // LANES * LANES
     mask = np.uint64(lanes - 1)
     for i in range(0, n_in_lanes, LANES):
@@ -166,8 +144,7 @@ def hard_moments(score: F64, hit: U8, grid_fields: GridFields, out: F64) -> None
     ----------
     score, hit : (n,) float64 and uint8 arrays
     grid_fields : tuple
-        The fields of a `Grid` with hard mapping, not of floats, with at most `MAX_CELLS_IN_LANES`
-        cells.
+        The fields of a `Grid` with hard mapping, with at most `MAX_CELLS_IN_LANES` cells.
     out : (1, 1, cells) or (4, 1, cells) float64 array
         Overwritten.
     """
@@ -176,7 +153,6 @@ def hard_moments(score: F64, hit: U8, grid_fields: GridFields, out: F64) -> None
     sums = np.zeros(n_cells * LANES * n_kinds)
     cell_block = np.empty(min(score.size, BLOCK), np.int32)
     gap_block = np.empty(cell_block.size)
-    nothing = np.empty(0)
     for start in range(0, score.size, BLOCK):
         s = score[start : start + BLOCK]
         y = hit[start : start + BLOCK]
@@ -186,7 +162,7 @@ def hard_moments(score: F64, hit: U8, grid_fields: GridFields, out: F64) -> None
         for i in range(s.size):  # a loop of its own, which vectorises
             gap[i] = np.float64(y[i]) - s[i]
         if n_kinds == 1:
-            scatter(cell, gap, LANES, sums, nothing)
+            scatter(cell, gap, LANES, sums)
         else:
             scatter_four(cell, gap, s, y, sums)
     for q in range(n_kinds):
@@ -220,15 +196,6 @@ def read_block(
 
 
 @jit
-def first_cells(rows: int, problems: int, cells: int) -> I32:
-    """Fill in the first cell of the problem of each score of a block of rows."""
-    first = np.empty(rows * problems, np.int32)
-    for i in range(first.size):
-        first[i] = i % problems * cells
-    return first
-
-
-@jit
 def lane_count(problems: int, cells: int) -> int:
     """Return the number of lanes of each sum of `cell_moments`."""
     if problems >= LANES:  # neighbours are rows of different problems: they do not wait
@@ -239,7 +206,7 @@ def lane_count(problems: int, cells: int) -> int:
 @jit
 def cell_moments(
     prob: NDArray[Any], label: NDArray[Any], weight: F64, grid_fields: GridFields,
-    threshold: float, kinds: I64, only: F64, out: F64,
+    threshold: float, kinds: I64, out: F64,
 ) -> None:  # fmt: skip
     """Sum up moments in each cell of one grid, of one problem or of every class.
 
@@ -257,9 +224,6 @@ def cell_moments(
         Scores up to this one do not exist.
     kinds : (Q,) int64 array
         Which of `kernels.MOMENTS` are added up.
-    only : (K cells,) float64 array
-        Full of `NONE`; gets the score of each cell where it has but one, `SEVERAL` where it has
-        more. Empty: these scores are not needed.
     out : (Q, K, cells) float64 array
         Overwritten.
     """
@@ -268,11 +232,8 @@ def cell_moments(
     n_kinds, problems, cells = out.shape
     rows = min(n, max(1, BLOCK // problems))  # a block has whole rows
     lanes = lane_count(problems, cells)
-    is_float = grid.spacing == FLOAT
     step = 1 if grid.knots.size > 1 else 0
-    # Sums of a cell, or of a problem, are neighbours. Most entries of long class vectors are in one
-    # bin, so there the problems are.
-    next_cell, next_problem = (1, cells) if is_float else (problems, 1)
+    # The sums of a cell are neighbours: most entries of long class vectors are in one bin.
     size = rows * problems
     score_block = np.empty(size)
     hit_block = np.empty(size, np.uint8)
@@ -280,11 +241,10 @@ def cell_moments(
     share_block = np.empty(size)
     weight_block = np.empty(size)
     term_block = np.empty(size)
-    first_cell = first_cells(rows, problems, next_problem)
+    problem_of_score = np.empty(size, np.int32)
+    for i in range(size):
+        problem_of_score[i] = i % problems
     sums = np.zeros((n_kinds, problems * cells * lanes))
-    # Cells of floats decide where cuts are, so their weights are added up without rounding.
-    lost = np.zeros(problems * cells * lanes if is_float else 0)
-    nothing = np.empty(0)
     for start in range(0, n, rows):
         s, y = read_block(prob, label, start, min(start + rows, n), score_block, hit_block)
         lower = lower_block[: s.size]
@@ -293,13 +253,7 @@ def cell_moments(
         place(s, grid, lower, term, share)
         if problems > 1:
             for i in range(s.size):
-                lower[i] = lower[i] * np.int32(next_cell) + first_cell[i]
-        if only.size > 0:
-            for i in range(s.size):
-                seen = only[np.uint32(lower[i])]
-                # No branch: where some scores are tied and some not, it would be mispredicted.
-                merged = s[i] if (seen == NONE) | (seen == s[i]) else SEVERAL
-                only[np.uint32(lower[i])] = merged if s[i] > threshold else seen
+                lower[i] = lower[i] * np.int32(problems) + problem_of_score[i]
         w = weight[start : start + rows]
         if (w.size > 0) & (problems > 1):
             w = weight_block[: s.size]
@@ -308,51 +262,13 @@ def cell_moments(
         for q in range(n_kinds):
             moment(kinds[q], s, y, w, threshold, term)
             if grid.convex:
-                scatter_shares(lower, term, share, step * next_cell, lanes, sums[q])
+                scatter_shares(lower, term, share, step * problems, lanes, sums[q])
             else:
-                is_exact = (kinds[q] == WEIGHT) & (w.size > 0)
-                scatter(lower, term, lanes, sums[q], lost if is_exact else nothing)
+                scatter(lower, term, lanes, sums[q])
     for q in range(n_kinds):
-        if kinds[q] == WEIGHT:
-            for i in range(lost.size):
-                sums[q, i] += lost[i]
         for k in range(problems):
             for b in range(cells):
-                out[q, k, b] = lane_total(sums[q], k * next_problem + b * next_cell, lanes)
-
-
-@jit
-def rows_in_cells(
-    prob: NDArray[Any], label: NDArray[Any], low: float, high: float, wanted: U8,
-    row: I64, problem: I32, score: F64, hit: U8,
-) -> int:  # fmt: skip
-    """Find the rows in the `wanted` cells of a float grid; return their number.
-
-    The grid goes from `low` to `high`, and `wanted` (K cells,) is 1 for a cell to look in. `prob`
-    and `label` are as in `cell_moments`. Position, problem, score and hit of each row found are
-    written to arrays with room for n K.
-    """
-    n = label.size
-    problems = prob.size // n
-    rows = min(n, max(1, BLOCK // problems))
-    size = rows * problems
-    score_block = np.empty(size)
-    hit_block = np.empty(size, np.uint8)
-    work = np.empty(size)
-    cell = np.empty(size, np.int32)
-    first_cell = first_cells(rows, problems, wanted.size // problems)
-    count = 0
-    for start in range(0, n, rows):
-        s, y = read_block(prob, label, start, min(start + rows, n), score_block, hit_block)
-        float_cells(s, low, high, work, cell)
-        for i in range(s.size):
-            if wanted[np.uint32(cell[i] + first_cell[i])]:  # rarely: easy to predict
-                row[count] = start + i // problems
-                problem[count] = i % problems
-                score[count] = s[i]
-                hit[count] = y[i]
-                count += 1
-    return count
+                out[q, k, b] = lane_total(sums[q], b * problems + k, lanes)
 
 
 # --- bins of equal weight -------------------------------------------------------------------
@@ -364,13 +280,12 @@ class Block(NamedTuple):
     lower: I32
     share: F64
     term: F64
-    nothing: F64
 
 
 @jit
 def new_block(size: int) -> Block:
     """Make work space for so many rows."""
-    return Block(np.empty(size, np.int32), np.empty(size), np.empty(size), np.empty(0))
+    return Block(np.empty(size, np.int32), np.empty(size), np.empty(size))
 
 
 class EqualMass(NamedTuple):
@@ -450,11 +365,11 @@ def equal_mass_grid(
     if rule.convex:
         n_cells = distinct_centres(edges, knots, bin_of_cell)
         centres = knots[:n_cells]
-        return Grid(rule.low, rule.high, n_cells, ANY, centres, right=False, convex=True)
+        return Grid(rule.low, rule.high, n_cells, False, centres, right=False, convex=True)
     for b in range(n_bins):
         bin_of_cell[b] = b
     open_ends(cuts, rule.low, rule.high, rule.right)
-    return Grid(rule.low, rule.high, n_bins, ANY, cuts, right=rule.right, convex=False)
+    return Grid(rule.low, rule.high, n_bins, False, cuts, right=rule.right, convex=False)
 
 
 @jit
@@ -475,98 +390,65 @@ def add_rows(
         if grid.convex:
             scatter_shares(lower, term, share, step, lanes, sums[q])
         else:
-            scatter(lower, term, lanes, sums[q], block.nothing)
+            scatter(lower, term, lanes, sums[q])
 
 
 @jit
-def sorted_scores(
-    s: F64, weight: F64, n_bins: int, rule: EqualMass, u: F64, w: F64, row: I32
-) -> int:
-    """Sort the scores that exist, with their weights; return their number.
+def even_shares(n_bins: int) -> F64:
+    """Return the share (B - 1,) of all weight up to each cut between bins of equal weight."""
+    shares = np.empty(n_bins - 1)
+    for j in range(1, n_bins):
+        shares[j - 1] = j / n_bins
+    return shares
 
-    Without weights they may be sorted only where `quantile_edges` reads them for so many bins.
 
-    Parameters
-    ----------
-    s, weight : (n,) float64 arrays
-        Scores and weights; empty weights are 1.
-    rule : EqualMass
-    u, w : (n,) float64 arrays
-        Overwritten with the scores in increasing order, moved into the range, and their weights.
-    row : (n,) int32 array
-        Work space; empty without weights, as `w` is.
-    """
-    count = s.size
-    if rule.threshold > -np.inf:
-        count = 0
-        for i in range(s.size):
-            u[count] = s[i]
-            if row.size > 0:
-                row[count] = i
-            count += 1 if s[i] > rule.threshold else 0
-    else:
-        for i in range(s.size):
-            u[i] = s[i]
-        for i in range(row.size):
-            row[i] = i
-    is_sorted = False
-    if weight.size == 0 and count > MAX_FEW_SCORES:
-        is_sorted = sort_at_cuts(u[:count], n_bins)
-    if not is_sorted:
-        increasing_order(u[:count], np.empty(0, np.uint8), row[: min(count, row.size)])
-    for i in range(min(count, row.size)):
-        w[i] = weight[row[i]]
-    for i in range(count):
-        x = u[i] if u[i] > rule.low else rule.low
-        u[i] = x if x < rule.high else rule.high
-    return count
+@jit
+def move_into_range(u: F64, low: float, high: float) -> None:
+    """Move scores outside a range to its nearest end, in place."""
+    for i in range(u.size):
+        x = u[i] if u[i] > low else low
+        u[i] = x if x < high else high
 
 
 @jit
 def equal_mass_moments(
-    prob: NDArray[Any], label: NDArray[Any], weight: F64, first: int, rule_fields: EqualMassFields,
-    kinds: I64, edges: F64, out: F64,
+    score: F64, hit: U8, weight: F64, rule_fields: EqualMassFields, kinds: I64, edges: F64,
+    out: F64,
 ) -> None:  # fmt: skip
-    """Sum up moments in bins of equal weight, of one problem or of some classes.
+    """Sum up moments in bins of equal weight, of K problems that share their rows.
 
     Parameters
     ----------
-    prob, label, weight, kinds
-        As in `cell_moments`.
-    first : int
-        The first of the classes.
+    score, hit : (K, n) float64 and uint8 arrays
+    weight : (n,) float64 array
+        Empty: every row counts 1.
     rule_fields : tuple
         The fields of an `EqualMass`.
+    kinds : (Q,) int64 array
+        Which of `kernels.MOMENTS` are added up.
     edges : (K, B + 1) float64 array
         Overwritten with the edges of each problem.
     out : (Q, K, B) float64 array
         Overwritten.
     """
     rule = EqualMass(*rule_fields)
-    n = label.size
-    n_kinds, problems, n_bins = out.shape
-    size_of_class = n if prob.ndim > 1 else 0
-    score = np.empty(size_of_class)
-    hit = np.empty(size_of_class, np.uint8)
-    u = np.empty(n)
-    w = np.empty(weight.size)
-    row = np.empty(weight.size, np.int32)
+    n_kinds, n_problems, n_bins = out.shape
+    n = score.shape[1]
+    shares = even_shares(n_bins)
     knots = np.empty(n_bins)
     bin_of_cell = np.empty(n_bins, np.int32)
     block = new_block(min(n, BLOCK))
-    for k in range(problems):
-        s, y = read_problem(prob, label, first + k, score, hit)
-        count = sorted_scores(s, weight, n_bins, rule, u=u, w=w, row=row)
-        grid = equal_mass_grid(
-            u[:count], w[: min(count, w.size)], rule, edges[k], knots, bin_of_cell
-        )
+    for k in range(n_problems):
+        u, w = deciding_rows(score[k], weight, shares, rule.threshold)
+        move_into_range(u, rule.low, rule.high)
+        grid = equal_mass_grid(u, w, rule, edges[k], knots, bin_of_cell)
         lanes = lane_count(1, grid.n_bins)
         sums = np.zeros((n_kinds, grid.n_bins * lanes))
         for start in range(0, n, BLOCK):
             rows = slice(start, start + BLOCK)
             add_rows(
-                s[rows], y[rows], weight[rows], grid, threshold=rule.threshold, kinds=kinds,
-                block=block, lanes=lanes, sums=sums,
+                score[k][rows], hit[k][rows], weight[rows], grid, threshold=rule.threshold,
+                kinds=kinds, block=block, lanes=lanes, sums=sums,
             )  # fmt: skip
         for q in range(n_kinds):
             zero(out[q, k])

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from fastece.kernels import CHUNK_SCORES, REPLICATES
 from fastece.kernels.binning import Grid, hard_bins
 from fastece.kernels.compiling import jit
-from fastece.kernels.moments import LANES, scatter
+from fastece.kernels.moments import LANES, even_shares, move_into_range, open_ends, scatter
+from fastece.kernels.quantiles import quantile_edges
 from fastece.kernels.reading import (
     is_outside,
     is_worse_than_complement,
@@ -26,6 +27,7 @@ from fastece.kernels.reading import (
 )
 from fastece.kernels.replicates import arrange_tiles, tile_sums
 from fastece.kernels.resampling import multiplicities
+from fastece.kernels.selection import deciding_rows
 from fastece.kernels.types import F64, I32, I64, U8, U16, U64
 
 # Rows of a block: faster than longer ones and shorter ones, from 1e4 to 1e7 rows.
@@ -36,11 +38,13 @@ ROWS = 512
 def unpack_bins(bins: F64) -> Grid:
     """Make the grid of hard bins that are given as one array.
 
-    It has low, high, n_bins, spacing and right of a `Grid`, and then the knots. Each argument of a
+    It has low, high, n_bins, even and right of a `Grid`, and then the knots. Each argument of a
     kernel of its own would take some 0.03 us.
     """
     n_bins = int(bins[2])
-    return Grid(bins[0], bins[1], n_bins, int(bins[3]), bins[5:], bins[4] != 0.0, convex=False)
+    even = bins[3] != 0.0
+    right = bins[4] != 0.0
+    return Grid(bins[0], bins[1], n_bins, even, bins[5:], right, convex=False)
 
 
 @jit
@@ -70,7 +74,7 @@ def add_gaps(
     if (outside != 0) | (bits < 0) | (bits > 1):
         return False  # the cell of a nan is nowhere
     hard_bins(score, grid, cell)
-    scatter(cell, gap, LANES, sums, work[:0])
+    scatter(cell, gap, LANES, sums)
     return True
 
 
@@ -111,6 +115,42 @@ def binary_error(score: F64, label: NDArray[Any], bins: F64) -> float:
     sums = np.zeros(grid.n_bins * LANES)
     gaps = np.empty(grid.n_bins)
     return error_of_rows(score, label, grid, work, cell_block, sums, gaps)
+
+
+@jit
+def are_valid(score: F64, label: NDArray[Any]) -> bool:
+    """Return whether scores (n,) are in [0, 1], and labels (n,) are 0 or 1."""
+    outside = np.int64(0)
+    bits = np.int64(0)
+    for i in range(score.size):
+        outside |= is_outside(score[i])
+        bits |= np.int64(label[i])
+    return bool((outside == 0) & (bits >= 0) & (bits <= 1))
+
+
+@jit
+def equal_mass_error(score: F64, label: NDArray[Any], bins: F64) -> float:
+    """Compute ``sum_b |D_b| / n`` in bins of equal mass; nan for a closer look.
+
+    Parameters
+    ----------
+    score, label : (n,) float64 and int64 or uint8 arrays
+        At least one row.
+    bins : float64 array
+        As for `unpack_bins`, with knots of any value: they are found here.
+    """
+    if not are_valid(score, label):
+        return np.nan  # the part of a nan is nowhere
+    grid = unpack_bins(bins.copy())
+    edges = np.empty(grid.n_bins + 1)
+    u, w = deciding_rows(score, np.empty(0), even_shares(grid.n_bins), -np.inf)
+    move_into_range(u, grid.low, grid.high)
+    quantile_edges(u, w, grid.low, grid.high, grid.right, edges, grid.knots)
+    open_ends(grid.knots, grid.low, grid.high, grid.right)
+    work = np.empty(ROWS)
+    cell_block = np.empty(ROWS, np.int32)
+    sums = np.zeros(grid.n_bins * LANES)
+    return error_of_rows(score, label, grid, work, cell_block, sums, edges[1:])
 
 
 @jit

@@ -31,16 +31,6 @@ TOP_OF_FEW = TOP + WIDTH
 MAX_FEW_SCORES = 1024
 # Rows that have these digits in common are sorted by insertion, if they are not more.
 MAX_INSERTED = 24
-# Even parts of the range, of which only those that hold a cut are sorted: 10 000 scores take half
-# the time of a sort.
-RANGE_PARTS = 2**12
-# More scores in a part than these are not sorted by insertion.
-MAX_IN_PART = 64
-# Scores that are looked at first, and a distance from 0 or 1 within which at most one in eight of
-# them may be: else scores crowd there, and 10 000 of them would be counted in vain for 8 us.
-PROBES = 64
-END = 1 / 64
-MAX_SHARE_AT_ENDS = 1 / 8
 # Even parts of the weight whose first scores a sweep finds once: 16 KB stay in the cache.
 MAX_PARTS = 2**12
 
@@ -125,21 +115,6 @@ def increasing_order(score: F64, hit: U8, row: I32) -> None:
         score[i] = score[i] if k < HALF else 1.0 - score[i]
 
 
-@jit
-def scores_between(s: F64, low: float, high: float, out: F64) -> tuple[int, int]:
-    """Copy the scores from `low` to `high`; count the lower and the copied scores.
-
-    `out` has room for all scores.
-    """
-    below: Any = np.uint64(0)
-    count: Any = np.uint64(0)
-    for i in range(s.size):  # without a branch, which would be mispredicted
-        out[count] = s[i]
-        count += np.uint64((s[i] >= low) & (s[i] <= high))
-        below += np.uint64(s[i] < low)
-    return np.int64(below), np.int64(count)  # type: ignore[return-value]
-
-
 # --- edges ----------------------------------------------------------------------------------
 
 
@@ -173,7 +148,7 @@ def count_edges(u: F64, right: bool, edges: F64, knots: F64) -> None:
     """Fill in inner edges and knots of sorted scores that count 1 each.
 
     They have the definition of `quantile_edges`. The place of a cut is computed, and only scores
-    equal to the one there are looked at (a fifth of the time), so that `sort_at_cuts` is enough.
+    equal to the one there are looked at: a fifth of the time.
     """
     n = u.size
     n_bins = edges.size - 1
@@ -188,67 +163,6 @@ def count_edges(u: F64, right: bool, edges: F64, knots: F64) -> None:
         following = u[end] if (end <= highest) & (end < n) else x
         edges[j] = 0.5 * (x + following)
         knots[j - 1] = x if right else following
-
-
-@jit
-def sort_at_cuts(u: F64, n_bins: int) -> bool:
-    """Sort scores in [0, 1] in place at the cuts, where `count_edges` reads them.
-
-    Every score is moved into its part of the range, and the parts that hold the score before a cut
-    or the one behind it are sorted. Where scores crowd in one part, nothing is done, and the answer
-    is False.
-    """
-    n = u.size
-    step = n // PROBES + 1
-    n_at_ends = 0
-    for i in range(0, n, step):
-        n_at_ends += 1 if abs(u[i] - 0.5) > 0.5 - END else 0
-    if n_at_ends > MAX_SHARE_AT_ENDS * (n // step + 1):
-        return False
-    # Parts are computed ahead, since counting would wait for each of them: it took ten times as
-    # long.
-    part_of_score = np.empty(n, np.int32)
-    for i in range(n):
-        part_of_score[i] = np.int32(u[i] * RANGE_PARTS)
-    place = np.zeros(RANGE_PARTS + 1, np.int64)
-    for i in range(n):
-        place[np.uint64(part_of_score[i])] += 1
-    total = np.int64(0)
-    for part in range(place.size):
-        count = place[part]
-        place[part] = total
-        total += count
-    parts_at_cuts = np.empty(2 * n_bins, np.int64)
-    n_at_cuts = 0
-    part = 0
-    for j in range(1, n_bins):
-        lowest, _ = cut_weights(j, n_bins, np.float64(n))
-        first = max(int(np.ceil(lowest)), 1)
-        for position in range(first - 1, min(first + 1, n)):
-            while part < RANGE_PARTS and place[part + 1] <= position:
-                part += 1
-            end = place[part + 1] if part < RANGE_PARTS else n
-            if end - place[part] > MAX_IN_PART:
-                return False
-            parts_at_cuts[n_at_cuts] = part
-            n_at_cuts += 1
-    moved = np.empty(n)
-    for i in range(n):
-        to = np.uint64(part_of_score[i])
-        moved[np.uint64(place[to])] = u[i]
-        place[to] += 1
-    for i in range(n):
-        u[i] = moved[i] + 0.0  # -0 becomes 0
-    for part in parts_at_cuts[:n_at_cuts]:
-        begin = place[part - 1] if part > 0 else 0
-        for i in range(begin + 1, place[part]):
-            x = u[i]
-            k = i
-            while k > begin and u[k - 1] > x:
-                u[k] = u[k - 1]
-                k -= 1
-            u[k] = x
-    return True
 
 
 @jit

@@ -9,7 +9,7 @@ import reference
 import fastece
 from fastece import KDE, bootstrap, calibration_test, ece, mce
 from fastece.data.samples import Sample
-from fastece.estimators.binned.ranks import quartiles
+from fastece.estimators.binned.cuts import quartiles
 from fastece.estimators.draws import Counts
 from helpers import kde_cases
 from helpers.kde_cases import KERNELS

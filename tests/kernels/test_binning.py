@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.estimators.binned.float_grid import float_layout, float_scores
 from fastece.kernels import binning
-from helpers import strategies as cases
 from helpers.kernel_cases import BINS, RANGES, awkward_scores
 from helpers.kernel_forms import forms
 
@@ -68,8 +66,8 @@ def test_convex_shares_belong_to_the_two_nearest_centres(edges, even):
     lower = np.empty(s.size, np.int32)
     left = np.empty(s.size)
     share = np.empty(s.size)
-    spacing = binning.EVEN if even and centres.size > 1 else binning.ANY
-    grid = binning.Grid(0.0, 1.0, 1, spacing, knots=centres, right=False, convex=True)
+    is_even = even and centres.size > 1
+    grid = binning.Grid(0.0, 1.0, 1, is_even, knots=centres, right=False, convex=True)
     for kernel in forms(binning.place):
         kernel(s, grid, lower, left, share)
         for x, j, a in zip(s, lower, share, strict=True):
@@ -79,44 +77,4 @@ def test_convex_shares_belong_to_the_two_nearest_centres(edges, even):
             # Where the place of centres is computed, a score next to a centre may be put on it.
             expected = dict(reference.convex_shares(x, centres_and_bins))
             for b in {*got, *expected}:
-                assert abs(got.get(b, 0) - expected.get(b, 0)) <= (2e-14 if spacing else 0)
-
-
-@pytest.mark.parametrize("limits", [*RANGES, (0.1, 0.4), (0.5, 0.9), (0.6, 0.61)])
-def test_float_cells_increase_with_the_score_within_their_range(limits):
-    low, high = limits
-    scores = float_scores()
-    tiny = [5e-324, 2.0**-54, 2.0**-53, 1e-9]
-    s = np.concatenate([cases.around(scores[::97]), tiny, 1 - np.array(tiny), [0, 0.5, 1, *limits]])
-    s = np.sort(np.concatenate([s, cases.around([0.25, 0.5, 0.75])]))
-    work = np.empty(s.size)
-    cell = np.empty(s.size, np.int32)
-    for kernel in forms(binning.float_cells):
-        kernel(s, low, high, work, cell)
-        assert (np.diff(cell) >= 0).all()
-        assert (cell >= 0).all()
-        assert (cell < binning.FLOAT_CELLS).all()
-        moved = s.clip(low, high)
-        again = np.empty_like(cell)
-        kernel(moved, 0.0, 1.0, work, again)
-        assert cell.tolist() == again.tolist()
-    for kernel in forms(binning.place):
-        kernel(s, float_layout(low, high).grid, again, work, np.empty(0))
-        assert cell.tolist() == again.tolist()
-
-
-def test_each_cell_that_can_have_a_score_has_the_score_of_the_table():
-    scores = float_scores()
-    below, above = np.split(np.arange(scores.size), 2)
-    # Next to 1 there are more cells than floats, and a cell without one has the nearest score.
-    exact = (1 - scores[above])[::-1] == scores[below]
-    above = above[exact[::-1] & (scores[above] >= 0.5)]
-    used = np.concatenate([below[scores[below] < 0.5], above])
-    s = scores[used]
-    work = np.empty(s.size)
-    cell = np.empty(s.size, np.int32)
-    for kernel in forms(binning.float_cells):
-        kernel(s, 0.0, 1.0, work, cell)
-        assert cell.tolist() == used.tolist()
-        kernel(np.random.default_rng(0).random(s.size), 0.0, 1.0, work, cell)
-        assert np.isin(cell, used).all()
+                assert abs(got.get(b, 0) - expected.get(b, 0)) <= (2e-14 if is_even else 0)

@@ -1,6 +1,6 @@
 """Sums of rows over cells, compiled and as plain Python, against loops over the rows."""
 
-from math import fsum, inf
+from math import inf
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from fastece.kernels import (
     MOMENTS,
     NO_WEIGHTS,
     PACK,
-    binning,
     moments,
     weights,
 )
@@ -31,18 +30,6 @@ from helpers.strategies import as_lists
 
 SETS = ordered_sets(80)
 CUTS = (0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9)
-NO_SCORES = np.empty(0)
-
-
-def test_scatter_keeps_the_rounded_off_digits():
-    w = np.array([1.0, *[1e-17] * 1000, 0.1] * 3)
-    cell = np.zeros(w.size, np.int32)
-    for kernel in forms(moments.scatter):
-        sums = np.zeros(2)
-        lost = np.zeros(2)
-        kernel(cell, w, 2, sums, lost)
-        assert sums[0] + lost[0] == fsum(w)
-        assert sums[1] == lost[1] == 0
 
 
 @pytest.mark.representative
@@ -75,38 +62,10 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
                     expected[k, :, b] += a * v * of_row
     for kernel in forms(moments.cell_moments):
         out = np.full((6, problems, chosen.cells), np.nan)
-        kernel(prob, label, w, chosen.grid_fields, 0.05, np.array(MOMENTS), NO_SCORES, out)
+        kernel(prob, label, w, chosen.grid_fields, 0.05, np.array(MOMENTS), out)
         out[5] /= PACK
         out = chosen.spread(out).swapaxes(0, 1)
         assert out == pytest.approx(expected, abs=1e-11)
-
-
-@pytest.mark.parametrize("problems", [1, 3])
-def test_rows_of_selected_cells_are_complete(problems):
-    rng = np.random.default_rng(12)
-    n = moments.BLOCK + 9 if problems == 1 else moments.BLOCK // 3 + 20
-    prob = rng.random(n) if problems == 1 else rng.dirichlet([1] * problems, n)
-    label = rng.integers(0, max(2, problems), n)
-    label = label.astype(np.uint8 if problems == 1 else np.int64)
-    is_selected = rng.random((problems, binning.FLOAT_CELLS)) < 0.1
-    cell = np.empty(n, np.int32)
-    columns = prob.reshape(n, problems)
-    expected = set()
-    for k in range(problems):
-        s = columns[:, k].copy()
-        binning.float_cells(s, 0.2, 0.9, np.empty(n), cell)
-        hit = label == k if problems > 1 else label
-        expected |= {(i, k, s[i], hit[i]) for i in np.flatnonzero(is_selected[k, cell])}
-    for kernel in forms(moments.rows_in_cells):
-        row = np.empty(prob.size, np.int64)
-        problem = np.empty(prob.size, np.int32)
-        s = np.empty(prob.size)
-        y = np.empty(prob.size, np.uint8)
-        flags = is_selected.ravel().view(np.uint8)
-        count = kernel(prob, label, 0.2, 0.9, flags, row, problem, s, y)
-        got = list(zip(row[:count], problem[:count], s[:count], y[:count], strict=True))
-        assert len(got) == len(expected)
-        assert set(got) == expected
 
 
 @pytest.mark.representative
@@ -129,9 +88,7 @@ def test_plain_rows_have_the_sums_of_the_definition_and_the_bits_of_all_rows(n, 
     _, cells = reference.cells((*as_lists(p, y), 0.0, 1.0), closed=closed, **fields)
     weight, gap, score, hits = zip(*cells, strict=True)
     general = np.empty((4, 1, len(gap)))
-    moments.cell_moments(
-        p, y, NO_WEIGHTS, grid, -inf, np.arange(4), NO_SCORES, general
-    )  # fmt: skip
+    moments.cell_moments(p, y, NO_WEIGHTS, grid, -inf, np.arange(4), general)
     assert general[:, 0] == pytest.approx(np.array([gap, weight, score, hits]), abs=1e-11)
     for kernel in forms(moments.hard_moments):
         sums = np.full((4, 1, len(gap)), np.nan)
@@ -161,8 +118,8 @@ def test_bins_of_equal_weight_equal_the_definition(name, right, convex):
             for kernel in forms(moments.equal_mass_moments):
                 edges = np.full((1, n_bins + 1), np.nan)
                 out = np.full((2, 1, n_bins), np.nan)
-                arrays = sample.s, sample.y, weights(sample.v)
-                kernel(*arrays, 0, rule, np.array(MOMENTS[:2]), edges, out)
+                arrays = sample.s[None], sample.y[None], weights(sample.v)
+                kernel(*arrays, rule, np.array(MOMENTS[:2]), edges, out)
                 assert out[:, 0] == pytest.approx(expected, abs=1e-12 * max(1.0, v.max()))
                 assert (np.diff(edges) >= 0).all()
                 assert (edges[0, 0], edges[0, -1]) == (low, high)
@@ -170,39 +127,34 @@ def test_bins_of_equal_weight_equal_the_definition(name, right, convex):
 
 @pytest.mark.representative
 @pytest.mark.parametrize("convex", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_classes_in_bins_of_equal_weight_have_the_bits_of_single_problems(dtype, convex):
+def test_problems_in_bins_of_equal_weight_have_the_bits_of_single_problems(convex):
     rng = np.random.default_rng(5)
     n = 1100
-    n_classes = 4
     n_bins = 5
-    prob = rng.dirichlet(np.ones(n_classes), n).astype(dtype)
-    label = rng.integers(0, n_classes, n)
+    score = rng.random((3, n))
+    hit = rng.integers(0, 2, (3, n)).astype(np.uint8)
     weight = rng.random(n) + 0.1
     rule = 0.0, 1.0, True, convex, -inf
     kinds = np.array(MOMENTS[:2])
     for kernel in forms(moments.equal_mass_moments):
-        edges = np.empty((2, n_bins + 1))
-        out = np.empty((2, 2, n_bins))
-        kernel(prob, label, weight, 1, rule, kinds, edges, out)
-        for k in (1, 2):
-            score = prob[:, k].astype(np.float64)
-            hit = (label == k).astype(np.uint8)
+        edges = np.empty((3, n_bins + 1))
+        out = np.empty((2, 3, n_bins))
+        kernel(score, hit, weight, rule, kinds, edges, out)
+        for k in range(3):
             line = np.empty((1, n_bins + 1))
             sums = np.empty((2, 1, n_bins))
-            kernel(score, hit, weight, 0, rule, kinds, line, sums)
-            assert line[0].tolist() == edges[k - 1].tolist()
-            assert sums[:, 0].tolist() == out[:, k - 1].tolist()
+            kernel(score[k : k + 1], hit[k : k + 1], weight, rule, kinds, line, sums)
+            assert line[0].tolist() == edges[k].tolist()
+            assert sums[:, 0].tolist() == out[:, k].tolist()
 
 
 @pytest.mark.parametrize("low", [0.0, 0.4])
 @pytest.mark.parametrize("power", [0.5, 40.0])
 def test_weights_of_one_have_the_bits_of_no_weights(power, low):
-    """Without weights, spread scores are sorted at the cuts alone, and crowded ones in full."""
     rng = np.random.default_rng(7)
     n = 1100
-    score = 1 - rng.random(n) ** power
-    hit = (rng.random(n) < score).astype(np.uint8)
+    score = 1 - rng.random((1, n)) ** power
+    hit = (rng.random((1, n)) < score).astype(np.uint8)
     rule = low, 1.0, True, False, -inf
     kinds = np.array(MOMENTS[:2])
     for kernel in forms(moments.equal_mass_moments):
@@ -211,7 +163,7 @@ def test_weights_of_one_have_the_bits_of_no_weights(power, low):
         for weight, edges_of_weight, sums_of_weight in zip(
             (NO_WEIGHTS, np.ones(n)), edges, sums, strict=True
         ):
-            kernel(score, hit, weight, 0, rule, kinds, edges_of_weight, sums_of_weight)
+            kernel(score, hit, weight, rule, kinds, edges_of_weight, sums_of_weight)
         assert edges[0].tolist() == edges[1].tolist()
         assert sums[0].tolist() == sums[1].tolist()
 

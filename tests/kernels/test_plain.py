@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import reference
 
-from fastece.kernels import CHANCE, DISTANCE, binning, plain, reading
+from fastece.kernels import CHANCE, DISTANCE, plain, reading
+from fastece.kernels.selection import MAX_SORTED
 from fastece.resampling.draws import RowDraws, Units, poisson_law
 from helpers.kernel_forms import forms
 from helpers.strategies import as_lists
 
 CUTS = [0.1, 0.1, 0.25, 0.5, 0.875]
-TEN_BINS = np.array([0.0, 1.0, 10, binning.EVEN, True])
+TEN_BINS = np.array([0.0, 1.0, 10, True, True])
 
 
 def binary_rows(n):
@@ -23,16 +24,29 @@ def binary_rows(n):
 
 @pytest.mark.parametrize("n", [1, 7, plain.ROWS + 9])
 @pytest.mark.parametrize("right", [True, False])
-@pytest.mark.parametrize("spacing", [binning.EVEN, binning.ANY])
-def test_error_of_one_problem_equals_the_definition(n, right, spacing):
+@pytest.mark.parametrize("even", [True, False])
+def test_error_of_one_problem_equals_the_definition(n, right, even):
     y, p = binary_rows(n)
-    fields = {"n_bins": 10} if spacing == binning.EVEN else {"edges": [0.0, *CUTS, 1.0]}
-    n_bins = 10 if spacing == binning.EVEN else len(CUTS) + 1
-    bins = np.array([0.0, 1.0, n_bins, spacing, right, *CUTS])
+    fields = {"n_bins": 10} if even else {"edges": [0.0, *CUTS, 1.0]}
+    n_bins = 10 if even else len(CUTS) + 1
+    bins = np.array([0.0, 1.0, n_bins, even, right, *CUTS])
     expected = reference.ece(*as_lists(y, p), closed="right" if right else "left", **fields)
     for kernel in forms(plain.binary_error):
         for label in (y, y.astype(np.uint8)):
             assert kernel(p, label, bins) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("n", [1, 7, plain.ROWS + 9, MAX_SORTED + 100])
+@pytest.mark.parametrize("right", [True, False])
+def test_error_in_bins_of_equal_mass_equals_the_definition(n, right):
+    y, p = binary_rows(n)
+    bins = np.array([0.0, 1.0, 7, False, right, *np.zeros(6)])
+    fields = {"n_bins": 7, "edges": "quantile", "closed": "right" if right else "left"}
+    expected = reference.ece(*as_lists(y, p), **fields)
+    for kernel in forms(plain.equal_mass_error):
+        for label in (y, y.astype(np.uint8)):
+            assert kernel(p, label, bins) == pytest.approx(expected, abs=1e-15)
+        assert not bins[5:].any()  # the caller keeps them
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 120])
@@ -59,6 +73,8 @@ def test_a_row_that_is_not_valid_gives_nan(score, label, n):
     y[-1] = label
     for kernel in forms(plain.binary_error):
         assert isnan(kernel(p, y, TEN_BINS))
+    for kernel in forms(plain.equal_mass_error):
+        assert isnan(kernel(p, y, np.array([0.0, 1.0, 2, False, True, 0.0])))
     for kernel in forms(reading.read_hits):
         assert not kernel(p, y, np.empty(n, np.uint8))
     vectors = np.column_stack([1 - p, p])

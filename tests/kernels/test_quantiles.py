@@ -1,7 +1,6 @@
 """The sort, equal-mass edges and the sweep, compiled and as plain Python, by the definitions."""
 
 from fractions import Fraction
-from itertools import product
 from math import fsum
 
 import numpy as np
@@ -46,39 +45,6 @@ def test_quantile_edges_and_knots_equal_the_definition(right):
                     bins = [reference.which_bin(x, expected, closed) for x in u]
                     side = "left" if right else "right"
                     assert np.searchsorted(knots, u, side).tolist() == bins
-
-
-def test_edges_of_scores_sorted_at_cuts_equal_those_of_sorted_scores():
-    rng = np.random.default_rng(6)
-    zeros = np.append(rng.random(400), [0.0, -0.0])
-    adjacent = np.append(rng.random(300), np.nextafter(0.5, [0, 1] * 20))
-    sets = [
-        rng.random(600),
-        zeros,
-        adjacent,
-        rng.uniform(0.1, 0.9, 500).round(2),
-        np.append(0.5 * rng.random(90), 1.0),
-    ]
-    for scores, n_bins in product(sets, (1, 2, 3, 15, 100)):
-        expected = np.empty((2, n_bins + 1))
-        quantiles.count_edges(np.sort(scores), True, expected[0], expected[1, 1:-1])
-        for kernel in forms(quantiles.sort_at_cuts):
-            u = rng.permutation(scores)
-            assert kernel(u, n_bins)
-            assert np.sort(u).tolist() == np.sort(scores).tolist()
-            assert not np.signbit(u).any()
-            edges = np.empty((2, n_bins + 1))
-            quantiles.count_edges(u, True, edges[0], edges[1, 1:-1])
-            assert edges[:, 1:-1].tolist() == expected[:, 1:-1].tolist()
-
-
-def test_scores_that_crowd_at_a_cut_are_not_sorted_there():
-    middle = np.append(np.linspace(0.9, 0.1, 40), np.linspace(0.50011, 0.50001, 100))
-    ends = np.append(np.linspace(0.9, 0.1, 40), np.linspace(1.0, 0.99, 100))
-    for kernel, u in product(forms(quantiles.sort_at_cuts), (middle, ends)):
-        changed = u.copy()
-        assert not kernel(changed, 2)
-        assert changed.tolist() == u.tolist()
 
 
 def test_no_scores_have_no_inner_edges():
@@ -189,13 +155,3 @@ def test_neither_a_heavy_last_score_nor_rounding_is_a_decrease():
     misses = np.array([3.0, 6.0 + 1e-13])
     for kernel in forms(quantiles.has_decrease):
         assert not kernel(hits, misses, np.arange(2, dtype=np.int32), 1e-12)
-
-
-def test_scores_between_two_keep_their_order():
-    s = np.array([0.5, 0.2, 0.9, 0.5, 0.4, 0.0, 1.0])
-    for low, high in ((0.4, 0.5), (0.0, 1.0), (0.6, 0.7), (0.2, 0.2)):
-        for kernel in forms(quantiles.scores_between):
-            between = np.full(s.size, np.nan)
-            below, count = kernel(s, low, high, between)
-            assert below == (s < low).sum()
-            assert between[:count].tolist() == s[(s >= low) & (s <= high)].tolist()

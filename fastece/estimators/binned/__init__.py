@@ -12,15 +12,14 @@ file              contents
 `estimator.py`    `Binned`: its parameters, and the norms of the gaps
 `sweep.py`        `Sweep`: equal-mass bins, whose number the data decide
 `layouts.py`      edges of bins, and the cells of a score
+`cuts.py`         edges of equal-mass bins, quartiles, and scores by their rank
 `sums.py`         sums over the rows in bins, for whole arrays and for samples with counts
 `replicates.py`   the same sums for many draws of the rows at once
 `cell_sums.py`    the loop over chunks of rows, on threads, behind all sums of arrays
 ================  ===============================================================================
 
-Two more files serve speed alone, and may be left out at a first reading: `float_grid.py` finds
-equal-mass bins of many rows without a sort, and `ranks.py` finds scores by their rank, for other
-estimators. Loops over single rows are in `fastece.kernels`; nothing here has one. Two plain arrays
-need none of this: `fastece.estimators.plain` has their values.
+Loops over single rows are in `fastece.kernels`; nothing here has one. Two plain arrays need none of
+this: `fastece.estimators.plain` has their values.
 
 The side of an edge on which a score falls is `Binned.closed`, which `BinRule` hands on as
 `closed_right`, and a `Grid` as `right`. The comparisons of a score with an edge are in

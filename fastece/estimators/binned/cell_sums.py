@@ -1,6 +1,6 @@
 """Sums over rows in the cells of one layout: the loop over chunks, on threads.
 
-Sums of arrays in bins of given edges come from `sum_cells`, unless the rows are few. Sums are named
+Sums of arrays in bins of given edges come from `bin_sums`, unless the rows are few. Sums are named
 by their kind, as in `kernels.MOMENTS`: with weights w, outcomes y and scores s, GAP is the sum of
 w (y - s), WEIGHT of w, SCORE of w s, HITS of w y, and SQUARE of w**2.
 """
@@ -24,7 +24,6 @@ from fastece.kernels.types import F64, I64
 CHUNK_ROWS_PER_CELL = 64
 # It takes 2 us to unpack counts, and about as long to pass over this many rows a second time.
 MIN_PACKED_ROWS = 2**12
-NO_SCORES = np.empty(0)
 # The sums of plain rows that one kernel finds at once: the first of them, or all.
 FIRST_KIND = MOMENTS[:1]
 FIRST_KINDS = MOMENTS[:4]
@@ -34,28 +33,9 @@ PLAIN_KINDS = frozenset(FIRST_KINDS)
 def bin_sums(
     problems: RowTable, layout: Layout, threshold: float, kinds: Sequence[int], run: Map = map
 ) -> dict[int, F64]:
-    """Add up rows with a score above the threshold in bins: kind -> (K, B) sums."""
-    sums, _ = sum_cells(problems, layout, threshold, kinds, run)
-    if layout.cells_are_bins:
-        return sums
-    return {kind: layout.spread(sums_of_kind) for kind, sums_of_kind in sums.items()}
+    """Add up rows with a score above the threshold in bins: kind -> (K, B) sums.
 
-
-def sum_cells(
-    problems: RowTable, layout: Layout, threshold: float, kinds: Sequence[int], run: Map,
-    finds_only_scores: bool = False,
-) -> tuple[dict[int, F64], F64]:  # fmt: skip
-    """Add up rows with a score above the threshold in the cells of a layout.
-
-    `run` is `map`, or the `map` of a pool of threads.
-
-    Returns
-    -------
-    sums : dict of (K, cells) float64 arrays
-        The sums of each kind, perhaps of more kinds than asked for.
-    only_score : (K cells,) float64 array, or (0,) if it is not asked for
-        The score of a cell whose rows all have the same score; `kernels.moments.NONE` in a cell
-        without rows, and `kernels.moments.SEVERAL` in all other cells. It takes 1 ns a row.
+    `run` is `map`, or the `map` of a pool of threads. There may be more kinds than asked for.
     """
     kinds = tuple(kinds)
     is_plain = False
@@ -68,43 +48,35 @@ def sum_cells(
             kinds = pack_counts(kinds)
     chunk_rows = max(CHUNK_SCORES // problems.n_problems, CHUNK_ROWS_PER_CELL * layout.cells)
     if problems.n <= chunk_rows:
-        sums, only_score = sum_chunk(
-            problems, layout, threshold, kinds, is_plain, finds_only_scores, ALL
-        )
+        sums = sum_chunk(problems, layout, threshold, kinds, is_plain, ALL)
     else:
-        of_chunk = partial(
-            sum_chunk, problems, layout, threshold, kinds, is_plain, finds_only_scores
-        )
+        of_chunk = partial(sum_chunk, problems, layout, threshold, kinds, is_plain)
         starts = range(0, problems.n, chunk_rows)
-        chunks = run(of_chunk, (slice(start, start + chunk_rows) for start in starts))
-        sums_of_chunks, only_scores_of_chunks = zip(*chunks, strict=True)
-        sums = reduce(np.add, sums_of_chunks)
-        only_score = reduce(merge_only_scores, only_scores_of_chunks)
-    return unpack_counts(name_sums(kinds, sums)), only_score
+        sums = reduce(np.add, run(of_chunk, (slice(i, i + chunk_rows) for i in starts)))
+    sums_by_kind = unpack_counts(name_sums(kinds, sums))
+    if layout.cells_are_bins:
+        return sums_by_kind
+    return {kind: layout.spread(sums_of_kind) for kind, sums_of_kind in sums_by_kind.items()}
 
 
 def sum_chunk(
     problems: RowTable, layout: Layout, threshold: float, kinds: tuple[int, ...], is_plain: bool,
-    finds_only_scores: bool, chunk: slice,
-) -> tuple[F64, F64]:  # fmt: skip
-    """Add up a chunk of the rows: sums (Q, K, cells) of Q kinds, and only scores.
+    chunk: slice,
+) -> F64:  # fmt: skip
+    """Add up a chunk of the rows in the cells of a layout: sums (Q, K, cells) of Q kinds.
 
-    The rest is as for `sum_cells`; `is_plain` says that `hard_moments` takes the rows.
+    The rest is as for `bin_sums`; `is_plain` says that `hard_moments` takes the rows.
     """
     prob, label = problems.read(chunk)
-    n_problems = problems.n_problems
-    sums = np.empty((len(kinds), n_problems, layout.cells))
+    sums = np.empty((len(kinds), problems.n_problems, layout.cells))
     if is_plain:
         kernels.moments.hard_moments(prob, label, layout.grid_fields, sums)
-        return sums, NO_SCORES
-    only_score = NO_SCORES
-    if finds_only_scores:
-        only_score = np.full(n_problems * layout.cells, kernels.moments.NONE)
+        return sums
     weight = kernels.NO_WEIGHTS if problems.v is None else problems.v[chunk]
     kernels.moments.cell_moments(
-        prob, label, weight, layout.grid_fields, threshold, kind_array(kinds), only_score, sums
+        prob, label, weight, layout.grid_fields, threshold, kind_array(kinds), sums
     )
-    return sums, only_score
+    return sums
 
 
 def name_sums(kinds: Sequence[int], sums: F64) -> dict[int, F64]:
@@ -117,14 +89,6 @@ def name_sums(kinds: Sequence[int], sums: F64) -> dict[int, F64]:
 def kind_array(kinds: tuple[int, ...]) -> I64:
     """Return kinds of sums as kernels take them."""
     return np.array(kinds, np.int64)
-
-
-def merge_only_scores(a: F64, b: F64) -> F64:
-    """Merge the only scores of the cells in two chunks."""
-    none = kernels.moments.NONE
-    several = kernels.moments.SEVERAL
-    merged = np.where((a == b) | (a == none), b, several)
-    return np.where(b == none, a, merged)
 
 
 # --- weight and hits in one sum -------------------------------------------------------------

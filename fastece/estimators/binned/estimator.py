@@ -16,7 +16,6 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.table import RANKS, ROWS, SQUARES, RowTable, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
-from fastece.estimators.binned.float_grid import MIN_ROWS
 from fastece.estimators.binned.layouts import (
     EDGE_RULES,
     EQUAL_MASS,
@@ -30,6 +29,7 @@ from fastece.estimators.binned.layouts import (
 from fastece.estimators.binned.replicates import BinnedPlan, plan_bins
 from fastece.estimators.binned.sums import (
     MAX_BINS_OF_FEW_ROWS,
+    MIN_ROWS,
     NOT_SUMMED,
     Bins,
     add_bins,
@@ -404,6 +404,17 @@ class Binned(Parameters):
         return rule if rule.is_equal_mass or fixed_layout(rule).cells_are_bins else None
 
     @cached_property
+    def equal_mass_bins(self) -> F64 | None:
+        """Hard bins of equal mass as `kernels.plain` takes them; None if a value needs others."""
+        rule = self.rule_of_gaps
+        if rule is None or not rule.is_equal_mass or rule.is_convex:
+            return None
+        knots_to_be_found = np.zeros(rule.n_bins - 1)
+        return np.array(
+            [rule.low, rule.high, rule.n_bins, 0, rule.closed_right, *knots_to_be_found]
+        )
+
+    @cached_property
     def plain_bins(self) -> F64 | None:
         """Fixed hard bins as `kernels.plain` takes them; None if a value needs others."""
         rule = self._rule_of_all
@@ -413,7 +424,7 @@ class Binned(Parameters):
         if not layout.is_plain:
             return None
         grid = layout.grid
-        return np.array([grid.low, grid.high, grid.n_bins, grid.spacing, grid.right, *grid.knots])
+        return np.array([grid.low, grid.high, grid.n_bins, grid.even, grid.right, *grid.knots])
 
     # --- replicates -------------------------------------------------------------------------
 

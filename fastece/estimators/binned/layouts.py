@@ -10,7 +10,6 @@ A new rule whose edges do not depend on the scores is a name in `EDGE_RULES` and
 such rule needs a case of its own wherever `BinRule.is_equal_mass` is read.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -22,8 +21,8 @@ import numpy as np
 from fastece import kernels
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.parameters import check_choice, check_real, list_names
-from fastece.data.samples import NO_HITS, in_order, sort_rows
 from fastece.data.table import RowTable
+from fastece.estimators.binned.cuts import equal_mass_edges
 from fastece.kernels.types import F64, I32
 
 if TYPE_CHECKING:
@@ -121,8 +120,7 @@ class Layout:
     def is_plain(self) -> bool:
         """Whether `kernels.moments.hard_moments` takes the cells."""
         grid = self.grid
-        few_cells = self.cells <= kernels.moments.MAX_CELLS_IN_LANES
-        return few_cells and not grid.convex and grid.spacing != kernels.binning.FLOAT
+        return self.cells <= kernels.moments.MAX_CELLS_IN_LANES and not grid.convex
 
     @property
     def step(self) -> int:
@@ -197,7 +195,7 @@ def hard_layout(edges: F64, cuts: F64, closed_right: bool, is_even: bool = False
     cuts = cuts.copy()
     kernels.moments.open_ends(cuts, low, high, closed_right)
     grid = kernels.binning.Grid(
-        low=low, high=high, n_bins=edges.size - 1, spacing=spacing_of(is_even), knots=cuts,
+        low=low, high=high, n_bins=edges.size - 1, even=is_even, knots=cuts,
         right=closed_right, convex=False,
     )  # fmt: skip
     return Layout(grid, edges, None)
@@ -211,28 +209,25 @@ def convex_layout(edges: F64, is_even: bool = False) -> Layout:
     count = kernels.moments.distinct_centres(edges, centres, first_bin)
     grid = kernels.binning.Grid(
         low=float(edges[0]), high=float(edges[-1]), n_bins=n_bins,
-        spacing=spacing_of(is_even and count > 1), knots=centres[:count].copy(),
+        even=is_even and count > 1, knots=centres[:count].copy(),
         right=False, convex=True,
     )  # fmt: skip
     return Layout(grid, edges, first_bin[:count])
-
-
-def spacing_of(is_even: bool) -> int:
-    """Return the spacing of the knots of a grid, as the kernels know it."""
-    return kernels.binning.EVEN if is_even else kernels.binning.ANY
 
 
 # --- layouts of rules -----------------------------------------------------------------------
 
 
 def layout_of(rule: BinRule, problem: RowTable) -> Layout:
-    """Make the layout of the bins of one problem; equal-mass bins need a sort."""
+    """Make the layout of the bins of one problem; equal-mass bins depend on its rows."""
     if not rule.is_equal_mass:
         return fixed_layout(rule)
-    sample = problem.view()
-    if rule.threshold > -math.inf:
-        sample = sample.where(sample.s > rule.threshold)
-    return equal_mass_layout(rule, sample.s, sample.v)
+    edges, cuts = equal_mass_edges(
+        problem, rule.n_bins, rule.low, rule.high, rule.closed_right, rule.threshold
+    )
+    if rule.is_convex:
+        return convex_layout(edges)
+    return hard_layout(edges, cuts, rule.closed_right)
 
 
 def fixed_layout(rule: BinRule) -> Layout:
@@ -260,34 +255,6 @@ def make_fixed_layout(rule: BinRule) -> Layout:
 
 
 cached_fixed_layout = lru_cache(maxsize=64)(make_fixed_layout)
-
-
-def equal_mass_layout(rule: BinRule, s: F64, w: F64 | None) -> Layout:
-    """Make the layout of bins of equal weight from scores and weights (n,)."""
-    edges, cuts = quantile_edges(rule, s, w)
-    if rule.is_convex:
-        return convex_layout(edges)
-    return hard_layout(edges, cuts, rule.closed_right)
-
-
-def quantile_edges(rule: BinRule, s: F64, w: F64 | None) -> tuple[F64, F64]:
-    """Find the edges (B + 1,) of bins of equal weight, and the inner cuts (B - 1,).
-
-    The cuts decide in which bin a row is: an edge between two scores may be rounded to one of
-    them, a cut is not. `kernels.quantiles.quantile_edges` has the definition.
-    """
-    if w is None:
-        u, _ = sort_rows(s, NO_HITS)
-    else:
-        u, order = in_order(s)
-        w = w[order]
-    np.clip(u, rule.low, rule.high, out=u)
-    edges = np.empty(rule.n_bins + 1)
-    cuts = np.empty(rule.n_bins - 1)
-    kernels.quantiles.quantile_edges(
-        u, kernels.weights(w), rule.low, rule.high, right=rule.closed_right, edges=edges, knots=cuts
-    )
-    return edges, cuts
 
 
 # --- edges given by a caller ----------------------------------------------------------------

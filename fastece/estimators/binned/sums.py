@@ -1,8 +1,7 @@
 """Sums over the rows in bins, of whole arrays and of samples whose rows have counts.
 
-`sum_bins` knows three ways to find the bins of a problem: they are fixed, a fine grid shows where
-the cuts are (`float_grid`), or the scores are sorted. `sum_sample` is for rows that count several
-times. `replicates` has the sums of many draws at once.
+`sum_bins` is for whole arrays, whose bins are fixed or have their edges from `cuts`. `sum_sample`
+is for rows that count several times. `replicates` has the sums of many draws at once.
 
 A new kind of sum goes here, as a field of `Bins`, and into `kernels.moments.moment`.
 """
@@ -12,19 +11,21 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.table import RowTable, one_problem
 from fastece.data.threads import Map
-from fastece.estimators.binned.cell_sums import NO_SCORES, bin_sums, kind_array, name_sums
-from fastece.estimators.binned.float_grid import MIN_ROWS, condense, fits_float_grid
+from fastece.estimators.binned.cell_sums import bin_sums, kind_array, name_sums
 from fastece.estimators.binned.layouts import BinRule, Layout, fixed_layout, layout_of
 from fastece.kernels import GAP, HITS, SCORE, SQUARE, WEIGHT
-from fastece.kernels.types import F64
+from fastece.kernels.types import F64, U8
 
-# A kernel sorts so many rows of classes at once, in about a millisecond.
-MAX_SORTED_ROWS = 2**16
+# From about so many rows on, the rows of a problem are shared out among threads in chunks.
+MIN_ROWS = 2**16
+# A kernel bins so many rows of several problems at once, in about a millisecond.
+MAX_ROWS_AT_ONCE = 2**16
 # Bins of each problem that `gap_errors` takes: they fit into memory for any number of problems.
 MAX_BINS_OF_FEW_ROWS = 2048
 GAPS = kind_array((GAP,))
@@ -107,23 +108,16 @@ def sum_bins(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map =
     run : callable
         `map`, or the `map` of a pool of threads.
     """
-    if not rule.is_equal_mass:
-        return bins_of_layout(fixed_layout(rule), problems, kinds, rule.threshold, run)
-    if problems.n < MIN_ROWS:
-        return bins_by_sort(rule, problems, kinds, run)
-    if fits_float_grid(problems, rule.n_bins, rule.is_convex):
-        if not rule.is_convex:
-            return bins_on_float_grid(rule, problems, kinds, run)
-        (rows,) = condense(rule, problems, (WEIGHT,), run)
-        return bins_of_layout(rows.layout(rule), problems, kinds, rule.threshold, run)
-    if problems.n_problems == 1:
-        layout = layout_of(rule, problems)
-        return bins_of_layout(layout, problems, kinds, rule.threshold, run)
+    if rule.is_equal_mass and problems.n < MIN_ROWS:
+        return sum_equal_mass(rule, problems, kinds, run)
+    if rule.is_equal_mass and problems.n_problems > 1:
 
-    def sum_problem(k: int) -> Bins:
-        return sum_bins(rule, one_problem(problems.sample(k)), kinds)
+        def sum_problem(k: int) -> Bins:
+            return sum_bins(rule, problems.problem(k), kinds)
 
-    return join_bins([*run(sum_problem, range(problems.n_problems))])
+        return join_bins([*run(sum_problem, range(problems.n_problems))])
+    layout = layout_of(rule, problems)
+    return bins_of_layout(layout, problems, kinds, rule.threshold, run)
 
 
 def gap_errors(rule: BinRule, problems: RowTable) -> F64:
@@ -133,24 +127,25 @@ def gap_errors(rule: BinRule, problems: RowTable) -> F64:
     5 us more: a third of `ece` of 100 rows with weights, or class by class.
     """
     problems, _ = scale_weights(problems)
-    prob, label = problems.read()
     weight = kernels.weights(problems.v)
     n_problems = problems.n_problems
     sums = np.empty((1, n_problems, rule.n_bins))
     if rule.is_equal_mass:
         edges = np.empty((n_problems, rule.n_bins + 1))
+        score, hit = stack_problems(*problems.read(), range(n_problems))
         kernels.moments.equal_mass_moments(
-            prob, label, weight, 0, rule.equal_mass_fields, GAPS, edges, sums
+            score, hit, weight, rule.equal_mass_fields, GAPS, edges, sums
         )
     else:
+        prob, label = problems.read()
         layout = fixed_layout(rule)
         if layout.is_plain and problems.v is None and n_problems == 1:
             kernels.moments.hard_moments(prob, label, layout.grid_fields, sums)
         else:
             kernels.moments.cell_moments(
-                prob, label, weight, layout.grid_fields, rule.threshold, GAPS, NO_SCORES, sums
+                prob, label, weight, layout.grid_fields, rule.threshold, GAPS, sums
             )
-    total = float(label.size if problems.v is None else np.add.reduce(problems.v))
+    total = float(problems.n if problems.v is None else np.add.reduce(problems.v))
     totals = np.empty(n_problems)
     totals.fill(total)
     values = np.empty(n_problems)
@@ -168,41 +163,39 @@ def bins_of_layout(
     return make_bins([layout.edges] * n_problems, sums, total_weight(problems, threshold))
 
 
-def bins_by_sort(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map) -> Bins:
-    """Add up the rows of each problem in bins of equal weight, by a sort in a kernel."""
+def sum_equal_mass(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map) -> Bins:
+    """Add up the few rows of each problem in bins of equal weight."""
     n_problems = problems.n_problems
     edges = np.empty((n_problems, rule.n_bins + 1))
     prob, label = problems.read()
     weight = kernels.weights(problems.v)
-    n_at_once = max(1, MAX_SORTED_ROWS // problems.n)
+    n_at_once = max(1, MAX_ROWS_AT_ONCE // problems.n)
 
-    def sum_classes(first: int) -> F64:
-        edges_of_classes = edges[first : first + n_at_once]
-        sums = np.empty((len(kinds), len(edges_of_classes), rule.n_bins))
+    def sum_some(first: int) -> F64:
+        numbers = range(first, min(first + n_at_once, n_problems))
+        score, hit = stack_problems(prob, label, numbers)
+        sums_of_some = np.empty((len(kinds), len(numbers), rule.n_bins))
         kernels.moments.equal_mass_moments(
-            prob, label, weight, first, rule.equal_mass_fields, kind_array(tuple(kinds)),
-            edges_of_classes, sums,
+            score, hit, weight, rule.equal_mass_fields, kind_array(tuple(kinds)),
+            edges[first : numbers.stop], sums_of_some,
         )  # fmt: skip
-        return sums
+        return sums_of_some
 
-    if n_at_once >= n_problems:
-        sums = sum_classes(0)
-    else:
-        starts = range(0, n_problems, n_at_once)
-        sums = np.concatenate([*run(sum_classes, starts)], axis=1)
+    sums = np.concatenate([*run(sum_some, range(0, n_problems, n_at_once))], axis=1)
     total = total_weight(problems, rule.threshold)
     return make_bins(edges, name_sums(kinds, sums), total)
 
 
-def bins_on_float_grid(rule: BinRule, problems: RowTable, kinds: Sequence[int], run: Map) -> Bins:
-    """Add up the rows of each problem in hard bins of equal weight, without a sort."""
-    total = total_weight(problems, rule.threshold)
-    bins = []
-    for k, rows in enumerate(condense(rule, problems, kinds, run)):
-        layout = rows.layout(rule)
-        total_of_problem = None if total is None else total[k : k + 1]
-        bins.append(make_bins([layout.edges], rows.bin_sums(rule, layout), total_of_problem))
-    return join_bins(bins)
+def stack_problems(prob: NDArray[Any], label: NDArray[Any], numbers: range) -> tuple[F64, U8]:
+    """Return scores and outcomes (K, n) of some problems, one after the other.
+
+    `prob` and `label` are scores and outcomes of the only problem, or class vectors and classes.
+    """
+    if prob.ndim == 1:
+        return prob[None], label[None]
+    columns = prob[:, numbers.start : numbers.stop].T
+    hit = label == np.array(numbers)[:, None]
+    return np.ascontiguousarray(columns, np.float64), hit.view(np.uint8)
 
 
 def total_weight(problems: RowTable, threshold: float) -> F64 | None:

@@ -23,7 +23,7 @@ from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.samples import Sample
 from fastece.estimators.base import Plan
-from fastece.estimators.binned.ranks import quartiles
+from fastece.estimators.binned.cuts import quartiles
 from fastece.estimators.binned.replicates import order_rows
 from fastece.estimators.density.rule import AnyMesh, DensityRule
 from fastece.estimators.draws import Counts, Rows

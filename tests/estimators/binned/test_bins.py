@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import fastece
 from fastece import Binned
 from fastece.data.samples import scale_weights
-from fastece.estimators.binned import cell_sums, float_grid
+from fastece.estimators.binned import cell_sums, estimator, sums
 from helpers import strategies as cases
 from helpers.kernel_forms import PLAIN
 from helpers.samples import sample_of
@@ -29,11 +29,13 @@ def test_weights_are_left_alone_where_they_can_be():
 
 
 @pytest.fixture
-def by_cells(monkeypatch):
-    """Whether cells are used, whatever the number of rows."""
+def by_chunks(monkeypatch):
+    """Whether rows are added up in chunks, and how many rows a chunk has."""
 
-    def use(cells):
-        monkeypatch.setattr(float_grid, "MIN_ROWS", 1 if cells else 2**62)
+    def use(rows):
+        monkeypatch.setattr(sums, "MIN_ROWS", 1 if rows else 2**62)
+        monkeypatch.setattr(estimator, "MIN_ROWS", 1 if rows else 2**62)
+        monkeypatch.setattr(cell_sums, "CHUNK_SCORES", rows or 2**62)
 
     return use
 
@@ -73,17 +75,14 @@ VARIANTS = {
 @pytest.mark.representative
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_cells_and_a_sort_agree_on_every_edge_and_sum(by_cells, name, weighted):
+def test_chunks_and_all_rows_at_once_agree_on_every_edge_and_sum(by_chunks, name, weighted):
     n = 300
-    for i, (case, s) in enumerate(crowded(n).items()):
-        # As plain Python, each variant with some of the scores: 65 536 cells take a while.
-        if PLAIN and (i + [*VARIANTS].index(name)) % 4:
-            continue
+    for case, s in crowded(n).items():
         y = cases.labels_for(s)
         w = np.random.default_rng(1).integers(0, 4, n) / 4 if weighted else None
         diagrams = []
-        for cells in (True, False):
-            by_cells(cells)
+        for rows in (64, None):
+            by_chunks(rows)
             diagrams.append(
                 fastece.reliability_diagram(y, s, estimator=VARIANTS[name], sample_weight=w)
             )
@@ -93,70 +92,72 @@ def test_cells_and_a_sort_agree_on_every_edge_and_sum(by_cells, name, weighted):
         assert a.value == pytest.approx(b.value, abs=1e-12, nan_ok=True), case
 
 
-@pytest.mark.parametrize("name", [n for n, e in VARIANTS.items() if e.mapping == "hard"])
-def test_classes_are_found_at_once_as_one_by_one(by_cells, name):
+@pytest.mark.parametrize("name", VARIANTS)
+def test_classes_are_found_at_once_as_one_by_one(by_chunks, name):
     rng = np.random.default_rng(31)
     p = rng.dirichlet([0.3] * 4, 200)
     p[:20] = np.eye(4)[rng.integers(0, 4, 20)]
     y = rng.integers(0, 4, 200)
     for w in (None, rng.random(200)):
-        if PLAIN and (w is None) == (VARIANTS[name].closed == "left"):
-            continue  # 65 536 cells of each class take a while
-        by_cells(False)
+        by_chunks(None)
         options = {"setting": "classwise", "average": None, "sample_weight": w}
         expected = fastece.ece(y, p, estimator=VARIANTS[name], **options)
-        by_cells(True)
+        by_chunks(64)
         for jobs in (1, 2):
             got = fastece.ece(y, p, estimator=VARIANTS[name], n_jobs=jobs, **options)
             assert got == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 @settings(max_examples=10 if PLAIN else 60)
-@given(cases.binary(), st.sampled_from([1, 2, 3, 7]), st.sampled_from(["right", "left"]))
-def test_cells_agree_with_the_reference(data, n_bins, closed):
+@given(
+    cases.binary(), st.sampled_from([1, 2, 3, 7]), st.sampled_from(["right", "left"]),
+    st.sampled_from([3, 2**19]),
+)  # fmt: skip
+def test_bins_of_equal_mass_agree_with_the_reference(data, n_bins, closed, chunk):
     y, s = data
     fields = {"n_bins": n_bins, "edges": "quantile", "closed": closed}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(float_grid, "MIN_ROWS", 1)
+        patch.setattr(cell_sums, "CHUNK_SCORES", chunk)
+        patch.setattr(sums, "MIN_ROWS", 1)
+        patch.setattr(estimator, "MIN_ROWS", 1)
         got = fastece.ece(y, s, estimator=replace(Binned(), **fields))
     true, scores = as_lists(y, s)
     expected = reference.error((scores, true, 0.0, 1.0), None, **fields)
     assert got == pytest.approx(expected, abs=1e-12)
 
 
-def test_chunks_are_merged_to_the_same_bins(by_cells, monkeypatch):
-    monkeypatch.setattr(cell_sums, "CHUNK_ROWS_PER_CELL", 0)
-    for chunk in (7,) if PLAIN else (7, 64, 2**16):
-        monkeypatch.setattr(cell_sums, "CHUNK_SCORES", chunk)
-        monkeypatch.setattr(float_grid, "SEARCH_SCORES", 3 * chunk)
-        for s in crowded(100).values():
-            y = cases.labels_for(s)
-            values = []
-            for cells in (True, False):
-                by_cells(cells)
-                values.append(fastece.ece(y, s, estimator="ece_a"))
-            assert values[0] == pytest.approx(values[1], abs=1e-12)
+@pytest.mark.parametrize("shape", ["even", "near one", "near zero", "hundredths", "zeros"])
+def test_many_rows_have_the_cuts_of_a_sort(shape):
+    n = 1500 if PLAIN else 600_000
+    s = crowded(n)[shape]
+    n_bins = 15
+    diagram = fastece.reliability_diagram(cases.labels_for(s), s, estimator="ece_a")
+    u = np.sort(s)
+    ranks = [(j * n // n_bins, j * n % n_bins == 0) for j in range(1, n_bins)]
+    inner = [(u[r - 1] + u[r]) / 2 if is_between else u[r] for r, is_between in ranks]
+    assert diagram.edges.tolist() == [0.0, *inner, 1.0]
+    assert diagram.count.sum() == n
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.7, 1e-3])
-def test_ties_of_many_weights_are_seen(by_cells, weight):
+def test_ties_of_many_weights_are_seen(by_chunks, weight):
     n = 400 if PLAIN else 400_000
     s = np.repeat([0.2, 0.6, 0.7], [n // 2, n // 4, n // 4])
-    for cells in (True, False):
-        by_cells(cells)
+    for rows in (2**10, None):
+        by_chunks(rows)
         diagram = fastece.reliability_diagram(
             np.arange(n) % 2, s, estimator="ece_a", n_bins=2, sample_weight=np.full(n, weight)
         )
         assert diagram.edges.tolist() == [0.0, 0.4, 1.0]
 
 
-def test_weights_far_apart_keep_their_cuts(by_cells):
+def test_weights_far_apart_keep_their_cuts(by_chunks):
     s = np.linspace(0.01, 0.99, 60)
     w = np.where(np.arange(60) % 3 == 0, 1.0, 1e-13)
     y = np.arange(60) % 2
     values = []
-    for cells in (True, False):
-        by_cells(cells)
+    for rows in (16, None):
+        by_chunks(rows)
         diagram = fastece.reliability_diagram(y, s, estimator="ece_a", sample_weight=w)
         values.append((diagram.value, diagram.edges.tolist()))
     assert values[0][1] == values[1][1]
