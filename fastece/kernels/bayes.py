@@ -51,6 +51,8 @@ SHIFT = 52 - CELL_BITS
 FIRST_BITS = (1023 - OCTAVES) << CELL_BITS
 # Rows that are put in fine cells together.
 FINE_BLOCK = 512
+# Up to this size a gap has no sign, or in proportion: those of calibrated pieces are 1e-15.
+GAP_WITH_SIGN = 1e-6
 # Pivots of this many rows are multiplied before a logarithm is taken of them: each is from 1e-12 to
 # 1e12 or so, and a logarithm takes as long as twenty products.
 PIVOTS_PER_LOGARITHM = 16
@@ -589,7 +591,8 @@ def draw_logits(x: F64, t: F64, fits: Fits, log_prior: F64, normals: F64, logit:
 def mean_gaps(score: F64, p: F64, share: F64, out: F64) -> None:
     """Average gaps ``p - score`` over draws p (C, S), their sizes and their signs.
 
-    Draws have shares (S,); the means are in `out` (3, C).
+    Draws have shares (S,); the means are in `out` (3, C). Curves in pieces are calibrated in some
+    cells: there the gap is rounding, and its sign counts as 0.
     """
     terms = np.empty((3, share.size))
     for c in range(score.size):
@@ -597,6 +600,6 @@ def mean_gaps(score: F64, p: F64, share: F64, out: F64) -> None:
             gap = share[q] * (p[c, q] - score[c])
             terms[0, q] = gap
             terms[1, q] = abs(gap)
-            terms[2, q] = share[q] if p[c, q] > score[c] else -share[q]
+            terms[2, q] = share[q] * min(max((p[c, q] - score[c]) / GAP_WITH_SIGN, -1.0), 1.0)
         for j in range(3):
             out[j, c] = lane_sum(terms[j])
