@@ -17,7 +17,8 @@ import numpy as np
 
 from fastece.data.samples import Sample
 from fastece.display.numbers import ConfidenceInterval
-from fastece.estimators.bayes.fixed_numbers import draw_order, normal_quantiles
+from fastece.estimators.bayes.process import normal_quantiles
+from fastece.estimators.bayes.widening import draw_order
 from fastece.estimators.binned import Binned
 from fastece.inference.binned_cells import noiseless_cells
 from fastece.inference.cell_curves import z_scores

@@ -199,7 +199,7 @@ def make_pilot(sample: Sample, has_labels: bool, level: float, key: int) -> Pilo
     lowest_error, _ = BayesCurve().posterior([sample]).interval(level)
     if lowest_error <= 0:
         return pilot
-    logit_of_score = logit.clip(curves.logits.low, curves.logits.high)
+    logit_of_score = logit.clip(*curves.cuts)
     change = np.log(frequency / (1 - frequency)) - logit_of_score
     return replace(pilot, shape="their curve, scaled", change=change)
 

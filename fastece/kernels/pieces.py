@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastece.kernels.bayes import RankCells, log_one_plus
+from fastece.kernels.arithmetic import exponential
+from fastece.kernels.bayes import log_one_plus
 from fastece.kernels.compiling import jit
 from fastece.kernels.types import F64, I64
 
@@ -24,21 +25,26 @@ from fastece.kernels.types import F64, I64
 MIN_PROBABILITY = 1e-300
 # Smaller products of totals are not multiplied further: they would soon be 0.
 MIN_PRODUCT = 1e-100
+# Shifts, and distances of levels from the score, have a Student law of this freedom and one of
+# these scales.
+FREEDOM = 3
+SHIFT_SCALES = (0.5, 1.2)
+N_SCALES = len(SHIFT_SCALES)
+# Share of levels among the pieces that are not calibrated.
+LEVEL_SHARE = 0.4
+# Smallest size of the memory of chains, in numbers. Once this much has been freed, the C library of
+# Linux no longer gives pages back that are soon used again: a page costs 2 us, of 500 rows 400 us
+# in all.
+MIN_MEMORY = 2**18
 # Columns of the laws of the chains.
-JUMP = 0
-STEP = 1
-SPIKE = 2
-PRIOR = 3
+JUMP, STEP, SPIKE, SCALE = range(4)
+# Lines of the table of states: what is added to the logit, or the logit of the level, each kind in
+# increasing order; the exponentials of these values and of their opposites; ``log(1 +
+# exp(-abs(z)))`` of the values z; the widths of the intervals of logits that they stand for; and,
+# for each scale, the probability of each shift after a jump.
+VALUE, ODDS, INVERSE_ODDS, LOG_REST, WIDTH, PRIOR = range(6)
 # Numbers that are summed up side by side.
 ZERO, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (np.uint64(k) for k in range(9))
-
-
-class Layout(NamedTuple):
-    """Where the states of a line stand."""
-
-    states: int  # how many, N
-    moves: int  # shifts and the two calibrated states come first, W + 2
-    drift: int  # a step of drift leads to the shift so many on
 
 
 class States(NamedTuple):
@@ -48,15 +54,9 @@ class States(NamedTuple):
     factor. So "calibrated from the first cell on" is a state apart from "calibrated".
     """
 
-    layout: Layout
-    value: F64  # (N,) added to the logit, or the logit of the level; each in increasing order
-    odds: F64  # (N,) the exponentials of the values
-    inverse_odds: F64  # (N,)
-    log_rest: F64  # (N,) ``log(1 + exp(-abs(z)))`` of the values z
-    width: F64  # (N,) of the interval of logits that each state stands for
-    prior: F64  # (P, W + 2) probability of each shift after a jump, by scale; 0 for calibrated
-    squares: F64  # (P,) squared scales of levels around the score, times the degrees of freedom
-    levels: float  # prior probability of a level
+    table: F64  # (7, N) what is known of each state, line by line
+    moves: int  # shifts and the two calibrated states come first, W + 2
+    drift: int  # a step of drift leads to the shift so many on
 
 
 class Chains(NamedTuple):
@@ -67,9 +67,10 @@ class Chains(NamedTuple):
     law : (M, 4) float64 array
         For each chain the probability of a jump from one cell to the next, the probability of a
         step of drift without a jump, the probability that the piece after a jump is calibrated, and
-        the line of priors.
-    prior : (P * C * N,) float64 array
-        Prior probability of each state after a jump that does not lead to a calibrated piece.
+        the number of its scale of shifts.
+    prior : (2 * C * N,) float64 array
+        Prior probability of each state after a jump that does not lead to a calibrated piece, by
+        scale and cell.
     log_sums : ((C + 1) * N,) float64 array
         Log likelihood of the hits of each cell under each state, over the largest possible, summed
         over the cells before.
@@ -78,10 +79,8 @@ class Chains(NamedTuple):
     filter : ((M * C + 2) * N,) float64 array
         Probability of each state given the cells up to its own, up to a factor. Two lines follow:
         the states before the first cell, and work space.
-    total : (M, C) float64 array
+    total : (M * C,) float64 array
         Sums of the filter.
-    log_evidence : (M,) float64 array
-        Log evidence of each chain, given that some piece is not calibrated.
     """
 
     law: F64
@@ -90,7 +89,6 @@ class Chains(NamedTuple):
     likelihood: F64
     filter: F64
     total: F64
-    log_evidence: F64
 
 
 @jit
@@ -105,28 +103,45 @@ def sum_states(f: F64, first: Any, last: Any) -> float:
 
 
 @jit
-def fill_cells(cells: RankCells, x: F64, states: States, chains: Chains) -> float:
-    """Fill in log likelihoods and priors of cells; return the largest log likelihood.
+def weigh_states(cells: F64, x: F64, states: States, law: F64) -> tuple[Chains, float]:
+    """Compute likelihoods and priors of the states in cells (3, C).
 
-    `x` (C,) are the logits of the scores. Likelihoods are over the largest possible. The odds of a
+    The chains have laws (M, 4), as in `Chains`. `x` (C,) are the logits of the scores. Likelihoods are over the largest possible. The odds of a
     shifted score are a product, so that no exponential is computed for each cell and shift.
+
+    Returns
+    -------
+    chains : Chains
+        Not yet filtered.
+    largest : float
+        The log of the largest possible likelihood.
     """
-    value = states.value
-    odds = states.odds
-    inverse_odds = states.inverse_odds
-    log_rest = states.log_rest
-    like = chains.likelihood
-    log_sums = chains.log_sums
-    priors = chains.prior
-    n = np.uint64(states.layout.states)
-    moves = np.uint64(states.layout.moves)
+    n_states = states.table.shape[1]
+    size = x.size * n_states
+    end_of_prior = N_SCALES * size
+    end_of_sums = end_of_prior + size + n_states
+    end_of_likelihood = end_of_sums + size
+    end_of_filter = end_of_likelihood + len(law) * size + 2 * n_states
+    end = end_of_filter + len(law) * x.size
+    memory = np.empty(max(end, MIN_MEMORY))
+    priors = memory[:end_of_prior]
+    log_sums = memory[end_of_prior:end_of_sums]
+    like = memory[end_of_sums:end_of_likelihood]
+    filtered = memory[end_of_likelihood:end_of_filter]
+    total = memory[end_of_filter:end]
+    value = states.table[VALUE]
+    odds = states.table[ODDS]
+    inverse_odds = states.table[INVERSE_ODDS]
+    log_rest = states.table[LOG_REST]
+    n = np.uint64(n_states)
+    moves = np.uint64(states.moves)
     for k in range(ZERO, n):
         log_sums[k] = 0.0
     largest = 0.0
     for c in range(ZERO, np.uint64(x.size)):
         cell = c * n
-        weight = cells.weight[c]
-        hits = cells.hits[c]
+        weight = cells[0, c]
+        hits = cells[1, c]
         middle = x[c]
         top = 0.0  # log likelihood of the observed frequency, which no state exceeds
         if 0.0 < hits < weight:
@@ -145,58 +160,42 @@ def fill_cells(cells: RankCells, x: F64, states: States, chains: Chains) -> floa
             like[cell + k] = hits * z - weight * (max(z, 0.0) + log_rest[k]) - top
         for k in range(cell, cell + n):
             log_sums[k + n] = log_sums[k] + like[k]
-        for p in range(states.squares.size):
+        for p in range(N_SCALES):
             line = np.uint64(p * x.size) * n + cell
-            square = states.squares[p]
+            square = FREEDOM * SHIFT_SCALES[p] ** 2
             for k in range(ZERO, moves):
-                priors[line + k] = states.prior[p, k]
+                priors[line + k] = states.table[PRIOR + p, k]
             for k in range(moves, n):
                 away = value[k] - middle
                 v = 1.0 / (1.0 + away * away / square)
                 priors[line + k] = v * v
-            scale = states.levels / sum_states(priors, line + moves, line + n)
+            scale = LEVEL_SHARE / sum_states(priors, line + moves, line + n)
             for k in range(line + moves, line + n):
                 priors[k] *= scale
-    return largest
+    exponential(like, filtered)  # the filter is work space here
+    return Chains(law, priors, log_sums, like, filtered, total), largest
 
 
 @jit
-def drift_states(f: F64, line: Any, moved: Any, step: float, layout: Layout) -> None:
-    """Move half of the share `step` of each shift to either side.
+def filter_chains(states: States, chains: Chains, largest: float) -> F64:
+    """Filter the cells forward by all chains; return their log evidence (M,).
 
-    Shares come from a line of f and go to the line `moved`. At an end, the half that has no place
-    to go to stays.
-    """
-    n = np.uint64(layout.states)
-    shifts = np.uint64(layout.moves) - TWO
-    drift = np.uint64(layout.drift)
-    half = 0.5 * step
-    for k in range(ZERO, shifts - drift):
-        before = f[line + k]
-        f[moved + k] = before + half * (f[line + k + drift] - before)
-    for k in range(shifts - drift, n):
-        f[moved + k] = f[line + k]
-    for k in range(drift, shifts):
-        f[moved + k] += half * (f[line + k - drift] - f[line + k])
-
-
-@jit
-def filter_cells(layout: Layout, largest: float, chains: Chains) -> None:
-    """Filter the cells forward by all chains, with their likelihoods and priors.
-
-    The filters, their sums and the evidence are filled in. `largest` is the log of the largest
-    possible likelihood. The chains take each cell together, so that no chain waits for the total of
-    another.
+    The filters and their sums are filled in. `largest` is the log of the largest possible
+    likelihood. The chains take each cell together, so that no chain waits for the total of another.
+    The evidence of a chain is that of its curves in which some piece is not calibrated.
     """
     f = chains.filter
     law = chains.law
     priors = chains.prior
     like = chains.likelihood
     totals = chains.total
-    n_laws, n_cells = totals.shape
-    n = np.uint64(layout.states)
-    ever = np.uint64(layout.moves) - ONE  # calibrated from the first cell on
+    n_laws = len(law)
+    n_cells = totals.size // n_laws
+    n = np.uint64(states.table.shape[1])
+    ever = np.uint64(states.moves) - ONE  # calibrated from the first cell on
     calibrated = ever - ONE
+    shifts = calibrated
+    drift = np.uint64(states.drift)
     # Before the first cell all is calibrated, and every chain jumps from there.
     start = np.uint64(n_laws * n_cells) * n
     moved = start + n
@@ -207,7 +206,7 @@ def filter_cells(layout: Layout, largest: float, chains: Chains) -> None:
         cell = np.uint64(c) * n
         for i in range(n_laws):
             spike = law[i, SPIKE]
-            prior = np.uint64(law[i, PRIOR]) * np.uint64(n_cells) * n + cell
+            prior = np.uint64(law[i, SCALE]) * np.uint64(n_cells) * n + cell
             line = np.uint64(i * n_cells) * n + cell
             before = start
             jump = 1.0
@@ -215,37 +214,50 @@ def filter_cells(layout: Layout, largest: float, chains: Chains) -> None:
             if c > 0:
                 before = line - n
                 jump = law[i, JUMP]
-                total = totals[i, c - 1]
+                total = totals[i * n_cells + c - 1]
             stay = (1.0 - jump) / total
             share_of_ever = f[before + ever] / total
             after = stay * f[before + calibrated] + jump * spike * (1.0 - share_of_ever)
             if law[i, STEP] > 0.0:
-                drift_states(f, before, moved, law[i, STEP], layout)
+                # Half of the share of each shift that drifts moves to either side; at an end, the
+                # half that has no place to go to stays.
+                half = 0.5 * law[i, STEP]
+                for k in range(ZERO, shifts - drift):
+                    share = f[before + k]
+                    f[moved + k] = share + half * (f[before + k + drift] - share)
+                for k in range(shifts - drift, n):
+                    f[moved + k] = f[before + k]
+                for k in range(drift, shifts):
+                    f[moved + k] += half * (f[before + k - drift] - f[before + k])
                 before = moved
             new = jump * (1.0 - spike)
             for k in range(ZERO, n):
                 f[line + k] = (stay * f[before + k] + new * priors[prior + k]) * like[cell + k]
             f[line + calibrated] = after * like[cell + calibrated]
             f[line + ever] = share_of_ever * (1.0 - jump + jump * spike) * like[cell + ever]
-            totals[i, c] = sum_states(f, line, line + n)
+            totals[i * n_cells + c] = sum_states(f, line, line + n)
+    log_evidence = np.empty(n_laws)
     for i in range(n_laws):
         jump = law[i, JUMP]
         spike = law[i, SPIKE]
         # Totals are multiplied before a logarithm is taken, which takes as long as 20 products.
         evidence = 0.0
         product = 1.0
+        total = 1.0
         for c in range(n_cells):
-            next_product = product * totals[i, c]
+            total = totals[i * n_cells + c]
+            next_product = product * total
             if next_product < MIN_PRODUCT:
-                evidence += math.log(product) + math.log(totals[i, c])
+                evidence += math.log(product) + math.log(total)
                 next_product = 1.0
             product = next_product
         last = np.uint64((i + 1) * n_cells - 1) * n
-        not_calibrated = 1.0 - f[last + ever] / totals[i, n_cells - 1]
+        not_calibrated = 1.0 - f[last + ever] / total
         all_calibrated = spike * (1.0 - jump + jump * spike) ** (n_cells - 1)
         evidence += largest + math.log(product)
         evidence += math.log(max(not_calibrated, MIN_PROBABILITY))
-        chains.log_evidence[i] = evidence - math.log(1.0 - all_calibrated)
+        log_evidence[i] = evidence - math.log(1.0 - all_calibrated)
+    return log_evidence
 
 
 @jit
@@ -273,12 +285,20 @@ def find_state(f: F64, first: Any, n: Any, u: float) -> Any:
 
 
 @jit
-def draw_paths(layout: Layout, chains: Chains, ends: I64, uniform: F64, path: I64) -> None:
-    """Draw the states of the cells of curves from the chains: backward sampling.
+def draw_chains(
+    x: F64, states: States, chains: Chains, ends: I64, uniform: F64, normal: F64
+) -> F64:
+    """Draw logits (C, S) of curves from filtered chains: backward sampling.
+
+    A shift or a level is drawn within its state by a normal law, from the log likelihoods of that
+    state and of its neighbours: drawn from all of the state, a piece would be wider than its rows
+    make it.
 
     Parameters
     ----------
-    layout : Layout
+    x : (C,) float64 array
+        The logits of the scores.
+    states : States
     chains : Chains
         Filtered. The share of the state "calibrated from the first cell on" is taken out of a line
         for a moment, where this state is not possible.
@@ -286,31 +306,37 @@ def draw_paths(layout: Layout, chains: Chains, ends: I64, uniform: F64, path: I6
         The draw after the last one of each chain, in order.
     uniform : (S, C) float64 array
         Random numbers for the state of each cell given the state of the next.
-    path : (S, C) int64 array
-        Overwritten.
+    normal : (S, C) float64 array
+        Normal numbers. A piece takes the one of the cell in which it begins.
     """
-    draws, n_cells = path.shape
-    n = layout.states
-    ever = layout.moves - 1  # calibrated from the first cell on
+    draws, n_cells = uniform.shape
+    n = states.table.shape[1]
+    moves = states.moves
+    value = states.table[VALUE]
+    log_sums = chains.log_sums
+    ever = moves - 1  # calibrated from the first cell on
     f = chains.filter
+    path = np.empty(n_cells, np.int64)
+    logit = np.empty((n_cells, draws))
     i = 0
     for q in range(draws):
         while ends[i] <= q:
             i += 1
+        # The states of the cells, from the last to the first.
         jump = chains.law[i, JUMP]
         step = chains.law[i, STEP]
         spike = chains.law[i, SPIKE]
-        first_prior = int(chains.law[i, PRIOR]) * n_cells
-        move = layout.drift if step > 0.0 else 0
+        first_prior = int(chains.law[i, SCALE]) * n_cells
+        move = states.drift if step > 0.0 else 0
         stay = (1.0 - jump) * (1.0 - step)
         walk = (1.0 - jump) * step / 2.0
         state = n  # beyond the last cell
         for c in range(n_cells - 1, -1, -1):
             if state == ever:  # as all cells before it
-                path[q, c] = state
+                path[c] = state
                 continue
             k0 = (i * n_cells + c) * n
-            total = chains.total[i, c]
+            total = chains.total[i * n_cells + c]
             # Weights of staying, of a step of drift down or up, and of a jump.
             same = lower = upper = 0.0
             jumped = 1.0
@@ -341,29 +367,15 @@ def draw_paths(layout: Layout, chains: Chains, ends: I64, uniform: F64, path: I6
                 state = ever - 1 if state == ever and not may_be_ever else state
             elif u >= same:
                 state = down if u < same + lower else up
-            path[q, c] = state
-
-
-@jit
-def place_pieces(path: I64, x: F64, states: States, log_sums: F64, normal: F64, logit: F64) -> None:
-    """Draw the logits (C, S) of curves, whose cells have the states of paths (S, C).
-
-    A shift or a level is drawn within its state by a normal law, from the log likelihoods of that
-    state and of its neighbours: drawn from all of the state, a piece would be wider than its rows
-    make it. A piece takes the `normal` number (S, C) of the cell in which it begins.
-    """
-    value = states.value
-    n = states.layout.states
-    moves = states.layout.moves
-    draws, n_cells = path.shape
-    for q in range(draws):
+            path[c] = state
+        # The logits of the pieces.
         stop = n_cells
         for c in range(n_cells - 1, -1, -1):
-            state = path[q, c]
-            if c > 0 and path[q, c - 1] == state:
+            state = path[c]
+            if c > 0 and path[c - 1] == state:
                 continue
             middle = value[state]
-            width = states.width[state]
+            width = states.table[WIDTH, state]
             variance = width * width / 12.0
             slope = 0.0
             # A state has neighbours on both sides, unless it is the first or the last of its kind,
@@ -372,14 +384,15 @@ def place_pieces(path: I64, x: F64, states: States, log_sums: F64, normal: F64, 
                 a = c * n + state
                 b = stop * n + state
                 here = log_sums[b] - log_sums[a]
-                down = middle - value[state - 1]
-                up = value[state + 1] - middle
-                fall = (here - (log_sums[b - 1] - log_sums[a - 1])) / down
-                rise = (log_sums[b + 1] - log_sums[a + 1] - here) / up
-                slope = (fall * up + rise * down) / (down + up)
-                variance = 1.0 / max(2.0 * (fall - rise) / (down + up), 1.0 / variance)
+                to_lower = middle - value[state - 1]
+                to_upper = value[state + 1] - middle
+                fall = (here - (log_sums[b - 1] - log_sums[a - 1])) / to_lower
+                rise = (log_sums[b + 1] - log_sums[a + 1] - here) / to_upper
+                slope = (fall * to_upper + rise * to_lower) / (to_lower + to_upper)
+                variance = 1.0 / max(2.0 * (fall - rise) / (to_lower + to_upper), 1.0 / variance)
             mean = min(max(slope * variance, -0.5 * width), 0.5 * width)
             drawn = middle + (mean + math.sqrt(variance) * normal[q, c])
             for k in range(c, stop):
                 logit[k, q] = drawn + x[k] if state < moves else drawn
             stop = c
+    return logit

@@ -10,7 +10,6 @@ from fastece.data.options import ReadingOptions
 from fastece.data.reading import read_problems
 from fastece.data.samples import Sample, effective_rows
 from fastece.estimators.bayes import curves as curves_module
-from fastece.estimators.bayes.calibrated_share import calibrated_draws, calibrated_share
 from fastece.estimators.bayes.cells import (
     MAX_CELLS,
     cell_count,
@@ -24,15 +23,23 @@ from fastece.estimators.bayes.curves import (
     MIN_SHARE,
     NEAR_ODDS_PER_ROW,
     PROCESS_ALONE,
+    ROUGH,
     SPARSE,
     VALUE_BELIEF,
     Belief,
     Curves,
     probabilities,
 )
-from fastece.estimators.bayes.fixed_numbers import DRAWS, draw_order, process_normals
-from fastece.estimators.bayes.posterior import Posterior, posterior_of, side_posteriors
-from fastece.estimators.bayes.process import ROUGHNESS, SCALES, VALUE_LAW, hyperpriors
+from fastece.estimators.bayes.posterior import Posterior
+from fastece.estimators.bayes.process import (
+    DRAWS,
+    ROUGHNESS,
+    SCALES,
+    VALUE_LAW,
+    process_normals,
+    process_priors,
+)
+from fastece.estimators.bayes.widening import calibrated_draws, calibrated_share, draw_order
 from fastece.kernels import bayes
 from oracles import reference_bayes as reference
 
@@ -84,7 +91,7 @@ def test_integer_weights_are_repetition_up_to_the_effective_number_of_rows():
     (repeated,) = cells_of_problems(read_problems(np.repeat(y, w), np.repeat(s, w)), map)
     assert weighted.n == pytest.approx(w.sum() ** 2 / (w * w).sum())
     assert repeated.n == w.sum()
-    both = [x.cells.weight / x.n for x in (weighted, repeated)]
+    both = [x.cells[0] / x.n for x in (weighted, repeated)]
     if both[0].size == both[1].size:
         assert both[0] == pytest.approx(both[1])
     assert estimator.value(weighted) == pytest.approx(estimator.value(repeated), rel=0.25)
@@ -96,10 +103,14 @@ def test_value_is_the_mean_of_the_families():
     y[s > 0.85] = np.arange((s > 0.85).sum()) % 3 > 0  # a jump
     (cells,) = cells_of_problems(read_problems(y, s), map)
     curves = Curves(cells)
-    evidence = curves.log_evidence(curves.priors.value)
+    evidence = np.array(curves.log_evidence(curves.priors.value))
     share = np.exp(evidence - evidence.max()) * VALUE_BELIEF.prior
     assert share.min() > MIN_SHARE * share.sum()  # less would be left out
-    draws = [curves.sparse, curves.draw_process(curves.priors.value, 0, DRAWS), curves.rough]
+    draws = [
+        curves.draw_pieces(SPARSE),
+        curves.process.draw(curves.priors.value, 0, DRAWS),
+        curves.draw_pieces(ROUGH),
+    ]
     means = [curves.errors(probabilities(z.copy()), 1.0).mean() for z in draws]
     expected = share @ means / share.sum()
     assert ece(y, s, estimator="ece_bayes") == pytest.approx(expected)
@@ -155,8 +166,8 @@ def test_a_million_rows_are_not_sorted(weighted):
     expected = estimator.evaluate(estimator.prepare(sample, sample.n), np.ones(sample.n))
     assert estimator.point_values(problems)[0] == pytest.approx(expected, rel=1e-3)
     (rows_in_cells,) = cells_of_problems(problems, map)
-    assert rows_in_cells.cells.weight.size == MAX_CELLS
-    assert rows_in_cells.cells.weight.sum() == pytest.approx(rows_in_cells.n)
+    assert rows_in_cells.cells[0].size == MAX_CELLS
+    assert rows_in_cells.cells[0].sum() == pytest.approx(rows_in_cells.n)
 
 
 def test_large_norms_come_close_to_the_largest_gap():
@@ -187,24 +198,24 @@ PROBLEMS = {
 def importance_sample(curves, draws=3000, seed=0):
     """Errors and weights of draws from Laplace's normal distributions, for all hyperparameters of
     the interval that count."""
-    x = curves.logits.x
-    t = curves.logits.t
+    x = curves.x
+    t = curves.process.t
     n = x.size
     rng = np.random.default_rng(seed)
-    rows_of_cells = list(zip(*(part.tolist() for part in curves.rows.cells), strict=True))
-    weight, hits, score = (np.array(part) for part in zip(*rows_of_cells, strict=True))
+    weight, hits, score = curves.rows.cells
     lines = np.hstack([np.eye(n), np.ones((n, 1)), t[:, None]])
     errors = []
     logs = []
-    log_prior = hyperpriors(n).interval
-    tops = curves.fits.state.reshape(n + 4, -1, bayes.LANES)[2:-2, 0]
+    log_prior = process_priors(n).interval
+    log_evidence = curves.process.log_evidence
+    tops = curves.process.state.reshape(n + 4, -1, bayes.LANES)[2:-2, 0]
     for g, ((tau, family), log_p) in enumerate(
         zip([(tau, f) for tau in SCALES for f in ROUGHNESS], log_prior, strict=True)
     ):
-        if log_p + curves.fits.log_evidence[g] < (log_prior + curves.fits.log_evidence).max() - 8:
+        if log_p + log_evidence[g] < (log_prior + log_evidence).max() - 8:
             continue
         prior = np.array(reference.prior_precision(n, tau, *family))
-        top = np.append(tops[:, g], curves.fits.line.reshape(-1, bayes.LANES)[:2, g])
+        top = np.append(tops[:, g], curves.process.b.reshape(-1, bayes.LANES)[:2, g])
         p = 1 / (1 + np.exp(-(x + lines @ top)))
         factor = np.linalg.cholesky(prior + lines.T @ ((weight * p * (1 - p))[:, None] * lines))
         z = rng.normal(size=(draws, n + 2))
@@ -231,13 +242,10 @@ def test_posterior_is_that_of_importance_sampling(name):
     curves = Curves(cells_of_rows(PROBLEMS[name].sorted()))
     errors, weights = importance_sample(curves)
     assert weights.sum() ** 2 / (weights @ weights) > 300  # the effective number of draws
-    x = curves.logits.x
-    t = curves.logits.t
-    log_prior = hyperpriors(x.size).interval
+    x, t, state, b, log_evidence = curves.process
+    log_prior = process_priors(x.size).interval
     normal_numbers = np.random.default_rng(1).normal(size=(x.size + 2, 4000))
-    logit = np.zeros((x.size + 2, 4000))
-    bayes.draw_logits(x, t, curves.fits, log_prior, normal_numbers, logit)
-    logit = logit[: x.size]
+    logit = bayes.draw_process(x, t, state, b, log_evidence + log_prior, normal_numbers)
     drawn_errors = curves.errors(probabilities(logit), 1.0)
     assert drawn_errors.mean() == pytest.approx(weights @ errors / weights.sum(), rel=0.05)
     q = [0.1, 0.5, 0.9]
@@ -245,7 +253,7 @@ def test_posterior_is_that_of_importance_sampling(name):
         weighted_quantiles(errors, weights, q), rel=0.05
     )
     # And the few draws that are taken stand for many.
-    errors_of_few = curves.errors(probabilities(curves.draw_process(log_prior, 0, DRAWS)), 1.0)
+    errors_of_few = curves.errors(probabilities(curves.process.draw(log_prior, 0, DRAWS)), 1.0)
     assert errors_of_few.mean() == pytest.approx(drawn_errors.mean(), rel=0.04)
 
 
@@ -267,12 +275,12 @@ def test_influence_of_many_rows_is_that_of_their_cells():
     sample_with_ties = sample.where(np.arange(sample.n))
     sample_with_ties.s[:20_000] = sample_with_ties.s[:20_000].round(2)
     (part,) = BayesCurve().posterior([sample_with_ties]).problems
-    cells = part.rows.cells
+    weight, hits, score = part.rows.cells
     cell = part.rows.find_cells(sample_with_ties)
-    assert np.bincount(cell, minlength=cells.weight.size) == pytest.approx(cells.weight)
-    assert np.bincount(cell, sample_with_ties.y, cells.weight.size) == pytest.approx(cells.hits)
+    assert np.bincount(cell, minlength=weight.size) == pytest.approx(weight)
+    assert np.bincount(cell, sample_with_ties.y, weight.size) == pytest.approx(hits)
     gap, _, sign = (mean[cell] for mean in part.mean_gaps)
-    assert part.influence == pytest.approx(sign * (sample_with_ties.y - cells.score[cell] - gap))
+    assert part.influence() == pytest.approx(sign * (sample_with_ties.y - score[cell] - gap))
 
 
 def laws_of_intervals(posterior, n_levels=60):
@@ -299,17 +307,23 @@ def test_a_higher_level_is_never_narrower(seed):
     laws_of_intervals(BayesCurve().posterior(samples))
 
 
+def posterior_with(value, errors, factor, max_error=1.0):
+    """A posterior whose ends have the same errors."""
+    in_order = np.sort(errors)
+    return Posterior(value, errors, in_order, in_order, in_order, factor, (), max_error)
+
+
 @pytest.mark.parametrize("factor", [-5.0, 0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 50.0])
 def test_intervals_widen_on_both_sides_of_where_doubt_begins(factor):
     errors = np.random.default_rng(0).gamma(4, 0.01, DRAWS)
-    laws_of_intervals(Posterior(float(errors.mean()), errors, factor, ()))
+    laws_of_intervals(posterior_with(float(errors.mean()), errors, factor))
 
 
 def test_quantiles_beyond_the_draws_follow_a_log_normal_law():
     from scipy.special import ndtri
 
     z = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
-    posterior = Posterior(0.05, 0.05 * np.exp(0.3 * z), 50.0, (), 0.2)
+    posterior = posterior_with(0.05, 0.05 * np.exp(0.3 * z), 50.0, 0.2)
     for level in (0.05, 0.3, 0.9):  # between the tails, they are quantiles of the draws
         assert posterior.quantile(posterior.errors, level) == pytest.approx(
             np.quantile(posterior.errors, level)
@@ -323,7 +337,7 @@ def test_quantiles_beyond_the_draws_follow_a_log_normal_law():
     assert (
         posterior.quantile(posterior.errors, 1 - 1e-15) == 0.2
     )  # no error is larger than the largest
-    partly_zero = Posterior(0.0, np.where(np.arange(DRAWS) < 90, 0.0, 0.1), 50.0, ())
+    partly_zero = posterior_with(0.0, np.where(np.arange(DRAWS) < 90, 0.0, 0.1), 50.0)
     assert partly_zero.quantile(partly_zero.errors, 0.999) == pytest.approx(0.1)
     assert partly_zero.quantile(partly_zero.errors, 0.001) == 0
 
@@ -331,13 +345,14 @@ def test_quantiles_beyond_the_draws_follow_a_log_normal_law():
 @pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
 def test_sides_are_parts_of_the_error_of_each_draw(norm):
     sample = PROBLEMS["one side"]
-    both_sides, over, under = side_posteriors([sample], norm)
-    assert both_sides.errors == pytest.approx(posterior_of([sample], norm).errors)
+    estimator = BayesCurve(norm)
+    both_sides, over, under = estimator.posterior_parts([sample])
+    assert both_sides.errors == pytest.approx(estimator.posterior([sample]).errors)
     curves = Curves(cells_of_rows(sample.sorted()))
     p = probabilities(curves.interval_draws())
-    cells = curves.rows.cells
-    weight = cells.weight / cells.weight.sum()
-    gap = p - cells.score[:, None]
+    weight, _, score = curves.rows.cells
+    weight = weight / weight.sum()
+    gap = p - score[:, None]
     for side, posterior in ((-1, over), (1, under)):
         of_draws = np.maximum(side * gap, 0)
         if np.isinf(norm):
@@ -373,11 +388,11 @@ def test_logits_are_cut_further_where_hits_do_not_object():
     for misses, expected in ((0, (-far, far)), (20, (-far, near))):
         y = np.append(np.zeros(200), np.arange(200) >= misses)
         rows = cells_of_rows(sample_of(np.append(low, high), y).sorted())
-        assert Curves(rows).logits[:2] == pytest.approx(expected)
+        assert Curves(rows).cuts == pytest.approx(expected)
         rows_of_cells = list(zip(*(part.tolist() for part in rows.cells), strict=True))
         assert reference.logit_range(rows_of_cells, near, far) == pytest.approx(expected)
     rows = cells_of_rows(sample_of([0.3, 0.6], [0, 1]))
-    assert Curves(rows).logits[:2] == pytest.approx((-math.log(3), math.log(3)))
+    assert Curves(rows).cuts == pytest.approx((-math.log(3), math.log(3)))
 
 
 def test_fixed_normal_numbers_are_normal_and_differ_by_class():

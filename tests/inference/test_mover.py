@@ -14,6 +14,7 @@ from fastece.inference.mover import (
     interval_quantiles,
     join_errors,
 )
+from fastece.recalibration import recalibrate
 from helpers.answer_cases import LEVELS, Stand
 from helpers.probes import OneBin
 from helpers.resample_cases import binary, classes, same_bits, two_models
@@ -96,6 +97,39 @@ def test_each_class_is_compared_by_mover_and_results_can_be_pickled():
     assert np.isnan(
         compare(true, a, b, estimator="ece", norm=np.inf, min_count=1e9, **OPTIONS).p_value
     )
+
+
+def nearly_calibrated_pair(name):
+    """Outcomes, two models of which the second is nearly calibrated, and options."""
+    rng = np.random.default_rng(7)
+    if name == "classes":
+        p = rng.dirichlet([1.0, 1, 2], 300)
+        y = (p.cumsum(1) < rng.random(300)[:, None]).sum(1)
+        a = p**1.6 / (p**1.6).sum(1, keepdims=True)
+        return y, a, p, {"setting": "classwise"}
+    size = 900 if name == "sharp" else 240
+    q = rng.beta(9, 0.5, size) if name == "sharp" else rng.random(size)
+    if name == "ties":  # which stay ties when they are moved
+        q = q.round(2).clip(0.005, 0.995)
+    y = (rng.random(size) < q).astype(int)
+    if name == "both":
+        return y, q, recalibrate(y, q**1.5, method="beta", rng=0), {}
+    options = {"sample_weight": rng.random(size) + 0.5} if name == "weights" else {}
+    return y, q**1.5, q, options
+
+
+@pytest.mark.parametrize("name", ["plain", "both", "sharp", "weights", "ties", "classes"])
+def test_the_last_bits_of_the_scores_do_not_matter(name):
+    y, a, b, options = nearly_calibrated_pair(name)
+    one = compare(y, a, b, **options)
+    step = np.ones(b.shape) if name == "ties" else np.arange(b.size).reshape(b.shape) % 3
+    for change in (1 - 1e-12, 1 + 1e-13, 1 - 1e-14):
+        moved = b * change**step
+        other = compare(y, a, moved, **options)
+        assert other.p_value == pytest.approx(one.p_value, abs=1e-6)
+        assert tuple(other.confidence_interval) == pytest.approx(
+            tuple(one.confidence_interval), abs=1e-6
+        )
 
 
 def normal_error(mean, deviation, influence):

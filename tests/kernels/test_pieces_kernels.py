@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 
-from fastece.estimators.bayes import pieces as chains_module
-from fastece.estimators.bayes.fixed_numbers import chain_numbers
-from fastece.estimators.bayes.pieces import LEVEL_SHARE, SHIFT_SCALES, chain_states, filter_cells
-from fastece.kernels import bayes, pieces
+from fastece.estimators.bayes.pieces import chain_numbers, chain_states
+from fastece.kernels import pieces
+from fastece.kernels.pieces import LEVEL_SHARE, SHIFT_SCALES
 from helpers.kernel_forms import forms
 from oracles import reference_bayes as reference
 
-# Positions of the forms of a kernel: as it is called, and as plain Python.
-FORMS = range(len(forms(pieces.filter_cells)))
 LAWS = [(0.2, 0.0, 0.7, 0.0), (0.1, 0.6, 0.3, 1.0), (0.4, 0.0, 0.05, 1.0)]
 
 
@@ -22,106 +19,96 @@ def example(n_cells=5, n=30.0):
     score = np.linspace(0.2, 0.9, n_cells)
     hits = weight * np.array([0.0, 0.5, 0.8, 0.4, 0.9])[:n_cells]
     x, _ = reference.logits(list(zip(weight, hits, score, strict=True)), -5.0, 5.0)
-    cells = bayes.RankCells(weight, hits, score)
-    return cells, np.array(x), chain_states(60, n_cells)
+    return np.array([weight, hits, score]), np.array(x), chain_states(60, n_cells)
 
 
-def filtered(monkeypatch, form, heavy=1.0):
-    """The example, its weights times a number, and its chains from this form of the kernels."""
-    cells, x, states = example(n=30.0 * heavy)
-    monkeypatch.setattr(chains_module, "chain_laws", lambda _: np.array(LAWS))
-    monkeypatch.setattr(chains_module, "chain_states", lambda *_: states)
-    with monkeypatch.context() as patch:
-        for kernel in (pieces.fill_cells, pieces.filter_cells):
-            patch.setattr(pieces, kernel.__name__, forms(kernel)[form])
-        return cells, x, *filter_cells(30.0, cells, x)
+def all_filtered(cells, x, states, laws):
+    """The chains and their log evidence, from each form of the kernels."""
+    for weigh, run in zip(forms(pieces.weigh_states), forms(pieces.filter_chains), strict=True):
+        chains, largest = weigh(cells, x, states, np.array(laws))
+        yield chains, run(states, chains, largest)
 
 
 def expected_of(cells, x, states, prior, law):
-    n_shifts = states.layout.moves - 2
-    n_levels = states.value.size - n_shifts - 2
+    value = states.table[pieces.VALUE]
+    n_shifts = states.moves - 2
+    n_levels = value.size - n_shifts - 2
     rows_of_cells = list(zip(*cells, strict=True))
     return reference.chain(
-        rows_of_cells, x.tolist(), law[:3], states.value.tolist(), prior[int(law[3])],
-        n_shifts, n_levels, states.layout.drift,
+        rows_of_cells, x.tolist(), law[:3], value.tolist(), prior[int(law[3])],
+        n_shifts, n_levels, states.drift,
     )  # fmt: skip
 
 
-def test_priors_of_states_equal_the_definition(monkeypatch):
-    for form in FORMS:
-        _, x, states, chains = filtered(monkeypatch, form)
-        n = states.layout.states
-        moves = states.layout.moves
-        assert states.value.size == n
-        assert n % 8 == 0
-        prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, n)
+def test_priors_of_states_equal_the_definition():
+    cells, x, states = example()
+    value = states.table[pieces.VALUE]
+    moves = states.moves
+    assert value.size % 8 == 0
+    for chains, _ in all_filtered(cells, x, states, LAWS):
+        prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
         assert prior.sum(2) == pytest.approx(np.ones(prior.shape[:2]))
         for line, scale in zip(prior, SHIFT_SCALES, strict=True):
             for c, middle in enumerate(x):
-                density = (1 + ((states.value - middle) / scale) ** 2 / 3) ** -2
+                density = (1 + ((value - middle) / scale) ** 2 / 3) ** -2
                 density = density[moves:] / density[moves:].sum()
                 assert line[c, moves:] == pytest.approx(LEVEL_SHARE * density)
 
 
 @pytest.mark.parametrize("heavy", [1.0, 3e4])
-def test_evidence_equals_the_matrices(monkeypatch, heavy):
+def test_evidence_equals_the_matrices(heavy):
     """With heavy cells too, where a product of the totals of all cells would soon be 0."""
-    for form in FORMS:
-        cells, x, states, chains = filtered(monkeypatch, form, heavy)
+    cells, x, states = example(n=30.0 * heavy)
+    for chains, log_evidence in all_filtered(cells, x, states, LAWS):
         prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
         for i, law in enumerate(LAWS):
             evidence, _ = expected_of(cells, x, states, prior, law)
-            assert chains.log_evidence[i] == pytest.approx(evidence, rel=1e-10)
+            assert log_evidence[i] == pytest.approx(evidence, rel=1e-10)
 
 
 @pytest.mark.slow
-def test_draws_have_the_probabilities_of_the_matrices(monkeypatch):
+def test_draws_have_the_probabilities_of_the_matrices():
     """Frequencies of calibrated cells, and mean logits, of 2000 draws from each chain.
 
     These are 30 numbers, and with random draws the probability that any of them is off by 4.5
     standard errors is 1 in 5000.
     """
-    cells, x, states, chains = filtered(monkeypatch, 0)
+    cells, x, states = example()
+    chains, _ = next(all_filtered(cells, x, states, LAWS))
     prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
-    moves = states.layout.moves
+    value = states.table[pieces.VALUE]
+    moves = states.moves
     draws = 2000
     rng = np.random.default_rng(3)
     ends = draws * np.arange(1, len(LAWS) + 1)
     uniform = rng.random((ends[-1], x.size))
     normal = rng.normal(size=(ends[-1], x.size))
-    logits = []
-    for draw, place in zip(forms(pieces.draw_paths), forms(pieces.place_pieces), strict=True):
-        path = np.full((ends[-1], x.size), -1)
-        draw(states.layout, chains, ends, uniform, path)
-        logit = np.full((x.size, ends[-1]), np.nan)
-        place(path, x, states, chains.log_sums, normal, logit)
-        logits.append(logit.T)
+    logits = [
+        draw(x, states, chains, ends, uniform, normal).T for draw in forms(pieces.draw_chains)
+    ]
     assert logits[0] == pytest.approx(logits[-1])
     for law, logit in zip(LAWS, np.split(logits[0], len(LAWS)), strict=True):
         _, chance = expected_of(cells, x, states, prior, law)
         calibrated = chance[:, moves - 2 : moves].sum(1)
         error = np.sqrt(calibrated * (1 - calibrated) / draws)
         assert (np.abs((logit == x).mean(0) - calibrated) < 4.5 * error + 1e-9).all()
-        value = states.value + np.where(np.arange(states.value.size) < moves, x[:, None], 0.0)
-        mean = (chance * value).sum(1)
+        logit_of_state = value + np.where(np.arange(value.size) < moves, x[:, None], 0.0)
+        mean = (chance * logit_of_state).sum(1)
         error = logit.std(0) / np.sqrt(draws)
         assert (np.abs(logit.mean(0) - mean) < 4.5 * error + 0.03).all()
 
 
-def test_a_piece_has_the_normal_law_of_its_likelihood(monkeypatch):
+def test_a_piece_has_the_normal_law_of_its_likelihood():
     """All cells have one state: the logits are normal around the maximum of the likelihood."""
     weight = np.full(4, 2000.0)
-    score = np.full(4, 0.5)
-    cells = bayes.RankCells(weight, 0.83 * weight, score)
-    monkeypatch.setattr(chains_module, "chain_laws", lambda _: np.array([(1e-9, 0.0, 0.01, 1.0)]))
-    states, chains = filter_cells(400.0, cells, np.zeros(4))
+    cells = np.array([weight, 0.83 * weight, np.full(4, 0.5)])
+    x = np.zeros(4)
+    states = chain_states(400, 4)
+    chains, _ = next(all_filtered(cells, x, states, [(1e-9, 0.0, 0.01, 1.0)]))
     rng = np.random.default_rng(0)
-    logit = np.empty((4, 1000))
     uniform = rng.random((1000, 4))
     normal = rng.normal(size=(1000, 4))
-    path = np.empty((1000, 4), np.int64)
-    pieces.draw_paths(states.layout, chains, np.array([1000]), uniform, path)
-    pieces.place_pieces(path, np.zeros(4), states, chains.log_sums, normal, logit)
+    logit = pieces.draw_chains(x, states, chains, np.array([1000]), uniform, normal)
     assert (logit == logit[:1]).all()
     top = np.log(0.83 / 0.17)
     deviation = 1 / np.sqrt(8000 * 0.83 * 0.17)

@@ -3,19 +3,16 @@
 import math
 from dataclasses import replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data.samples import Sample, effective_rows, in_order, scale_weights
+from fastece.data.samples import Sample, effective_rows, in_order, scale_weights, sort_rows
 from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.kernels.types import F64, I32
-
-if TYPE_CHECKING:
-    from fastece.kernels.bayes import RankCells
 
 # Cells for a hundred rows; their number grows in steps as the fourth root of the rows.
 CELLS_OF_100_ROWS = 64
@@ -37,8 +34,9 @@ class CellRows(NamedTuple):
     ----------
     n : float
         The effective number of rows.
-    cells : RankCells
-        Their weights add up to `n`.
+    cells : (3, C) float64 array
+        Weight, hits and mean score of each cell; the weights add up to `n`, and an empty cell has
+        three zeros.
     cell : (n,) int32 array
         Cell of each row, in increasing order of the score; empty where rows were not sorted.
     cell_of_fine_cell : (F,) int32 array
@@ -46,16 +44,16 @@ class CellRows(NamedTuple):
     """
 
     n: float
-    cells: "RankCells"
-    cell: I32
-    cell_of_fine_cell: I32
+    cells: F64
+    cell: I32 = NO_CELLS
+    cell_of_fine_cell: I32 = NO_CELLS
 
     def thinned(self, effect: float) -> "CellRows":
         """Divide the number of rows by a design effect; their hit rates stay."""
         if effect == 1:
             return self
         weight, hits, score = self.cells
-        cells = kernels.bayes.RankCells(weight / effect, hits / effect, score)
+        cells = np.array([weight / effect, hits / effect, score])
         return self._replace(n=self.n / effect, cells=cells)
 
     def drawn(self, rng: np.random.Generator) -> "CellRows":
@@ -63,7 +61,7 @@ class CellRows(NamedTuple):
         weight, _, score = self.cells
         rows = np.maximum(np.rint(weight), 1.0)
         hits = weight / rows * rng.binomial(rows.astype(np.int64), score)
-        return self._replace(cells=self.cells._replace(hits=hits))
+        return self._replace(cells=np.array([weight, hits, score]))
 
     def find_cells(self, sample: Sample) -> I32:
         """Return the cell (n,) of each row of the sample that made the cells."""
@@ -88,27 +86,40 @@ def cells_of_rows(sample: Sample, c: NDArray[Any] | None = None) -> CellRows:
     elif sample.c is not None:
         sample = replace(sample, c=None)
     # Without a design effect, the votes of one row are worth one row.
-    count = sample.n_effective / sample.votes
-    cells = kernels.bayes.RankCells(*np.zeros((3, cell_count(count))))
-    cell = np.empty(sample.n, np.int32)
+    n = sample.n_effective / sample.votes
     weight = kernels.weights(sample.weight)
-    kernels.bayes.sum_cells(sample.s, sample.y, weight, count, cells, cell)
-    return CellRows(count, cells, cell, NO_CELLS)
+    return CellRows(n, *kernels.bayes.sum_cells(sample.s, sample.y, weight, n, cell_count(n)))
 
 
 def cells_of_problems(problems: RowTable, run: Map) -> list[CellRows]:
     """Sum each problem in cells; many rows are summed in fine cells, not sorted."""
     problems, _ = scale_weights(problems)
     if problems.n < MIN_ROWS_IN_FINE_CELLS:
-        return [cells_of_rows(problems.view(k).sorted()) for k in range(problems.n_problems)]
+        return [cells_of_problem(problems, k) for k in range(problems.n_problems)]
     starts = range(0, problems.n, CHUNK_ROWS)
     sums_of_problems = reduce(np.add, run(partial(sum_chunk, problems), starts))
-    count = effective_rows(problems.v, problems.n) / problems.votes
-    return [join_fine_cells(sums, count) for sums in sums_of_problems]
+    n = effective_rows(problems.v, problems.n) / problems.votes
+    cells = [kernels.bayes.join_fine_cells(sums, n, cell_count(n)) for sums in sums_of_problems]
+    return [CellRows(n, of_problem, NO_CELLS, fine) for of_problem, fine in cells]
+
+
+def cells_of_problem(problems: RowTable, k: int) -> CellRows:
+    """Sort the rows of a problem, and sum them in cells."""
+    rows = problems.rows_of(k)
+    s, y = problems.read_problem(k, rows)
+    if problems.v is None:
+        s, y = sort_rows(s, y)
+        weight = kernels.NO_WEIGHTS
+        n = s.size / problems.votes
+    else:
+        order = in_order(s)[1]
+        s, y, weight = s[order], y[order], problems.v[rows][order]
+        n = effective_rows(weight, s.size) / problems.votes
+    return CellRows(n, *kernels.bayes.sum_cells(s, y, weight, n, cell_count(n)))
 
 
 def sum_chunk(problems: RowTable, start: int) -> F64:
-    """Sum a chunk of the rows of K problems in fine cells: sums (K, F, 3) of w, w y and w s."""
+    """Sum w, w y and w s of a chunk of rows in fine cells: (K, F, 3)."""
     sums = np.zeros((problems.n_problems, kernels.bayes.FINE_CELLS, 3))
     stop = min(start + CHUNK_ROWS, problems.n)
     for begin in range(start, stop, BLOCK_ROWS):
@@ -122,15 +133,3 @@ def sum_chunk(problems: RowTable, start: int) -> F64:
                 y = (label == k).view(np.uint8)
             kernels.bayes.sum_fine_cells(s, y, weight, problems.low, problems.high, sums_of_problem)
     return sums
-
-
-def join_fine_cells(sums: F64, count: float) -> CellRows:
-    """Make cells from the sums (F, 3) of w, w y and w s in fine cells.
-
-    These are narrower than a hundredth of the distance from 0 or 1, so that the rows in one may be
-    taken as rows of one score.
-    """
-    cells = kernels.bayes.RankCells(*np.zeros((3, cell_count(count))))
-    cell_of_fine_cell = np.empty(kernels.bayes.FINE_CELLS, np.int32)
-    kernels.bayes.join_fine_cells(sums, count, cells, cell_of_fine_cell)
-    return CellRows(count, cells, NO_CELLS, cell_of_fine_cell)

@@ -5,32 +5,22 @@
     cells -> cut logits    of the mean scores
           -> evidence      of each family: the process, and chains of few or of many pieces
           -> shares        what each family is believed: prior times evidence
-          -> draws         curves: the logit of the probability of a hit in each cell
+          -> value         the mean error of curves drawn from the families
+          -> pool          drawn curves of all families, from which intervals choose
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from fastece import kernels
 from fastece.estimators.bayes.cells import CellRows
-from fastece.estimators.bayes.fixed_numbers import DRAWS, shuffled_positions
-from fastece.estimators.bayes.pieces import (
-    LAWS,
-    SPARSE_LAWS,
-    FilteredChains,
-    draw_chains,
-    filter_cells,
-)
-from fastece.estimators.bayes.process import Hyperpriors, draw_process, fit_process, hyperpriors
+from fastece.estimators.bayes.pieces import LAWS, SPARSE_LAWS, filter_pieces
+from fastece.estimators.bayes.process import DRAWS, SEED, fit_process, process_priors
 from fastece.kernels.types import F64, I64
-
-if TYPE_CHECKING:
-    from fastece.kernels.bayes import Fits
 
 # Families of curves: chains whose pieces are mostly calibrated, the process, chains of many pieces.
 SPARSE = 0
@@ -70,11 +60,11 @@ HIGH_BELIEF = Belief(prior=(0.15, 0.7, 0.15), reserved=(0.0, 0.0, 0.12))
 PROCESS_ALONE = Belief(prior=(0.0, 1.0, 0.0))
 
 
-def family_shares(log_evidence: F64, belief: Belief) -> list[float]:
+def family_shares(log_evidence: list[float], belief: Belief) -> list[float]:
     """Compute the posterior probability of each family with a belief."""
     weights = [
         prior * max(likelihood, MIN_LIKELIHOOD)
-        for prior, likelihood in zip(belief.prior, over_largest(log_evidence.tolist()), strict=True)
+        for prior, likelihood in zip(belief.prior, over_largest(log_evidence), strict=True)
     ]
     shared_out = 1 - sum(belief.reserved)
     total = sum(weights)
@@ -90,29 +80,6 @@ def over_largest(log_evidence: list[float]) -> list[float]:
     return [math.exp(log_e - top) for log_e in log_evidence]
 
 
-class CutLogits(NamedTuple):
-    """Logits of the mean scores of the cells, which the number of rows limits.
-
-    Attributes
-    ----------
-    low, high : float
-        The limits.
-    log_likelihood : float
-        Log likelihood of the hits under the logits without limits: of a calibrated model.
-    x : (C,) float64 array
-        The logits.
-    t : (C,) float64 array
-        Their distances from the mean.
-    """
-
-    low: float
-    high: float
-    log_likelihood: float
-    x: F64
-    t: F64
-
-
-@dataclass(frozen=True, eq=False)
 class Curves:
     """The posterior of the calibration curve of one problem.
 
@@ -121,95 +88,107 @@ class Curves:
     rows : CellRows
     k : int
         Number of the problem, whose interval has random numbers of its own.
+
+    Attributes
+    ----------
+    x : (C,) float64 array
+        Logits of the mean scores of the cells, cut at both ends. At each end it is the further one
+        of two cuts, unless the hits of the rows beyond the nearer one are less likely then: where
+        scores of 1 come true in 95 of 100 rows, they are not as far from calibrated with the nearer
+        cut.
+    cuts : (float, float)
+        The lower and the upper cut.
+    log_likelihood : float
+        Log likelihood of the hits under the logits without cuts: of a calibrated model.
+    process : Process
+        The process, fitted.
+    pieces : Pieces
+        The chains, filtered.
     """
 
-    rows: CellRows
-    k: int = 0
-
-    @cached_property
-    def logits(self) -> CutLogits:
-        """Cut logits of the mean scores.
-
-        At each end it is the further one of two cuts, unless the hits of the rows beyond the nearer
-        one are less likely then: where scores of 1 come true in 95 of 100 rows, they are not as far
-        from calibrated with the nearer cut.
-        """
-        near = math.log(MIN_ODDS + NEAR_ODDS_PER_ROW * self.rows.n)
-        far = math.log(MIN_ODDS + FAR_ODDS_PER_ROW * self.rows.n)
-        x, t = np.empty((2, self.rows.cells.weight.size))
-        sums = np.zeros((3, 2))
-        low, high, log_likelihood = kernels.bayes.cut_logits(self.rows.cells, near, far, x, t, sums)
-        return CutLogits(low, high, log_likelihood, x, t)
-
-    @property
-    def priors(self) -> Hyperpriors:
-        """Hyperparameters with their priors, for these cells."""
-        return hyperpriors(self.rows.cells.weight.size)
-
-    @cached_property
-    def fits(self) -> "Fits":
-        """Laplace's approximations of the process, one for each hyperparameter."""
-        return fit_process(self.rows.cells, self.logits.x, self.logits.t, self.priors.curve)
-
-    @cached_property
-    def chains(self) -> FilteredChains:
-        """The chains, filtered."""
-        return filter_cells(self.rows.n, self.rows.cells, self.logits.x)
+    def __init__(self, rows: CellRows, k: int = 0) -> None:
+        near = math.log(MIN_ODDS + NEAR_ODDS_PER_ROW * rows.n)
+        far = math.log(MIN_ODDS + FAR_ODDS_PER_ROW * rows.n)
+        x, t, low, high, log_likelihood = kernels.bayes.cut_logits(rows.cells, near, far)
+        self.rows = rows
+        self.k = k
+        self.x: F64 = x
+        self.cuts: tuple[float, float] = low, high
+        self.log_likelihood: float = log_likelihood
+        self.priors = process_priors(x.size)
+        self.process = fit_process(rows.cells, x, t, self.priors)
+        self.pieces = filter_pieces(rows.n, rows.cells, x)
+        self._drawn_pieces: dict[int, F64] = {}
 
     # --- evidence
 
-    @cached_property
-    def chain_evidence(self) -> tuple[float, float]:
-        """Log evidence of sparse chains and of rough ones: the mean over the laws of each."""
-        sparse, rough = (
-            self.chains.chains.log_evidence[LAWS_OF_FAMILY[family]] for family in (SPARSE, ROUGH)
-        )
-        return log_mean(sparse), log_mean(rough)
-
-    def log_evidence(self, log_prior: F64) -> F64:
-        """Compute the log evidence (3,) of each family, with a prior of hyperparameters."""
-        sparse, rough = self.chain_evidence
-        return np.array([sparse, np.logaddexp.reduce(self.fits.log_evidence + log_prior), rough])
+    def log_evidence(self, log_prior: F64) -> list[float]:
+        """Compute the log evidence of each family, with a prior of hyperparameters."""
+        of_laws = self.pieces.log_evidence.tolist()
+        sparse = of_laws[LAWS_OF_FAMILY[SPARSE]]
+        rough = of_laws[LAWS_OF_FAMILY[ROUGH]]
+        return [
+            log_sum(sparse) - math.log(len(sparse)),
+            log_sum((self.process.log_evidence + log_prior).tolist()),
+            log_sum(rough) - math.log(len(rough)),
+        ]
 
     @cached_property
-    def interval_evidence(self) -> F64:
-        """Log evidence (3,) of each family with the prior of the interval."""
+    def interval_evidence(self) -> list[float]:
+        """Log evidence of each family with the prior of the interval."""
         return self.log_evidence(self.priors.interval)
 
     @property
     def log_bayes_factor(self) -> float:
         """Log Bayes factor of a curve against perfect calibration, ``c = s``."""
-        log_p = self.interval_evidence + np.log(ERROR_BELIEF.prior)
-        return float(np.logaddexp.reduce(log_p)) - self.logits.log_likelihood
+        evidence = zip(self.interval_evidence, ERROR_BELIEF.prior, strict=True)
+        return log_sum([log_e + math.log(prior) for log_e, prior in evidence]) - self.log_likelihood
 
-    # --- draws
+    # --- value
 
-    def draw_process(self, log_prior: F64, k: int, count: int) -> F64:
-        """Draw logits (C, S) of the process, with the fixed numbers of problem k."""
-        return draw_process(self.logits.x, self.logits.t, self.fits, log_prior, k, count)
+    def values(self, norm: float, sides: Sequence[int] = (0,)) -> F64:
+        """Compute the posterior mean (D,) of the error and of its parts on some sides."""
+        total = 0.0
+        total_share = 0.0
+        evidence = self.log_evidence(self.priors.value)
+        for family, share in enumerate(family_shares(evidence, VALUE_BELIEF)):
+            if share < MIN_SHARE:
+                continue
+            if family == PROCESS:
+                logit = self.process.draw(self.priors.value, 0, DRAWS)
+            else:
+                logit = self.draw_pieces(family).copy()
+            p = probabilities(logit)
+            errors = np.array([self.errors(p, norm, side) for side in sides])
+            total += (share / p.shape[1]) * errors.sum(axis=1)
+            total_share += share
+        return np.asarray(total / total_share)
 
-    @cached_property
-    def sparse(self) -> F64:
-        """Drawn logits (C, S) of sparse chains."""
-        return self._draw_chains(SPARSE)
+    def errors(self, p: F64, norm: float, side: int = 0) -> F64:
+        """Compute the calibration error (S,) of each curve p (C, S).
 
-    @cached_property
-    def rough(self) -> F64:
-        """Drawn logits (C, S) of rough chains."""
-        return self._draw_chains(ROUGH)
+        Side 1 counts only scores below the curve, and side -1 only scores above it.
+        """
+        errors: F64 = kernels.bayes.curve_errors(self.rows.cells, p, float(side), float(norm))
+        return errors
 
-    def _draw_chains(self, family: int) -> F64:
-        """Draw logits (C, S) of the chains of a family, with one set of numbers."""
-        log_evidence = self.chains.chains.log_evidence.tolist()
-        laws = LAWS_OF_FAMILY[family]
-        share = [0.0] * len(log_evidence)
-        share[laws] = over_largest(log_evidence[laws])
-        return draw_chains(self.logits.x, self.chains, share, FAMILY_DRAWS[family])
+    def draw_pieces(self, family: int) -> F64:
+        """Draw logits (C, S) of the chains of a family; again, they are the same array."""
+        if family not in self._drawn_pieces:
+            log_evidence = self.pieces.log_evidence.tolist()
+            laws = LAWS_OF_FAMILY[family]
+            share = [0.0] * len(log_evidence)
+            share[laws] = over_largest(log_evidence[laws])
+            self._drawn_pieces[family] = self.pieces.draw(share, FAMILY_DRAWS[family])
+        return self._drawn_pieces[family]
+
+    # --- pool
 
     def pool(self) -> F64:
         """Draw logits (C, 176) of curves of all families, for intervals."""
-        process = self.draw_process(self.priors.interval, self.k, FAMILY_DRAWS[PROCESS])
-        return np.concatenate([self.sparse, process, self.rough], axis=1)
+        process = self.process.draw(self.priors.interval, self.k, FAMILY_DRAWS[PROCESS])
+        parts = self.draw_pieces(SPARSE), process, self.draw_pieces(ROUGH)
+        return np.concatenate(parts, axis=1)
 
     def choose(self, *beliefs: Belief) -> I64:
         """Choose the curves (B, S) of the pool that make up a posterior with each belief."""
@@ -227,66 +206,20 @@ class Curves:
         """Draw logits (C, S) of curves under the prior of the interval."""
         return np.asarray(np.take(self.pool(), self.choose(ERROR_BELIEF)[0], axis=1))
 
-    # --- errors
-
-    @cached_property
-    def cell_shares(self) -> F64:
-        """Shares (C,) of the cells in the weight."""
-        weight = self.rows.cells.weight
-        return np.asarray(weight / weight.sum())
-
-    def values(self, norm: float, sides: Sequence[int] = (0,)) -> F64:
-        """Compute the posterior mean (D,) of the error and of its parts on some sides."""
-        evidence = self.log_evidence(self.priors.value)
-        total = np.zeros(len(sides))
-        total_share = 0.0
-        for family, share in enumerate(family_shares(evidence, VALUE_BELIEF)):
-            if share >= MIN_SHARE:
-                p = probabilities(self._value_draws(family))
-                means = [self.errors(p, norm, side).sum() / p.shape[1] for side in sides]
-                total += share * np.array(means)
-                total_share += share
-        return np.asarray(total / total_share)
-
-    def _value_draws(self, family: int) -> F64:
-        """Draw logits (C, S) of curves of a family, for the value."""
-        if family == PROCESS:
-            return self.draw_process(self.priors.value, 0, DRAWS)
-        return (self.sparse if family == SPARSE else self.rough).copy()
-
-    def errors(self, p: F64, norm: float, side: int = 0) -> F64:
-        """Compute the calibration error (S,) of each curve p (C, S).
-
-        Side 1 counts only scores below the curve, and side -1 only scores above it.
-        """
-        scale = np.sign(self.cell_shares) if norm == math.inf else self.cell_shares ** (1 / norm)
-        gap = (-scale * self.rows.cells.score)[None, None]
-        no_rare_rows = kernels.errors.NO_RARE_ROWS
-        out = np.empty((1, p.shape[1]))
-        kernels.errors.gap_errors(
-            gap, scale[None, None], p[None], no_rare_rows, float(side), norm, out
-        )
-        return np.asarray(np.minimum(out[0], 1.0))  # shares may add up to a little more than 1
-
-    def mean_gaps(self, p: F64, weight: F64) -> F64:
-        """Average the gap ``c - s``, its size and its sign (3, C) over weighted curves p."""
-        out = np.empty((3, len(p)))
-        kernels.bayes.mean_gaps(self.rows.cells.score, p, weight, out)
-        return out
-
     def at(self, score: F64) -> F64:
         """Compute probabilities (G, S) of drawn curves at scores (G,).
 
         The distances of their logits from the scores' logits are interpolated between the cells,
         and level beyond the first and the last.
         """
-        is_filled = self.rows.cells.weight > 0
-        shift = (self.interval_draws() - self.logits.x[:, None])[is_filled]
-        place = np.interp(score, self.rows.cells.score[is_filled], np.arange(len(shift)))
+        weight, _, mean_score = self.rows.cells
+        is_filled = weight > 0
+        shift = (self.interval_draws() - self.x[:, None])[is_filled]
+        place = np.interp(score, mean_score[is_filled], np.arange(len(shift)))
         below = place.astype(np.int64)
         above = np.minimum(below + 1, len(shift) - 1)
         with np.errstate(divide="ignore"):
-            logit = (np.log(score) - np.log1p(-score)).clip(self.logits.low, self.logits.high)
+            logit = (np.log(score) - np.log1p(-score)).clip(*self.cuts)
         # In place, since memory takes most of the time.
         drawn = shift[below]
         change = shift[above]
@@ -297,9 +230,10 @@ class Curves:
         return probabilities(drawn)
 
 
-def log_mean(log_evidence: F64) -> float:
-    """Compute the logarithm of the mean of evidences whose logarithms are given."""
-    return float(np.logaddexp.reduce(log_evidence)) - math.log(log_evidence.size)
+def log_sum(logarithms: list[float]) -> float:
+    """Compute the logarithm of the sum of numbers whose logarithms are given."""
+    top = max(logarithms)
+    return top + math.log(sum([math.exp(log_number - top) for log_number in logarithms]))
 
 
 def probabilities(logit: F64) -> F64:
@@ -307,3 +241,17 @@ def probabilities(logit: F64) -> F64:
     flat = logit.reshape(-1)
     kernels.arithmetic.sigmoid(flat, flat)
     return logit
+
+
+@lru_cache(maxsize=64)
+def shuffled_positions(k: int, sizes: tuple[int, ...], ordered: int) -> I64:
+    """Return positions in groups, group by group, in an order of problem k.
+
+    Groups have some sizes. The group with the number `ordered` keeps its order. The others are
+    shuffled, for each problem in another way.
+    """
+    rng = np.random.RandomState(SEED + 1 + k)
+    groups = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+    return np.concatenate(
+        [group if j == ordered else rng.permutation(group) for j, group in enumerate(groups)]
+    )

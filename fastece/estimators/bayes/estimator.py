@@ -15,7 +15,7 @@ from fastece.data.threads import Map
 from fastece.estimators.base import Parameters
 from fastece.estimators.bayes.cells import CellRows, cells_of_problems, cells_of_rows
 from fastece.estimators.bayes.curves import Curves
-from fastece.estimators.bayes.posterior import Posterior, posterior_of, side_posteriors
+from fastece.estimators.bayes.posterior import Posterior, posteriors_of
 from fastece.estimators.curve import Curve, curve_near_rows, rows_near
 from fastece.kernels.types import F64
 
@@ -107,15 +107,14 @@ class BayesCurve(Parameters):
         -------
         Posterior
         """
-        scaled = [scale_weights(sample)[0] for sample in samples]
-        return posterior_of(scaled, self.norm, effect, shares)
+        return posteriors_of(samples, self.norm, (0,), effect, shares)[0]
 
     def posterior_parts(self, samples: Sequence[Sample], effect: float = 1.0) -> list[Posterior]:
         """Compute the posteriors of the error, of its over part and of its under part.
 
-        The parameters are as for `posterior`.
+        In the over part scores are above the curve. The parameters are as for `posterior`.
         """
-        return side_posteriors(samples, self.norm, effect)
+        return posteriors_of(samples, self.norm, (0, -1, 1), effect)
 
     def curve_scores(self, ordered: Sample) -> F64:
         """Return scores (G,) between which a curve may be interpolated.
