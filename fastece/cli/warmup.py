@@ -37,7 +37,6 @@ EXAMPLES = """
 # Rows of the small data; three classes where there are classes.
 N_ROWS = 40
 N_CLASSES = 3
-REPLICATES: dict[str, Any] = {"n_replicates": 1, "seed": 0}
 Step = Callable[[], object]
 
 
@@ -151,8 +150,8 @@ def steps_of_data(kind: DataKind) -> Iterator[Step]:
     for name in ("ece", "brier_score"):
         yield partial(fastece.ece, data["y_true"], data["y_prob"], estimator=name)
     n_classes = None if len(kind.shape) == 1 else kind.shape[1]
-    for setting, replicates in product(("classwise", "auto"), ({}, REPLICATES)):
-        state = fastece.Accumulator(n_classes, setting=setting, n_cells=90, **replicates)
+    for setting in ("classwise", "auto"):
+        state = fastece.Accumulator(n_classes, setting=setting, n_cells=90, n_replicates=1, seed=0)
         yield partial(state.update, **data)
     yield partial(fastece.estimate, state)
     for setting, estimator in product(SETTINGS[kind.shape], ESTIMATORS):

@@ -124,12 +124,12 @@ def settle(start: Any, first: int, tail: F64, c: U8) -> None:
 
 
 @jit
-def poisson_counts(key: Any, block: int, ids: I64, law: U16, tail: F64, words: U64, c: U8) -> None:
+def poisson_counts(key: Any, block: int, law: U16, tail: F64, words: U64, c: U8) -> None:
     """Draw independent Poisson counts c (n, 32) of rows in one block of replicates.
 
-    They depend on key, block and the `ids` (n,) of the rows alone, which are 0, 1, ... if there are
-    none. `law` and `tail` are made by `fastece.resampling.draws.poisson_law`; `words` is work
-    space, and has `ROW_WORDS` for each of the rows that are made at a time.
+    They depend on key, block and the numbers of the rows alone. `law` and `tail` are made by
+    `fastece.resampling.draws.poisson_law`; `words` is work space, and has `ROW_WORDS` for each of
+    the rows that are made at a time.
     """
     start = counter_of(key, block, COUNT)
     again = counter_of(key, block, SETTLE)
@@ -139,22 +139,14 @@ def poisson_counts(key: Any, block: int, ids: I64, law: U16, tail: F64, words: U
     levels = law[0], law[1], law[2], law[3], law[4], law[5]
     for first in range(0, c.shape[0], rows):
         count = min(rows, c.shape[0] - first)
-        with_ids = count if ids.size > 0 else 0
         part = flat[first * REPLICATES : (first + count) * REPLICATES]
-        if with_ids == 0:
-            random_words(start, first * ROW_WORDS, words[: count * ROW_WORDS])
-        for i in range(with_ids):
-            row_words = words[i * ROW_WORDS : (i + 1) * ROW_WORDS]
-            random_words(start, ids[first + i] * ROW_WORDS, row_words)
+        random_words(start, first * ROW_WORDS, words[: count * ROW_WORDS])
         for i in range(part.size):  # the levels up to the bits; `OPEN` from the last level on
             w = bits[i]
             k = np.uint16(w >= levels[0]) + np.uint16(w >= levels[1]) + np.uint16(w >= levels[2])
             k += np.uint16(w >= levels[3]) + np.uint16(w >= levels[4])
             part[i] = np.uint8(k + np.uint16(3) * np.uint16(w >= levels[5]))
-        if with_ids == 0:
-            settle(again, first * REPLICATES, tail, part)
-        for i in range(with_ids):
-            settle(again, ids[first + i] * REPLICATES, tail, c[first + i])
+        settle(again, first * REPLICATES, tail, part)
 
 
 @jit
@@ -197,13 +189,12 @@ def multiplicities(key: Any, first: int, size: int, law: U16, tail: F64, c: U8) 
     topped up.
     """
     total = np.empty(REPLICATES, np.int64)
-    no_ids = np.empty(0, np.int64)
     words = np.empty(MADE * ROW_WORDS, np.uint64)
     sums = np.empty(8, np.uint64)
     halves = sums.view(np.uint16)
     half = REPLICATES // 2
     for g in range(c.shape[0]):
-        poisson_counts(key, first + g, no_ids, law, tail, words=words, c=c[g])
+        poisson_counts(key, first + g, law, tail, words=words, c=c[g])
         counts = c[g].reshape(c[g].size).view(np.uint64)
         seen = np.uint64(0)
         for r in range(REPLICATES):

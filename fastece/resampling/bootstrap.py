@@ -272,21 +272,10 @@ def streamed_results(call: Call, method: Any) -> Any:
     for estimator in call.estimators.values():
         if table.seen_by(estimator).vectors is not None:
             raise table.lack(f"the bootstrap of {describe(estimator)}", "estimator", VECTORS)
-    values_of_classes = []
-    for k in range(table.n_problems):
-        sample = table.sample(k)
-        plans = [(each, each.prepare(sample, call.n)) for each in call.estimators.values()]
-        values_of_classes.append([
-            [float(each.evaluate(plan, counts)) for each, plan in plans]
-            for counts in table.stream.draws(k)
-        ])  # fmt: skip
-    values = np.moveaxis(np.array(values_of_classes), -1, 0)
-    distributions = {
-        name: average_classes(call, of_classes)
-        for name, of_classes in zip(call.estimators, values, strict=True)
-    }
+    draws = table.stream.draws()
+    drawn = compute_replicates(call, draws, 1.0, table.stream.n_replicates)
     resampling = Resampling(method, call.units.total, table.stream.key)
-    return make_results(call, bootstrap_fields(call, distributions, resampling))
+    return make_results(call, bootstrap_fields(call, drawn.values, resampling))
 
 
 def make_results(call: Call, fields: dict[str, dict[str, Any]]) -> Any:
@@ -361,9 +350,9 @@ def bootstrap(
         As in `fastece.ece`: a calibration error, or a score such as "brier_score". The estimators
         of a list share every draw.
     n_resamples : int, default 9999
-        Number of replicates. An `Accumulator` has its own replicates, which depend on its seed:
-        Poisson counts of each row, with which the outcomes 0 and 1 of a coarse cell keep their
-        scores. It goes without `rng`, `size`, `groups` and "bca".
+        Number of replicates. An `Accumulator` has its own number and seed: it draws groups of rows,
+        with which the outcomes 0 and 1 of a coarse cell keep their scores. It goes without `rng`,
+        `size`, `groups` and "bca".
     size : int, optional
         Rows per draw, by default as many as there are. With another number there is the
         distribution alone, and the interval is nan.

@@ -200,10 +200,11 @@ def calls_on_problems(call: Call) -> list[Call]:
 def make_problem(call: Call, sample: Sample) -> Problem:
     """Make a problem for draws of the rows, or of the clusters, of a sample.
 
-    Draws of clusters, and of problems with rows of their own, differ in their number of rows, so
-    every row has a weight there, and estimators add the weights up.
+    Draws of clusters, of a stream, and of problems with rows of their own, differ in their number
+    of rows, so every row has a weight there, and estimators add the weights up.
     """
-    has_sizes = call.clusters is not None or call.tables[0].has_own_rows
+    table = call.tables[0]
+    has_sizes = call.clusters is not None or table.has_own_rows or table.stream is not None
     if has_sizes and sample.v is None:
         sample = replace(sample, v=sample.weights)
     return Problem(replace(sample, c=None))

@@ -1,7 +1,6 @@
 """Calibration of a stream: an accumulator adds batches up and gives samples."""
 
 import math
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from threading import RLock
@@ -25,11 +24,13 @@ from fastece.data.table import (
     Setting,
     TableMaker,
 )
-from fastece.kernels.types import F64, I64
-from fastece.streams.batches import group_ids, read_batch
+from fastece.kernels.types import I64
+from fastece.streams.batches import read_batch, words_of_groups
 from fastece.streams.cells import ScoreCells
+from fastece.streams.damage import MAX_ROW
+from fastece.streams.draws import GroupDraws
 from fastece.streams.settings import Settings
-from fastece.streams.state import MAX_ROW, State
+from fastece.streams.state import State
 
 
 class BatchKeywords(TypedDict, total=False):
@@ -68,8 +69,8 @@ class Accumulator(TableMaker):
         Fine cells: edges and centres of 10, 12, 15, 16, 18, 20, 25, 30, 50 and 100 bins are ends of
         the 7200 coarse ones. A number that is not a multiple of 9 has as many coarse cells.
     n_replicates : int, default 0
-        Replicates of `bootstrap`: in each, every row has a count drawn from the Poisson
-        distribution with mean 1.
+        Replicates of `bootstrap`, which draws groups of rows: as many groups as replicates, or up
+        to 31 more.
     seed : int, optional
         Seed of the replicates; all parts of a stream must have the same.
     from_logits : bool, default False
@@ -83,7 +84,7 @@ class Accumulator(TableMaker):
     Notes
     -----
     Memory: 16 bytes a fine cell and 64 a coarse one, 1.5 MB; K times that for "classwise"; and
-    512 bytes a coarse cell for every 32 replicates, 3.7 MB, for each problem.
+    512 bytes a coarse cell for every 32 groups, 3.7 MB, for each problem.
 
     Accuracy:
 
@@ -107,10 +108,11 @@ class Accumulator(TableMaker):
     Weights are multiples of 2^-62 and at least 2^-40, with replicates 2^-20. Their sum is at most
     2^32, and the sum of their squares at most 2^38: more is refused before it is added.
 
-    Replicates follow the bootstrap with Poisson weights (Hanley and MacGibbon 2006, "Creating
-    non-parametric bootstrap samples using Poisson frequencies"; Chamandy et al. 2012, "Estimating
-    uncertainty for massive data streams"). The weight of a row is a hash of the seed, of its number
-    in the stream and of the replicate, or, with groups, of its group.
+    Replicates are those of a bootstrap of groups (Field and Welsh 2007, "Bootstrapping clustered
+    data"), which are a random partition of the rows (Wolter 2007, "Introduction to Variance
+    Estimation", chapter 2, on random groups). The group of a row is a hash of the seed and of its
+    number in the stream, or of its label in `groups`, so that such rows stay together. A replicate
+    draws as many groups as have rows, with replacement, and a row counts as often as its group.
 
     Examples
     --------
@@ -140,6 +142,7 @@ class Accumulator(TableMaker):
         settings = Settings(n_classes, setting, n_cells, n_replicates, seed, from_logits)
         self.setting: Setting = settings.row
         self.key = settings.key
+        self.n_replicates = settings.n_replicates
         self.n_classes = settings.n_classes or 2
         self.low = settings.low
         self.high = 1.0
@@ -168,9 +171,9 @@ class Accumulator(TableMaker):
             is which class, in every batch. With `pos_label` alone a batch may have one other label,
             and batches are not compared: `labels` is stricter. An empty batch, or one whose weights
             are all 0 or whose labels are all ignored, changes only the number of the next row.
-            `counts` go without replicates, which draw each row by its number.
+            `counts` go without replicates, where each row comes into a group by its number.
         row_offset : int, optional
-            The number of the first row in the whole stream, which draws of replicates depend on.
+            The number of the first row in the whole stream, which replicates depend on.
             None: the row after the last one of this accumulator.
         groups : (n,) array_like, optional
             The group of each row, integers or strings: with replicates, rows of one group are drawn
@@ -216,16 +219,16 @@ class Accumulator(TableMaker):
         if groups is not None and not settings.n_replicates:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
         warn_of_index("groups", groups, index_of(y_true, y_prob))
-        ids = group_ids(groups, n) if n and groups is not None else None
+        words = words_of_groups(settings, groups, n) if n and groups is not None else None
         with self._lock:
-            self._state.add(batch, n, row_offset, ids)
+            self._state.add(batch, n, row_offset, words)
         return self
 
     def _add_counted(self, y_true: Any, y_prob: Any, reading: ReadingOptions, groups: Any) -> Self:
         """Add a batch of rows that count several times."""
         settings = self._state.settings
         if settings.n_replicates:
-            rule = "must be left out with {n_replicates}, which draw single rows"
+            rule = "must be left out with {n_replicates}, which go by the numbers of single rows"
             raise InputError("counts", rule, hint=REPEAT_ROWS)
         if groups is not None:
             raise InputError("groups", "go with {n_replicates}; without, rows are only added up")
@@ -396,8 +399,9 @@ class Accumulator(TableMaker):
             c=np.array([weight]),
         )
 
-    def draws(self, k: int) -> Iterator[F64]:
-        """Yield the counts of the rows (n,) of problem `k` in each replicate."""
-        if not self._state.settings.n_replicates:
+    def draws(self) -> GroupDraws:
+        """Return draws of the groups of rows, from which replicates follow."""
+        if not self.n_replicates:
             raise InputError("n_replicates", f"there are none in {self!r}")
-        return self._state.draws(k, self.cells()[k].by_rank)
+        with self._lock:
+            return self._state.draws()

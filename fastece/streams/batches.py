@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece import kernels
 from fastece.data import containers
 from fastece.data.doubts import may_contradict
 from fastece.data.errors import InputError, InputTypeError
@@ -18,10 +19,10 @@ from fastece.data.reading import read_problems
 from fastece.data.scores import NEARLY, read_top_label
 from fastece.data.table import TOP_LABEL_SETTINGS, RowTable
 from fastece.kernels import NO_WEIGHTS
-from fastece.kernels.types import F64, I64
+from fastece.kernels.types import F64, U8, U64
 from fastece.streams.settings import Settings
 
-# The smallest weight that sums do not lose, and the smallest one that replicates do not lose.
+# The smallest weight that sums do not lose, and the smallest one that groups do not lose.
 MIN_WEIGHT = 2.0**-40
 MIN_DRAWN_WEIGHT = 2.0**-20
 
@@ -38,6 +39,15 @@ class Batch(NamedTuple):
 
     problems: RowTable
     distance: F64
+
+    def columns(self) -> tuple[F64, U8]:
+        """Return the scores and the outcomes (P, n) of each problem."""
+        prob, label = self.problems.read()
+        if prob.ndim == 1:
+            score = containers.contiguous(prob, np.float64)
+            return score[None], containers.contiguous(label, np.uint8)[None]
+        hit = label == np.arange(prob.shape[1])[:, None]
+        return containers.contiguous(prob.T, np.float64), hit.view(np.uint8)
 
 
 def read_batch(
@@ -140,18 +150,28 @@ def read_class_vectors(
     return Batch(RowTable(settings.row, score, hit, 1 / n_classes, 1.0, n_classes), distance)
 
 
-def group_ids(groups: Any, n: int) -> I64:
-    """Return a number of 64 bits for the group of each row, the same on any machine.
+def words_of_numbers(settings: Settings, first: int, n: int) -> U64:
+    """Return a random word for each of `n` rows by its number in the stream."""
+    words = np.empty(n, np.uint64)
+    with np.errstate(over="ignore"):  # for kernels that are not compiled
+        # Draws begin elsewhere.
+        kernels.resampling.random_words(~np.uint64(settings.key), first, words)
+    return words
+
+
+def words_of_groups(settings: Settings, groups: Any, n: int) -> U64:
+    """Return a random word for the group of each row, the same on any machine.
 
     3 and 3.0 are one group, "3" is another.
     """
     column = as_groups(groups, n, "groups")
-    ids = np.array([hash_label(label) for label in column.labels], np.int64)
-    return ids[column.position]
+    key = settings.key.to_bytes(8, "little")
+    words = np.array([hash_label(label, key) for label in column.labels], np.uint64)
+    return words[column.position]
 
 
-def hash_label(label: Any) -> int:
-    """Hash the label of a group to a signed integer of 64 bits."""
+def hash_label(label: Any, key: bytes) -> int:
+    """Hash the label of a group, by a key, to an integer of 64 bits."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, float) and label.is_integer():
@@ -159,5 +179,5 @@ def hash_label(label: Any) -> int:
     if not isinstance(label, str | int | float):
         rule = "must be numbers or strings in a stream, as others differ between processes"
         raise InputTypeError("groups", rule, value=label)
-    digest = blake2b(repr(label).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
+    digest = blake2b(repr(label).encode(), digest_size=8, key=key).digest()
+    return int.from_bytes(digest, "little")

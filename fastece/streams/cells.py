@@ -6,7 +6,7 @@ counts.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,9 +195,9 @@ class ScoreCells:
         return mean
 
 
-def coarse_sums(x: F64, n_coarse: int) -> F64:
+def coarse_sums(x: NDArray[Any], n_coarse: int) -> NDArray[Any]:
     """Add fine cells (..., N + 2) up to coarse ones (..., N')."""
-    sums = np.asarray(x[..., 1:-1].reshape(*x.shape[:-1], n_coarse, -1).sum(-1))
+    sums: NDArray[Any] = np.asarray(x[..., 1:-1].reshape(*x.shape[:-1], n_coarse, -1).sum(-1))
     sums[..., 0] += x[..., 0]
     sums[..., -1] += x[..., -1]
     return sums

@@ -4,10 +4,15 @@ import zlib
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
+import numpy as np
+
 from fastece.data.errors import InputError
 from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_integer
 from fastece.data.table import Setting, find_setting
+from fastece.kernels import REPLICATES
+from fastece.kernels.resampling import B32
+from fastece.kernels.types import I32, U64
 from fastece.resampling.draws import new_key
 
 MAX_CELLS = 2**22
@@ -98,6 +103,16 @@ class Settings:
     def key(self) -> int:
         """Key that determines all draws; 0 without replicates."""
         return new_key(self.seed) if self.n_replicates else 0
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of rows: that of replicates, in whole blocks."""
+        return -(-self.n_replicates // REPLICATES) * REPLICATES
+
+    def groups_of(self, words: U64) -> I32:
+        """Return the group (n,) of each row from the 32 high bits of its random word."""
+        scaled = (words >> B32) * np.uint64(self.n_groups)
+        return (scaled >> B32).astype(np.int32)
 
     @property
     def fingerprint(self) -> int:

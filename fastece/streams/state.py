@@ -6,47 +6,34 @@ The sums do not depend on how rows were split, on their order, or on the number 
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import asdict
-from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fastece import kernels
 from fastece.data.errors import InputError
-from fastece.data.samples import Sample
-from fastece.kernels import REPLICATES
-from fastece.kernels.types import F64, I64
-from fastece.resampling.draws import poisson_law
-from fastece.streams.batches import Batch
+from fastece.kernels.types import F64, I64, U64
+from fastece.resampling.draws import RowDraws, Units
+from fastece.streams.batches import Batch, words_of_numbers
 from fastece.streams.cells import ScoreCells, coarse_sums
+from fastece.streams.damage import (
+    MAX_ROUNDING_SHARE,
+    MAX_SQUARE,
+    MAX_WEIGHT,
+    ROUNDING_FACTOR,
+    Law,
+    laws_of_arrays,
+    laws_of_problem,
+    laws_of_totals,
+    refuse_broken,
+)
+from fastece.streams.draws import GroupDraws
 from fastece.streams.settings import Settings
 
-# The sums of all weights, and of their squares, that integers of 64 bits hold.
-MAX_WEIGHT = 2.0**32
-MAX_SQUARE = 2.0**38
-# How often 1 is counted in the totals of weights and of their squares.
-WEIGHT_UNIT = 2.0**30
-SQUARE_UNIT = 2.0**24
-# Draws of row i begin at 32 i of a counter of 64 bits.
-MAX_ROW = 2**59 - 1
-# The arrays of cells and replicates, which any all-reduce may add up, as the totals are.
-CELL_SUMS = ("fine", "coarse", "replicates")
+# The arrays of cells and groups, which any all-reduce may add up, as the totals are.
+CELL_SUMS = ("fine", "coarse", "groups")
 # The totals of rows that do not depend on their numbers in the stream.
 ROW_TOTALS = ("n", "distance", "distance_low", "square_low", "weight", "square")
-# If rounding may be more than this share of the sum of the squares of small weights, coarse cells
-# share that sum by their weights.
-MAX_ROUNDING_SHARE = 0.01
-# A bound of damaged sums may be exceeded by rounding, which is less than this factor.
-ROUNDING_FACTOR = 1 + 1e-6
-# A replicate draws no row more often than this.
-MAX_DRAWS_OF_ROW = 41
-
-
-class WeightSums(NamedTuple):
-    """Sum of the weights of all rows, and of their squares."""
-
-    weight: float
-    square: float
 
 
 class State:
@@ -60,8 +47,8 @@ class State:
         Weights of both outcomes in the fine cells of each problem.
     coarse : (P, N', 8) int64 array
         The words of `kernels.cells` of each coarse cell.
-    replicates : (P, blocks, 2 N', 32) int64 array
-        Weights of both outcomes in the coarse cells of each replicate.
+    groups : (P, 2 N', G) int64 array
+        Weights of both outcomes in the coarse cells, by group of rows.
     totals : int64 array
         The totals of `kernels.cells.TOTALS`.
     is_sum : bool
@@ -74,10 +61,9 @@ class State:
         self.settings = settings
         problems = settings.n_problems
         coarse = settings.n_coarse
-        blocks = -(-settings.n_replicates // REPLICATES)
         self.fine = np.zeros((problems, settings.n_cells + 2, 2), np.int64)
         self.coarse = np.zeros((problems, coarse, kernels.cells.WORDS), np.int64)
-        self.replicates = np.zeros((problems, blocks, 2 * coarse, REPLICATES), np.int64)
+        self.groups = np.zeros((problems, 2 * coarse, settings.n_groups), np.int64)
         self.totals = make_totals({"parts": 1, "fingerprint": settings.fingerprint})
         self.is_sum = False
         self.cell_cache: list[ScoreCells] | None = None
@@ -110,22 +96,14 @@ class State:
 
     def check_room(self, weight: float, square: float) -> None:
         """Refuse more weight, or more squares of weights, than the sums have room for."""
-        weight += self.get("weight") / WEIGHT_UNIT
-        square += self.get("square") / SQUARE_UNIT
-        refuse_above("weights", weight, MAX_WEIGHT)
-        refuse_above("squares of the weights", square, MAX_SQUARE)
-
-    def check_totals(self) -> None:
-        """Refuse totals of states that cannot be merged."""
-        if self.get("fingerprint") != self.get("parts") * self.settings.fingerprint:
-            raise InputError("state", "must have the settings of this accumulator")
-        if self.get("grouped") not in (0, self.get("n")):
-            raise InputError("state", "must have groups for all rows or for none")
-        if not 0 <= self.get("n") <= self.get("rows") <= MAX_ROW or self.get("parts") < 1:
-            raise InputError("state", "has numbers of rows that do not go together")
-        if self.get("first_rows") > 1:
-            rule = "must be of different rows, and two parts have one of the number 0"
-            raise InputError("state", rule, hint="update takes the row_offset of each part")
+        weight += self.get("weight") / kernels.cells.WEIGHT_UNIT
+        square += self.get("square") / kernels.cells.SQUARE_UNIT
+        sums = {"weights": (weight, MAX_WEIGHT), "squares of the weights": (square, MAX_SQUARE)}
+        for name, (value, limit) in sums.items():
+            if value > limit:
+                rule = f"the {name} of all rows must add up to at most {limit:g}"
+                hint = "divide all weights by one number"
+                raise InputError("sample_weight", rule, value=value, hint=hint)
 
     def merge(self, other: "State") -> "State":
         """Return the sums of both states."""
@@ -136,10 +114,13 @@ class State:
             if value != value_of_other:
                 rule = f"must have the settings of this one: its {name} is {value!r}"
                 raise InputError("other", rule, value=value_of_other)
-        self.check_room(other.get("weight") / WEIGHT_UNIT, other.get("square") / SQUARE_UNIT)
+        self.check_room(
+            other.get("weight") / kernels.cells.WEIGHT_UNIT,
+            other.get("square") / kernels.cells.SQUARE_UNIT,
+        )
         new = copy(self)
         new.totals = self.totals + other.totals
-        new.check_totals()
+        refuse_broken(laws_of_totals(self.settings, new.totals))
         next_row = max(self.get("next_row"), other.get("next_row"), new.get("rows"))
         new.totals[kernels.cells.SAVED] = next_row
         for name in CELL_SUMS:
@@ -148,61 +129,36 @@ class State:
         return new
 
     def load(self, sums: dict[str, Any]) -> None:
-        """Load sums by name, and refuse invalid ones."""
+        """Load sums by name; sums that no rows have are refused."""
         self.is_sum = "is_sum" in sums
+        if sums.keys() != self.arrays.keys():
+            raise InputError("state", f"must hold {[*self.arrays]}", value=[*sums])
+        refuse_broken(laws_of_arrays(self.arrays, sums))
         for name, array in self.arrays.items():
-            array[:] = check_array(name, sums.get(name), array.shape)
-        unknown = sorted({*sums} - {*self.arrays})
-        if unknown:
-            raise InputError("state", f"must hold {[*self.arrays]}", value=unknown[0])
-        if self.is_sum and sums["is_sum"] != 1:
-            raise InputError("state", "must be one sum over all processes, not several added up")
-        if any((array < 0).any() for array in (self.fine, self.replicates, self.totals[:4])):
-            raise InputError("state", "has weights or counts below 0, so sums were too large")
-        self.check_totals()
-        sums_of_problems = [self.check_cells(k) for k in range(len(self.fine))]
-        weight = int(sums_of_problems[0].weight * WEIGHT_UNIT)
-        square = int(sums_of_problems[0].square * SQUARE_UNIT)
+            array[:] = sums[name]
+        refuse_broken(self.laws())
+        cells = self._cells(0)
+        weight = int(cells.weight.sum() * kernels.cells.WEIGHT_UNIT)
+        square = int(cells.square.sum() * kernels.cells.SQUARE_UNIT)
         self.totals[kernels.cells.SAVED :] = (self.get("rows"), weight, square)
 
-    def check_cells(self, k: int) -> WeightSums:
-        """Refuse sums of problem `k` that no rows have; return the sums of its weights."""
-        cells = self._cells(k)
-        n = self.get("n")
-        outcome_weight = cells.coarse_weight
-        cell_weight = outcome_weight.sum(0)
-        total = float(outcome_weight.sum())
-        squares = float(cells.square.sum())
-        self.check_room(total, squares)
-        second_words = self.coarse[k, :, kernels.cells.LOW_WEIGHT :]
-        largest_draw = self.replicates[k].max((0, 2), initial=0) / kernels.cells.REPLICATE_UNIT
-        largest_draw = largest_draw.reshape(-1, 2).T
-        max_distance = 0
+    def laws(self) -> Iterator[Law]:
+        """Yield the laws that the sums of any rows obey."""
+        yield from laws_of_totals(self.settings, self.totals)
+        yield Law("fine", "must be weights that are not below 0", self.fine >= 0, self.fine)
+        weight = self.fine.sum(axis=(1, 2))
+        yield Law("fine", "must hold the same rows in all problems", weight == weight[0], weight)
+        for k in range(self.settings.n_problems):
+            cells = self._cells(k)
+            yield from laws_of_problem(k, cells, self.fine[k], self.coarse[k], self.groups[k])
+        max_distance = 0.0
         if self.settings.is_auto_vector:
-            max_distance = (self.settings.n_classes or 0) + 1
-        square_rounding = n / MAX_ROUNDING_SHARE / kernels.cells.SQUARE_UNIT
-        moment_rounding = n / kernels.cells.MOMENT_UNIT
-        f = ROUNDING_FACTOR
-        rules = (
-            cells.weight.min() >= 0,
-            (n > 0) == (total > 0),
-            (abs(second_words / kernels.cells.DETAIL) <= n / 2).all(),
-            # All problems have the same rows.
-            self.fine[k].sum() == self.fine[0].sum(),
-            # No score is farther from the middle of its cell than half of the width.
-            (abs(cells.score) <= f / 2 * outcome_weight).all(),
-            cells.square_score.min() >= 0,
-            (cells.square_score <= f / 4 * cell_weight + moment_rounding).all(),
-            # The square of a sum bounds the sum of squares, and Cauchy's inequality bounds it.
-            ((cells.square > 0) == (cell_weight > 0)).all(),
-            (cells.square <= f * cell_weight**2 + square_rounding).all(),
-            total**2 <= f * n * squares,
-            (MAX_DRAWS_OF_ROW * outcome_weight >= largest_draw).all(),
-            0 <= self.squared_distance <= f * max_distance * total,
-        )
-        if not all(rules):
-            raise InputError("state", "has sums that do not go together, so it is damaged")
-        return WeightSums(total, squares)
+            distance_of_row = (self.settings.n_classes or 0) + 1
+            max_distance = ROUNDING_FACTOR * distance_of_row * self._cells(0).weight.sum()
+        rule = f"must belong to squared distances of at most {max_distance:g} in all"
+        distance = self.squared_distance
+        first = kernels.cells.DISTANCE
+        yield Law("totals", rule, [0 <= distance <= max_distance], [distance], first=first)
 
     def __eq__(self, other: object) -> bool:
         """Compare settings and sums; the number of parts may differ."""
@@ -216,7 +172,7 @@ class State:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def add(self, batch: Batch | None, n: int, offset: int | None, groups: I64 | None) -> None:
+    def add(self, batch: Batch | None, n: int, offset: int | None, groups: U64 | None) -> None:
         """Add `n` rows that have been checked.
 
         Parameters
@@ -227,8 +183,8 @@ class State:
             Number of all rows.
         offset : int or None
             Number of the first row in the stream; None for the next one.
-        groups : (n,) int64 array or None
-            Numbers of the groups of all rows.
+        groups : (n,) uint64 array or None
+            Random words of the caller's groups of all rows; None where each row is its own.
         """
         self.refuse_sum("update")
         self.check_groups(groups is not None, n)
@@ -238,31 +194,34 @@ class State:
             self.totals += make_totals(changes)  # in one step
             return
         problems = batch.problems
-        sums = sum_weights(problems.v, problems.n)
-        self.check_room(sums.weight, sums.square)
-        changes["weight"] = int(sums.weight * WEIGHT_UNIT)
-        changes["square"] = int(sums.square * SQUARE_UNIT)
+        weight = square = float(problems.n)
+        if problems.v is not None:
+            with np.errstate(over="ignore"):
+                weight = float(problems.v.sum())
+                square = float(problems.v @ problems.v)
+        self.check_room(weight, square)
+        changes["weight"] = int(weight * kernels.cells.WEIGHT_UNIT)
+        changes["square"] = int(square * kernels.cells.SQUARE_UNIT)
         changes["n"] = problems.n
         changes["grouped"] = 0 if groups is None else problems.n
-        draws = None
+        group = np.empty(0, np.int32)
         if self.settings.n_replicates > 0:
-            ids = np.arange(first_row, first_row + n) if groups is None else groups
-            key = np.uint64(self.settings.key)
-            draws = (key, ids[problems.positions], *poisson_law(1.0), self.replicates)
-        prob, label = problems.read()
+            words = words_of_numbers(self.settings, first_row, n) if groups is None else groups
+            group = self.settings.groups_of(words[problems.positions])
+        score, hit = batch.columns()
         self.cell_cache = None
-        with np.errstate(over="ignore"):  # for kernels that are not compiled
-            kernels.cells.add_batch(
-                prob,
-                label,
-                kernels.weights(problems.v),
-                batch.distance,
-                self.fine,
-                self.coarse,
-                self.totals,
-                make_totals(changes),
-                draws,
-            )
+        kernels.cells.add_batch(
+            score,
+            hit,
+            kernels.weights(problems.v),
+            group,
+            batch.distance,
+            self.fine,
+            self.coarse,
+            self.groups,
+            self.totals,
+            make_totals(changes),
+        )
 
     def with_counted(self, batch: Batch | None, counts: F64) -> "State":
         """Return the sums with rows that count several times, and have been checked.
@@ -394,51 +353,17 @@ class State:
             return np.asarray(weight * (1 + self.more_square / total))
         return np.asarray(weight + more_square / kernels.cells.SQUARE_UNIT)
 
-    def draws(self, k: int, sample: Sample) -> Iterator[F64]:
-        """Yield the counts of the rows (n,) of `sample`, of problem `k`, by replicate.
-
-        Replicates without rows, which occur with few rows or groups, are left out. All counts
-        together would take a megabyte a replicate.
-        """
-        lines = self.replicates[k]
-        count = self.settings.n_replicates
-        drawn = lines.swapaxes(0, 1).reshape(lines.shape[1], -1)[:, :count]
-        has_rows = self.replicates[0].sum(1).ravel()[:count] > 0
-        if has_rows.sum() < 2:
-            raise InputError("groups", "are so few that hardly any replicate drew one")
-        total = np.bincount(sample.rows, sample.total_weights, len(drawn))
-        unit = 1 / kernels.cells.REPLICATE_UNIT
-        share = np.divide(unit, total, out=np.zeros_like(total), where=total > 0)
-        for weights in compress(drawn.T, has_rows):
-            yield sample.counts * (weights * share)[sample.rows]
+    def draws(self) -> GroupDraws:
+        """Return draws of the groups of rows, as many as there are."""
+        occupied = np.flatnonzero(self.groups[0].any(axis=0))
+        if occupied.size < 2:
+            rule = "must be at least 2 that have rows of positive weight, as groups are drawn"
+            raise InputError("groups", rule, value=occupied.size)
+        draws = RowDraws(self.settings.key, Units(occupied.size), occupied.size)
+        samples = [cells.by_rank for cells in self.cells()]
+        return GroupDraws(draws, occupied, self.groups, samples)
 
 
 def make_totals(values: dict[str, int]) -> I64:
     """Return an array of totals from some of them; others are 0."""
     return np.array([values.get(name, 0) for name in kernels.cells.TOTALS], np.int64)
-
-
-def sum_weights(weights: F64 | None, n: int) -> WeightSums:
-    """Add up the weights of `n` rows, and their squares; an overflow is infinite."""
-    if weights is None:
-        return WeightSums(float(n), float(n))
-    with np.errstate(over="ignore"):
-        return WeightSums(float(weights.sum()), float(weights @ weights))
-
-
-def refuse_above(name: str, value: float, limit: float) -> None:
-    """Refuse a sum of weights that exceeds its limit."""
-    if value > limit:
-        rule = f"the {name} of all rows must add up to at most {limit:g}"
-        hint = "divide all weights by one number"
-        raise InputError("sample_weight", rule, value=value, hint=hint)
-
-
-def check_array(name: str, value: Any, shape: tuple[int, ...]) -> I64:
-    """Return a saved array if it has the type and shape of the sums of this name."""
-    array = None if value is None else np.asarray(value)
-    if array is None or array.shape != shape or array.dtype != np.int64:
-        kind = "nothing" if array is None else f"{array.dtype} {array.shape}"
-        rule = f"{name} must be int64 {shape}, as settings are here"
-        raise InputError("state", f"{rule}, got {kind}")
-    return array

@@ -1,18 +1,18 @@
 """Fixed-point sums of cells, compiled and as plain Python, against integers of Python."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 
-from fastece.kernels import REPLICATES, cells
-from fastece.resampling.draws import poisson_law
+from fastece.kernels import cells
 from helpers.kernel_forms import forms
 
 NO_WEIGHTS = np.empty(0)
 CELLS = 90
 COARSE = 10
-LAW = poisson_law(1.0)
+GROUPS = 5
 
 
 def nearest(x):
@@ -31,10 +31,11 @@ def rows(n, kind="random", seed=0):
     return s, (rng.random(n) < s).astype(np.uint8), w
 
 
-def expected_sums(s, y, w, n_cells, n_coarse):
-    """All sums as integers, row by row."""
+def expected_sums(s, y, w, group, n_cells=CELLS, n_coarse=COARSE):
+    """All sums of a problem as integers, row by row."""
     fine = [[0, 0] for _ in range(n_cells + 2)]
     coarse = [[0] * 8 for _ in range(n_coarse)]
+    groups = [[0] * GROUPS for _ in range(2 * n_coarse)]
     low = 0
     for i, score in enumerate(s.tolist()):
         weight = float(w[i]) if w.size else 1.0
@@ -50,90 +51,44 @@ def expected_sums(s, y, w, n_cells, n_coarse):
         low += int((square - int(square)) * 2.0**32)
         place = {0.0: 0, 1.0: n_cells + 1}.get(score, j + 1)
         fine[place][hit] += high[0]
+        groups[2 * k + hit][group[i]] += high[0]
         words = [
             high[1] * (1 - hit), high[1] * hit, nearest((r * r * weight) * 2.0**31), int(square),
             detail[0] * (1 - hit), detail[0] * hit, detail[1] * (1 - hit), detail[1] * hit,
         ]  # fmt: skip
         coarse[k] = [a + b for a, b in zip(coarse[k], words, strict=True)]
-    return fine, coarse, low
+    return fine, coarse, groups, low
 
 
 @pytest.mark.parametrize("kind", ["none", "ones", "random"])
 @pytest.mark.parametrize("n", [1, 40, cells.BLOCK + 7])
-def test_rows_are_added_up_as_integers(kind, n):
+@pytest.mark.parametrize("problems", [1, 3])
+def test_a_batch_is_added_up_as_integers(problems, n, kind):
     s, y, w = rows(n, kind)
-    fine, coarse, low = expected_sums(s, y, w, CELLS, COARSE)
-    for kernel in forms(cells.add_rows):
-        fine_sums = np.zeros((CELLS + 2, 2), np.int64)
-        coarse_sums = np.zeros((COARSE, 8), np.int64)
-        assert kernel(s, y, w, fine_sums, coarse_sums) == low
-        assert fine_sums.tolist() == fine
-        assert coarse_sums.tolist() == coarse
-
-
-@pytest.mark.parametrize("kind", ["none", "random"])
-def test_replicates_add_rows_up_as_often_as_they_draw_them(kind):
-    n = cells.MADE + 9
-    blocks = 2
-    s, y, w = rows(n, kind)
-    ids = np.arange(n) * 3 - 20
-    for kernel in forms(cells.add_replicates):
-        sums = np.zeros((blocks, 2 * COARSE, REPLICATES), np.int64)
-        kernel(np.uint64(4), s, y, w, ids, *LAW, CELLS, sums)
-        expected = np.zeros_like(sums)
-        cell = np.empty(n, np.int32)
-        coarse = np.empty(n, np.int32)
-        r = np.empty(n)
-        cells.place_rows(s, y, CELLS, COARSE, cell, coarse, r, np.empty(n))
-        for b in range(blocks):
-            c = np.empty((n, REPLICATES), np.uint8)
-            words = np.empty(cells.MADE * cells.ROW_WORDS, np.uint64)
-            with np.errstate(over="ignore"):
-                cells.poisson_counts(np.uint64(4), b, ids, *LAW, words, c)
-            for i in range(n):
-                weight = nearest(w[i] * 2.0**26) if w.size else 2**26
-                expected[b, coarse[i] // 8 * 2 + y[i]] += c[i].astype(np.int64) * weight
-        assert (sums == expected).all()
-
-
-@pytest.mark.parametrize("has_draws", [False, True])
-@pytest.mark.parametrize("n_classes", [None, 3])
-def test_a_batch_is_added_to_the_sums_of_all_problems(n_classes, has_draws):
-    n = 50
-    kinds = n_classes or 1
-    s, y, w = rows(n, "random" if has_draws else "none")
-    prob = s if n_classes is None else np.stack([s, s[::-1], 1 - s], axis=1)
-    ids = np.arange(n) + 3
-    totals_of_batch = np.arange(len(cells.TOTALS))
-    for kernel in forms(cells.add_batch):
-        fine = np.ones((kinds, CELLS + 2, 2), np.int64)
-        coarse = np.ones((kinds, COARSE, 8), int)
-        sums = np.ones((kinds, 1, 2 * COARSE, REPLICATES), np.int64)
-        totals = 10 * totals_of_batch
-        draws = (np.uint64(4), ids, *LAW, sums) if has_draws else None
-        label = y if n_classes is None else y.astype(np.int64)
-        kernel(prob, label, w, s, fine, coarse, totals, totals_of_batch, draws)
-        for k in range(kinds):
-            column = s if n_classes is None else np.ascontiguousarray(prob[:, k])
-            hit = y if n_classes is None else (y == k).astype(np.uint8)
-            expected_fine = np.ones_like(fine[k])
-            expected_coarse = np.ones_like(coarse[k])
-            expected_sums = np.ones_like(sums[k])
-            low = cells.add_rows(column, hit, w, expected_fine, expected_coarse)
-            if has_draws:
-                with np.errstate(over="ignore"):
-                    cells.add_replicates(
-                        np.uint64(4), column, hit, w, ids, *LAW, CELLS, expected_sums
-                    )
-            assert np.array_equal(fine[k], expected_fine)
-            assert np.array_equal(coarse[k], expected_coarse)
-            assert np.array_equal(sums[k], expected_sums)
-        expected = 11 * totals_of_batch
-        expected[cells.SQUARE_LOW] += low
-        # The batch has distances of its own, which are given to the kernel as `s`.
+    score = np.array([s, s[::-1], 1 - s])[:problems]
+    hit = np.array([y, y[::-1], 1 - y])[:problems]
+    group = np.random.default_rng(n).integers(0, GROUPS, n).astype(np.int32)
+    distance = s if problems == 1 else NO_WEIGHTS
+    more = np.arange(len(cells.TOTALS))
+    for kernel, has_groups in product(forms(cells.add_batch), (False, True)):
+        fine = np.ones((problems, CELLS + 2, 2), np.int64)
+        coarse = np.ones((problems, COARSE, 8), np.int64)
+        groups = np.ones((problems, 2 * COARSE, GROUPS if has_groups else 0), np.int64)
+        totals = 10 * more
+        group_of_row = group if has_groups else group[:0]
+        kernel(score, hit, w, group_of_row, distance, fine, coarse, groups, totals, more)
+        for k in range(problems):
+            fine_sums, coarse_sums, group_sums, low = expected_sums(score[k], hit[k], w, group)
+            assert (fine[k] - 1).tolist() == fine_sums
+            assert (coarse[k] - 1).tolist() == coarse_sums
+            if has_groups:
+                assert (groups[k] - 1).tolist() == group_sums
+        expected = 11 * more
+        expected[cells.SQUARE_LOW] += low  # the same in all problems
         of_distance = slice(cells.DISTANCE, cells.DISTANCE + 2)
         high, detail = totals[of_distance] - expected[of_distance]
-        distance = (high + detail / cells.DETAIL) / cells.DISTANCE_UNIT
-        assert distance == pytest.approx((s * w if w.size else s).sum(), rel=1e-15)
+        total_distance = (high + detail / cells.DETAIL) / cells.DISTANCE_UNIT
+        weight = w if w.size else np.ones(n)
+        assert total_distance == pytest.approx(distance @ weight[: distance.size], rel=1e-15)
         expected[of_distance] = totals[of_distance]
         assert np.array_equal(totals, expected)

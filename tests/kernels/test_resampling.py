@@ -152,16 +152,13 @@ def test_each_number_below_n_has_as_many_words(n):
                 assert kernel(U64(word), n) == one_below(word, n)
 
 
-IN_ORDER = np.empty(0, np.int64)
-
-
-def made_counts(key, block, rows, law, kernel, made=64, ids=IN_ORDER):
+def made_counts(key, block, rows, law, kernel, made=64):
     """Poisson counts (rows, 32) that the kernel makes, `made` rows at a time."""
     levels, tail = law
     c = np.empty((rows, R), np.uint8)
     words = np.empty(made * ROW_WORDS, np.uint64)
     with np.errstate(over="ignore"):
-        kernel(U64(key), block, ids, levels, tail, words, c)
+        kernel(U64(key), block, levels, tail, words, c)
     return c.tolist()
 
 
@@ -188,17 +185,12 @@ def test_levels_are_passed_by_bits_that_equal_them():
     assert int(resampling.OPEN_WORD) == int.from_bytes(bytes([resampling.OPEN] * 8))
 
 
-def test_counts_depend_on_the_id_of_a_row_alone():
-    ids = np.array([5, 0, 2**20, 71, 5, 7])
-    law = poisson_law(1.0)
-    levels, tail = law
-    expected = counts_of(9, 3, ids.tolist(), levels, tail)
+def test_counts_do_not_depend_on_how_many_rows_are_made_at_a_time():
+    levels, tail = law = poisson_law(1.0)
+    expected = counts_of(9, 3, range(6), levels, tail)
     for kernel in forms(resampling.poisson_counts):
         for made in (1, 4, 64):
-            assert made_counts(9, 3, 6, law, kernel, made=made, ids=ids) == expected
-        for row_id, same_id in ((2**60, 2**60), (-3, 2**61 - 3)):
-            counts = made_counts(9, 3, 1, law, kernel, ids=np.array([row_id]))
-            assert counts == counts_of(9, 3, [same_id], levels, tail)
+            assert made_counts(9, 3, 6, law, kernel, made=made) == expected
 
 
 def top_up_with(kernel, start, size, c, words=512):

@@ -1,9 +1,7 @@
-"""The bootstrap of a stream: a Poisson number of copies of every row, or of every group.
+"""The bootstrap of a stream: groups of rows, which a hash makes, are drawn as groups in memory are.
 
 Comments give probabilities of a false alarm over all seeds.
 """
-
-from math import sqrt
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ import fastece
 from fastece import Accumulator
 from fastece.resampling.results import BootstrapResult
 from helpers.bad_input import assert_refused
-from helpers.chance import ALPHA, chi_square_p, poisson_probabilities
+from helpers.chance import ALPHA, chi_square_p
 from helpers.resample_cases import same_bits
 from helpers.stream_cases import (
     SETTINGS,
@@ -29,15 +27,6 @@ KEY = {"n_replicates": 8, "seed": 3}
 
 def replicates(state, estimator="ece", **fields):
     return fastece.bootstrap(state, estimator=estimator, **fields).bootstrap_distribution
-
-
-def test_the_first_replicates_do_not_depend_on_their_number():
-    y, p = binary_data("bimodal", 100)
-    state = state_of(y, p, n_replicates=100, seed=5)
-    for n_replicates in (7, 33):
-        shorter = state_of(y, p, n_replicates=n_replicates, seed=5)
-        for name in ("ece", "ece_c", "ece_a"):
-            assert same_bits(replicates(shorter, name), replicates(state, name)[:n_replicates])
 
 
 def test_rows_seeds_and_replicates_are_drawn_apart():
@@ -88,70 +77,67 @@ def test_two_parts_that_share_their_rows_are_refused():
     assert same_bits(replicates(a + Accumulator(**KEY)), replicates(a))
 
 
-def weights_of_row(row, **options):
-    """The weights of a row in the replicates of a state without other rows.
-
-    A weight of 1 is the sum 2^26.
-    """
-    state = state_of([1], [0.3], n_replicates=3200, n_cells=9, row_offset=row, **options)
-    parts = state.state_dict()["replicates"]
-    assert np.all(parts % 2**26 == 0)
-    return (parts.reshape(100, -1, 32).sum(axis=1) // 2**26).ravel()
-
-
-def assert_poisson(drawn):
-    """Mean, variance and frequencies agree with the Poisson law with the mean 1.
-
-    The squared deviation from this mean has the variance 3. False alarms: 6e-7, 6e-7 and 1e-4.
-    """
-    assert drawn.mean() == pytest.approx(1, abs=5 / sqrt(drawn.size))
-    assert drawn.var() == pytest.approx(1, abs=5 * sqrt(3 / drawn.size))
-    law = np.array(poisson_probabilities(1.0))
-    assert chi_square_p(np.bincount(drawn, minlength=40), law * drawn.size) > ALPHA
+def groups_of(rows, n_replicates=1000, seed=7, groups=None):
+    """The groups that rows of these numbers, or of the caller's groups, come into."""
+    found = []
+    for i, row in enumerate(rows):
+        state = Accumulator(n_replicates=n_replicates, seed=seed, n_cells=9)
+        label = None if groups is None else groups[[i]]
+        state.update([1], [0.3], row_offset=int(row), groups=label)
+        sums = state.state_dict()["groups"]
+        _, _, group = np.nonzero(sums)
+        assert sums.sum() == 2**30
+        found.append(group.item())
+    return np.array(found)
 
 
-def test_weights_of_rows_are_poisson_numbers():
-    weights = np.array([weights_of_row(row, seed=7) for row in (*range(12), 2**31, 2**40)])
-    for row in weights:
-        assert_poisson(row)
-    assert_poisson(weights.ravel())
-    # Rows, seeds and replicates one after another: correlations of 3200 pairs.
-    table = np.corrcoef(weights) - np.eye(len(weights))
-    assert np.abs(table).max() < 5 / sqrt(3200)
-    other = weights_of_row(0, seed=8)
-    assert abs(np.corrcoef(other, weights[0])[0, 1]) < 5 / sqrt(3200)
-    assert abs(np.corrcoef(weights[:, 1:].ravel(), weights[:, :-1].ravel())[0, 1]) < 5 / sqrt(4e4)
+@pytest.mark.parametrize("first", [0, 2**31, 2**40])
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_rows_come_into_all_groups_by_chance(first, has_groups):
+    rows = first + np.arange(2000)
+    groups = rows if has_groups else None
+    found = groups_of(rows, 40, groups=groups)
+    assert found.max() < 64  # whole blocks of 32
+    assert chi_square_p(np.bincount(found, minlength=64), np.full(64, 2000 / 64)) > ALPHA
+    # Neighbours, and the same rows with another seed, are together by chance alone: 6e-7.
+    for other in (np.roll(found, 1), groups_of(rows, 40, seed=8, groups=groups)):
+        assert np.mean(found == other) == pytest.approx(1 / 64, abs=5 * np.sqrt(1 / 64 / 2000))
 
 
-@pytest.mark.parametrize("groups", [None, [7, 7, 1, 2, 1]])
-def test_each_replicate_is_the_error_of_rows_with_their_weights(groups):
-    y = [0, 1, 0, 1, 1]
-    p = [0.125, 0.625, 0.325, 0.85, 0.45]
-    if groups is None:
-        drawn = np.array([weights_of_row(2**33 + i, seed=7) for i in range(5)])
-        options = {"row_offset": 2**33}
-    else:
-        drawn = np.array([weights_of_row(0, seed=7, groups=[g]) for g in groups])
-        options = {"groups": groups}
-    state = state_of(y, p, n_replicates=3200, seed=7, n_cells=3600, **options)
-    drawn = drawn[:, drawn.any(axis=0)]
-    for name in ("ece", "ece_c", "brier_score"):
-        fields = {} if name == "brier_score" else {"n_bins": 10}
-        values = replicates(state, name, **fields)
-        assert values.size == drawn.shape[1]
-        for value, weight in zip(values[:200], drawn.T, strict=False):
-            expected = fastece.ece(y, p, estimator=name, sample_weight=weight, **fields)
-            assert value == pytest.approx(expected, abs=1e-12)
+def test_the_group_of_a_row_does_not_depend_on_the_others():
+    y = np.arange(50) % 2
+    labels = np.arange(50) % 7 * 1000
+    for groups in (None, labels):
+        at_once = state_of(y, np.linspace(0, 1, 50), groups=groups, n_replicates=90, seed=7)
+        sums = at_once.state_dict()["groups"][0].reshape(7200, 2, 96)
+        cell, _, group = np.nonzero(sums)
+        assert group[np.argsort(cell)].tolist() == groups_of(range(50), 90, groups=groups).tolist()
+    assert groups_of([77], groups=labels[[3]]) == groups_of([0], groups=labels[[3]])
 
 
-def test_weights_of_groups_are_poisson_numbers():
-    weights = np.array([weights_of_row(0, seed=7, groups=[g]) for g in range(-3, 9)])
-    for row in weights:
-        assert_poisson(row)
-    table = np.corrcoef(weights) - np.eye(len(weights))
-    assert np.abs(table).max() < 5 / sqrt(3200)
-    # The weights of a group do not depend on the number of the row.
-    assert np.array_equal(weights[5], weights_of_row(77, seed=7, groups=[2]))
+@pytest.mark.parametrize("weights", ["none", "random"])
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_replicates_are_those_of_groups_in_memory(setting, weights):
+    n = 150
+    n_classes, y, p = data_of(setting, n)
+    # Ends and centres of bins are ends of cells, and the rows of a cell have one score.
+    p = np.floor(p * 900)
+    if p.ndim > 1:
+        p[:, -1] = 900 - p[:, :-1].sum(axis=1)
+    p /= 900
+    weight = weights_of(weights, n)
+    options = {"n_classes": n_classes, "setting": setting, "n_replicates": 70, "seed": 3}
+    for caller in (None, np.arange(n) // 4):
+        groups = groups_of(range(n), 70, seed=3, groups=caller)
+        rows = np.argsort(groups, kind="stable")  # groups are numbered as they come in memory
+        state = state_of(y, p, weight, groups=caller, **options)
+        for name in ("ece", "ece_c"):
+            expected = fastece.bootstrap(
+                y[rows], p[rows], estimator=name, setting=setting, n_bins=10, n_resamples=70, rng=3,
+                groups=groups[rows], sample_weight=None if weight is None else weight[rows],
+            )  # fmt: skip
+            drawn = replicates(state, name, n_bins=10)
+            assert drawn == pytest.approx(expected.bootstrap_distribution, abs=1e-9), name
 
 
 def test_a_group_may_be_spread_over_workers():
