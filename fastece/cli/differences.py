@@ -24,8 +24,8 @@ from fastece.resampling.call import Call, find_infinite_rows
 
 P_VALUE_NOTE = "The p-value of an error is below 0.05 exactly where its 95 % interval excludes 0."
 JOINT_NOTE = (
-    "Each error and score has joint intervals and p-values, which hold for all {} comparisons "
-    "together (step-down min-p)."
+    "Each error and score has joint intervals (Bonferroni) and p-values (step-down min-p), which "
+    "hold for all {} comparisons together."
 )
 INTERVAL_NOTE = (
     f"Intervals of errors combine the intervals of both models: {LEAD} by its posterior, others by "

@@ -16,7 +16,8 @@ from fastece.data.reading import NO_PARTS, refuse_options
 from fastece.data.table import TableMaker, class_count
 from fastece.display.results import Results
 from fastece.estimators.base import Estimator
-from fastece.inference.joint_differences import draw_deviations, join_comparisons
+from fastece.inference.deviations import draw_deviations
+from fastece.inference.joint import joint_p_values
 from fastece.inference.mover import ModelError, compute_differences, errors_of_models
 from fastece.inference.results import ComparisonResult, JointComparisonResult
 from fastece.resampling.arguments import (
@@ -178,15 +179,19 @@ class Comparisons:
                 np.atleast_2d(x.bootstrap_distribution - np.asarray(x.value)[..., None])
                 for x in results
             ])  # fmt: skip
-        test = join_comparisons(results, deviations)
+        p_values = np.array([np.atleast_1d(result.p_value) for result in results])
+        # Classes that have values of their own are families of their own.
+        joint = [
+            joint_p_values(alone, of_class)
+            for alone, of_class in zip(p_values.T, np.abs(deviations).swapaxes(0, 1), strict=True)
+        ]
         return [
             JointComparisonResult(
                 **{x.name: getattr(result, x.name) for x in fields(result) if x.init},
                 n_comparisons=len(results),
-                _joint_p_value=as_float(p_value),
-                _joint_levels=test.levels,
+                _joint_p_value=as_float(np.reshape(p_value, np.shape(result.value))),
             )
-            for result, p_value in zip(results, test.p_values, strict=True)
+            for result, p_value in zip(results, np.transpose(joint), strict=True)
         ]
 
 
@@ -306,18 +311,16 @@ def compare(
     mean distance of the scores (by the inequalities of Jensen and Minkowski), and the interval
     ends there.
 
-    With several models, each comparison has its own p-value p_i and confidence intervals, and all
-    share the draws of the rows. The share of draws whose deviation is as extreme as in draw r is
+    With several models M, each comparison has its own p-value p_i, and all share the draws of the
+    rows. The share of draws whose deviation is as extreme as in draw r is
     p_i(r). Joint p-values are adjusted by step-down min-p (Westfall and Young 1993,
     "Resampling-based multiple testing", algorithm 2.8; Romano and Wolf 2005, "Stepwise multiple
     testing as formalized data snooping"): with ``p_1 <= ... <= p_M`` it is
     ``max_{j <= k} #{r: min_{i >= j} p_i(r) <= p_j} / (n_resamples + 1)``, at least p_k and at most
-    Holm's. A model that is named twice costs nothing. Joint intervals have the level
-    ``1 - a`` each, where a is the alpha-quantile of ``min_i p_i(r)`` with the two tails of each
-    deviation (Beran 1988, "Balanced simultaneous confidence sets"): at least alpha / M, which is
-    Bonferroni's, and at most alpha. With "mover", the deviation of a difference in a draw is the
-    one of the linearised errors: the sum of the influences of the rows that are drawn, scaled to
-    the width of the error's confidence distribution.
+    Holm's. A model that is named twice costs nothing. With "mover", the deviation of a difference
+    in a draw is the one of the linearised errors: the sum of the influences of the rows that are
+    drawn, scaled to the width of the error's confidence distribution. Each joint interval has the
+    level ``1 - (1 - confidence_level) / M`` (Bonferroni).
 
     ``docs/evidence/coverage.md`` has the coverage of "basic" and "mover", and how
     often they find a difference between equal models.
@@ -351,10 +354,10 @@ def compare(
     >>> compare(y, p, {"squared": p**2, "cautious": 0.1 + 0.8 * p, "same": p})
     setting binary: 1000 rows
       name           a       b   a - b  joint 95 % CI (mover)  joint p-value
-      squared    0.027   0.170  -0.142       [-0.174, -0.082]         0.0025
-      cautious   0.027   0.062  -0.035        [-0.052, 0.027]           0.16
+      squared     0.03    0.17   -0.14         [-0.17, -0.07]         0.0025
+      cautious   0.027   0.062  -0.035        [-0.052, 0.040]           0.16
       same      0.0273  0.0273       0                 [0, 0]           1.00
-      Joint intervals and p-values hold for all 3 comparisons together (step-down min-p).
+      Intervals (Bonferroni) and p-values (step-down min-p) hold for all 3 comparisons together.
     """
     keywords: dict[str, Any] = {**options}
     if isinstance(y_true, Predictions):

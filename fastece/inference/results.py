@@ -8,7 +8,6 @@ import numpy as np
 
 from fastece.data.parameters import check_choice
 from fastece.display.numbers import ConfidenceInterval, count_of, holds, smallest_p
-from fastece.kernels.types import F64
 from fastece.resampling.intervals import as_float, p_value_of
 from fastece.resampling.results import BootstrapResult
 
@@ -18,8 +17,11 @@ TWO_SIDED = (
     "both sides alike, the interval each side by itself."
 )
 STEP_BY_STEP = (
-    "Where p-value and interval disagree on a difference of 0: p-values are adjusted step by step, "
-    "intervals all alike."
+    "Where p-value and interval disagree on a difference of 0: p-values are adjusted step by step "
+    "on shared draws, intervals all alike."
+)
+JOINT = (
+    "Intervals (Bonferroni) and p-values (step-down min-p) hold for all {} comparisons together."
 )
 
 
@@ -47,32 +49,6 @@ def intervals_of(parts: Sequence[Any], level: float, per_class: bool) -> Confide
         low, high = ends.T.copy()
         return ConfidenceInterval(low, high)
     return ConfidenceInterval(*ends[0].tolist())
-
-
-@dataclass(frozen=True, eq=False)
-class JointLevels:
-    """The level of each of several intervals that hold together.
-
-    Attributes
-    ----------
-    smallest : (R,) float64 array
-        The smallest two-tailed p-value of all differences in each draw, in increasing order.
-    n_comparisons : int
-    """
-
-    smallest: F64
-    n_comparisons: int
-
-    def level_of_each(self, level: float) -> float:
-        """Compute the level of each interval so that all cover together at `level`.
-
-        In the share `level` of the draws no difference has a p-value below one minus the level of
-        each. That lies between alpha over the number of comparisons (Bonferroni) and alpha.
-        """
-        alpha = 1 - level
-        n_outside = int(alpha * (self.smallest.size + 1))
-        alpha_of_each = self.smallest[n_outside - 1] if n_outside > 0 else 0.0
-        return 1 - float(np.clip(alpha_of_each, alpha / self.n_comparisons, alpha))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -190,8 +166,6 @@ class JointComparisonResult(ComparisonResult):
 
     n_comparisons: int
     _joint_p_value: Any = field(repr=False)
-    # The levels of the intervals of each class, or of the only one.
-    _joint_levels: Sequence[JointLevels] = field(repr=False)
 
     _derived: ClassVar[tuple[str, ...]] = (*ComparisonResult._derived, "raw_p_value")
     _disagreement = STEP_BY_STEP
@@ -199,10 +173,7 @@ class JointComparisonResult(ComparisonResult):
     @property
     def notes(self) -> list[str]:
         """Sentences that stand below the numbers."""
-        note = (
-            f"Joint intervals and p-values hold for all {self.n_comparisons} comparisons together"
-        )
-        return [*super().notes, f"{note} (step-down min-p)."]
+        return [*super().notes, JOINT.format(self.n_comparisons)]
 
     @property
     def _interval_name(self) -> str:
@@ -218,16 +189,8 @@ class JointComparisonResult(ComparisonResult):
 
         The arguments are as in `ComparisonResult.interval`.
         """
-        level = self._level(confidence_level)
-        intervals = [
-            super(JointComparisonResult, self).interval(joint.level_of_each(level), method)
-            for joint in self._joint_levels
-        ]
-        if not np.ndim(self.value):
-            return intervals[0]
-        low = np.array([interval.low[k] for k, interval in enumerate(intervals)])
-        high = np.array([interval.high[k] for k, interval in enumerate(intervals)])
-        return ConfidenceInterval(low, high)
+        alpha = 1 - self._level(confidence_level)
+        return super().interval(1 - alpha / self.n_comparisons, method)
 
     @property
     def p_value(self) -> Any:

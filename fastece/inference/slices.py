@@ -26,14 +26,15 @@ from fastece.display.numbers import (
 from fastece.display.pictures import draw_slices
 from fastece.display.results import Record, Result, group_notes, sample_text
 from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of
-from fastece.inference.joint_errors import joint_p_values_of_errors
-from fastece.inference.joint_test import JointPValues, holm, joint_p_values
+from fastece.inference.joint import joint_p_values
 from fastece.inference.selections import (
     Selection,
     are_in_time,
     select_by_class,
     select_by_columns,
 )
+from fastece.inference.slice_errors import draw_errors
+from fastece.inference.slice_tests import adaptive_p_values
 from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.arguments import (
     ResamplingKeywords,
@@ -350,26 +351,20 @@ def slices_of(call: Call, selections: Sequence[Selection], key: int) -> Slices:
     call_of_slices = replace(call, average="macro", level=1 - alpha, n_resamples=n_resamples)
     tests_cells = has_posterior and can_draw
     shares_draws = can_draw and share_rows(call, selections)
-    p_values = None
-    if tests_cells and shares_draws:
-        p_values = joint_p_values(call_of_slices, selections, key)
     call_on_thread = replace(call_of_slices, workers=call.workers._replace(jobs=1))
     measure = partial(measure_slice, call_on_thread, key, tests_cells and not shares_draws)
     results = with_threads(call.workers.jobs, lambda run: [*run(measure, selections)])
-    if p_values is None:
-        alone = np.array([result.raw_p_value for result in results])
-        if shares_draws:
-            p_values = joint_p_values_of_errors(call_of_slices, selections, alone, key)
-        else:
-            p_values = JointPValues(alone, holm(alone))
-    else:
-        pairs = zip(results, p_values.alone.tolist(), strict=True)
+    if tests_cells and shares_draws:
+        alone, joint = adaptive_p_values(call_of_slices, selections, key)
+        pairs = zip(results, alone.tolist(), strict=True)
         results = [result._replace(p_value=p_value) for result, p_value in pairs]
+    else:
+        alone = np.array([result.raw_p_value for result in results])
+        errors = draw_errors(call_of_slices, selections, estimator, key) if shares_draws else None
+        joint = joint_p_values(alone, errors)
     ranked = [
         (result.rank, make_slice(selection, result, p_value))
-        for selection, result, p_value in zip(
-            selections, results, p_values.joint.tolist(), strict=True
-        )
+        for selection, result, p_value in zip(selections, results, joint.tolist(), strict=True)
     ]
     rows = [row for _, row in sorted(ranked, key=itemgetter(0))]
     if are_in_time([row.label for row in rows]):

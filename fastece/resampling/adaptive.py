@@ -224,7 +224,7 @@ def compute_components(call: Call, key: int, error: Any, null_errors: F64) -> Co
 def rank_p_values(statistics: F64) -> F64:
     """Compute the share (..., R) of statistics (..., R) that are as large as each."""
     lines = statistics.reshape(-1, statistics.shape[-1])
-    thresholds = lines * (1 - ROUNDING) - ROUNDING**2
+    thresholds = lines - ROUNDING * np.abs(lines) - ROUNDING**2
     n_smaller = [
         np.searchsorted(np.sort(line), threshold)
         for line, threshold in zip(lines, thresholds, strict=True)

@@ -14,7 +14,7 @@ from scipy import stats
 
 import fastece
 from fastece import calibration_test, estimate, slices
-from fastece.inference.joint_test import adjust_on_draws, break_ties, holm, step_down_min_p
+from fastece.inference.joint import joint_p_values
 from fastece.inference.slices import MAX_LINES, MIN_ROWS, TOO_FEW
 from helpers.answer_cases import Stand
 from helpers.bad_input import assert_refused
@@ -105,7 +105,7 @@ def test_joint_p_values_lie_between_the_p_value_alone_and_bonferroni(estimator, 
     assert joint == sorted(joint)
     for row in table:
         assert row.raw_p_value <= row.p_value
-    bounds = holm(np.array([row.raw_p_value for row in table]))
+    bounds = joint_p_values(np.array([row.raw_p_value for row in table]))
     assert np.all(np.array(joint) <= bounds + 1e-12)
     assert np.any(np.array(joint) < 0.9 * bounds)
 
@@ -119,7 +119,7 @@ def test_classes_and_slices_of_class_vectors_share_their_labels(estimator):
         assert table.correction == "step-down min-p"
         alone = np.array([row.raw_p_value for row in table])
         joint = np.array([row.p_value for row in table])
-        assert np.all((alone <= joint) & (joint <= holm(alone)))
+        assert np.all((alone <= joint) & (joint <= joint_p_values(alone)))
     doubled = slices(
         true, prob, by={"a": prob.argmax(axis=1), "b": prob.argmax(axis=1)},
         estimator=estimator, n_resamples=by_prediction.n_resamples,
@@ -127,45 +127,6 @@ def test_classes_and_slices_of_class_vectors_share_their_labels(estimator):
     for row in by_prediction:
         (copy,) = [x for x in doubled if x.label == f"b {row.label}"]
         assert copy.p_value == row.p_value
-
-
-def test_p_values_of_any_test_are_adjusted_by_the_draws_of_another():
-    alone = np.array([0.02, np.nan, 0.3, 0.02])
-    draws = np.random.default_rng(0).permuted(np.tile(np.arange(1, 1001) / 1000, (4, 1)), axis=1)
-    draws[3] = draws[0]
-    joint = adjust_on_draws(alone, draws)
-    assert np.isnan(joint).tolist() == [False, True, False, False]
-    # The two that are the same count once, and the one that is not tested for none.
-    assert joint[0] == joint[3] == pytest.approx(1 - 0.98**2, abs=0.005)
-    assert joint[2] == pytest.approx(0.3, abs=0.002)
-    assert np.isnan(adjust_on_draws(np.full(4, np.nan), draws)).all()
-    # As many draws as hypotheses cannot make a p-value larger than Holm's.
-    assert np.all(adjust_on_draws(alone[[0, 2]], draws[[0, 2], :2]) <= holm(alone[[0, 2]]))
-
-
-def test_step_down_min_p_equals_plain_loops():
-    rng = np.random.default_rng(0)
-    p_values = rng.integers(1, 12, (6, 41)) / 12
-    want = {}
-    largest = 0.0
-    order = sorted(range(6), key=lambda k: p_values[k, 0])
-    for j, k in enumerate(order):
-        as_small = sum(min(p_values[i, r] for i in order[j:]) <= p_values[k, 0] for r in range(41))
-        largest = max(largest, as_small / 41)
-        want[k] = largest
-    assert step_down_min_p(p_values).tolist() == [want[k] for k in range(6)]
-
-
-def test_ties_of_the_smallest_p_value_are_broken_by_the_others():
-    p_values = np.array([[[0.25, 0.5, 0.25, 1.0], [0.5, 0.25, 1.0, 0.75]]])
-    (statistic,) = break_ties(p_values)
-    assert statistic[0] == statistic[1] < statistic[2] < statistic[3]
-
-
-def test_holm_multiplies_by_the_slices_that_are_left():
-    assert holm(np.array([0.04, 0.01, 0.03])) == pytest.approx([0.06, 0.03, 0.06])
-    assert holm(np.array([0.5, 0.6])).tolist() == [1.0, 1.0]
-    assert np.isnan(holm(np.array([0.01, np.nan]))).tolist() == [False, True]
 
 
 def test_an_impossible_outcome_has_the_smallest_p_value_in_each_of_its_slices():

@@ -1,8 +1,7 @@
 """Errors of many slices on shared draws, for estimators without a posterior.
 
 The labels of all rows are drawn once, as if the model were calibrated, and the error of every slice
-is computed on its part of each draw. These errors give the p-values of the slices their joint law,
-as `fastece.inference.joint_test` does for the adaptive test.
+is computed on its part of each draw.
 """
 
 from collections.abc import Sequence
@@ -14,10 +13,8 @@ import numpy as np
 from fastece.data.samples import Sample
 from fastece.estimators.base import Statistic
 from fastece.estimators.draws import Counts, Labels, TableCounts
-from fastece.inference.joint_test import JointPValues, adjust_on_draws
 from fastece.inference.selections import Selection
 from fastece.kernels.types import F64, I64
-from fastece.resampling.adaptive import rank_p_values
 from fastece.resampling.call import Call
 from fastece.resampling.draws import OUTCOMES_AS_COUNTS
 from fastece.resampling.engine import PreparedStatistic, Replicates, evaluate
@@ -96,17 +93,3 @@ def draw_errors(call: Call, selections: Sequence[Selection], estimator: Any, key
     values = evaluate(Replicates(draws, members), 0, call.n_resamples, call.workers)
     numbers = np.array(slice_of_member)
     return np.array([values[numbers == number].mean(axis=0) for number in range(len(selections))])
-
-
-def joint_p_values_of_errors(
-    call: Call, selections: Sequence[Selection], alone: F64, key: int
-) -> JointPValues:
-    """Adjust the p-values (S,) of the errors of selections on shared draws.
-
-    The only estimator of the call is the one that the p-values are of.
-    """
-    (estimator,) = call.estimators.values()
-    errors = draw_errors(call, selections, estimator, key)
-    # An error that is not known in a draw is no evidence there.
-    p_values = rank_p_values(np.where(np.isnan(errors), -np.inf, errors))
-    return JointPValues(alone, adjust_on_draws(alone, p_values))

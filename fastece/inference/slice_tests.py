@@ -1,14 +1,12 @@
-"""The adaptive test of many slices on shared draws, and p-values that know what slices share.
+"""The adaptive test of many slices on shared draws.
 
 The outcomes of all rows are drawn once, as if the model were calibrated, and every slice is tested
-on its part of each draw. So slices depend on each other among the draws as they do in the data,
-and the smallest p-value of all slices has its own law, whatever rows they share: step-down min-p,
-Westfall and Young (1993), "Resampling-based multiple testing", algorithm 2.8.
+on its part of each draw. So slices depend on each other among the draws as they do in the data.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from fastece.data.table import RowTable
 from fastece.estimators.base import Statistic
 from fastece.estimators.binned import Binned, Bins
 from fastece.estimators.draws import Counts, TableCounts
+from fastece.inference.joint import joint_p_values
 from fastece.inference.selections import Selection
 from fastece.kernels import REPLICATES
 from fastece.kernels.types import F64, I64
@@ -31,6 +30,7 @@ from fastece.resampling.adaptive import (
 from fastece.resampling.calibration_test import errors_of_gaps
 from fastece.resampling.call import Call
 from fastece.resampling.engine import PreparedStatistic, Replicates, evaluate, ranges
+from fastece.resampling.intervals import p_value_of
 from fastece.resampling.labels import make_null_draws
 from fastece.resampling.outcome_sums import (
     ROWS_AT_ONCE,
@@ -41,109 +41,6 @@ from fastece.resampling.outcome_sums import (
 
 # Sums of outcomes of all slices that are in memory at once, 16 MB.
 MAX_SUMS = 2 * 10**6
-
-
-class JointPValues(NamedTuple):
-    """P-values of S slices that share draws.
-
-    Attributes
-    ----------
-    alone : (S,) float64 array
-        P-value of each slice by itself.
-    joint : (S,) float64 array
-        P-value of each slice that holds for all of them together.
-    """
-
-    alone: F64
-    joint: F64
-
-
-# --- p-values -------------------------------------------------------------------------------
-
-
-def step_down_min_p(p_values: F64) -> F64:
-    """Adjust the p-values (S,) of S slices for the smallest p-value of all.
-
-    The slices are taken from the smallest p-value on. Each has the share of draws, the data among
-    them, in which a slice that is not before it has as small a p-value; and at least the adjusted
-    p-value of the slice before.
-
-    Parameters
-    ----------
-    p_values : (S, 1 + R) float64 array
-        Those of the data, and of R draws.
-    """
-    order = np.argsort(p_values[:, 0], kind="stable")
-    # Line j has the smallest p-value of the slices that are not before the j-th.
-    smallest = np.minimum.accumulate(p_values[order[::-1]], axis=0)[::-1]
-    share = np.mean(smallest <= p_values[order, :1], axis=1)
-    joint = np.empty(order.size)
-    joint[order] = np.maximum.accumulate(share)
-    return joint
-
-
-def holm(p_values: F64) -> F64:
-    """Adjust p-values (S,) whatever they have in common.
-
-    The j-th smallest is multiplied by ``S - j + 1``: Holm (1979), "A simple sequentially rejective
-    multiple test procedure". Where a p-value is nan, so is the adjusted one.
-    """
-    order = np.argsort(p_values, kind="stable")
-    factors = np.arange(order.size, 0, -1)
-    joint = np.empty(order.size)
-    joint[order] = np.maximum.accumulate(np.minimum(factors * p_values[order], 1.0))
-    return joint
-
-
-def adjust_on_draws(alone: F64, p_values: F64) -> F64:
-    """Adjust p-values (S,) for the smallest of all, whose law comes from shared draws.
-
-    The p-values may come from any test. The draws give the dependence of the hypotheses alone:
-    each has p-values that are evenly spread over the draws. The adjusted p-values lie between the
-    given ones and Holm's. A hypothesis whose p-value is nan is not tested, and counts for none.
-
-    Parameters
-    ----------
-    alone : (S,) float64 array
-        P-value of each hypothesis by itself.
-    p_values : (S, R) float64 array
-        P-values of R draws among themselves, multiples of ``1 / R``.
-    """
-    joint = np.full(alone.size, np.nan)
-    is_tested = ~np.isnan(alone)
-    if not is_tested.any():
-        return joint
-    tested = alone[is_tested]
-    n_draws = p_values.shape[1]
-    # The smallest p-value that there is has one draw of each hypothesis.
-    of_draws = p_values[is_tested] * (n_draws / (n_draws + 1))
-    with_data = step_down_min_p(np.column_stack([tested, of_draws]))
-    # The p-values alone have counted the data among their draws already.
-    joint[is_tested] = np.clip(with_data - 1 / (n_draws + 1), tested, holm(tested))
-    return joint
-
-
-def share_as_small(values: F64) -> F64:
-    """Compute the share (..., R) of values (..., R) that are as small as each."""
-    lines = values.reshape(-1, values.shape[-1])
-    ranks = [np.searchsorted(np.sort(line), line, side="right") for line in lines]
-    return np.reshape(np.array(ranks) / values.shape[-1], values.shape)
-
-
-def break_ties(p_values: F64) -> F64:
-    """Compute a statistic (S, R) that orders draws by their smallest p-value.
-
-    Draws whose smallest of C p-values is the same are ordered by the geometric mean of all. Without
-    it C draws share the smallest p-value that there is, and a joint p-value of many slices could
-    not fall below C times their number over the number of draws.
-
-    Parameters
-    ----------
-    p_values : (S, C, R) float64 array
-        Multiples of ``1 / R``.
-    """
-    ranks = p_values.shape[-1] * p_values.min(axis=1)
-    return np.asarray(np.rint(ranks) + np.exp(np.log(p_values).mean(axis=1)) / 2)
 
 
 # --- slices ---------------------------------------------------------------------------------
@@ -354,17 +251,44 @@ class SharedDraws:
 # --- the test -------------------------------------------------------------------------------
 
 
-def joint_p_values(call: Call, selections: Sequence[Selection], key: int) -> JointPValues:
-    """Test on shared draws whether each selection of rows is calibrated."""
+def adaptive_p_values(call: Call, selections: Sequence[Selection], key: int) -> tuple[F64, F64]:
+    """Test on shared draws whether each of S selections of rows is calibrated.
+
+    Returns
+    -------
+    alone : (S,) float64 array
+        P-value of each slice by itself, as `fastece.calibration_test` defines it.
+    joint : (S,) float64 array
+        P-value of each slice that holds for all of them together.
+    """
     data = rows_or_cells(call, "the test")
     slices = [make_slice_test(data, selection) for selection in selections]
     of_data = np.array([each.statistics_of_data() for each in slices])
     of_draws = SharedDraws(call, data, slices, key).statistics()
     p_values = rank_p_values(np.concatenate([of_data, of_draws], axis=-1))
-    alone = share_as_small(p_values.min(axis=1))[:, 0]
-    of_slices = share_as_small(break_ties(p_values))
+    smallest = p_values.min(axis=1)
+    evidence = break_ties(p_values)
+    alone = p_value_of(-smallest[:, 0], -smallest[:, 1:])
+    alone_without_ties = p_value_of(evidence[:, 0], evidence[:, 1:])
     # No draw has such an outcome, so the data are more extreme than all of them.
     has_impossible_outcome = [each.has_impossible_outcome for each in slices]
-    of_slices[has_impossible_outcome, 0] = 0.0
     alone[has_impossible_outcome] = 1 / (call.n_resamples + 1)
-    return JointPValues(alone, np.maximum(alone, step_down_min_p(of_slices)))
+    alone_without_ties[has_impossible_outcome] = 0.0
+    return alone, np.maximum(alone, joint_p_values(alone_without_ties, evidence[:, 1:]))
+
+
+def break_ties(p_values: F64) -> F64:
+    """Compute the evidence (S, R) of draws from their p-values by C statistics.
+
+    The smaller the smallest p-value of a draw, the more evidence there is. Draws whose smallest one
+    is the same are ordered by the geometric mean of all. Without it C draws share the smallest
+    p-value that there is, and a joint p-value of many slices could not fall below C times their
+    number over the number of draws.
+
+    Parameters
+    ----------
+    p_values : (S, C, R) float64 array
+        Multiples of ``1 / R``.
+    """
+    ranks = np.rint(p_values.shape[-1] * p_values.min(axis=1))
+    return np.asarray(-ranks - np.exp(np.log(p_values).mean(axis=1)) / 2)
