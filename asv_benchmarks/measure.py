@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from asv.machine import Machine, MachineCollection
-from speed_tables import name_processor
+from machine import name_processor
 
 FOLDER = Path(__file__).resolve().parent
 # Benchmarks that docs/evidence/history.md shows, which take ten minutes for a commit.

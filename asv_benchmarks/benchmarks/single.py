@@ -12,10 +12,12 @@ from benchmarks.common import (
     CALLS,
     ESTIMATORS,
     Benchmark,
+    Beside,
     Single,
     find_call,
     prepare_other_work,
 )
+from benchmarks.opponents import OPPONENTS, is_installed
 
 # Larger matrices take too long to draw: 0.4 GB of float64.
 MAX_ENTRIES = 5 * 10**7
@@ -128,6 +130,36 @@ class Literature(Benchmark):
         return round(1 / baselines.race(self.call, self.plain).ratio, 4)
 
     track_ratio_to_plain.unit = "of plain"  # type: ignore[attr-defined]
+
+
+class Opponents(Beside):
+    """Measure the two lines of each package for histograms, and of each function of numpy."""
+
+    params = (list(OPPONENTS), [100, 10_000, 1_000_000])
+    param_names = ("opponent", "n")
+
+    def setup(self, name: str, n: int) -> None:
+        """Draw the data and compile; asv skips a package that is not installed."""
+        if not is_installed(name):
+            raise NotImplementedError
+        y, p = baselines.draw_binary("uniform", n)
+        self.call = partial(fastece.ece, y, p, estimator=OPPONENTS[name].estimator)
+        self.other = partial(OPPONENTS[name].value, y, p)
+        self.call()
+
+
+class Slices(Beside):
+    """Measure the errors of many slices in one call, beside a single `np.bincount` of all."""
+
+    params = ([100, 1000], [100])
+    param_names = ("slices", "n")
+
+    def setup(self, n_slices: int, n: int) -> None:
+        """Draw n rows of each slice in mixed order, and compile."""
+        y, p, slices = baselines.draw_slices(n_slices, n)
+        self.call = partial(fastece.ece, y, p, by=slices)
+        self.other = partial(baselines.errors_of_slices, y, p, slices)
+        self.call()
 
 
 class Shapes(Single):

@@ -109,9 +109,7 @@ class FirstCalls(Benchmark):
         """Return the seconds of all processors, which depend less on other processes."""
         return results[name].processor_seconds
 
-    def track_small_functions(
-        self, results: dict[str, first_calls.FirstCall], name: str
-    ) -> float:
+    def track_small_functions(self, results: dict[str, first_calls.FirstCall], name: str) -> float:
         """Return the processor seconds, in units of compiling one fixed small function.
 
         The unit is measured just before the call, so that the number hardly depends on the machine.

@@ -8,12 +8,12 @@ has a line for each call. The last column is the multiple of a checkout over tha
 ``--shipped`` each checkout is measured as a wheel that carries kernels of its machine's plainest
 level, which takes minutes.
 
-    python scripts/evidence/first_calls.py [--rounds 3] [--call ece] [--kernels] [--shipped] [CHECKOUT ...]
+    python scripts/evidence/first_calls.py [OPTIONS] [CHECKOUT ...]
 
 To see what a change does to the wait of a new installation, name the checkout before it and the one
-after it, and the calls that matter:
+after it, and calls by parts of their names:
 
-    python scripts/evidence/first_calls.py --call '`ece`' --call '`calibration_report`' --call warmup BEFORE AFTER
+    python scripts/evidence/first_calls.py --call '`ece`' --call warmup BEFORE AFTER
 """
 
 import argparse

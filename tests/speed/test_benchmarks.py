@@ -3,17 +3,15 @@
 import importlib
 import inspect
 import json
-import re
 import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-import speed_tables
 
 import fastece
-from benchmarks import baselines
+from benchmarks import baselines, opponents
 from helpers.samples import CALIBRATION_ERRORS
 
 FOLDER = Path(__file__).parents[2] / "asv_benchmarks"
@@ -46,9 +44,9 @@ QUICK = [x for x in BENCHMARKS if x.__name__ not in SLOW]
 SINGLE = [x for x in BENCHMARKS if issubclass(x, COMMON.Single)]
 REPLICATED = [x for x in BENCHMARKS if issubclass(x, COMMON.Replicated)]
 # In these benchmarks, the call and the other call compute the same number.
-WITH_EQUAL_NUMBERS = {"Scores", "ScoresOfVectors", "CanonicalError", "KernelError"}
+WITH_EQUAL_NUMBERS = {"Opponents", "Scores", "ScoresOfVectors", "CanonicalError", "KernelError"}
 # These measure functions that every version of fastece has.
-OF_ALL_VERSIONS = {"Between", "Literature", "Conventions"}
+OF_ALL_VERSIONS = {"Between", "Literature", "Conventions", "Opponents", "Slices"}
 BINARY_SCORES = [name for name, row in fastece.ESTIMATORS.items() if not row.is_calibration_error]
 # Estimators that are compared with the baseline of "ece".
 WITHOUT_BASELINE = {
@@ -345,6 +343,46 @@ def test_baselines_of_class_vectors_are_right(estimator):
         assert baseline(y, p) == pytest.approx(expected, abs=tolerance)
 
 
+@pytest.mark.parametrize("name", opponents.OPPONENTS)
+@pytest.mark.parametrize("n", [150, 15_000])
+def test_two_lines_of_each_opponent_give_the_error_where_no_score_is_on_an_edge(name, n):
+    opponent = opponents.OPPONENTS[name]
+    pytest.importorskip(opponent.package)
+    y, p = baselines.draw_binary("uniform", n)
+    value = fastece.ece(y, p, estimator=opponent.estimator)
+    assert opponent.value(y, p) == pytest.approx(value, abs=1e-12)
+
+
+def test_an_opponent_that_is_not_installed_is_skipped(monkeypatch):
+    missing = opponents.Opponent("ece", "no_such_package", None)
+    monkeypatch.setitem(opponents.OPPONENTS, "missing", missing)
+    with pytest.raises(NotImplementedError):
+        MODULES["single"].Opponents().setup("missing", 100)
+    assert "missing" not in {row.way for row in opponents.where_they_differ()}
+
+
+def test_what_opponents_do_on_edges_at_one_and_with_missing_scores(monkeypatch):
+    monkeypatch.setattr(opponents, "NUMBERS_OF_BINS", range(2, 40))
+    rows = {row.way: row for row in opponents.where_they_differ()}
+    exact = rows["fastece"]
+    assert (exact.misplaced, exact.with_a_missing_score) == (0, None)
+    assert exact.with_ones == fastece.ece(*opponents.draw_many_ones())
+    others = [row for way, row in rows.items() if way != "fastece"]
+    assert others
+    for row in others:
+        assert 0.02 < row.misplaced < 0.2
+        drops_ones = row.way == "fast-histogram"
+        assert (row.with_ones == pytest.approx(exact.with_ones)) != drops_ones
+        assert row.with_two_decimals > exact.with_two_decimals + 1e-4
+
+
+def test_errors_of_slices_are_those_of_one_call():
+    y, p, slices = baselines.draw_slices(7, 300)
+    errors = fastece.ece(y, p, by=slices)
+    assert baselines.errors_of_slices(y, p, slices) == pytest.approx(errors, abs=1e-12)
+    assert baselines.errors_in_a_loop(y, p, slices) == pytest.approx(errors, abs=1e-12)
+
+
 class Clock:
     """A clock that only calls move."""
 
@@ -393,22 +431,6 @@ def test_rounds_of_short_calls_take_a_millisecond(clock):
     # of 1 and 2 slow ones: they get 16 and 4.
     assert clock.calls.count("fast") == 1 + 31 + 5 * 16
     assert clock.calls.count("slow") == 1 + 7 + 5 * 4
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("short_rounds")
-def test_tables_have_a_line_for_every_estimator_and_setting(monkeypatch, capsys):
-    monkeypatch.setattr(speed_tables, "SIZES", (20, 50))
-    monkeypatch.setattr(speed_tables, "BOOTSTRAP_SIZES", (30,))
-    speed_tables.main()
-    calls, replicates, machine = capsys.readouterr().out.split("\n\n")
-    head, _, *lines = [line.split(" | ") for line in calls.splitlines()]
-    assert head == ["| setting", "estimator", "20 scores", "50 scores |"]
-    assert len(lines) == 3 * len(CALIBRATION_ERRORS)
-    assert lines[-1][:2] == ["| classwise", "`ecce_mad` (ece)"]
-    assert len(replicates.splitlines()) == 2 + len(CALIBRATION_ERRORS)
-    assert re.fullmatch(r"\| `ece` \| .* [mun]?s, .* ns a row, .*x \|", replicates.splitlines()[2])
-    assert machine.startswith(f"fastece {fastece.__version__}, Python ")
 
 
 def test_results_are_filed_under_versions_and_not_under_paths(monkeypatch):
@@ -486,23 +508,6 @@ def test_check_of_a_change_notices_a_slow_call(tmp_path, monkeypatch, capsys, n_
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("| single.Sizes.track_ratio_to_numpy('ece', 100) | ")
     assert lines[2].endswith("| slower |") == bool(code)
-
-
-def test_costs_of_steps_add_up_to_the_call(monkeypatch, capsys):
-    step_costs = importlib.import_module("step_costs")
-    monkeypatch.setattr(step_costs, "SIZES", (50,))
-    monkeypatch.setattr(step_costs, "MAX_REPEATS", 5)
-    step_costs.main()
-    heads, _, *lines = capsys.readouterr().out.partition("\n\n")[0].splitlines()
-    assert len(lines) == len(step_costs.CALLS)
-    for line in lines:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert len(cells) == heads.count("|") - 1
-        percent = [int(cell.removesuffix(" %")) for cell in cells[3:] if cell]
-        assert sum(percent) == pytest.approx(100, abs=len(step_costs.STEPS))
-        assert cells[-1]  # no call is made of kernels alone
-        assert len(percent) > 1
-    assert "__call__" not in vars(step_costs.CPUDispatcher)
 
 
 def test_versions_that_cannot_ship_kernels_have_no_numbers(monkeypatch, tmp_path):
