@@ -227,7 +227,9 @@ def test_commands_and_options_that_pages_name_exist(capsys):
             continue
         assert named <= commands, page
         if page not in OTHER_PROGRAMS:
-            others = r"^python3 -m venv .*|^dask .*|uvx --from|`python [^`]*\.py[^`]*`"
+            others = (
+                r"^python3 -m venv .*|^dask .*|uvx --from|`(python [^`]*\.py|pip install)[^`]*`"
+            )
             ours = re.sub(others, "", text, flags=re.MULTILINE)
             assert set(re.findall(r"--[a-z][a-z-]+", ours)) <= options, page
 

@@ -177,6 +177,21 @@ class Shapes(Single):
         self.call()
 
 
+class EqualMass(Beside):
+    """Measure equal-mass bins, which need the scores in order, beside `np.sort` of the scores."""
+
+    params = (["uniform", "sharp", "tied"], ["none", "random"], [1000, 100_000, 10_000_000])
+    param_names = ("scores", "weights", "n")
+
+    def setup(self, shape: str, weights: str, n: int) -> None:
+        """Draw the data and compile."""
+        y, p = baselines.draw_binary(shape, n)
+        weight = None if weights == "none" else np.random.default_rng(1).random(n)
+        self.call = partial(fastece.ece, y, p, estimator="ece_a", sample_weight=weight)
+        self.other = partial(np.sort, p)
+        self.call()
+
+
 class Bins(Single):
     """Measure numbers of bins, up to more than the first-level cache holds."""
 

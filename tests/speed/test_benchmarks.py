@@ -33,6 +33,7 @@ BENCHMARKS = [
 # These start processes, or need torch.
 SLOW = {
     "Memory",
+    "ShapesMemory",
     "BootstrapMemory",
     "StartUp",
     "FirstCalls",
@@ -46,7 +47,7 @@ REPLICATED = [x for x in BENCHMARKS if issubclass(x, COMMON.Replicated)]
 # In these benchmarks, the call and the other call compute the same number.
 WITH_EQUAL_NUMBERS = {"Opponents", "Scores", "ScoresOfVectors", "CanonicalError", "KernelError"}
 # These measure functions that every version of fastece has.
-OF_ALL_VERSIONS = {"Between", "Literature", "Conventions", "Opponents", "Slices"}
+OF_ALL_VERSIONS = {"Between", "Literature", "Conventions", "EqualMass", "Opponents", "Slices"}
 BINARY_SCORES = [name for name, row in fastece.ESTIMATORS.items() if not row.is_calibration_error]
 # Estimators that are compared with the baseline of "ece".
 WITHOUT_BASELINE = {
@@ -277,6 +278,9 @@ class TestMemory:
 
     def test_small_call_needs_little(self):
         assert self.megabytes(MODULES["memory"].Memory(), "ece", TYPES, 1000) < 64
+
+    def test_memory_of_shapes_measures_these(self):
+        assert self.megabytes(MODULES["memory"].ShapesMemory(), "ece_a", "zeros", 1000) < 64
 
     @pytest.mark.parametrize("estimator", ["ece", "all"])
     def test_bootstrap_measures_the_estimators_it_names(self, estimator):
