@@ -32,7 +32,8 @@ MAX_LOAD = 0.1
 SECONDS_BETWEEN_LOOKS = 5.0
 
 STATISTICS = Path("/proc/stat")
-# Columns of the first line of the statistics that count neither as idle nor twice.
+# Columns of the first line of the statistics: user, nice, system, irq, softirq and steal, which is
+# what other machines took. Columns 4 and 5 are idle, and guests after column 8 are users as well.
 BUSY_COLUMNS = (1, 2, 3, 6, 7, 8)
 
 

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -453,22 +454,44 @@ def test_results_are_filed_under_versions_and_not_under_paths(monkeypatch):
     assert numpy_version == f"{np.__version__}\n"
 
 
-def test_smallest_number_of_all_rounds_is_kept_with_its_statistics(tmp_path):
+@pytest.fixture
+def recorded_runs(monkeypatch):
+    """The commands that measure.py runs, without running asv or writing its file of machines."""
     pytest.importorskip("asv")
     measure = importlib.import_module("measure")
-    columns = ["result", "params", "version", "started_at", "duration", "stats_ci_99_a"]
+    commands = []
 
-    def document_of(times, ratios):
-        results = {"time": [times, [], "", 0, 1.0, [10 * x for x in times]], "track": [ratios, []]}
-        return {"result_columns": columns, "results": results}
+    def note_run(command, **_):
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0, stdout="0" * 40)
 
-    path = tmp_path / "0.json"
-    path.write_text(json.dumps(document_of([2.0, 3.0], [None, 5.0, 1.0])), encoding="utf-8")
-    measure.keep_smallest(path, document_of([1.0, 4.0], [7.0, None, np.nan]))
-    results = json.loads(path.read_text(encoding="utf-8"))["results"]
-    assert results["time"][0] == [1.0, 3.0]
-    assert results["time"][5] == [10.0, 30.0]
-    assert results["track"][0] == [7.0, 5.0, 1.0]
+    monkeypatch.setattr(measure.subprocess, "run", note_run)
+    monkeypatch.setattr(measure.MachineCollection, "save", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["measure.py", "first", "second", "--quick"])
+    return measure, commands
+
+
+def test_commits_are_recorded_one_after_another_on_a_quiet_machine(recorded_runs, monkeypatch):
+    measure, commands = recorded_runs
+    monkeypatch.setattr(measure, "wait_until_quiet", commands.append)
+    measure.main()
+    resolved, runs = commands[:2], commands[2:]
+    assert [command[-1] for command in resolved] == ["first^{commit}", "second^{commit}"]
+    assert runs[0] == runs[2] == measure.PATIENCE
+    assert runs[1] == runs[3]
+    assert runs[1][-1] == "--quick"
+
+
+def test_commits_are_not_recorded_on_a_noisy_machine(recorded_runs, monkeypatch):
+    measure, commands = recorded_runs
+
+    def refuse(seconds):  # noqa: ARG001
+        raise measure.NoisyMachineError("other programs work")
+
+    monkeypatch.setattr(measure, "wait_until_quiet", refuse)
+    with pytest.raises(SystemExit, match=r"measure\.py: other programs work; end other programs"):
+        measure.main()
+    assert len(commands) == 2  # which resolve the commits
 
 
 def test_a_change_counts_if_it_exceeds_the_factor_and_the_control():
